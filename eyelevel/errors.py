@@ -1,0 +1,30 @@
+"""The one kind of error a person is meant to read."""
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class EyelevelError(Exception):
+    """Something outside the program is wrong: an input, a tool, the machine.
+
+    The message is one line that says what, where, and what to do about it. Anything else that
+    escapes is a bug and keeps its traceback.
+    """
+
+
+def reports_errors(command: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a command line's entry point: an `EyelevelError` becomes one line and exit status 1."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except EyelevelError as error:
+            sys.exit(f"eyelevel: {error}")
+
+    return run

@@ -1,0 +1,1 @@
+"""One recording format a file; each turns a path into the exchanges that `record.site` stores."""

@@ -1,0 +1,1 @@
+"""A recorded site behind an emulated network, in namespaces of its own."""

@@ -1,0 +1,1 @@
+"""Networks and protocols as data, and how a protocol's settings are applied to the kernel."""
