@@ -1,0 +1,130 @@
+"""HTTP/1.1 messages as bytes: the form in which responses are recorded and stored (RFC 9112).
+
+Header values are `str` decoded as Latin-1, so that every byte survives the round trip. Uses the
+standard library only, since uWSGI's interpreter loads it too.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+Headers = tuple[tuple[str, str], ...]
+
+# Connection-specific fields (RFC 9113 section 8.2.2), and those that would send the browser to
+# another protocol or server than the one under test.
+NOT_REPLAYED = frozenset(
+    {
+        "alt-svc",
+        "alternate-protocol",
+        "connection",
+        "keep-alive",
+        "proxy-connection",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+
+
+class MalformedMessage(ValueError):
+    """Bytes that are not an HTTP/1.1 message; the text says which part is wrong."""
+
+
+@dataclass(frozen=True)
+class Response:
+    """One response: status, reason phrase, header fields in recorded order, body with its content-encoding on."""
+
+    status: int
+    reason: str
+    headers: Headers
+    body: bytes
+
+    def header(self, name: str) -> str | None:
+        """The first value of the header `name` (lower case), or None."""
+        return first_value(self.headers, name)
+
+    def replayable(self, method: str) -> "Response":
+        """This response as a server can send it again over any version of HTTP.
+
+        Connection-specific fields go, a chunked body is un-chunked, and Content-Length tells the
+        body's true length wherever a length may be told (RFC 9110 section 8.6).
+        """
+        body = self.body
+        if "chunked" in (self.header("transfer-encoding") or "").lower() and is_chunked(body):
+            body = unchunk(body)
+        without_body = self.status < 200 or self.status in (204, 304)
+        headers = [(name, value) for name, value in self.headers if name.lower() not in NOT_REPLAYED]
+        if without_body:
+            body = b""
+        if method == "HEAD":
+            body = b""  # its Content-Length is that of the GET response and stays
+        else:
+            headers = [(name, value) for name, value in headers if name.lower() != "content-length"]
+            if not without_body:
+                headers.append(("Content-Length", str(len(body))))
+        return replace(self, headers=tuple(headers), body=body)
+
+
+def first_value(headers: Iterable[tuple[str, str]], name: str) -> str | None:
+    """The first value of the header `name` (lower case), or None."""
+    return next((value for key, value in headers if key.lower() == name), None)
+
+
+def parse_status_line(line: bytes) -> tuple[int, str]:
+    """`HTTP/1.1 200 OK` as (200, "OK"). Raises MalformedMessage."""
+    version, _, rest = line.decode("latin-1").strip().partition(" ")
+    code, _, reason = rest.partition(" ")
+    if not version.startswith("HTTP/") or not (len(code) == 3 and code.isascii() and code.isdigit()):
+        raise MalformedMessage(f"bad status line {line[:60]!r}")
+    return int(code), reason
+
+
+def parse_response(message: bytes) -> Response:
+    """A whole stored response: status line, header lines, blank line, body. Raises MalformedMessage."""
+    head, separator, body = message.partition(b"\r\n\r\n")
+    if not separator:
+        raise MalformedMessage("no blank line after the headers")
+    first, *lines = head.split(b"\r\n")
+    status, reason = parse_status_line(first)
+    headers = []
+    for line in lines:
+        name, colon, value = line.decode("latin-1").partition(":")
+        if not colon or not name.strip():
+            raise MalformedMessage(f"header line without a colon: {line[:60]!r}")
+        headers.append((name, value.strip(" \t")))
+    return Response(status, reason, tuple(headers), body)
+
+
+def format_response(response: Response) -> bytes:
+    """The inverse of `parse_response`."""
+    lines = [f"HTTP/1.1 {response.status} {response.reason}"]
+    lines += [f"{name}: {value}" for name, value in response.headers]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + response.body
+
+
+def is_chunked(body: bytes) -> bool:
+    """Whether `body` carries chunk framing: some recorders store the header but not the framing."""
+    try:
+        unchunk(body)
+    except MalformedMessage:
+        return False
+    return True
+
+
+def unchunk(body: bytes) -> bytes:
+    """The content of a chunked body (RFC 9112 section 7.1), trailers dropped. Raises MalformedMessage."""
+    content = []
+    position = 0
+    while True:
+        end = body.find(b"\r\n", position)
+        size_text = body[position:end].partition(b";")[0].strip() if end >= 0 else b""
+        try:
+            size = int(size_text, 16)
+        except ValueError:
+            raise MalformedMessage(f"no chunk size at byte {position}") from None
+        if size == 0:
+            return b"".join(content)
+        start = end + 2
+        position = start + size
+        if size < 0 or body[position : position + 2] != b"\r\n":
+            raise MalformedMessage(f"chunk at byte {start} is cut short")
+        content.append(body[start:position])
+        position += 2
