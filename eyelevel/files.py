@@ -18,7 +18,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             file.flush()
             os.fchmod(file.fileno(), 0o666 & ~_umask())
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
@@ -38,11 +38,11 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         yield new
         if path.exists():
             old = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.old."))
-            os.replace(path, old)
-            os.replace(new, path)
+            path.replace(old)
+            new.replace(path)
             shutil.rmtree(old)
         else:
-            os.replace(new, path)
+            new.replace(path)
     except BaseException:
         shutil.rmtree(new, ignore_errors=True)
         raise

@@ -30,7 +30,7 @@ class MalformedMessage(ValueError):
 
 @dataclass(frozen=True)
 class Response:
-    """One response: status, reason phrase, header fields in recorded order, body with its content-encoding on."""
+    """A response: status, reason phrase, header fields in recorded order, body with its content-encoding on."""
 
     status: int
     reason: str

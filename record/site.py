@@ -146,7 +146,7 @@ def write_site(recording: Recording, folder: Path) -> Site:
     if not recording.exchanges:
         raise EyelevelError(f"{folder.name}: the recording holds no exchange that can be replayed")
     if recording.url not in {exchange.url for exchange in recording.exchanges}:
-        raise EyelevelError(f"{folder.name}: the start page {recording.url} is not among the recorded exchanges")
+        raise EyelevelError(f"{folder.name}: the start page {recording.url} was not recorded")
     addresses = _assign_addresses(exchange.recorded_ip for exchange in recording.exchanges)
     with replacing_folder(folder) as new:
         indexed = [
@@ -174,7 +174,12 @@ def authority_of(url: str) -> str:
 
 
 def host_folder(authority: str) -> str:
-    """The name of the folder that holds an authority's responses."""
+    """The name of the folder that holds an authority's responses.
+
+    Raises EyelevelError for an authority that is no host name, since it could lead out of the site.
+    """
+    if not re.fullmatch(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?(:\d+)?", authority):
+        raise EyelevelError(f"{authority!r} in the recording is no host name; leave out its exchanges")
     return authority.replace(":", "_")
 
 

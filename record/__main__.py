@@ -1,0 +1,72 @@
+"""`python -m record`: put sites into `sites/`."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from eyelevel.errors import EyelevelError, reports_errors
+from eyelevel.places import SITES
+from record.importers import mahimahi
+from record.site import Recording, Site, write_site
+
+IMPORTERS = (mahimahi,)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Import recorded sites, or generate the demo sites."""
+
+
+@cli.command("import")
+@click.argument("source", type=click.Path(path_type=Path))
+@click.option("--name", help="Name of the site; the source's own name unless given.")
+@click.option("--url", help="The page to start from; found in the recording unless given.")
+def import_site(source: Path, name: str | None, url: str | None) -> None:
+    """Import the recording SOURCE (a folder of Mahimahi's save.* files) as a site.
+
+    Example: python -m record import ../recordings/www.yelp.com
+    """
+    recording = read_recording(source)
+    if url:
+        recording = replace(recording, url=url)
+    tell(write_site(recording, SITES / (name or source.resolve().name)))
+
+
+@cli.command()
+@click.argument("names", nargs=-1)
+def demo(names: tuple[str, ...]) -> None:
+    """Generate the demo sites NAMES, all of them unless given.
+
+    Example: python -m record demo demo-news
+    """
+    # Imported here, since drawing needs numpy, which takes a while to load.
+    from record.demo import DEMO_SITES, generate
+
+    for name in names or DEMO_SITES:
+        if name not in DEMO_SITES:
+            raise EyelevelError(f"there is no demo site {name}; there are {', '.join(DEMO_SITES)}")
+        tell(write_site(generate(name), SITES / name))
+
+
+def read_recording(source: Path) -> Recording:
+    """Read `source` with the importer that recognises it. Raises EyelevelError."""
+    if not source.exists():
+        raise EyelevelError(f"there is no recording at {source}")
+    for importer in IMPORTERS:
+        if importer.recognises(source):
+            return importer.read(source)
+    raise EyelevelError(f"{source} is no recording that can be imported: expected a folder of Mahimahi's save.* files")
+
+
+def tell(site: Site) -> None:
+    """Say in a few lines what was stored, and what was not."""
+    total = sum(exchange.bytes for exchange in site.exchanges)
+    counts = f"{len(site.exchanges)} exchanges of {len(site.addresses)} hosts on {len(site.servers)} servers"
+    click.echo(f"{site.name}: {counts}, {total / 1e6:.2f} MB, starts at {site.url}")
+    for reason in site.skipped:
+        click.echo(f"  left out: {reason[:160]}")
+
+
+if __name__ == "__main__":
+    reports_errors(cli)()

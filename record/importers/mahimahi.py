@@ -1,0 +1,160 @@
+"""Recordings of Mahimahi's `mm-webrecord`: a folder of protobuf files `save.*`, one exchange each.
+
+The format is `src/http/http_record.proto` of Mahimahi. It stores no times and no order; responses are
+as they came off the wire, with chunk framing inside.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError
+
+from eyelevel.errors import EyelevelError
+from record.http1 import MalformedMessage, Response, first_value, is_chunked, parse_status_line, unchunk
+from record.site import Exchange, Recording
+from record.upgrade import upgrade
+
+SCHEMES = {1: "http", 2: "https"}
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def recognises(path: Path) -> bool:
+    """Whether `path` is a recording of this kind."""
+    return path.is_dir() and any(path.glob("save.*"))
+
+
+def read(path: Path) -> Recording:
+    """The exchanges of the folder `path`. Broken files are left out and named in `skipped`.
+
+    Raises EyelevelError when no file can be used, or none of them is a page.
+    """
+    exchanges, skipped = [], []
+    for file in sorted(path.glob("save.*")):
+        try:
+            exchanges.append(_read_exchange(file))
+        except (DecodeError, MalformedMessage) as error:
+            skipped.append(f"{file.name}: {error}")
+    exchanges, left_out = upgrade(exchanges)
+    if not exchanges:
+        raise EyelevelError(f"{path}: none of its save.* files holds a usable exchange ({'; '.join(skipped[:3])})")
+    page = start_page(exchanges)
+    return Recording(
+        url=page.url,
+        exchanges=tuple(exchanges),
+        recorder={"tool": "mahimahi", "source": path.name},
+        user_agent=_majority(first_value(e.request_headers, "user-agent") for e in exchanges),
+        skipped=tuple(skipped + left_out),
+    )
+
+
+def start_page(exchanges: Iterable[Exchange]) -> Exchange:
+    """The exchange the browser began with: the page that most others name as their referrer.
+
+    A page that was reached by redirects is followed back to the first of them. Raises EyelevelError
+    when there is no page.
+    """
+    exchanges = list(exchanges)
+    referrers = Counter(first_value(e.request_headers, "referer") for e in exchanges)
+    entered = [e for e in exchanges if e.method == "GET" and not first_value(e.request_headers, "referer")]
+    pages = [e for e in entered if _is_page(e.response)]
+    if not pages:
+        raise EyelevelError("the recording holds no HTML page to start from")
+    start = max(pages, key=lambda page: (referrers[page.url], len(page.response.body)))
+    seen = {start.url}
+    while origin := next((e for e in entered if _target(e) == start.url and e.url not in seen), None):
+        seen.add(origin.url)
+        start = origin
+    return start
+
+
+def _is_page(response: Response) -> bool:
+    return response.status == 200 and (response.header("content-type") or "").lower().startswith("text/html")
+
+
+def _target(exchange: Exchange) -> str | None:
+    location = exchange.response.header("location")
+    return urljoin(exchange.url, location) if location and exchange.response.status // 100 == 3 else None
+
+
+def _majority(values: Iterable[str | None]) -> str | None:
+    return Counter(values).most_common(1)[0][0]
+
+
+def _read_exchange(file: Path) -> Exchange:
+    record = _RequestResponse()
+    record.ParseFromString(file.read_bytes())
+    request = record.request.first_line.decode("latin-1").split(" ")
+    if len(request) < 2 or record.scheme not in SCHEMES:
+        raise MalformedMessage("no request line or scheme")
+    method, target = request[0], request[1]
+    status, reason = parse_status_line(record.response.first_line)
+    if status == 101:
+        raise MalformedMessage("switched protocols (101), which no HTTP server can replay")
+    request_headers = _headers(record.request)
+    headers = _headers(record.response)
+    body = record.response.body
+    if "chunked" in (first_value(headers, "transfer-encoding") or "").lower() and is_chunked(body):
+        body = unchunk(body)
+        headers = tuple(h for h in headers if h[0].lower() != "transfer-encoding")
+    return Exchange(
+        method=method,
+        url=_url(SCHEMES[record.scheme], target, first_value(request_headers, "host"), record.port),
+        response=Response(status, reason, headers, body),
+        recorded_ip=record.ip,
+        request_headers=tuple(h for h in request_headers if h[0].lower() in ("referer", "user-agent")),
+    )
+
+
+def _url(scheme: str, target: str, host: str | None, port: int) -> str:
+    """The request's full URL; a proxy's request line has it already (RFC 9112 section 3.2.2)."""
+    if target.startswith(("http://", "https://")):
+        return target
+    if not host:
+        raise MalformedMessage("no Host header")
+    name, _, named_port = host.lower().partition(":")
+    port = int(named_port) if named_port.isdigit() else port
+    suffix = "" if port in (0, DEFAULT_PORTS[scheme]) else f":{port}"
+    return f"{scheme}://{name}{suffix}{target}"
+
+
+def _headers(message: Any) -> tuple[tuple[str, str], ...]:
+    return tuple((h.key.decode("latin-1"), h.value.decode("latin-1").strip()) for h in message.header)
+
+
+def _message_class() -> Any:
+    """The class of `RequestResponse`, from its description; no protobuf compiler is needed."""
+    kind = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name="http_record.proto", package="MahimahiProtobufs")
+
+    def message(name: str, *fields: tuple[str, int, int, str | None]) -> None:
+        described = file.message_type.add(name=name)
+        for number, (field, field_type, label, type_name) in enumerate(fields, start=1):
+            described.field.add(name=field, number=number, type=field_type, label=label, type_name=type_name)
+
+    one, many = kind.LABEL_OPTIONAL, kind.LABEL_REPEATED
+    http_message = ".MahimahiProtobufs.HTTPMessage"
+    message("HTTPHeader", ("key", kind.TYPE_BYTES, one, None), ("value", kind.TYPE_BYTES, one, None))
+    message(
+        "HTTPMessage",
+        ("first_line", kind.TYPE_BYTES, one, None),
+        ("header", kind.TYPE_MESSAGE, many, ".MahimahiProtobufs.HTTPHeader"),
+        ("body", kind.TYPE_BYTES, one, None),
+    )
+    message(
+        "RequestResponse",
+        ("ip", kind.TYPE_STRING, one, None),
+        ("port", kind.TYPE_UINT32, one, None),
+        ("scheme", kind.TYPE_UINT32, one, None),
+        ("request", kind.TYPE_MESSAGE, one, http_message),
+        ("response", kind.TYPE_MESSAGE, one, http_message),
+    )
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("MahimahiProtobufs.RequestResponse"))
+
+
+_RequestResponse = _message_class()
