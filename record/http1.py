@@ -111,7 +111,7 @@ def is_chunked(body: bytes) -> bool:
 
 def unchunk(body: bytes) -> bytes:
     """The content of a chunked body (RFC 9112 section 7.1), trailers dropped. Raises MalformedMessage."""
-    content = []
+    content: list[bytes] = []
     position = 0
     while True:
         end = body.find(b"\r\n", position)

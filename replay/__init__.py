@@ -1,1 +1,6 @@
 """A recorded site behind an emulated network, in namespaces of its own."""
+
+from replay.sandbox import run
+from replay.spec import ReplayOutcome, ReplaySpec
+
+__all__ = ["ReplayOutcome", "ReplaySpec", "run"]

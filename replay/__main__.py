@@ -1,0 +1,54 @@
+"""`python -m replay`: run a command, or a shell, as the client of a replayed site."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from eyelevel.errors import EyelevelError, reports_errors
+from eyelevel.places import SITES
+from replay.sandbox import run
+from replay.spec import ReplaySpec
+from tuning import networks, protocols
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"], "ignore_unknown_options": True})
+@click.option("--site", "site_name", required=True, help="A recorded site: the name of a folder in sites/.")
+@click.option("--net", required=True, help="A network of tuning/networks.toml.")
+@click.option("--proto", required=True, help="A protocol of tuning/protocols.toml.")
+@click.option("--request-log", type=click.Path(path_type=Path), help="Append a line for each request to this file.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def main(site_name: str, net: str, proto: str, request_log: Path | None, command: tuple[str, ...]) -> None:
+    """Run COMMAND, or a shell, with a recorded site at the other end of an emulated network.
+
+    Its exit status is that of COMMAND.
+
+    Example: python -m replay --site demo-news --net lte --proto tcp -- curl -sI https://www.demo-news.example/
+    """
+    spec = ReplaySpec(
+        site=_site_folder(site_name),
+        network=_one("network", net, networks.load()),
+        protocol=_one("protocol", proto, protocols.load()),
+        request_log=request_log.resolve() if request_log else None,
+    )
+    if not command:
+        print(_what_to_try(spec), flush=True)
+        command = (os.environ.get("SHELL", "/bin/sh"),)
+    sys.exit(run(spec, command).status)
+
+
+def _site_folder(name: str) -> Path:
+    folder = SITES / name
+    if not folder.is_dir():
+        known = sorted(path.name for path in SITES.glob("[!.]*")) if SITES.is_dir() else []
+        raise EyelevelError(f"there is no site {name!r}; choose among {', '.join(known) or 'none: import one first'}")
+    return folder
+
+
+def _what_to_try(spec: ReplaySpec) -> str:
+    return f"{spec.site.name} over {spec.protocol.name} behind {spec.network.name}."
+
+
+if __name__ == "__main__":
+    reports_errors(main)()

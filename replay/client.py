@@ -1,0 +1,36 @@
+"""The innermost process of a replay: gets the client's namespace ready, then becomes the command.
+
+Started by `replay.inside` alone, as the command of the innermost shell.
+"""
+
+import json
+import os
+import socket
+import sys
+
+from eyelevel.errors import EyelevelError, reports_errors
+from replay import world
+from replay.spec import CONTROL, ReplaySpec
+from servers.certificates import authority
+from tuning import kernel
+
+
+@reports_errors
+def main(spec: ReplaySpec, command: list[str]) -> None:
+    """Set up names and the kernel, tell process 1, wait for its word, and become `command`."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as control:
+        control.connect(str(CONTROL))
+        with control.makefile("r") as lines:
+            lines.readline()
+        world.start_name_server()
+        sysctls = kernel.apply_client_sysctls(spec.protocol)
+        control.sendall(json.dumps({"sysctls": sysctls}).encode() + b"\n")
+    environment = world.client_environment(authority().path)
+    try:
+        os.execvpe(command[0], command, environment)
+    except OSError as error:
+        raise EyelevelError(f"cannot run {command[0]}: {error.strerror}") from None
+
+
+if __name__ == "__main__":
+    main(ReplaySpec.loads(sys.argv[1]), sys.argv[2:])

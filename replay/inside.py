@@ -1,0 +1,165 @@
+"""Process 1 of a replay: sets its world up, runs the client in it, and reports how it went.
+
+Started by `replay.sandbox` alone, in fresh namespaces.
+"""
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from eyelevel.errors import EyelevelError
+from record.site import Site
+from replay import world
+from replay.spec import CONTROL, PRIVATE, ReplaySpec
+from replay.stack import shells
+from servers.certificates import authority, certify
+from servers.contract import Serving
+from servers.transports import SERVERS
+from tuning import kernel
+
+
+class LetGo(Exception):
+    """The caller let go of the leash."""
+
+
+def main(leash: int, report: int, spec: ReplaySpec, command: Sequence[str]) -> None:
+    """Replay `spec` for `command`, and write the outcome to `report` as JSON."""
+    os.set_inheritable(leash, False)
+    os.set_inheritable(report, False)
+    # Ctrl-C is for the command; when it is for all of us, the caller lets go of the leash.
+    # (A handler that does nothing, since ignoring it would be inherited.)
+    signal.signal(signal.SIGINT, lambda *_: None)
+    evidence: dict[str, Any] = {}
+    status, error = 1, None
+    try:
+        status = replay(leash, spec, command, evidence)
+    except EyelevelError as failure:
+        error = str(failure)
+    except LetGo:
+        error = "the replay was stopped"
+    with os.fdopen(report, "w") as file:
+        json.dump({"status": status, "error": error, "evidence": evidence}, file)
+
+
+def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[str, Any]) -> int:
+    """The whole of it; returns the command's exit status."""
+    started = time.monotonic()
+    site = Site.load(spec.site)
+    world.make(site)
+    serving = Serving(
+        site=site,
+        protocol=spec.protocol,
+        folder=PRIVATE / "servers",
+        certificates=certify(authority(), _certified_names(site), PRIVATE / "certificates"),
+        request_log=spec.request_log,
+    )
+    evidence["server_sysctls"] = kernel.apply_server_sysctls(spec.protocol)
+    with SERVERS[spec.protocol.transport](serving), _control_socket() as control:
+        client = [sys.executable, "-m", "replay.client", spec.dumps(), *command]
+        with _stopped_at_the_end(subprocess.Popen([*shells(spec.network), "--", *client])) as stack:
+            with _linked(control, stack, leash) as connection:
+                if spec.protocol.transport == "tcp":
+                    routes = kernel.set_initial_window(_outermost_device(), spec.protocol.initial_window_packets)
+                    evidence["routes"] = routes
+                evidence["setup_s"] = round(time.monotonic() - started, 3)
+                evidence["client"] = _exchange_readiness(connection)
+            status = _await_exit(stack, leash)
+    evidence["unknown_names"] = world.unknown_names(site)
+    return status
+
+
+def _certified_names(site: Site) -> dict[str, tuple[str, ...]]:
+    return {
+        address: tuple(authority.partition(":")[0] for authority in authorities)
+        for address, authorities in site.servers.items()
+    }
+
+
+def _outermost_device() -> str:
+    """The one device beside `lo`: the servers' end of the outermost shell."""
+    devices = [name for name in os.listdir("/sys/class/net") if name != "lo"]
+    if len(devices) != 1:
+        raise EyelevelError(f"expected one device of the emulated network, found {devices or 'none'}")
+    return devices[0]
+
+
+@contextmanager
+def _control_socket() -> Iterator[socket.socket]:
+    """Where the client says that the emulated network is up, and waits for the settings that need it."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as control:
+        control.bind(str(CONTROL))
+        control.listen(1)
+        yield control
+
+
+@contextmanager
+def _linked(control: socket.socket, stack: "subprocess.Popen[bytes]", leash: int) -> Iterator[socket.socket]:
+    """The client's connection, once it stands. Raises EyelevelError when a shell fails instead."""
+    with _pidfd(stack) as ended:
+        ready = _first_of(control.fileno(), ended, leash)
+        if ready == leash:
+            raise LetGo
+        if ready == ended:
+            raise EyelevelError(f"the emulated network could not be set up (status {stack.wait()}); see above")
+    connection, _ = control.accept()
+    with connection:
+        yield connection
+
+
+def _exchange_readiness(connection: socket.socket) -> dict[str, Any]:
+    """Tell the client to go; returns what it set in its own namespace."""
+    connection.sendall(b"go\n")
+    with connection.makefile("r") as lines:
+        text = lines.readline()
+    if not text:
+        raise EyelevelError("the client's side could not be set up; see above")
+    answer: dict[str, Any] = json.loads(text)
+    return answer
+
+
+def _await_exit(stack: "subprocess.Popen[bytes]", leash: int) -> int:
+    with _pidfd(stack) as ended:
+        if _first_of(ended, leash) == leash:
+            raise LetGo
+    return stack.wait()
+
+
+@contextmanager
+def _stopped_at_the_end(stack: "subprocess.Popen[bytes]") -> Iterator["subprocess.Popen[bytes]"]:
+    try:
+        yield stack
+    finally:
+        if stack.poll() is None:
+            stack.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                stack.wait(5)
+
+
+@contextmanager
+def _pidfd(process: "subprocess.Popen[bytes]") -> Iterator[int]:
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _first_of(*descriptors: int) -> int:
+    """The first of `descriptors`, in the order given, that has something to say."""
+    poll = select.poll()
+    for descriptor in descriptors:
+        poll.register(descriptor, select.POLLIN)
+    ready = {descriptor for descriptor, _ in poll.poll()}
+    return next(descriptor for descriptor in descriptors if descriptor in ready)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), ReplaySpec.loads(sys.argv[3]), sys.argv[4:])

@@ -1,0 +1,65 @@
+"""Running a replay in namespaces of its own, which end with it, whatever ends it.
+
+    caller ── setpriv ── unshare ── replay.inside (process 1 of its own world)
+       └──────── leash (a pipe) ────────┘
+
+The processes inside have their own process ids, mounts, network, and IPC. When process 1 ends, the kernel
+ends all others and drops their mounts and networks. The caller holds a leash: it lets go of it, or dies,
+and process 1 ends in order; should that fail, the death signals along the chain end it all the same.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from eyelevel.errors import EyelevelError
+from eyelevel.places import PROJECT, cache_dir, tool
+from replay.spec import ReplayOutcome, ReplaySpec
+
+TEARDOWN_TIMEOUT_S = 15.0
+
+
+def run(spec: ReplaySpec, command: Sequence[str | Path], **streams: int | None) -> ReplayOutcome:
+    """Replay `spec` and run `command` as its client; returns when all of it has ended.
+
+    `streams` (stdin, stdout, stderr) are handed to the command as in `subprocess.Popen`. Raises
+    EyelevelError when the replay could not be set up, or a part of it failed while the command ran.
+    """
+    if os.geteuid() != 0:
+        raise EyelevelError("replaying needs root, to make network namespaces; run it as root or with sudo")
+    leash_end, leash = os.pipe()
+    report, report_end = os.pipe()
+    inside = [sys.executable, "-m", "replay.inside", str(leash_end), str(report_end), spec.dumps(), *command]
+    namespaces = [tool("unshare"), "--pid", "--mount", "--net", "--ipc", "--fork", "--kill-child", "--mount-proc"]
+    process = subprocess.Popen(
+        [tool("setpriv"), "--pdeathsig", "KILL", *namespaces, *inside],
+        pass_fds=(leash_end, report_end),
+        env={**os.environ, "EYELEVEL_CACHE": str(cache_dir()), "PYTHONPATH": str(PROJECT)},
+        **streams,  # type: ignore[call-overload]
+    )
+    os.close(leash_end)
+    os.close(report_end)
+    try:
+        with os.fdopen(report, "rb") as reader:
+            text = reader.read()
+        process.wait()
+    finally:
+        os.close(leash)
+        _await_end(process)
+    if not text:
+        raise EyelevelError(f"the replay of {spec.site.name} was ended from outside (status {process.returncode})")
+    outcome = json.loads(text)
+    if outcome["error"]:
+        raise EyelevelError(outcome["error"])
+    return ReplayOutcome(outcome["status"], outcome["evidence"])
+
+
+def _await_end(process: "subprocess.Popen[bytes]") -> None:
+    try:
+        process.wait(TEARDOWN_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,49 @@
+"""What is replayed, and how a replay's parts tell each other."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tuning.networks import Network
+from tuning.protocols import Protocol
+
+# Inside the replay /run is a file system of its own, in memory, which ends with the replay.
+PRIVATE = Path("/run/eyelevel")
+CONTROL = PRIVATE / "control"
+
+
+@dataclass(frozen=True)
+class ReplaySpec:
+    """One replay: the site's folder, the network and protocol, and where to log what the servers are asked."""
+
+    site: Path
+    network: Network
+    protocol: Protocol
+    request_log: Path | None = None
+
+    def dumps(self) -> str:
+        """As JSON, for the processes inside the namespaces."""
+        return json.dumps(asdict(self), default=str)
+
+    @classmethod
+    def loads(cls, text: str) -> "ReplaySpec":
+        """The inverse of `dumps`."""
+        values = json.loads(text)
+        protocol = values["protocol"]
+        protocol["connection_options"] = tuple(protocol["connection_options"])
+        return cls(
+            site=Path(values["site"]),
+            network=Network(**values["network"]),
+            protocol=Protocol(**protocol),
+            request_log=Path(values["request_log"]) if values["request_log"] else None,
+        )
+
+
+@dataclass(frozen=True)
+class ReplayOutcome:
+    """How a replay went: the command's exit status, and the settings as they were read back."""
+
+    status: int
+    evidence: Mapping[str, Any]

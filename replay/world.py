@@ -1,0 +1,102 @@
+"""The replay's private world: file systems, addresses and names that exist only inside it."""
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from eyelevel.errors import EyelevelError
+from eyelevel.places import tool
+from record.site import Site
+from replay.spec import PRIVATE
+
+HOSTS = PRIVATE / "hosts"
+QUERY_LOG = PRIVATE / "names.log"
+X_SOCKETS = Path("/tmp/.X11-unix")
+
+# What the system would ask about names, each replaced by ours while inside.
+SYSTEM_FILES = {
+    "/etc/resolv.conf": "nameserver 127.0.0.1\n",
+    "/etc/nsswitch.conf": "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n",
+    "/etc/hosts": "127.0.0.1 localhost\n",
+}
+
+
+def make(site: Site) -> None:
+    """Set up the namespaces this process is in for `site`. Raises EyelevelError."""
+    _mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run")
+    for folder in ("home", "tmp", "runtime", "servers", "certificates", "system", "x"):
+        (PRIVATE / folder).mkdir(parents=True)
+    (PRIVATE / "runtime").chmod(0o700)
+    _replace_system_files()
+    # X servers of other replays, or the user's own, have sockets of the same names.
+    X_SOCKETS.mkdir(mode=0o1777, exist_ok=True)
+    (PRIVATE / "x").chmod(0o1777)
+    _mount("--bind", str(PRIVATE / "x"), str(X_SOCKETS))
+    lines = [f"{address} {host}" for host, addresses in site.addresses.items() for address in addresses]
+    HOSTS.write_text("\n".join(lines) + "\n")
+    _ip(["link set lo up", *(f"address add {address}/32 dev lo" for address in site.servers)])
+
+
+def client_environment(authority: Path) -> Mapping[str, str]:
+    """The environment of what runs in the client namespace: nothing it writes by default outlives it."""
+    return {
+        **os.environ,
+        "HOME": str(PRIVATE / "home"),
+        "TMPDIR": str(PRIVATE / "tmp"),
+        "XDG_RUNTIME_DIR": str(PRIVATE / "runtime"),
+        "XDG_CACHE_HOME": str(PRIVATE / "home" / ".cache"),
+        "XDG_CONFIG_HOME": str(PRIVATE / "home" / ".config"),
+        "SSL_CERT_FILE": str(authority),
+    }
+
+
+def start_name_server() -> None:
+    """Start dnsmasq next to the client, outside the emulated network; returns when it answers.
+
+    It knows the recorded hosts; every other name does not exist. It ends with the replay.
+    """
+    dnsmasq = [tool("dnsmasq"), "--conf-file=/dev/null", "--no-resolv", "--no-hosts", f"--addn-hosts={HOSTS}"]
+    dnsmasq += ["--listen-address=127.0.0.1", "--bind-interfaces", "--address=/#/", "--no-round-robin"]
+    dnsmasq += ["--user=root", f"--pid-file={PRIVATE / 'dnsmasq.pid'}", "--log-queries", f"--log-facility={QUERY_LOG}"]
+    # Its starting process returns when the server has its sockets.
+    started = subprocess.run(dnsmasq, capture_output=True, text=True, check=False)
+    if started.returncode:
+        raise EyelevelError(f"dnsmasq could not be started: {started.stderr.strip()}")
+
+
+def unknown_names(site: Site) -> list[str]:
+    """The names that were asked for and are not among the recorded hosts."""
+    asked = set()
+    for line in QUERY_LOG.read_text().splitlines() if QUERY_LOG.exists() else ():
+        words = line.split()
+        kind = next((i for i, word in enumerate(words) if word.startswith("query[")), None)
+        if kind is not None:
+            asked.add(words[kind + 1])
+    return sorted(asked - set(site.addresses))
+
+
+def _replace_system_files() -> None:
+    for path, content in SYSTEM_FILES.items():
+        replacement = PRIVATE / "system" / Path(path).name
+        replacement.write_text(content)
+        target = Path(path).resolve()
+        if str(target).startswith("/run/"):  # a link into the /run that we have just hidden
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.touch()
+        if target.exists():
+            _mount("--bind", str(replacement), str(target))
+
+
+def _mount(*arguments: str) -> None:
+    done = subprocess.run([tool("mount"), *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise EyelevelError(f"mount {' '.join(arguments)} failed: {done.stderr.strip()}")
+
+
+def _ip(commands: list[str]) -> None:
+    """Run many `ip` commands in one process."""
+    batch = "\n".join(commands)
+    done = subprocess.run([tool("ip"), "-batch", "-"], input=batch, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise EyelevelError(f"the replay's addresses could not be set: {done.stderr.strip()}")

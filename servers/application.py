@@ -1,0 +1,99 @@
+"""The WSGI application behind NGINX: a recorded site's responses, from memory.
+
+Loaded by uWSGI into the system's Python, so it uses the standard library only. Its environment names
+the site (`EYELEVEL_SITE`), the request log (`EYELEVEL_REQUEST_LOG`, empty for none) and a FIFO that is
+told when it can serve (`EYELEVEL_READY`).
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from record.http1 import NOT_REPLAYED, Headers, parse_response
+from servers.matching import Kind, Matcher, preflight_headers
+
+# Named here as in record/site.py, which needs more than the standard library.
+ORIGINAL_URL = "x-original-url"
+ORIGINAL_METHOD = "x-original-method"
+
+# NGINX would add its own; quic_server adds the same two where a recording lacks them.
+DEFAULTS = (("server", "eyelevel"), ("date", "Thu, 01 Jan 2026 00:00:00 GMT"))
+
+StartResponse = Callable[[str, list[tuple[str, str]]], Any]
+
+
+@dataclass(frozen=True)
+class StoredResponse:
+    """A response ready to be sent, and the file it came from (`<host>/<name>`)."""
+
+    file: str
+    status: str
+    headers: Headers
+    body: bytes
+
+
+class Application:
+    """Answers each request by the rule of `servers.matching`."""
+
+    def __init__(self, site: Path, request_log: Path | None) -> None:
+        self._matcher = Matcher(load_responses(site))
+        self._log = os.open(request_log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644) if request_log else None
+
+    def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> list[bytes]:
+        method = environ["REQUEST_METHOD"]
+        target = environ["REQUEST_URI"]
+        headers = {
+            key[5:].lower().replace("_", "-"): value for key, value in environ.items() if key.startswith("HTTP_")
+        }
+        match = self._matcher.match(method, headers.get("host", ""), target, headers)
+        self._write_log(match.kind, method, f"https://{headers.get('host', '')}{target}", match.recorded)
+        if match.recorded is not None:
+            start_response(match.recorded.status, list(match.recorded.headers))
+            return [] if method == "HEAD" else [match.recorded.body]
+        if match.kind is Kind.PREFLIGHT:
+            start_response("204 No Content", [*DEFAULTS, *preflight_headers(headers)])
+        else:
+            start_response("404 Not Found", [*DEFAULTS, ("content-length", "0")])
+        return []
+
+    def _write_log(self, kind: Kind, method: str, url: str, recorded: StoredResponse | None) -> None:
+        if self._log is not None:
+            line = "\t".join((kind, method, url, recorded.file if recorded else ""))
+            os.write(self._log, line.encode("latin-1", "replace") + b"\n")
+
+
+def load_responses(site: Path) -> Iterator[tuple[str, str, StoredResponse]]:
+    """Method, URL and response of every stored exchange, in recorded order."""
+    for path in sorted(site.glob("*/*"), key=lambda path: path.name):
+        response = parse_response(path.read_bytes())
+        original = {name.lower(): value for name, value in response.headers}
+        file = f"{path.parent.name}/{path.name}"
+        # HTTP/2 never sends a reason phrase, but WSGI demands one.
+        status = f"{response.status} {response.reason or 'Recorded'}"
+        stored = StoredResponse(file, status, sent_headers(response.headers), response.body)
+        yield original[ORIGINAL_METHOD], original[ORIGINAL_URL], stored
+
+
+def sent_headers(recorded: Headers) -> Headers:
+    """The header fields as they are sent: those of the site's format taken off, defaults put on."""
+    headers = tuple(
+        (name, value)
+        for name, value in recorded
+        if name.lower() not in NOT_REPLAYED and name.lower() not in (ORIGINAL_URL, ORIGINAL_METHOD)
+    )
+    present = {name.lower() for name, _ in headers}
+    return headers + tuple(default for default in DEFAULTS if default[0] not in present)
+
+
+def _from_environment() -> Application:
+    log = os.environ["EYELEVEL_REQUEST_LOG"]
+    application = Application(Path(os.environ["EYELEVEL_SITE"]), Path(log) if log else None)
+    with Path(os.environ["EYELEVEL_READY"]).open("w") as ready:
+        ready.write("ready\n")
+    return application
+
+
+if "EYELEVEL_SITE" in os.environ:
+    application = _from_environment()

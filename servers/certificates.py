@@ -1,0 +1,160 @@
+"""The testbed's certificate authority, one per machine, and the servers' certificates.
+
+The authority is short-lived and is trusted by nothing but the testbed's own browser profiles. Both
+servers get the same kind of chain (ECDSA P-256 leaf signed by the authority), so that a handshake
+carries the same bytes on either.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from os import O_CREAT, O_EXCL, O_WRONLY
+from os import open as os_open
+from pathlib import Path
+
+import click
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from eyelevel.errors import EyelevelError, reports_errors
+from eyelevel.places import cache_dir
+
+LIFETIME = timedelta(days=90)
+RENEWED_BEFORE_END = timedelta(days=14)
+
+
+@dataclass(frozen=True)
+class Authority:
+    """The certificate authority: its certificate's file, the certificate, and its private key."""
+
+    path: Path
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+
+@dataclass(frozen=True)
+class ServerCertificate:
+    """PEM files of a server's certificate chain and private key."""
+
+    chain: Path
+    key: Path
+
+
+def authority() -> Authority:
+    """This machine's authority; made on first use, and anew before it runs out. Raises EyelevelError."""
+    folder = cache_dir() / "authority"
+    certificate_path, key_path = folder / "certificate.pem", folder / "key.pem"
+    try:
+        certificate = x509.load_pem_x509_certificate(certificate_path.read_bytes())
+        key = serialization.load_pem_private_key(key_path.read_bytes(), password=None)
+    except FileNotFoundError:
+        return _new_authority(folder, certificate_path, key_path)
+    except ValueError as error:
+        raise EyelevelError(f"{folder} is broken ({error}); delete it, it will be made anew") from None
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise EyelevelError(f"{key_path} holds no elliptic-curve key; delete {folder}, it will be made anew")
+    if certificate.not_valid_after_utc - datetime.now(UTC) < RENEWED_BEFORE_END:
+        return _new_authority(folder, certificate_path, key_path)
+    return Authority(certificate_path, certificate, key)
+
+
+def certify(issuer: Authority, servers: dict[str, tuple[str, ...]], folder: Path) -> dict[str, ServerCertificate]:
+    """Write into `folder` a certificate for each server address, naming the hosts it answers for.
+
+    All share one key, made for this call: its kind, not its value, is what a handshake costs.
+    """
+    key = ec.generate_private_key(ec.SECP256R1())
+    key_path = folder / "key.pem"
+    _write_private(key_path, key)
+    certificates = {}
+    for address, hosts in servers.items():
+        chain = folder / f"{address}.pem"
+        chain.write_bytes(_leaf(issuer, key.public_key(), address, hosts).public_bytes(serialization.Encoding.PEM))
+        certificates[address] = ServerCertificate(chain, key_path)
+    return certificates
+
+
+def _leaf(issuer: Authority, key: ec.EllipticCurvePublicKey, address: str, hosts: Iterable[str]) -> x509.Certificate:
+    names: list[x509.GeneralName] = [x509.DNSName(host) for host in hosts]
+    return (
+        _certificate(f"Eyelevel server {address}", issuer.certificate.subject, key)
+        .add_extension(x509.SubjectAlternativeName([*names, x509.IPAddress(ip_address(address))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(_key_usage(digital_signature=True), critical=True)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.key.public_key()), critical=False)
+        .sign(issuer.key, hashes.SHA256())
+    )
+
+
+def _new_authority(folder: Path, certificate_path: Path, key_path: Path) -> Authority:
+    folder.mkdir(parents=True, exist_ok=True)
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Eyelevel replay testbed")])
+    certificate = (
+        _certificate("Eyelevel replay testbed", name, key.public_key())
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_key_usage(key_cert_sign=True), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    _write_private(key_path, key)
+    certificate_path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    return Authority(certificate_path, certificate, key)
+
+
+def _certificate(common_name: str, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+    # A clock that is set back a little must not make a new certificate invalid.
+    start = datetime.now(UTC) - timedelta(hours=1)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)]))
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(start)
+        .not_valid_after(start + LIFETIME)
+    )
+
+
+def _key_usage(*, digital_signature: bool = False, key_cert_sign: bool = False) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=digital_signature,
+        key_cert_sign=key_cert_sign,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        crl_sign=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _write_private(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
+    """Write a private key to a file that was never readable by anyone else."""
+    with suppress(FileNotFoundError):
+        path.unlink()
+    with open(os_open(path, O_WRONLY | O_CREAT | O_EXCL, 0o600), "wb") as file:
+        file.write(
+            key.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            )
+        )
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Make this machine's certificate authority unless it is there, and say where it lies.
+
+    Example: python -m servers.certificates
+    """
+    click.echo(authority().path)
+
+
+if __name__ == "__main__":
+    reports_errors(main)()

@@ -1,0 +1,35 @@
+"""What a server is to the rest of the testbed: a block inside which a site is being served."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from record.site import Site
+from servers.certificates import ServerCertificate
+from tuning.protocols import Protocol
+
+
+@dataclass(frozen=True)
+class Serving:
+    """What a server needs: the site, a folder of its own, certificates by address, where to log requests."""
+
+    site: Site
+    protocol: Protocol
+    folder: Path
+    certificates: dict[str, ServerCertificate]
+    request_log: Path | None
+
+    def listening(self) -> list[tuple[str, int]]:
+        """Every address and port that must be served: 443, and what else was recorded there."""
+        ports = {
+            (address, int(authority.partition(":")[2] or 443))
+            for address, authorities in self.site.servers.items()
+            for authority in authorities
+        }
+        return sorted(ports)
+
+
+# Every server is up when the block is entered and gone when it is left; it raises EyelevelError when it
+# cannot serve, or ended by itself.
+Server = Callable[[Serving], AbstractContextManager[None]]
