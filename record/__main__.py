@@ -7,10 +7,10 @@ import click
 
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.places import SITES
-from record.importers import mahimahi
+from record.importers import Importer, mahimahi
 from record.site import Recording, Site, write_site
 
-IMPORTERS = (mahimahi,)
+IMPORTERS: tuple[Importer, ...] = (mahimahi,)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

@@ -11,6 +11,7 @@ from eyelevel.places import SITES
 from replay.sandbox import run
 from replay.spec import ReplaySpec
 from tuning import networks, protocols
+from tuning.settings import choose_one
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "ignore_unknown_options": True})
@@ -28,8 +29,8 @@ def main(site_name: str, net: str, proto: str, request_log: Path | None, command
     """
     spec = ReplaySpec(
         site=_site_folder(site_name),
-        network=_one("network", net, networks.load()),
-        protocol=_one("protocol", proto, protocols.load()),
+        network=choose_one("network", net, networks.load()),
+        protocol=choose_one("protocol", proto, protocols.load()),
         request_log=request_log.resolve() if request_log else None,
     )
     if not command:

@@ -85,7 +85,7 @@ def _certified_names(site: Site) -> dict[str, tuple[str, ...]]:
 
 def _outermost_device() -> str:
     """The one device beside `lo`: the servers' end of the outermost shell."""
-    devices = [name for name in os.listdir("/sys/class/net") if name != "lo"]
+    devices = [device.name for device in Path("/sys/class/net").iterdir() if device.name != "lo"]
     if len(devices) != 1:
         raise EyelevelError(f"expected one device of the emulated network, found {devices or 'none'}")
     return devices[0]

@@ -56,7 +56,13 @@ def start_name_server() -> None:
 
     It knows the recorded hosts; every other name does not exist. It ends with the replay.
     """
-    dnsmasq = [tool("dnsmasq"), "--conf-file=/dev/null", "--no-resolv", "--no-hosts", f"--addn-hosts={HOSTS}"]
+    dnsmasq: list[str | Path] = [
+        tool("dnsmasq"),
+        "--conf-file=/dev/null",
+        "--no-resolv",
+        "--no-hosts",
+        f"--addn-hosts={HOSTS}",
+    ]
     dnsmasq += ["--listen-address=127.0.0.1", "--bind-interfaces", "--address=/#/", "--no-round-robin"]
     dnsmasq += ["--user=root", f"--pid-file={PRIVATE / 'dnsmasq.pid'}", "--log-queries", f"--log-facility={QUERY_LOG}"]
     # Its starting process returns when the server has its sockets.

@@ -5,13 +5,12 @@ servers get the same kind of chain (ECDSA P-256 leaf signed by the authority), s
 carries the same bytes on either.
 """
 
+import os
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
-from os import O_CREAT, O_EXCL, O_WRONLY
-from os import open as os_open
 from pathlib import Path
 
 import click
@@ -139,7 +138,7 @@ def _write_private(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
     """Write a private key to a file that was never readable by anyone else."""
     with suppress(FileNotFoundError):
         path.unlink()
-    with open(os_open(path, O_WRONLY | O_CREAT | O_EXCL, 0o600), "wb") as file:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(
             key.private_bytes(
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()

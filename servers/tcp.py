@@ -84,7 +84,7 @@ def _nginx(serving: Serving) -> Iterator[Daemon]:
         descriptors = [s.fileno() for s in sockets]
         # NGINX takes over listening sockets that this variable names, as after an upgrade of its binary.
         environment = {**os.environ, "NGINX": "".join(f"{fd};" for fd in descriptors)}
-        command = [tool("nginx"), "-p", serving.folder, "-c", config, "-e", "stderr"]
+        command: list[str | Path] = [tool("nginx"), "-p", serving.folder, "-c", config, "-e", "stderr"]
         log = serving.folder / "nginx.log"
         with running("NGINX", command, log, environment=environment, pass_fds=descriptors) as daemon:
             stack.close()  # from here on a connection is refused when NGINX is gone

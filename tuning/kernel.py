@@ -35,7 +35,7 @@ def set_initial_window(device: str, packets: int) -> list[dict[str, object]]:
     Raises EyelevelError.
     """
     for route in _routes(device):
-        command = [tool("ip"), "route", "change", str(route["dst"]), "dev", device]
+        command: list[str | Path] = [tool("ip"), "route", "change", str(route["dst"]), "dev", device]
         for attribute, keyword in ROUTE_KEYWORDS.items():
             if attribute in route:
                 command += [keyword, str(route[attribute])]
