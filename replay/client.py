@@ -23,8 +23,11 @@ def main(spec: ReplaySpec, command: list[str]) -> None:
         with control.makefile("r") as lines:
             lines.readline()
         world.start_name_server()
-        sysctls = kernel.apply_client_sysctls(spec.protocol)
-        control.sendall(json.dumps({"sysctls": sysctls}).encode() + b"\n")
+        tuned = {
+            "sysctls": kernel.apply_sysctls(spec.protocol.client_sysctls),
+            "routes": kernel.tune_client_routes(world.outward_device()),
+        }
+        control.sendall(json.dumps(tuned).encode() + b"\n")
     environment = world.client_environment(authority().path)
     try:
         os.execvpe(command[0], command, environment)

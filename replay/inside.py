@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from eyelevel.errors import EyelevelError
@@ -61,14 +62,13 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
         certificates=certify(authority(), _certified_names(site), PRIVATE / "certificates"),
         request_log=spec.request_log,
     )
-    evidence["server_sysctls"] = kernel.apply_server_sysctls(spec.protocol)
+    evidence["server_sysctls"] = kernel.apply_sysctls(spec.protocol.server_sysctls)
     with SERVERS[spec.protocol.transport](serving), _control_socket() as control:
         client = [sys.executable, "-m", "replay.client", spec.dumps(), *command]
         with _stopped_at_the_end(subprocess.Popen([*shells(spec.network), "--", *client])) as stack:
             with _linked(control, stack, leash) as connection:
                 if spec.protocol.transport == "tcp":
-                    routes = kernel.set_initial_window(_outermost_device(), spec.protocol.initial_window_packets)
-                    evidence["routes"] = routes
+                    evidence["server_routes"] = kernel.tune_server_routes(world.outward_device(), spec.protocol)
                 evidence["setup_s"] = round(time.monotonic() - started, 3)
                 evidence["client"] = _exchange_readiness(connection)
             status = _await_exit(stack, leash)
@@ -81,14 +81,6 @@ def _certified_names(site: Site) -> dict[str, tuple[str, ...]]:
         address: tuple(authority.partition(":")[0] for authority in authorities)
         for address, authorities in site.servers.items()
     }
-
-
-def _outermost_device() -> str:
-    """The one device beside `lo`: the servers' end of the outermost shell."""
-    devices = [device.name for device in Path("/sys/class/net").iterdir() if device.name != "lo"]
-    if len(devices) != 1:
-        raise EyelevelError(f"expected one device of the emulated network, found {devices or 'none'}")
-    return devices[0]
 
 
 @contextmanager

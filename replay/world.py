@@ -48,6 +48,7 @@ def client_environment(authority: Path) -> Mapping[str, str]:
         "XDG_CACHE_HOME": str(PRIVATE / "home" / ".cache"),
         "XDG_CONFIG_HOME": str(PRIVATE / "home" / ".config"),
         "SSL_CERT_FILE": str(authority),
+        "CURL_CA_BUNDLE": str(authority),
     }
 
 
@@ -69,6 +70,14 @@ def start_name_server() -> None:
     started = subprocess.run(dnsmasq, capture_output=True, text=True, check=False)
     if started.returncode:
         raise EyelevelError(f"dnsmasq could not be started: {started.stderr.strip()}")
+
+
+def outward_device() -> str:
+    """The one device beside `lo` in this namespace: its end of the emulated network."""
+    devices = [device.name for device in Path("/sys/class/net").iterdir() if device.name != "lo"]
+    if len(devices) != 1:
+        raise EyelevelError(f"expected one device of the emulated network, found {devices or 'none'}")
+    return devices[0]
 
 
 def unknown_names(site: Site) -> list[str]:

@@ -42,7 +42,7 @@ def _uwsgi(serving: Serving) -> Iterator[Daemon]:
     """One uWSGI that serves the responses over a Unix socket; a single process, so that repeats stay in order."""
     ready = serving.folder / "uwsgi.ready"
     os.mkfifo(ready)
-    command: list[str | Path] = [tool("uwsgi"), "--plugin", "python3", "--need-app", "--die-on-term"]
+    command: list[str | Path] = [tool("uwsgi-core"), "--plugin", "python3", "--need-app", "--die-on-term"]
     command += ["--socket", serving.folder / "uwsgi.socket", "--listen", "1024"]
     command += ["--processes", "1", "--threads", "8", "--buffer-size", "65535", "--post-buffering", "65536"]
     command += ["--disable-logging", "--pythonpath", PROJECT, "--module", "servers.application"]

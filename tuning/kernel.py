@@ -1,57 +1,32 @@
 """Applying a protocol's settings to the network namespace we are in, and reading back what holds.
 
 Nothing is taken as set because it was written: every value is read again, and one that did not take
-stops the run.
+stops the run. Initial window and congestion control are attributes of routes, since a namespace of its
+own may not choose every congestion control by sysctl (`tcp_allowed_congestion_control` is the machine's).
 """
 
 import json
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from eyelevel.errors import EyelevelError
 from eyelevel.places import tool
 from tuning.protocols import Protocol
 
-CONGESTION_CONTROL = "net.ipv4.tcp_congestion_control"
+# The sending side of the browser, which no protocol changes: stock Linux.
+CLIENT_CONGESTION_CONTROL = "cubic"
+
+# iproute2's name in JSON for what its command line calls otherwise.
+JSON_NAMES = {"congctl": "congestion"}
 
 # What tells one route from another: iproute2's name for it in JSON, and on the command line.
 ROUTE_KEYWORDS = {"gateway": "via", "protocol": "proto", "scope": "scope", "prefsrc": "src"}
 
 
-def apply_server_sysctls(protocol: Protocol) -> dict[str, str]:
-    """Set the servers' namespace up for `protocol`; returns every value as read back. Raises EyelevelError."""
-    return _apply({CONGESTION_CONTROL: protocol.congestion_control, **protocol.server_sysctls})
-
-
-def apply_client_sysctls(protocol: Protocol) -> dict[str, str]:
-    """The same for the browser's namespace, whose sending side is always stock Cubic."""
-    return _apply({CONGESTION_CONTROL: "cubic", **protocol.client_sysctls})
-
-
-def set_initial_window(device: str, packets: int) -> list[dict[str, object]]:
-    """Give every route over `device` an initial congestion window; returns the routes as read back.
-
-    Raises EyelevelError.
-    """
-    for route in _routes(device):
-        command: list[str | Path] = [tool("ip"), "route", "change", str(route["dst"]), "dev", device]
-        for attribute, keyword in ROUTE_KEYWORDS.items():
-            if attribute in route:
-                command += [keyword, str(route[attribute])]
-        done = subprocess.run([*command, "initcwnd", str(packets)], capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise EyelevelError(f"cannot set the initial window of the route to {route['dst']}: {done.stderr.strip()}")
-    routes = _routes(device)
-    for route in routes:
-        if _initial_window(route) != packets:
-            raise EyelevelError(f"the route to {route['dst']} did not take an initial window of {packets} packets")
-    if not routes:
-        raise EyelevelError(f"{device} has no route, so its initial window cannot be set")
-    return routes
-
-
-def _apply(values: Mapping[str, str]) -> dict[str, str]:
+def apply_sysctls(values: Mapping[str, str]) -> dict[str, str]:
+    """Set kernel parameters of this namespace; returns them as read back. Raises EyelevelError."""
     applied = {}
     for name, value in values.items():
         path = Path("/proc/sys") / name.replace(".", "/")
@@ -65,14 +40,45 @@ def _apply(values: Mapping[str, str]) -> dict[str, str]:
     return applied
 
 
-def _routes(device: str) -> list[dict[str, object]]:
-    shown = subprocess.run(
-        [tool("ip"), "-json", "-details", "route", "show", "dev", device], capture_output=True, text=True, check=True
+def tune_server_routes(device: str, protocol: Protocol) -> list[dict[str, Any]]:
+    """Set up what servers send over `device` for `protocol`; returns the routes as read back.
+
+    Raises EyelevelError.
+    """
+    return _tune_routes(
+        device, {"initcwnd": protocol.initial_window_packets, "congctl": protocol.congestion_control}
     )
-    routes: list[dict[str, object]] = json.loads(shown.stdout)
+
+
+def tune_client_routes(device: str) -> list[dict[str, Any]]:
+    """The same for what the browser sends."""
+    return _tune_routes(device, {"congctl": CLIENT_CONGESTION_CONTROL})
+
+
+def _tune_routes(device: str, attributes: Mapping[str, int | str]) -> list[dict[str, Any]]:
+    for route in _routes(device):
+        command: list[str | Path] = [tool("ip"), "route", "change", route["dst"], "dev", device]
+        for attribute, keyword in ROUTE_KEYWORDS.items():
+            if attribute in route:
+                command += [keyword, route[attribute]]
+        for attribute, value in attributes.items():
+            command += [attribute, str(value)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise EyelevelError(f"cannot set {dict(attributes)} of the route to {route['dst']}: {done.stderr.strip()}")
+    routes = _routes(device)
+    if not routes:
+        raise EyelevelError(f"{device} has no route, so {dict(attributes)} cannot be set")
+    for route in routes:
+        held = route.get("metrics", [{}])[0]
+        if any(held.get(JSON_NAMES.get(attribute, attribute)) != value for attribute, value in attributes.items()):
+            raise EyelevelError(f"the route to {route['dst']} should have {dict(attributes)}, but holds {held}")
     return routes
 
 
-def _initial_window(route: dict[str, object]) -> object:
-    metrics = route.get("metrics")
-    return metrics[0].get("initcwnd") if isinstance(metrics, list) and metrics else None
+def _routes(device: str) -> list[dict[str, Any]]:
+    shown = subprocess.run(
+        [tool("ip"), "-json", "-details", "route", "show", "dev", device], capture_output=True, text=True, check=True
+    )
+    routes: list[dict[str, Any]] = json.loads(shown.stdout)
+    return routes
