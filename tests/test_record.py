@@ -1,0 +1,177 @@
+"""Recorded sites: what is stored is what was recorded, in a form that any server can send again."""
+
+import gzip
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eyelevel.errors import EyelevelError
+from record.content import decode, encode
+from record.http1 import MalformedMessage, Response, format_response, parse_response, unchunk
+from record.importers import mahimahi
+from record.site import INDEX, Exchange, Recording, Site, write_site
+from record.upgrade import upgrade
+
+CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "mahimahi"
+
+header_names = st.from_regex(r"[A-Za-z][A-Za-z0-9-]{0,20}", fullmatch=True)
+header_values = st.text(st.characters(min_codepoint=33, max_codepoint=255, exclude_characters="\x7f\x85\xa0"))
+
+
+def exchange(url: str, body: bytes = b"", status: int = 200, ip: str = "192.0.2.1", **headers: str) -> Exchange:
+    fields = tuple((name.replace("_", "-"), value) for name, value in headers.items())
+    return Exchange("GET", url, Response(status, "", fields, body), ip)
+
+
+def recording(*exchanges: Exchange) -> Recording:
+    return Recording(url=exchanges[0].url, exchanges=exchanges, recorder={"tool": "test"})
+
+
+@given(st.integers(100, 599), st.lists(st.tuples(header_names, header_values)), st.binary())
+def test_a_stored_response_is_read_back_as_it_was(status: int, headers: list[tuple[str, str]], body: bytes) -> None:
+    response = Response(status, "Some reason", tuple(headers), body)
+    assert parse_response(format_response(response)) == response
+
+
+@pytest.mark.parametrize(
+    "message",
+    [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 20 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n", b"x\r\n\r\n"],
+)
+def test_a_malformed_response_is_refused(message: bytes) -> None:
+    with pytest.raises(MalformedMessage):
+        parse_response(message)
+
+
+@given(st.lists(st.binary(min_size=1)))
+def test_unchunking_joins_what_was_chunked(chunks: list[bytes]) -> None:
+    framed = b"".join(b"%x;extension=1\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
+    assert unchunk(framed) == b"".join(chunks)
+
+
+@given(st.binary(), st.sampled_from(["", "gzip", "deflate", "br"]))
+def test_content_encodings_are_put_on_as_they_were_taken_off(content: bytes, encoding: str) -> None:
+    assert decode(encode(content, encoding), encoding) == content
+
+
+def test_a_replayable_response_tells_its_true_length_and_loses_the_connection_specific() -> None:
+    headers = (("Transfer-Encoding", "chunked"), ("Alt-Svc", "h3=1"), ("Content-Length", "99"), ("X-Kept", "yes"))
+    response = Response(200, "OK", headers, b"3\r\nabc\r\n0\r\n\r\n")
+    assert response.replayable("GET") == Response(200, "OK", (("X-Kept", "yes"), ("Content-Length", "3")), b"abc")
+
+
+def test_a_stale_chunked_header_over_a_plain_body_is_dropped() -> None:
+    response = Response(200, "OK", (("Transfer-Encoding", "chunked"),), b"plain")
+    assert response.replayable("GET").body == b"plain"
+
+
+def test_a_head_response_keeps_the_length_of_the_body_it_does_not_have() -> None:
+    response = Response(200, "OK", (("Content-Length", "1234"),), b"")
+    assert response.replayable("HEAD") == response
+
+
+@pytest.mark.parametrize("status", [204, 304])
+def test_a_bodiless_status_tells_no_length(status: int) -> None:
+    response = Response(status, "", (("Content-Length", "5"),), b"stray")
+    assert response.replayable("GET") == Response(status, "", (), b"")
+
+
+def test_every_recorded_ip_becomes_one_benchmark_address(tmp_path: Path) -> None:
+    first = exchange("https://a.example/", ip="192.0.2.7")
+    second = exchange("https://b.example/x", ip="2001:db8::1")
+    third = exchange("https://c.example/y", ip="192.0.2.7")
+    site = write_site(recording(first, second, third), tmp_path / "site")
+    assert site.recorded_ips == {"198.18.0.1": "192.0.2.7", "198.18.0.2": "2001:db8::1"}
+    assert site.servers == {"198.18.0.1": ("a.example", "c.example"), "198.18.0.2": ("b.example",)}
+    assert site.addresses == {"a.example": ("198.18.0.1",), "b.example": ("198.18.0.2",), "c.example": ("198.18.0.1",)}
+
+
+def test_a_host_on_two_servers_resolves_to_both(tmp_path: Path) -> None:
+    exchanges = (exchange("https://a.example/", ip="192.0.2.1"), exchange("https://a.example/x", ip="192.0.2.2"))
+    site = write_site(recording(*exchanges), tmp_path / "site")
+    assert site.addresses == {"a.example": ("198.18.0.1", "198.18.0.2")}
+
+
+def test_a_host_that_leads_out_of_the_folder_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(EyelevelError, match="no host name"):
+        write_site(recording(exchange("https://../etc")), tmp_path / "site")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_import_leaves_the_old_site_whole(tmp_path: Path) -> None:
+    write_site(recording(exchange("https://a.example/", b"old")), tmp_path / "site")
+    with pytest.raises(EyelevelError):
+        write_site(recording(exchange("https://a.example/", b"new"), exchange("https://../")), tmp_path / "site")
+    assert Site.load(tmp_path / "site").exchanges[0].bytes == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+@pytest.mark.parametrize("index", ["", "{}", "[]", '{"format": 99}'])
+def test_a_broken_index_is_one_clear_error(index: str, tmp_path: Path) -> None:
+    (tmp_path / INDEX).write_text(index)
+    with pytest.raises(EyelevelError, match="import"):
+        Site.load(tmp_path)
+
+
+def test_links_to_recorded_http_hosts_become_https_and_lengths_stay_true(tmp_path: Path) -> None:
+    page = b'<a href="http://a.example/x?u=http://a.example/y">http:\\/\\/b.example\\/z http://other.example/ http://a.example.org/'
+    exchanges, _ = upgrade(
+        [
+            exchange("http://a.example/", gzip.compress(page), content_type="text/html", content_encoding="gzip"),
+            exchange("http://b.example/z", b"http://a.example/", content_type="image/png"),
+        ]
+    )
+    assert [e.url for e in exchanges] == ["https://a.example/", "https://b.example/z"]
+    upgraded = page.replace(b"http://a.example/", b"https://a.example/").replace(b"http:\\/", b"https:\\/")
+    assert gzip.decompress(exchanges[0].response.body) == upgraded
+    assert exchanges[1].response.body == b"http://a.example/", "only text is rewritten"
+    stored = write_site(recording(*exchanges), tmp_path / "site").exchanges[0]
+    assert stored.bytes == len(exchanges[0].response.body)
+
+
+def test_a_redirect_to_its_own_https_form_is_left_out() -> None:
+    kept, left_out = upgrade(
+        [
+            exchange("http://a.example/", status=301, location="https://a.example/"),
+            exchange("http://b.example/", status=301, location="https://b.example/"),
+            exchange("https://a.example/", b"page"),
+        ]
+    )
+    assert [e.url for e in kept] == ["https://a.example/"]
+    assert len(left_out) == 2
+
+
+def test_the_start_page_is_found_through_redirects() -> None:
+    page = replace(exchange("https://m.a.example/", b"<html>", content_type="text/html"))
+    frame = exchange("https://ads.example/frame", b"<html> larger", content_type="text/html")
+    image = replace(exchange("https://m.a.example/i"), request_headers=(("referer", "https://m.a.example/"),))
+    entry = exchange("https://a.example/", status=301, location="https://m.a.example/")
+    assert mahimahi.start_page([image, frame, page, entry]) == entry
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="../shared/corpus is not here")
+@pytest.mark.parametrize("source", sorted(CORPUS.iterdir()) if CORPUS.is_dir() else [], ids=lambda path: path.name)
+def test_recordings_of_the_corpus_import_whole(source: Path, tmp_path: Path) -> None:
+    read = mahimahi.read(source)
+    site = write_site(read, tmp_path / source.name)
+    assert len(site.exchanges) + len(site.skipped) == len(list(source.glob("save.*")))
+    assert all(e.url.startswith("https://") for e in site.exchanges)
+    for stored in site.exchanges:
+        response = parse_response((site.folder / stored.file).read_bytes())
+        length = response.header("content-length")
+        if stored.method != "HEAD" and length is not None:
+            assert int(length) == len(response.body)
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="../shared/corpus is not here")
+def test_a_truncated_save_file_is_named_and_the_rest_imported(tmp_path: Path) -> None:
+    whole = sorted((CORPUS / "www.yelp.com").iterdir())
+    for file in whole:
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    broken = tmp_path / whole[0].name
+    broken.write_bytes(broken.read_bytes()[:-100])
+    read = mahimahi.read(tmp_path)
+    assert any(reason.startswith(broken.name) for reason in read.skipped)
+    assert len(read.exchanges) + len(read.skipped) == len(whole)
