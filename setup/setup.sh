@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# Install what the testbed needs: run those steps of setup/steps/ that are not done, in order.
+#
+# usage: setup/setup.sh
+#
+# All but the system's packages goes to the cache folder: $EYELEVEL_CACHE, else ${XDG_CACHE_HOME:-~/.cache}/eyelevel.
+# A step is done when the stamp it left matches its inputs and what it makes is there. So the set-up can be stopped
+# at any moment and be run again, and does nothing when there is nothing to do.
+#
+# A step is a file that defines, to be run in the project's folder,
+#   title     what it installs, in a few words
+#   remedy    what to do when it fails
+#   inputs    prints everything whose change puts the step out of date
+#   present   succeeds when what the step makes is there
+#   act       makes it, over whatever an interrupted attempt left. What it prints goes to a log, its newest line to
+#             the screen; lines that begin with "note:" stay there.
+
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+cd "$PROJECT"
+
+STEPS=("$PROJECT"/setup/steps/*.sh)
+STAMPS=$EYELEVEL_CACHE/stamps
+LOGS=$EYELEVEL_CACHE/log
+CLEAR=
+[[ ! -t 1 ]] || CLEAR=$'\r\e[K'
+# What a set-up takes at most, while quic_server is compiled. Measured on Debian 12.
+DISK_NEEDED_GB=12
+
+main() {
+  local step pending=0 number=0
+  for step in "${STEPS[@]}"; do
+    is_done "$step" || pending=$((pending + 1))
+  done
+  ((pending)) || exit 0
+
+  check_machine
+  mkdir -p "$STAMPS" "$LOGS"
+  mark_cache
+  lock
+  trap 'printf "\nstopped; what is done is kept, and the next set-up goes on from there\n" >&2; exit 130' INT TERM
+  for step in "${STEPS[@]}"; do
+    number=$((number + 1))
+    # Asked again, since another set-up may have done it while we waited for the lock.
+    if ! is_done "$step"; then
+      run "$step" "[$number/${#STEPS[@]}]"
+    fi
+  done
+}
+
+# Call a function of a step, in a shell of its own: steps share nothing, and any command that fails ends it.
+in_step() { # STEP FUNCTION
+  bash -euo pipefail -O inherit_errexit -c '. "$0"; . "$1"; "$2"' "$PROJECT/setup/common.sh" "$1" "$2"
+}
+
+is_done() { # STEP
+  [[ "$(stamp_of "$1")" == "$(cat "$STAMPS/$(basename "$1")" 2>/dev/null)" ]] && in_step "$1" present
+}
+
+stamp_of() { # STEP
+  in_step "$1" inputs | sha256sum
+}
+
+# Refuse now, before anything is done, for whatever would stop the set-up half-way.
+check_machine() {
+  in_step "$PROJECT/setup/steps/1-packages.sh" check_system
+  as_root --check
+  local folder=$EYELEVEL_CACHE free_gb
+  while [[ ! -d $folder ]]; do folder=$(dirname "$folder"); done
+  [[ -w $folder ]] || fail "the cache would be in $folder, which you may not write to; set EYELEVEL_CACHE to another folder"
+  free_gb=$(($(df --output=avail --block-size=1M "$folder" | tail -n 1) / 1000))
+  [[ -x $EYELEVEL_CACHE/bin/quic_server ]] || ((free_gb >= DISK_NEEDED_GB)) ||
+    fail "the set-up needs $DISK_NEEDED_GB GB and $folder has $free_gb GB free; make room, or set EYELEVEL_CACHE to a folder elsewhere"
+}
+
+# Tells back-up programs to leave the cache out, and `make clean` that the folder is ours.
+mark_cache() {
+  printf '%s\n' "Signature: 8a477f597d28d172789f06886806bc55" "# The cache of the Eyelevel testbed." \
+    >"$EYELEVEL_CACHE/CACHEDIR.TAG"
+}
+
+# Held until this process ends.
+lock() {
+  exec {LOCK}>"$EYELEVEL_CACHE/setup.lock"
+  if ! flock --nonblock "$LOCK"; then
+    echo "another set-up is working in $EYELEVEL_CACHE; waiting for it"
+    flock "$LOCK"
+  fi
+}
+
+run() { # STEP POSITION
+  local started=$SECONDS stamp title remedy log
+  # shellcheck source=/dev/null
+  { read -r title && read -r remedy; } < <(. "$1" && printf '%s\n' "$title" "$remedy")
+  title="$2 $title"
+  log=$LOGS/$(basename --suffix=.sh "$1").log
+  stamp=$(stamp_of "$1") # before, so that an input that changes meanwhile counts as changed
+  # Without the lock: a daemon that a package starts would keep it.
+  if in_step "$1" act {LOCK}>&- </dev/null 2>&1 | show "$title" "$log" && in_step "$1" present; then
+    printf '%s\n' "$stamp" >"$STAMPS/$(basename "$1")"
+    printf '%s: done in %s\n' "$title" "$(duration "$started")"
+  else
+    tail -n 25 "$log" >&2
+    fail "$title: failed, see above or $log; $remedy; then 'make setup' goes on from here"
+  fi
+}
+
+# Log what a step prints, and show the newest line of it: on a terminal all the time, elsewhere now and then.
+show() { # TITLE LOG
+  local started=$SECONDS line="" newest="" text shown=$SECONDS every=30 width
+  width=$(tput cols 2>/dev/null) || width=80
+  [[ -t 1 ]] && every=1 || echo "$1 …"
+  exec {log}>"$2"
+  while true; do
+    # On a time-out read has kept what there was of the line.
+    if IFS= read -r -t 1 text; then
+      newest=$line$text line=""
+      printf '%s\n' "$newest" >&"$log"
+      [[ $newest != note:* ]] || printf '%s%s: %s\n' "$CLEAR" "$1" "${newest#note: }"
+    elif (($? > 128)); then
+      line+=$text
+    else
+      break
+    fi
+    if ((SECONDS - shown >= every)); then
+      shown=$SECONDS
+      text="$1 $(duration "$started")  $newest"
+      if [[ -t 1 ]]; then printf '%s%s' "$CLEAR" "${text:0:width-1}"; else echo "$text"; fi
+    fi
+  done
+  printf '%s' "$CLEAR"
+}
+
+duration() { # SINCE
+  printf '%d:%02d min' $(((SECONDS - $1) / 60)) $(((SECONDS - $1) % 60))
+}
+
+main
