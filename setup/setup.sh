@@ -101,7 +101,7 @@ run() { # STEP POSITION
     printf '%s: done in %s\n' "$title" "$(duration "$started")"
   else
     tail -n 25 "$log" >&2
-    fail "$title: failed, see above or $log; $remedy; then 'make setup' goes on from here"
+    fail "$title failed: $remedy. Its log is $log; 'make setup' goes on from here"
   fi
 }
 

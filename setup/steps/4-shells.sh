@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2034  # title and remedy are for setup.sh
 
 title="network shells"
-remedy="can cargo reach its package registry? Otherwise it is a fault of the testbed's"
+remedy="can cargo reach its package registry?"
 
 inputs() {
   cat "$PROJECT/shells/Cargo.toml" "$PROJECT/shells/Cargo.lock"

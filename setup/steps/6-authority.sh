@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2034  # title and remedy are for setup.sh
 
 title="certificate authority"
-remedy="this is a fault of the testbed's"
+remedy="this should not happen, please report it"
 
 inputs() { :; }
 

@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2034  # title and remedy are for setup.sh
 
 title="demo sites"
-remedy="this is a fault of the testbed's"
+remedy="this should not happen, please report it"
 
 # They lie in the checkout, not in the cache, and so does what they were made from.
 MADE_FROM=$PROJECT/sites/.demo

@@ -1,0 +1,52 @@
+# Eyelevel's front door. Every target is a thin line over a command that can be run by hand: `make -n TARGET` shows it.
+
+EYELEVEL_CACHE := $(abspath $(or $(EYELEVEL_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/eyelevel))
+export EYELEVEL_CACHE
+PYTHON := $(EYELEVEL_CACHE)/venv/bin/python
+
+# Options for the variables that were given. What is left out, the command chooses.
+option = $(if $($2),$1 '$($2)')
+CAMPAIGN_OPTIONS = $(strip $(call option,--net,NET) $(call option,--proto,PROTO) $(call option,--sites,SITES) \
+	$(call option,--runs,RUNS) $(call option,--seed,SEED) $(call option,--campaign,CAMPAIGN))
+
+# What a target cannot do without is asked for before anything is done.
+needs = $(if $(filter $1,$(MAKECMDGOALS)),$(foreach v,$2,$(if $($v),,$(error $1 needs $v, as in: $3))))
+$(call needs,import,FROM,make import FROM=recordings/www.yelp.com)
+$(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test import replay campaign clean
+
+help: ## show this help
+	@awk '/^[a-z]+:.*## / { sub(/:.*## /, " "); printf "  make %-10s", $$1; sub(/^[a-z]+/, ""); print } \
+		/^##/ { print substr($$0, 4) }' $(firstword $(MAKEFILE_LIST))
+
+setup: ## install what the testbed needs; every target below does it first, once
+	@setup/setup.sh
+
+test: setup ## run all tests
+	@setup/cargo test --release --locked --quiet
+	@setup/as-root '$(PYTHON)' -m pytest
+
+import: setup ## make a site of the recording FROM
+	@'$(PYTHON)' -m record import '$(FROM)'
+
+replay: setup ## open a shell as the client of SITE, behind the network NET, over PROTO
+	@setup/as-root '$(PYTHON)' -m replay --site '$(SITE)' --net '$(NET)' --proto '$(PROTO)'
+
+campaign: setup ## measure SITES over every NET and PROTO, or go on with it; the result is results/CAMPAIGN
+	@setup/as-root '$(PYTHON)' -m measure $(CAMPAIGN_OPTIONS)
+
+clean: ## remove what setup installed, except for system packages; sites/ and results/ stay
+	@setup/clean
+
+##
+## Variables, of which NET, PROTO and SITES of a campaign may be lists (a,b) or all:
+##   NET              dsl, lte, da2gc, mss
+##   PROTO            tcp, tcp+, tcp+bbr, quic, quic+bbr
+##   SITES, SITE      folders in sites/
+##   RUNS             how many of each site, network and protocol (31)
+##   CAMPAIGN         the folder in results/
+##   SEED             what the order of the runs is drawn from
+##   FROM             a recording: a folder of Mahimahi's save.* files
+##   EYELEVEL_CACHE   where setup installs (~/.cache/eyelevel)
