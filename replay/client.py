@@ -8,11 +8,14 @@ import os
 import socket
 import sys
 
-from eyelevel.errors import EyelevelError, reports_errors
+from eyelevel.errors import reports_errors
 from replay import world
 from replay.spec import CONTROL, ReplaySpec
 from servers.certificates import authority
 from tuning import kernel
+
+# What shells say when there is no such command (POSIX, 2.8.2).
+COMMAND_NOT_FOUND = 127
 
 
 @reports_errors
@@ -32,7 +35,8 @@ def main(spec: ReplaySpec, command: list[str]) -> None:
     try:
         os.execvpe(command[0], command, environment)
     except OSError as error:
-        raise EyelevelError(f"cannot run {command[0]}: {error.strerror}") from None
+        print(f"eyelevel: cannot run {command[0]}: {error.strerror}", file=sys.stderr)
+        sys.exit(COMMAND_NOT_FOUND)
 
 
 if __name__ == "__main__":

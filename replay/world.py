@@ -1,6 +1,7 @@
 """The replay's private world: file systems, addresses and names that exist only inside it."""
 
 import os
+import socket
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -74,7 +75,7 @@ def start_name_server() -> None:
 
 def outward_device() -> str:
     """The one device beside `lo` in this namespace: its end of the emulated network."""
-    devices = [device.name for device in Path("/sys/class/net").iterdir() if device.name != "lo"]
+    devices = [name for _, name in socket.if_nameindex() if name != "lo"]
     if len(devices) != 1:
         raise EyelevelError(f"expected one device of the emulated network, found {devices or 'none'}")
     return devices[0]

@@ -2,7 +2,7 @@
 
 Loaded by uWSGI into the system's Python, so it uses the standard library only. Its environment names
 the site (`EYELEVEL_SITE`), the request log (`EYELEVEL_REQUEST_LOG`, empty for none) and a FIFO that is
-told when it can serve (`EYELEVEL_READY`).
+told `ready`, or why not (`EYELEVEL_READY`).
 """
 
 import os
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from record.http1 import NOT_REPLAYED, Headers, parse_response
+from record.http1 import NOT_REPLAYED, Headers, MalformedMessage, parse_response
 from servers.matching import Kind, Matcher, preflight_headers
 
 # Named here as in record/site.py, which needs more than the standard library.
@@ -20,6 +20,8 @@ ORIGINAL_METHOD = "x-original-method"
 
 # NGINX would add its own; quic_server adds the same two where a recording lacks them.
 DEFAULTS = (("server", "eyelevel"), ("date", "Thu, 01 Jan 2026 00:00:00 GMT"))
+
+READY = "ready"
 
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 
@@ -65,15 +67,19 @@ class Application:
 
 
 def load_responses(site: Path) -> Iterator[tuple[str, str, StoredResponse]]:
-    """Method, URL and response of every stored exchange, in recorded order."""
+    """Method, URL and response of every stored exchange, in recorded order. Raises MalformedMessage."""
     for path in sorted(site.glob("*/*"), key=lambda path: path.name):
-        response = parse_response(path.read_bytes())
-        original = {name.lower(): value for name, value in response.headers}
+        try:
+            response = parse_response(path.read_bytes())
+            original = {name.lower(): value for name, value in response.headers}
+            method, url = original[ORIGINAL_METHOD], original[ORIGINAL_URL]
+        except (MalformedMessage, KeyError) as error:
+            raise MalformedMessage(f"{path} is no recorded response: {error}; import the site again") from None
         file = f"{path.parent.name}/{path.name}"
         # HTTP/2 never sends a reason phrase, but WSGI demands one.
         status = f"{response.status} {response.reason or 'Recorded'}"
         stored = StoredResponse(file, status, sent_headers(response.headers), response.body)
-        yield original[ORIGINAL_METHOD], original[ORIGINAL_URL], stored
+        yield method, url, stored
 
 
 def sent_headers(recorded: Headers) -> Headers:
@@ -89,9 +95,13 @@ def sent_headers(recorded: Headers) -> Headers:
 
 def _from_environment() -> Application:
     log = os.environ["EYELEVEL_REQUEST_LOG"]
-    application = Application(Path(os.environ["EYELEVEL_SITE"]), Path(log) if log else None)
     with Path(os.environ["EYELEVEL_READY"]).open("w") as ready:
-        ready.write("ready\n")
+        try:
+            application = Application(Path(os.environ["EYELEVEL_SITE"]), Path(log) if log else None)
+        except (OSError, MalformedMessage) as error:
+            ready.write(f"{error}\n")
+            raise
+        ready.write(f"{READY}\n")
     return application
 
 

@@ -15,6 +15,7 @@ from eyelevel.errors import EyelevelError
 from eyelevel.files import write_atomically
 from eyelevel.places import PROJECT, tool
 from eyelevel.processes import Daemon, running
+from servers.application import READY
 from servers.certificates import authority
 from servers.contract import Serving
 
@@ -57,6 +58,8 @@ def _uwsgi(serving: Serving) -> Iterator[Daemon]:
         log = serving.folder / "uwsgi.log"
         with running("uWSGI", command, log, environment=environment) as daemon:
             _await_readable(daemon, ready_end.fileno())
+            if (said := ready_end.readline().decode().strip()) != READY:
+                raise EyelevelError(said)
             yield daemon
 
 

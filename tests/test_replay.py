@@ -1,0 +1,198 @@
+"""The replay: its network is as configured, its servers answer, and nothing of it outlives it."""
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from eyelevel.errors import EyelevelError
+from record.http1 import Response
+from record.site import Exchange, Recording, Site, write_site
+from replay import ReplayOutcome, ReplaySpec, run
+from tuning import networks, protocols
+from tuning.networks import Network
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="replaying needs root")
+
+NETWORKS = networks.load()
+PROTOCOLS = protocols.load()
+BULK_BYTES = 3_000_000
+HOSTS = 30
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """One page, one large file, and many servers with little on them."""
+    url = "https://www.bulk.example/"
+    page = Exchange("GET", url, Response(200, "OK", (("Content-Type", "text/html"),), b"<p>Hello"), "192.0.2.1")
+    exchanges = [
+        page,
+        replace(page, url=f"{url}bulk", response=Response(200, "OK", (), os.urandom(BULK_BYTES))),
+        replace(page, method="POST", url=f"{url}upload", response=Response(204, "", (), b"")),
+        *(replace(page, url=f"https://h{n}.bulk.example/", recorded_ip=f"192.0.2.{n}") for n in range(2, HOSTS + 1)),
+    ]
+    return write_site(Recording(url, tuple(exchanges), {"tool": "test"}), tmp_path_factory.mktemp("sites") / "bulk")
+
+
+def replay(site: Site, script: str, network: Network, protocol: str = "tcp") -> tuple[ReplayOutcome, str]:
+    """Run a shell script as the client; returns the outcome and what it printed."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as cat:
+        assert cat.stdin and cat.stdout
+        spec = ReplaySpec(site.folder, network, PROTOCOLS[protocol])
+        outcome = run(spec, ["bash", "-c", script], stdout=cat.stdin.fileno())
+        cat.stdin.close()
+        return outcome, cat.stdout.read()
+
+
+@pytest.mark.parametrize("network", NETWORKS.values(), ids=lambda network: network.name)
+def test_ping_shows_the_minimum_rtt(site: Site, network: Network) -> None:
+    _, printed = replay(site, "ping -c 8 -i 0.1 www.bulk.example", network)
+    times_ms = [float(time) for time in re.findall(r"time=([\d.]+)", printed)]
+    # A ping is 84 bytes, which each link serialises; the least of a few pings met an idle machine.
+    serialising_ms = 84 * 8 * (1 / network.up_mbps + 1 / network.down_mbps) / 1e3
+    assert min(times_ms) == pytest.approx(network.min_rtt_ms + serialising_ms, abs=1.0)
+
+
+def test_bulk_transfers_run_at_the_rates_of_the_link(site: Site) -> None:
+    lte = NETWORKS["lte"]
+    times = "-w '%{time_starttransfer} %{time_total}\\n' -sS -o /dev/null"
+    script = f"""
+        head -c {BULK_BYTES // 4} /dev/zero > $TMPDIR/up
+        curl {times} https://www.bulk.example/bulk
+        curl {times} -X POST --data-binary @$TMPDIR/up https://www.bulk.example/upload
+    """
+    _, printed = replay(site, script, lte, "tcp+")
+    (first_byte_s, down_s), (_, up_s) = [map(float, line.split()) for line in printed.splitlines()]
+    payload_share = 1460 / 1500
+    assert BULK_BYTES * 8 / (down_s - first_byte_s) / 1e6 == pytest.approx(lte.down_mbps * payload_share, rel=0.1)
+    assert BULK_BYTES / 4 * 8 / up_s / 1e6 == pytest.approx(lte.up_mbps * payload_share, rel=0.2)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_every_protocol_is_set_up_and_read_back(site: Site, protocol: str) -> None:
+    wanted = PROTOCOLS[protocol]
+    outcome, _ = replay(site, "true", NETWORKS["dsl"], protocol)
+    assert outcome.evidence["server_sysctls"] == wanted.server_sysctls
+    if wanted.transport == "tcp":
+        metrics = [route["metrics"][0] for route in outcome.evidence["server_routes"]]
+        expected = {"initcwnd": wanted.initial_window_packets, "congestion": wanted.congestion_control}
+        assert metrics == [expected] * len(metrics)
+
+
+@pytest.mark.parametrize("protocol", [name for name, protocol in PROTOCOLS.items() if protocol.transport == "tcp"])
+def test_servers_use_the_congestion_control_and_initial_window_of_the_protocol(site: Site, protocol: str) -> None:
+    """As the kernel tells of a server's connection that has sent next to nothing (process 1 is the servers' side)."""
+    script = """
+        coproc openssl s_client -connect www.bulk.example:443
+        until [[ $line == *"handshake has read"* ]]; do read -r -u ${COPROC[0]} line; done
+        nsenter --net=/proc/1/ns/net ss -Htin state established 'sport = :443'
+        ss -Htin state established 'dport = :443'
+        kill $COPROC_PID
+    """
+    _, printed = replay(site, script, NETWORKS["dsl"], protocol)
+    server, client = [line for line in printed.splitlines() if "cwnd:" in line]
+    wanted = PROTOCOLS[protocol]
+    assert wanted.congestion_control in server.split()
+    cwnd = int(re.search(r"cwnd:(\d+)", server)[1])
+    # BBR opens its window by what was acknowledged, here the few segments of the handshake.
+    assert wanted.initial_window_packets <= cwnd <= wanted.initial_window_packets + 4
+    assert "cubic" in client.split()
+
+
+def test_unknown_names_do_not_exist_and_are_told(site: Site) -> None:
+    outcome, printed = replay(site, "getent hosts nowhere.example || echo none", NETWORKS["dsl"])
+    assert printed == "none\n"
+    assert outcome.evidence["unknown_names"] == ["nowhere.example"]
+
+
+def test_nothing_outside_can_be_reached(site: Site) -> None:
+    script = "ping -c 1 -W 1 192.0.2.1; ls /sys/class/net > /dev/null; ip -json link"
+    _, printed = replay(site, script, NETWORKS["dsl"])
+    assert "Unreachable" in printed or "unreachable" in printed
+    assert {link["ifname"] for link in json.loads(printed[printed.rindex("\n[{") :])} == {"lo", "ingress"}
+
+
+def test_the_exit_status_is_the_command_s(site: Site) -> None:
+    assert replay(site, "exit 7", NETWORKS["dsl"])[0].status == 7
+
+
+def test_a_command_that_does_not_exist_is_said(site: Site) -> None:
+    spec = ReplaySpec(site.folder, NETWORKS["dsl"], PROTOCOLS["tcp"])
+    assert run(spec, ["/no/such/program"], stderr=subprocess.DEVNULL).status == 127
+
+
+def test_a_broken_response_file_stops_the_replay(site: Site, tmp_path: Path) -> None:
+    recording = Recording("https://a.example/", (_exchange("https://a.example/"),), {"tool": "test"})
+    broken = write_site(recording, tmp_path / "broken")
+    (broken.folder / broken.exchanges[0].file).write_bytes(b"no response")
+    for protocol in ("tcp", "quic"):
+        with pytest.raises(EyelevelError, match="00000-index"):
+            replay(broken, "true", NETWORKS["dsl"], protocol)
+
+
+@pytest.fixture
+def client_process(site: Site) -> Iterator["subprocess.Popen[str]"]:
+    """A replay whose client says `up` and then waits for ever."""
+    program = (
+        "import sys; from pathlib import Path; from replay import *; from tuning import *; "
+        "from tuning import networks, protocols; "
+        "run(ReplaySpec(Path(sys.argv[1]), networks.load()['lte'], protocols.load()['tcp']), "
+        "['bash', '-c', 'echo up; exec sleep 1000'])"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(site.folder)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda how: how.name)
+def test_nothing_outlives_a_replay_however_it_ends(
+    client_process: "subprocess.Popen[str]", how: signal.Signals
+) -> None:
+    assert client_process.stdout
+    assert client_process.stdout.readline() == "up\n"
+    descendants = _descendants(client_process.pid)
+    assert {"nginx", "uwsgi-core", "dnsmasq", "mm-delay", "mm-link"} <= {_name(pid) for pid in descendants}
+    pidfds = [os.pidfd_open(pid) for pid in descendants]
+    client_process.send_signal(how)
+    client_process.wait()
+    for pidfd in pidfds:
+        signal_when_gone(pidfd)
+
+
+def signal_when_gone(pidfd: int, timeout_s: float = 20) -> None:
+    """Wait until the process of `pidfd` has ended; fails the test when it does not."""
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    assert poll.poll(timeout_s * 1000), "a process outlived its replay"
+    os.close(pidfd)
+
+
+def _descendants(pid: int) -> list[int]:
+    parents: dict[int, list[int]] = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        fields = status.read_text().rpartition(")")[2].split()
+        parents.setdefault(int(fields[1]), []).append(int(status.parent.name))
+    found, waiting = [], [pid]
+    while waiting:
+        children = parents.get(waiting.pop(), [])
+        found += children
+        waiting += children
+    return found
+
+
+def _name(pid: int) -> str:
+    return Path(f"/proc/{pid}/comm").read_text().strip()
+
+
+def _exchange(url: str) -> Exchange:
+    return Exchange("GET", url, Response(200, "OK", (), b"<p>"), "192.0.2.1")
