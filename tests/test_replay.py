@@ -101,7 +101,7 @@ def test_servers_use_the_congestion_control_and_initial_window_of_the_protocol(s
     server, client = [line for line in printed.splitlines() if "cwnd:" in line]
     wanted = PROTOCOLS[protocol]
     assert wanted.congestion_control in server.split()
-    cwnd = int(re.search(r"cwnd:(\d+)", server)[1])
+    cwnd = int(server.partition("cwnd:")[2].split()[0])
     # BBR opens its window by what was acknowledged, here the few segments of the handshake.
     assert wanted.initial_window_packets <= cwnd <= wanted.initial_window_packets + 4
     assert "cubic" in client.split()

@@ -1,0 +1,109 @@
+"""Networks and protocols: the paper's tables, and what is said of a settings file that is wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from eyelevel.errors import EyelevelError
+from replay.spec import ReplaySpec
+from tuning import kernel, networks, protocols
+from tuning.settings import choose
+
+# Wolsing et al. (ANRW 2019), Table 2: per-direction loss, queue bytes up and down.
+TABLE_2 = {
+    "dsl": (12, 0, 7500, 37500),
+    "lte": (37, 0, 70000, 262500),
+    "da2gc": (131, 0.016638, 11700, 11700),
+    "mss": (380, 0.030464, 47250, 47250),
+}
+
+
+def test_networks_are_those_of_the_paper() -> None:
+    loaded = networks.load()
+    assert list(loaded) == list(TABLE_2)
+    for name, (delay_ms, loss, up_bytes, down_bytes) in TABLE_2.items():
+        network = loaded[name]
+        assert network.delay_ms == delay_ms
+        assert network.loss_per_direction == pytest.approx(loss, abs=1e-6)
+        assert (network.up_queue_bytes, network.down_queue_bytes) == (up_bytes, down_bytes)
+
+
+def test_protocols_are_those_of_the_paper() -> None:
+    described = {
+        name: (p.transport, p.congestion_control, p.initial_window_packets, p.pacing)
+        for name, p in protocols.load().items()
+    }
+    assert described == {
+        "tcp": ("tcp", "cubic", 10, False),
+        "tcp+": ("tcp", "cubic", 32, True),
+        "tcp+bbr": ("tcp", "bbr", 32, True),
+        "quic": ("quic", "cubic", 32, True),
+        "quic+bbr": ("quic", "bbr", 32, True),
+    }
+
+
+@pytest.mark.parametrize("name", networks.load())
+@pytest.mark.parametrize("protocol", protocols.load())
+def test_a_spec_survives_the_way_into_the_namespaces(name: str, protocol: str) -> None:
+    spec = ReplaySpec(Path("/sites/x"), networks.load()[name], protocols.load()[protocol], Path("/log"))
+    assert ReplaySpec.loads(spec.dumps()) == spec
+
+
+NETWORK = "up_mbps = 1\ndown_mbps = 1\nmin_rtt_ms = 10\nloss = 0\nqueue_ms = 100\n"
+PROTOCOL = 'transport = "tcp"\ncongestion_control = "cubic"\ninitial_window_packets = 10\npacing = false\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[x", "networks.toml: "),
+        ("x = 1", r"\[x\] is no table"),
+        (f"[x]\n{NETWORK}colour = 1", "unknown key 'colour'; allowed are up_mbps, down_mbps"),
+        ("[x]\nup_mbps = 1", "missing .*'down_mbps'"),
+        (f"[x]\n{NETWORK.replace('up_mbps = 1', 'up_mbps = 0')}", "more than 0"),
+        (f"[x]\n{NETWORK.replace('loss = 0', 'loss = 1')}", "less than 1"),
+        (f"[x]\n{NETWORK.replace('loss = 0', 'loss = true')}", "must be a number"),
+        (f"[x]\n{NETWORK.replace('queue_ms = 100', 'queue_ms = 1')}", "one packet"),
+    ],
+)
+def test_a_wrong_networks_file_is_one_line_that_names_the_place(text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "networks.toml"
+    file.write_text(text)
+    with pytest.raises(EyelevelError, match=said) as error:
+        networks.load(file)
+    assert str(file) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"[x]\n{PROTOCOL.replace('tcp', 'sctp')}", "tcp, quic"),
+        (f"[x]\n{PROTOCOL.replace('cubic', 'vegas')}", "cubic, bbr"),
+        (f"[x]\n{PROTOCOL.replace('10', '0')}", "at least 1"),
+        (f"[x]\n{PROTOCOL.replace('false', '1')}", "true or false"),
+        (f'[x]\n{PROTOCOL}connection_options = ["TBBR"]', "transport quic"),
+        (f'[x]\n{PROTOCOL}server_sysctls = {{"vm.swappiness" = "1"}}', "under net."),
+    ],
+)
+def test_a_wrong_protocols_file_is_said(text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "protocols.toml"
+    file.write_text(text)
+    with pytest.raises(EyelevelError, match=said):
+        protocols.load(file)
+
+
+def test_choosing_takes_lists_and_all_and_names_what_is_allowed() -> None:
+    known = {"a": 1, "b": 2, "c": 3}
+    assert choose("letter", "b,a", known) == [2, 1]
+    assert choose("letter", "b a b", known) == [2, 1]
+    assert choose("letter", "all", known) == [1, 2, 3]
+    with pytest.raises(EyelevelError, match="unknown letter 'z'; choose among a, b, c"):
+        choose("letter", "a,z", known)
+    with pytest.raises(EyelevelError, match="no letter"):
+        choose("letter", " ", known)
+
+
+def test_a_setting_the_kernel_does_not_have_stops() -> None:
+    with pytest.raises(EyelevelError, match="net.ipv4.no_such_thing"):
+        kernel.apply_sysctls({"net.ipv4.no_such_thing": "1"})
