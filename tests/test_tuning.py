@@ -105,5 +105,5 @@ def test_choosing_takes_lists_and_all_and_names_what_is_allowed() -> None:
 
 
 def test_a_setting_the_kernel_does_not_have_stops() -> None:
-    with pytest.raises(EyelevelError, match="net.ipv4.no_such_thing"):
+    with pytest.raises(EyelevelError, match=r"net\.ipv4\.no_such_thing"):
         kernel.apply_sysctls({"net.ipv4.no_such_thing": "1"})
