@@ -1,0 +1,173 @@
+"""What Browsertime and Chromium are told for one page load.
+
+Every wait is the same for every network and protocol: they shift Speed Index and the last visual change.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eyelevel.places import tool
+from record.site import Site
+from tuning.networks import Network
+from tuning.protocols import Protocol
+
+# A common desktop window, and Browsertime's default.
+DESKTOP = (1366, 768)
+# What Mahimahi's recordings with a mobile user agent were made with: a Pixel 2's window in CSS pixels, but
+# one device pixel for each (they hold none of the images meant for finer screens).
+MOBILE = (412, 732)
+MOBILE_PIXEL_RATIO = 1.0
+# Where the browser's own services are said to be. Their real hosts may be among the recorded ones.
+NOWHERE = "https://browser.invalid"
+
+# Without a pause here navigation may begin while the browser still starts up.
+SETTLE_MS = 500
+# Between the start of the film and the navigation: some frames of orange, by which the film's zero is found.
+ORANGE_MS = 300
+# A request to a host not asked before takes three round trips (TCP, TLS, HTTP): 2.3 s in the slowest network.
+QUIET_MS = 3000
+POLL_MS = 200
+
+# Chromium shrinks a window that would fill the X screen.
+SCREEN_MARGIN_PIXELS = 16
+
+PAGE_COMPLETE = Path(__file__).with_name("page_complete.js")
+NETLOG = "netlog.json"
+
+
+@dataclass(frozen=True)
+class Window:
+    """The part of the page one can see, in CSS pixels, and whether the page believes to be on a phone."""
+
+    width: int
+    height: int
+    mobile: bool
+
+    @property
+    def screen(self) -> str:
+        """The X screen it is shown on, as Xvfb wants it.
+
+        Twice as wide as the window in its left half, since the pointer starts in the middle of the screen:
+        over the page it would hover over a link, which changes the picture.
+        """
+        return f"{2 * (self.width + SCREEN_MARGIN_PIXELS)}x{self.height + SCREEN_MARGIN_PIXELS}x24"
+
+
+def window(site: Site) -> Window:
+    """The window `site` was recorded in, as far as its index tells."""
+    mobile = "Mobile" in (site.user_agent or "")
+    width, height = site.viewport or (MOBILE if mobile else DESKTOP)
+    # The film's encoder wants even numbers.
+    return Window(width + width % 2, height + height % 2, mobile)
+
+
+def load_limit_s(site: Site, network: Network) -> float:
+    """How long a load may take before it has failed; the same for every protocol.
+
+    Four times what one TCP connection would need for the whole site, after Mathis et al. (CCR 1997):
+    rate <= (MSS / RTT) * 1.22 / sqrt(p), and a minute on top.
+    """
+    total_bits = 8 * sum(exchange.bytes for exchange in site.exchanges)
+    rate_bps = network.down_mbps * 1e6
+    if network.loss_per_direction and network.min_rtt_ms:
+        mathis_bps = 1460 * 8 / (network.min_rtt_ms / 1e3) * 1.22 / network.loss_per_direction**0.5
+        rate_bps = min(rate_bps, mathis_bps)
+    return 60 + 4 * total_bits / rate_bps
+
+
+def browsertime_config(site: Site, protocol: Protocol, limit_s: float, folder: Path, display: int) -> dict[str, Any]:
+    """Browsertime's configuration for one load of `site`, with results in `folder`, filmed from `display`."""
+    limit_ms = round(limit_s * 1000)
+    shown = window(site)
+    chrome: dict[str, Any] = {
+        "binaryPath": "/usr/lib/chromium/chromium",
+        "chromedriverPath": str(tool("chromedriver")),
+        "ignoreCertificateErrors": False,
+        "args": [*_switches(site, folder), *_transport_switches(protocol)],
+    }
+    config: dict[str, Any] = {
+        "browser": "chrome",
+        "iterations": 1,
+        "browserRestartTries": 1,
+        "retries": 0,
+        "resultDir": str(folder),
+        "useSameDir": True,
+        "gzipHar": True,
+        "viewPort": f"{shown.width}x{shown.height}",
+        "chrome": chrome,
+        # The film is kept as it is and analysed after the run, so that nothing else runs beside the load.
+        "video": True,
+        "visualMetrics": False,
+        "videoParams": {"framerate": 30, "convert": False, "addTimer": False, "createFilmstrip": False},
+        "xvfbParams": {"display": display},
+        "orangeDesktopDelayTime": ORANGE_MS,
+        "timeToSettle": SETTLE_MS,
+        # With "normal" the driver itself waits for the load event; with "none" scripts would be run in
+        # the page while it loads.
+        "pageLoadStrategy": "normal",
+        "pageCompleteCheck": str(PAGE_COMPLETE),
+        "pageCompleteWaitTime": QUIET_MS,
+        "pageCompleteCheckPollTimeout": POLL_MS,
+        "timeouts": {
+            "browserStart": 60_000,
+            "pageLoad": limit_ms,
+            "script": limit_ms,
+            "pageCompleteCheck": limit_ms,
+        },
+    }
+    if site.user_agent:
+        config["userAgent"] = site.user_agent
+    if shown.mobile:
+        chrome["mobileEmulation"] = _phone(shown, site.user_agent)
+    return config
+
+
+def _phone(shown: Window, user_agent: str | None) -> dict[str, Any]:
+    """Browsertime wants the measures at the top, ChromeDriver takes them from `deviceMetrics`."""
+    measures = {"width": shown.width, "height": shown.height, "pixelRatio": MOBILE_PIXEL_RATIO}
+    return {
+        **measures,
+        "deviceMetrics": {**measures, "mobile": True, "touch": True},
+        "clientHints": {"platform": "Android", "mobile": True},
+        "userAgent": user_agent,
+    }
+
+
+def _transport_switches(protocol: Protocol) -> list[str]:
+    if protocol.transport == "tcp":
+        return ["disable-quic"]
+    return [
+        "enable-quic",
+        "quic-version=h3",
+        # Also what makes Chromium accept the testbed's own authority for QUIC.
+        "origin-to-force-quic-on=*",
+        *([f"quic-connection-options={','.join(protocol.connection_options)}"] if protocol.connection_options else []),
+    ]
+
+
+def _switches(site: Site, folder: Path) -> list[str]:
+    """Chromium's switches beyond Browsertime's own; what is here keeps the browser from talking of itself."""
+    hosts = ",".join(f"EXCLUDE {host}" for host in site.addresses)
+    switches = [
+        # A window without tabs and address bar: the film shows the page and nothing else.
+        "app=data:,",
+        f"log-net-log={folder / NETLOG}",
+        "net-log-capture-mode=Default",
+        f"host-resolver-rules=MAP * ~NOTFOUND,{hosts}",
+        "no-proxy-server",
+        "no-pings",
+        "disable-gpu",
+        "disable-extensions",
+        f"gaia-url={NOWHERE}",
+        f"google-apis-url={NOWHERE}",
+        f"component-updater=url-source={NOWHERE}",
+        "disable-component-extensions-with-background-pages",
+        # Browsertime adds its own list to this one.
+        "disable-features=NetworkTimeServiceQuerying,OptimizationGuideModelDownloading,OptimizationHintsFetching,"
+        "OptimizationTargetPrediction,CertificateTransparencyComponentUpdater,DialMediaRouteProvider,"
+        "UseDnsHttpsSvcb,DnsOverHttpsUpgrade",
+    ]
+    # Chromium's own sandbox refuses to work for root; the replay's namespaces are what holds it.
+    return [*switches, "no-sandbox"] if os.geteuid() == 0 else switches

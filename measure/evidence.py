@@ -1,0 +1,136 @@
+"""What a finished run left behind, read from its folder. It must never know what was asked for."""
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from eyelevel.errors import EyelevelError
+from eyelevel.files import write_atomically
+from measure.film import FilmStart, VisualMetrics, film_start, visual_metrics
+from measure.netlog import Request, read_netlog
+from measure.visit import FILM, HAR, NETLOG_KEPT, TIMINGS
+from servers.matching import Kind
+
+REQUEST_LOG = "requests.tsv"
+VISUAL = "visual.json"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the servers were asked, from their own log: requests, how many they had an answer for, how many
+    not, and how many different recorded exchanges were used for the answers."""
+
+    requests: int = 0
+    served: int = 0
+    missed: int = 0
+    exchanges: int = 0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One run. What is None or empty was not there; times in ms from navigation start.
+
+    `requests` are all the browser made (from the netlog), `har_protocols` are how often the page's
+    requests used each protocol as the developer tools tell it.
+    """
+
+    failures: tuple[str, ...]
+    plt: float | None
+    visual: VisualMetrics | None
+    film: FilmStart | None
+    requests: tuple[Request, ...]
+    har_protocols: dict[str, int]
+    asked: Asked
+
+    @property
+    def unrecorded(self) -> int:
+        """How many requests of the page went to hosts that are not in the recording."""
+        return sum(request.error == "ERR_NAME_NOT_RESOLVED" and not request.own for request in self.requests)
+
+
+def analyse_film(folder: Path) -> None:
+    """Store beside the film of the run in `folder` what is seen in it, unless there is no film."""
+    if not (folder / FILM).exists():
+        return
+    found: dict[str, Any] = {"faults": []}
+    try:
+        found["start"] = asdict(film_start(folder / FILM))
+        found["metrics"] = asdict(visual_metrics(folder / FILM))
+    except EyelevelError as error:
+        found["faults"].append(str(error))
+    write_atomically(folder / VISUAL, json.dumps(found, indent=1) + "\n")
+
+
+def read_evidence(folder: Path) -> Evidence:
+    """The evidence in a run's folder; whatever is missing or broken is told by the evidence, not raised."""
+    failures: list[str] = []
+    pages = _json(folder / TIMINGS, failures)
+    page = pages[0] if pages else {}
+    seen = _json(folder / VISUAL, failures) or {}
+    har = _json(folder / HAR, failures) or {"log": {"entries": []}}
+    return Evidence(
+        failures=(*failures, *_told_by_browsertime(page), *seen.get("faults", ())),
+        plt=_page_load_time(page),
+        visual=VisualMetrics(**seen["metrics"]) if "metrics" in seen else None,
+        film=FilmStart(**seen["start"]) if "start" in seen else None,
+        requests=_netlog(folder / NETLOG_KEPT, failures),
+        har_protocols=_har_protocols(har["log"]["entries"]),
+        asked=read_request_log(folder / REQUEST_LOG),
+    )
+
+
+def read_request_log(path: Path) -> Asked:
+    """Count the lines `kind, method, url, file` (separated by tabs) of the servers' log at `path`."""
+    if not path.exists():
+        return Asked()
+    rows = [line.split("\t") for line in path.read_text(errors="replace").splitlines()]
+    missed = sum(row[0] == Kind.MISS for row in rows)
+    files = {row[3] for row in rows if len(row) > 3 and row[3]}
+    return Asked(requests=len(rows), served=len(rows) - missed, missed=missed, exchanges=len(files))
+
+
+def _page_load_time(page: dict[str, Any]) -> float | None:
+    """Navigation start to the start of the load event; None when there was no load event."""
+    for scripts in page.get("browserScripts", ()):
+        plt = scripts.get("timings", {}).get("pageTimings", {}).get("pageLoadTime")
+        if plt is not None and plt > 0:
+            return float(plt)
+    return None
+
+
+def _told_by_browsertime(page: dict[str, Any]) -> list[str]:
+    errors = [str(error) for group in page.get("errors", ()) for error in _as_list(group)]
+    return list(dict.fromkeys([*page.get("failureMessages", ()), *errors]))
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _har_protocols(entries: Iterable[dict[str, Any]]) -> dict[str, int]:
+    return dict(Counter(entry["response"]["httpVersion"].lower() for entry in entries))
+
+
+def _netlog(path: Path, failures: list[str]) -> tuple[Request, ...]:
+    try:
+        return tuple(read_netlog(path))
+    except (OSError, EOFError, ValueError, KeyError) as error:
+        failures.append(_fault(path, error))
+        return ()
+
+
+def _json(path: Path, failures: list[str]) -> Any:
+    try:
+        text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        return json.loads(text)
+    except (OSError, EOFError, ValueError) as error:
+        failures.append(_fault(path, error))
+        return None
+
+
+def _fault(path: Path, error: Exception) -> str:
+    return f"{path.name} is missing" if isinstance(error, FileNotFoundError) else f"{path.name} is broken: {error}"

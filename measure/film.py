@@ -1,0 +1,156 @@
+"""What a film shows, and when: the visual metrics, and whether the film can be trusted to have them right.
+
+A film begins with some frames of orange; with the navigation the orange makes place for a blank page, and
+that frame is the film's zero (up to two frames of the screen, 33 ms, before the page's own navigation
+start; the same for all).
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyelevel.errors import EyelevelError
+from eyelevel.places import tool
+
+Frame = NDArray[np.uint8]
+
+# Browsertime's orange, and how far a colour may be off it (the film is lossless, the screen has 24 bits).
+ORANGE = np.array([0xDE, 0x64, 0x0D], dtype=np.int16)
+TOLERANCE = 4
+ORANGE_SHARE = 0.99
+# The orange lasts for about a third of a second; a film that still shows it after this many frames is broken.
+START_FRAMES = 150
+
+
+@dataclass(frozen=True)
+class VisualMetrics:
+    """Times in ms from the film's zero, and Speed Index (ms), as Browsertime's own script computes them."""
+
+    fvc: float
+    lvc: float
+    vc85: float
+    si: float
+
+
+@dataclass(frozen=True)
+class FilmStart:
+    """How a film begins: frames before the orange, frames of orange, and how the frame after those looks."""
+
+    stray_frames: int
+    orange_frames: int
+    blank_after: bool
+
+
+def visual_metrics(film: Path) -> VisualMetrics:
+    """The visual metrics of `film`. Raises EyelevelError when they cannot be computed."""
+    script = tool("browsertime").resolve().parents[1] / "visualmetrics" / "visualmetrics-portable.py"
+    # The arguments are those that Browsertime gives it.
+    command: list[str | Path] = [
+        sys.executable,
+        script,
+        "--video",
+        film,
+        "--orange",
+        "--force",
+        "--renderignore",
+        "5",
+        "--json",
+    ]
+    with tempfile.TemporaryDirectory(prefix="eyelevel-film-") as temporary:
+        environment = {**os.environ, "TMPDIR": temporary}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    try:
+        found = json.loads(done.stdout)
+        return VisualMetrics(
+            fvc=float(found["FirstVisualChange"]),
+            lvc=float(found["LastVisualChange"]),
+            vc85=float(visually_complete(found["VisualProgress"], 85)),
+            si=float(found["SpeedIndex"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        last_line = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise EyelevelError(f"no visual metrics from {film}: {last_line}") from None
+
+
+def visually_complete(progress: str, percent: int) -> int:
+    """When the page reached `percent` of its final look and never again fell below it, in ms.
+
+    `progress` is the script's own notation: `0=0, 66=20, 766=100`.
+    """
+    reached = None
+    for step in progress.split(","):
+        time_ms, _, share = step.strip().partition("=")
+        if int(share) < percent:
+            reached = None
+        elif reached is None:
+            reached = int(time_ms)
+    if reached is None:
+        raise ValueError(f"the page never became {percent} % complete")
+    return reached
+
+
+def film_start(film: Path) -> FilmStart:
+    """Look at how `film` begins. Raises EyelevelError when it cannot be decoded."""
+    stray, orange = 0, 0
+    for frame in _frames(film, START_FRAMES):
+        if is_orange(frame):
+            orange += 1
+        elif orange:
+            return FilmStart(stray, orange, blank_after=is_blank(frame))
+        else:
+            stray += 1
+    return FilmStart(stray, orange, blank_after=False)
+
+
+def is_orange(frame: Frame) -> bool:
+    """Whether `frame` is Browsertime's orange, but for a blended last row or column of a scaled page."""
+    close = (np.abs(frame.astype(np.int16) - ORANGE) <= TOLERANCE).all(axis=2)
+    return bool(close.mean() > ORANGE_SHARE)
+
+
+def is_blank(frame: Frame) -> bool:
+    """Whether all of `frame` has one colour: nothing left of the orange, nothing yet of the page."""
+    pixels = frame.reshape(-1, 3)
+    return bool((pixels.max(axis=0) - pixels.min(axis=0) <= TOLERANCE).all())
+
+
+def _frames(film: Path, count: int) -> Iterator[Frame]:
+    """The first `count` frames of `film`: arrays of height by width by RGB."""
+    width, height = _size(film)
+    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-i", film, "-frames:v", str(count)]
+    raw = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+    with subprocess.Popen([*command, *raw], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        try:
+            while len(data := process.stdout.read(width * height * 3)) == width * height * 3:
+                yield np.frombuffer(data, dtype=np.uint8).reshape(height, width, 3)
+        finally:
+            process.kill()
+
+
+def _size(film: Path) -> tuple[int, int]:
+    command: list[str | Path] = [
+        tool("ffprobe"),
+        "-v",
+        "error",
+        "-select_streams",
+        "v:0",
+        "-of",
+        "json",
+        "-show_entries",
+    ]
+    done = subprocess.run([*command, "stream=width,height", film], capture_output=True, text=True, check=False)
+    try:
+        stream: dict[str, Any] = json.loads(done.stdout)["streams"][0]
+        return stream["width"], stream["height"]
+    except (ValueError, KeyError, IndexError):
+        raise EyelevelError(f"{film} cannot be decoded: {done.stderr.strip() or 'it has no picture'}") from None

@@ -1,0 +1,98 @@
+"""Chromium's netlog: every request the browser made, and what became of it.
+
+Unlike the HAR it has requests that failed, that nobody waited for, and the browser's own.
+"""
+
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# Which event tells that a request was sent, and over what.
+SENT_OVER = {
+    "HTTP_TRANSACTION_SEND_REQUEST_HEADERS": "http/1.1",
+    "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": "h2",
+    "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": "h3",
+}
+# Which events tell what ended a request. (Others tell of errors within, which the network stack got over.)
+ENDED_BY = frozenset({"REQUEST_ALIVE", "URL_REQUEST_START_JOB", "FAILED", "CANCELLED"})
+# Chromium's name for the purpose of a request, as the number that the log tells.
+FAVICON = 112189210  # "favicon_loader"
+
+
+@dataclass
+class Request:
+    """One request, or one hop of a redirected one.
+
+    `protocol` is None until it was sent, `status` until it was answered; `error` is Chromium's name for
+    what ended it (`ERR_NAME_NOT_RESOLVED`). `own` requests are the browser's, not the page's.
+    """
+
+    url: str
+    method: str
+    main_frame: bool
+    own: bool
+    address: str | None = None
+    protocol: str | None = None
+    status: int | None = None
+    error: str | None = None
+
+
+def read_netlog(path: Path) -> list[Request]:
+    """The requests in the netlog at `path`, in the order they were made; it may have been cut short."""
+    with gzip.open(path, "rt", errors="replace") as file:
+        log = _parse(file.read())
+    errors = {code: name for name, code in log["constants"]["netError"].items()}
+    requests: list[Request] = []
+    open_requests: dict[int, Request] = {}
+    purposes: dict[int, int] = {}
+    for kind, source, parameters in _events(log):
+        if kind == "REQUEST_ALIVE" and "traffic_annotation" in parameters:
+            purposes[source] = parameters["traffic_annotation"]
+        if kind == "URL_REQUEST_START_JOB" and "url" in parameters:
+            request = open_requests[source] = Request(
+                url=parameters["url"],
+                method=parameters.get("method", ""),
+                main_frame=parameters.get("request_type") == "main frame",
+                own=parameters.get("initiator") == "not an origin" or purposes.get(source) == FAVICON,
+            )
+            requests.append(request)
+        elif source in open_requests:
+            _follow(open_requests[source], kind, parameters, errors)
+    return requests
+
+
+def _follow(request: Request, kind: str, parameters: dict[str, Any], errors: dict[int, str]) -> None:
+    """Add to `request` what one more event tells about it."""
+    if kind in SENT_OVER:
+        request.protocol = SENT_OVER[kind]
+    elif kind == "HTTP_TRANSACTION_READ_RESPONSE_HEADERS":
+        request.status = int(parameters["headers"][0].split()[1])
+    elif "transport_info" in parameters:
+        request.address = _address(parameters["transport_info"])
+    if kind in ENDED_BY and (code := parameters.get("net_error")):
+        request.error = errors.get(code, str(code))
+
+
+def _address(transport_info: str) -> str | None:
+    """The IP address in `TransportInfo{ type = …, endpoint = 198.18.0.1:443, … }`."""
+    _, found, rest = transport_info.partition("endpoint = ")
+    return rest.partition(",")[0].rpartition(":")[0].strip("[]") if found else None
+
+
+def _events(log: dict[str, Any]) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """Each event's type, source and parameters."""
+    names = {number: name for name, number in log["constants"]["logEventTypes"].items()}
+    for event in log["events"]:
+        yield names.get(event["type"], ""), event["source"]["id"], event.get("params") or {}
+
+
+def _parse(text: str) -> dict[str, Any]:
+    """The log as JSON; one cut short while it was written ends with its last whole line."""
+    try:
+        log: dict[str, Any] = json.loads(text)
+    except ValueError:
+        log = json.loads(text[: text.rfind("},\n") + 1] + "]}")
+    return log

@@ -1,0 +1,155 @@
+"""`python -m measure.visit`: load a replayed site once in a fresh browser, and film it.
+
+Runs as the client of a replay; it must never know whether the load will count. Leaves in its folder:
+
+    film.mp4                 the screen, lossless, from some frames of orange before the navigation on
+    browsertime.json         timings as the page tells them, and the browser's version and switches
+    browsertime.har.gz       the page's requests, as the browser's developer tools tell them
+    netlog.json.gz           all of the browser's requests, as its network stack tells them
+    browsertime.log          what Browsertime and the X server said
+"""
+
+import gzip
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+import click
+
+from eyelevel.errors import EyelevelError, reports_errors
+from eyelevel.places import tool
+from measure.browser import NETLOG, browsertime_config, window
+from record.site import Site
+from servers.certificates import authority
+from tuning import protocols
+from tuning.settings import choose_one
+
+FILM = "film.mp4"
+TIMINGS = "browsertime.json"
+HAR = "browsertime.har.gz"
+NETLOG_KEPT = f"{NETLOG}.gz"
+LOG = "browsertime.log"
+CONFIG = "config.json"
+
+# What Browsertime may need beyond the load itself: to start and stop the browser, to write its files.
+OVERHEAD_S = 120
+STOP_TIMEOUT_S = 5
+
+
+def visit(site: Site, protocol: protocols.Protocol, limit_s: float, folder: Path) -> int:
+    """Load `site` once and put what was recorded into `folder`; returns Browsertime's exit status.
+
+    Raises EyelevelError when the load could not be tried.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    _trust(authority().path)
+    with tempfile.TemporaryDirectory(prefix="visit-") as temporary, (folder / LOG).open("wb") as log:
+        results = Path(temporary)
+        try:
+            with _x_server(window(site).screen, log) as display:
+                config = browsertime_config(site, protocol, limit_s, results, display)
+                (results / CONFIG).write_text(json.dumps(config))
+                return _browsertime(results, site.url, limit_s, display, log)
+        finally:
+            _keep(results, folder)
+
+
+def _browsertime(results: Path, url: str, limit_s: float, display: int, log: IO[bytes]) -> int:
+    # Run by our own Node: the script's first line would take whichever comes first in PATH.
+    command: list[str | Path] = [tool("node"), tool("browsertime").resolve(), "--config", results / CONFIG, url]
+    environment = {**os.environ, "DISPLAY": f":{display}"}
+    process = subprocess.Popen(command, cwd=results, env=environment, stdout=log, stderr=log, start_new_session=True)
+    try:
+        return process.wait(limit_s + OVERHEAD_S)
+    except subprocess.TimeoutExpired:
+        raise EyelevelError(f"Browsertime did not end within {limit_s + OVERHEAD_S:.0f} s") from None
+    finally:
+        # Its whole session: the browser, its driver and ffmpeg do not end with Browsertime itself.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@contextmanager
+def _x_server(screen: str, log: IO[bytes]) -> Iterator[int]:
+    """A screen of its own to film; yields the display's number once the server accepts clients.
+
+    Its socket is the replay's own, so no lock in the shared /tmp is needed, which would outlive a kill.
+    """
+    ready, ready_end = os.pipe()
+    command: list[str | Path] = [
+        tool("Xvfb"),
+        "-displayfd",
+        str(ready_end),
+        "-nolock",
+        "-nolisten",
+        "tcp",
+        "-screen",
+        "0",
+        screen,
+    ]
+    process = subprocess.Popen(command, pass_fds=(ready_end,), stdout=log, stderr=log)
+    os.close(ready_end)
+    try:
+        with os.fdopen(ready) as answer:
+            number = answer.readline().strip()
+        if not number:
+            raise EyelevelError(f"the X server did not start; see {LOG}")
+        yield int(number)
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _trust(certificate: Path) -> None:
+    """Make browsers of this HOME, which belongs to the replay, accept the testbed's authority."""
+    database = Path.home() / ".pki" / "nssdb"
+    if database.exists():
+        return
+    database.mkdir(parents=True)
+    certutil: list[str | Path] = [tool("certutil"), "-d", f"sql:{database}"]
+    for arguments in (["-N", "--empty-password"], ["-A", "-t", "C,,", "-n", "eyelevel", "-i", certificate]):
+        done = subprocess.run([*certutil, *arguments], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise EyelevelError(f"the browser cannot be made to trust {certificate}: {done.stderr.strip()}")
+
+
+def _keep(results: Path, folder: Path) -> None:
+    """Move what a load left in `results` to `folder`, whole or not: a failed load is told by what it left."""
+    for name, kept in (("video/1.mp4", FILM), (TIMINGS, TIMINGS), (HAR, HAR)):
+        if (results / name).exists():
+            shutil.move(results / name, folder / kept)
+    if (results / NETLOG).exists():
+        with (results / NETLOG).open("rb") as plain, gzip.open(folder / NETLOG_KEPT, "wb", compresslevel=3) as packed:
+            shutil.copyfileobj(plain, packed)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--site", "site_folder", required=True, type=click.Path(path_type=Path), help="The site's folder.")
+@click.option("--proto", required=True, help="A protocol of tuning/protocols.toml.")
+@click.option("--limit", "limit_s", type=float, default=300, show_default=True, help="Seconds a load may take.")
+@click.option("--into", "folder", required=True, type=click.Path(path_type=Path), help="Where to put the results.")
+def main(site_folder: Path, proto: str, limit_s: float, folder: Path) -> None:
+    """Load a site once, inside its replay.
+
+    Example: python -m replay --site demo-news --net lte --proto quic -- \\
+    python -m measure.visit --site sites/demo-news --proto quic --into /tmp/visit
+    """
+    protocol = choose_one("protocol", proto, protocols.load())
+    sys.exit(visit(Site.load(site_folder), protocol, limit_s, folder.resolve()))
+
+
+if __name__ == "__main__":
+    reports_errors(main)()
