@@ -1,0 +1,110 @@
+//! Several elements, one behind the other.
+
+use std::collections::VecDeque;
+
+use super::{Departure, Element};
+use crate::packet::Packet;
+use crate::time::Nanos;
+
+/// Passes packets through its elements in order.
+///
+/// A packet enters the next element at the instant it was due from the one before, not at the instant
+/// somebody asked, so a late wake-up does not change what the elements do.
+pub struct Chain {
+    elements: Vec<Box<dyn Element>>,
+    left: VecDeque<Departure>,
+}
+
+impl Chain {
+    /// # Panics
+    /// When there is no element.
+    #[must_use]
+    pub fn new(elements: Vec<Box<dyn Element>>) -> Self {
+        assert!(!elements.is_empty(), "a chain needs an element");
+        Self {
+            elements,
+            left: VecDeque::new(),
+        }
+    }
+
+    /// The element that acts next and when; of several at the same instant the one nearest to the end,
+    /// since what is due leaves before what arrives.
+    fn next(&self) -> Option<(usize, Nanos)> {
+        let mut next: Option<(usize, Nanos)> = None;
+        for (index, element) in self.elements.iter().enumerate() {
+            if let Some(due) = element.next_due() {
+                if next.is_none_or(|(_, earliest)| due <= earliest) {
+                    next = Some((index, due));
+                }
+            }
+        }
+        next
+    }
+
+    /// Let everything happen that happens at or before `now`.
+    fn advance(&mut self, now: Nanos) {
+        while let Some((index, due)) = self.next().filter(|(_, due)| *due <= now) {
+            let Some(departure) = self.elements[index].pop(due) else {
+                continue;
+            };
+            match self.elements.get_mut(index + 1) {
+                Some(following) => following.push(departure.packet, departure.at),
+                None => self.left.push_back(departure),
+            }
+        }
+    }
+}
+
+impl Element for Chain {
+    fn push(&mut self, packet: Packet, now: Nanos) {
+        self.advance(now);
+        self.elements[0].push(packet, now);
+    }
+
+    fn pop(&mut self, now: Nanos) -> Option<Departure> {
+        self.advance(now);
+        self.left.pop_front()
+    }
+
+    fn next_due(&self) -> Option<Nanos> {
+        match self.left.front() {
+            Some(departure) => Some(departure.at),
+            None => self.next().map(|(_, due)| due),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::{ConstantRate, Delay};
+    use crate::queue::Infinite;
+
+    fn delay_then_link() -> Chain {
+        Chain::new(vec![
+            Box::new(Delay::new(1000)),
+            Box::new(ConstantRate::new(8_000_000_000, Box::new(Infinite::default()))),
+            Box::new(Delay::new(5)),
+        ])
+    }
+
+    #[test]
+    fn delays_add_up() {
+        let mut chain = delay_then_link();
+        chain.push(Packet::new(&[0; 100]), 7);
+        assert_eq!(chain.pop(1111), None);
+        assert_eq!(chain.pop(1112).map(|departure| departure.at), Some(1112));
+    }
+
+    #[test]
+    fn being_asked_late_changes_no_instant() {
+        let mut chain = delay_then_link();
+        for at in [0, 10, 500] {
+            chain.push(Packet::new(&[0; 100]), at);
+        }
+        let late: Vec<_> = std::iter::from_fn(|| chain.pop(1_000_000))
+            .map(|departure| departure.at)
+            .collect();
+        assert_eq!(late, [1105, 1205, 1605]);
+    }
+}

@@ -1,0 +1,174 @@
+//! The event loop: packets between the two ends of a passage, through an element each way.
+
+use std::os::fd::AsFd;
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::prctl;
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::SignalFd;
+use nix::sys::time::TimeSpec;
+
+use super::guardian::Guardian;
+use super::namespace::Passage;
+use super::signals;
+use super::tun::Tun;
+use crate::element::Element;
+use crate::error::{Attempt, Result};
+use crate::packet::Packet;
+use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, now};
+
+/// Packets taken from one device before the other, and what is due, have their turn.
+const READ_BATCH: usize = 64;
+
+/// A wake-up later than this is counted: the network inside was slower than asked for.
+const LATE: Nanos = NANOS_PER_MILLISECOND;
+
+/// A command that ignores SIGTERM or SIGHUP is killed this long after.
+const GRACE: Nanos = 5 * NANOS_PER_SECOND;
+
+/// The signals that the shell passes on to its command.
+const FORWARDED: [Signal; 4] = [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGHUP];
+
+/// How it went.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Report {
+    /// The command's exit status; 128 + n when signal n ended it.
+    pub status: i32,
+    /// Wake-ups that came more than 1 ms after a packet was due.
+    pub late_wakeups: u64,
+    pub worst_lateness: Nanos,
+}
+
+/// Carries packets between the two devices until the command ends.
+pub struct Ferry {
+    passage: Passage,
+    uplink: Box<dyn Element>,
+    downlink: Box<dyn Element>,
+    signals: SignalFd,
+    kill_at: Option<Nanos>,
+    report: Report,
+}
+
+impl Ferry {
+    /// Block the signals that end or interrupt a shell, so that they are waited for instead.
+    ///
+    /// To be called before the command is started, so that none is missed.
+    pub fn new(passage: Passage, uplink: Box<dyn Element>, downlink: Box<dyn Element>) -> Result<Self> {
+        let mut watched = vec![Signal::SIGCHLD];
+        watched.extend(FORWARDED);
+        let signals = signals::watch(&watched)?;
+        Ok(Self {
+            passage,
+            uplink,
+            downlink,
+            signals,
+            kill_at: None,
+            report: Report::default(),
+        })
+    }
+
+    /// Carry packets until the command ends.
+    pub fn run(mut self, guardian: &Guardian) -> Result<Report> {
+        wake_up_on_time()?;
+        let mut buffer = vec![0; 65536];
+        loop {
+            let more_up = take_in(&self.passage.inner, self.uplink.as_mut(), &mut buffer)?;
+            let more_down = take_in(&self.passage.outer, self.downlink.as_mut(), &mut buffer)?;
+            let time = now();
+            give_out(self.uplink.as_mut(), &self.passage.outer, time);
+            give_out(self.downlink.as_mut(), &self.passage.inner, time);
+            if !(more_up || more_down) {
+                self.wait()?;
+            }
+            if let Some(status) = self.heed_signals(guardian) {
+                self.report.status = status;
+                return Ok(self.report);
+            }
+        }
+    }
+
+    /// Sleep until a packet or a signal comes in or a packet is due, and note how late that is.
+    fn wait(&mut self) -> Result<()> {
+        let packet_due = [self.uplink.next_due(), self.downlink.next_due()]
+            .into_iter()
+            .flatten()
+            .min();
+        let deadline = [packet_due, self.kill_at].into_iter().flatten().min();
+        let timeout = deadline.map(|due| {
+            let span = due.saturating_sub(now());
+            TimeSpec::new((span / NANOS_PER_SECOND) as i64, (span % NANOS_PER_SECOND) as i64)
+        });
+        let mut events = [
+            PollFd::new(self.passage.inner.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.passage.outer.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
+        ];
+        match ppoll(&mut events, timeout, None::<SigSet>) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error).attempt(|| "wait for packets"),
+        }
+        let lateness = packet_due.map_or(0, |due| now().saturating_sub(due));
+        if lateness > LATE {
+            self.report.late_wakeups += 1;
+            self.report.worst_lateness = self.report.worst_lateness.max(lateness);
+        }
+        Ok(())
+    }
+
+    /// Act on signals that came in; the exit status once the command has ended.
+    fn heed_signals(&mut self, guardian: &Guardian) -> Option<i32> {
+        while let Some(received) = signals::next(&self.signals) {
+            match received.signal {
+                Signal::SIGCHLD => {
+                    if let Some(status) = guardian.ended() {
+                        return Some(status);
+                    }
+                }
+                Signal::SIGTERM | Signal::SIGHUP => {
+                    guardian.forward(received.signal);
+                    self.kill_at.get_or_insert(now() + GRACE);
+                }
+                // The terminal's own Ctrl-C or Ctrl-\ has reached the command already.
+                signal if received.from_process => guardian.forward(signal),
+                _ => {}
+            }
+        }
+        if self.kill_at.is_some_and(|at| at <= now()) {
+            self.kill_at = None;
+            guardian.forward(Signal::SIGKILL);
+        }
+        None
+    }
+}
+
+/// Ask the kernel to wake this process when it asks to be woken, not later.
+fn wake_up_on_time() -> Result<()> {
+    // The default slack would let every wake-up be 50 µs late.
+    prctl::set_timerslack(1).attempt(|| "ask for exact timers")?;
+    // Ahead of ordinary processes: on a busy machine the emulated link must not wait for its turn, any more
+    // than a real one would. Only root may; for others, lateness is counted all the same.
+    let parameters = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the structure outlives the call.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters) };
+    Ok(())
+}
+
+/// Give the element what waits on the device; whether there may be more.
+fn take_in(from: &Tun, element: &mut dyn Element, buffer: &mut [u8]) -> Result<bool> {
+    for _ in 0..READ_BATCH {
+        let Some(bytes) = from.read(buffer)? else {
+            return Ok(false);
+        };
+        element.push(Packet::new(bytes), now());
+    }
+    Ok(true)
+}
+
+/// Send on what the element has due.
+fn give_out(element: &mut dyn Element, to: &Tun, time: Nanos) {
+    while let Some(departure) = element.pop(time) {
+        to.write(departure.packet.bytes());
+    }
+}

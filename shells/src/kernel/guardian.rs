@@ -1,0 +1,246 @@
+//! The process between a shell and its command, which sees to it that nothing outlives either.
+//!
+//! It is the command's parent and adopts whatever the command leaves behind. The shell holds the only
+//! writing end of a pipe to it; when that closes, however the shell ended, it kills everything.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::{CloneFlags, setns};
+use nix::sys::prctl;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::signalfd::SignalFd;
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
+use nix::unistd::{ForkResult, Pid, fork, getpid, getppid, pipe2};
+
+use super::signals;
+use crate::error::{Attempt, Result};
+
+/// What the command left running gets this long after SIGTERM before it is killed.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// The shell's hold on the guardian process.
+pub struct Guardian {
+    process: Pid,
+    /// The writing end of a pipe that carries numbers of signals to pass on.
+    orders: File,
+}
+
+impl Guardian {
+    /// Run the command in the namespace `inside`, under a guardian.
+    ///
+    /// Call it while the process has a single thread, with the signals of the shell blocked already.
+    pub fn start(inside: &OwnedFd, command: Command) -> Result<Self> {
+        adopt_orphans()?;
+        let (orders_in, orders) = pipe2(OFlag::O_CLOEXEC).attempt(|| "make a pipe")?;
+        // SAFETY: there is only one thread, so the child may do anything.
+        match unsafe { fork() }.attempt(|| "start a process")? {
+            ForkResult::Parent { child } => Ok(Self {
+                process: child,
+                orders: orders.into(),
+            }),
+            ForkResult::Child => {
+                drop(orders);
+                let status = guard(inside, command, orders_in.into()).unwrap_or_else(|error| {
+                    crate::shell::complain(&error);
+                    1
+                });
+                std::process::exit(status);
+            }
+        }
+    }
+
+    /// Pass a signal on to the command.
+    pub fn forward(&self, signal: Signal) {
+        // A guardian that has just ended no longer reads; its end is noticed by itself.
+        let _ = (&self.orders).write_all(&[signal as u8]);
+    }
+
+    /// The command's exit status once it, and everything it started, has ended; 128 + n for signal n.
+    pub fn ended(&self) -> Option<i32> {
+        match waitpid(self.process, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) => None,
+            Ok(status) => {
+                // Only if the guardian itself was killed is anything left.
+                end_descendants(Duration::ZERO);
+                exit_status(status)
+            }
+            Err(_) => Some(1),
+        }
+    }
+}
+
+/// Start the command and wait for its end, the shell's orders, or the shell's end.
+fn guard(inside: &OwnedFd, command: Command, mut orders: File) -> Result<i32> {
+    adopt_orphans()?;
+    setns(inside, CloneFlags::CLONE_NEWNET).attempt(|| "enter the new network namespace")?;
+    let children = signals::watch(&[Signal::SIGCHLD])?;
+    let child = start_command(command)?;
+    loop {
+        let mut events = [
+            PollFd::new(orders.as_fd(), PollFlags::POLLIN),
+            PollFd::new(children.as_fd(), PollFlags::POLLIN),
+        ];
+        match poll(&mut events, PollTimeout::NONE) {
+            Err(Errno::EINTR) | Ok(_) => {}
+            Err(error) => return Err(error).attempt(|| "wait for the command"),
+        }
+        let ordered = events[0].any().unwrap_or(true);
+        if ordered {
+            let mut order = [0];
+            match orders.read(&mut order) {
+                Ok(1) => {
+                    if let Ok(signal) = Signal::try_from(i32::from(order[0])) {
+                        let _ = kill(child, signal);
+                    }
+                }
+                _ => {
+                    end_descendants(Duration::ZERO);
+                    return Ok(128 + Signal::SIGKILL as i32);
+                }
+            }
+        }
+        while signals::next(&children).is_some() {}
+        if let Some(status) = reap(child) {
+            end_descendants(GRACE);
+            return Ok(status);
+        }
+    }
+}
+
+/// Reap what has ended; the exit status of `awaited` if it has.
+fn reap(awaited: Pid) -> Option<i32> {
+    let mut status = None;
+    while let Ok(ended) = waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+        match ended.pid() {
+            None => break,
+            Some(process) if process == awaited => status = exit_status(ended),
+            Some(_) => {}
+        }
+    }
+    status
+}
+
+/// The exit status a shell would tell; `None` while the process has not ended.
+fn exit_status(status: WaitStatus) -> Option<i32> {
+    match status {
+        WaitStatus::Exited(_, code) => Some(code),
+        WaitStatus::Signaled(_, signal, _) => Some(128 + signal as i32),
+        _ => None,
+    }
+}
+
+fn start_command(mut command: Command) -> Result<Pid> {
+    let guardian = getpid();
+    // SAFETY: there is only one thread, so the child may do anything.
+    match unsafe { fork() }.attempt(|| "start a process")? {
+        ForkResult::Parent { child } => Ok(child),
+        ForkResult::Child => {
+            let _ = prctl::set_pdeathsig(Signal::SIGKILL);
+            if getppid() != guardian {
+                std::process::exit(128 + Signal::SIGKILL as i32);
+            }
+            signals::unblock_all();
+            let error = command.exec();
+            let name = command.get_program().to_string_lossy().into_owned();
+            let missing = error.kind() == std::io::ErrorKind::NotFound;
+            crate::shell::complain(&format!("cannot run {name}: {error}"));
+            // The statuses that sh gives.
+            std::process::exit(if missing { 127 } else { 126 });
+        }
+    }
+}
+
+/// Become the parent of descendants whose own parent ends.
+fn adopt_orphans() -> Result<()> {
+    prctl::set_child_subreaper(true).attempt(|| "adopt orphaned processes")
+}
+
+/// End every descendant: SIGTERM first if there is a grace, then SIGKILL until none is left.
+fn end_descendants(grace: Duration) {
+    let deadline = Instant::now() + grace;
+    let mut signal = if grace.is_zero() {
+        Signal::SIGKILL
+    } else {
+        Signal::SIGTERM
+    };
+    let Ok(children) = signals::watch(&[Signal::SIGCHLD]) else {
+        return;
+    };
+    while has_children() {
+        for process in descendants() {
+            let _ = kill(process, signal);
+        }
+        // SIGTERM is sent once; SIGKILL again and again, since what is killed may just have forked.
+        loop {
+            while signals::next(&children).is_some() {}
+            while waitpid(None, Some(WaitPidFlag::WNOHANG)).is_ok_and(|status| status.pid().is_some()) {}
+            let left = deadline.saturating_duration_since(Instant::now());
+            if !has_children() || left.is_zero() {
+                break;
+            }
+            wait_for_child(&children, left);
+        }
+        if signal == Signal::SIGKILL {
+            wait_for_child(&children, Duration::from_millis(1));
+        }
+        signal = Signal::SIGKILL;
+    }
+}
+
+fn wait_for_child(children: &SignalFd, at_most: Duration) {
+    let timeout = PollTimeout::try_from(at_most).unwrap_or(PollTimeout::MAX);
+    let _ = poll(&mut [PollFd::new(children.as_fd(), PollFlags::POLLIN)], timeout);
+}
+
+fn has_children() -> bool {
+    let peek = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    waitid(Id::All, peek) != Err(Errno::ECHILD)
+}
+
+/// Every process below this one, as /proc tells.
+fn descendants() -> Vec<Pid> {
+    // A /proc of another process namespace has other numbers; to go by them would hit strangers.
+    let own = getpid();
+    if std::fs::read_link("/proc/self")
+        .ok()
+        .and_then(|link| link.to_str()?.parse().ok())
+        != Some(own.as_raw())
+    {
+        return Vec::new();
+    }
+    let parents: Vec<(i32, i32)> = std::fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let process = entry.file_name().to_str()?.parse().ok()?;
+            Some((process, parent_of(process)?))
+        })
+        .collect();
+    let mut found = vec![own.as_raw()];
+    let mut next = 0;
+    while next < found.len() {
+        let children = parents
+            .iter()
+            .filter(|(_, parent)| *parent == found[next])
+            .map(|(process, _)| *process);
+        let children: Vec<i32> = children.collect();
+        found.extend(children);
+        next += 1;
+    }
+    found.into_iter().skip(1).map(Pid::from_raw).collect()
+}
+
+fn parent_of(process: i32) -> Option<i32> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name, in brackets, may hold anything; the state and the parent follow its last bracket.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}

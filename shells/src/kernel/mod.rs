@@ -1,0 +1,17 @@
+//! Everything the kernel is asked for: namespaces, TUN devices, addresses, processes, waiting.
+//!
+//! Nothing here knows what an element does to packets.
+
+pub mod block;
+mod ferry;
+mod guardian;
+mod namespace;
+mod netlink;
+mod routes;
+mod signals;
+mod sysctl;
+mod tun;
+
+pub use ferry::{Ferry, Report};
+pub use guardian::Guardian;
+pub use namespace::{Passage, open_passage};

@@ -1,0 +1,157 @@
+//! The passage between the namespace a shell was started in and the new one inside it.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+
+use nix::errno::Errno;
+use nix::sched::{CloneFlags, setns, unshare};
+
+use super::block::Block;
+use super::routes::{Device, Routes, Target};
+use super::sysctl;
+use super::tun::{MTU, Tun};
+use crate::error::{Attempt, Error, Result};
+
+/// Name of the device inside, as in Mahimahi.
+const INNER_NAME: &str = "ingress";
+
+/// Packets the kernel may hold for us to read: the emulated queue is the one that decides what is dropped,
+/// never this one. It costs 8 bytes a packet.
+const READ_QUEUE_PACKETS: u32 = 100_000;
+
+/// A pair of TUN devices, one in the current network namespace and one in a new one.
+pub struct Passage {
+    pub outer: Tun,
+    pub inner: Tun,
+    /// The new network namespace.
+    pub inside: OwnedFd,
+    /// The addresses of this shell and of everything nested in it.
+    pub block: Block,
+}
+
+/// Make a new network namespace that reaches the current one through a pair of TUN devices.
+///
+/// The caller stays in the current namespace. `kind` names the outer device (`delay` gives `delay-0`);
+/// `pool` is what an outermost shell takes its addresses from.
+pub fn open_passage(kind: &str, pool: Block) -> Result<Passage> {
+    let outer = Tun::open(&format!("{kind}-%d"))?;
+    let block = connect_outer(&outer, pool)?;
+
+    let outside = current_namespace()?;
+    unshare(CloneFlags::CLONE_NEWNET).attempt(|| "make a network namespace (run as root)")?;
+    let inside = current_namespace()?;
+    let inner = Tun::open(INNER_NAME)?;
+    connect_inner(&inner, block)?;
+    setns(outside, CloneFlags::CLONE_NEWNET).attempt(|| "return to the outer network namespace")?;
+
+    Ok(Passage {
+        outer,
+        inner,
+        inside,
+        block,
+    })
+}
+
+fn current_namespace() -> Result<OwnedFd> {
+    // Of the thread: /proc/self would be the main thread's.
+    let path = "/proc/thread-self/ns/net";
+    File::open(path)
+        .map(OwnedFd::from)
+        .attempt(|| format!("open {path} (is /proc mounted?)"))
+}
+
+/// Take a block and lead it to the outer device.
+fn connect_outer(tun: &Tun, pool: Block) -> Result<Block> {
+    prepare_device(tun)?;
+    // What comes out of a shell may go on to anywhere; the namespace's other devices are not ours to change.
+    sysctl::set(&format!("ipv4/conf/{}/forwarding", tun.name()), "1")?;
+    let routes = open_routes()?;
+    bring_up(&routes, tun)?;
+    let block = claim_block(&routes, tun.device(), pool)?;
+    routes
+        .add_address(tun.device(), block.outer_end())
+        .attempt(|| address_attempt(tun))?;
+    Ok(block)
+}
+
+/// Make the new namespace reach everything through the inner device, and pass on what nested shells send.
+fn connect_inner(tun: &Tun, block: Block) -> Result<()> {
+    sysctl::set("ipv4/ip_forward", "1")?;
+    sysctl::set("ipv4/conf/all/rp_filter", "0")?;
+    sysctl::set("ipv4/conf/default/rp_filter", "0")?;
+    prepare_device(tun)?;
+    let routes = open_routes()?;
+    let loopback = Device(1);
+    routes
+        .bring_up(loopback)
+        .attempt(|| "bring up the loopback device inside")?;
+    bring_up(&routes, tun)?;
+    routes
+        .add_address(tun.device(), block.inner_end())
+        .attempt(|| address_attempt(tun))?;
+
+    let everywhere = Block::around(block.base(), 0);
+    let outer_end = Block::around(block.outer_end(), 32);
+    let through_outer_end = Target::Gateway(tun.device(), block.outer_end());
+    routes
+        .mark(block)
+        .and_then(|()| routes.add_route(outer_end, &Target::Device(tun.device())))
+        .and_then(|()| routes.add_route(everywhere, &through_outer_end))
+        .attempt(|| format!("set up routes through the device {} inside", tun.name()))
+}
+
+/// Keep the kernel from adding packets of its own or dropping ours.
+fn prepare_device(tun: &Tun) -> Result<()> {
+    let name = tun.name();
+    if std::fs::exists("/proc/sys/net/ipv6").unwrap_or(false) {
+        sysctl::set(&format!("ipv6/conf/{name}/disable_ipv6"), "1")?;
+    }
+    sysctl::set(&format!("ipv4/conf/{name}/rp_filter"), "0")
+}
+
+fn bring_up(routes: &Routes, tun: &Tun) -> Result<()> {
+    routes
+        .set_limits(tun.device(), MTU as u32, READ_QUEUE_PACKETS)
+        .and_then(|()| routes.bring_up(tun.device()))
+        .attempt(|| format!("bring up the TUN device {}", tun.name()))
+}
+
+/// Take a block that nothing in this namespace uses, by a route to it.
+///
+/// The kernel refuses a second route to the same block, which settles the race between two shells that
+/// start at once.
+fn claim_block(routes: &Routes, device: Device, pool: Block) -> Result<Block> {
+    let list = routes.list().attempt(|| "list the routes of this namespace")?;
+    let parent = list.iter().find(|route| route.is_mark).map(|route| route.to);
+    let used: Vec<Block> = list
+        .iter()
+        .filter(|route| !route.is_mark)
+        .map(|route| route.to)
+        .collect();
+    let candidates: Vec<Block> = match parent {
+        Some(parent) => parent.for_nested().collect(),
+        None => pool.for_outermost().collect(),
+    };
+    for block in candidates {
+        if used.iter().any(|other| other.overlaps(block)) {
+            continue;
+        }
+        match routes.add_route(block, &Target::Device(device)) {
+            Ok(()) => return Ok(block),
+            Err(Errno::EEXIST) => {}
+            Err(error) => return Err(error).attempt(|| format!("add a route to {block}")),
+        }
+    }
+    Err(Error::new(match parent {
+        Some(parent) => format!("no addresses are left in {parent} for another shell; nest fewer shells"),
+        None => format!("the addresses {pool} are all in use here; end other shells or choose another block"),
+    }))
+}
+
+fn open_routes() -> Result<Routes> {
+    Routes::open().attempt(|| "open a netlink socket")
+}
+
+fn address_attempt(tun: &Tun) -> String {
+    format!("give the TUN device {} an address", tun.name())
+}

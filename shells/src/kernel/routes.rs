@@ -1,0 +1,146 @@
+//! Links, addresses and routes of the current network namespace (see rtnetlink(7)).
+
+use std::net::Ipv4Addr;
+
+use nix::libc;
+
+use super::block::Block;
+use super::netlink::{Message, Netlink};
+
+/// Marks, as a route's protocol number, the routes by which shells recognise each other.
+const PROTOCOL_SHELL: u8 = 109;
+
+/// `RTNH_F_ONLINK`, which the libc crate lacks: the gateway need not be within any route.
+const ON_LINK: u32 = 4;
+
+const ROUTE_MESSAGE_BYTES: usize = 12;
+
+/// A device by its kernel index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Device(pub u32);
+
+/// Where a route leads.
+pub enum Target {
+    Device(Device),
+    /// Through the device, to a neighbour taken on trust to be there.
+    Gateway(Device, Ipv4Addr),
+    /// Nowhere: packets are answered with "unreachable".
+    Nowhere,
+}
+
+/// A route of the current namespace, as far as shells care.
+pub struct Route {
+    pub to: Block,
+    /// Whether it is the mark a shell left for those nested in it; see [`Routes::mark`].
+    pub is_mark: bool,
+}
+
+/// The current namespace's links, addresses and routes.
+pub struct Routes(Netlink);
+
+impl Routes {
+    pub fn open() -> nix::Result<Self> {
+        Netlink::route().map(Self)
+    }
+
+    /// Bring a device up.
+    pub fn bring_up(&self, device: Device) -> nix::Result<()> {
+        self.0.request(link_message(device, libc::IFF_UP as u32))
+    }
+
+    /// Set how large a packet and how many packets a device takes.
+    pub fn set_limits(&self, device: Device, mtu: u32, queue_packets: u32) -> nix::Result<()> {
+        self.0.request(
+            link_message(device, 0)
+                .attribute(libc::IFLA_MTU, &mtu.to_ne_bytes())
+                .attribute(libc::IFLA_TXQLEN, &queue_packets.to_ne_bytes()),
+        )
+    }
+
+    /// Give a device an address of its own, without any route.
+    pub fn add_address(&self, device: Device, address: Ipv4Addr) -> nix::Result<()> {
+        let mut fixed = vec![libc::AF_INET as u8, 32, 0, libc::RT_SCOPE_UNIVERSE];
+        fixed.extend_from_slice(&device.0.to_ne_bytes());
+        self.0.request(
+            Message::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL)
+                .fixed(&fixed)
+                .attribute(libc::IFA_LOCAL, &address.octets())
+                .attribute(libc::IFA_ADDRESS, &address.octets()),
+        )
+    }
+
+    /// Add a route; `EEXIST` when there is one to the same block.
+    pub fn add_route(&self, to: Block, target: &Target) -> nix::Result<()> {
+        let (scope, kind, flags) = match target {
+            Target::Device(_) => (libc::RT_SCOPE_LINK, libc::RTN_UNICAST, 0),
+            Target::Gateway(..) => (libc::RT_SCOPE_UNIVERSE, libc::RTN_UNICAST, ON_LINK),
+            Target::Nowhere => (libc::RT_SCOPE_UNIVERSE, libc::RTN_UNREACHABLE, 0),
+        };
+        let mut fixed = vec![
+            libc::AF_INET as u8,
+            to.prefix(),
+            0,
+            0,
+            libc::RT_TABLE_MAIN,
+            PROTOCOL_SHELL,
+            scope,
+            kind,
+        ];
+        fixed.extend_from_slice(&u32::to_ne_bytes(flags));
+        let mut message =
+            Message::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_EXCL).fixed(&fixed);
+        if to.prefix() > 0 {
+            message = message.attribute(libc::RTA_DST, &to.base().octets());
+        }
+        if let Target::Device(device) | Target::Gateway(device, _) = target {
+            message = message.attribute(libc::RTA_OIF, &device.0.to_ne_bytes());
+        }
+        if let Target::Gateway(_, gateway) = target {
+            message = message.attribute(libc::RTA_GATEWAY, &gateway.octets());
+        }
+        self.0.request(message)
+    }
+
+    /// Tell shells nested in this namespace that the block is theirs to take from.
+    ///
+    /// The mark is a route to nowhere, so it also answers packets to addresses of the block that nobody
+    /// has; without it they would go out by the default route and come back in until their TTL ends.
+    pub fn mark(&self, block: Block) -> nix::Result<()> {
+        self.add_route(block, &Target::Nowhere)
+    }
+
+    /// All IPv4 routes but the default ones; a device's own addresses are among them.
+    pub fn list(&self) -> nix::Result<Vec<Route>> {
+        let mut fixed = [0; ROUTE_MESSAGE_BYTES];
+        fixed[0] = libc::AF_INET as u8;
+        let replies = self
+            .0
+            .dump(Message::new(libc::RTM_GETROUTE, libc::NLM_F_DUMP).fixed(&fixed))?;
+        let routes = replies
+            .iter()
+            .filter(|reply| reply.kind == libc::RTM_NEWROUTE)
+            .filter_map(|reply| {
+                let &[_, prefix, _, _, _, protocol, _, kind, ..] = reply.payload.as_slice() else {
+                    return None;
+                };
+                let (_, value) = reply
+                    .attributes(ROUTE_MESSAGE_BYTES)
+                    .find(|(attribute, _)| *attribute == libc::RTA_DST)?;
+                let octets: [u8; 4] = value.try_into().ok()?;
+                let is_mark = protocol == PROTOCOL_SHELL && kind == libc::RTN_UNREACHABLE;
+                Some(Route {
+                    to: Block::around(octets.into(), prefix),
+                    is_mark,
+                })
+            });
+        Ok(routes.collect())
+    }
+}
+
+fn link_message(device: Device, flags: u32) -> Message {
+    let mut fixed = vec![libc::AF_UNSPEC as u8, 0, 0, 0];
+    fixed.extend_from_slice(&device.0.to_ne_bytes());
+    fixed.extend_from_slice(&flags.to_ne_bytes());
+    fixed.extend_from_slice(&flags.to_ne_bytes());
+    Message::new(libc::RTM_NEWLINK, 0).fixed(&fixed)
+}

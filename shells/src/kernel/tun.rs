@@ -1,0 +1,89 @@
+//! A TUN device: IP packets in and out of the kernel (see Documentation/networking/tuntap.rst).
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+use nix::libc;
+
+use super::routes::Device;
+use crate::error::{Attempt, Error, Result};
+
+/// The largest packet an emulated link carries, bytes of IP packet.
+pub const MTU: usize = 1500;
+
+nix::ioctl_write_int!(tun_set_interface, b'T', 202);
+
+/// A TUN device of the namespace in which it was opened; it is gone when this is dropped.
+pub struct Tun {
+    file: File,
+    name: String,
+    device: Device,
+}
+
+impl Tun {
+    /// Make a device; `%d` in the name becomes a number that is free.
+    pub fn open(name: &str) -> Result<Self> {
+        let path = "/dev/net/tun";
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(path)
+            .attempt(|| format!("open {path} (is the tun module there, and are you allowed to use it?)"))?;
+        // struct ifreq: the name, then the flags in a union.
+        let mut request = [0u8; 40];
+        request[..name.len()].copy_from_slice(name.as_bytes());
+        let flags = (libc::IFF_TUN | libc::IFF_NO_PI) as u16;
+        request[libc::IFNAMSIZ..libc::IFNAMSIZ + 2].copy_from_slice(&flags.to_ne_bytes());
+        // SAFETY: the request is as large as struct ifreq and outlives the call.
+        unsafe { tun_set_interface(file.as_raw_fd(), request.as_mut_ptr() as libc::c_ulong) }
+            .attempt(|| format!("make the TUN device {name} (run as root)"))?;
+        let name = request[..libc::IFNAMSIZ]
+            .split(|byte| *byte == 0)
+            .next()
+            .unwrap_or_default();
+        let name = String::from_utf8_lossy(name).into_owned();
+        let index =
+            nix::net::if_::if_nametoindex(name.as_str()).attempt(|| format!("find the TUN device {name}"))?;
+        Ok(Self {
+            file,
+            name,
+            device: Device(index),
+        })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// Take a packet that the kernel sent to the device; `None` when there is none now.
+    pub fn read<'a>(&self, buffer: &'a mut [u8]) -> Result<Option<&'a [u8]>> {
+        match (&self.file).read(buffer) {
+            Ok(length) => Ok(Some(&buffer[..length])),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(Error::new(format!(
+                "cannot read from the TUN device {}: {error}",
+                self.name
+            ))),
+        }
+    }
+
+    /// Hand a packet to the kernel, as if it had come in on the device.
+    ///
+    /// A packet the kernel refuses is lost, as on a real interface that is down.
+    pub fn write(&self, packet: &[u8]) {
+        let _ = (&self.file).write(packet);
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}

@@ -1,0 +1,134 @@
+//! A packet delivery trace: the instants at which a link can send, as Mahimahi writes them.
+
+use std::path::Path;
+
+use crate::error::{Attempt, Error, Result};
+use crate::time::{NANOS_PER_MILLISECOND, Nanos};
+
+/// Bytes that one line of a trace lets through: a 1500-byte packet and the 4 bytes of a TUN header,
+/// which Mahimahi counts.
+pub const OPPORTUNITY_BYTES: usize = 1504;
+
+/// Bytes that Mahimahi counts on top of a packet's IP length.
+pub const TUN_HEADER_BYTES: usize = 4;
+
+/// Delivery opportunities, each of [`OPPORTUNITY_BYTES`], repeated for ever.
+///
+/// The last line's time is the period: the first line of a round comes that long after the first of the
+/// round before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    opportunities: Vec<Nanos>,
+}
+
+impl Trace {
+    /// Read a trace: one line per opportunity, its time in whole milliseconds, never falling.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .attempt(|| format!("read the trace {} (a rate is written like 2.8M)", path.display()))?;
+        Self::parse(&text, &path.display().to_string())
+    }
+
+    /// Parse a trace; `name` is what an error calls it.
+    pub fn parse(text: &str, name: &str) -> Result<Self> {
+        let mut opportunities = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let at = line
+                .parse::<u32>()
+                .map(|milliseconds| Nanos::from(milliseconds) * NANOS_PER_MILLISECOND)
+                .map_err(|_| {
+                    Error::new(format!(
+                        "line {} of the trace {name} is not a time in whole milliseconds: '{line}'",
+                        index + 1
+                    ))
+                })?;
+            if opportunities.last().is_some_and(|last| at < *last) {
+                return Err(Error::new(format!(
+                    "line {} of the trace {name} is earlier than the line before; sort the trace",
+                    index + 1
+                )));
+            }
+            opportunities.push(at);
+        }
+        match opportunities.last() {
+            None => Err(Error::new(format!(
+                "the trace {name} is empty; give at least one time"
+            ))),
+            Some(0) => Err(Error::new(format!(
+                "the trace {name} ends at 0 ms; its last line is its period and must be later"
+            ))),
+            Some(_) => Ok(Self { opportunities }),
+        }
+    }
+
+    /// Time of the `index`-th opportunity, counted from 0 over all rounds, since the trace began.
+    #[must_use]
+    pub fn opportunity(&self, index: u64) -> Nanos {
+        let lines = self.opportunities.len() as u64;
+        index / lines * self.period() + self.opportunities[(index % lines) as usize]
+    }
+
+    /// Index of the first opportunity later than `at`.
+    #[must_use]
+    pub fn first_after(&self, at: Nanos) -> u64 {
+        // No opportunity of an earlier round is later than the start of this one, and this round's last,
+        // one period after its start, always is.
+        let round = at / self.period();
+        let passed = self
+            .opportunities
+            .partition_point(|line| *line <= at % self.period());
+        round * self.opportunities.len() as u64 + passed as u64
+    }
+
+    /// Length of one round.
+    #[must_use]
+    pub fn period(&self) -> Nanos {
+        *self.opportunities.last().expect("a trace is never empty")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trace(text: &str) -> Trace {
+        Trace::parse(text, "test").unwrap()
+    }
+
+    fn milliseconds(trace: &Trace, count: u64) -> Vec<Nanos> {
+        (0..count)
+            .map(|index| trace.opportunity(index) / NANOS_PER_MILLISECOND)
+            .collect()
+    }
+
+    #[test]
+    fn a_trace_repeats_with_its_last_time_as_period() {
+        assert_eq!(milliseconds(&trace("1\n1\n5\n"), 7), [1, 1, 5, 6, 6, 10, 11]);
+        assert_eq!(milliseconds(&trace("0\n3"), 4), [0, 3, 3, 6]);
+    }
+
+    #[test]
+    fn the_first_opportunity_after_an_instant_is_the_one_counting_finds() {
+        for text in ["1\n1\n5", "0\n3", "0\n0\n4\n4", "7"] {
+            let trace = trace(text);
+            for at in (0..40).map(|half| half * NANOS_PER_MILLISECOND / 2) {
+                let counted = (0..).find(|index| trace.opportunity(*index) > at).unwrap();
+                assert_eq!(trace.first_after(at), counted, "{text:?} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_broken_trace_is_refused_with_its_line() {
+        for (text, complaint) in [
+            ("", "empty"),
+            ("0\n", "ends at 0"),
+            ("1\n\n2", "line 2"),
+            ("5\n4", "line 2"),
+            ("x", "line 1"),
+        ] {
+            let error = Trace::parse(text, "test").unwrap_err().to_string();
+            assert!(error.contains(complaint), "{error}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What people write on the command line, turned into exact integers.
+
+use crate::error::{Error, Result};
+use crate::time::{NANOS_PER_MILLISECOND, Nanos};
+
+/// Parse a rate such as `2.8M`, `468k`, `1G` or `125000` (bit/s; decimal prefixes, either case).
+pub fn parse_rate_bps(text: &str) -> Result<u64> {
+    let (number, factor) = match text.as_bytes().last() {
+        Some(b'k' | b'K') => (&text[..text.len() - 1], 1e3),
+        Some(b'm' | b'M') => (&text[..text.len() - 1], 1e6),
+        Some(b'g' | b'G') => (&text[..text.len() - 1], 1e9),
+        _ => (text, 1.0),
+    };
+    let rate = parse_decimal(number)
+        .map(|value| (value * factor).round())
+        .filter(|rate| (1.0..=1e12).contains(rate))
+        .ok_or_else(|| {
+            Error::new(format!(
+                "'{text}' is not a rate; give bit/s from 1 to 1000G, such as 468k or 2.8M"
+            ))
+        })?;
+    Ok(rate as u64)
+}
+
+/// Parse a span given in milliseconds, fractions allowed, such as `37` or `0.5`.
+pub fn parse_milliseconds(text: &str) -> Result<Nanos> {
+    let span = parse_decimal(text)
+        .map(|milliseconds| (milliseconds * NANOS_PER_MILLISECOND as f64).round())
+        .filter(|nanos| (0.0..=1e15).contains(nanos))
+        .ok_or_else(|| {
+            Error::new(format!(
+                "'{text}' is not a time in milliseconds; give a number such as 37 or 0.5"
+            ))
+        })?;
+    Ok(span as Nanos)
+}
+
+/// Parse a probability, 0 to 1.
+pub fn parse_probability(text: &str) -> Result<f64> {
+    parse_decimal(text)
+        .filter(|p| (0.0..=1.0).contains(p))
+        .ok_or_else(|| {
+            Error::new(format!(
+                "'{text}' is not a probability; give a number from 0 to 1"
+            ))
+        })
+}
+
+/// Digits with at most one point: what `f64` parses, without its `inf`, `nan`, signs and exponents.
+fn parse_decimal(text: &str) -> Option<f64> {
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if plain { text.parse().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_take_decimal_prefixes() {
+        assert_eq!(parse_rate_bps("2.8M"), Ok(2_800_000));
+        assert_eq!(parse_rate_bps("468k"), Ok(468_000));
+        assert_eq!(parse_rate_bps("0.468M"), Ok(468_000));
+        assert_eq!(parse_rate_bps("1G"), Ok(1_000_000_000));
+        assert_eq!(parse_rate_bps("125000"), Ok(125_000));
+    }
+
+    #[test]
+    fn what_is_no_rate_is_refused() {
+        for text in ["", "M", "-1M", "0", "1e6", "nan", "inf", "1.2.3k", "2T", "5 M"] {
+            assert!(parse_rate_bps(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn milliseconds_may_have_fractions() {
+        assert_eq!(parse_milliseconds("37"), Ok(37_000_000));
+        assert_eq!(parse_milliseconds("0.0005"), Ok(500));
+        assert!(parse_milliseconds("-1").is_err());
+        assert!(parse_milliseconds("1ms").is_err());
+    }
+
+    #[test]
+    fn probabilities_are_within_0_and_1() {
+        assert_eq!(parse_probability("0.0166"), Ok(0.0166));
+        assert!(parse_probability("1.01").is_err());
+        assert!(parse_probability("-0").is_err());
+    }
+}

@@ -1,0 +1,73 @@
+"""The far end of the transfers in test_shells.py; run as a script inside the shells, it is the client."""
+
+import socket
+import sys
+import time
+
+SERVER = ("198.18.0.1", 4000)
+
+# How long each bulk transfer lasts, and how much of its beginning is not measured.
+TRANSFER_S = 2.8
+WARM_UP_S = 0.8
+
+DATAGRAMS = 20_000
+
+
+def transfer_rate(received: socket.socket) -> float:
+    """Bit/s received on a connection after its first moments, until its end."""
+    begin = time.monotonic()
+    counted_from = last = begin
+    count = 0
+    while data := received.recv(65536):
+        last = time.monotonic()
+        if last - begin < WARM_UP_S:
+            counted_from = last
+        else:
+            count += len(data)
+    return count * 8 / (last - counted_from)
+
+
+def send_for(connection: socket.socket) -> None:
+    """Send as much as goes until the time is over."""
+    end = time.monotonic() + TRANSFER_S
+    while time.monotonic() < end:
+        connection.send(bytes(16384))
+    connection.shutdown(socket.SHUT_WR)
+
+
+def hold_everything(receiver: socket.socket) -> None:
+    """Let the socket hold every datagram of the test, so that only the emulated network drops."""
+    so_rcvbufforce = 33
+    receiver.setsockopt(socket.SOL_SOCKET, so_rcvbufforce, 64 << 20)
+
+
+def tcp_client() -> None:
+    """Measure a download, print its rate in bit/s, then upload."""
+    with socket.create_connection(SERVER) as download:
+        print(transfer_rate(download))
+    with socket.create_connection(SERVER) as upload:
+        send_for(upload)
+        # The server closes once it has everything; to leave earlier would end the network under it.
+        upload.recv(1)
+
+
+def udp_client() -> None:
+    """Send datagrams and print how many came back."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        hold_everything(client)
+        client.connect(SERVER)
+        for _ in range(DATAGRAMS):
+            client.send(b"datagram")
+        returned = 0
+        client.settimeout(0.5)
+        try:
+            while client.recv(100):
+                returned += 1
+        except TimeoutError:
+            print(returned)
+        for _ in range(20):
+            client.send(b"end")
+
+
+if __name__ == "__main__":
+    {"tcp": tcp_client, "udp": udp_client}[sys.argv[1]]()

@@ -1,0 +1,328 @@
+"""The shells, for real: namespaces, pings, bulk transfers, loss, and what is left after they end."""
+
+import ctypes
+import math
+import os
+import pty
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import shells_peer
+
+from eyelevel.errors import EyelevelError
+from eyelevel.places import tool
+
+SERVER = shells_peer.SERVER
+
+LTE = (
+    "mm-delay 37 mm-link 2.8M 10.5M "
+    "--uplink-queue=droptail --uplink-queue-args=bytes=70000 "
+    "--downlink-queue=droptail --downlink-queue-args=bytes=262500 -- "
+    "mm-loss uplink 0 -- mm-loss downlink 0 --"
+)
+
+# Of a 1500-byte packet TCP carries 1448 bytes: 20 are the IP header, 20 TCP's, 12 its timestamps.
+GOODPUT = 1448 / 1500
+
+
+def _missing() -> str:
+    """Why the shells cannot be tried here; empty when they can."""
+    if os.geteuid() != 0:
+        return "needs root"
+    if not Path("/dev/net/tun").exists():
+        return "needs /dev/net/tun"
+    try:
+        for name in ("mm-delay", "mm-link", "mm-loss"):
+            tool(name)
+    except EyelevelError as error:
+        return str(error)
+    return ""
+
+
+pytestmark = pytest.mark.skipif(bool(_missing()), reason=_missing())
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_CLONE_NEWNET = 0x40000000
+
+
+def _check(result: int) -> None:
+    if result != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+@pytest.fixture(autouse=True)
+def world() -> Iterator[None]:
+    """Run the test in a network namespace of its own, with one server address and no way out."""
+    outside = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    _check(_libc.unshare(_CLONE_NEWNET))
+    try:
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+        subprocess.run(["ip", "address", "add", f"{SERVER[0]}/32", "dev", "lo"], check=True)
+        yield
+        assert devices() == ["lo"]
+    finally:
+        _check(_libc.setns(outside, _CLONE_NEWNET))
+        os.close(outside)
+
+
+def devices() -> list[str]:
+    """Names of the network devices here."""
+    return [name for _, name in socket.if_nameindex()]
+
+
+def stack(shells: str) -> list[str]:
+    """The words of a stack of shells, each program as an absolute path."""
+    return [str(tool(word)) if word.startswith("mm-") else word for word in shells.split()]
+
+
+def run(shells: str, command: list[str], timeout_s: float = 20) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*stack(shells), *command], capture_output=True, text=True, timeout=timeout_s)
+
+
+def ping_ms(shells: str, count: int = 5) -> list[float]:
+    """Round-trip times of pings from inside the shells to the server address."""
+    result = run(shells, ["ping", "-n", "-i", "0.05", "-c", str(count), SERVER[0]])
+    times = [float(time_ms) for time_ms in re.findall(r"time=([\d.]+) ms", result.stdout)]
+    assert len(times) == count, result.stdout + result.stderr
+    return times
+
+
+# A 56-byte ping is an 84-byte packet: 0.24 ms at 2.8 Mbit/s, 0.06 ms at 10.5 Mbit/s.
+LTE_PING_MS = 74 + 84 * 8 / 2800 + 84 * 8 / 10500
+
+
+@pytest.mark.parametrize(
+    ("shells", "rtt_ms"),
+    [
+        ("mm-delay 20", 40),
+        ("mm-delay 0.5", 1),
+        ("mm-loss uplink 0", 0),
+        ("mm-link 672k 672k", 2),
+        ("mm-delay 5 mm-delay 10", 30),
+        (LTE, LTE_PING_MS),
+        (
+            "mm-loss downlink 0 mm-link 10.5M 10.5M -- mm-delay 15 mm-link 1M 1M -- mm-loss uplink 0 mm-delay 5",
+            40 + 84 * 8 / 500 + 84 * 8 / 5250,
+        ),
+    ],
+)
+def test_ping_takes_the_configured_time(shells: str, rtt_ms: float) -> None:
+    fastest = min(ping_ms(shells))
+    # Nothing may be early; lateness is the machine's: several processes must be woken on the way.
+    assert rtt_ms - 0.001 <= fastest <= rtt_ms + 1 + 0.3 * shells.count("mm-")
+
+
+def test_shells_side_by_side_reach_the_server_and_each_other() -> None:
+    first = subprocess.Popen(
+        [*stack("mm-delay 1 mm-delay 1"), "sh", "-c", "ip -4 -o address show dev ingress; read _"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert first.stdout is not None
+    found = re.search(r"inet (\S+)/32", first.stdout.readline())
+    assert found is not None
+    try:
+        result = run("mm-delay 2 mm-delay 2", ["ping", "-n", "-c", "1", found[1]])
+        assert "1 received" in result.stdout, result.stdout + result.stderr
+    finally:
+        first.communicate("\n", timeout=10)
+
+
+@pytest.mark.parametrize("nesting", ["mm-delay 0", "mm-delay 0 mm-loss uplink 0 mm-link 1M 1M --"])
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [("true", 0), ("exit 7", 7), ("kill -TERM $$", 143), ("exec /no/such/command", 127)],
+)
+def test_the_exit_status_is_passed_on(nesting: str, command: str, status: int) -> None:
+    assert run(nesting, ["sh", "-c", command]).returncode == status
+
+
+def test_a_command_that_does_not_exist_is_named() -> None:
+    result = run("mm-delay 0", ["no-such-command"])
+    assert result.returncode == 127
+    assert "no-such-command" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "shells",
+    ["mm-delay x", "mm-delay", "mm-link 1M", "mm-link 1M 1M --downlink-queue=droptail", "mm-loss sideways 0"],
+)
+def test_wrong_arguments_fail_before_the_command_runs(shells: str) -> None:
+    result = run(shells, ["echo", "ran"])
+    assert result.returncode != 0
+    assert "ran" not in result.stdout
+    assert result.stderr
+
+
+def test_bulk_tcp_reaches_the_rates_of_lte() -> None:
+    with socket.create_server(SERVER) as server:
+        server.settimeout(10)
+        client = subprocess.Popen(
+            [*stack(LTE), sys.executable, shells_peer.__file__, "tcp"], stdout=subprocess.PIPE, text=True
+        )
+        download, _ = server.accept()
+        with download:
+            shells_peer.send_for(download)
+        upload, _ = server.accept()
+        with upload:
+            upload_bps = shells_peer.transfer_rate(upload)
+        output, _ = client.communicate(timeout=20)
+    download_bps = float(output)
+    assert download_bps == pytest.approx(10.5e6 * GOODPUT, rel=0.03)
+    assert upload_bps == pytest.approx(2.8e6 * GOODPUT, rel=0.03)
+
+
+def test_loss_is_independent_per_direction_and_within_binomial_bounds() -> None:
+    loss_up, loss_down = 0.0166, 0.0305
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        shells_peer.hold_everything(server)
+        server.bind(SERVER)
+        server.settimeout(10)
+        arrived = 0
+
+        def echo() -> None:
+            nonlocal arrived
+            while True:
+                data, sender = server.recvfrom(100)
+                if data == b"end":
+                    return
+                arrived += 1
+                server.sendto(data, sender)
+
+        echoing = threading.Thread(target=echo)
+        echoing.start()
+        result = run(
+            f"mm-loss uplink {loss_up} mm-loss downlink {loss_down}", [sys.executable, shells_peer.__file__, "udp"]
+        )
+        echoing.join(timeout=10)
+    returned = int(result.stdout)
+    assert_binomial(shells_peer.DATAGRAMS - arrived, shells_peer.DATAGRAMS, loss_up)
+    assert_binomial(arrived - returned, arrived, loss_down)
+
+
+def assert_binomial(count: int, trials: int, probability: float) -> None:
+    deviation = math.sqrt(trials * probability * (1 - probability))
+    assert abs(count - trials * probability) < 4.5 * deviation
+
+
+class Marked:
+    """A stack of shells whose processes can be told from all others by a variable in their environment."""
+
+    def __init__(self, shells: str, command: list[str]) -> None:
+        self._mark = f"SHELLS_TEST_MARK={uuid.uuid4()}"
+        name, _, value = self._mark.partition("=")
+        self.shell = subprocess.Popen(
+            [*stack(shells), *command],
+            env=os.environ | {name: value},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert self.shell.stdout is not None
+        assert self.shell.stdout.readline() == "ready\n"
+
+    def processes(self) -> list[int]:
+        """Processes that are alive, oldest first."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if self._mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+        return sorted(found)
+
+    def assert_all_end(self, within_s: float = 5) -> None:
+        deadline = time.monotonic() + within_s
+        self.shell.wait(timeout=within_s)
+        for process in self.processes():
+            try:
+                descriptor = os.pidfd_open(process)
+            except ProcessLookupError:
+                continue
+            ended, _, _ = select.select([descriptor], [], [], max(0, deadline - time.monotonic()))
+            os.close(descriptor)
+            assert ended, f"process {process} is left"
+        assert self.processes() == []
+
+
+def network_namespaces(processes: list[int]) -> set[str]:
+    found = set()
+    for process in processes:
+        try:
+            found.add(str(Path(f"/proc/{process}/ns/net").readlink()))
+        except OSError:
+            continue
+    return found
+
+
+def all_processes() -> list[int]:
+    return [int(folder.name) for folder in Path("/proc").glob("[0-9]*")]
+
+
+LEAVES_PROCESSES = ["sh", "-c", "sleep 1000 & sh -c 'sleep 1000 & sleep 1000' & echo ready; wait"]
+
+
+def test_sigkill_of_any_process_leaves_nothing() -> None:
+    nested = "mm-delay 1 mm-loss uplink 0 mm-link 1M 1M --"
+    shell_processes = 7  # three shells and their guardians, and the command
+    for victim in range(shell_processes):
+        tree = Marked(nested, LEAVES_PROCESSES)
+        processes = tree.processes()
+        namespaces = network_namespaces(processes) - network_namespaces([os.getpid()])
+        assert len(namespaces) == 3
+        os.kill(processes[victim], signal.SIGKILL)
+        tree.assert_all_end()
+        assert not namespaces & network_namespaces(all_processes())
+        assert devices() == ["lo"]
+
+
+@pytest.mark.parametrize(("sent", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+def test_a_signal_to_the_shell_ends_its_command(sent: signal.Signals, status: int) -> None:
+    tree = Marked("mm-delay 1 mm-loss uplink 0", ["sh", "-c", "echo ready; exec sleep 1000"])
+    tree.shell.send_signal(sent)
+    tree.assert_all_end()
+    assert tree.shell.returncode == status
+
+
+def test_what_the_command_leaves_running_ends_with_it() -> None:
+    tree = Marked("mm-delay 1", ["sh", "-c", "sleep 1000 & echo ready; exit 3"])
+    tree.assert_all_end()
+    assert tree.shell.returncode == 3
+
+
+def in_terminal(command: list[str], typed: bytes) -> int:
+    """Exit status of a command in a terminal of its own, after it has said "ready" and this was typed."""
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execv(command[0], command)
+    shown = b""
+    while b"ready\r\n" not in shown:
+        shown += os.read(terminal, 1000)
+    os.write(terminal, typed)
+    status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    os.close(terminal)
+    return status
+
+
+def test_ctrl_c_is_for_the_command_to_handle() -> None:
+    command = ["sh", "-c", "trap 'exit 9' INT; echo ready; while :; do sleep 0.05; done"]
+    assert in_terminal([*stack("mm-delay 1 mm-loss uplink 0"), *command], b"\x03") == 9
+    assert in_terminal([*stack("mm-delay 1"), "sh", "-c", "echo ready; sleep 1000"], b"\x03") == 130
+
+
+def test_an_interactive_shell_has_the_terminal() -> None:
+    command = ["sh", "-c", "echo ready; exec bash -i"]
+    assert in_terminal([*stack("mm-delay 1 mm-delay 1"), *command], b"true; exit 5\n") == 5
