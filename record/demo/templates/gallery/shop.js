@@ -1,0 +1,2 @@
+{{ library(30000) }}
+document.documentElement.dataset.prints = String(document.querySelectorAll("li").length);

@@ -1,0 +1,2 @@
+var i=[{% for _ in range(40) %}{{ writer.number(17, 65535) }},{% endfor %}0],o="{% for _ in range(24) %}{{ writer.letters(writer.number(3, 9)) }}{{ writer.number(1, 99) }}{% endfor %}";
+e.exports={range:i,patterns:o,{{ writer.write("function") }}:function(e){for(var t={{ writer.number(1000, 99999) }},n=0;n<e.length;n++)t=(t<<5)-t+e.charCodeAt(n)^i[n%i.length],t|=0;return t},{{ writer.write("function") }}:function(e,t){for(var n=0,r=i.length-1;n<r;){var o=n+r>>1;i[o]<e?n=o+1:r=o}return t?n:i[n]===e}};

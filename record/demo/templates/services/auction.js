@@ -1,0 +1,1 @@
+window.adkiosk.fill({{ auction|tojson }});
