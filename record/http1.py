@@ -24,6 +24,10 @@ NOT_REPLAYED = frozenset(
 )
 
 
+# What tells of a body that is not there. NGINX takes it off such responses, so it must not be stored.
+ABOUT_CONTENT = frozenset({"content-type", "last-modified"})
+
+
 class MalformedMessage(ValueError):
     """Bytes that are not an HTTP/1.1 message; the text says which part is wrong."""
 
@@ -54,6 +58,7 @@ class Response:
         headers = [(name, value) for name, value in self.headers if name.lower() not in NOT_REPLAYED]
         if without_body:
             body = b""
+            headers = [(name, value) for name, value in headers if name.lower() not in ABOUT_CONTENT]
         if method == "HEAD":
             body = b""  # its Content-Length is that of the GET response and stays
         else:

@@ -83,14 +83,17 @@ def load_responses(site: Path) -> Iterator[tuple[str, str, StoredResponse]]:
 
 
 def sent_headers(recorded: Headers) -> Headers:
-    """The header fields as they are sent: those of the site's format taken off, defaults put on."""
-    headers = tuple(
-        (name, value)
-        for name, value in recorded
-        if name.lower() not in NOT_REPLAYED and name.lower() not in (ORIGINAL_URL, ORIGINAL_METHOD)
-    )
-    present = {name.lower() for name, _ in headers}
-    return headers + tuple(default for default in DEFAULTS if default[0] not in present)
+    """The header fields as they are sent: those of the site's format taken off, defaults put on.
+
+    Fields of one name stand together, as quic_server's HTTP/3 sends them.
+    """
+    by_name: dict[str, list[tuple[str, str]]] = {}
+    for name, value in recorded:
+        if name.lower() not in NOT_REPLAYED and name.lower() not in (ORIGINAL_URL, ORIGINAL_METHOD):
+            by_name.setdefault(name.lower(), []).append((name, value))
+    for default in DEFAULTS:
+        by_name.setdefault(default[0], [default])
+    return tuple(header for headers in by_name.values() for header in headers)
 
 
 def _from_environment() -> Application:

@@ -1,0 +1,155 @@
+"""`fetch.py h2|h3 REQUESTS`: ask for everything that the JSON file REQUESTS lists, in order, and print the answers.
+
+A request is {method, url, headers}; an answer is {status, headers, sha256, length}, headers as sent and in order.
+"""
+
+import asyncio
+import hashlib
+import json
+import os
+import socket
+import ssl
+import sys
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from aioquic.asyncio.client import connect
+from aioquic.asyncio.protocol import QuicConnectionProtocol
+from aioquic.h3.connection import H3Connection
+from aioquic.h3.events import DataReceived, HeadersReceived
+from aioquic.quic.configuration import QuicConfiguration
+from aioquic.quic.events import ConnectionTerminated, QuicEvent
+from aioquic.quic.events import StreamReset as QuicStreamReset
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import DataReceived as H2Data
+from h2.events import ResponseReceived, StreamEnded, StreamReset
+
+TIMEOUT_S = 20.0
+
+Request = dict[str, Any]
+Answer = dict[str, Any]
+
+
+def request_headers(request: Request) -> list[tuple[bytes, bytes]]:
+    url = urlsplit(request["url"])
+    path = request["url"].partition(url.netloc)[2].partition("#")[0]
+    pseudo = [(":method", request["method"]), (":scheme", "https"), (":authority", url.netloc)]
+    fields = [*pseudo, (":path", path if path.startswith("/") else f"/{path}"), *request.get("headers", [])]
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in fields]
+
+
+def answer(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Answer:
+    decoded = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
+    return {
+        "status": int(dict(decoded)[":status"]),
+        "headers": decoded[1:],
+        "sha256": hashlib.sha256(body).hexdigest(),
+        "length": len(body),
+    }
+
+
+def fetch_h2(host: str, requests: list[Request]) -> list[Answer]:
+    context = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"])
+    context.set_alpn_protocols(["h2"])
+    answers = []
+    config = H2Configuration(header_encoding=None)
+    with (
+        socket.create_connection((host, 443), TIMEOUT_S) as plain,
+        context.wrap_socket(plain, server_hostname=host) as secure,
+    ):
+        connection = H2Connection(config)
+        connection.initiate_connection()
+        for request in requests:
+            stream = connection.get_next_available_stream_id()
+            connection.send_headers(stream, request_headers(request), end_stream=True)
+            headers: list[tuple[bytes, bytes]] = []
+            body = b""
+            ended = False
+            while not ended:
+                secure.sendall(connection.data_to_send())
+                data = secure.recv(65536)
+                assert data, f"{host} closed the connection"
+                for event in connection.receive_data(data):
+                    if isinstance(event, ResponseReceived):
+                        headers = list(event.headers)
+                    elif isinstance(event, H2Data):
+                        body += event.data
+                        connection.acknowledge_received_data(event.flow_controlled_length, stream)
+                    elif isinstance(event, StreamEnded):
+                        ended = True
+                    elif isinstance(event, StreamReset):
+                        raise AssertionError(f"{request} was reset: {event.error_code}")
+            answers.append(answer(headers, body))
+    return answers
+
+
+class HeadTolerantH3(H3Connection):
+    """aioquic holds the response to a HEAD to its Content-Length, which is that of a body it does not have."""
+
+    head = False
+
+    def _check_content_length(self, stream: Any) -> None:
+        if not self.head:
+            super()._check_content_length(stream)
+
+
+class H3Client(QuicConnectionProtocol):
+    """One request after the other over one connection."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self.http = HeadTolerantH3(self._quic)
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.body = b""
+        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def ask(self, request: Request) -> Answer:
+        self.headers, self.body = [], b""
+        self.ended = asyncio.get_running_loop().create_future()
+        self.http.head = request["method"] == "HEAD"
+        stream = self._quic.get_next_available_stream_id()
+        self.http.send_headers(stream, request_headers(request), end_stream=True)
+        self.transmit()
+        await asyncio.wait_for(self.ended, TIMEOUT_S)
+        return answer(self.headers, self.body)
+
+    def quic_event_received(self, event: QuicEvent) -> None:
+        if isinstance(event, ConnectionTerminated | QuicStreamReset) and not self.ended.done():
+            self.ended.set_exception(AssertionError(f"the server ended it: {event}"))
+        for happened in self.http.handle_event(event):
+            if isinstance(happened, HeadersReceived):
+                self.headers = list(happened.headers)
+            elif isinstance(happened, DataReceived):
+                self.body += happened.data
+            if getattr(happened, "stream_ended", False) and not self.ended.done():
+                self.ended.set_result(None)
+
+
+async def fetch_h3(host: str, requests: list[Request]) -> list[Answer]:
+    configuration = QuicConfiguration(alpn_protocols=["h3"], is_client=True, server_name=host)
+    configuration.load_verify_locations(os.environ["SSL_CERT_FILE"])
+    address = socket.gethostbyname(host)
+    async with connect(address, 443, configuration=configuration, create_protocol=H3Client, local_port=0) as client:
+        assert isinstance(client, H3Client)
+        return [await client.ask(request) for request in requests]
+
+
+def main(version: str, file: Path) -> None:
+    by_host: dict[str, list[int]] = defaultdict(list)
+    requests = json.loads(file.read_text())
+    for number, request in enumerate(requests):
+        by_host[urlsplit(request["url"]).netloc].append(number)
+    answers: dict[int, Answer] = {}
+    for host, numbers in by_host.items():
+        wanted = [requests[number] for number in numbers]
+        got = fetch_h2(host, wanted) if version == "h2" else asyncio.run(fetch_h3(host, wanted))
+        answers.update(zip(numbers, got, strict=True))
+    json.dump([answers[number] for number in range(len(requests))], sys.stdout)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))
