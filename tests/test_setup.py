@@ -1,0 +1,276 @@
+"""The front door: a set-up is done once and goes on where it was, and what stops it is said in one line, beforehand."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import conftest
+import pytest
+
+from eyelevel.places import PROJECT
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+# A step that leaves a line wherever it acted, and fails, or waits, as long as the file it is told of is not there.
+STEP = """
+title="the {name} step"
+remedy="look for {name}"
+inputs() {{ cat inputs; }}
+present() {{ [[ -e $EYELEVEL_CACHE/{name} ]]; }}
+check_system() {{ :; }}
+act() {{
+  echo {name} >>acted
+  echo "acting on {name}"
+  {action}
+  touch "$EYELEVEL_CACHE/{name}"
+}}
+"""
+
+
+class Checkout:
+    """A project of its own that has nothing but a set-up, with steps that tell what they do."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.cache = folder / "cache"
+        shutil.copytree(PROJECT / "setup", folder / "setup")
+        shutil.rmtree(folder / "setup" / "steps")
+        (folder / "setup" / "steps").mkdir()
+        (folder / "inputs").touch()
+
+    def add_step(self, file: str, action: str = ":") -> None:
+        name = file.partition("-")[2]
+        text = STEP.format(name=name, action=action)
+        (self.folder / "setup" / "steps" / f"{file}.sh").write_text(text)
+
+    def setup(self, *prefix: str | Path, **environment: str) -> tuple[int, str]:
+        return run(*prefix, self.folder / "setup" / "setup.sh", EYELEVEL_CACHE=str(self.cache), **environment)
+
+    @contextmanager
+    def setting_up(self) -> Iterator["subprocess.Popen[str]"]:
+        """A set-up that runs while the block does, with all it started."""
+        with subprocess.Popen(
+            [self.folder / "setup" / "setup.sh"],
+            env={**os.environ, "EYELEVEL_CACHE": str(self.cache)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            try:
+                yield process
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+
+    @property
+    def acted(self) -> list[str]:
+        file = self.folder / "acted"
+        return file.read_text().split() if file.exists() else []
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    checkout = Checkout(tmp_path / "project")
+    checkout.add_step("1-packages")
+    checkout.add_step("2-second")
+    return checkout
+
+
+def run(*command: str | Path, **environment: str) -> tuple[int, str]:
+    """Run a command in the project's folder; returns its status and what it said."""
+    done = subprocess.run(
+        command,
+        cwd=PROJECT,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def test_help_is_the_default_and_lists_every_target() -> None:
+    targets = re.findall(r"^([a-z]+):(?!=)", (PROJECT / "Makefile").read_text(), re.MULTILINE)
+    assert {"setup", "test", "import", "replay", "campaign", "clean"} <= set(targets)
+    status, said = run("make")
+    assert status == 0
+    for target in targets:
+        assert f"make {target} " in said
+
+
+@pytest.mark.parametrize(("target", "variable"), [("import", "FROM"), ("replay", "SITE")])
+def test_a_target_asks_for_what_it_needs_before_anything_is_done(tmp_path: Path, target: str, variable: str) -> None:
+    status, said = run("make", target, EYELEVEL_CACHE=str(tmp_path / "cache"))
+    assert status != 0
+    assert f"{target} needs {variable}" in said
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_dry_run_shows_the_commands_and_runs_none(tmp_path: Path) -> None:
+    status, said = run("make", "-n", "campaign", "NET=lte", "PROTO=tcp,quic", EYELEVEL_CACHE=str(tmp_path / "cache"))
+    assert status == 0
+    assert "-m measure --net 'lte' --proto 'tcp,quic'" in said
+    assert not (tmp_path / "cache").exists()
+
+
+@needs_root
+def test_a_setup_is_done_once_and_then_silent(checkout: Checkout) -> None:
+    status, said = checkout.setup()
+    assert (status, checkout.acted) == (0, ["packages", "second"])
+    assert "[1/2] the packages step: done" in said
+    assert checkout.setup() == (0, "")
+    assert checkout.acted == ["packages", "second"]
+
+
+@needs_root
+def test_what_is_missing_or_out_of_date_is_made_again_and_nothing_else(checkout: Checkout) -> None:
+    checkout.setup()
+    (checkout.cache / "second").unlink()
+    checkout.setup()
+    assert checkout.acted == ["packages", "second", "second"]
+    (checkout.folder / "inputs").write_text("changed")
+    checkout.setup()
+    assert checkout.acted == ["packages", "second", "second", "packages", "second"]
+
+
+@needs_root
+def test_a_failed_step_is_told_in_one_line_and_the_next_setup_goes_on_from_it(checkout: Checkout) -> None:
+    checkout.add_step("2-second", "echo something broke; ls /nonexistent; echo never printed")
+    checkout.add_step("3-third")
+    status, said = checkout.setup()
+    log = checkout.cache / "log" / "2-second.log"
+    assert status == 1
+    assert f"eyelevel: [2/3] the second step failed: look for second. Its log is {log};" in said.splitlines()[-1]
+    assert "something broke" in said
+    assert "something broke" in log.read_text()
+    assert "never printed" not in said
+    assert checkout.acted == ["packages", "second"]
+    checkout.add_step("2-second")
+    assert checkout.setup()[0] == 0
+    assert checkout.acted == ["packages", "second", "second", "third"]
+
+
+@needs_root
+def test_a_step_that_makes_nothing_has_failed(checkout: Checkout) -> None:
+    checkout.add_step("2-second", "exit 0")
+    assert checkout.setup()[0] == 1
+
+
+@needs_root
+def test_an_interrupted_setup_goes_on_where_it_was(checkout: Checkout, tmp_path: Path) -> None:
+    reached = tmp_path / "reached"
+    os.mkfifo(reached)
+    checkout.add_step("2-second", f"echo reached >{reached}; read -r _ <{reached}")
+    with checkout.setting_up() as process:
+        reached.read_text()
+        os.killpg(process.pid, signal.SIGINT)
+        assert "stopped" in process.communicate()[0]
+        assert process.returncode == 130
+    checkout.add_step("2-second")
+    assert checkout.setup()[0] == 0
+    assert checkout.acted == ["packages", "second", "second"]
+
+
+@needs_root
+def test_of_two_setups_at_once_one_waits_for_the_other(checkout: Checkout, tmp_path: Path) -> None:
+    go_on = tmp_path / "go on"
+    os.mkfifo(go_on)
+    checkout.add_step("2-second", f'read -r _ <"{go_on}"')
+    with checkout.setting_up() as first, go_on.open("w") as gate, checkout.setting_up() as second:
+        assert second.stdout
+        assert "waiting" in second.stdout.readline()
+        gate.write("go on\n")
+        gate.flush()
+        assert first.communicate() and first.returncode == 0
+        assert second.communicate()[0] == "" and second.returncode == 0
+    assert checkout.acted == ["packages", "second"]
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("sudo", "told"),
+    [(None, "sudo is not installed"), ("exit 1", "sudo refused"), ('exec "$@"', "root may not make namespaces here")],
+)
+def test_a_missing_privilege_is_told_in_one_line_before_anything_is_done(
+    checkout: Checkout, tmp_path: Path, sudo: str | None, told: str
+) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for program in ("bash", "env", "dirname", "realpath", "cat", "sha256sum", "basename", "unshare", "id", "true"):
+        (programs / program).symlink_to(shutil.which(program) or program)
+    if sudo:
+        (programs / "sudo").write_text(f"#!/bin/bash\n[[ $1 != --* ]] || shift\n{sudo}\n")
+        (programs / "sudo").chmod(0o755)
+    # In a user namespace of its own our user is another one, who may read what is ours and has no privilege.
+    status, said = checkout.setup("/usr/bin/unshare", "--user", "--map-user=1000", PATH=str(programs))
+    assert status == 1
+    assert told in said
+    assert len(said.splitlines()) == 1
+    assert not checkout.cache.exists()
+
+
+@needs_root
+def test_what_runs_as_root_keeps_the_users_cache(tmp_path: Path) -> None:
+    (tmp_path / "sudo").write_text('#!/bin/bash\n[[ $1 != --* ]] || exit 0\nexec env --ignore-environment "$@"\n')
+    (tmp_path / "sudo").chmod(0o755)
+    as_root = ("unshare", "--user", "--map-user=1000", PROJECT / "setup" / "as-root")
+    status, said = run(*as_root, "printenv", EYELEVEL_CACHE="/some/where", PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert status == 0
+    assert "EYELEVEL_CACHE=/some/where" in said.splitlines()
+
+
+@needs_root
+def test_an_unknown_system_is_told_which_are_known(checkout: Checkout, tmp_path: Path) -> None:
+    step = (PROJECT / "setup" / "steps" / "1-packages.sh").read_text()
+    overriding = "present() { false; }\nact() { echo packages >>acted; }\n"
+    (checkout.folder / "setup" / "steps" / "1-packages.sh").write_text(step + overriding)
+    (tmp_path / "os-release").write_text("ID=plan9\nVERSION_ID=4\n")
+    script = f'mount --bind {tmp_path}/os-release "$(realpath /etc/os-release)" && exec "$@"'
+    status, said = checkout.setup("unshare", "--mount", "bash", "-c", script, "-")
+    assert status == 1
+    assert re.fullmatch(r"eyelevel: .*plan9-4.* debian-12 debian-13 ubuntu-24.04 .*\n", said)
+    assert checkout.acted == []
+
+
+def test_clean_removes_only_a_cache_that_setup_made(tmp_path: Path) -> None:
+    clean = PROJECT / "setup" / "clean"
+    (tmp_path / "precious").touch()
+    status, said = run(clean, EYELEVEL_CACHE=str(tmp_path))
+    assert status == 1
+    assert "nothing was removed" in said
+    assert (tmp_path / "precious").exists()
+
+
+def test_lock_files_pin_content_and_name_no_host() -> None:
+    requirements = (PROJECT / "requirements.txt").read_text()
+    pinned = re.findall(r"^[\w.-]+(?=.*)", requirements, re.MULTILINE)
+    assert pinned
+    assert len(pinned) == len(re.findall(r"^[\w.-]+==\S+ \\\n    --hash=sha256:", requirements, re.MULTILINE))
+    for lock in (requirements, (PROJECT / "package-lock.json").read_text()):
+        assert "--index-url" not in lock
+        assert '"resolved"' not in lock
+
+
+def test_every_package_has_a_version_for_every_system() -> None:
+    rows = [line.split(maxsplit=4) for line in (PROJECT / "setup" / "packages.txt").read_text().splitlines()]
+    rows = [row for row in rows if row and row[0] not in ("#", "rust")]
+    assert rows[0] == ["package", "debian-12", "debian-13", "ubuntu-24.04", "for"]
+    assert [row for row in rows if len(row) != len(rows[0])] == []
+
+
+def test_a_process_that_outlives_its_test_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conftest, "END_TIMEOUT_S", 0.1)
+    environment = {**os.environ, conftest.MARK: "a session of this test's"}
+    with subprocess.Popen(["sleep", "60"], env=environment) as process:
+        left = conftest.processes_marked(f"{conftest.MARK}=a session of this test's")
+        process.kill()
+    assert [told.partition(" ")[0] for told in left] == [str(process.pid)]
+    assert conftest.processes_marked(f"{conftest.MARK}=a session of this test's") == []
