@@ -3,11 +3,13 @@
 import os
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.places import SITES
+from record.site import Site
 from replay.sandbox import run
 from replay.spec import ReplaySpec
 from tuning import networks, protocols
@@ -48,7 +50,17 @@ def _site_folder(name: str) -> Path:
 
 
 def _what_to_try(spec: ReplaySpec) -> str:
-    return f"{spec.site.name} over {spec.protocol.name} behind {spec.network.name}."
+    """What a person who finds themselves in the client's namespace can do there."""
+    network, url = spec.network, Site.load(spec.site).url
+    load = f"python -m measure.visit --site {spec.site} --proto {spec.protocol.name} --into /tmp/visit"
+    tries = [f"ping -c 3 {urlsplit(url).hostname}", load, "exit"]
+    if spec.protocol.transport == "tcp":  # curl's QUIC is not Chromium's
+        tries.insert(1, f"curl -so /dev/null -w '%{{http_version}} %{{time_total}}\\n' {url}")
+    link = (
+        f"{network.up_mbps:g} Mbit/s up, {network.down_mbps:g} down, {network.min_rtt_ms:g} ms, loss {network.loss:g}"
+    )
+    lines = [f"{spec.site.name} over {spec.protocol.name} behind {network.name} ({link}). Try:", *tries]
+    return "\n    ".join(lines)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,12 @@
 import os
 import socket
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from eyelevel.errors import EyelevelError
-from eyelevel.places import tool
+from eyelevel.places import cache_dir, tool
 from record.site import Site
 from replay.spec import PRIVATE
 
@@ -43,6 +44,7 @@ def client_environment(authority: Path) -> Mapping[str, str]:
     """The environment of what runs in the client namespace: nothing it writes by default outlives it."""
     return {
         **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{cache_dir() / 'bin'}:{os.environ.get('PATH', os.defpath)}",
         "HOME": str(PRIVATE / "home"),
         "TMPDIR": str(PRIVATE / "tmp"),
         "XDG_RUNTIME_DIR": str(PRIVATE / "runtime"),
