@@ -67,6 +67,16 @@ impl ConstantRate {
             }
         }
     }
+
+    fn start_if_idle(&mut self, now: Nanos) {
+        if self.busy.is_none() {
+            self.busy = self.queue.dequeue(now).map(|first| Busy {
+                since: now,
+                bits: bits(&first),
+                sending: first,
+            });
+        }
+    }
 }
 
 fn bits(packet: &Packet) -> u128 {
@@ -76,13 +86,9 @@ fn bits(packet: &Packet) -> u128 {
 impl Element for ConstantRate {
     fn push(&mut self, packet: Packet, now: Nanos) {
         self.advance(now);
-        self.queue.enqueue(packet, now);
-        if self.busy.is_none() {
-            self.busy = self.queue.dequeue(now).map(|first| Busy {
-                since: now,
-                bits: bits(&first),
-                sending: first,
-            });
+        for segment in packet.into_segments() {
+            self.queue.enqueue(segment, now);
+            self.start_if_idle(now);
         }
     }
 

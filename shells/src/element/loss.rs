@@ -28,8 +28,14 @@ impl Loss {
 
 impl Element for Loss {
     fn push(&mut self, packet: Packet, now: Nanos) {
-        if !self.random.chance(self.probability) {
+        if self.probability == 0.0 {
             self.passed.push_back(Departure { packet, at: now });
+            return;
+        }
+        for packet in packet.into_segments() {
+            if !self.random.chance(self.probability) {
+                self.passed.push_back(Departure { packet, at: now });
+            }
         }
     }
 

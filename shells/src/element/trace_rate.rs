@@ -92,7 +92,9 @@ fn counted_bytes(packet: &Packet) -> usize {
 impl Element for TraceRate {
     fn push(&mut self, packet: Packet, now: Nanos) {
         self.advance(now);
-        self.queue.enqueue(packet, now);
+        for segment in packet.into_segments() {
+            self.queue.enqueue(segment, now);
+        }
     }
 
     fn pop(&mut self, now: Nanos) -> Option<Departure> {

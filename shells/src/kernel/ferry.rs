@@ -13,16 +13,17 @@ use nix::sys::time::TimeSpec;
 use super::guardian::Guardian;
 use super::namespace::Passage;
 use super::signals;
-use super::tun::Tun;
+use super::tun::{LARGEST_READ, Tun};
 use crate::element::Element;
 use crate::error::{Attempt, Result};
-use crate::packet::Packet;
 use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, now};
 
 /// Packets taken from one device before the other, and what is due, have their turn.
-const READ_BATCH: usize = 64;
+///
+/// A packet may be 64 KB long and take 10 µs or more to copy.
+const READ_BATCH: usize = 16;
 
-/// A wake-up later than this is counted: the network inside was slower than asked for.
+/// A packet later than this is counted: the network inside was slower than asked for.
 const LATE: Nanos = NANOS_PER_MILLISECOND;
 
 /// A command that ignores SIGTERM or SIGHUP is killed this long after.
@@ -36,7 +37,7 @@ const FORWARDED: [Signal; 4] = [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM
 pub struct Report {
     /// The command's exit status; 128 + n when signal n ended it.
     pub status: i32,
-    /// Wake-ups that came more than 1 ms after a packet was due.
+    /// How often a packet was sent on more than 1 ms after it was due; packets sent at once count once.
     pub late_wakeups: u64,
     pub worst_lateness: Nanos,
 }
@@ -72,13 +73,13 @@ impl Ferry {
     /// Carry packets until the command ends.
     pub fn run(mut self, guardian: &Guardian) -> Result<Report> {
         wake_up_on_time()?;
-        let mut buffer = vec![0; 65536];
+        let mut buffer = vec![0; LARGEST_READ];
         loop {
             let more_up = take_in(&self.passage.inner, self.uplink.as_mut(), &mut buffer)?;
             let more_down = take_in(&self.passage.outer, self.downlink.as_mut(), &mut buffer)?;
-            let time = now();
-            give_out(self.uplink.as_mut(), &self.passage.outer, time);
-            give_out(self.downlink.as_mut(), &self.passage.inner, time);
+            let late_up = give_out(self.uplink.as_mut(), &self.passage.outer);
+            let late_down = give_out(self.downlink.as_mut(), &self.passage.inner);
+            self.note_lateness(late_up.max(late_down));
             if !(more_up || more_down) {
                 self.wait()?;
             }
@@ -89,7 +90,7 @@ impl Ferry {
         }
     }
 
-    /// Sleep until a packet or a signal comes in or a packet is due, and note how late that is.
+    /// Sleep until a packet or a signal comes in or a packet is due.
     fn wait(&mut self) -> Result<()> {
         let packet_due = [self.uplink.next_due(), self.downlink.next_due()]
             .into_iter()
@@ -109,12 +110,14 @@ impl Ferry {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error).attempt(|| "wait for packets"),
         }
-        let lateness = packet_due.map_or(0, |due| now().saturating_sub(due));
+        Ok(())
+    }
+
+    fn note_lateness(&mut self, lateness: Nanos) {
         if lateness > LATE {
             self.report.late_wakeups += 1;
             self.report.worst_lateness = self.report.worst_lateness.max(lateness);
         }
-        Ok(())
     }
 
     /// Act on signals that came in; the exit status once the command has ended.
@@ -151,24 +154,34 @@ fn wake_up_on_time() -> Result<()> {
     // than a real one would. Only root may; for others, lateness is counted all the same.
     let parameters = libc::sched_param { sched_priority: 1 };
     // SAFETY: the structure outlives the call.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters) };
+    unsafe {
+        libc::sched_setscheduler(
+            0,
+            libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK,
+            &raw const parameters,
+        )
+    };
     Ok(())
 }
 
 /// Give the element what waits on the device; whether there may be more.
 fn take_in(from: &Tun, element: &mut dyn Element, buffer: &mut [u8]) -> Result<bool> {
     for _ in 0..READ_BATCH {
-        let Some(bytes) = from.read(buffer)? else {
+        let Some(packet) = from.read(buffer)? else {
             return Ok(false);
         };
-        element.push(Packet::new(bytes), now());
+        element.push(packet, now());
     }
     Ok(true)
 }
 
-/// Send on what the element has due.
-fn give_out(element: &mut dyn Element, to: &Tun, time: Nanos) {
+/// Send on what the element has due; how late the first of it was.
+fn give_out(element: &mut dyn Element, to: &Tun) -> Nanos {
+    let time = now();
+    let mut lateness = None;
     while let Some(departure) = element.pop(time) {
-        to.write(departure.packet.bytes());
+        lateness.get_or_insert(time - departure.at);
+        to.write(&departure.packet);
     }
+    lateness.unwrap_or(0)
 }

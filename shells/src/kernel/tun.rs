@@ -1,7 +1,7 @@
 //! A TUN device: IP packets in and out of the kernel (see Documentation/networking/tuntap.rst).
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
@@ -9,11 +9,16 @@ use nix::libc;
 
 use super::routes::Device;
 use crate::error::{Attempt, Error, Result};
+use crate::packet::{OFFLOAD_BYTES, Offload, Packet};
 
 /// The largest packet an emulated link carries, bytes of IP packet.
 pub const MTU: usize = 1500;
 
+/// Bytes of the largest packet the kernel hands over as one, with the header that tells of it.
+pub const LARGEST_READ: usize = OFFLOAD_BYTES + 65536;
+
 nix::ioctl_write_int!(tun_set_interface, b'T', 202);
+nix::ioctl_write_int!(tun_set_offload, b'T', 208);
 
 /// A TUN device of the namespace in which it was opened; it is gone when this is dropped.
 pub struct Tun {
@@ -35,11 +40,16 @@ impl Tun {
         // struct ifreq: the name, then the flags in a union.
         let mut request = [0u8; 40];
         request[..name.len()].copy_from_slice(name.as_bytes());
-        let flags = (libc::IFF_TUN | libc::IFF_NO_PI) as u16;
+        let flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as u16;
         request[libc::IFNAMSIZ..libc::IFNAMSIZ + 2].copy_from_slice(&flags.to_ne_bytes());
         // SAFETY: the request is as large as struct ifreq and outlives the call.
         unsafe { tun_set_interface(file.as_raw_fd(), request.as_mut_ptr() as libc::c_ulong) }
             .attempt(|| format!("make the TUN device {name} (run as root)"))?;
+        // Let the kernel hand over many TCP segments as one packet, and packets without checksums.
+        let offloads = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
+        // SAFETY: takes a number, touches no memory.
+        unsafe { tun_set_offload(file.as_raw_fd(), libc::c_ulong::from(offloads)) }
+            .attempt(|| format!("ask for offloads on the TUN device {name}"))?;
         let name = request[..libc::IFNAMSIZ]
             .split(|byte| *byte == 0)
             .next()
@@ -63,9 +73,16 @@ impl Tun {
     }
 
     /// Take a packet that the kernel sent to the device; `None` when there is none now.
-    pub fn read<'a>(&self, buffer: &'a mut [u8]) -> Result<Option<&'a [u8]>> {
+    ///
+    /// `buffer` is room to work in, of [`LARGEST_READ`] bytes.
+    pub fn read(&self, buffer: &mut [u8]) -> Result<Option<Packet>> {
         match (&self.file).read(buffer) {
-            Ok(length) => Ok(Some(&buffer[..length])),
+            Ok(length) => {
+                let (header, bytes) = buffer[..length]
+                    .split_first_chunk()
+                    .ok_or_else(|| Error::new(format!("the TUN device {} gave no header", self.name)))?;
+                Ok(Some(Packet::with_offload(Offload::from_bytes(*header), bytes)))
+            }
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(Error::new(format!(
                 "cannot read from the TUN device {}: {error}",
@@ -77,8 +94,9 @@ impl Tun {
     /// Hand a packet to the kernel, as if it had come in on the device.
     ///
     /// A packet the kernel refuses is lost, as on a real interface that is down.
-    pub fn write(&self, packet: &[u8]) {
-        let _ = (&self.file).write(packet);
+    pub fn write(&self, packet: &Packet) {
+        let header = packet.offload().to_bytes();
+        let _ = (&self.file).write_vectored(&[IoSlice::new(&header), IoSlice::new(packet.bytes())]);
     }
 }
 

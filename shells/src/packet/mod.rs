@@ -1,0 +1,57 @@
+//! One IP packet on its way through the emulated network.
+
+mod checksum;
+mod offload;
+mod segments;
+
+pub use offload::{OFFLOAD_BYTES, Offload};
+
+/// An IP packet as read from a TUN device, without any link layer header.
+///
+/// The kernel may hand over many TCP segments as one large packet and leave checksums to be filled in;
+/// [`Offload`] tells. What shapes or drops packets must do so to each of [`Packet::into_segments`]; what
+/// treats all packets of an instant alike may leave them together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    bytes: Box<[u8]>,
+    offload: Offload,
+}
+
+impl Packet {
+    /// A complete packet.
+    #[must_use]
+    pub fn new(bytes: &[u8]) -> Self {
+        Self::with_offload(Offload::default(), bytes)
+    }
+
+    /// A packet of which the kernel has left some work undone.
+    #[must_use]
+    pub fn with_offload(offload: Offload, bytes: &[u8]) -> Self {
+        Self {
+            bytes: bytes.into(),
+            offload,
+        }
+    }
+
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// What the kernel has left undone.
+    #[must_use]
+    pub fn offload(&self) -> &Offload {
+        &self.offload
+    }
+
+    /// Bytes of the IP packet, its header included.
+    #[must_use]
+    pub fn ip_length(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The packets that would be on a wire, in order; mostly this one itself.
+    pub fn into_segments(self) -> impl Iterator<Item = Self> {
+        segments::split(self)
+    }
+}
