@@ -1,1 +1,1 @@
-"""From a campaign's runs to answers: functions of tables, which know nothing of how they were measured."""
+"""What a campaign's table says: functions from a table to a table, and the commands that print them."""

@@ -29,12 +29,27 @@ ORANGE_MS = 300
 # A request to a host not asked before takes three round trips (TCP, TLS, HTTP): 2.3 s in the slowest network.
 QUIET_MS = 3000
 POLL_MS = 200
+FRAMERATE = 30
 
 # Chromium shrinks a window that would fill the X screen.
 SCREEN_MARGIN_PIXELS = 16
 
 PAGE_COMPLETE = Path(__file__).with_name("page_complete.js")
 NETLOG = "netlog.json"
+
+
+def settings() -> dict[str, object]:
+    """What is the same for every load and matters to its result."""
+    return {
+        "settle_ms": SETTLE_MS,
+        "orange_ms": ORANGE_MS,
+        "quiet_ms": QUIET_MS,
+        "poll_ms": POLL_MS,
+        "framerate": FRAMERATE,
+        "desktop": list(DESKTOP),
+        "mobile": list(MOBILE),
+        "mobile_pixel_ratio": MOBILE_PIXEL_RATIO,
+    }
 
 
 @dataclass(frozen=True)
@@ -100,7 +115,7 @@ def browsertime_config(site: Site, protocol: Protocol, limit_s: float, folder: P
         # The film is kept as it is and analysed after the run, so that nothing else runs beside the load.
         "video": True,
         "visualMetrics": False,
-        "videoParams": {"framerate": 30, "convert": False, "addTimer": False, "createFilmstrip": False},
+        "videoParams": {"framerate": FRAMERATE, "convert": False, "addTimer": False, "createFilmstrip": False},
         "xvfbParams": {"display": display},
         "orangeDesktopDelayTime": ORANGE_MS,
         "timeToSettle": SETTLE_MS,

@@ -21,8 +21,8 @@ VISUAL = "visual.json"
 
 @dataclass(frozen=True)
 class Asked:
-    """What the servers were asked, from their own log: requests, how many they had an answer for, how many
-    not, and how many different recorded exchanges were used for the answers."""
+    """What the page asked the servers for, from their own log: requests, how many they had an answer for,
+    how many not, and how many different recorded exchanges were used for the answers."""
 
     requests: int = 0
     served: int = 0
@@ -72,25 +72,36 @@ def read_evidence(folder: Path) -> Evidence:
     page = pages[0] if pages else {}
     seen = _json(folder / VISUAL, failures) or {}
     har = _json(folder / HAR, failures) or {"log": {"entries": []}}
+    requests = _netlog(folder / NETLOG_KEPT, failures)
     return Evidence(
         failures=(*failures, *_told_by_browsertime(page), *seen.get("faults", ())),
         plt=_page_load_time(page),
         visual=VisualMetrics(**seen["metrics"]) if "metrics" in seen else None,
         film=FilmStart(**seen["start"]) if "start" in seen else None,
-        requests=_netlog(folder / NETLOG_KEPT, failures),
+        requests=requests,
         har_protocols=_har_protocols(har["log"]["entries"]),
-        asked=read_request_log(folder / REQUEST_LOG),
+        asked=read_request_log(folder / REQUEST_LOG, requests),
     )
 
 
-def read_request_log(path: Path) -> Asked:
-    """Count the lines `kind, method, url, file` (separated by tabs) of the servers' log at `path`."""
+def read_request_log(path: Path, requests: Iterable[Request] = ()) -> Asked:
+    """Count the lines `kind, method, url, file` (separated by tabs) of the servers' log at `path`.
+
+    Those of the browser's own among `requests` (its icon for the page, …) are left out.
+    """
     if not path.exists():
         return Asked()
-    rows = [line.split("\t") for line in path.read_text(errors="replace").splitlines()]
-    missed = sum(row[0] == Kind.MISS for row in rows)
-    files = {row[3] for row in rows if len(row) > 3 and row[3]}
-    return Asked(requests=len(rows), served=len(rows) - missed, missed=missed, exchanges=len(files))
+    own = Counter((request.method, request.url) for request in requests if request.own and request.protocol)
+    requested, missed, files = 0, 0, set()
+    for line in path.read_text(errors="replace").splitlines():
+        kind, method, url, file = (*line.split("\t"), "", "", "", "")[:4]
+        if own[method, url]:
+            own[method, url] -= 1
+            continue
+        requested += 1
+        missed += kind == Kind.MISS
+        files.add(file)
+    return Asked(requested, requested - missed, missed, exchanges=len(files - {""}))
 
 
 def _page_load_time(page: dict[str, Any]) -> float | None:

@@ -1,0 +1,113 @@
+"""`python -m measure`: run a campaign, or go on with one, and say what it found."""
+
+import shlex
+import signal
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from analysis.__main__ import report
+from eyelevel.errors import EyelevelError, reports_errors
+from eyelevel.places import RESULTS, SITES
+from measure.campaign import Campaign, measure
+from measure.ownership import give_to_caller
+from measure.progress import Watch
+from measure.results import read_document
+from record.demo import DEMO_SITES, generate
+from record.site import Site, write_site
+from tuning import networks, protocols
+from tuning.settings import choose
+
+RUNS = 31  # as in the paper
+SEED = 1
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--net", help="Networks of tuning/networks.toml, or all.")
+@click.option("--proto", help="Protocols of tuning/protocols.toml, or all; gains are against the first.")
+@click.option("--sites", help="Folders in sites/, demo sites, or all; all recorded ones unless given.")
+@click.option("--runs", type=click.IntRange(min=1), help=f"Runs of each site, network and protocol ({RUNS}).")
+@click.option("--seed", type=int, help=f"What the order of the runs is drawn from ({SEED}).")
+@click.option("--campaign", "name", help="The folder in results/; the time of day unless given.")
+@click.option("--results", type=click.Path(path_type=Path), default=RESULTS, help="Another folder for results.")
+def main(
+    net: str | None,
+    proto: str | None,
+    sites: str | None,
+    runs: int | None,
+    seed: int | None,
+    name: str | None,
+    results: Path,
+) -> None:
+    """Measure sites over networks and protocols, and print what was found.
+
+    Values are separated by commas or blanks. A campaign that exists goes on where it was, with the settings
+    it was begun with; what is given besides must agree with them or add to them.
+
+    Example: python -m measure --net lte --proto tcp,quic --sites demo-news --runs 3 --campaign try
+    """
+    folder = results / campaign_name(name)
+    begun = (read_document(folder) or {}).get("settings", {})
+    chosen_networks = choose("network", net or list(begun.get("networks", ())) or "all", networks.load())
+    chosen_protocols = choose("protocol", proto or list(begun.get("protocols", ())) or "all", protocols.load())
+    campaign = Campaign(
+        folder=folder,
+        sites={site.name: site for site in choose_sites(sites or list(begun.get("sites", ())) or "all")},
+        networks={network.name: network for network in chosen_networks},
+        protocols={protocol.name: protocol for protocol in chosen_protocols},
+        runs=runs or begun.get("runs", RUNS),
+        seed=begun.get("seed", SEED) if seed is None else seed,
+    )
+    if not results.exists():
+        results.mkdir(parents=True)
+        give_to_caller(results)
+    console = Console(highlight=False)
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        measure(campaign, partial(Watch, console))
+    except KeyboardInterrupt:
+        elsewhere = [] if results == RESULTS else ["--results", str(results)]
+        again = shlex.join(["python", "-m", "measure", "--campaign", folder.name, *elsewhere])
+        click.echo(f"\nstopped; what was measured is in {folder}; to go on: {again}", err=True)
+        sys.exit(130)
+    report(folder, console)
+
+
+def campaign_name(name: str | None) -> str:
+    """`name` if it can be a folder's name, or one made of the time of day. Raises EyelevelError."""
+    if name is None:
+        return time.strftime("%Y%m%d-%H%M%S")
+    if name != Path(name).name or name.startswith("."):
+        raise EyelevelError(f"a campaign is a folder in results/, and {name!r} cannot be its name")
+    return name
+
+
+def choose_sites(wanted: str | list[str]) -> list[Site]:
+    """The sites that `wanted` names; demo sites are generated when they are not there yet.
+
+    All are those in sites/, or the demo sites when there is none. Raises EyelevelError.
+    """
+    recorded = sorted(path.name for path in SITES.glob("[!.]*") if path.is_dir())
+    if wanted == "all":
+        names = recorded or list(DEMO_SITES)
+    else:
+        names = choose("site", wanted, {name: name for name in dict.fromkeys([*recorded, *DEMO_SITES])})
+    for name in names:
+        if name not in recorded:
+            click.echo(f"generating {name}")
+            write_site(generate(name), SITES / name)
+            give_to_caller(SITES / name, SITES)
+    return [Site.load(SITES / name) for name in names]
+
+
+def interrupt(*_: object) -> None:
+    """End like Ctrl-C does."""
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    reports_errors(main)()

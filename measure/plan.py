@@ -1,0 +1,42 @@
+"""The order of a campaign's runs: randomised blocks.
+
+One block is one run of every protocol for one site and network, so that slow drift of the machine cannot
+favour a protocol (randomised complete block design). Every block is drawn from the seed on its own, so
+that adding sites, networks or runs leaves the order of the others as it was.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from random import Random
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a campaign; `number` counts from 1 within its setting."""
+
+    site: str
+    network: str
+    protocol: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.site} {self.network} {self.protocol} run {self.number}"
+
+
+Block = tuple[Run, ...]
+
+
+def plan(sites: Iterable[str], networks: Iterable[str], protocols: Sequence[str], runs: int, seed: int) -> list[Block]:
+    """All blocks in the order they are to be measured.
+
+    The first run of every setting comes before the second of any, so that a campaign that is stopped
+    halfway has about as many of each.
+    """
+    drawn = []
+    for number, site, network in product(range(1, runs + 1), sites, networks):
+        draw = Random(f"{seed}/{number}/{site}/{network}")
+        place = draw.random()
+        order = draw.sample(protocols, len(protocols))
+        drawn.append((number, place, tuple(Run(site, network, protocol, number) for protocol in order)))
+    return [block for _, _, block in sorted(drawn, key=lambda entry: entry[:2])]
