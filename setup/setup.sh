@@ -28,12 +28,8 @@ CLEAR=
 DISK_NEEDED_GB=12
 
 main() {
-  local step pending=0 number=0
-  for step in "${STEPS[@]}"; do
-    is_done "$step" || pending=$((pending + 1))
-  done
-  ((pending)) || exit 0
-
+  local step number=0
+  ! all_done || exit 0
   check_machine
   mkdir -p "$STAMPS" "$LOGS"
   mark_cache
@@ -45,6 +41,13 @@ main() {
     if ! is_done "$step"; then
       run "$step" "[$number/${#STEPS[@]}]"
     fi
+  done
+}
+
+all_done() {
+  local step
+  for step in "${STEPS[@]}"; do
+    is_done "$step" || return
   done
 }
 

@@ -53,15 +53,21 @@ check_system() {
     fail "this system is $(system_name) on $(uname -m); the testbed knows ${columns[*]} on x86_64 (setup/packages.txt)"
 }
 
-# What this system needs: lines of package and version pattern.
-needed() {
-  local rust=there
-  "$PROJECT/setup/cargo" --check &>/dev/null || rust=missing
-  awk -v this_system="$(system_name)" -v rust=$rust '
+# What this system may need: lines of package and version pattern, with a line "rust" before what brings Rust.
+listed() {
+  awk -v this_system="$(system_name)" '
     /^#/ || NF == 0 { next }
     $1 == "package" { for (i = 2; i < NF; i++) if ($i == this_system) column = i; next }
-    $1 == "rust"    { if (rust == "there") exit; next }
     $column != "-"  { print $1, $column }' "$TABLE"
+}
+
+# What it needs of that: Rust only where there is none that will do.
+needed() {
+  if "$PROJECT/setup/cargo" --check &>/dev/null; then
+    listed | sed '/^rust /,$d'
+  else
+    listed | sed '/^rust /d'
+  fi
 }
 
 # The part of it that is not installed.
@@ -90,8 +96,8 @@ in_the_version_tried() {
 # Keep what is installed in a file, for campaigns to cite, and tell what differs from what was tried.
 record_versions() {
   local name pattern version
-  needed | while read -r name pattern; do
-    version=$(dpkg-query -W -f '${Version}' "$name")
+  listed | while read -r name pattern; do
+    version=$(dpkg-query -W -f '${Version}' "$name" 2>/dev/null) || continue
     # shellcheck disable=SC2053
     [[ $version == $pattern ]] || echo "note: $name is $version; the testbed was tried with $pattern" >&2
     printf '%s\t%s\n' "$name" "$version"
