@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eyelevel.errors import EyelevelError
+from record.assemble import start_page
 from record.content import decode, encode
 from record.http1 import MalformedMessage, Response, format_response, parse_response, unchunk
 from record.importers import mahimahi
@@ -148,7 +149,7 @@ def test_the_start_page_is_found_through_redirects() -> None:
     frame = exchange("https://ads.example/frame", b"<html> larger", content_type="text/html")
     image = replace(exchange("https://m.a.example/i"), request_headers=(("referer", "https://m.a.example/"),))
     entry = exchange("https://a.example/", status=301, location="https://m.a.example/")
-    assert mahimahi.start_page([image, frame, page, entry]) == entry
+    assert start_page([image, frame, page, entry]) == entry
 
 
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="../shared/corpus is not here")

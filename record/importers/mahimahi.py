@@ -4,19 +4,15 @@ The format is `src/http/http_record.proto` of Mahimahi. It stores no times and n
 as they came off the wire, with chunk framing inside.
 """
 
-from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
-from eyelevel.errors import EyelevelError
+from record.assemble import assemble
 from record.http1 import MalformedMessage, Response, first_value, is_chunked, parse_status_line, unchunk
 from record.site import Exchange, Recording
-from record.upgrade import upgrade
 
 SCHEMES = {1: "http", 2: "https"}
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -38,50 +34,7 @@ def read(path: Path) -> Recording:
             exchanges.append(_read_exchange(file))
         except (DecodeError, MalformedMessage) as error:
             skipped.append(f"{file.name}: {error}")
-    exchanges, left_out = upgrade(exchanges)
-    if not exchanges:
-        raise EyelevelError(f"{path}: none of its save.* files holds a usable exchange ({'; '.join(skipped[:3])})")
-    page = start_page(exchanges)
-    return Recording(
-        url=page.url,
-        exchanges=tuple(exchanges),
-        recorder={"tool": "mahimahi", "source": path.name},
-        user_agent=_majority(first_value(e.request_headers, "user-agent") for e in exchanges),
-        skipped=tuple(skipped + left_out),
-    )
-
-
-def start_page(exchanges: Iterable[Exchange]) -> Exchange:
-    """The exchange the browser began with: the page that most others name as their referrer.
-
-    A page that was reached by redirects is followed back to the first of them. Raises EyelevelError
-    when there is no page.
-    """
-    exchanges = list(exchanges)
-    referrers = Counter(first_value(e.request_headers, "referer") for e in exchanges)
-    entered = [e for e in exchanges if e.method == "GET" and not first_value(e.request_headers, "referer")]
-    pages = [e for e in entered if _is_page(e.response)]
-    if not pages:
-        raise EyelevelError("the recording holds no HTML page to start from")
-    start = max(pages, key=lambda page: (referrers[page.url], len(page.response.body)))
-    seen = {start.url}
-    while origin := next((e for e in entered if _target(e) == start.url and e.url not in seen), None):
-        seen.add(origin.url)
-        start = origin
-    return start
-
-
-def _is_page(response: Response) -> bool:
-    return response.status == 200 and (response.header("content-type") or "").lower().startswith("text/html")
-
-
-def _target(exchange: Exchange) -> str | None:
-    location = exchange.response.header("location")
-    return urljoin(exchange.url, location) if location and exchange.response.status // 100 == 3 else None
-
-
-def _majority(values: Iterable[str | None]) -> str | None:
-    return Counter(values).most_common(1)[0][0]
+    return assemble(path.name, exchanges, skipped, {"tool": "mahimahi"})
 
 
 def _read_exchange(file: Path) -> Exchange:

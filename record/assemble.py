@@ -1,0 +1,66 @@
+"""From the exchanges that a format holds to a recording: https throughout, where it begins, who made it."""
+
+from collections import Counter
+from collections.abc import Iterable
+from urllib.parse import urljoin
+
+from eyelevel.errors import EyelevelError
+from record.http1 import Response, first_value
+from record.site import Exchange, Recording
+from record.upgrade import upgrade
+
+
+def assemble(source: str, exchanges: Iterable[Exchange], skipped: Iterable[str], recorder: dict[str, str]) -> Recording:
+    """The recording that these exchanges, in recorded order, make up.
+
+    `skipped` says what of the source could not be used. Raises EyelevelError when nothing is left, or none
+    of it is a page.
+    """
+    kept, left_out = upgrade(exchanges)
+    skipped = (*skipped, *left_out)
+    if not kept:
+        raise EyelevelError(
+            f"{source} holds no exchange that can be replayed ({'; '.join(skipped[:3]) or 'it is empty'})"
+        )
+    return Recording(
+        url=start_page(kept).url,
+        exchanges=tuple(kept),
+        recorder={**recorder, "source": source},
+        user_agent=user_agent(kept),
+        skipped=skipped,
+    )
+
+
+def start_page(exchanges: Iterable[Exchange]) -> Exchange:
+    """The exchange the browser began with: the page that most others name as their referrer.
+
+    A page that was reached by redirects is followed back to the first of them. Raises EyelevelError
+    when there is no page.
+    """
+    exchanges = list(exchanges)
+    referrers = Counter(first_value(e.request_headers, "referer") for e in exchanges)
+    entered = [e for e in exchanges if e.method == "GET" and not first_value(e.request_headers, "referer")]
+    pages = [e for e in entered if _is_page(e.response)]
+    if not pages:
+        raise EyelevelError("the recording holds no HTML page to start from")
+    start = max(pages, key=lambda page: (referrers[page.url], len(page.response.body)))
+    seen = {start.url}
+    while origin := next((e for e in entered if _target(e) == start.url and e.url not in seen), None):
+        seen.add(origin.url)
+        start = origin
+    return start
+
+
+def user_agent(exchanges: Iterable[Exchange]) -> str | None:
+    """The user agent most requests were made with."""
+    agents = Counter(first_value(e.request_headers, "user-agent") for e in exchanges)
+    return agents.most_common(1)[0][0] if agents else None
+
+
+def _is_page(response: Response) -> bool:
+    return response.status == 200 and (response.header("content-type") or "").lower().startswith("text/html")
+
+
+def _target(exchange: Exchange) -> str | None:
+    location = exchange.response.header("location")
+    return urljoin(exchange.url, location) if location and exchange.response.status // 100 == 3 else None
