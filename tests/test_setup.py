@@ -14,7 +14,14 @@ import pytest
 
 from eyelevel.places import PROJECT
 
+# In a user namespace of its own our user is another one, who may read what is ours and has no privilege.
+AS_ORDINARY_USER = ("unshare", "--user", "--map-user=1000")
+
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+needs_ordinary_user = pytest.mark.skipif(
+    subprocess.run([*AS_ORDINARY_USER, "true"], capture_output=True, check=False).returncode != 0,
+    reason="needs user namespaces",
+)
 
 # A step that leaves a line wherever it acted, and fails, or waits, as long as the file it is told of is not there.
 STEP = """
@@ -194,7 +201,7 @@ def test_of_two_setups_at_once_one_waits_for_the_other(checkout: Checkout, tmp_p
     assert checkout.acted == ["packages", "second"]
 
 
-@needs_root
+@needs_ordinary_user
 @pytest.mark.parametrize(
     ("sudo", "told"),
     [(None, "sudo is not installed"), ("exit 1", "sudo refused"), ('exec "$@"', "root may not make namespaces here")],
@@ -209,20 +216,21 @@ def test_a_missing_privilege_is_told_in_one_line_before_anything_is_done(
     if sudo:
         (programs / "sudo").write_text(f"#!/bin/bash\n[[ $1 != --* ]] || shift\n{sudo}\n")
         (programs / "sudo").chmod(0o755)
-    # In a user namespace of its own our user is another one, who may read what is ours and has no privilege.
-    status, said = checkout.setup("/usr/bin/unshare", "--user", "--map-user=1000", PATH=str(programs))
+    status, said = checkout.setup(*AS_ORDINARY_USER, PATH=str(programs))
     assert status == 1
     assert told in said
     assert len(said.splitlines()) == 1
     assert not checkout.cache.exists()
 
 
-@needs_root
+@needs_ordinary_user
 def test_what_runs_as_root_keeps_the_users_cache(tmp_path: Path) -> None:
     (tmp_path / "sudo").write_text('#!/bin/bash\n[[ $1 != --* ]] || exit 0\nexec env --ignore-environment "$@"\n')
     (tmp_path / "sudo").chmod(0o755)
-    as_root = ("unshare", "--user", "--map-user=1000", PROJECT / "setup" / "as-root")
-    status, said = run(*as_root, "printenv", EYELEVEL_CACHE="/some/where", PATH=f"{tmp_path}:{os.environ['PATH']}")
+    as_root = PROJECT / "setup" / "as-root"
+    status, said = run(
+        *AS_ORDINARY_USER, as_root, "printenv", EYELEVEL_CACHE="/some/where", PATH=f"{tmp_path}:{os.environ['PATH']}"
+    )
     assert status == 0
     assert "EYELEVEL_CACHE=/some/where" in said.splitlines()
 
