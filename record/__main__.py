@@ -1,5 +1,6 @@
 """`python -m record`: put sites into `sites/`."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,10 +8,10 @@ import click
 
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.places import SITES
-from record.importers import Importer, mahimahi
+from record.importers import Importer, har, mahimahi, warc
 from record.site import Recording, Site, write_site
 
-IMPORTERS: tuple[Importer, ...] = (mahimahi,)
+IMPORTERS: tuple[Importer, ...] = (mahimahi, warc, har)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -23,14 +24,14 @@ def cli() -> None:
 @click.option("--name", help="Name of the site; the source's own name unless given.")
 @click.option("--url", help="The page to start from; found in the recording unless given.")
 def import_site(source: Path, name: str | None, url: str | None) -> None:
-    """Import the recording SOURCE (a folder of Mahimahi's save.* files) as a site.
+    """Import the recording SOURCE as a site: a folder of Mahimahi's save.* files, a WARC, or a HAR with bodies.
 
     Example: python -m record import ../recordings/www.yelp.com
     """
     recording = read_recording(source)
     if url:
         recording = replace(recording, url=url)
-    tell(write_site(recording, SITES / (name or source.resolve().name)))
+    tell(write_site(recording, SITES / (name or _name_of(source))))
 
 
 @cli.command()
@@ -56,7 +57,14 @@ def read_recording(source: Path) -> Recording:
     for importer in IMPORTERS:
         if importer.recognises(source):
             return importer.read(source)
-    raise EyelevelError(f"{source} is no recording that can be imported: expected a folder of Mahimahi's save.* files")
+    raise EyelevelError(
+        f"{source} is no recording that can be imported: give a folder of Mahimahi's save.* files, a .warc, or a .har"
+    )
+
+
+def _name_of(source: Path) -> str:
+    """The source's name without what tells its format."""
+    return re.sub(r"\.(warc|warc\.gz|har)$", "", source.resolve().name)
 
 
 def tell(site: Site) -> None:

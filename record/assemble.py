@@ -38,12 +38,14 @@ def start_page(exchanges: Iterable[Exchange]) -> Exchange:
     when there is no page.
     """
     exchanges = list(exchanges)
-    referrers = Counter(first_value(e.request_headers, "referer") for e in exchanges)
-    entered = [e for e in exchanges if e.method == "GET" and not first_value(e.request_headers, "referer")]
+    referrers = Counter(_referrer(e) for e in exchanges)
+    # A page entered by a link from elsewhere names that as its referrer; most are entered by their address.
+    elsewhere = set(referrers) - {_without_scheme(e.url) for e in exchanges} | {""}
+    entered = [e for e in exchanges if e.method == "GET" and _referrer(e) in elsewhere]
     pages = [e for e in entered if _is_page(e.response)]
     if not pages:
         raise EyelevelError("the recording holds no HTML page to start from")
-    start = max(pages, key=lambda page: (referrers[page.url], len(page.response.body)))
+    start = max(pages, key=lambda page: (referrers[_without_scheme(page.url)], len(page.response.body)))
     seen = {start.url}
     while origin := next((e for e in entered if _target(e) == start.url and e.url not in seen), None):
         seen.add(origin.url)
@@ -55,6 +57,15 @@ def user_agent(exchanges: Iterable[Exchange]) -> str | None:
     """The user agent most requests were made with."""
     agents = Counter(first_value(e.request_headers, "user-agent") for e in exchanges)
     return agents.most_common(1)[0][0] if agents else None
+
+
+def _referrer(exchange: Exchange) -> str:
+    return _without_scheme(first_value(exchange.request_headers, "referer") or "")
+
+
+def _without_scheme(url: str) -> str:
+    """Referrers keep the scheme of the recording, URLs may have been upgraded since."""
+    return url.partition("://")[2]
 
 
 def _is_page(response: Response) -> bool:

@@ -31,6 +31,10 @@ ORIGINAL_URL = "X-Original-Url"
 ORIGINAL_METHOD = "X-Original-Method"
 
 
+# What matching and finding the start page need of a request. Cookies and authorisation are never kept.
+KEPT_REQUEST_HEADERS = frozenset({"referer", "user-agent", "range", "origin", "access-control-request-method"})
+
+
 @dataclass(frozen=True)
 class Exchange:
     """One request and its response, as a recorder saw them."""
@@ -165,6 +169,11 @@ def write_site(recording: Recording, folder: Path) -> Site:
         }
         write_atomically(new / INDEX, json.dumps(index, indent=1) + "\n")
     return Site.load(folder)
+
+
+def kept_request_headers(headers: Headers) -> Headers:
+    """Of a request's header fields, those that are stored or say where a recording begins; never a cookie."""
+    return tuple((name, value) for name, value in headers if name.lower() in KEPT_REQUEST_HEADERS)
 
 
 def authority_of(url: str) -> str:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eyelevel.errors import EyelevelError
+from record.__main__ import read_recording
 from record.assemble import start_page
 from record.content import decode, encode
 from record.http1 import MalformedMessage, Response, format_response, parse_response, unchunk
@@ -16,7 +17,7 @@ from record.importers import mahimahi
 from record.site import INDEX, Exchange, Recording, Site, write_site
 from record.upgrade import upgrade
 
-CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "mahimahi"
+CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
 
 header_names = st.from_regex(r"[A-Za-z][A-Za-z0-9-]{0,20}", fullmatch=True)
 header_values = st.text(st.characters(min_codepoint=33, max_codepoint=255, exclude_characters="\x7f\x85\xa0"))
@@ -152,23 +153,51 @@ def test_the_start_page_is_found_through_redirects() -> None:
     assert start_page([image, frame, page, entry]) == entry
 
 
+# Every recording of the corpus, where its page starts, and how many exchanges it holds.
+RECORDINGS = {
+    "mahimahi/about": ("https://www.about.com/", 71),
+    "mahimahi/amazon": ("https://www.amazon.com/", 270),
+    "mahimahi/apple": ("https://www.apple.com/", 30),
+    "mahimahi/ask": ("https://www.ask.com/", 154),
+    "mahimahi/ebay": ("https://www.ebay.com/", 176),
+    "mahimahi/espn": ("https://espn.go.com/", 161),
+    "mahimahi/fandango": ("https://mobile.fandango.com/", 45),
+    "mahimahi/finishline": ("https://m.finishline.com/", 151),
+    "mahimahi/imdb": ("https://www.imdb.com/", 112),
+    "mahimahi/imgur": ("https://imgur.com/", 106),
+    "mahimahi/outbrain": ("https://www.outbrain.com/", 96),
+    "mahimahi/stackoverflow": ("https://stackoverflow.com/", 33),
+    "mahimahi/weather": ("https://www.weather.com/", 295),
+    "mahimahi/www.apple.com": ("https://www.apple.com/", 49),
+    "mahimahi/www.yelp.com": ("https://www.yelp.com/", 62),
+    "warc/Reddit.warc.gz": ("https://www.reddit.com/", 69),
+    "warc/Twitter.warc.gz": ("https://www.twitter.com/", 18),
+    "warc/Wikipedia.warc.gz": ("https://www.wikipedia.org/", 6),
+    "har/example.har": ("https://www.iana.org/domains/example", 13),
+    "har/http2.github.io.har": ("https://http2.github.io/", 21),
+}
+
+
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="../shared/corpus is not here")
-@pytest.mark.parametrize("source", sorted(CORPUS.iterdir()) if CORPUS.is_dir() else [], ids=lambda path: path.name)
-def test_recordings_of_the_corpus_import_whole(source: Path, tmp_path: Path) -> None:
-    read = mahimahi.read(source)
-    site = write_site(read, tmp_path / source.name)
-    assert len(site.exchanges) + len(site.skipped) == len(list(source.glob("save.*")))
+@pytest.mark.parametrize("source", RECORDINGS)
+def test_recordings_of_the_corpus_import_whole(source: str, tmp_path: Path) -> None:
+    start, count = RECORDINGS[source]
+    site = write_site(read_recording(CORPUS / source), tmp_path / "site")
+    assert site.url == start
+    assert len(site.exchanges) + len(site.skipped) == count
     assert all(e.url.startswith("https://") for e in site.exchanges)
     for stored in site.exchanges:
         response = parse_response((site.folder / stored.file).read_bytes())
         length = response.header("content-length")
         if stored.method != "HEAD" and length is not None:
             assert int(length) == len(response.body)
+        if stored.method != "HEAD" and response.status == 200 and response.body:
+            decode(response.body, response.header("content-encoding") or "")
 
 
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="../shared/corpus is not here")
 def test_a_truncated_save_file_is_named_and_the_rest_imported(tmp_path: Path) -> None:
-    whole = sorted((CORPUS / "www.yelp.com").iterdir())
+    whole = sorted((CORPUS / "mahimahi" / "www.yelp.com").iterdir())
     for file in whole:
         (tmp_path / file.name).write_bytes(file.read_bytes())
     broken = tmp_path / whole[0].name

@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 
 from record.assemble import assemble
 from record.http1 import MalformedMessage, Response, first_value, is_chunked, parse_status_line, unchunk
-from record.site import Exchange, Recording
+from record.site import Exchange, Recording, kept_request_headers
 
 SCHEMES = {1: "http", 2: "https"}
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -58,7 +58,7 @@ def _read_exchange(file: Path) -> Exchange:
         url=_url(SCHEMES[record.scheme], target, first_value(request_headers, "host"), record.port),
         response=Response(status, reason, headers, body),
         recorded_ip=record.ip,
-        request_headers=tuple(h for h in request_headers if h[0].lower() in ("referer", "user-agent")),
+        request_headers=kept_request_headers(request_headers),
     )
 
 
