@@ -68,7 +68,7 @@ def exclusions(runs: pd.DataFrame) -> pd.DataFrame:
     Returns columns network, protocol, gate, excluded, and example (one reason in full).
     """
     excluded = runs[~runs["valid"]]
-    gate = excluded["reason"].str.partition(":")[0].rename("gate")
+    gate = excluded["reason"].str.split(":").str[0]
     grouped = excluded.assign(gate=gate).groupby(["network", "protocol", "gate"], sort=False)["reason"]
     return grouped.agg(excluded="size", example="first").reset_index()
 

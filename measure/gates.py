@@ -70,9 +70,9 @@ def outside(evidence: Evidence, claim: Claim) -> str | None:
 
 
 def request_failed(evidence: Evidence, claim: Claim) -> str | None:
-    """A recorded host did not answer. (That a page breaks off a request is its own affair.)"""
+    """A recorded host did not answer."""
     for request in evidence.requests:
-        if not request.own and request.error not in (None, "ERR_ABORTED", "ERR_NAME_NOT_RESOLVED"):
+        if not request.own and request.error not in (None, "ERR_NAME_NOT_RESOLVED"):
             return f"{request.error}: {_short(request)}"
     return None
 

@@ -18,6 +18,9 @@ SENT_OVER = {
 }
 # Which events tell what ended a request. (Others tell of errors within, which the network stack got over.)
 ENDED_BY = frozenset({"REQUEST_ALIVE", "URL_REQUEST_START_JOB", "FAILED", "CANCELLED"})
+# Chromium's codes from 100 to 399 are of connections, certificates and HTTP; 7 and 21 are timeouts and changes of
+# the network. The others are of the browser itself: broken off by the page, not in the cache, not allowed.
+NETWORK_ERRORS = frozenset({-7, -21, *range(-399, -99)})
 # Chromium's name for the purpose of a request, as the number that the log tells.
 FAVICON = 112189210  # "favicon_loader"
 
@@ -27,7 +30,8 @@ class Request:
     """One request, or one hop of a redirected one.
 
     `protocol` is None until it was sent, `status` until it was answered; `error` is Chromium's name for
-    what ended it (`ERR_NAME_NOT_RESOLVED`). `own` requests are the browser's, not the page's.
+    what the network did to end it (`ERR_NAME_NOT_RESOLVED`), not for what the page or the cache did.
+    `own` requests are the browser's, not the page's.
     """
 
     url: str
@@ -72,7 +76,8 @@ def _follow(request: Request, kind: str, parameters: dict[str, Any], errors: dic
         request.status = int(parameters["headers"][0].split()[1])
     elif "transport_info" in parameters:
         request.address = _address(parameters["transport_info"])
-    if kind in ENDED_BY and (code := parameters.get("net_error")):
+    code = parameters.get("net_error", 0)
+    if kind in ENDED_BY and code in NETWORK_ERRORS:
         request.error = errors.get(code, str(code))
 
 

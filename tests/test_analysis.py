@@ -1,0 +1,137 @@
+"""Means, gains and significance: by hand-made tables whose answer is known."""
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from scipy import stats  # type: ignore[import-untyped]
+
+from analysis.__main__ import report
+from analysis.gain import METRICS, anova_p, exclusions, gain, gains, means
+from analysis.runs import load
+from eyelevel.errors import EyelevelError
+
+times = st.lists(st.floats(1, 1e5), min_size=2, max_size=40)
+
+
+def table(*rows: tuple[str, str, float | None]) -> pd.DataFrame:
+    """Attempts of (protocol, reason, every metric's value) at one site behind one network."""
+    return pd.DataFrame(
+        [
+            {
+                "site": "s",
+                "network": "lte",
+                "protocol": protocol,
+                "run": number,
+                "valid": not reason,
+                "reason": reason,
+                **dict.fromkeys(METRICS, value),
+            }
+            for number, (protocol, reason, value) in enumerate(rows)
+        ]
+    )
+
+
+@given(times, times)
+def test_gain_is_the_papers_formula(a: list[float], b: list[float]) -> None:
+    assert gain(np.array(a), np.array(b)) == pytest.approx((np.mean(b) - np.mean(a)) / np.mean(a))
+
+
+@given(times, st.floats(1.01, 10))
+def test_slower_is_positive_and_faster_negative(a: list[float], factor: float) -> None:
+    slower = np.array(a) * factor
+    assert gain(np.array(a), slower) > 0 > gain(slower, np.array(a))
+
+
+@given(times, times)
+def test_anova_is_scipys(a: list[float], b: list[float]) -> None:
+    x, y = np.array(a), np.array(b)
+    if np.ptp(x) or np.ptp(y):
+        assert anova_p(x, y) == pytest.approx(stats.f_oneway(x, y).pvalue, nan_ok=True)
+
+
+@pytest.mark.parametrize(("a", "b"), [([1.0], [2.0, 3.0]), ([1.0, 1.0], [2.0, 2.0])])
+def test_too_little_to_say_is_no_p_value(a: list[float], b: list[float]) -> None:
+    assert np.isnan(anova_p(np.array(a), np.array(b)))
+
+
+def test_means_rest_on_valid_runs_alone() -> None:
+    found = means(table(("tcp", "", 100), ("tcp", "", 300), ("tcp", "outside: x", 9000), ("quic", "film: x", None)))
+    tcp, quic = found.to_dict("records")
+    assert (tcp["protocol"], tcp["valid"], tcp["attempts"], tcp["plt"]) == ("tcp", 2, 3, 200)
+    assert (quic["protocol"], quic["valid"], quic["attempts"]) == ("quic", 0, 1)
+    assert np.isnan(quic["plt"])
+
+
+def test_gains_are_against_the_reference() -> None:
+    found = gains(table(("tcp", "", 200), ("quic", "", 100), ("quic", "outside: x", 9000)), "tcp")
+    assert set(found["metric"]) == set(METRICS)
+    assert set(found["protocol"]) == {"quic"}
+    assert set(found["gain"]) == {-0.5}
+
+
+def test_without_the_reference_there_is_no_gain() -> None:
+    assert gains(table(("tcp", "outside: x", 200), ("quic", "", 100)), "tcp").empty
+
+
+def test_exclusions_are_counted_by_protocol_and_gate() -> None:
+    found = exclusions(
+        table(("tcp", "outside: x", 1), ("tcp", "outside: y", 1), ("quic", "film: z", 1), ("quic", "", 1))
+    )
+    assert found[["protocol", "gate", "excluded"]].to_dict("records") == [
+        {"protocol": "tcp", "gate": "outside", "excluded": 2},
+        {"protocol": "quic", "gate": "film", "excluded": 1},
+    ]
+
+
+def test_nothing_excluded_is_an_empty_table() -> None:
+    assert exclusions(table(("tcp", "", 1))).empty
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    """A campaign's folder: quic was named second and happened to be measured first."""
+    rows = [
+        ("quic", "", 101.0),
+        ("tcp", "", 200.0),
+        ("tcp", "", 202.0),
+        ("quic", "", 103.0),
+        ("tcp", "outside: x", None),
+    ]
+    table(*rows).to_csv(tmp_path / "runs.csv", index=False)
+    document: dict[str, object] = {"settings": {"networks": {"lte": {}}, "protocols": {"tcp": {}, "quic": {}}}}
+    (tmp_path / "campaign.json").write_text(json.dumps(document))
+    return tmp_path
+
+
+def test_the_first_answer(campaign: Path) -> None:
+    printed = io.StringIO()
+    report(campaign, Console(file=printed, width=120))
+    lines = printed.getvalue().splitlines()
+    assert "lte" in lines[0]
+    (tcp,) = [line for line in lines if " tcp " in line and "201" in line]
+    (quic,) = [line for line in lines if " quic " in line and "102" in line]
+    assert lines.index(tcp) < lines.index(quic)
+    assert "2/3" in tcp and "2/2" in quic
+    assert "102 -49%*" in quic
+    assert "%" not in tcp
+    assert any("Excluded: 1 of 5 attempts" in line for line in lines)
+    assert any("lte tcp: 1 x outside: x" in line for line in lines)
+
+
+def test_a_campaign_read_from_disk_keeps_its_types(campaign: Path) -> None:
+    runs = load(campaign).runs
+    assert runs["valid"].tolist() == [True, True, True, True, False]
+    assert runs["reason"].tolist() == ["", "", "", "", "outside: x"]
+    assert np.isnan(runs["plt"].iloc[-1])
+
+
+def test_no_campaign_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(EyelevelError, match=r"is no campaign: campaign\.json is missing"):
+        load(tmp_path)

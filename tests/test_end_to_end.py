@@ -1,0 +1,140 @@
+"""One true load over TCP and one over QUIC of a demo site and of a real recording, as a campaign of one run."""
+
+import io
+import os
+import select
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pandas as pd  # type: ignore[import-untyped]
+import pytest
+from rich.console import Console
+
+from analysis.__main__ import report
+from analysis.runs import load
+from eyelevel.places import PROJECT, tool
+from measure.campaign import Campaign, measure
+from measure.evidence import read_evidence
+from measure.progress import Watch
+from measure.visit import FILM
+from record.__main__ import read_recording
+from record.demo import generate
+from record.site import Site, write_site
+from tuning import networks, protocols
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="replaying needs root")
+
+YELP = PROJECT.parent / "shared" / "corpus" / "mahimahi" / "www.yelp.com"
+LTE = networks.load()["lte"]
+
+# Round trips before a page's first byte is there, and one half for its last: names are resolved beside the
+# link; then TCP's handshake, TLS 1.3's, and the request; QUIC's handshake, and the request.
+ROUND_TRIPS = {"tcp": 3, "quic": 2}
+
+
+@pytest.fixture(scope="module", params=["demo-light", "www.yelp.com"])
+def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """A demo site as this checkout generates it, and a recording where there is one."""
+    folder = tmp_path_factory.mktemp("sites") / str(request.param)
+    if folder.name != YELP.name:
+        return write_site(generate(folder.name), folder)
+    if not YELP.is_dir():
+        pytest.skip(f"there is no recording at {YELP}")
+    return write_site(read_recording(YELP), folder)
+
+
+@pytest.fixture(scope="module")
+def campaign(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Campaign:
+    """One run of the site over stock TCP and one over stock QUIC, behind LTE."""
+    known = protocols.load()
+    campaign = Campaign(
+        folder=tmp_path_factory.mktemp("results") / site.name,
+        sites={site.name: site},
+        networks={"lte": LTE},
+        protocols={name: known[name] for name in ROUND_TRIPS},
+        runs=1,
+        seed=1,
+    )
+    measure(campaign, partial(Watch, Console()))
+    return campaign
+
+
+@pytest.fixture(scope="module")
+def valid(campaign: Campaign) -> pd.DataFrame:
+    """The runs that count, by protocol."""
+    runs = load(campaign.folder).runs
+    return runs[runs["valid"]].set_index("protocol")
+
+
+def test_each_protocol_has_a_run_that_counts(campaign: Campaign, valid: pd.DataFrame) -> None:
+    assert sorted(valid.index) == sorted(ROUND_TRIPS), load(campaign.folder).runs["reason"].tolist()
+
+
+@pytest.mark.parametrize(("protocol", "version"), [("tcp", "h2"), ("quic", "h3")])
+def test_every_request_used_the_protocol(campaign: Campaign, valid: pd.DataFrame, protocol: str, version: str) -> None:
+    evidence = read_evidence(campaign.folder / valid.loc[protocol, "folder"])
+    assert set(evidence.har_protocols) == {version}
+    assert {request.protocol for request in evidence.requests if request.protocol} == {version}
+    assert evidence.har_protocols[version] > 1
+
+
+def test_no_time_is_below_the_physical_minimum(valid: pd.DataFrame) -> None:
+    for protocol, round_trips in ROUND_TRIPS.items():
+        run, minimum_ms = valid.loc[protocol], round_trips * LTE.min_rtt_ms
+        assert minimum_ms < run["plt"] < 30_000
+        assert minimum_ms < run["fvc"] <= run["vc85"] <= run["lvc"]
+        assert run["fvc"] <= run["si"] <= run["lvc"]
+
+
+def test_nearly_all_that_was_asked_for_was_recorded(site: Site, valid: pd.DataFrame) -> None:
+    for _, run in valid.iterrows():
+        assert run["requests"] == run["served"] + run["missed"]
+        assert run["served"] > 0.9 * run["requests"]
+        assert run["exchanges"] > 0.8 * len(site.exchanges)
+
+
+@pytest.mark.parametrize("protocol", ROUND_TRIPS)
+def test_the_film_plays(campaign: Campaign, valid: pd.DataFrame, protocol: str) -> None:
+    film = campaign.folder / valid.loc[protocol, "folder"] / FILM
+    command: list[str | Path] = [tool("ffprobe"), "-v", "error", "-count_frames", "-of", "csv=p=0"]
+    command += ["-show_entries", "stream=nb_read_frames", film]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    # At least from the navigation to the last change, at 30 frames a second.
+    assert int(done.stdout) > 30 * valid.loc[protocol, "lvc"] / 1000
+    assert done.stderr == ""
+
+
+def test_the_answer_is_printed(campaign: Campaign, valid: pd.DataFrame) -> None:
+    printed = io.StringIO()
+    report(campaign.folder, Console(file=printed, width=120))
+    assert f"{valid.loc['tcp', 'plt']:.0f}" in printed.getvalue()
+    assert "gain against tcp" in printed.getvalue()
+
+
+def test_ctrl_c_ends_a_campaign_cleanly(tmp_path: Path) -> None:
+    arguments = ["--net", "lte", "--proto", "tcp", "--sites", "demo-light", "--runs", "1", "--campaign", "stopped"]
+    command = [sys.executable, "-m", "measure", *arguments, "--results", str(tmp_path)]
+    folder = tmp_path / "stopped"
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=PROJECT, start_new_session=True)
+    with process:
+        _await_file(folder / "runs" / "demo-light" / "lte" / "tcp" / "1-1" / "browsertime.log", process)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of the foreground
+        _, told = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "to go on: python -m measure --campaign stopped" in told
+    assert "Traceback" not in told
+    assert len((folder / "runs.csv").read_text().splitlines()) == 1
+
+
+def _await_file(path: Path, process: "subprocess.Popen[str]") -> None:
+    """Wait until `path` is there, as long as `process` runs."""
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        while not path.exists():
+            ended, _, _ = select.select([descriptor], [], [], 0.05)
+            assert not ended, process.communicate()
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,208 @@
+"""The campaign's loop, with the load of a page replaced by what it would leave."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from eyelevel.errors import EyelevelError
+from measure import campaign as campaigns
+from measure.campaign import REPEATS, REPLAY_FAILURES_IN_A_ROW, Campaign, measure
+from measure.evidence import Asked, Evidence
+from measure.film import FilmStart, VisualMetrics
+from measure.netlog import Request
+from measure.ownership import give_to_caller
+from measure.progress import Watch, in_words
+from record.http1 import Response
+from record.site import Exchange, Recording, write_site
+from tuning import networks, protocols
+
+SOUND = Evidence(
+    failures=(),
+    plt=1000.0,
+    visual=VisualMetrics(500, 900, 700, 650),
+    film=FilmStart(0, 12, blank_after=True),
+    requests=(Request("https://a.example/", "GET", True, False, "198.18.0.1", "h2", 200),),
+    har_protocols={"h2": 1},
+    asked=Asked(1, 1, 0, 1),
+)
+FAILED = Evidence(("it broke",), None, None, None, (), {}, Asked())
+
+Load = Callable[..., str | None]
+
+
+@pytest.fixture
+def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
+    """Two runs of one site over two settings of TCP."""
+    page = Exchange("GET", "https://a.example/", Response(200, "OK", (), b"x"), "192.0.2.1")
+    site = write_site(Recording(page.url, (page,), {"tool": "test"}), tmp_path / "site")
+    monkeypatch.setattr(campaigns, "versions", lambda transports: {"chromium": "1"})
+    monkeypatch.setattr(campaigns, "analyse_film", lambda folder: None)
+    known_networks, known_protocols = networks.load(), protocols.load()
+    return Campaign(
+        folder=tmp_path / "results" / "try",
+        sites={"site": site},
+        networks={"lte": known_networks["lte"]},
+        protocols={name: known_protocols[name] for name in ("tcp", "tcp+")},
+        runs=2,
+        seed=1,
+    )
+
+
+def go(campaign: Campaign, monkeypatch: pytest.MonkeyPatch, outcomes: Sequence[Evidence | str]) -> str:
+    """Measure with loads that leave `outcomes`, the last again and again; a text is a replay that fails."""
+    left = list(outcomes)
+    current: list[Evidence] = []
+
+    def load(*_: object) -> str | None:
+        outcome = left.pop(0) if len(left) > 1 else left[0]
+        current[:] = [FAILED if isinstance(outcome, str) else outcome]
+        return outcome if isinstance(outcome, str) else None
+
+    monkeypatch.setattr(campaigns, "load", load)
+    monkeypatch.setattr(campaigns, "read_evidence", lambda folder: current[0])
+    printed = io.StringIO()
+    measure(campaign, partial(Watch, Console(file=printed, width=200)))
+    return printed.getvalue()
+
+
+def rows(campaign: Campaign) -> list[dict[str, str]]:
+    with (campaign.folder / "runs.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_run_is_measured_once(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = go(campaign, monkeypatch, [SOUND])
+    assert sorted((row["protocol"], row["run"]) for row in rows(campaign)) == [
+        ("tcp", "1"),
+        ("tcp", "2"),
+        ("tcp+", "1"),
+        ("tcp+", "2"),
+    ]
+    assert all(row["valid"] == "true" and row["plt"] == "1000" and row["reason"] == "" for row in rows(campaign))
+    assert "[4/4]" in printed
+    assert all((campaign.folder / row["folder"]).is_dir() for row in rows(campaign))
+
+
+def test_a_campaign_that_is_done_measures_nothing_more(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+    go(campaign, monkeypatch, [SOUND])
+    assert go(campaign, monkeypatch, [FAILED]) == ""
+    assert len(rows(campaign)) == 4
+
+
+def test_an_invalid_run_is_kept_with_its_reason_and_repeated(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed = go(campaign, monkeypatch, [FAILED, SOUND])
+    first, second = rows(campaign)[:2]
+    assert (first["valid"], first["reason"], first["plt"]) == ("false", "load_failed: it broke", "")
+    assert (second["valid"], second["attempt"]) == ("true", "2")
+    assert [row[key] for key in ("site", "protocol", "run") for row in (first,)] == [
+        second[key] for key in ("site", "protocol", "run")
+    ]
+    assert first["folder"] != second["folder"]
+    assert "invalid: load_failed: it broke; once more" in printed
+
+
+def test_a_run_is_given_up_after_the_limit_and_stays_given_up(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed = go(campaign, monkeypatch, [FAILED] * (REPEATS + 1) + [SOUND])
+    assert "given up" in printed
+    assert [row["valid"] for row in rows(campaign)] == ["false"] * (REPEATS + 1) + ["true"] * 3
+    assert go(campaign, monkeypatch, [SOUND]) == ""
+
+
+def test_an_interrupted_campaign_goes_on_where_it_was(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    go(campaign, monkeypatch, [SOUND])
+    whole = (campaign.folder / "runs.csv").read_text().splitlines(keepends=True)
+    (campaign.folder / "runs.csv").write_text("".join(whole[:3]))
+    monkeypatch.setattr(campaigns, "load", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        measure(campaign, partial(Watch, Console(file=io.StringIO())))
+    assert (campaign.folder / "runs.csv").read_text() == "".join(whole[:3])
+    go(campaign, monkeypatch, [SOUND])
+    keys = ("site", "protocol", "run", "attempt")
+    assert [[row[key] for key in keys] for row in rows(campaign)] == [
+        [row[key] for key in keys] for row in csv.DictReader(whole)
+    ]
+
+
+def test_replays_that_fail_again_and_again_stop_the_campaign(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(EyelevelError, match="replays in a row failed, the last with: replay: no nginx"):
+        go(campaign, monkeypatch, ["no nginx"])
+    assert len(rows(campaign)) == REPLAY_FAILURES_IN_A_ROW
+    assert {row["reason"] for row in rows(campaign)} == {"replay: no nginx"}
+
+
+def test_settings_and_versions_are_on_disk_before_the_first_run(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(*_: object) -> str | None:
+        document = json.loads((campaign.folder / "campaign.json").read_text())
+        assert document["settings"]["seed"] == 1
+        assert document["settings"]["networks"]["lte"]["min_rtt_ms"] == 74
+        assert document["settings"]["protocols"]["tcp"]["initial_window_packets"] == 10
+        assert document["versions"] == {"chromium": "1"}
+        assert document["machine"]["cpus"] >= 1
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(campaigns, "load", load)
+    with pytest.raises(KeyboardInterrupt):
+        measure(campaign, partial(Watch, Console(file=io.StringIO())))
+
+
+def test_results_belong_to_who_used_sudo(campaign: Campaign, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given: set[Path] = set()
+    monkeypatch.setenv("SUDO_UID", "1234")
+    monkeypatch.setenv("SUDO_GID", "1234")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "chown", lambda path, *_, **__: given.add(Path(path)))
+    go(campaign, monkeypatch, [SOUND])
+    assert set(campaign.folder.rglob("*")) | {campaign.folder} <= given
+    assert not any(path for path in given if not path.is_relative_to(campaign.folder))
+
+
+def test_without_sudo_nothing_changes_hands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    monkeypatch.setattr(os, "chown", lambda *_, **__: pytest.fail("changed an owner"))
+    give_to_caller(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--net", "lte,nowhere"], "unknown network 'nowhere'; choose among dsl, lte, da2gc, mss, or all"),
+        (["--proto", "tcp quick"], "unknown protocol 'quick'; choose among tcp, tcp+, tcp+bbr, quic, quic+bbr, or all"),
+        (["--sites", "demo-nothing"], "unknown site 'demo-nothing'; choose among "),
+        (["--campaign", "../elsewhere"], "cannot be its name"),
+    ],
+)
+def test_an_unknown_value_is_told_with_the_allowed_ones(arguments: list[str], told: str, tmp_path: Path) -> None:
+    usual = ["--net", "lte", "--proto", "tcp", "--sites", "demo-light", "--results", str(tmp_path / "results")]
+    command = [sys.executable, "-m", "measure", *usual, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(12.3, "12 s"), (600, "10 min"), (3 * 3600 + 300, "3 h 05 min"), (4 * 86400, "4 d 0 h")]
+)
+def test_durations_are_told_as_people_do(seconds: float, words: str) -> None:
+    assert in_words(seconds) == words

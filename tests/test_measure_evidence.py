@@ -1,0 +1,186 @@
+"""What a run's folder tells: the netlog, the HAR, Browsertime's timings, and the servers' log."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from measure.evidence import REQUEST_LOG, VISUAL, Asked, read_evidence, read_request_log
+from measure.netlog import FAVICON, Request, read_netlog
+from measure.visit import HAR, NETLOG_KEPT, TIMINGS
+
+KINDS = [
+    "REQUEST_ALIVE",
+    "URL_REQUEST_START_JOB",
+    "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS",
+    "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS",
+    "HTTP_TRANSACTION_SEND_REQUEST_HEADERS",
+    "HTTP_TRANSACTION_READ_RESPONSE_HEADERS",
+    "LOCAL_NETWORK_ACCESS_CHECK",
+    "HTTP_CACHE_ADD_TO_ENTRY",
+]
+ERRORS = {"ERR_ABORTED": -3, "ERR_CONNECTION_RESET": -101, "ERR_NAME_NOT_RESOLVED": -105, "ERR_CACHE_MISS": -400}
+
+
+def event(source: int, kind: str, **parameters: Any) -> dict[str, Any]:
+    return {"type": KINDS.index(kind), "source": {"id": source, "type": 1}, "params": parameters}
+
+
+def start(source: int, url: str, **more: Any) -> dict[str, Any]:
+    usual = {"method": "GET", "request_type": "other", "initiator": "https://a.example"}
+    return event(source, "URL_REQUEST_START_JOB", url=url, **{**usual, **more})
+
+
+def answer(source: int, status: int, address: str = "198.18.0.1") -> list[dict[str, Any]]:
+    sent = "TransportInfo{ type = TransportType::kDirect, endpoint = " + address + ":443, is_issued = false }"
+    return [
+        event(source, "LOCAL_NETWORK_ACCESS_CHECK", transport_info=sent),
+        event(source, "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS", headers=[":method: GET"]),
+        event(source, "HTTP_TRANSACTION_READ_RESPONSE_HEADERS", headers=[f"HTTP/1.1 {status}"]),
+    ]
+
+
+def log_text(events: list[dict[str, Any]]) -> str:
+    """A netlog as Chromium writes it: one event a line."""
+    constants = {"logEventTypes": {name: number for number, name in enumerate(KINDS)}, "netError": ERRORS}
+    lines = ",\n".join(json.dumps(event) for event in events)
+    last = json.dumps({"type": 99, "source": {"id": 0}})
+    return f'{{"constants":{json.dumps(constants)},\n"events": [\n{lines},\n{last}],\n"polledData": []\n}}\n'
+
+
+def netlog(path: Path, text: str) -> Path:
+    path.write_bytes(gzip.compress(text.encode()))
+    return path
+
+
+PAGE = [start(1, "https://a.example/", request_type="main frame", initiator="null"), *answer(1, 200)]
+
+
+def test_a_request_and_its_answer(tmp_path: Path) -> None:
+    (request,) = read_netlog(netlog(tmp_path / "n.gz", log_text(PAGE)))
+    assert request == Request("https://a.example/", "GET", True, False, "198.18.0.1", "h3", 200, None)
+
+
+def test_each_hop_of_a_redirect_is_a_request(tmp_path: Path) -> None:
+    events = [
+        start(1, "https://a.example/"),
+        *answer(1, 302),
+        start(1, "https://b.example/"),
+        *answer(1, 200, "198.18.0.2"),
+    ]
+    hops = read_netlog(netlog(tmp_path / "n.gz", log_text(events)))
+    assert [(hop.url, hop.status, hop.address) for hop in hops] == [
+        ("https://a.example/", 302, "198.18.0.1"),
+        ("https://b.example/", 200, "198.18.0.2"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "error"),
+    [
+        ("URL_REQUEST_START_JOB", -105, "ERR_NAME_NOT_RESOLVED"),
+        ("REQUEST_ALIVE", -101, "ERR_CONNECTION_RESET"),
+        # A page that breaks off, and a font that is only looked for in the cache, are no fault of the network.
+        ("REQUEST_ALIVE", -3, None),
+        ("REQUEST_ALIVE", -400, None),
+        # The stack got over this one by itself.
+        ("HTTP_CACHE_ADD_TO_ENTRY", -101, None),
+    ],
+)
+def test_only_what_the_network_did_is_an_error(tmp_path: Path, kind: str, code: int, error: str | None) -> None:
+    events = [start(1, "https://a.example/x"), event(1, kind, net_error=code)]
+    (request,) = read_netlog(netlog(tmp_path / "n.gz", log_text(events)))
+    assert request.error == error
+
+
+def test_the_browsers_own_requests_are_told_from_the_pages(tmp_path: Path) -> None:
+    events = [
+        start(1, "https://browser.invalid/time", initiator="not an origin"),
+        event(2, "REQUEST_ALIVE", traffic_annotation=FAVICON),
+        start(2, "https://a.example/favicon.ico"),
+        event(3, "REQUEST_ALIVE", traffic_annotation=101845102),
+        start(3, "https://a.example/i.png"),
+    ]
+    assert [request.own for request in read_netlog(netlog(tmp_path / "n.gz", log_text(events)))] == [True, True, False]
+
+
+@given(st.data())
+def test_a_netlog_cut_short_tells_what_it_still_has(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    text = log_text([*PAGE, start(2, "https://a.example/2"), *answer(2, 200)])
+    first_event = text.index("},\n", text.index('"events"')) + 3
+    cut = data.draw(st.integers(first_event, len(text)))
+    found = read_netlog(netlog(tmp_path_factory.mktemp("n") / "n.gz", text[:cut]))
+    assert found[0].url == "https://a.example/"
+
+
+def whole_run(folder: Path) -> None:
+    """What a sound run leaves."""
+    page = {"errors": [[]], "browserScripts": [{"timings": {"pageTimings": {"pageLoadTime": 1234}}}]}
+    (folder / TIMINGS).write_text(json.dumps([page]))
+    har = {"log": {"entries": [{"response": {"httpVersion": version}} for version in ("h3", "h3", "H3")]}}
+    (folder / HAR).write_bytes(gzip.compress(json.dumps(har).encode()))
+    netlog(folder / NETLOG_KEPT, log_text(PAGE))
+    visual = {
+        "faults": [],
+        "start": {"stray_frames": 0, "orange_frames": 9, "blank_after": True},
+        "metrics": {"fvc": 1, "lvc": 2, "vc85": 3, "si": 4},
+    }
+    (folder / VISUAL).write_text(json.dumps(visual))
+    (folder / REQUEST_LOG).write_text("exact\tGET\thttps://a.example/\ta.example/00000-index\n")
+
+
+def test_a_sound_run(tmp_path: Path) -> None:
+    whole_run(tmp_path)
+    evidence = read_evidence(tmp_path)
+    assert evidence.failures == ()
+    assert evidence.plt == 1234
+    assert evidence.visual and evidence.visual.vc85 == 3
+    assert evidence.har_protocols == {"h3": 3}
+    assert evidence.asked == Asked(requests=1, served=1, missed=0, exchanges=1)
+
+
+@pytest.mark.parametrize("name", [TIMINGS, HAR, NETLOG_KEPT, VISUAL])
+@pytest.mark.parametrize("content", [None, b"", b"{"])
+def test_missing_or_broken_evidence_is_told(tmp_path: Path, name: str, content: bytes | None) -> None:
+    whole_run(tmp_path)
+    (tmp_path / name).unlink()
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    assert any(failure.startswith(name) for failure in read_evidence(tmp_path).failures)
+
+
+@pytest.mark.parametrize("plt", [0, -1763000000000])
+def test_a_load_event_that_never_came_is_no_page_load_time(tmp_path: Path, plt: int) -> None:
+    whole_run(tmp_path)
+    page = {"errors": [[]], "browserScripts": [{"timings": {"pageTimings": {"pageLoadTime": plt}}}]}
+    (tmp_path / TIMINGS).write_text(json.dumps([page]))
+    assert read_evidence(tmp_path).plt is None
+
+
+def test_what_browsertime_says_is_told_once(tmp_path: Path) -> None:
+    whole_run(tmp_path)
+    page = {"failureMessages": ["Could not load"], "errors": [["UrlLoadError"], ["UrlLoadError"], "Could not load"]}
+    (tmp_path / TIMINGS).write_text(json.dumps([page]))
+    assert read_evidence(tmp_path).failures == ("Could not load", "UrlLoadError")
+
+
+def test_requests_served_and_missed_are_the_pages(tmp_path: Path) -> None:
+    lines = [
+        "exact\tGET\thttps://a.example/\ta.example/00000-index",
+        "prefix\tGET\thttps://a.example/x?2\ta.example/00001-x",
+        "prefix\tGET\thttps://a.example/x?3\ta.example/00001-x",
+        "preflight\tOPTIONS\thttps://a.example/api\t",
+        "miss\tGET\thttps://a.example/gone\t",
+        "miss\tGET\thttps://a.example/favicon.ico\t",
+    ]
+    (tmp_path / "log").write_text("".join(f"{line}\n" for line in lines))
+    icon = Request("https://a.example/favicon.ico", "GET", False, True, "198.18.0.1", "h3", 404)
+    assert read_request_log(tmp_path / "log", [icon]) == Asked(requests=5, served=4, missed=1, exchanges=2)
+    assert read_request_log(tmp_path / "log") == Asked(requests=6, served=4, missed=2, exchanges=2)
+    assert read_request_log(tmp_path / "none") == Asked()

@@ -1,0 +1,98 @@
+"""What is read from a film: its start, and the times at which the page changed."""
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eyelevel.errors import EyelevelError
+from eyelevel.places import tool
+from measure.film import FilmStart, Frame, film_start, is_blank, is_orange, visual_metrics, visually_complete
+
+WIDTH, HEIGHT, RATE = 320, 240, 30
+ORANGE = (0xDE, 0x64, 0x0D)
+WHITE = (255, 255, 255)
+
+
+def frame(colour: tuple[int, int, int]) -> Frame:
+    return np.full((HEIGHT, WIDTH, 3), colour, dtype=np.uint8)
+
+
+def page(share: float) -> Frame:
+    """A white page, the upper `share` of which is painted."""
+    painted = frame(WHITE)
+    painted[: int(HEIGHT * share)] = np.random.default_rng(1).integers(0, 200, (int(HEIGHT * share), WIDTH, 3))
+    return painted
+
+
+def film(path: Path, scenes: list[tuple[Frame, int]]) -> Path:
+    """A lossless film like Browsertime's, of frames with how often each is shown."""
+    size, rate = f"{WIDTH}x{HEIGHT}", str(RATE)
+    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]
+    command += ["-s", size, "-r", rate, "-i", "-"]
+    raw = b"".join(shown.tobytes() * count for shown, count in scenes)
+    subprocess.run([*command, "-c:v", "libx264rgb", "-crf", "0", "-preset", "ultrafast", path], input=raw, check=True)
+    return path
+
+
+def test_the_times_of_a_film_are_those_it_shows(tmp_path: Path) -> None:
+    # Half the page appears after 300 ms, the rest after 600 ms.
+    scenes = [(frame(ORANGE), 12), (frame(WHITE), 9), (page(0.5), 9), (page(1.0), 30)]
+    path = film(tmp_path / "film.mp4", scenes)
+    assert film_start(path) == FilmStart(stray_frames=0, orange_frames=12, blank_after=True)
+    found = visual_metrics(path)
+    assert found.fvc == pytest.approx(300, abs=2)
+    assert found.lvc == pytest.approx(600, abs=2)
+    assert found.vc85 == pytest.approx(600, abs=2)
+    # 300 ms of nothing and 300 ms of half the page.
+    assert found.si == pytest.approx(450, abs=15)
+
+
+def test_a_strip_of_orange_that_stays_is_seen(tmp_path: Path) -> None:
+    strip = frame(WHITE)
+    strip[-2:] = ORANGE
+    path = film(tmp_path / "film.mp4", [(frame(ORANGE), 5), (strip, 1), (frame(WHITE), 9), (page(1.0), 9)])
+    assert film_start(path) == FilmStart(stray_frames=0, orange_frames=5, blank_after=False)
+
+
+def test_a_film_without_orange_is_seen(tmp_path: Path) -> None:
+    path = film(tmp_path / "film.mp4", [(frame(WHITE), 9), (page(1.0), 9)])
+    assert film_start(path) == FilmStart(stray_frames=18, orange_frames=0, blank_after=False)
+
+
+def test_a_blended_last_row_is_still_orange() -> None:
+    scaled = frame(ORANGE)
+    scaled[-1:] = (224, 110, 29)
+    assert is_orange(scaled)
+    assert not is_orange(page(0.05))
+    assert not is_blank(scaled)
+
+
+@pytest.mark.parametrize("content", [b"", b"not a film"])
+def test_a_broken_film_is_an_error(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "film.mp4"
+    path.write_bytes(content)
+    with pytest.raises(EyelevelError, match=r"film\.mp4"):
+        film_start(path)
+    with pytest.raises(EyelevelError, match=r"film\.mp4"):
+        visual_metrics(path)
+
+
+@pytest.mark.parametrize(
+    ("progress", "expected"),
+    [
+        ("0=0, 66=20, 133=85, 766=100", 133),
+        ("0=0, 100=84, 200=100", 200),
+        # It fell back, so it was not complete before.
+        ("0=0, 100=90, 200=40, 300=86, 400=100", 300),
+        ("0=100", 0),
+    ],
+)
+def test_complete_is_reached_for_good(progress: str, expected: int) -> None:
+    assert visually_complete(progress, 85) == expected
+
+
+def test_never_complete_is_an_error() -> None:
+    with pytest.raises(ValueError, match="85 %"):
+        visually_complete("0=0, 100=80", 85)

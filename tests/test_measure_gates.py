@@ -1,0 +1,78 @@
+"""Every gate fires on what it is for, names itself, and lets a sound run pass."""
+
+from dataclasses import replace
+
+import pytest
+
+from measure.evidence import Asked, Evidence
+from measure.film import FilmStart, VisualMetrics
+from measure.gates import GATES, Claim, reason_against
+from measure.netlog import Request
+
+CLAIM = Claim("h3", {"198.18.0.1", "198.18.0.2"})
+PAGE = Request("https://a.example/", "GET", True, False, "198.18.0.1", "h3", 200)
+IMAGE = Request("https://b.example/i", "GET", False, False, "198.18.0.2", "h3", 200)
+SOUND = Evidence(
+    failures=(),
+    plt=1000.0,
+    visual=VisualMetrics(500, 900, 700, 650),
+    film=FilmStart(stray_frames=0, orange_frames=12, blank_after=True),
+    requests=(PAGE, IMAGE),
+    har_protocols={"h3": 2},
+    asked=Asked(2, 2, 0, 2),
+)
+
+
+def with_request(request: Request) -> Evidence:
+    return replace(SOUND, requests=(PAGE, request))
+
+
+FAULTS = {
+    "load_failed": [replace(SOUND, failures=("browsertime.json is missing",))],
+    "load_unfinished": [replace(SOUND, plt=None)],
+    "error_page": [
+        replace(SOUND, requests=()),
+        replace(SOUND, requests=(replace(PAGE, status=404), IMAGE)),
+        replace(SOUND, requests=(replace(PAGE, status=None),)),
+        replace(SOUND, requests=(PAGE, replace(PAGE, error="ERR_CONNECTION_RESET"))),
+    ],
+    "wrong_protocol": [
+        with_request(replace(IMAGE, protocol="h2")),
+        with_request(replace(IMAGE, protocol="http/1.1", own=True)),
+        replace(SOUND, har_protocols={"h3": 2, "h2": 1}),
+        replace(SOUND, har_protocols={"h3": 2, "": 1}),
+    ],
+    "outside": [with_request(replace(IMAGE, address="203.0.113.1"))],
+    "request_failed": [with_request(replace(IMAGE, error="ERR_QUIC_PROTOCOL_ERROR"))],
+    "film_unclean": [
+        replace(SOUND, film=None),
+        replace(SOUND, film=FilmStart(150, 0, blank_after=False)),
+        replace(SOUND, film=FilmStart(0, 12, blank_after=False)),
+    ],
+    "visual_metrics_missing": [replace(SOUND, visual=None), replace(SOUND, visual=VisualMetrics(0, 0, 0, 0))],
+}
+
+
+def test_a_sound_run_counts() -> None:
+    assert reason_against(SOUND, CLAIM) is None
+
+
+@pytest.mark.parametrize(("gate", "evidence"), [(gate, fault) for gate, faults in FAULTS.items() for fault in faults])
+def test_a_gate_fires_and_names_itself(gate: str, evidence: Evidence) -> None:
+    assert (reason_against(evidence, CLAIM) or "").startswith(f"{gate}: ")
+
+
+def test_every_gate_is_tried_here_and_explained() -> None:
+    assert {gate.__name__ for gate in GATES} == set(FAULTS)
+    assert all(gate.__doc__ for gate in GATES)
+
+
+def test_the_browsers_own_fruitless_requests_do_not_matter() -> None:
+    own = Request("https://browser.invalid/", "POST", False, True, error="ERR_NAME_NOT_RESOLVED")
+    assert reason_against(with_request(own), CLAIM) is None
+
+
+def test_a_host_that_was_not_recorded_is_counted_and_does_not_matter() -> None:
+    missing = Request("https://ads.example/", "GET", False, False, error="ERR_NAME_NOT_RESOLVED")
+    assert reason_against(with_request(missing), CLAIM) is None
+    assert with_request(missing).unrecorded == 1

@@ -1,0 +1,61 @@
+"""The plan: randomised blocks, each run exactly once, the same for the same seed."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from measure.plan import Block, plan
+
+names = st.lists(st.sampled_from(["a", "b", "c", "d", "e"]), min_size=1, max_size=4, unique=True)
+seeds = st.integers(0, 2**32)
+
+
+@given(names, names, names, st.integers(1, 5), seeds)
+def test_every_run_is_planned_exactly_once(
+    sites: list[str], networks: list[str], protocols: list[str], runs: int, seed: int
+) -> None:
+    planned = [run for block in plan(sites, networks, protocols, runs, seed) for run in block]
+    assert len(planned) == len(set(planned)) == len(sites) * len(networks) * len(protocols) * runs
+
+
+@given(names, names, names, st.integers(1, 5), seeds)
+def test_a_block_is_one_run_of_every_protocol_for_one_site_and_network(
+    sites: list[str], networks: list[str], protocols: list[str], runs: int, seed: int
+) -> None:
+    for block in plan(sites, networks, protocols, runs, seed):
+        assert sorted(run.protocol for run in block) == sorted(protocols)
+        assert len({(run.site, run.network, run.number) for run in block}) == 1
+
+
+@given(names, names, names, seeds)
+def test_more_sites_and_runs_leave_the_order_of_the_others(
+    sites: list[str], networks: list[str], protocols: list[str], seed: int
+) -> None:
+    before = plan(sites, networks, protocols, 2, seed)
+    after = plan([*sites, "new"], networks, protocols, 3, seed)
+    assert [block for block in after if block in before] == before
+
+
+def test_the_first_run_of_every_setting_comes_before_the_second_of_any() -> None:
+    numbers = [block[0].number for block in plan("abc", "xy", "pq", 4, 1)]
+    assert numbers == sorted(numbers)
+
+
+def test_the_seed_decides() -> None:
+    assert plan("abc", "xy", "pq", 4, 1) == plan("abc", "xy", "pq", 4, 1)
+    assert plan("abc", "xy", "pq", 4, 1) != plan("abc", "xy", "pq", 4, 2)
+
+
+def test_no_protocol_comes_first_more_often_than_chance() -> None:
+    blocks = plan("abcdefghij", "wxyz", "pq", 25, 1)
+    first = sum(block[0].protocol == "p" for block in blocks)
+    # 1000 fair draws are outside of 500 ± 80 once in two million times; the seed is fixed.
+    assert 420 < first < 580
+
+
+def test_blocks_of_a_round_are_shuffled() -> None:
+    def order(blocks: list[Block], number: int) -> list[tuple[str, str]]:
+        return [(block[0].site, block[0].network) for block in blocks if block[0].number == number]
+
+    blocks = plan("abcdef", "wxyz", "pq", 2, 1)
+    assert order(blocks, 1) != sorted(order(blocks, 1))
+    assert order(blocks, 1) != order(blocks, 2)

@@ -1,0 +1,144 @@
+"""The campaign's folder: nothing lost, nothing twice, nothing under other settings."""
+
+import csv
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eyelevel.errors import EyelevelError
+from measure.plan import Run
+from measure.results import COLUMNS, Row, changes, opened
+
+RUN = Run("s", "lte", "tcp", 1)
+ROW = Row(
+    site="s",
+    network="lte",
+    protocol="tcp",
+    run=1,
+    attempt=1,
+    valid=True,
+    reason="",
+    fvc=500.0,
+    lvc=900.0,
+    vc85=700.0,
+    si=650.5,
+    plt=1234.5,
+    requests=3,
+    served=2,
+    missed=1,
+    exchanges=2,
+    unrecorded=0,
+    started_at="2026-01-01T00:00:00+0000",
+    seconds=9.5,
+    folder="runs/s/lte/tcp/1-1",
+)
+
+
+def document(**settings: Any) -> dict[str, Any]:
+    base = {"seed": 1, "runs": 3, "sites": {"s": {"sha256": "0"}}, "networks": {"lte": {"up_mbps": 2.8}}}
+    return {
+        "settings": {**base, "protocols": {"tcp": {"transport": "tcp"}}, **settings},
+        "versions": {"chromium": "1"},
+        "machine": {"host": "here"},
+    }
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    with (folder / "runs.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_measured_run_is_known_when_the_campaign_goes_on(tmp_path: Path) -> None:
+    with opened(tmp_path / "c", document()) as results:
+        results.append(replace(ROW, valid=False, reason="film"))
+        results.append(replace(ROW, attempt=2))
+    with opened(tmp_path / "c", document()) as results:
+        assert results.is_valid(RUN)
+        assert results.attempts(RUN) == 2
+        assert not results.is_valid(replace(RUN, number=2))
+    assert [row["valid"] for row in rows(tmp_path / "c")] == ["false", "true"]
+
+
+def test_a_row_has_the_promised_columns() -> None:
+    promised = (
+        "site,network,protocol,run,valid,reason,fvc,lvc,vc85,si,plt,requests,served,missed,started_at,seconds,folder"
+    )
+    assert set(promised.split(",")) <= set(COLUMNS)
+
+
+@given(st.data())
+def test_a_line_cut_short_anywhere_never_counts(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    folder = tmp_path_factory.mktemp("campaigns") / "c"
+    with opened(folder, document()) as results:
+        results.append(ROW)
+        whole = (folder / "runs.csv").read_bytes()
+        results.append(replace(ROW, run=2))
+    line = (folder / "runs.csv").read_bytes()[len(whole) :]
+    cut = data.draw(st.integers(0, len(line) - 1))
+    (folder / "runs.csv").write_bytes(whole + line[:cut])
+    with opened(folder, document()) as results:
+        assert results.is_valid(RUN)
+        assert not results.attempts(replace(RUN, number=2))
+        results.append(replace(ROW, run=2))
+    assert [row["run"] for row in rows(folder)] == ["1", "2"]
+
+
+def test_a_reason_of_any_text_stays_one_line(tmp_path: Path) -> None:
+    with opened(tmp_path / "c", document()) as results:
+        results.append(replace(ROW, valid=False, reason='said "no",\nthen\r\nnothing', plt=None))
+    assert len((tmp_path / "c" / "runs.csv").read_text().splitlines()) == 2
+    (row,) = rows(tmp_path / "c")
+    assert row["reason"] == 'said "no", then nothing'
+    assert row["plt"] == ""
+
+
+def test_an_interrupted_attempt_leaves_nothing_to_the_next(tmp_path: Path) -> None:
+    with opened(tmp_path / "c", document()) as results:
+        (results.run_folder(RUN, 1) / "film.mp4").touch()
+        assert list(results.run_folder(RUN, 1).iterdir()) == []
+
+
+def test_changed_settings_are_refused_with_the_difference(tmp_path: Path) -> None:
+    with opened(tmp_path / "c", document()):
+        pass
+    changed = document(seed=2, networks={"lte": {"up_mbps": 3}})
+    told = r"networks/lte/up_mbps was 2.8, is 3; settings/seed was 1, is 2"
+    with pytest.raises(EyelevelError, match=told), opened(tmp_path / "c", changed):
+        pass
+    with opened(tmp_path / "c", document()):
+        pass
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"runs": 5},
+        {"networks": {"lte": {"up_mbps": 2.8}, "dsl": {"up_mbps": 5}}},
+        {"sites": {"s": {"sha256": "0"}, "t": {"sha256": "1"}}},
+        {"protocols": {"tcp": {"transport": "tcp"}, "quic": {"transport": "quic"}}},
+    ],
+)
+def test_more_of_the_same_is_allowed_and_less_is_not(more: dict[str, Any]) -> None:
+    assert changes(document(), document(**more)) == []
+    assert changes(document(**more), document()) != []
+
+
+def test_another_browser_is_refused() -> None:
+    newer = {**document(), "versions": {"chromium": "2"}}
+    assert changes(document(), newer) == ["versions/chromium was 1, is 2"]
+    assert changes(document(), {**document(), "machine": {"host": "there"}}) == []
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    script = "import sys; from pathlib import Path; from measure.results import opened\n"
+    script += f"with opened(Path({str(tmp_path / 'c')!r}), {document()!r}): print('in')"
+    with opened(tmp_path / "c", document()):
+        second = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert "another process is measuring the campaign c" in second.stderr
+    assert "in" not in second.stdout.split()
