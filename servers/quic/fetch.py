@@ -1,0 +1,267 @@
+"""Fetch the parts of Chromium's source that quic_server is built from.
+
+    python3 -m servers.quic.fetch
+
+The source is Debian's `chromium` source package, of the downloadable version nearest to the installed
+browser's. Package lists, downloads and the unpacked source lie in the cache folder: the system's apt
+configuration is read, never changed, and nothing here needs root. Prints the folder of the source; a
+source that is already there is used as it is. Standard library only, since it runs before anything of
+ours is installed.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from eyelevel.errors import EyelevelError, reports_errors
+from eyelevel.files import sync_folder
+from eyelevel.places import cache_dir
+
+PACKAGE = "chromium"
+
+# Below the top folder of the source: what the build reads, 130 MB of 6 GB.
+PARTS = (
+    "LICENSE",
+    "chrome/VERSION",
+    "net/third_party/quiche/src",
+    "third_party/abseil-cpp",
+    "third_party/boringssl/src",
+)
+
+# The archive and what is unpacked of it, with room for the next versions.
+NEEDED_BYTES = 1_500_000_000
+
+Version = tuple[int, ...]
+
+
+@reports_errors
+def main() -> None:
+    print(fetch(cache_dir() / "chromium-source"))
+
+
+def fetch(folder: Path) -> Path:
+    """The unpacked source, `folder`/<version>; downloaded first unless one is there. Raises EyelevelError."""
+    browser = installed_version()
+    if here := [path.parent.parent for path in folder.glob("[0-9]*/chrome/VERSION")]:
+        return min(here, key=lambda path: distance(upstream(path.name), browser))
+    folder.mkdir(parents=True, exist_ok=True)
+    if shutil.disk_usage(folder).free < NEEDED_BYTES:
+        raise EyelevelError(f"{folder} needs {NEEDED_BYTES / 1e9:.1f} GB of free disk for Chromium's source; make room")
+    apt = PrivateApt(folder / "apt")
+    _say("reading the lists of source packages")
+    apt.update()
+    packages = sorted(apt.source_versions(), key=lambda package: distance(upstream(package), browser))
+    if not packages:
+        raise EyelevelError(
+            f"the machine's package sources hold no source package {PACKAGE}; add one that does to apt's sources"
+        )
+    archive = _download_nearest(apt, packages, folder / "download")
+    source = folder / archive.name.removeprefix(f"{PACKAGE}_").removesuffix(".orig.tar.xz")
+    unpack(archive, folder / "unpacking")
+    (folder / "unpacking").rename(source)
+    sync_folder(folder)
+    for left in ("download", "apt"):
+        shutil.rmtree(folder / left)
+    return source
+
+
+def _download_nearest(apt: "PrivateApt", packages: list[str], folder: Path) -> Path:
+    """The archive of the first of `packages` that can be had: lists often name versions already removed."""
+    folder.mkdir(exist_ok=True)
+    tried = []
+    for package in packages:
+        _say(f"downloading the source of {PACKAGE} {upstream_text(package)}")
+        archive = folder / f"{PACKAGE}_{upstream_text(package)}.orig.tar.xz"
+        reason = apt.download_source(package, folder)
+        if reason is None and archive.exists():
+            return archive
+        tried.append(f"{package} ({reason or 'its archive has another name than ' + archive.name})")
+    raise EyelevelError(f"no source of {PACKAGE} could be downloaded; tried {', '.join(tried)}; try again later")
+
+
+class PrivateApt:
+    """apt with lists and caches of its own, for the source packages of the machine's own repositories."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder` is made; everything apt writes goes there."""
+        sources = folder / "sources.list.d"
+        for path in (sources, folder / "lists" / "partial", folder / "cache" / "archives" / "partial"):
+            path.mkdir(parents=True, exist_ok=True)
+        for name, text in source_lists(_system_lists()):
+            (sources / name).write_text(text)
+        options = {
+            "Dir::Etc::sourcelist": "/dev/null",
+            "Dir::Etc::sourceparts": sources,
+            "Dir::State::lists": folder / "lists",
+            "Dir::Cache": folder / "cache",
+            # As root apt would become the user _apt, who may not write to a user's cache.
+            "APT::Sandbox::User": "root",
+        }
+        self._options = [part for key, value in options.items() for part in ("-o", f"{key}={value}")]
+        self._update_error = ""
+
+    def update(self) -> None:
+        """Fetch the lists. A repository that fails is left out, as apt does."""
+        updated = _run_apt(["apt-get", *self._options, "update"])
+        self._update_error = _first_error(updated.stderr)
+
+    def source_versions(self) -> set[str]:
+        """The versions of the package in the lists. Raises EyelevelError when no list could be fetched."""
+        shown = subprocess.run(
+            ["apt-cache", *self._options, "showsrc", "--only-source", PACKAGE],
+            capture_output=True,
+            text=True,
+            env=_plain_environment(),
+            check=False,
+        )
+        versions = set(re.findall(r"^Version: (\S+)$", shown.stdout, re.MULTILINE))
+        if not versions and self._update_error:
+            raise EyelevelError(f"the lists of source packages could not be fetched: {self._update_error}")
+        return versions
+
+    def download_source(self, version: str, folder: Path) -> str | None:
+        """Download the upstream archives of one version; apt checks them and resumes. None, or what failed."""
+        command = ["apt-get", *self._options, "source", "--download-only", "--tar-only", f"{PACKAGE}={version}"]
+        downloaded = _run_apt(command, cwd=folder)
+        return None if downloaded.returncode == 0 else _first_error(downloaded.stderr)
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack `PARTS` of a source archive into `folder`, which is emptied first. Raises EyelevelError."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    patterns = [f"*/{part}" for part in PARTS]
+    # Decompression takes most of the time, so it gets every core and its input tells how far it is.
+    with (
+        subprocess.Popen(["xz", "-dc", "-T0"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as xz,
+        subprocess.Popen(
+            ["tar", "-x", "-C", folder, "--strip-components=1", "--wildcards", "--no-wildcards-match-slash", *patterns],
+            stdin=xz.stdout,
+        ) as tar,
+    ):
+        assert xz.stdin is not None and xz.stdout is not None
+        xz.stdout.close()
+        # Should either of the two give up, its status tells.
+        with suppress(BrokenPipeError), xz.stdin:
+            _feed(archive, xz.stdin)
+    if xz.returncode or tar.returncode:
+        raise EyelevelError(f"{archive} could not be unpacked (disk full, or a version laid out differently)")
+
+
+def _feed(archive: Path, pipe: IO[bytes]) -> None:
+    size = archive.stat().st_size
+    done = shown = 0
+    with archive.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            pipe.write(chunk)
+            done += len(chunk)
+            if (percent := 100 * done // size) >= shown + 10:
+                shown = percent
+                _say(f"unpacking the source: {percent} %")
+
+
+def source_lists(lists: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
+    """apt's lists (name and text, `.list` or `.sources`) rewritten to name source packages, each once."""
+    for name, text in lists:
+        entries = _deb822_entries(text) if name.endswith(".sources") else _one_line_entries(text)
+        separator = "\n\n" if name.endswith(".sources") else "\n"
+        if unique := dict.fromkeys(entries):
+            yield name, separator.join(unique) + "\n"
+
+
+def _one_line_entries(text: str) -> Iterable[str]:
+    for line in text.splitlines():
+        if match := re.match(r"\s*deb(?:-src)?\s+([^#]+)", line):
+            yield f"deb-src {' '.join(match[1].split())}"
+
+
+def _deb822_entries(text: str) -> Iterable[str]:
+    for stanza in re.split(r"\n\s*\n", text):
+        lines = [line for line in stanza.splitlines() if not line.startswith("#")]
+        fields = "\n".join(lines).strip()
+        if not fields or re.search(r"^Enabled:\s*no\s*$", fields, re.MULTILINE | re.IGNORECASE):
+            continue
+        # Architectures would leave out the lists of sources, which have none.
+        fields = re.sub(r"^Architectures:.*\n?", "", fields, flags=re.MULTILINE | re.IGNORECASE)
+        yield re.sub(r"^Types:.*$", "Types: deb-src", fields, flags=re.MULTILINE | re.IGNORECASE).strip()
+
+
+def _system_lists() -> Iterable[tuple[str, str]]:
+    """The machine's own lists, from wherever its apt configuration says they are."""
+    shown = subprocess.run(
+        ["apt-config", "shell", "LIST", "Dir::Etc::sourcelist/f", "PARTS", "Dir::Etc::sourceparts/d"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    places = dict(assignment.split("=", 1) for assignment in shlex.split(shown.stdout))
+    for path in (Path(places["LIST"]), *sorted(Path(places["PARTS"]).glob("*"))):
+        if path.suffix in (".list", ".sources") and path.is_file():
+            yield path.name, path.read_text()
+
+
+def installed_version() -> Version | None:
+    """The installed browser's upstream version; None when there is none."""
+    query = subprocess.run(
+        ["dpkg-query", "--show", "--showformat=${db:Status-Status} ${Version}", PACKAGE],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    status, _, version = query.stdout.partition(" ")
+    return upstream(version) if status == "installed" else None
+
+
+def upstream_text(version: str) -> str:
+    """`150.0.7871.181-1~deb12u1` → `150.0.7871.181`."""
+    return version.rpartition(":")[2].partition("-")[0]
+
+
+def upstream(version: str) -> Version:
+    """A package's or source's version as numbers: `150.0.7871.181-1~deb12u1` → (150, 0, 7871, 181)."""
+    return tuple(int(number) for number in re.findall(r"\d+", upstream_text(version)))
+
+
+def distance(version: Version, browser: Version | None) -> tuple[int, ...]:
+    """Sort key: versions nearest to the browser's first, of equally near ones the newest first.
+
+    The first number that differs decides: a patch number means nothing across milestones.
+    """
+    newest_first = tuple(-number for number in version)
+    for place, (number, wanted) in enumerate(zip(version, browser or (), strict=False)):
+        if number != wanted:
+            return (-place, abs(number - wanted), *newest_first)
+    return (-len(version), 0, *newest_first)
+
+
+def _run_apt(command: list[str], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run apt with its progress on our standard error; its error messages are kept."""
+    return subprocess.run(
+        command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True, cwd=cwd, env=_plain_environment(), check=False
+    )
+
+
+def _plain_environment() -> dict[str, str]:
+    """Our environment with messages in English, since some are read."""
+    return os.environ | {"LC_ALL": "C"}
+
+
+def _first_error(messages: str) -> str:
+    """The reason in apt's first error: `E: Failed to fetch URL  404  Not Found [IP: …]` → `404 Not Found`."""
+    found = re.search(r"^E: (?:Failed to fetch \S+)?(.+?)(?: \[IP: .*\])?$", messages, re.MULTILINE)
+    return " ".join(found[1].split()) if found else "apt did not say why"
+
+
+def _say(what: str) -> None:
+    print(f"quic_server: {what}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
