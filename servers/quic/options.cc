@@ -1,0 +1,123 @@
+#include "options.h"
+
+#include <getopt.h>
+
+#include <cstdint>
+#include <iostream>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "quiche/quic/platform/api/quic_ip_address.h"
+
+namespace eyelevel {
+namespace {
+
+constexpr int kBadUsage = 2;
+
+constexpr char kHelp[] =
+    R"(Usage: quic_server --address IP --port PORT --responses DIR --certificate PEM --key PEM
+                   [--request-log FILE]
+       quic_server --responses DIR --match
+
+Replays recorded responses over QUIC version 1 and HTTP/3.
+
+  --address IP        address to serve on; no other socket may hold it
+  --port PORT         UDP port; 0 takes a free one
+  --responses DIR     responses as DIR/<host>/<file>: status line, headers (among them X-Original-Url and
+                      X-Original-Method), blank line, body; the file names tell the recorded order
+  --certificate PEM   certificate chain, the server's own first
+  --key PEM           its private key
+  --request-log FILE  append a line per request: kind, method, URL, file, separated by tabs
+  --match             serve nothing; for every line METHOD<TAB>URL[<TAB>ORIGIN<TAB>REQUESTED-METHOD
+                      <TAB>REQUESTED-HEADERS] on standard input say what the answer would be
+  --version           say which Chromium's QUIC code this is
+  --help              this text
+
+Prints one line when it can serve. Ends on SIGTERM and SIGINT. The congestion control is the client's
+choice (connection options TBBR, B2ON, BYTE, IW10, ...); without one it is paced Cubic from 32 packets.
+)";
+
+int BadUsage(absl::string_view message) {
+  return Fail(kBadUsage, absl::StrCat(message, "; see --help"));
+}
+
+}  // namespace
+
+std::variant<Options, int> ParseCommandLine(int argc, char** argv) {
+  static constexpr option kOptions[] = {
+      {"address", required_argument, nullptr, 'a'},
+      {"port", required_argument, nullptr, 'p'},
+      {"responses", required_argument, nullptr, 'r'},
+      {"certificate", required_argument, nullptr, 'c'},
+      {"key", required_argument, nullptr, 'k'},
+      {"match", no_argument, nullptr, 'm'},
+      {"request-log", required_argument, nullptr, 'l'},
+      {"version", no_argument, nullptr, 'v'},
+      {"help", no_argument, nullptr, 'h'},
+      {},
+  };
+  Options options;
+  std::string address, port;
+  for (int code;
+       (code = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
+    switch (code) {
+      case 'a':
+        address = optarg;
+        break;
+      case 'p':
+        port = optarg;
+        break;
+      case 'r':
+        options.responses = optarg;
+        break;
+      case 'c':
+        options.certificate = optarg;
+        break;
+      case 'k':
+        options.key = optarg;
+        break;
+      case 'l':
+        options.request_log = optarg;
+        break;
+      case 'm':
+        options.match = true;
+        break;
+      case 'v':
+        std::cout << "quic_server (Eyelevel) Chromium " CHROMIUM_VERSION
+                  << std::endl;
+        return 0;
+      case 'h':
+        std::cout << kHelp << std::flush;
+        return 0;
+      default:  // getopt_long has said why.
+        return kBadUsage;
+    }
+  }
+  if (optind < argc) {
+    return BadUsage(absl::StrCat("unexpected argument ", argv[optind]));
+  }
+  if (options.responses.empty()) return BadUsage("--responses is missing");
+  if (options.match) return options;
+
+  quic::QuicIpAddress ip;
+  uint32_t port_number;
+  if (!ip.FromString(address)) {
+    return BadUsage(
+        absl::StrCat("--address is no IP address: '", address, "'"));
+  }
+  if (!absl::SimpleAtoi(port, &port_number) || port_number > 65535) {
+    return BadUsage(absl::StrCat("--port is no port: '", port, "'"));
+  }
+  if (options.certificate.empty()) return BadUsage("--certificate is missing");
+  if (options.key.empty()) return BadUsage("--key is missing");
+  options.address =
+      quic::QuicSocketAddress(ip, static_cast<uint16_t>(port_number));
+  return options;
+}
+
+int Fail(int status, absl::string_view message) {
+  std::cerr << "quic_server: " << message << std::endl;
+  return status;
+}
+
+}  // namespace eyelevel

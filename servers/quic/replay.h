@@ -1,0 +1,41 @@
+// What a server answers: recorded responses by the matching rule, and the two
+// it makes up.
+
+#ifndef EYELEVEL_SERVERS_QUIC_REPLAY_H_
+#define EYELEVEL_SERVERS_QUIC_REPLAY_H_
+
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "matcher.h"
+#include "recorded_responses.h"
+
+namespace eyelevel {
+
+// Views point into the recorded responses and the request, whichever ends
+// first.
+struct Answer {
+  MatchKind kind;
+  absl::string_view file;  // Of the recorded response; empty for one made up.
+  absl::string_view status;
+  std::vector<Header> headers;
+  absl::string_view body;
+};
+
+class Replay {
+ public:
+  explicit Replay(RecordedResponses responses)
+      : responses_(std::move(responses)), matcher_(responses_) {}
+
+  Answer AnswerTo(const Request& request);
+
+  const RecordedResponses& responses() const { return responses_; }
+
+ private:
+  const RecordedResponses responses_;
+  Matcher matcher_;
+};
+
+}  // namespace eyelevel
+
+#endif  // EYELEVEL_SERVERS_QUIC_REPLAY_H_

@@ -1,0 +1,67 @@
+#include "replay_backend.h"
+
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "quiche/common/quiche_mem_slice.h"
+#include "quiche/quic/core/http/quic_spdy_session.h"
+#include "quiche/quic/core/http/quic_spdy_stream.h"
+#include "quiche/quic/core/quic_connection.h"
+
+namespace eyelevel {
+namespace {
+
+Request RequestOf(const quiche::HttpHeaderBlock& headers) {
+  const auto value = [&](absl::string_view name) {
+    const auto found = headers.find(name);
+    return found == headers.end() ? absl::string_view() : found->second;
+  };
+  return {
+      .method = value(":method"),
+      .authority = value(":authority"),
+      .target = value(":path"),
+      .origin = value("origin"),
+      .access_control_request_method = value("access-control-request-method"),
+      .access_control_request_headers = value("access-control-request-headers"),
+  };
+}
+
+quiche::HttpHeaderBlock HeaderBlock(const Answer& answer) {
+  quiche::HttpHeaderBlock block;
+  block[":status"] = answer.status;
+  for (const auto& [name, value] : answer.headers)
+    block.AppendValueOrAddHeader(name, value);
+  return block;
+}
+
+void SendBody(quic::QuicSpdyStream& stream, absl::string_view body) {
+  quiche::QuicheMemSlice slice(body.data(), body.size(),
+                               [](absl::string_view) {});
+  const quic::QuicConsumedData sent =
+      stream.WriteBodySlices(absl::MakeSpan(&slice, 1), /*fin=*/true);
+  // A stream takes no slice while its headers alone fill its buffer, which a
+  // copy may always join.
+  if (!sent.fin_consumed) stream.WriteOrBufferBody(body, /*fin=*/true);
+}
+
+}  // namespace
+
+void ReplayBackend::FetchResponseFromBackend(
+    const quiche::HttpHeaderBlock& request_headers,
+    const std::string& /*request_body*/, RequestHandler* handler) {
+  const Request request = RequestOf(request_headers);
+  const Answer answer = replay_.AnswerTo(request);
+  log_.Add(request, answer);
+
+  // Written to the stream itself: OnResponseBackendComplete would copy the
+  // body.
+  quic::QuicSpdyStream& stream = *handler->GetStream();
+  const quic::QuicConnection::ScopedPacketFlusher flusher(
+      stream.spdy_session()->connection());
+  stream.WriteHeaders(HeaderBlock(answer), /*fin=*/answer.body.empty(),
+                      nullptr);
+  if (!answer.body.empty()) SendBody(stream, answer.body);
+}
+
+}  // namespace eyelevel
