@@ -1,0 +1,562 @@
+"""quic_server: the matching rule, its errors, and Chromium loading from it over HTTP/3."""
+
+import base64
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from eyelevel.errors import EyelevelError
+from eyelevel.places import tool
+from record.http1 import Response
+from record.site import Exchange, Recording, write_site
+from servers.quic import fetch
+
+CASES = json.loads((Path(__file__).parent / "vectors" / "matching.json").read_text())["cases"]
+BIG = hashlib.shake_256(b"a body of 5 MB").digest(5_000_000)
+
+
+def missing(program: str) -> str:
+    """Why the tests cannot run `program`; empty when they can."""
+    try:
+        tool(program)
+    except EyelevelError as error:
+        return str(error)
+    return ""
+
+
+needs_quic_server = pytest.mark.skipif(bool(missing("quic_server")), reason=missing("quic_server"))
+needs_chromium = pytest.mark.skipif(bool(missing("chromium")), reason=missing("chromium"))
+
+
+# The answers, without a client.
+
+
+def match(folder: Path, *requests: str) -> list[tuple[list[str], list[str]]]:
+    """What `quic_server --match` answers to each request: its fields, and its header lines."""
+    shown = subprocess.run(
+        [tool("quic_server"), "--responses", folder, "--match"],
+        input="".join(f"{request}\n" for request in requests),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answers: list[tuple[list[str], list[str]]] = []
+    for line in shown.stdout.splitlines():
+        if line.startswith("\t"):
+            answers[-1][1].append(line[1:])
+        else:
+            answers.append((line.split("\t"), []))
+    return answers
+
+
+def stored(folder: Path, *exchanges: Exchange) -> Path:
+    """The exchanges as a site's folder, which quic_server can load."""
+    return write_site(Recording(exchanges[0].url, exchanges, {"tool": "test"}), folder / "site").folder
+
+
+def exchange(method: str, url: str, response: Response) -> Exchange:
+    return Exchange(method, url, response, recorded_ip="192.0.2.1")
+
+
+def ok(body: bytes = b"", *headers: tuple[str, str], status: int = 200) -> Response:
+    return Response(status, "", headers, body)
+
+
+@needs_quic_server
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_matching_rule(case: dict[str, Any], tmp_path: Path) -> None:
+    recorded = [exchange(r["method"], r["url"], ok(b"x", status=r["status"])) for r in case["recorded"]]
+    site = write_site(Recording(recorded[0].url, tuple(recorded), {"tool": "test"}), tmp_path / "site")
+    keys = ("method", "url", "origin", "requested_method", "requested_headers")
+    requests = ["\t".join(request.get(key, "") for key in keys) for request in case["requests"]]
+    for request, ((kind, file, status, _), _) in zip(case["requests"], match(site.folder, *requests), strict=True):
+        expected = "" if request["answer"] is None else site.exchanges[request["answer"]].file
+        assert (kind, file, status) == (request["kind"], expected, str(request["status"]))
+
+
+@needs_quic_server
+def test_headers_are_sent_in_nginx_order_and_as_recorded(tmp_path: Path) -> None:
+    headers = (
+        ("Set-Cookie", "a=1"),
+        ("X-Frame-Options", "DENY"),
+        ("Location", "https://b.example/"),
+        ("Content-Type", "text/html"),
+        ("Set-Cookie", "b=2"),
+        ("Last-Modified", "Thu, 20 Nov 2025 00:00:00 GMT"),
+        ("Alt-Svc", 'h3=":443"'),
+        ("Connection", "close"),
+        ("Server", "Apache"),
+    )
+    folder = stored(tmp_path, exchange("GET", "https://a.example/", ok(b"12345", *headers)))
+    (_, _, status, length), sent = match(folder, "GET\thttps://a.example/")[0]
+    assert (status, length) == ("200", "5")
+    assert sent == [
+        "content-type: text/html",
+        "content-length: 5",
+        "location: https://b.example/",
+        "set-cookie: a=1",
+        "set-cookie: b=2",
+        "x-frame-options: DENY",
+        "last-modified: Thu, 20 Nov 2025 00:00:00 GMT",
+        "server: Apache",
+        "date: Thu, 01 Jan 2026 00:00:00 GMT",
+    ]
+
+
+@needs_quic_server
+def test_answers_made_up_and_answers_without_a_body(tmp_path: Path) -> None:
+    folder = stored(
+        tmp_path,
+        exchange("GET", "https://a.example/", ok(b"12345")),
+        exchange("GET", "https://a.example/204", ok(b"dropped", ("Content-Length", "7"), status=204)),
+        exchange("GET", "https://a.example/304", ok(b"dropped", ("Content-Length", "7"), status=304)),
+    )
+    defaults = ["server: eyelevel", "date: Thu, 01 Jan 2026 00:00:00 GMT"]
+    answers = match(
+        folder,
+        "HEAD\thttps://a.example/",
+        "GET\thttps://a.example/204",
+        "GET\thttps://a.example/304",
+        "OPTIONS\thttps://a.example/\thttps://b.example\tPUT\tx-one,x-two",
+        "GET\thttps://a.example/never",
+    )
+    assert [fields[2:] for fields, _ in answers] == [
+        ["200", "0"],
+        ["204", "0"],
+        ["304", "0"],
+        ["204", "0"],
+        ["404", "0"],
+    ]
+    assert [headers for _, headers in answers] == [
+        ["content-length: 5", *defaults],
+        defaults,
+        defaults,
+        [
+            *defaults,
+            "access-control-allow-origin: https://b.example",
+            "access-control-allow-credentials: true",
+            "access-control-allow-methods: PUT",
+            "access-control-allow-headers: x-one,x-two",
+        ],
+        ["content-length: 0", *defaults],
+    ]
+
+
+# Errors.
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A self-signed certificate in PEM files, and what a browser calls its key by."""
+
+    chain: Path
+    key: Path
+    spki_sha256: str
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
+    folder = tmp_path_factory.mktemp("certificate")
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("*.example")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    encoding, public_format = serialization.Encoding, serialization.PublicFormat
+    (folder / "chain.pem").write_bytes(made.public_bytes(encoding.PEM))
+    (folder / "key.pem").write_bytes(
+        key.private_bytes(encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    spki = key.public_key().public_bytes(encoding.DER, public_format.SubjectPublicKeyInfo)
+    return Certificate(
+        folder / "chain.pem", folder / "key.pem", base64.b64encode(hashlib.sha256(spki).digest()).decode()
+    )
+
+
+@pytest.fixture
+def arguments(tmp_path: Path, certificate: Certificate) -> dict[str, str | Path]:
+    """A command line that serves; the tests break it."""
+    folder = stored(tmp_path, exchange("GET", "https://a.example/", ok(b"hello")))
+    return {
+        "--address": "127.0.0.1",
+        "--port": "0",
+        "--responses": folder,
+        "--certificate": certificate.chain,
+        "--key": certificate.key,
+    }
+
+
+def fails(arguments: dict[str, str | Path]) -> tuple[int, str]:
+    """The status and the one line of standard error of a quic_server that does not come up."""
+    command = [tool("quic_server"), *(part for pair in arguments.items() for part in pair)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    assert ended.stdout == ""
+    assert re.fullmatch(r"\S*quic_server: .+\n", ended.stderr), ended.stderr
+    return ended.returncode, ended.stderr
+
+
+@needs_quic_server
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--address", "localhost"), ("--port", "65536"), ("--port", ""), ("--responses", ""), ("--adress", "127.0.0.1")],
+)
+def test_bad_usage_is_status_2(option: str, value: str, arguments: dict[str, str | Path]) -> None:
+    status, error = fails(arguments | {option: value})
+    assert status == 2
+    assert option in error
+
+
+@needs_quic_server
+def test_certificate_errors_name_the_file(arguments: dict[str, str | Path], tmp_path: Path) -> None:
+    other_key = tmp_path / "other.pem"
+    other_key.write_bytes(
+        ec.generate_private_key(ec.SECP256R1()).private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
+    not_pem = tmp_path / "not.pem"
+    not_pem.write_text("nothing")
+    for option, path, reason in [
+        ("--certificate", tmp_path / "none.pem", "No such file"),
+        ("--certificate", not_pem, "no usable PEM certificate"),
+        ("--key", tmp_path / "none.pem", "No such file"),
+        ("--key", not_pem, "no usable PEM private key"),
+        ("--key", other_key, "does not belong to the certificate"),
+    ]:
+        status, error = fails(arguments | {option: path})
+        assert status == 1
+        assert str(path) in error
+        assert reason in error
+
+
+@needs_quic_server
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "no blank line after the headers"),
+        (b"HTTP/1.1 200 OK\r\nX-Original-Url: https://a.example/\r\n", "no blank line after the headers"),
+        (b"200 OK\r\nX-Original-Url: https://a.example/\r\n\r\n", "does not begin with a status line"),
+        (b"HTTP/1.1 20 OK\r\nX-Original-Url: https://a.example/\r\n\r\n", "does not begin with a status line"),
+        (b"HTTP/1.1 200 OK\r\nX-Original-Url: https://a.example/\r\nnonsense\r\n\r\n", "header line without a name"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "has no X-Original-Url"),
+        (b"HTTP/1.1 200 OK\r\nX-Original-Url: http://a.example/\r\n\r\n", "is not https"),
+        (b"HTTP/1.1 200 OK\r\nX-Original-Url: https:///x\r\n\r\n", "has no host"),
+        (
+            b"HTTP/1.1 200 OK\r\nX-Original-Url: https://a.example/\r\nContent-Length: 5\r\n\r\n1234",
+            "its content-length is 5, its body has 4 bytes",
+        ),
+    ],
+)
+def test_a_broken_response_file_is_named(content: bytes, reason: str, arguments: dict[str, str | Path]) -> None:
+    broken = Path(arguments["--responses"]) / "a.example" / "00001-broken"
+    broken.write_bytes(content)
+    status, error = fails(arguments)
+    assert status == 1
+    assert f"broken response file {broken}: " in error
+    assert reason in error
+
+
+@needs_quic_server
+def test_an_empty_or_missing_response_folder_is_named(arguments: dict[str, str | Path], tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    (empty / "a.example").mkdir(parents=True)
+    for folder in (empty, tmp_path / "missing"):
+        status, error = fails(arguments | {"--responses": folder})
+        assert status == 1
+        assert str(folder) in error
+
+
+def interrupt(process: "subprocess.Popen[str]") -> None:
+    process.send_signal(signal.SIGINT)
+
+
+@needs_quic_server
+def test_a_busy_address_is_refused_and_signals_end_the_server(arguments: dict[str, str | Path]) -> None:
+    command = [tool("quic_server"), *(part for pair in arguments.items() for part in pair)]
+    for stop in (subprocess.Popen.terminate, interrupt):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None and server.stderr is not None
+            listening = re.fullmatch(
+                r"listening on 127\.0\.0\.1:(\d+): 1 responses of 1 hosts\n", server.stdout.readline()
+            )
+            assert listening
+            try:
+                status, error = fails(arguments | {"--port": listening[1]})
+            finally:
+                stop(server)
+            assert status == 1
+            assert error == f"quic_server: cannot listen on 127.0.0.1:{listening[1]}: Address already in use\n"
+            assert server.wait(timeout=10) == 0
+            assert server.stderr.read() == ""
+
+
+@needs_quic_server
+def test_version_names_the_chromium_it_was_built_from() -> None:
+    shown = subprocess.run([tool("quic_server"), "--version"], capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"quic_server \(Eyelevel\) Chromium \d+\.\d+\.\d+\.\d+\n", shown.stdout)
+
+
+# Chromium over HTTP/3.
+
+
+@contextmanager
+def namespace() -> Iterator[list[str]]:
+    """A network namespace with nothing but loopback, so that nothing can leave; yields what runs a command in it."""
+    privilege = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    enter = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
+    keeper = ["unshare", *privilege, "--net", "sh", "-c", "ip link set lo up && echo up && exec cat"]
+    with subprocess.Popen(keeper, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
+        yield ["nsenter", f"--target={process.pid}", *enter, "--net", "--"]
+
+
+@contextmanager
+def serving(run: list[str], folder: Path, certificate: Certificate, log: Path) -> Iterator[None]:
+    """quic_server on 127.0.0.1:443 of a namespace."""
+    command: list[str | Path] = [
+        *run,
+        tool("quic_server"),
+        "--address",
+        "127.0.0.1",
+        "--port",
+        "443",
+        "--responses",
+        folder,
+    ]
+    command += ["--certificate", certificate.chain, "--key", certificate.key, "--request-log", log]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline().startswith(b"listening on 127.0.0.1:443: ")
+        try:
+            yield
+        finally:
+            server.terminate()
+    assert server.returncode == 0
+
+
+class Browser:
+    """A page of a headless Chromium, spoken to in the DevTools protocol."""
+
+    def __init__(self, to_browser: IO[bytes], from_browser: IO[bytes]) -> None:
+        self._to = to_browser
+        self._from = from_browser
+        self._received = b""
+        self._calls = 0
+        self._session: dict[str, str] = {}
+        self.events: list[dict[str, Any]] = []
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = {"sessionId": session}
+        for domain in ("Page", "Network"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method: str, **parameters: Any) -> Any:
+        """The result of a command; events that come before it are kept in `events`."""
+        self._calls += 1
+        message = {"id": self._calls, "method": method, "params": parameters} | self._session
+        self._to.write(json.dumps(message).encode() + b"\0")
+        while (answer := self._receive()).get("id") != self._calls:
+            self.events.append(answer)
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    def load(self, url: str) -> None:
+        """Navigate and wait for the load event."""
+        navigated = self.call("Page.navigate", url=url)
+        assert "errorText" not in navigated, navigated
+        while not any(event["method"] == "Page.loadEventFired" for event in self.events):
+            self.events.append(self._receive())
+
+    def evaluate(self, expression: str) -> Any:
+        """The value of a JavaScript expression, awaited if it is a promise."""
+        answer = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    def _receive(self) -> dict[str, Any]:
+        while b"\0" not in self._received:
+            chunk = self._from.read(65536)
+            assert chunk, "the browser has ended"
+            self._received += chunk
+        message, _, self._received = self._received.partition(b"\0")
+        decoded: dict[str, Any] = json.loads(message)
+        return decoded
+
+
+@contextmanager
+def browsing(run: list[str], profile: Path, certificate: Certificate) -> Iterator[Browser]:
+    """A headless Chromium in a namespace, that asks 127.0.0.1 for every host, over QUIC only."""
+    binary = Path("/usr/lib/chromium/chromium")  # the wrapper of Debian's in /usr/bin adds flags
+    flags = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--remote-debugging-pipe",
+        f"--user-data-dir={profile}",
+        "--host-resolver-rules=MAP * 127.0.0.1",
+        "--origin-to-force-quic-on=*",
+        f"--ignore-certificate-errors-spki-list={certificate.spki_sha256}",
+    ]
+    commands, to_browser = os.pipe()
+    from_browser, answers = os.pipe()
+    # All of its processes end with the first, however that ends. It reads commands from descriptor 3, answers on 4.
+    contained = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    renumbered = ["bash", "-c", f'exec "$@" 3<&{commands} 4>&{answers}', "bash"]
+    program = [*run, *contained, *renumbered, str(binary if binary.exists() else tool("chromium")), *flags]
+    profile.mkdir()
+    environment = os.environ | dict.fromkeys(("HOME", "TMPDIR", "XDG_RUNTIME_DIR"), str(profile))
+    with (
+        os.fdopen(to_browser, "wb", buffering=0) as to,
+        os.fdopen(from_browser, "rb", buffering=0) as back,
+        subprocess.Popen(program, pass_fds=(commands, answers), env=environment, stderr=subprocess.DEVNULL) as process,
+    ):
+        os.close(commands)
+        os.close(answers)
+        try:
+            browser = Browser(to, back)
+            yield browser
+            browser.call("Browser.close")
+            process.wait(timeout=10)
+        finally:
+            process.kill()
+
+
+@needs_quic_server
+@needs_chromium
+def test_chromium_loads_a_site_over_http3(tmp_path: Path, certificate: Certificate) -> None:
+    html = ("Content-Type", "text/html")
+    cors = ("Access-Control-Allow-Origin", "https://www.example")
+    folder = stored(
+        tmp_path,
+        exchange("GET", "https://www.example/", ok(b"<!doctype html><title>home</title>", html)),
+        exchange("GET", "https://www.example/big?n=1,2", ok(BIG, ("Content-Type", "application/octet-stream"))),
+        exchange("GET", "https://www.example/from", ok(b"", ("Location", "/to?a=1"), status=302)),
+        exchange("GET", "https://www.example/to?a=1", ok(b"arrived")),
+        exchange("GET", "https://www.example/empty", ok(status=204)),
+        exchange("GET", "https://www.example/part", ok(b"part", ("Content-Range", "bytes 0-3/9"), status=206)),
+        exchange("POST", "https://www.example/form", ok(b"posted", status=201)),
+        exchange("PUT", "https://api.example/x", ok(b"put", cors, ("Access-Control-Allow-Credentials", "true"))),
+        exchange("GET", "https://www.example/poll", ok(b"first", ("Cache-Control", "no-store"))),
+        exchange("GET", "https://www.example/poll", ok(b"second", ("Cache-Control", "no-store"))),
+        exchange("GET", "https://www.example/headers", ok(b"", ("X-Long", "x" * 20_000))),
+    )
+    log = tmp_path / "requests.log"
+    with (
+        namespace() as run,
+        serving(run, folder, certificate, log),
+        browsing(run, tmp_path / "profile", certificate) as browser,
+    ):
+        browser.load("https://www.example/")
+        assert browser.evaluate("document.title") == "home"
+        assert browser.evaluate("performance.getEntriesByType('navigation')[0].nextHopProtocol") == "h3"
+
+        digest = """fetch("/big?n=1,2").then(r => r.arrayBuffer()).then(b => crypto.subtle.digest("SHA-256", b))
+                    .then(d => Array.from(new Uint8Array(d), x => x.toString(16).padStart(2, "0")).join(""))"""
+        assert browser.evaluate(digest) == hashlib.sha256(BIG).hexdigest()
+
+        def fetched(url: str, options: str = "{}") -> Any:
+            text = "r.text().then(t => [r.status, new URL(r.url).pathname, t])"
+            return browser.evaluate(f"fetch({json.dumps(url)}, {options}).then(r => {text})")
+
+        assert fetched("/from") == [200, "/to", "arrived"]
+        assert fetched("/empty") == [204, "/empty", ""]
+        assert fetched("/part") == [206, "/part", "part"]
+        assert fetched("/form", "{method: 'POST', body: 'x'.repeat(300000)}") == [201, "/form", "posted"]
+        assert fetched("/big?n=1,2", "{method: 'HEAD'}") == [200, "/big", ""]
+        assert fetched("https://api.example/x", "{method: 'PUT', credentials: 'include'}") == [200, "/x", "put"]
+        assert [fetched("/poll")[2] for _ in range(3)] == ["first", "second", "second"]
+        assert fetched("/to?a=1&nonce=7") == [200, "/to", "arrived"]
+        assert fetched("/never") == [404, "/never", ""]
+        assert browser.evaluate("fetch('/headers').then(r => r.headers.get('x-long').length)") == 20_000
+
+        # Timing of another origin is not told, so its protocol comes from the network log below.
+        own = "performance.getEntriesByType('resource').filter(e => e.name.startsWith(location.origin))"
+        assert set(browser.evaluate(f"{own}.map(e => e.nextHopProtocol)")) == {"h3"}
+        responses = [
+            event["params"]["response"] for event in browser.events if event["method"] == "Network.responseReceived"
+        ]
+        assert {response["protocol"] for response in responses} == {"h3"}
+        groups = {
+            response["securityDetails"]["keyExchangeGroup"] for response in responses if "securityDetails" in response
+        }
+        assert groups == {"X25519"}
+
+    asked = [line.split("\t") for line in log.read_text().splitlines()]
+    kinds = {(method, url): kind for kind, method, url, _ in asked}
+    assert kinds["HEAD", "https://www.example/big?n=1,2"] == "head"
+    assert kinds["OPTIONS", "https://api.example/x"] == "preflight"
+    assert kinds["GET", "https://www.example/to?a=1&nonce=7"] == "prefix"
+    assert kinds["GET", "https://www.example/never"] == "miss"
+    assert ["exact", "GET", "https://www.example/", "www.example/00000-index"] in asked
+
+
+# Fetching the source.
+
+
+def test_versions_nearest_to_the_browser_come_first() -> None:
+    browser = (156, 0, 8078, 79)
+    versions = ["150.0.7871.100", "157.0.9000.1", "156.0.8078.41", "150.0.7871.181", "156.0.8078.79", "120.0.1.1"]
+    by_nearness = sorted(versions, key=lambda version: fetch.distance(fetch.upstream(version), browser))
+    assert by_nearness[:3] == ["156.0.8078.79", "156.0.8078.41", "157.0.9000.1"]
+    assert by_nearness[3:] == ["150.0.7871.181", "150.0.7871.100", "120.0.1.1"]
+    newest = sorted(versions, key=lambda version: fetch.distance(fetch.upstream(version), None))
+    assert newest[0] == "157.0.9000.1"
+
+
+def test_source_lists_are_derived_from_both_kinds_of_lists() -> None:
+    one_line = """# deb file:/commented stable main
+deb [arch=amd64 signed-by=/k.gpg] file:/one stable main  # why
+deb-src [arch=amd64 signed-by=/k.gpg] file:/one stable main
+"""
+    deb822 = """Types: deb
+# a comment
+URIs: file:/two
+Suites: stable stable-updates
+Components: main
+Architectures: amd64
+Signed-By:
+ -----BEGIN PGP PUBLIC KEY BLOCK-----
+ .
+ -----END PGP PUBLIC KEY BLOCK-----
+
+Enabled: no
+Types: deb
+URIs: file:/three
+Suites: stable
+"""
+    assert dict(fetch.source_lists([("a.list", one_line), ("b.sources", deb822), ("c.list", "# none\n")])) == {
+        "a.list": "deb-src [arch=amd64 signed-by=/k.gpg] file:/one stable main\n",
+        "b.sources": """Types: deb-src
+URIs: file:/two
+Suites: stable stable-updates
+Components: main
+Signed-By:
+ -----BEGIN PGP PUBLIC KEY BLOCK-----
+ .
+ -----END PGP PUBLIC KEY BLOCK-----
+""",
+    }
