@@ -52,19 +52,18 @@ def tcp_client() -> None:
 
 
 def udp_client() -> None:
-    """Send datagrams and print how many came back."""
+    """Send numbered datagrams and print the numbers of those that came back."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         hold_everything(client)
         client.connect(SERVER)
-        for _ in range(DATAGRAMS):
-            client.send(b"datagram")
-        returned = 0
+        for number in range(DATAGRAMS):
+            client.send(str(number).encode())
         client.settimeout(0.5)
         try:
-            while client.recv(100):
-                returned += 1
+            while data := client.recv(100):
+                print(data.decode())
         except TimeoutError:
-            print(returned)
+            pass
         for _ in range(20):
             client.send(b"end")
 

@@ -42,7 +42,7 @@ def _missing() -> str:
     if not Path("/dev/net/tun").exists():
         return "needs /dev/net/tun"
     try:
-        for name in ("mm-delay", "mm-link", "mm-loss"):
+        for name in ("mm-delay", "mm-link", "mm-loss", "mm-net"):
             tool(name)
     except EyelevelError as error:
         return str(error)
@@ -110,6 +110,8 @@ LTE_PING_MS = 74 + 84 * 8 / 2800 + 84 * 8 / 10500
         ("mm-link 672k 672k", 2),
         ("mm-delay 5 mm-delay 10", 30),
         (LTE, LTE_PING_MS),
+        ("mm-net --profile lte", LTE_PING_MS),
+        ("mm-net --delay 10 --delay-down 20 --up 1M --down 1M", 30 + 84 * 8 / 500),
         (
             "mm-loss downlink 0 mm-link 10.5M 10.5M -- mm-delay 15 mm-link 1M 1M -- mm-loss uplink 0 mm-delay 5",
             40 + 84 * 8 / 500 + 84 * 8 / 5250,
@@ -166,11 +168,12 @@ def test_wrong_arguments_fail_before_the_command_runs(shells: str) -> None:
     assert result.stderr
 
 
-def test_bulk_tcp_reaches_the_rates_of_lte() -> None:
+@pytest.mark.parametrize("shells", [LTE, "mm-net --profile lte"])
+def test_bulk_tcp_reaches_the_rates_of_lte(shells: str) -> None:
     with socket.create_server(SERVER) as server:
         server.settimeout(10)
         client = subprocess.Popen(
-            [*stack(LTE), sys.executable, shells_peer.__file__, "tcp"], stdout=subprocess.PIPE, text=True
+            [*stack(shells), sys.executable, shells_peer.__file__, "tcp"], stdout=subprocess.PIPE, text=True
         )
         download, _ = server.accept()
         with download:
@@ -184,37 +187,91 @@ def test_bulk_tcp_reaches_the_rates_of_lte() -> None:
     assert upload_bps == pytest.approx(2.8e6 * GOODPUT, rel=0.03)
 
 
-def test_loss_is_independent_per_direction_and_within_binomial_bounds() -> None:
-    loss_up, loss_down = 0.0166, 0.0305
+def datagrams_through(shells: str) -> tuple[list[int], list[int]]:
+    """Send numbered datagrams to the server and back: the numbers that arrived, and those that returned."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         shells_peer.hold_everything(server)
         server.bind(SERVER)
         server.settimeout(10)
-        arrived = 0
+        arrived: list[int] = []
 
         def echo() -> None:
-            nonlocal arrived
             while True:
                 data, sender = server.recvfrom(100)
                 if data == b"end":
                     return
-                arrived += 1
+                arrived.append(int(data))
                 server.sendto(data, sender)
 
         echoing = threading.Thread(target=echo)
         echoing.start()
-        result = run(
-            f"mm-loss uplink {loss_up} mm-loss downlink {loss_down}", [sys.executable, shells_peer.__file__, "udp"]
-        )
+        result = run(shells, [sys.executable, shells_peer.__file__, "udp"])
         echoing.join(timeout=10)
-    returned = int(result.stdout)
-    assert_binomial(shells_peer.DATAGRAMS - arrived, shells_peer.DATAGRAMS, loss_up)
-    assert_binomial(arrived - returned, arrived, loss_down)
+    return arrived, [int(number) for number in result.stdout.split()]
+
+
+def test_loss_is_independent_per_direction_and_within_binomial_bounds() -> None:
+    loss_up, loss_down = 0.0166, 0.0305
+    arrived, returned = datagrams_through(f"mm-loss uplink {loss_up} mm-loss downlink {loss_down}")
+    sent = shells_peer.DATAGRAMS
+    assert_binomial(sent - len(arrived), sent, loss_up)
+    assert_binomial(len(arrived) - len(returned), len(arrived), loss_down)
 
 
 def assert_binomial(count: int, trials: int, probability: float) -> None:
     deviation = math.sqrt(trials * probability * (1 - probability))
     assert abs(count - trials * probability) < 4.5 * deviation
+
+
+def test_a_seed_drops_the_same_packets_in_one_hop_and_in_nested_shells() -> None:
+    nested = datagrams_through("mm-delay 1 mm-loss uplink 0.1 --seed 7 -- mm-loss downlink 0.2 --seed 7 --")
+    fused = datagrams_through("mm-net --delay 1 --loss-up 0.1 --loss-down 0.2 --seed 7")
+    assert fused == nested
+    assert len(fused[1]) < len(fused[0]) < shells_peer.DATAGRAMS
+
+
+def link_log(path: Path) -> list[list[str]]:
+    """The words of each line of a log that is no comment."""
+    return [line.split() for line in path.read_text().splitlines() if not line.startswith("#")]
+
+
+def test_logs_tell_every_packet_in_mahimahis_format(tmp_path: Path) -> None:
+    trace, log = tmp_path / "trace", tmp_path / "up.log"
+    trace.write_text("10\n")
+    queue = "--uplink-queue=droptail --uplink-queue-args=packets=1"
+    ping = ["ping", "-n", "-c", "3", "-i", "0.2", "-s", "1472", SERVER[0]]
+    assert run(f"mm-link {trace} {trace} {queue} --uplink-log={log} --", ping).returncode == 0
+    comments = [line for line in log.read_text().splitlines() if line.startswith("#")]
+    assert comments[0] == f"# mahimahi mm-link (Uplink) [{trace}] > {log}"
+    assert "# queue: droptail [packets=1]" in comments
+    assert "# base timestamp: 0" in comments
+    events = link_log(log)
+    arrivals = [int(event[0]) for event in events if event[1:] == ["+", "1504"]]
+    departures = [(int(event[0]), int(event[3])) for event in events if event[1:3] == ["-", "1504"]]
+    assert len(arrivals) == 3
+    assert [at - delay for at, delay in departures] == arrivals
+    opportunities = [int(event[0]) for event in events if event[1:] == ["#", "1504"]]
+    assert opportunities == list(range(10, 10 * len(opportunities) + 1, 10))
+    assert {at for at, _ in departures} <= set(opportunities)
+
+
+def test_a_trace_played_once_ends_the_command(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    trace.write_text("300\n")
+    assert run(f"mm-link {trace} {trace} --once --", ["sleep", "1000"]).returncode == 128 + signal.SIGHUP
+
+
+def test_a_full_disk_ends_the_command_and_is_told() -> None:
+    tree = Marked("mm-link 1M 1M --uplink-log=/dev/full --", ["sh", "-c", "echo ready; exec sleep 1000"])
+    tree.assert_all_end()
+    assert tree.shell.returncode == 1
+
+
+def test_the_command_is_told_where_it_is() -> None:
+    show = ["sh", "-c", 'echo "$MAHIMAHI_BASE|$MAHIMAHI_SHELL_PREFIX"']
+    shown = run("mm-delay 1 mm-link 1M 1M -- mm-loss uplink 0.5", show).stdout
+    assert shown == "100.64.0.1|[delay 1 ms] [link] [loss (up) 0.5] \n"
+    assert run("mm-delay --addresses 10.9.0.0/16 1", show).stdout.startswith("10.9.0.1|")
 
 
 class Marked:

@@ -3,17 +3,33 @@
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
+/// Where an emulated network's random choices come from.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seed(Option<u64>);
+
+impl Seed {
+    /// A given seed repeats every choice; without one nobody can foretell them.
+    #[must_use]
+    pub fn new(seed: Option<u64>) -> Self {
+        Self(seed)
+    }
+
+    /// The generator for one purpose, such as `loss uplink`. Purposes do not disturb each other, so an
+    /// element makes the same choices whatever other elements stand beside it.
+    #[must_use]
+    pub fn generator(self, purpose: &str) -> Random {
+        match self.0 {
+            None => Random(Pcg64::from_os_rng()),
+            Some(seed) => Random::from_seed(seed ^ fnv1a(purpose)),
+        }
+    }
+}
+
 /// The generator behind every random choice; PCG64's stream for a seed never changes.
 #[derive(Clone, Debug)]
 pub struct Random(Pcg64);
 
 impl Random {
-    /// A generator that nobody can foretell, seeded by the kernel.
-    #[must_use]
-    pub fn from_kernel() -> Self {
-        Self(Pcg64::from_os_rng())
-    }
-
     #[must_use]
     pub fn from_seed(seed: u64) -> Self {
         Self(Pcg64::seed_from_u64(seed))
@@ -22,5 +38,47 @@ impl Random {
     /// True with the given probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.0.random::<f64>() < probability
+    }
+}
+
+/// The FNV-1a hash, 64 bits.
+fn fnv1a(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choices(mut random: Random) -> Vec<bool> {
+        (0..64).map(|_| random.chance(0.5)).collect()
+    }
+
+    #[test]
+    fn a_seed_repeats_its_choices_for_each_purpose() {
+        let seed = Seed::new(Some(7));
+        assert_eq!(
+            choices(seed.generator("uplink")),
+            choices(seed.generator("uplink"))
+        );
+        assert_ne!(
+            choices(seed.generator("uplink")),
+            choices(seed.generator("downlink"))
+        );
+        assert_ne!(
+            choices(seed.generator("uplink")),
+            choices(Seed::new(Some(8)).generator("uplink"))
+        );
+    }
+
+    #[test]
+    fn without_a_seed_nothing_repeats() {
+        let seed = Seed::default();
+        assert_ne!(
+            choices(seed.generator("uplink")),
+            choices(seed.generator("uplink"))
+        );
     }
 }

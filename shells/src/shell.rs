@@ -1,37 +1,58 @@
 //! A shell: a command inside an emulated network, from start to exit status.
 
+use std::env;
 use std::fmt::Display;
 use std::process::{Command, ExitCode};
 
-use crate::element::Element;
+use crate::arguments::Inside;
+use crate::element::Duplex;
 use crate::error::Result;
-use crate::kernel::{Ferry, Guardian, Report, block, open_passage};
+use crate::kernel::{Ferry, Guardian, Passage, Report, open_passage};
+use crate::log::Outputs;
 use crate::time::NANOS_PER_MILLISECOND;
 
-/// What a shell does to packets, in each direction.
+/// An emulated network to run a command in.
 pub struct Shell {
     /// Names the outer device: `delay` gives `delay-0`.
     pub kind: &'static str,
-    /// From inside to outside.
-    pub uplink: Box<dyn Element>,
-    /// From outside to inside.
-    pub downlink: Box<dyn Element>,
+    /// What the prompt of a shell inside begins with, such as `delay 20 ms`.
+    pub label: String,
+    /// What happens to packets.
+    pub network: Duplex,
+    /// The logs that the network writes.
+    pub outputs: Outputs,
 }
 
 impl Shell {
     /// Run the command inside and wait for it; its exit status becomes the shell's.
-    pub fn run(self, command: Command) -> Result<ExitCode> {
-        let passage = open_passage(self.kind, block::DEFAULT_POOL)?;
-        let inside = passage
-            .inside
-            .try_clone()
-            .map_err(|error| crate::error::Error::new(error.to_string()))?;
-        let ferry = Ferry::new(passage, self.uplink, self.downlink)?;
-        let guardian = Guardian::start(&inside, command)?;
+    pub fn run(self, inside: &Inside) -> Result<ExitCode> {
+        let passage = open_passage(self.kind, inside.addresses)?;
+        let mut command = inside.command();
+        set_environment(&mut command, &self.label, &passage);
+        let namespace = passage.inside()?;
+        let ferry = Ferry::new(passage, self.network, self.outputs)?;
+        let guardian = Guardian::start(&namespace, command)?;
+        drop(namespace);
         let report = ferry.run(&guardian)?;
         tell_lateness(&report);
         Ok(ExitCode::from(report.status as u8))
     }
+}
+
+/// Tell the command where it is, with Mahimahi's variables.
+fn set_environment(command: &mut Command, label: &str, passage: &Passage) {
+    // The address by which all shells inside reach the outside of the outermost one.
+    if passage.is_outermost || env::var_os("MAHIMAHI_BASE").is_none() {
+        command.env("MAHIMAHI_BASE", passage.block.outer_end().to_string());
+    }
+    let mut prefix = env::var_os("MAHIMAHI_SHELL_PREFIX").unwrap_or_default();
+    prefix.push(format!("[{label}] "));
+    command.env("MAHIMAHI_SHELL_PREFIX", prefix);
+    // Bash runs this before its first prompt, after its start-up files have set their own.
+    command.env(
+        "PROMPT_COMMAND",
+        r#"PS1="$MAHIMAHI_SHELL_PREFIX$PS1" PROMPT_COMMAND="#,
+    );
 }
 
 fn tell_lateness(report: &Report) {
@@ -54,7 +75,7 @@ pub fn finish(outcome: Result<ExitCode>) -> ExitCode {
 
 /// Tell the user something in one line on stderr, with the program's name in front.
 pub fn complain(message: &dyn Display) {
-    let program = std::env::args_os().next().unwrap_or_default();
+    let program = env::args_os().next().unwrap_or_default();
     let name = std::path::Path::new(&program)
         .file_name()
         .unwrap_or_default()

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::{Attempt, Error, Result};
-use crate::time::{NANOS_PER_MILLISECOND, Nanos};
+use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
 
 /// Bytes that one line of a trace lets through: a 1500-byte packet and the 4 bytes of a TUN header,
 /// which Mahimahi counts.
@@ -11,6 +11,13 @@ pub const OPPORTUNITY_BYTES: usize = 1504;
 
 /// Bytes that Mahimahi counts on top of a packet's IP length.
 pub const TUN_HEADER_BYTES: usize = 4;
+
+/// How often a trace is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounds {
+    Once,
+    Forever,
+}
 
 /// Delivery opportunities, each of [`OPPORTUNITY_BYTES`], repeated for ever.
 ///
@@ -64,8 +71,7 @@ impl Trace {
     /// Time of the `index`-th opportunity, counted from 0 over all rounds, since the trace began.
     #[must_use]
     pub fn opportunity(&self, index: u64) -> Nanos {
-        let lines = self.opportunities.len() as u64;
-        index / lines * self.period() + self.opportunities[(index % lines) as usize]
+        index / self.lines() * self.period() + self.opportunities[(index % self.lines()) as usize]
     }
 
     /// Index of the first opportunity later than `at`.
@@ -77,7 +83,20 @@ impl Trace {
         let passed = self
             .opportunities
             .partition_point(|line| *line <= at % self.period());
-        round * self.opportunities.len() as u64 + passed as u64
+        round * self.lines() + passed as u64
+    }
+
+    /// Number of opportunities in one round.
+    #[must_use]
+    pub fn lines(&self) -> u64 {
+        self.opportunities.len() as u64
+    }
+
+    /// The rate at which the trace lets bytes through, on average.
+    #[must_use]
+    pub fn mean_rate_bps(&self) -> f64 {
+        let bits = self.lines() as f64 * (OPPORTUNITY_BYTES * 8) as f64;
+        bits * NANOS_PER_SECOND as f64 / self.period() as f64
     }
 
     /// Length of one round.

@@ -46,8 +46,14 @@ pub fn parse_probability(text: &str) -> Result<f64> {
         })
 }
 
-/// Digits with at most one point: what `f64` parses, without its `inf`, `nan`, signs and exponents.
-fn parse_decimal(text: &str) -> Option<f64> {
+/// The probability of loss in each direction that makes up one of a round trip: 1-√(1-p).
+#[must_use]
+pub fn one_way_loss(round_trip: f64) -> f64 {
+    1.0 - (1.0 - round_trip).sqrt()
+}
+
+/// A number written as digits with at most one point: what `f64` parses, without its `inf`, `nan`, signs and exponents.
+pub fn parse_decimal(text: &str) -> Option<f64> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     if plain { text.parse().ok() } else { None }
 }
@@ -78,6 +84,13 @@ mod tests {
         assert_eq!(parse_milliseconds("0.0005"), Ok(500));
         assert!(parse_milliseconds("-1").is_err());
         assert!(parse_milliseconds("1ms").is_err());
+    }
+
+    #[test]
+    fn a_round_trip_is_lost_when_either_way_is() {
+        assert!((one_way_loss(0.033) - 0.016_638).abs() < 1e-6);
+        let one_way = one_way_loss(0.06);
+        assert!((1.0 - (1.0 - one_way) * (1.0 - one_way) - 0.06).abs() < 1e-12);
     }
 
     #[test]

@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use shells::arguments::Inside;
-use shells::element::Delay;
+use shells::element::{Delay, Duplex};
 use shells::error::Result;
+use shells::log::Outputs;
 use shells::shell::{Shell, finish};
-use shells::time::Nanos;
 use shells::units::parse_milliseconds;
 
 /// Run a command in a network that delays every packet
@@ -15,21 +15,25 @@ use shells::units::parse_milliseconds;
 #[command(name = "mm-delay", version)]
 struct Arguments {
     /// One-way delay in milliseconds, fractions allowed; a round trip takes twice that
-    #[arg(value_name = "DELAY_MS", value_parser = parse_milliseconds)]
-    delay: Nanos,
+    #[arg(value_name = "DELAY_MS")]
+    delay: String,
 
     #[command(flatten)]
     inside: Inside,
 }
 
 fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let delay = || Box::new(Delay::new(arguments.delay));
+    let delay = parse_milliseconds(&arguments.delay)?;
     Shell {
         kind: "delay",
-        uplink: delay(),
-        downlink: delay(),
+        label: format!("delay {} ms", arguments.delay),
+        network: Duplex {
+            uplink: Box::new(Delay::new(delay)),
+            downlink: Box::new(Delay::new(delay)),
+        },
+        outputs: Outputs::default(),
     }
-    .run(arguments.inside.command())
+    .run(&arguments.inside)
 }
 
 fn main() -> ExitCode {

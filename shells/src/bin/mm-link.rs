@@ -3,9 +3,11 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use shells::arguments::Inside;
+use shells::arguments::{Inside, LinkArguments, LinkParts, SeedArgument};
 use shells::error::Result;
-use shells::link::{LinkSpec, QueueKind};
+use shells::link::Rate;
+use shells::log::Outputs;
+use shells::queue::spec::QueueSpec;
 use shells::shell::{Shell, finish};
 use shells::time::now;
 
@@ -22,44 +24,34 @@ struct Arguments {
     /// Rate from outside to inside
     downlink: String,
 
-    /// What happens when packets wait for the uplink
-    #[arg(long, value_enum, default_value_t)]
-    uplink_queue: QueueKind,
+    #[command(flatten)]
+    link: LinkArguments,
 
-    /// Limits of the uplink's queue: packets=N and/or bytes=N, separated by commas
-    #[arg(long, value_name = "NAME=NUMBER,…", default_value = "")]
-    uplink_queue_args: String,
-
-    /// What happens when packets wait for the downlink
-    #[arg(long, value_enum, default_value_t)]
-    downlink_queue: QueueKind,
-
-    /// Limits of the downlink's queue
-    #[arg(long, value_name = "NAME=NUMBER,…", default_value = "")]
-    downlink_queue_args: String,
+    #[command(flatten)]
+    seed: SeedArgument,
 
     #[command(flatten)]
     inside: Inside,
 }
 
 fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let start = now();
-    let uplink = LinkSpec::parse(
-        &arguments.uplink,
-        arguments.uplink_queue,
-        &arguments.uplink_queue_args,
-    )?;
-    let downlink = LinkSpec::parse(
-        &arguments.downlink,
-        arguments.downlink_queue,
-        &arguments.downlink_queue_args,
-    )?;
+    let mut outputs = Outputs::default();
+    let network = arguments.link.build(LinkParts {
+        uplink: Rate::parse(&arguments.uplink)?,
+        downlink: Rate::parse(&arguments.downlink)?,
+        queue: QueueSpec::default(),
+        rtt: None,
+        start: now(),
+        seed: arguments.seed.seed(),
+        outputs: &mut outputs,
+    })?;
     Shell {
         kind: "link",
-        uplink: uplink.element(start),
-        downlink: downlink.element(start),
+        label: "link".to_owned(),
+        network,
+        outputs,
     }
-    .run(arguments.inside.command())
+    .run(&arguments.inside)
 }
 
 fn main() -> ExitCode {

@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
-use shells::arguments::Inside;
-use shells::element::{Element, Loss};
+use shells::arguments::{Inside, SeedArgument};
+use shells::element::{Duplex, Element, Loss};
 use shells::error::Result;
-use shells::random::Random;
+use shells::log::Outputs;
 use shells::shell::{Shell, finish};
 use shells::units::parse_probability;
 
@@ -23,6 +23,9 @@ struct Arguments {
     rate: f64,
 
     #[command(flatten)]
+    seed: SeedArgument,
+
+    #[command(flatten)]
     inside: Inside,
 }
 
@@ -33,20 +36,29 @@ enum Direction {
 }
 
 fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let loss = |direction| -> Box<dyn Element> {
+    let loss = |direction, name| -> Box<dyn Element> {
         let rate = if arguments.direction == direction {
             arguments.rate
         } else {
             0.0
         };
-        Box::new(Loss::new(rate, Random::from_kernel()))
+        Box::new(Loss::new(rate, arguments.seed.seed().generator(name)))
+    };
+    let direction = if arguments.direction == Direction::Uplink {
+        "up"
+    } else {
+        "down"
     };
     Shell {
         kind: "loss",
-        uplink: loss(Direction::Uplink),
-        downlink: loss(Direction::Downlink),
+        label: format!("loss ({direction}) {}", arguments.rate),
+        network: Duplex {
+            uplink: loss(Direction::Uplink, "loss uplink"),
+            downlink: loss(Direction::Downlink, "loss downlink"),
+        },
+        outputs: Outputs::default(),
     }
-    .run(arguments.inside.command())
+    .run(&arguments.inside)
 }
 
 fn main() -> ExitCode {

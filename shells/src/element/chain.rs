@@ -72,18 +72,23 @@ impl Element for Chain {
             None => self.next().map(|(_, due)| due),
         }
     }
+
+    fn end(&self) -> Option<Nanos> {
+        self.elements.iter().filter_map(|element| element.end()).min()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::element::{ConstantRate, Delay};
-    use crate::queue::Infinite;
+    use crate::queue::{Infinite, Queue};
 
     fn delay_then_link() -> Chain {
+        let queue: Box<dyn Queue> = Box::new(Infinite::default());
         Chain::new(vec![
             Box::new(Delay::new(1000)),
-            Box::new(ConstantRate::new(8_000_000_000, Box::new(Infinite::default()))),
+            Box::new(ConstantRate::new(8_000_000_000, 0, queue)),
             Box::new(Delay::new(5)),
         ])
     }

@@ -2,19 +2,23 @@
 
 use std::collections::VecDeque;
 
-use super::{Departure, Element};
+use super::{Departure, Element, WatchedQueue};
 use crate::packet::Packet;
-use crate::queue::Queue;
+use crate::queue::Waiting;
 use crate::time::{NANOS_PER_SECOND, Nanos};
+use crate::trace::OPPORTUNITY_BYTES;
 
 /// Sends one packet at a time; a packet of n bytes (IP length) takes 8n / rate.
 ///
 /// The packet being sent has left the queue: a queue's limit counts only the packets that wait.
 pub struct ConstantRate {
     rate_bps: u64,
-    queue: Box<dyn Queue>,
+    queue: WatchedQueue,
     busy: Option<Busy>,
     sent: VecDeque<Departure>,
+    /// For observers: what the link could have sent since it began, in units of [`OPPORTUNITY_BYTES`].
+    start: Nanos,
+    opportunities: u64,
 }
 
 /// A stretch of time in which the link never rests.
@@ -24,25 +28,35 @@ struct Busy {
     since: Nanos,
     /// Bits sent since then, including the packet that is being sent.
     bits: u128,
-    sending: Packet,
+    sending: Waiting,
 }
 
 impl ConstantRate {
+    /// A link that begins at `start`.
+    ///
+    /// # Panics
+    /// At rate 0, which would never send.
     #[must_use]
-    pub fn new(rate_bps: u64, queue: Box<dyn Queue>) -> Self {
+    pub fn new(rate_bps: u64, start: Nanos, queue: impl Into<WatchedQueue>) -> Self {
         assert!(rate_bps > 0, "a link of rate 0 never sends");
         Self {
             rate_bps,
-            queue,
+            queue: queue.into(),
             busy: None,
             sent: VecDeque::new(),
+            start,
+            opportunities: 0,
         }
     }
 
-    /// When the last bit of the packet being sent leaves, rounded up.
+    /// How long so many bits take, rounded up.
+    fn span(&self, bits: u128) -> Nanos {
+        (bits * u128::from(NANOS_PER_SECOND)).div_ceil(u128::from(self.rate_bps)) as Nanos
+    }
+
+    /// When the last bit of the packet being sent leaves.
     fn end(&self, busy: &Busy) -> Nanos {
-        let span = (busy.bits * u128::from(NANOS_PER_SECOND)).div_ceil(u128::from(self.rate_bps));
-        busy.since + span as Nanos
+        busy.since + self.span(busy.bits)
     }
 
     /// Bring the link up to `now`: finish what ends by then, start what follows.
@@ -51,30 +65,46 @@ impl ConstantRate {
             let end = self.end(&busy);
             if end > now {
                 self.busy = Some(busy);
-                return;
+                break;
             }
+            self.tell_opportunities(end);
+            self.queue.departed(&busy.sending, end);
             self.sent.push_back(Departure {
-                packet: busy.sending,
+                packet: busy.sending.packet,
                 at: end,
             });
-            if let Some(next) = self.queue.dequeue(end) {
-                let bits = busy.bits + bits(&next);
+            if let Some(sending) = self.queue.dequeue(end) {
+                let bits = busy.bits + bits(&sending.packet);
                 self.busy = Some(Busy {
                     since: busy.since,
                     bits,
-                    sending: next,
+                    sending,
                 });
             }
         }
+        self.tell_opportunities(now);
     }
 
     fn start_if_idle(&mut self, now: Nanos) {
         if self.busy.is_none() {
-            self.busy = self.queue.dequeue(now).map(|first| Busy {
+            let first = self.queue.dequeue(now);
+            self.busy = first.map(|sending| Busy {
                 since: now,
-                bits: bits(&first),
-                sending: first,
+                bits: bits(&sending.packet),
+                sending,
             });
+        }
+    }
+
+    fn tell_opportunities(&mut self, until: Nanos) {
+        while self.queue.is_watched() {
+            let bits = u128::from(self.opportunities + 1) * OPPORTUNITY_BYTES as u128 * 8;
+            let at = self.start + self.span(bits);
+            if at > until {
+                break;
+            }
+            self.queue.could_send(at);
+            self.opportunities += 1;
         }
     }
 }
@@ -108,7 +138,11 @@ impl Element for ConstantRate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::{DropTail, Infinite, Limit};
+    use crate::queue::{DropTail, Infinite, Limit, Queue};
+
+    fn link(rate_bps: u64, queue: impl Queue + 'static) -> ConstantRate {
+        ConstantRate::new(rate_bps, 0, Box::new(queue) as Box<dyn Queue>)
+    }
 
     fn departures(link: &mut ConstantRate, now: Nanos) -> Vec<Nanos> {
         std::iter::from_fn(|| link.pop(now))
@@ -118,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_full_packet_at_0_468_mbit_takes_25_64_ms() {
-        let mut link = ConstantRate::new(468_000, Box::new(Infinite::default()));
+        let mut link = link(468_000, Infinite::default());
         link.push(Packet::new(&[0; 1500]), 0);
         assert_eq!(link.next_due(), Some(25_641_026));
         assert_eq!(departures(&mut link, 25_641_025), []);
@@ -127,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_busy_link_loses_no_time_to_rounding_or_to_being_asked_late() {
-        let mut link = ConstantRate::new(3_000_000_000, Box::new(Infinite::default()));
+        let mut link = link(3_000_000_000, Infinite::default());
         for _ in 0..3_000_000 {
             link.push(Packet::new(&[0; 20]), 0);
         }
@@ -136,7 +170,7 @@ mod tests {
 
     #[test]
     fn the_packet_being_sent_does_not_count_against_the_queue() {
-        let mut link = ConstantRate::new(8_000_000, Box::new(DropTail::new(Limit::bytes(2000))));
+        let mut link = link(8_000_000, DropTail::new(Limit::bytes(2000)));
         for _ in 0..4 {
             link.push(Packet::new(&[0; 1000]), 0);
         }
@@ -148,7 +182,7 @@ mod tests {
 
     #[test]
     fn after_a_rest_the_link_starts_at_once() {
-        let mut link = ConstantRate::new(8_000_000, Box::new(Infinite::default()));
+        let mut link = link(8_000_000, Infinite::default());
         link.push(Packet::new(&[0; 1000]), 0);
         link.push(Packet::new(&[0; 1000]), 5_000_000);
         assert_eq!(departures(&mut link, NANOS_PER_SECOND), [1_000_000, 6_000_000]);

@@ -7,14 +7,18 @@
 mod chain;
 mod constant_rate;
 mod delay;
+mod duplex;
 mod loss;
 mod trace_rate;
+mod watched_queue;
 
 pub use chain::Chain;
 pub use constant_rate::ConstantRate;
 pub use delay::Delay;
+pub use duplex::Duplex;
 pub use loss::Loss;
 pub use trace_rate::TraceRate;
+pub use watched_queue::{LinkObserver, WatchedQueue};
 
 use crate::packet::Packet;
 use crate::time::Nanos;
@@ -40,4 +44,9 @@ pub trait Element {
     /// When to ask again; `None` when only a push can change anything. The answer may be early (nothing
     /// to pop then, and a later instant to ask at), never late.
     fn next_due(&self) -> Option<Nanos>;
+
+    /// When the network ends, for an element whose input does not go on for ever.
+    fn end(&self) -> Option<Nanos> {
+        None
+    }
 }

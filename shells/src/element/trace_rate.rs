@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{Departure, Element};
+use super::{Departure, Element, WatchedQueue};
 use crate::packet::Packet;
-use crate::queue::Queue;
+use crate::queue::Waiting;
 use crate::time::Nanos;
-use crate::trace::{OPPORTUNITY_BYTES, TUN_HEADER_BYTES, Trace};
+use crate::trace::{OPPORTUNITY_BYTES, Rounds, TUN_HEADER_BYTES, Trace};
 
 /// Sends [`OPPORTUNITY_BYTES`] at each opportunity of a trace, as whole packets leave only when their last
 /// byte has been sent. What an opportunity has left when the queue runs empty is lost.
@@ -16,31 +16,35 @@ use crate::trace::{OPPORTUNITY_BYTES, TUN_HEADER_BYTES, Trace};
 /// sent, so a queue's limit does not count a packet that is partly sent.
 pub struct TraceRate {
     trace: Arc<Trace>,
+    rounds: Rounds,
     /// When the trace began.
     start: Nanos,
     /// The first opportunity not used yet.
     next: u64,
-    queue: Box<dyn Queue>,
+    queue: WatchedQueue,
     /// A packet that is partly sent, and its bytes still to send.
-    sending: Option<(Packet, usize)>,
+    sending: Option<(Waiting, usize)>,
     sent: VecDeque<Departure>,
 }
 
 impl TraceRate {
     #[must_use]
-    pub fn new(trace: Arc<Trace>, start: Nanos, queue: Box<dyn Queue>) -> Self {
+    pub fn new(trace: Arc<Trace>, rounds: Rounds, start: Nanos, queue: impl Into<WatchedQueue>) -> Self {
         Self {
             trace,
+            rounds,
             start,
             next: 0,
-            queue,
+            queue: queue.into(),
             sending: None,
             sent: VecDeque::new(),
         }
     }
 
-    fn next_opportunity(&self) -> Nanos {
-        self.start + self.trace.opportunity(self.next)
+    /// The next opportunity; `None` after the end of a trace that does not repeat.
+    fn next_opportunity(&self) -> Option<Nanos> {
+        let over = self.rounds == Rounds::Once && self.next >= self.trace.lines();
+        (!over).then(|| self.start + self.trace.opportunity(self.next))
     }
 
     fn rests(&self) -> bool {
@@ -49,44 +53,41 @@ impl TraceRate {
 
     /// Bring the link up to `now`: use every opportunity until then.
     fn advance(&mut self, now: Nanos) {
-        while !self.rests() && self.next_opportunity() <= now {
-            let at = self.next_opportunity();
-            self.next += 1;
-            self.use_opportunity(at);
+        if self.rests() && !self.queue.is_watched() {
+            self.next = self
+                .next
+                .max(self.trace.first_after(now.saturating_sub(self.start)));
         }
-        if self.rests() {
-            self.next = self.next.max(self.trace.first_after(now - self.start));
+        while let Some(at) = self.next_opportunity().filter(|at| *at <= now) {
+            self.next += 1;
+            self.queue.could_send(at);
+            self.use_opportunity(at);
         }
     }
 
     fn use_opportunity(&mut self, at: Nanos) {
         let mut bytes = OPPORTUNITY_BYTES;
         while bytes > 0 {
-            let waiting = || {
-                self.queue
-                    .dequeue(at)
-                    .map(|packet| (counted_bytes(&packet), packet))
-            };
-            let Some((left, packet)) = self
-                .sending
-                .take()
-                .map(|(packet, left)| (left, packet))
-                .or_else(waiting)
-            else {
-                return;
-            };
+            let partly_sent = self.sending.take();
+            let next = partly_sent.or_else(|| {
+                self.queue.dequeue(at).map(|waiting| {
+                    let size = waiting.packet.ip_length() + TUN_HEADER_BYTES;
+                    (waiting, size)
+                })
+            });
+            let Some((waiting, left)) = next else { return };
             if left > bytes {
-                self.sending = Some((packet, left - bytes));
+                self.sending = Some((waiting, left - bytes));
                 return;
             }
             bytes -= left;
-            self.sent.push_back(Departure { packet, at });
+            self.queue.departed(&waiting, at);
+            self.sent.push_back(Departure {
+                packet: waiting.packet,
+                at,
+            });
         }
     }
-}
-
-fn counted_bytes(packet: &Packet) -> usize {
-    packet.ip_length() + TUN_HEADER_BYTES
 }
 
 impl Element for TraceRate {
@@ -106,23 +107,24 @@ impl Element for TraceRate {
         match self.sent.front() {
             Some(departure) => Some(departure.at),
             None if self.rests() => None,
-            None => Some(self.next_opportunity()),
+            None => self.next_opportunity(),
         }
+    }
+
+    fn end(&self) -> Option<Nanos> {
+        (self.rounds == Rounds::Once).then(|| self.start + self.trace.period())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::Infinite;
+    use crate::queue::{Infinite, Queue};
     use crate::time::NANOS_PER_MILLISECOND;
 
-    fn link(trace: &str) -> TraceRate {
-        TraceRate::new(
-            Arc::new(Trace::parse(trace, "test").unwrap()),
-            0,
-            Box::new(Infinite::default()),
-        )
+    fn link(trace: &str, rounds: Rounds) -> TraceRate {
+        let queue: Box<dyn Queue> = Box::new(Infinite::default());
+        TraceRate::new(Arc::new(Trace::parse(trace, "test").unwrap()), rounds, 0, queue)
     }
 
     fn departures_ms(link: &mut TraceRate, now_ms: Nanos) -> Vec<Nanos> {
@@ -134,7 +136,7 @@ mod tests {
 
     #[test]
     fn an_opportunity_takes_one_full_packet() {
-        let mut link = link("2\n5\n5\n");
+        let mut link = link("2\n5\n5\n", Rounds::Forever);
         for _ in 0..4 {
             link.push(Packet::new(&[0; 1500]), 0);
         }
@@ -144,7 +146,7 @@ mod tests {
 
     #[test]
     fn small_packets_share_an_opportunity_and_large_ones_spread_over_several() {
-        let mut link = link("1");
+        let mut link = link("1", Rounds::Forever);
         for length in [748, 748, 1000, 1000, 1000] {
             link.push(Packet::new(&vec![0; length]), 0);
         }
@@ -153,10 +155,21 @@ mod tests {
 
     #[test]
     fn opportunities_that_nobody_used_are_gone() {
-        let mut link = link("1\n1\n1\n10");
+        let mut link = link("1\n1\n1\n10", Rounds::Forever);
         link.push(Packet::new(&[0; 1500]), NANOS_PER_MILLISECOND);
         assert_eq!(link.next_due(), Some(10 * NANOS_PER_MILLISECOND));
         link.push(Packet::new(&[0; 1500]), 10 * NANOS_PER_MILLISECOND);
         assert_eq!(departures_ms(&mut link, 30), [10, 11]);
+    }
+
+    #[test]
+    fn a_trace_that_plays_once_ends() {
+        let mut link = link("1\n3", Rounds::Once);
+        for _ in 0..3 {
+            link.push(Packet::new(&[0; 1500]), 0);
+        }
+        assert_eq!(departures_ms(&mut link, 99), [1, 3]);
+        assert_eq!(link.next_due(), None);
+        assert_eq!(link.end(), Some(3 * NANOS_PER_MILLISECOND));
     }
 }

@@ -14,8 +14,9 @@ use super::guardian::Guardian;
 use super::namespace::Passage;
 use super::signals;
 use super::tun::{LARGEST_READ, Tun};
-use crate::element::Element;
+use crate::element::{Duplex, Element};
 use crate::error::{Attempt, Result};
+use crate::log::Outputs;
 use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, now};
 
 /// Packets taken from one device before the other, and what is due, have their turn.
@@ -45,9 +46,11 @@ pub struct Report {
 /// Carries packets between the two devices until the command ends.
 pub struct Ferry {
     passage: Passage,
-    uplink: Box<dyn Element>,
-    downlink: Box<dyn Element>,
+    network: Duplex,
+    outputs: Outputs,
     signals: SignalFd,
+    /// When the network itself ends, and the command with it.
+    network_end: Option<Nanos>,
     kill_at: Option<Nanos>,
     report: Report,
 }
@@ -56,17 +59,17 @@ impl Ferry {
     /// Block the signals that end or interrupt a shell, so that they are waited for instead.
     ///
     /// To be called before the command is started, so that none is missed.
-    pub fn new(passage: Passage, uplink: Box<dyn Element>, downlink: Box<dyn Element>) -> Result<Self> {
+    pub fn new(passage: Passage, network: Duplex, outputs: Outputs) -> Result<Self> {
         let mut watched = vec![Signal::SIGCHLD];
         watched.extend(FORWARDED);
-        let signals = signals::watch(&watched)?;
         Ok(Self {
-            passage,
-            uplink,
-            downlink,
-            signals,
+            signals: signals::watch(&watched)?,
+            network_end: earliest([network.uplink.end(), network.downlink.end()]),
             kill_at: None,
             report: Report::default(),
+            passage,
+            network,
+            outputs,
         })
     }
 
@@ -75,15 +78,18 @@ impl Ferry {
         wake_up_on_time()?;
         let mut buffer = vec![0; LARGEST_READ];
         loop {
-            let more_up = take_in(&self.passage.inner, self.uplink.as_mut(), &mut buffer)?;
-            let more_down = take_in(&self.passage.outer, self.downlink.as_mut(), &mut buffer)?;
-            let late_up = give_out(self.uplink.as_mut(), &self.passage.outer);
-            let late_down = give_out(self.downlink.as_mut(), &self.passage.inner);
+            let Duplex { uplink, downlink } = &mut self.network;
+            let more_up = take_in(&self.passage.inner, uplink.as_mut(), &mut buffer)?;
+            let more_down = take_in(&self.passage.outer, downlink.as_mut(), &mut buffer)?;
+            let late_up = give_out(uplink.as_mut(), &self.passage.outer);
+            let late_down = give_out(downlink.as_mut(), &self.passage.inner);
             self.note_lateness(late_up.max(late_down));
             if !(more_up || more_down) {
+                self.outputs.flush()?;
                 self.wait()?;
             }
             if let Some(status) = self.heed_signals(guardian) {
+                self.outputs.flush()?;
                 self.report.status = status;
                 return Ok(self.report);
             }
@@ -92,11 +98,13 @@ impl Ferry {
 
     /// Sleep until a packet or a signal comes in or a packet is due.
     fn wait(&mut self) -> Result<()> {
-        let packet_due = [self.uplink.next_due(), self.downlink.next_due()]
-            .into_iter()
-            .flatten()
-            .min();
-        let deadline = [packet_due, self.kill_at].into_iter().flatten().min();
+        let Duplex { uplink, downlink } = &self.network;
+        let deadline = earliest([
+            uplink.next_due(),
+            downlink.next_due(),
+            self.network_end,
+            self.kill_at,
+        ]);
         let timeout = deadline.map(|due| {
             let span = due.saturating_sub(now());
             TimeSpec::new((span / NANOS_PER_SECOND) as i64, (span % NANOS_PER_SECOND) as i64)
@@ -107,10 +115,9 @@ impl Ferry {
             PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
         ];
         match ppoll(&mut events, timeout, None::<SigSet>) {
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(error) => return Err(error).attempt(|| "wait for packets"),
+            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Err(error) => Err(error).attempt(|| "wait for packets"),
         }
-        Ok(())
     }
 
     fn note_lateness(&mut self, lateness: Nanos) {
@@ -120,7 +127,7 @@ impl Ferry {
         }
     }
 
-    /// Act on signals that came in; the exit status once the command has ended.
+    /// Act on signals that came in and on time that has run out; the exit status once the command has ended.
     fn heed_signals(&mut self, guardian: &Guardian) -> Option<i32> {
         while let Some(received) = signals::next(&self.signals) {
             match received.signal {
@@ -129,21 +136,30 @@ impl Ferry {
                         return Some(status);
                     }
                 }
-                Signal::SIGTERM | Signal::SIGHUP => {
-                    guardian.forward(received.signal);
-                    self.kill_at.get_or_insert(now() + GRACE);
-                }
+                Signal::SIGTERM | Signal::SIGHUP => self.end_command(guardian, received.signal),
                 // The terminal's own Ctrl-C or Ctrl-\ has reached the command already.
                 signal if received.from_process => guardian.forward(signal),
                 _ => {}
             }
         }
-        if self.kill_at.is_some_and(|at| at <= now()) {
-            self.kill_at = None;
+        if self.network_end.take_if(|at| *at <= now()).is_some() {
+            self.end_command(guardian, Signal::SIGHUP);
+        }
+        if self.kill_at.take_if(|at| *at <= now()).is_some() {
             guardian.forward(Signal::SIGKILL);
         }
         None
     }
+
+    /// Tell the command to end, and see to it that it does.
+    fn end_command(&mut self, guardian: &Guardian, signal: Signal) {
+        guardian.forward(signal);
+        self.kill_at.get_or_insert(now() + GRACE);
+    }
+}
+
+fn earliest<const N: usize>(instants: [Option<Nanos>; N]) -> Option<Nanos> {
+    instants.into_iter().flatten().min()
 }
 
 /// Ask the kernel to wake this process when it asks to be woken, not later.
@@ -180,7 +196,7 @@ fn give_out(element: &mut dyn Element, to: &Tun) -> Nanos {
     let time = now();
     let mut lateness = None;
     while let Some(departure) = element.pop(time) {
-        lateness.get_or_insert(time - departure.at);
+        lateness.get_or_insert(time.saturating_sub(departure.at));
         to.write(&departure.packet);
     }
     lateness.unwrap_or(0)

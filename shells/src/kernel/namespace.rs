@@ -23,10 +23,18 @@ const READ_QUEUE_PACKETS: u32 = 100_000;
 pub struct Passage {
     pub outer: Tun,
     pub inner: Tun,
-    /// The new network namespace.
-    pub inside: OwnedFd,
+    inside: OwnedFd,
     /// The addresses of this shell and of everything nested in it.
     pub block: Block,
+    /// Whether the current namespace is no shell's inside.
+    pub is_outermost: bool,
+}
+
+impl Passage {
+    /// The new network namespace.
+    pub fn inside(&self) -> Result<OwnedFd> {
+        self.inside.try_clone().attempt(|| "copy a file descriptor")
+    }
 }
 
 /// Make a new network namespace that reaches the current one through a pair of TUN devices.
@@ -35,7 +43,8 @@ pub struct Passage {
 /// `pool` is what an outermost shell takes its addresses from.
 pub fn open_passage(kind: &str, pool: Block) -> Result<Passage> {
     let outer = Tun::open(&format!("{kind}-%d"))?;
-    let block = connect_outer(&outer, pool)?;
+    let surroundings = Surroundings::find()?;
+    let block = connect_outer(&outer, &surroundings.blocks(pool)?)?;
 
     let outside = current_namespace()?;
     unshare(CloneFlags::CLONE_NEWNET).attempt(|| "make a network namespace (run as root)")?;
@@ -44,11 +53,13 @@ pub fn open_passage(kind: &str, pool: Block) -> Result<Passage> {
     connect_inner(&inner, block)?;
     setns(outside, CloneFlags::CLONE_NEWNET).attempt(|| "return to the outer network namespace")?;
 
+    let is_outermost = surroundings.parent.is_none();
     Ok(Passage {
         outer,
         inner,
         inside,
         block,
+        is_outermost,
     })
 }
 
@@ -61,13 +72,13 @@ fn current_namespace() -> Result<OwnedFd> {
 }
 
 /// Take a block and lead it to the outer device.
-fn connect_outer(tun: &Tun, pool: Block) -> Result<Block> {
+fn connect_outer(tun: &Tun, candidates: &[Block]) -> Result<Block> {
     prepare_device(tun)?;
     // What comes out of a shell may go on to anywhere; the namespace's other devices are not ours to change.
     sysctl::set(&format!("ipv4/conf/{}/forwarding", tun.name()), "1")?;
     let routes = open_routes()?;
     bring_up(&routes, tun)?;
-    let block = claim_block(&routes, tun.device(), pool)?;
+    let block = claim_block(&routes, tun.device(), candidates)?;
     routes
         .add_address(tun.device(), block.outer_end())
         .attempt(|| address_attempt(tun))?;
@@ -116,36 +127,62 @@ fn bring_up(routes: &Routes, tun: &Tun) -> Result<()> {
         .attempt(|| format!("bring up the TUN device {}", tun.name()))
 }
 
-/// Take a block that nothing in this namespace uses, by a route to it.
+/// The blocks of the current namespace.
+struct Surroundings {
+    /// The block of the shell inside which this is, if it is inside one.
+    parent: Option<Block>,
+    used: Vec<Block>,
+}
+
+impl Surroundings {
+    fn find() -> Result<Self> {
+        let list = open_routes()?
+            .list()
+            .attempt(|| "list the routes of this namespace")?;
+        let (marks, others): (Vec<_>, Vec<_>) = list.into_iter().partition(|route| route.is_mark);
+        Ok(Self {
+            parent: marks.first().map(|mark| mark.to),
+            used: others.into_iter().map(|route| route.to).collect(),
+        })
+    }
+
+    /// The blocks that a shell may take here, in order of preference; at least one.
+    fn blocks(&self, pool: Block) -> Result<Vec<Block>> {
+        let candidates: Vec<_> = match self.parent {
+            Some(parent) => parent.for_nested().collect(),
+            None => pool.for_outermost().collect(),
+        };
+        let free = candidates
+            .into_iter()
+            .filter(|block| !self.used.iter().any(|used| used.overlaps(*block)));
+        let free: Vec<_> = free.collect();
+        if free.is_empty() {
+            return Err(Error::new(match self.parent {
+                Some(parent) => {
+                    format!("no addresses are left in {parent} for another shell; nest fewer shells")
+                }
+                None => format!("the addresses {pool} are all in use here; choose others with --addresses"),
+            }));
+        }
+        Ok(free)
+    }
+}
+
+/// Take the first block that still nobody has, by a route to it.
 ///
 /// The kernel refuses a second route to the same block, which settles the race between two shells that
 /// start at once.
-fn claim_block(routes: &Routes, device: Device, pool: Block) -> Result<Block> {
-    let list = routes.list().attempt(|| "list the routes of this namespace")?;
-    let parent = list.iter().find(|route| route.is_mark).map(|route| route.to);
-    let used: Vec<Block> = list
-        .iter()
-        .filter(|route| !route.is_mark)
-        .map(|route| route.to)
-        .collect();
-    let candidates: Vec<Block> = match parent {
-        Some(parent) => parent.for_nested().collect(),
-        None => pool.for_outermost().collect(),
-    };
+fn claim_block(routes: &Routes, device: Device, candidates: &[Block]) -> Result<Block> {
     for block in candidates {
-        if used.iter().any(|other| other.overlaps(block)) {
-            continue;
-        }
-        match routes.add_route(block, &Target::Device(device)) {
-            Ok(()) => return Ok(block),
+        match routes.add_route(*block, &Target::Device(device)) {
+            Ok(()) => return Ok(*block),
             Err(Errno::EEXIST) => {}
             Err(error) => return Err(error).attempt(|| format!("add a route to {block}")),
         }
     }
-    Err(Error::new(match parent {
-        Some(parent) => format!("no addresses are left in {parent} for another shell; nest fewer shells"),
-        None => format!("the addresses {pool} are all in use here; end other shells or choose another block"),
-    }))
+    Err(Error::new(
+        "other shells took all addresses while this one started; start it again",
+    ))
 }
 
 fn open_routes() -> Result<Routes> {

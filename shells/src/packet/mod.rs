@@ -1,6 +1,7 @@
 //! One IP packet on its way through the emulated network.
 
 mod checksum;
+mod ecn;
 mod offload;
 mod segments;
 

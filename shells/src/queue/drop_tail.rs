@@ -1,70 +1,54 @@
 //! A queue that drops what arrives when it is full.
 
-use std::collections::VecDeque;
-
-use super::{Limit, Queue};
+use super::backlog::Backlog;
+use super::{Limit, Queue, Waiting};
 use crate::packet::Packet;
 use crate::time::Nanos;
 
 /// Drops an arriving packet that would exceed the limit.
 #[derive(Debug)]
-pub struct DropTail {
-    limit: Limit,
-    waiting: VecDeque<Packet>,
-    bytes: usize,
-}
+pub struct DropTail(Backlog);
 
 impl DropTail {
     #[must_use]
     pub fn new(limit: Limit) -> Self {
-        Self {
-            limit,
-            waiting: VecDeque::new(),
-            bytes: 0,
-        }
+        Self(Backlog::new(limit))
     }
 }
 
 impl Queue for DropTail {
-    fn enqueue(&mut self, packet: Packet, _now: Nanos) {
-        let bytes = self.bytes + self.limit.size(&packet);
-        if self.limit.allows(self.waiting.len() + 1, bytes) {
-            self.bytes = bytes;
-            self.waiting.push_back(packet);
+    fn enqueue(&mut self, waiting: Waiting, dropped: &mut Vec<Packet>) {
+        if self.0.has_room_for(&waiting) {
+            self.0.push(waiting);
+        } else {
+            dropped.push(waiting.packet);
         }
     }
 
-    fn dequeue(&mut self, _now: Nanos) -> Option<Packet> {
-        let packet = self.waiting.pop_front()?;
-        self.bytes -= self.limit.size(&packet);
-        Some(packet)
+    fn dequeue(&mut self, _now: Nanos, _dropped: &mut Vec<Packet>) -> Option<Waiting> {
+        self.0.pop()
     }
 
     fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+        self.0.is_empty()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{kept_and_dropped, waiting};
     use super::*;
 
     fn kept(limit: Limit, lengths: &[usize]) -> Vec<usize> {
-        let mut queue = DropTail::new(limit);
-        for length in lengths {
-            queue.enqueue(Packet::new(&vec![0; *length]), 0);
-        }
-        std::iter::from_fn(|| queue.dequeue(0))
-            .map(|packet| packet.ip_length())
-            .collect()
+        kept_and_dropped(&mut DropTail::new(limit), lengths).0
     }
 
     #[test]
     fn a_packet_that_does_not_fit_is_dropped_and_a_smaller_one_may_still_fit() {
-        assert_eq!(
-            kept(Limit::bytes(3000), &[1500, 1400, 200, 100, 1]),
-            [1500, 1400, 100]
-        );
+        let mut queue = DropTail::new(Limit::bytes(3000));
+        let (kept, dropped) = kept_and_dropped(&mut queue, &[1500, 1400, 200, 100, 1]);
+        assert_eq!(kept, [1500, 1400, 100]);
+        assert_eq!(dropped, [200, 1]);
     }
 
     #[test]
@@ -74,11 +58,22 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_may_count_a_header_with_each_packet() {
+        assert_eq!(kept(Limit::bytes(3007).counting_header(4), &[1500, 1500]), [1500]);
+        assert_eq!(
+            kept(Limit::bytes(3008).counting_header(4), &[1500, 1500]),
+            [1500, 1500]
+        );
+    }
+
+    #[test]
     fn what_leaves_makes_room() {
         let mut queue = DropTail::new(Limit::bytes(1500));
-        queue.enqueue(Packet::new(&[0; 1500]), 0);
-        assert!(queue.dequeue(1).is_some());
-        queue.enqueue(Packet::new(&[0; 1500]), 1);
+        let mut dropped = Vec::new();
+        queue.enqueue(waiting(1500, 0), &mut dropped);
+        assert!(queue.dequeue(1, &mut dropped).is_some());
+        queue.enqueue(waiting(1500, 1), &mut dropped);
         assert!(!queue.is_empty());
+        assert_eq!(dropped, []);
     }
 }

@@ -2,22 +2,22 @@
 
 use std::collections::VecDeque;
 
-use super::Queue;
+use super::{Queue, Waiting};
 use crate::packet::Packet;
 use crate::time::Nanos;
 
 /// Keeps every packet; Mahimahi's default.
 #[derive(Debug, Default)]
 pub struct Infinite {
-    waiting: VecDeque<Packet>,
+    waiting: VecDeque<Waiting>,
 }
 
 impl Queue for Infinite {
-    fn enqueue(&mut self, packet: Packet, _now: Nanos) {
-        self.waiting.push_back(packet);
+    fn enqueue(&mut self, waiting: Waiting, _dropped: &mut Vec<Packet>) {
+        self.waiting.push_back(waiting);
     }
 
-    fn dequeue(&mut self, _now: Nanos) -> Option<Packet> {
+    fn dequeue(&mut self, _now: Nanos, _dropped: &mut Vec<Packet>) -> Option<Waiting> {
         self.waiting.pop_front()
     }
 

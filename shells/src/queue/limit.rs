@@ -2,8 +2,8 @@
 
 use crate::packet::Packet;
 
-/// A limit in packets, in bytes, or both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A limit in packets, in bytes, or both; none by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limit {
     packets: Option<usize>,
     bytes: Option<usize>,

@@ -1,23 +1,66 @@
 //! Queues: what waits in front of a link, and what is dropped there.
 
+mod backlog;
+mod codel;
+mod drop_head;
 mod drop_tail;
 mod infinite;
 mod limit;
+mod pie;
+pub mod spec;
 
+pub use codel::{CoDel, CoDelSettings};
+pub use drop_head::DropHead;
 pub use drop_tail::DropTail;
 pub use infinite::Infinite;
 pub use limit::Limit;
+pub use pie::{Pie, PieSettings};
 
 use crate::packet::Packet;
 use crate::time::Nanos;
 
+/// A packet that waits for a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    pub packet: Packet,
+    pub arrived: Nanos,
+}
+
 /// What waits for a link. The link takes a packet out when it starts to send it.
+///
+/// Whatever a queue drops it appends to `dropped`, so that it can be counted and logged.
 pub trait Queue {
-    /// Take a packet that arrives at `now`, or drop it, or drop another in its favour.
-    fn enqueue(&mut self, packet: Packet, now: Nanos);
+    /// Take a packet at the instant it arrives, or drop it, or drop another in its favour.
+    fn enqueue(&mut self, waiting: Waiting, dropped: &mut Vec<Packet>);
 
     /// Give up the packet to send at `now`. A queue may drop packets before it finds one to send.
-    fn dequeue(&mut self, now: Nanos) -> Option<Packet>;
+    fn dequeue(&mut self, now: Nanos, dropped: &mut Vec<Packet>) -> Option<Waiting>;
 
     fn is_empty(&self) -> bool;
+}
+
+#[cfg(test)]
+mod testing {
+    use super::*;
+
+    /// A packet of that IP length, arrived then.
+    pub fn waiting(length: usize, arrived: Nanos) -> Waiting {
+        Waiting {
+            packet: Packet::new(&vec![0; length]),
+            arrived,
+        }
+    }
+
+    /// Enqueue packets of these lengths at once: the lengths of those that leave the queue, and of those
+    /// that were dropped.
+    pub fn kept_and_dropped(queue: &mut dyn Queue, lengths: &[usize]) -> (Vec<usize>, Vec<usize>) {
+        let mut dropped = Vec::new();
+        for length in lengths {
+            queue.enqueue(waiting(*length, 0), &mut dropped);
+        }
+        let kept = std::iter::from_fn(|| queue.dequeue(0, &mut dropped))
+            .map(|waiting| waiting.packet.ip_length())
+            .collect();
+        (kept, dropped.iter().map(Packet::ip_length).collect())
+    }
 }

@@ -1,0 +1,50 @@
+//! The command to run, and the namespace it runs in.
+
+use std::env;
+use std::ffi::OsString;
+use std::process::Command;
+
+use clap::Args;
+use nix::unistd::{Uid, User};
+
+use crate::kernel::block::{Block, DEFAULT_POOL};
+
+/// What runs inside.
+#[derive(Args, Debug)]
+pub struct Inside {
+    /// Where an outermost shell takes its addresses from; shells inside take theirs from its own
+    #[arg(long, value_name = "BLOCK", default_value_t = DEFAULT_POOL)]
+    pub addresses: Block,
+
+    /// Command to run inside, with its arguments [default: your login shell]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+impl Inside {
+    /// The command, ready to start; the user's shell when none was given.
+    #[must_use]
+    pub fn command(&self) -> Command {
+        match self.command.split_first() {
+            Some((program, arguments)) => {
+                let mut command = Command::new(program);
+                command.args(arguments);
+                command
+            }
+            None => Command::new(login_shell()),
+        }
+    }
+}
+
+fn login_shell() -> OsString {
+    let from_passwd = || {
+        User::from_uid(Uid::current())
+            .ok()
+            .flatten()
+            .map(|user| user.shell.into_os_string())
+    };
+    env::var_os("SHELL")
+        .or_else(from_passwd)
+        .filter(|shell| !shell.is_empty())
+        .unwrap_or_else(|| "/bin/sh".into())
+}

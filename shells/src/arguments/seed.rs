@@ -1,0 +1,20 @@
+//! `--seed`.
+
+use clap::Args;
+
+use crate::random::Seed;
+
+/// Makes random choices repeatable.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct SeedArgument {
+    /// Repeat the random choices of another run with the same number
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+}
+
+impl SeedArgument {
+    #[must_use]
+    pub fn seed(self) -> Seed {
+        Seed::new(self.seed)
+    }
+}

@@ -1,0 +1,28 @@
+//! Both directions of an impairment.
+
+use super::{Chain, Element};
+
+/// What happens to packets from inside to outside, and from outside to inside.
+pub struct Duplex {
+    pub uplink: Box<dyn Element>,
+    pub downlink: Box<dyn Element>,
+}
+
+impl Duplex {
+    /// Several impairments as one, given in the order in which shells would be nested: outermost first.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[must_use]
+    pub fn stack(outermost_first: Vec<Self>) -> Self {
+        let (mut uplink, downlink): (Vec<_>, Vec<_>) = outermost_first
+            .into_iter()
+            .map(|one| (one.uplink, one.downlink))
+            .unzip();
+        uplink.reverse();
+        Self {
+            uplink: Box::new(Chain::new(uplink)),
+            downlink: Box::new(Chain::new(downlink)),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Files written while packets pass, whose errors are not lost.
+
+use std::cell::RefCell;
+use std::fmt::Arguments;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use crate::error::{Attempt, Error, Result};
+
+/// A file that somebody writes lines to and [`Outputs`] watches over.
+///
+/// Writing never fails in the middle of what is going on; the first error is kept for [`Outputs::flush`].
+#[derive(Clone)]
+pub struct Output(Rc<RefCell<Inner>>);
+
+struct Inner {
+    path: PathBuf,
+    file: BufWriter<File>,
+    failure: Option<io::Error>,
+}
+
+impl Output {
+    /// Write a line.
+    pub fn line(&self, text: Arguments<'_>) {
+        let mut inner = self.0.borrow_mut();
+        if let Err(error) = writeln!(inner.file, "{text}") {
+            inner.failure.get_or_insert(error);
+        }
+    }
+
+    /// Where it is written.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.0.borrow().path.clone()
+    }
+}
+
+/// All files that a shell writes.
+#[derive(Default)]
+pub struct Outputs(Vec<Output>);
+
+impl Outputs {
+    /// Create a file, in place of one that may be there.
+    pub fn create(&mut self, path: &Path) -> Result<Output> {
+        let file = File::create(path).attempt(|| format!("create the log {}", path.display()))?;
+        let inner = Inner {
+            path: path.to_owned(),
+            file: BufWriter::new(file),
+            failure: None,
+        };
+        let output = Output(Rc::new(RefCell::new(inner)));
+        self.0.push(output.clone());
+        Ok(output)
+    }
+
+    /// Bring everything written to its file, and tell the first error there was.
+    pub fn flush(&mut self) -> Result<()> {
+        for output in &self.0 {
+            let mut inner = output.0.borrow_mut();
+            let flushed = match inner.failure.take() {
+                Some(error) => Err(error),
+                None => inner.file.flush(),
+            };
+            flushed.map_err(|error| {
+                Error::new(format!("cannot write the log {}: {error}", inner.path.display()))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_when_asked() {
+        let mut outputs = Outputs::default();
+        let output = outputs.create(Path::new("/dev/full")).unwrap();
+        output.line(format_args!("{}", "x".repeat(100_000)));
+        output.line(format_args!("more"));
+        let error = outputs.flush().unwrap_err().to_string();
+        assert!(error.contains("/dev/full") && error.contains("space"), "{error}");
+    }
+}

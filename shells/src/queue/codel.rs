@@ -1,0 +1,200 @@
+//! CoDel (RFC 8289): drops when packets have waited too long for too long.
+
+use super::backlog::Backlog;
+use super::{Limit, Queue, Waiting};
+use crate::packet::Packet;
+use crate::time::{NANOS_PER_MILLISECOND, Nanos};
+
+/// A queue no longer than one packet, in bytes, is never dropped from (RFC 8289, 4.4).
+const ONE_PACKET: usize = 1504;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoDelSettings {
+    /// The waiting time that is good to have.
+    pub target: Nanos,
+    /// How long it may be exceeded: a worst-case round trip.
+    pub interval: Nanos,
+    /// Mark packets that allow it as "congestion experienced" instead of dropping them (RFC 3168).
+    pub ecn: bool,
+}
+
+impl Default for CoDelSettings {
+    /// RFC 8289, 4.2 and 4.3.
+    fn default() -> Self {
+        Self {
+            target: 5 * NANOS_PER_MILLISECOND,
+            interval: 100 * NANOS_PER_MILLISECOND,
+            ecn: false,
+        }
+    }
+}
+
+/// One CoDel queue; what arrives when it is full is dropped as well.
+#[derive(Debug)]
+pub struct CoDel {
+    backlog: Backlog,
+    law: Law,
+}
+
+impl CoDel {
+    #[must_use]
+    pub fn new(settings: CoDelSettings, limit: Limit) -> Self {
+        Self {
+            backlog: Backlog::new(limit),
+            law: Law::new(settings),
+        }
+    }
+}
+
+impl Queue for CoDel {
+    fn enqueue(&mut self, waiting: Waiting, dropped: &mut Vec<Packet>) {
+        if self.backlog.has_room_for(&waiting) {
+            self.backlog.push(waiting);
+        } else {
+            dropped.push(waiting.packet);
+        }
+    }
+
+    fn dequeue(&mut self, now: Nanos, dropped: &mut Vec<Packet>) -> Option<Waiting> {
+        self.law.dequeue(&mut self.backlog, now, dropped)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.backlog.is_empty()
+    }
+}
+
+/// CoDel's decisions on one backlog; names and steps as in RFC 8289, 5.
+#[derive(Debug)]
+pub(super) struct Law {
+    settings: CoDelSettings,
+    /// When the waiting time will have been above target for an interval.
+    first_above: Option<Nanos>,
+    dropping: bool,
+    drop_next: Nanos,
+    /// Drops in this dropping state, and their number when it was entered.
+    count: u32,
+    last_count: u32,
+}
+
+impl Law {
+    pub fn new(settings: CoDelSettings) -> Self {
+        Self {
+            settings,
+            first_above: None,
+            dropping: false,
+            drop_next: 0,
+            count: 0,
+            last_count: 0,
+        }
+    }
+
+    /// The packet of the backlog to send at `now`.
+    pub fn dequeue(
+        &mut self,
+        backlog: &mut Backlog,
+        now: Nanos,
+        dropped: &mut Vec<Packet>,
+    ) -> Option<Waiting> {
+        let (mut waiting, may_drop) = self.take(backlog, now)?;
+        if self.dropping {
+            self.dropping = may_drop;
+            while self.dropping && now >= self.drop_next {
+                self.count += 1;
+                if self.settings.ecn && waiting.packet.mark_congestion() {
+                    self.drop_next = self.control_law(self.drop_next);
+                    break;
+                }
+                dropped.push(waiting.packet);
+                (waiting, self.dropping) = self.take(backlog, now)?;
+                if self.dropping {
+                    self.drop_next = self.control_law(self.drop_next);
+                }
+            }
+        } else if may_drop {
+            if !(self.settings.ecn && waiting.packet.mark_congestion()) {
+                dropped.push(waiting.packet);
+                (waiting, _) = self.take(backlog, now)?;
+            }
+            self.enter_dropping(now);
+        }
+        Some(waiting)
+    }
+
+    /// Take out the next packet, and whether it may be dropped.
+    fn take(&mut self, backlog: &mut Backlog, now: Nanos) -> Option<(Waiting, bool)> {
+        let Some(waiting) = backlog.pop() else {
+            self.first_above = None;
+            self.dropping = false;
+            return None;
+        };
+        if now - waiting.arrived < self.settings.target || backlog.bytes() <= ONE_PACKET {
+            self.first_above = None;
+            return Some((waiting, false));
+        }
+        let first_above = *self.first_above.get_or_insert(now + self.settings.interval);
+        Some((waiting, now >= first_above))
+    }
+
+    fn enter_dropping(&mut self, now: Nanos) {
+        self.dropping = true;
+        // Soon after the last dropping state, start from the rate that controlled the queue then.
+        let recent = now.saturating_sub(self.drop_next) < 16 * self.settings.interval;
+        let drops = self.count.saturating_sub(self.last_count);
+        self.count = if drops > 1 && recent { drops } else { 1 };
+        self.drop_next = self.control_law(now);
+        self.last_count = self.count;
+    }
+
+    fn control_law(&self, from: Nanos) -> Nanos {
+        from + (self.settings.interval as f64 / f64::from(self.count).sqrt()) as Nanos
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::waiting;
+    use super::*;
+
+    const MS: Nanos = NANOS_PER_MILLISECOND;
+
+    /// Send a packet each ms while one arrives each ms, after a burst of so many: when packets were dropped.
+    fn drop_times(burst: usize, milliseconds: u64) -> Vec<Nanos> {
+        let mut queue = CoDel::new(CoDelSettings::default(), Limit::default());
+        let mut dropped = Vec::new();
+        let mut times = Vec::new();
+        for _ in 0..burst {
+            queue.enqueue(waiting(1500, 0), &mut dropped);
+        }
+        for now in 1..=milliseconds {
+            queue.enqueue(waiting(1500, now * MS), &mut dropped);
+            let sent = queue.dequeue(now * MS, &mut dropped);
+            assert!(sent.is_some());
+            times.extend(dropped.drain(..).map(|_| now));
+        }
+        times
+    }
+
+    #[test]
+    fn a_short_queue_is_left_alone() {
+        assert_eq!(drop_times(4, 2000), []);
+    }
+
+    #[test]
+    fn a_standing_queue_is_dropped_from_after_an_interval_and_ever_faster() {
+        let times = drop_times(30, 1000);
+        // It stands above target from 5 ms on; 100/√1, 100/√2, … ms between drops after the first.
+        assert_eq!(&times[..4], [105, 205, 276, 334]);
+        // 30 packets wait at first and each drop shortens that by one, so it ends near the target.
+        assert!((23..=27).contains(&times.len()), "{times:?}");
+    }
+
+    #[test]
+    fn what_exceeds_the_limit_is_dropped_at_once() {
+        let mut queue = CoDel::new(CoDelSettings::default(), Limit::packets(1));
+        let mut dropped = Vec::new();
+        queue.enqueue(waiting(10, 0), &mut dropped);
+        queue.enqueue(waiting(20, 0), &mut dropped);
+        assert_eq!(dropped.len(), 1);
+    }
+}

@@ -1,0 +1,85 @@
+//! A stack of nested shells and the same stack in one hop deliver the same packets at the same instants.
+
+mod support;
+
+use proptest::prelude::*;
+use shells::element::{Duplex, Element};
+use shells::time::Nanos;
+use support::{Arrival, arrivals, networks, number_of, numbered_packet};
+
+/// The number of a packet and the instant at which it left.
+type Delivery = (usize, Nanos);
+
+const FOREVER: Nanos = 3_600_000_000_000;
+
+/// Send packets through shells, one process each: each is asked exactly when it is due, and hands what it
+/// gives up to the next at once. The first takes the packets in.
+fn through_processes(mut shells: Vec<Box<dyn Element>>, arrivals: &[Arrival]) -> Vec<Delivery> {
+    let mut delivered = Vec::new();
+    let mut waiting = arrivals.iter().enumerate().peekable();
+    loop {
+        // Of what happens at one instant, what is nearest to the end goes first, an arrival last.
+        let due = shells
+            .iter()
+            .enumerate()
+            .rev()
+            .filter_map(|(index, shell)| Some((shell.next_due()?, index)));
+        let next = due.min_by_key(|(at, _)| *at).filter(|(at, _)| *at < FOREVER);
+        let arrival = waiting.peek().map(|(_, (at, _))| *at);
+        match (next, arrival) {
+            (None, None) => return delivered,
+            (Some((now, index)), arrival) if arrival.is_none_or(|at| now <= at) => {
+                let Some(departure) = shells[index].pop(now) else {
+                    continue;
+                };
+                match shells.get_mut(index + 1) {
+                    Some(following) => following.push(departure.packet, now),
+                    None => delivered.push((number_of(&departure.packet), now)),
+                }
+            }
+            _ => {
+                let (number, (now, length)) = waiting.next().unwrap();
+                shells[0].push(numbered_packet(number, *length), *now);
+            }
+        }
+    }
+}
+
+/// Send packets through one hop that is asked only when a packet comes in and at the very end, however late
+/// that may be for what is due.
+fn through_a_sleepy_hop(mut hop: Box<dyn Element>, arrivals: &[Arrival]) -> Vec<Delivery> {
+    let mut delivered = Vec::new();
+    let mut take_out = |hop: &mut dyn Element, now| {
+        while let Some(departure) = hop.pop(now) {
+            delivered.push((number_of(&departure.packet), departure.at));
+        }
+    };
+    for (number, (now, length)) in arrivals.iter().enumerate() {
+        hop.push(numbered_packet(number, *length), *now);
+        if number % 7 == 0 {
+            take_out(hop.as_mut(), *now);
+        }
+    }
+    take_out(hop.as_mut(), FOREVER);
+    delivered
+}
+
+proptest! {
+    #[test]
+    fn uplink(network in networks(), arrivals in arrivals()) {
+        let nested = network.shells().into_iter().rev().map(|shell| shell.uplink).collect();
+        let fused = || Duplex::stack(network.shells()).uplink;
+        let expected = through_processes(nested, &arrivals);
+        prop_assert_eq!(&through_processes(vec![fused()], &arrivals), &expected);
+        prop_assert_eq!(&through_a_sleepy_hop(fused(), &arrivals), &expected);
+    }
+
+    #[test]
+    fn downlink(network in networks(), arrivals in arrivals()) {
+        let nested = network.shells().into_iter().map(|shell| shell.downlink).collect();
+        let fused = || Duplex::stack(network.shells()).downlink;
+        let expected = through_processes(nested, &arrivals);
+        prop_assert_eq!(&through_processes(vec![fused()], &arrivals), &expected);
+        prop_assert_eq!(&through_a_sleepy_hop(fused(), &arrivals), &expected);
+    }
+}

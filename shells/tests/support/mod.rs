@@ -1,0 +1,125 @@
+//! What the property tests share: packets to send, and networks to send them through.
+
+#![allow(dead_code, reason = "each test uses part of it")]
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use shells::element::{Delay, Duplex, Element, LinkObserver, Loss};
+use shells::link::{LinkSpec, Rate};
+use shells::packet::Packet;
+use shells::queue::spec::{QueueKind, QueueSpec};
+use shells::random::Seed;
+use shells::time::Nanos;
+use shells::trace::{Rounds, Trace};
+
+/// A packet to send: when, and its IP length.
+pub type Arrival = (Nanos, usize);
+
+/// Packets over about 100 ms, in order of time, some of them at the same instant.
+pub fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
+    prop::collection::vec((0u64..100_000_000, 20usize..=1500), 1..300).prop_map(|mut list| {
+        list.sort_by_key(|(at, _)| *at);
+        list
+    })
+}
+
+/// A packet of that length that carries its number.
+pub fn numbered_packet(number: usize, length: usize) -> Packet {
+    let mut bytes = vec![0; length];
+    bytes[12..20].copy_from_slice(&(number as u64).to_be_bytes());
+    Packet::new(&bytes)
+}
+
+pub fn number_of(packet: &Packet) -> usize {
+    u64::from_be_bytes(packet.bytes()[12..20].try_into().unwrap()) as usize
+}
+
+/// What a stack of delay, link and loss is made of.
+#[derive(Clone, Debug)]
+pub struct Network {
+    pub delay: Nanos,
+    pub rate: Rate,
+    pub queue: QueueSpec,
+    pub loss: f64,
+    pub seed: u64,
+}
+
+pub fn networks() -> impl Strategy<Value = Network> {
+    let delay = 0u64..20_000_000;
+    let loss = prop_oneof![Just(0.0), 0.0..0.3];
+    (delay, rates(), queues(), loss, any::<u64>()).prop_map(|(delay, rate, queue, loss, seed)| Network {
+        delay,
+        rate,
+        queue,
+        loss,
+        seed,
+    })
+}
+
+pub fn rates() -> impl Strategy<Value = Rate> {
+    prop_oneof![
+        (200_000u64..20_000_000).prop_map(|bps| Rate::Constant { bps }),
+        traces().prop_map(|trace| Rate::Trace {
+            trace: Arc::new(trace),
+            path: "generated".to_owned()
+        }),
+    ]
+}
+
+pub fn traces() -> impl Strategy<Value = Trace> {
+    prop::collection::vec(0u64..40, 1..60).prop_map(|mut lines| {
+        lines.sort_unstable();
+        *lines.last_mut().unwrap() += 1;
+        let text: Vec<_> = lines.iter().map(u64::to_string).collect();
+        Trace::parse(&text.join("\n"), "generated").unwrap()
+    })
+}
+
+pub fn queues() -> impl Strategy<Value = QueueSpec> {
+    let limit = 1500u64..60_000;
+    let kind = prop_oneof![
+        Just(QueueKind::Droptail),
+        Just(QueueKind::Drophead),
+        Just(QueueKind::Codel),
+        Just(QueueKind::Pie)
+    ];
+    prop_oneof![
+        Just(QueueSpec::default()),
+        (kind, limit).prop_map(|(kind, bytes)| QueueSpec::parse(kind, &format!("bytes={bytes}")).unwrap()),
+    ]
+}
+
+impl Network {
+    /// Its shells, outermost first, each both ways.
+    pub fn shells(&self) -> Vec<Duplex> {
+        let seed = Seed::new(Some(self.seed));
+        let delay = || -> Box<dyn Element> { Box::new(Delay::new(self.delay)) };
+        let loss = |purpose| -> Box<dyn Element> { Box::new(Loss::new(self.loss, seed.generator(purpose))) };
+        vec![
+            Duplex {
+                uplink: delay(),
+                downlink: delay(),
+            },
+            Duplex {
+                uplink: self.link("link uplink", vec![]),
+                downlink: self.link("link downlink", vec![]),
+            },
+            Duplex {
+                uplink: loss("loss uplink"),
+                downlink: loss("loss downlink"),
+            },
+        ]
+    }
+
+    pub fn link(&self, purpose: &str, observers: Vec<Box<dyn LinkObserver>>) -> Box<dyn Element> {
+        let spec = LinkSpec {
+            rate: self.rate.clone(),
+            queue: self.queue.clone(),
+            rounds: Rounds::Forever,
+            rtt: Some(2 * self.delay),
+        };
+        spec.build(0, Seed::new(Some(self.seed)).generator(purpose), observers)
+            .unwrap()
+    }
+}
