@@ -46,7 +46,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   PROTO            tcp, tcp+, tcp+bbr, quic, quic+bbr
 ##   SITES, SITE      folders in sites/
 ##   RUNS             how many of each site, network and protocol (31)
-##   CAMPAIGN         the folder in results/
+##   CAMPAIGN         the folder in results/ (the time of day)
 ##   SEED             what the order of the runs is drawn from
-##   FROM             a recording: a folder of Mahimahi's save.* files
+##   FROM             a recording: a folder of Mahimahi's save.* files, a WARC file, or a HAR file with bodies
 ##   EYELEVEL_CACHE   where setup installs (~/.cache/eyelevel)

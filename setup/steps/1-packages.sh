@@ -17,13 +17,19 @@ present() {
 }
 
 act() {
+  local missing
+  missing=$(missing)
+  [[ -z $missing ]] || install
+  record_versions
+}
+
+install() {
   # An apt that was interrupted leaves packages half installed, and refuses to work until that is mended.
   as_root dpkg --configure -a
   apt update || echo "apt could not update every list; going on with those it has"
-  local missing packages nginx_was_there=yes
+  local packages nginx_was_there=yes
   dpkg-query -W nginx &>/dev/null || nginx_was_there=no
-  missing=$(missing)
-  packages=$(in_the_version_tried <<<"$missing")
+  packages=$(missing | in_the_version_tried)
   # shellcheck disable=SC2086  # a word each
   # What a user installed is never taken away in exchange.
   apt install --yes --no-install-recommends --no-remove $packages
@@ -31,7 +37,6 @@ act() {
   if [[ $nginx_was_there == no && -d /run/systemd/system ]]; then
     as_root systemctl disable --now nginx
   fi
-  record_versions
 }
 
 apt() {
