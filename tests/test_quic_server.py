@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 import pytest
@@ -427,12 +428,17 @@ def browsing(run: list[str], profile: Path, certificate: Certificate) -> Iterato
     contained = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
     renumbered = ["bash", "-c", f'exec "$@" 3<&{commands} 4>&{answers}', "bash"]
     program = [*run, *contained, *renumbered, str(binary if binary.exists() else tool("chromium")), *flags]
-    profile.mkdir()
-    environment = os.environ | dict.fromkeys(("HOME", "TMPDIR", "XDG_RUNTIME_DIR"), str(profile))
     with (
+        # Chromium keeps a Unix socket there, so its path must be short.
+        TemporaryDirectory() as temporary,
         os.fdopen(to_browser, "wb", buffering=0) as to,
         os.fdopen(from_browser, "rb", buffering=0) as back,
-        subprocess.Popen(program, pass_fds=(commands, answers), env=environment, stderr=subprocess.DEVNULL) as process,
+        subprocess.Popen(
+            program,
+            pass_fds=(commands, answers),
+            env=os.environ | dict.fromkeys(("HOME", "TMPDIR", "XDG_RUNTIME_DIR"), temporary),
+            stderr=subprocess.DEVNULL,
+        ) as process,
     ):
         os.close(commands)
         os.close(answers)

@@ -25,7 +25,10 @@ find_compiler() {
     CC=clang-$version CXX=clang++-$version
   fi
   CC=${CC:-${CXX/++/}}
-  command -v "$CXX" >/dev/null && command -v "$CC" >/dev/null || fail "the compiler $CXX or $CC does not exist"
+  local compiler
+  for compiler in "$CXX" "$CC"; do
+    command -v "$compiler" >/dev/null || fail "the compiler $compiler is not installed; run 'make setup'"
+  done
 }
 
 # What the build reads of this folder, as paths below it.
