@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 import pandas as pd  # type: ignore[import-untyped]
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -25,28 +26,40 @@ def report(folder: Path, console: Console) -> None:
         runs = campaign.runs[campaign.runs["network"] == network]
         if not runs.empty:
             console.print(network_table(runs, network, campaign.protocols))
-    console.print("Means over the valid runs, in ms from navigation start; runs: valid/tried.", style="dim")
+    console.print("Means over the valid runs, in ms from navigation start. Runs: valid/tried.", style="dim")
     if len(campaign.protocols) > 1:
         sure = f"* p < {SIGNIFICANT_P} (one-way ANOVA)"
-        console.print(f"Per cent: gain against {reference}, negative is faster; {sure}.", style="dim")
+        console.print(f"Gain against {reference}: negative is faster; {sure}.", style="dim")
     for line in exclusion_lines(campaign):
         console.print(line, markup=False, soft_wrap=True)
 
 
 def network_table(runs: pd.DataFrame, network: str, protocols: tuple[str, ...]) -> Table:
-    """The table of one network, from the attempts made behind it."""
-    table = Table(title=network, title_justify="left", title_style="bold")
-    for name in ("site", "protocol", "runs"):
+    """The table of one network, from the attempts made behind it; a protocol's gains are the row below it."""
+    table = Table(
+        title=network,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        collapse_padding=True,
+        pad_edge=False,
+    )
+    table.add_column("site", overflow="fold")
+    for name in ("protocol", "runs"):
         table.add_column(name, no_wrap=True)
     for metric in METRICS:
         table.add_column(metric.upper(), justify="right", no_wrap=True)
     against = gains(runs, protocols[0]).set_index(["site", "protocol", "metric"])
     summary = in_order(means(runs), "protocol", protocols).sort_values("site", kind="stable")
     for site, settings in summary.groupby("site"):
-        for place, (_, setting) in enumerate(settings.iterrows()):
-            cells = [_cell(setting, metric, against) for metric in METRICS]
+        name = str(site)
+        for _, setting in settings.iterrows():
             count = f"{setting['valid']}/{setting['attempts']}"
-            table.add_row("" if place else str(site), setting["protocol"], count, *cells)
+            table.add_row(name, setting["protocol"], count, *(_mean(setting[metric]) for metric in METRICS))
+            name = ""
+            if (site, setting["protocol"]) in against.index:
+                gained = against.loc[(site, setting["protocol"])]
+                table.add_row("", "  gain", "", *(_gain(gained.loc[metric]) for metric in METRICS))
         table.add_section()
     return table
 
@@ -62,16 +75,14 @@ def exclusion_lines(campaign: CampaignTable) -> list[str]:
     return lines
 
 
-def _cell(setting: "pd.Series[object]", metric: str, against: pd.DataFrame) -> str:
-    value = float(str(setting[metric]))
-    if math.isnan(value):
+def _mean(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.0f}"
+
+
+def _gain(found: "pd.Series[float]") -> str:
+    if math.isnan(found["gain"]):
         return "-"
-    try:
-        found = against.loc[(setting["site"], setting["protocol"], metric)]
-    except KeyError:
-        return f"{value:.0f}"
-    mark = "*" if found["p"] < SIGNIFICANT_P else ""
-    return f"{value:.0f} {100 * found['gain']:+.0f}%{mark}"
+    return f"{100 * found['gain']:+.1f}%" + ("*" if found["p"] < SIGNIFICANT_P else " ")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -38,6 +38,7 @@ HAR = "browsertime.har.gz"
 NETLOG_KEPT = f"{NETLOG}.gz"
 LOG = "browsertime.log"
 CONFIG = "config.json"
+QUICK_STOP = Path(__file__).with_name("quick_stop.mjs")
 
 # What Browsertime may need beyond the load itself: to start and stop the browser, to write its files.
 OVERHEAD_S = 120
@@ -64,7 +65,8 @@ def visit(site: Site, protocol: protocols.Protocol, limit_s: float, folder: Path
 
 def _browsertime(results: Path, url: str, limit_s: float, display: int, log: IO[bytes]) -> int:
     # Run by our own Node: the script's first line would take whichever comes first in PATH.
-    command: list[str | Path] = [tool("node"), tool("browsertime").resolve(), "--config", results / CONFIG, url]
+    command: list[str | Path] = [tool("node"), "--import", QUICK_STOP, tool("browsertime").resolve()]
+    command += ["--config", results / CONFIG, url]
     environment = {**os.environ, "DISPLAY": f":{display}"}
     process = subprocess.Popen(command, cwd=results, env=environment, stdout=log, stderr=log, start_new_session=True)
     try:
