@@ -29,7 +29,7 @@ from servers.certificates import authority, certify
 
 LOAD_TIMEOUT_S = 60
 
-# What the README tells of each site: servers, then the least and most requests and bytes.
+# Servers, then the least and most requests and bytes.
 PROMISED = {
     "demo-light": (2, (8, 8), (60_000, 100_000)),
     "demo-news": (12, (85, 95), (1_400_000, 1_600_000)),
@@ -38,7 +38,6 @@ PROMISED = {
 DOCUMENTATION = [ip_network(net) for net in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")]
 
 DIGESTS = """
-import sys
 from record.demo import DEMO_SITES, generate
 from tests.test_demo import digest
 for name in DEMO_SITES:
@@ -88,7 +87,7 @@ def test_nothing_in_a_site_names_a_real_host_or_address(recording: Recording) ->
 
 
 def test_every_body_is_what_its_headers_say(recording: Recording) -> None:
-    kinds = Counter()
+    kinds: Counter[str] = Counter()
     for exchange in recording.exchanges:
         response = exchange.response
         if response.status == 204:
@@ -205,7 +204,7 @@ def serving(recording: Recording, folder: Path) -> Iterator[tuple[int, list[tupl
             self.end_headers()
             self.wfile.write(response.body)
 
-        do_GET = do_POST = do_OPTIONS = answer  # noqa: N815
+        do_GET = do_POST = do_OPTIONS = answer
 
         def log_message(self, format: str, *args: object) -> None:
             """Nothing: pytest shows what matters."""

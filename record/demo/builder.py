@@ -20,7 +20,7 @@ from record.site import Exchange, Recording
 
 TEMPLATES = Path(__file__).with_name("templates")
 VISITED = datetime(2019, 10, 8, 7, 30, tzinfo=UTC)
-REASONS = {200: "OK", 204: "No Content", 301: "Moved Permanently", 302: "Found"}
+REASONS = {200: "OK", 204: "No Content", 302: "Found"}
 
 # By the end of the path; whatever has no ending is a page.
 CONTENT_TYPES = {
@@ -54,6 +54,7 @@ class Host:
     is_cdn: bool = False
     """A cache in front of another server: tells age and hits, lets others read files and timings."""
     cookie: str = ""
+    """What its pages and data set, `name=value`."""
 
     def headers(self, url: str, size: int, encoding: str) -> Headers:
         """What this host says about a file of `size` bytes at `url`."""
@@ -121,16 +122,16 @@ class SiteBuilder:
         """A GET answered with a template's text."""
         self.file(url, self._templates.get_template(template).render(values).encode(), extra)
 
-    def redirect(self, url: str, target: str, status: int = 302) -> None:
+    def redirect(self, url: str, target: str) -> None:
         """A GET answered with the address of another."""
-        self.answer("GET", url, status, (("Location", target), ("Cache-Control", "public, max-age=300")))
+        self.answer("GET", url, 302, (("Location", target), ("Cache-Control", "public, max-age=300")))
 
     def nothing(self, url: str, method: str = "GET", extra: Headers = ()) -> None:
-        """A beacon: a request whose answer has no content."""
+        """A request whose answer has no content: a beacon, or a preflight."""
         self.answer(method, url, 204, (("Cache-Control", "no-store"), *extra))
 
     def answer(self, method: str, url: str, status: int, headers: Headers, body: bytes = b"") -> None:
-        """Any other exchange."""
+        """Add any exchange; its server and date are told unless `headers` tells them."""
         host = self._host(url)
         names = {name for name, _ in headers}
         first = tuple(h for h in (("Server", host.software), ("Date", http_date(VISITED))) if h[0] not in names)

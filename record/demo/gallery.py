@@ -47,7 +47,7 @@ HOSTS = (
     Host("media.printworks.example", "203.0.113.121", software="Apache/2.4.29 (Ubuntu)"),
 )
 FACES = (Face("Lumen", 300, 56, width=1.04), Face("Lumen", 400, 80, width=1.02), Face("Lumen", 700, 120, width=1.04))
-INK, ACCENT = (17, 19, 22), (244, 162, 59)
+PLUM, ORANGE = (58, 44, 84), (244, 162, 59)
 ADVERTISEMENTS = (Advertisement("billboard", 970, 250, "Lenses that see in the dark", is_rich=True),)
 
 ROW_HEIGHT = 500
@@ -85,10 +85,8 @@ def build(site: SiteBuilder) -> None:
     site.render(
         f"{WWW}/",
         "gallery/index.html",
-        www=WWW,
         api=API,
         assets=ASSETS,
-        hero=hero,
         rows=[shots[start : start + 4] for start in range(0, SHOTS, 4)],
         font_list=services.font_list("lumen"),
         manager=f"{MANAGER}/shelf.js?id=GA-2041",
@@ -111,11 +109,11 @@ def build(site: SiteBuilder) -> None:
     site.render(f"{ASSETS}/heart.svg", "gallery/heart.svg")
     site.file(hero, site.camera.photograph(1366, 620, scene=mountains))
     for shot in shots:
-        site.file(shot.url, site.camera.photograph(shot.width, shot.height, quality=87))
+        site.file(shot.url, site.camera.photograph(shot.width, shot.height, quality=88))
     services.send_fonts(site, FACES)
     services.load_analytics(site)
     services.load_tag(site)
-    services.advertise(site, ADVERTISEMENTS, INK)
+    services.advertise(site, ADVERTISEMENTS, PLUM)
     _photographers(site)
     _map(site)
     _shop(site)
@@ -123,7 +121,7 @@ def build(site: SiteBuilder) -> None:
     _share_buttons(site)
     _banner(site)
     services.count_visit(site, WWW)
-    site.file(f"{WWW}/favicon.ico", icon("D", ACCENT))
+    site.file(f"{WWW}/favicon.ico", icon("D", ORANGE))
 
 
 def _shot(site: SiteBuilder, number: int, shape: float) -> Shot:

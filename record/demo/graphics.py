@@ -59,6 +59,9 @@ def map_tiles(rng: np.random.Generator, columns: int, rows: int) -> list[bytes]:
         x, y = point()
         span, depth = int(rng.integers(60, 190)), int(rng.integers(50, 150))
         draw.rounded_rectangle((x, y, x + span, y + depth), 18, fill="#cfe5b8")
+    for _ in range(420):
+        x, y = point()
+        draw.rectangle((x, y, x + int(rng.integers(6, 20)), y + int(rng.integers(6, 20))), fill="#ddd6c8")
     river = [(x, round(height * 0.35 + height * 0.4 * float(rng.random()))) for x in range(-80, width + 200, 160)]
     draw.line(river, fill="#a9cfe3", width=46, joint="curve")
     for _ in range(60):
@@ -66,11 +69,8 @@ def map_tiles(rng: np.random.Generator, columns: int, rows: int) -> list[bytes]:
         length = int(rng.integers(120, 520))
         end = (start[0] + length, start[1] + length // 9) if along else (start[0] - length // 9, start[1] + length)
         draw.line((start, end), fill="#ffffff", width=int(rng.integers(3, 8)))
-    for _ in range(420):
-        x, y = point()
-        draw.rectangle((x, y, x + int(rng.integers(6, 20)), y + int(rng.integers(6, 20))), fill="#ddd6c8")
     for _ in range(3):
-        road = [point() for _ in range(3)]
+        road = [(share * width // 3, point()[1]) for share in range(4)]
         draw.line(road, fill="#d9a45b", width=15, joint="curve")
         draw.line(road, fill="#fbd58c", width=11, joint="curve")
     palette = image.quantize(64, Image.Quantize.MEDIANCUT)

@@ -74,7 +74,7 @@ def build(site: SiteBuilder) -> None:
     lead = _story(site, 0, 800, 450)
     seconds = [_story(site, number, 280, 188) for number in range(1, 6)]
     desks = [
-        (section, [_story(site, 6 + 6 * desk + number, 720, 405) for number in range(6)])
+        (section, [_story(site, 6 + 6 * desk + number, 760, 428) for number in range(6)])
         for desk, section in enumerate(SECTIONS[:3])
     ]
     stories = [lead, *seconds, *(story for _, cards in desks for story in cards)]

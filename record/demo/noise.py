@@ -17,7 +17,7 @@ class Noise:
     differently from one processor to the next, and the pictures must be the same everywhere.
     """
 
-    WIDTH, HEIGHT = 1600, 1000
+    WIDTH, HEIGHT = 1400, 700
     ZOOMS = (0.015625, 0.25, 0.5, 1.0, 2.0, 4.0)
     STRETCHES = (1, 6)
 

@@ -31,6 +31,7 @@ class Canvas:
 
     @property
     def width(self) -> int:
+        """In pixels, as the height is."""
         return int(self.across.shape[1])
 
     @property
