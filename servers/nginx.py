@@ -105,6 +105,9 @@ def _listening_socket(address: str, port: int, *, paced: bool) -> socket.socket:
                 raise EyelevelError("the kernel does not take SO_MAX_PACING_RATE, so TCP cannot be paced")
         listener.bind((address, port))
         listener.listen(1024)
+        # NGINX leaves sockets it takes over as they are; in a blocking one, the worker that loses the race
+        # for a connection would wait for the next instead of serving the connections it has.
+        listener.setblocking(False)
     except OSError as error:
         listener.close()
         raise EyelevelError(f"cannot listen on {address}:{port}: {error.strerror}") from None

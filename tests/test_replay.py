@@ -76,6 +76,16 @@ def test_bulk_transfers_run_at_the_rates_of_the_link(site: Site) -> None:
     assert BULK_BYTES / 4 * 8 / up_s / 1e6 == pytest.approx(lte.up_mbps * payload_share, rel=0.2)
 
 
+def test_no_connection_waits_for_another(site: Site) -> None:
+    """Browsers open connections in bursts; NGINX's workers must not block each other in accepting them."""
+    urls = "".join(f"url = https://h{n}.bulk.example/\\noutput = /dev/null\\n" for n in range(2, HOSTS + 1))
+    script = f"""
+        printf '{urls}' > $TMPDIR/urls
+        for round in $(seq 20); do curl --no-progress-meter -Z --parallel-max {HOSTS} -m 5 -K $TMPDIR/urls || exit; done
+    """
+    assert replay(site, script, NETWORKS["dsl"])[0].status == 0
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_every_protocol_is_set_up_and_read_back(site: Site, protocol: str) -> None:
     wanted = PROTOCOLS[protocol]
