@@ -110,9 +110,13 @@ run() { # STEP POSITION
 
 # Log what a step prints, and show the newest line of it: on a terminal all the time, elsewhere now and then.
 show() { # TITLE LOG
-  local started=$SECONDS line="" newest="" text shown=$SECONDS every=30 width
-  width=$(tput cols 2>/dev/null) || width=80
-  [[ -t 1 ]] && every=1 || echo "$1 …"
+  local started=$SECONDS line="" newest="" text shown=$SECONDS every=30 width=120
+  if [[ -t 1 ]]; then
+    every=1
+    width=$(tput cols)
+  else
+    echo "$1 …"
+  fi
   exec {log}>"$2"
   while true; do
     # On a time-out read has kept what there was of the line.
@@ -128,7 +132,8 @@ show() { # TITLE LOG
     if ((SECONDS - shown >= every)); then
       shown=$SECONDS
       text="$1 $(duration "$started")  $newest"
-      if [[ -t 1 ]]; then printf '%s%s' "$CLEAR" "${text:0:width-1}"; else echo "$text"; fi
+      printf '%s%s' "$CLEAR" "${text:0:width-1}"
+      [[ -t 1 ]] || echo
     fi
   done
   printf '%s' "$CLEAR"
