@@ -261,10 +261,18 @@ def test_a_trace_played_once_ends_the_command(tmp_path: Path) -> None:
     assert run(f"mm-link {trace} {trace} --once --", ["sleep", "1000"]).returncode == 128 + signal.SIGHUP
 
 
-def test_a_full_disk_ends_the_command_and_is_told() -> None:
-    tree = Marked("mm-link 1M 1M --uplink-log=/dev/full --", ["sh", "-c", "echo ready; exec sleep 1000"])
-    tree.assert_all_end()
-    assert tree.shell.returncode == 1
+def test_a_disk_that_is_full_is_told_before_the_command_runs() -> None:
+    result = run("mm-link 1M 1M --uplink-log=/dev/full --", ["echo", "ran"])
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "/dev/full" in result.stderr
+
+
+def test_a_disk_that_becomes_full_ends_the_command(tmp_path: Path) -> None:
+    shell = " ".join(stack(f"mm-link 1M 1M --uplink-log={tmp_path}/log --"))
+    script = f"mount -t tmpfs -o size=8k none {tmp_path} && exec {shell} ping -n -i 0.002 {SERVER[0]}"
+    result = run("", ["unshare", "--mount", "sh", "-c", script])
+    assert result.returncode == 1
+    assert f"{tmp_path}/log" in result.stderr
 
 
 def test_the_command_is_told_where_it_is() -> None:
@@ -360,13 +368,13 @@ def test_what_the_command_leaves_running_ends_with_it() -> None:
     assert tree.shell.returncode == 3
 
 
-def in_terminal(command: list[str], typed: bytes) -> int:
-    """Exit status of a command in a terminal of its own, after it has said "ready" and this was typed."""
+def in_terminal(command: list[str], awaited: bytes, typed: bytes) -> int:
+    """Exit status of a command in a terminal of its own, in which this is typed once that has been shown."""
     process, terminal = pty.fork()
     if process == 0:
         os.execv(command[0], command)
     shown = b""
-    while b"ready\r\n" not in shown:
+    while awaited not in shown:
         shown += os.read(terminal, 1000)
     os.write(terminal, typed)
     status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
@@ -375,11 +383,13 @@ def in_terminal(command: list[str], typed: bytes) -> int:
 
 
 def test_ctrl_c_is_for_the_command_to_handle() -> None:
-    command = ["sh", "-c", "trap 'exit 9' INT; echo ready; while :; do sleep 0.05; done"]
-    assert in_terminal([*stack("mm-delay 1 mm-loss uplink 0"), *command], b"\x03") == 9
-    assert in_terminal([*stack("mm-delay 1"), "sh", "-c", "echo ready; sleep 1000"], b"\x03") == 130
+    handles = ["sh", "-c", "trap 'exit 9' INT; echo ready; while :; do sleep 0.05; done"]
+    assert in_terminal([*stack("mm-delay 1 mm-loss uplink 0"), *handles], b"ready\r\n", b"\x03") == 9
+    dies = ["sh", "-c", "echo ready; exec sleep 1000"]
+    assert in_terminal([*stack("mm-delay 1"), *dies], b"ready\r\n", b"\x03") == 130
 
 
-def test_an_interactive_shell_has_the_terminal() -> None:
-    command = ["sh", "-c", "echo ready; exec bash -i"]
-    assert in_terminal([*stack("mm-delay 1 mm-delay 1"), *command], b"true; exit 5\n") == 5
+def test_an_interactive_shell_has_the_terminal_and_its_prompt_tells_where_it_is() -> None:
+    bash = ["env", "PS1=$ ", "bash", "--norc", "-i"]
+    prompt = b"[delay 1 ms] [loss (up) 0] $ "
+    assert in_terminal([*stack("mm-delay 1 mm-loss uplink 0"), *bash], prompt, b"true; exit 5\n") == 5

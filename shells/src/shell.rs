@@ -25,7 +25,8 @@ pub struct Shell {
 
 impl Shell {
     /// Run the command inside and wait for it; its exit status becomes the shell's.
-    pub fn run(self, inside: &Inside) -> Result<ExitCode> {
+    pub fn run(mut self, inside: &Inside) -> Result<ExitCode> {
+        self.outputs.flush()?;
         let passage = open_passage(self.kind, inside.addresses)?;
         let mut command = inside.command();
         set_environment(&mut command, &self.label, &passage);

@@ -26,11 +26,11 @@ use crate::error::{Attempt, Result};
 /// What the command left running gets this long after SIGTERM before it is killed.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The shell's hold on the guardian process.
+/// The shell's hold on the guardian process; without it, all that the command started is killed.
 pub struct Guardian {
     process: Pid,
     /// The writing end of a pipe that carries numbers of signals to pass on.
-    orders: File,
+    orders: Option<File>,
 }
 
 impl Guardian {
@@ -44,7 +44,7 @@ impl Guardian {
         match unsafe { fork() }.attempt(|| "start a process")? {
             ForkResult::Parent { child } => Ok(Self {
                 process: child,
-                orders: orders.into(),
+                orders: Some(orders.into()),
             }),
             ForkResult::Child => {
                 drop(orders);
@@ -60,7 +60,9 @@ impl Guardian {
     /// Pass a signal on to the command.
     pub fn forward(&self, signal: Signal) {
         // A guardian that has just ended no longer reads; its end is noticed by itself.
-        let _ = (&self.orders).write_all(&[signal as u8]);
+        if let Some(mut orders) = self.orders.as_ref() {
+            let _ = orders.write_all(&[signal as u8]);
+        }
     }
 
     /// The command's exit status once it, and everything it started, has ended; 128 + n for signal n.
@@ -74,6 +76,14 @@ impl Guardian {
             }
             Err(_) => Some(1),
         }
+    }
+}
+
+impl Drop for Guardian {
+    /// Tell the guardian to end everything, and wait until it has.
+    fn drop(&mut self) {
+        self.orders = None;
+        let _ = waitpid(self.process, None);
     }
 }
 
