@@ -533,6 +533,40 @@ def test_versions_nearest_to_the_browser_come_first() -> None:
     assert newest[0] == "157.0.9000.1"
 
 
+def test_versions_already_removed_are_passed_over_and_named_when_nothing_is_left(tmp_path: Path) -> None:
+    wanted = ["156.0.8078.79-1~deb12u1", "150.0.7871.181-1~deb12u1"]
+    left = {wanted[1]}
+
+    def download(version: str, folder: Path) -> str | None:
+        if version not in left:
+            return "404 Not Found"
+        (folder / f"chromium_{fetch.upstream_text(version)}.orig.tar.xz").touch()
+        return None
+
+    assert fetch.download_nearest(download, wanted, tmp_path).name == "chromium_150.0.7871.181.orig.tar.xz"
+    left.clear()
+    with pytest.raises(EyelevelError, match=r"156\S+ \(404 Not Found\), 150\S+ \(404 Not Found\)"):
+        fetch.download_nearest(download, wanted, tmp_path)
+
+
+def test_only_the_needed_parts_are_unpacked(tmp_path: Path) -> None:
+    tree = tmp_path / "chromium-1.2.3.4"
+    for path in (*fetch.PARTS[:2], *(f"{part}/file" for part in fetch.PARTS[2:]), "chrome/other", "x/chrome/VERSION"):
+        (tree / path).parent.mkdir(parents=True, exist_ok=True)
+        (tree / path).write_text(path)
+    archive = tmp_path / "chromium_1.2.3.4.orig.tar.xz"
+    subprocess.run(["tar", "-cJf", archive, "-C", tmp_path, tree.name], check=True)
+    fetch.unpack(archive, tmp_path / "unpacked")
+    unpacked = {str(path.relative_to(tmp_path / "unpacked")) for path in (tmp_path / "unpacked").rglob("*")}
+    assert {path for path in unpacked if (tmp_path / "unpacked" / path).is_file()} == {
+        *fetch.PARTS[:2],
+        *(f"{part}/file" for part in fetch.PARTS[2:]),
+    }
+    archive.write_bytes(archive.read_bytes()[:-100])
+    with pytest.raises(EyelevelError, match="could not be unpacked"):
+        fetch.unpack(archive, tmp_path / "unpacked")
+
+
 def test_source_lists_are_derived_from_both_kinds_of_lists() -> None:
     one_line = """# deb file:/commented stable main
 deb [arch=amd64 signed-by=/k.gpg] file:/one stable main  # why

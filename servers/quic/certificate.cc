@@ -42,9 +42,13 @@ absl::Status CannotRead(absl::string_view what, const std::string& path) {
 absl::StatusOr<std::unique_ptr<quic::ProofSource>> LoadCertificate(
     const std::string& chain_path, const std::string& key_path) {
   std::ifstream chain_file(chain_path);
-  if (!chain_file) return CannotRead("certificate", chain_path);
+  if (!chain_file) {
+    return CannotRead("certificate", chain_path);
+  }
   std::ifstream key_file(key_path);
-  if (!key_file) return CannotRead("key", key_path);
+  if (!key_file) {
+    return CannotRead("key", key_path);
+  }
 
   const std::vector<std::string> certificates =
       quic::CertificateView::LoadPemFromStream(&chain_file);
@@ -54,9 +58,10 @@ absl::StatusOr<std::unique_ptr<quic::ProofSource>> LoadCertificate(
         absl::StrCat("no usable PEM certificate in ", chain_path));
   }
   const auto key = quic::CertificatePrivateKey::LoadPemFromStream(&key_file);
-  if (key == nullptr)
+  if (key == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("no usable PEM private key in ", key_path));
+  }
 
   auto source = std::make_unique<ReplayProofSource>(
       ChainPointer(new quic::ProofSource::Chain(certificates)),

@@ -27,11 +27,9 @@ set(LEFT_OUT
   /http2/adapter/[^h]
   # other services than HTTP
   /masque/ /tools/connect_ /tools/devious_baton /encapsulated/ web_transport_only
-  # clients
-  /crypto/client_proof /quic_client_ web_transport_fingerprint client_session client_stream spdy_client
-  client_base client_config client_handshaker client_connection client_default client_factory
-  quic_default_client connection_migration_manager quic_server_id quic_generic_session quic_name_lookup
-  interactive_cli quic_url url_utils
+  # clients, but for connecting_client_socket, which the event loop's socket factory names
+  [^g]_client /client_proof web_transport_fingerprint connection_migration_manager quic_server_id
+  quic_generic_session quic_name_lookup interactive_cli quic_url url_utils
   # the backend that ours takes the place of
   memory_cache_backend file_utils
   # event traces

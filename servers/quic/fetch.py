@@ -15,14 +15,14 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.files import sync_folder
-from eyelevel.places import cache_dir
+from eyelevel.places import cache_dir, tool
 
 PACKAGE = "chromium"
 
@@ -62,7 +62,7 @@ def fetch(folder: Path) -> Path:
         raise EyelevelError(
             f"the machine's package sources hold no source package {PACKAGE}; add one that does to apt's sources"
         )
-    archive = _download_nearest(apt, packages, folder / "download")
+    archive = download_nearest(apt.download_source, packages, folder / "download")
     source = folder / archive.name.removeprefix(f"{PACKAGE}_").removesuffix(".orig.tar.xz")
     unpack(archive, folder / "unpacking")
     (folder / "unpacking").rename(source)
@@ -72,14 +72,18 @@ def fetch(folder: Path) -> Path:
     return source
 
 
-def _download_nearest(apt: "PrivateApt", packages: list[str], folder: Path) -> Path:
-    """The archive of the first of `packages` that can be had: lists often name versions already removed."""
+def download_nearest(download: Callable[[str, Path], str | None], packages: list[str], folder: Path) -> Path:
+    """The archive of the first of `packages` that can be had: lists often name versions already removed.
+
+    `download` fetches a version's archives into a folder and gives None, or the reason why not. Raises
+    EyelevelError when no version can be had.
+    """
     folder.mkdir(exist_ok=True)
     tried = []
     for package in packages:
         _say(f"downloading the source of {PACKAGE} {upstream_text(package)}")
         archive = folder / f"{PACKAGE}_{upstream_text(package)}.orig.tar.xz"
-        reason = apt.download_source(package, folder)
+        reason = download(package, folder)
         if reason is None and archive.exists():
             return archive
         tried.append(f"{package} ({reason or 'its archive has another name than ' + archive.name})")
@@ -109,13 +113,13 @@ class PrivateApt:
 
     def update(self) -> None:
         """Fetch the lists. A repository that fails is left out, as apt does."""
-        updated = _run_apt(["apt-get", *self._options, "update"])
-        self._update_error = _first_error(updated.stderr)
+        updated = _run_apt([tool("apt-get"), *self._options, "update"])
+        self._update_error = _first_error(updated.stderr) if updated.returncode else ""
 
     def source_versions(self) -> set[str]:
         """The versions of the package in the lists. Raises EyelevelError when no list could be fetched."""
         shown = subprocess.run(
-            ["apt-cache", *self._options, "showsrc", "--only-source", PACKAGE],
+            [tool("apt-cache"), *self._options, "showsrc", "--only-source", PACKAGE],
             capture_output=True,
             text=True,
             env=_plain_environment(),
@@ -128,8 +132,8 @@ class PrivateApt:
 
     def download_source(self, version: str, folder: Path) -> str | None:
         """Download the upstream archives of one version; apt checks them and resumes. None, or what failed."""
-        command = ["apt-get", *self._options, "source", "--download-only", "--tar-only", f"{PACKAGE}={version}"]
-        downloaded = _run_apt(command, cwd=folder)
+        what = ["source", "--download-only", "--tar-only", f"{PACKAGE}={version}"]
+        downloaded = _run_apt([tool("apt-get"), *self._options, *what], cwd=folder)
         return None if downloaded.returncode == 0 else _first_error(downloaded.stderr)
 
 
@@ -137,14 +141,13 @@ def unpack(archive: Path, folder: Path) -> None:
     """Unpack `PARTS` of a source archive into `folder`, which is emptied first. Raises EyelevelError."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    patterns = [f"*/{part}" for part in PARTS]
-    # Decompression takes most of the time, so it gets every core and its input tells how far it is.
+    # Decompression takes most of the time, so it gets every core, and its input tells how far it is.
+    decompress: list[str | Path] = [tool("xz"), "-dc", "-T0"]
+    select = ["--strip-components=1", "--wildcards", "--no-wildcards-match-slash", *(f"*/{part}" for part in PARTS)]
+    extract: list[str | Path] = [tool("tar"), "-x", "-C", folder, *select]
     with (
-        subprocess.Popen(["xz", "-dc", "-T0"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as xz,
-        subprocess.Popen(
-            ["tar", "-x", "-C", folder, "--strip-components=1", "--wildcards", "--no-wildcards-match-slash", *patterns],
-            stdin=xz.stdout,
-        ) as tar,
+        subprocess.Popen(decompress, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as xz,
+        subprocess.Popen(extract, stdin=xz.stdout) as tar,
     ):
         assert xz.stdin is not None and xz.stdout is not None
         xz.stdout.close()
@@ -196,7 +199,7 @@ def _deb822_entries(text: str) -> Iterable[str]:
 def _system_lists() -> Iterable[tuple[str, str]]:
     """The machine's own lists, from wherever its apt configuration says they are."""
     shown = subprocess.run(
-        ["apt-config", "shell", "LIST", "Dir::Etc::sourcelist/f", "PARTS", "Dir::Etc::sourceparts/d"],
+        [tool("apt-config"), "shell", "LIST", "Dir::Etc::sourcelist/f", "PARTS", "Dir::Etc::sourceparts/d"],
         capture_output=True,
         text=True,
         check=True,
@@ -210,7 +213,7 @@ def _system_lists() -> Iterable[tuple[str, str]]:
 def installed_version() -> Version | None:
     """The installed browser's upstream version; None when there is none."""
     query = subprocess.run(
-        ["dpkg-query", "--show", "--showformat=${db:Status-Status} ${Version}", PACKAGE],
+        [tool("dpkg-query"), "--show", "--showformat=${db:Status-Status} ${Version}", PACKAGE],
         capture_output=True,
         text=True,
         check=False,
@@ -241,7 +244,7 @@ def distance(version: Version, browser: Version | None) -> tuple[int, ...]:
     return (-len(version), 0, *newest_first)
 
 
-def _run_apt(command: list[str], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def _run_apt(command: list[str | Path], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run apt with its progress on our standard error; its error messages are kept."""
     return subprocess.run(
         command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True, cwd=cwd, env=_plain_environment(), check=False

@@ -26,17 +26,23 @@ namespace {
 
 absl::Status Serve(const Options& options, Replay& replay) {
   auto certificate = LoadCertificate(options.certificate, options.key);
-  if (!certificate.ok()) return certificate.status();
+  if (!certificate.ok()) {
+    return certificate.status();
+  }
   RequestLog log;
   if (!options.request_log.empty()) {
     absl::StatusOr<RequestLog> opened = RequestLog::Open(options.request_log);
-    if (!opened.ok()) return opened.status();
+    if (!opened.ok()) {
+      return opened.status();
+    }
     log = *std::move(opened);
   }
   ReplayBackend backend(replay, log);
   ReplayServer server(*std::move(certificate), &backend);
   absl::Status listening = server.Listen(options.address);
-  if (!listening.ok()) return listening;
+  if (!listening.ok()) {
+    return listening;
+  }
   // From here on an error is told by quiche's log or by nobody.
   absl::SetStderrThreshold(absl::LogSeverityAtLeast::kError);
 
@@ -54,7 +60,9 @@ absl::Status Serve(const Options& options, Replay& replay) {
 absl::Status Run(const Options& options) {
   absl::StatusOr<RecordedResponses> responses =
       LoadRecordedResponses(options.responses);
-  if (!responses.ok()) return responses.status();
+  if (!responses.ok()) {
+    return responses.status();
+  }
   Replay replay(*std::move(responses));
   return options.match ? MatchLines(std::cin, replay, std::cout)
                        : Serve(options, replay);
@@ -65,7 +73,9 @@ absl::Status Run(const Options& options) {
 
 int main(int argc, char** argv) {
   const auto options = eyelevel::ParseCommandLine(argc, argv);
-  if (const int* const status = std::get_if<int>(&options)) return *status;
+  if (const int* const status = std::get_if<int>(&options)) {
+    return *status;
+  }
   // An error that this program can explain itself gets one line.
   absl::SetStderrThreshold(absl::LogSeverityAtLeast::kFatal);
   absl::InitializeLog();

@@ -1,12 +1,13 @@
 #include "match_lines.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "recorded_responses.h"
 
 namespace eyelevel {
 namespace {
@@ -26,20 +27,20 @@ absl::Status MatchLines(std::istream& requests, Replay& replay,
           absl::StrCat("not METHOD<TAB>https://…: ", line));
     }
     fields.resize(kFields);
-    const absl::string_view url = fields[1].substr(0, fields[1].find('#'));
-    const size_t authority_end = std::min(url.find_first_of("/?"), url.size());
+    const auto [authority, target] = AuthorityAndTarget(fields[1]);
     const Answer answer = replay.AnswerTo({
         .method = fields[0],
-        .authority = url.substr(0, authority_end),
-        .target = url.substr(authority_end),
+        .authority = authority,
+        .target = target,
         .origin = fields[2],
         .access_control_request_method = fields[3],
         .access_control_request_headers = fields[4],
     });
     answers << ToString(answer.kind) << '\t' << answer.file << '\t'
             << answer.status << '\t' << answer.body.size() << '\n';
-    for (const auto& [name, value] : answer.headers)
+    for (const auto& [name, value] : answer.headers) {
       answers << '\t' << name << ": " << value << '\n';
+    }
   }
   return absl::OkStatus();
 }

@@ -52,8 +52,9 @@ Matcher::Matcher(const RecordedResponses& responses) {
 
 Match Matcher::Find(const Request& request) {
   if (const Match found = FindRecorded(request.method, request);
-      found.recorded != nullptr)
+      found.recorded != nullptr) {
     return found;
+  }
   if (request.method == "HEAD") {
     if (const Match found = FindRecorded("GET", request);
         found.recorded != nullptr) {
@@ -71,7 +72,9 @@ Match Matcher::FindRecorded(absl::string_view method, const Request& request) {
   const auto [path, query] = PathAndQuery(request.target);
   const auto found =
       by_path_.find(Key(method, NormalAuthority(request.authority), path));
-  if (found == by_path_.end()) return {MatchKind::kMiss, nullptr};
+  if (found == by_path_.end()) {
+    return {MatchKind::kMiss, nullptr};
+  }
 
   Repeats* nearest = nullptr;
   size_t longest = 0;

@@ -1,15 +1,15 @@
 // Which recorded response answers a request: the rule both servers follow.
 //
 // Among the recorded exchanges of the request's authority:
-//   1. exact   same method, path and query; recorded several times, they are
-//   served in recorded order, the
-//              last one again and again.
-//   2. prefix  same method and path; the longest common prefix of the queries;
-//   ties go to the earliest.
-//   3. head    a HEAD that was not recorded is answered like a GET, without the
-//   body.
-//   4. preflight  a CORS preflight that was not recorded is granted.
-//   5. miss    404.
+//
+// 1. exact: same method, path and query. Recorded several times, they are
+//    served in recorded order, the last one again and again.
+// 2. prefix: same method and path; the longest common prefix of the queries;
+//    ties go to the earliest.
+// 3. head: a HEAD that was not recorded is answered like a GET, without the
+//    body.
+// 4. preflight: a CORS preflight that was not recorded is granted.
+// 5. miss: 404.
 //
 // servers/matching.py is the same rule for the TCP side;
 // tests/vectors/matching.json holds both to it.

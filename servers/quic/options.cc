@@ -96,8 +96,12 @@ std::variant<Options, int> ParseCommandLine(int argc, char** argv) {
   if (optind < argc) {
     return BadUsage(absl::StrCat("unexpected argument ", argv[optind]));
   }
-  if (options.responses.empty()) return BadUsage("--responses is missing");
-  if (options.match) return options;
+  if (options.responses.empty()) {
+    return BadUsage("--responses is missing");
+  }
+  if (options.match) {
+    return options;
+  }
 
   quic::QuicIpAddress ip;
   uint32_t port_number;
@@ -108,8 +112,12 @@ std::variant<Options, int> ParseCommandLine(int argc, char** argv) {
   if (!absl::SimpleAtoi(port, &port_number) || port_number > 65535) {
     return BadUsage(absl::StrCat("--port is no port: '", port, "'"));
   }
-  if (options.certificate.empty()) return BadUsage("--certificate is missing");
-  if (options.key.empty()) return BadUsage("--key is missing");
+  if (options.certificate.empty()) {
+    return BadUsage("--certificate is missing");
+  }
+  if (options.key.empty()) {
+    return BadUsage("--key is missing");
+  }
   options.address =
       quic::QuicSocketAddress(ip, static_cast<uint16_t>(port_number));
   return options;

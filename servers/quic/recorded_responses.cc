@@ -29,7 +29,9 @@ std::optional<absl::string_view> Value(const std::vector<Header>& headers,
                                        absl::string_view name) {
   const auto found = absl::c_find_if(
       headers, [&](const Header& header) { return header.first == name; });
-  if (found == headers.end()) return std::nullopt;
+  if (found == headers.end()) {
+    return std::nullopt;
+  }
   return found->second;
 }
 
@@ -48,11 +50,15 @@ bool IsReplayed(absl::string_view name) {
 // recorded, those of one name together.
 std::vector<Header> SentHeaders(std::vector<Header> recorded) {
   for (const Header& header : {kDefaultServer, kDefaultDate}) {
-    if (!Value(recorded, header.first).has_value()) recorded.push_back(header);
+    if (!Value(recorded, header.first).has_value()) {
+      recorded.push_back(header);
+    }
   }
   std::vector<absl::string_view> names = {"content-type", "content-length"};
   const absl::string_view location = Value(recorded, "location").value_or("/");
-  if (!absl::StartsWith(location, "/")) names.push_back("location");
+  if (!absl::StartsWith(location, "/")) {
+    names.push_back("location");
+  }
   for (const auto& [name, value] : recorded) {
     if (IsReplayed(name) && !absl::c_linear_search(names, name)) {
       names.push_back(name);
@@ -76,13 +82,12 @@ absl::Status SetUrl(absl::string_view url, RecordedResponse& response) {
     return absl::InvalidArgumentError(
         absl::StrCat("its X-Original-Url is not https: ", url));
   }
-  url = url.substr(0, url.find('#'));
-  const size_t authority_end = std::min(url.find_first_of("/?"), url.size());
-  response.authority = NormalAuthority(url.substr(0, authority_end));
-  if (response.authority.empty())
+  const auto [authority, target] = AuthorityAndTarget(url);
+  response.authority = NormalAuthority(authority);
+  if (response.authority.empty()) {
     return absl::InvalidArgumentError("its X-Original-Url has no host");
-  std::tie(response.path, response.query) =
-      PathAndQuery(url.substr(authority_end));
+  }
+  std::tie(response.path, response.query) = PathAndQuery(target);
   return absl::OkStatus();
 }
 
@@ -97,27 +102,31 @@ absl::string_view TakeLine(absl::string_view& head) {
 // "HTTP/1.1 200 OK" gives "200".
 std::optional<absl::string_view> StatusOf(absl::string_view line) {
   const size_t space = line.find(' ');
-  if (!absl::StartsWith(line, "HTTP/") || space == line.npos)
+  if (!absl::StartsWith(line, "HTTP/") || space == line.npos) {
     return std::nullopt;
+  }
   line.remove_prefix(space + 1);
   const absl::string_view status = line.substr(0, 3);
   const bool ends = line.size() == 3 || (line.size() > 3 && line[3] == ' ');
-  if (!ends || !absl::c_all_of(status, absl::ascii_isdigit))
+  if (!ends || !absl::c_all_of(status, absl::ascii_isdigit)) {
     return std::nullopt;
+  }
   return status;
 }
 
 // Fills in everything that `text` tells.
 absl::Status Parse(RecordedResponse& response) {
   const size_t head_end = response.text.find("\r\n\r\n");
-  if (head_end == std::string::npos)
+  if (head_end == std::string::npos) {
     return absl::InvalidArgumentError("no blank line after the headers");
+  }
   absl::string_view head = absl::string_view(response.text).substr(0, head_end);
   response.body = absl::string_view(response.text).substr(head_end + 4);
 
   const std::optional<absl::string_view> status = StatusOf(TakeLine(head));
-  if (!status.has_value())
+  if (!status.has_value()) {
     return absl::InvalidArgumentError("it does not begin with a status line");
+  }
   response.status = *status;
 
   std::vector<Header> recorded;
@@ -139,10 +148,12 @@ absl::Status Parse(RecordedResponse& response) {
 
   response.method = Value(recorded, kOriginalMethod).value_or("GET");
   const std::optional<absl::string_view> url = Value(recorded, kOriginalUrl);
-  if (!url.has_value())
+  if (!url.has_value()) {
     return absl::InvalidArgumentError("it has no X-Original-Url");
-  if (const absl::Status valid = SetUrl(*url, response); !valid.ok())
+  }
+  if (const absl::Status valid = SetUrl(*url, response); !valid.ok()) {
     return valid;
+  }
 
   if (IsWithoutBody(response.status)) {
     response.body = {};
@@ -166,31 +177,53 @@ absl::Status Parse(RecordedResponse& response) {
 
 absl::StatusOr<std::string> ReadFile(const fs::path& path) {
   std::error_code error;
-  std::string text(fs::file_size(path, error), '\0');
+  const auto size = fs::file_size(path, error);
+  if (error) {
+    return absl::UnavailableError(error.message());
+  }
+  std::string text(size, '\0');
   std::ifstream file(path, std::ios::binary);
-  if (error || !file.read(text.data(), text.size()))
+  if (!file.read(text.data(), text.size())) {
     return absl::UnavailableError(std::strerror(errno));
+  }
   return text;
+}
+
+// What lies in `folder`, in no order.
+absl::StatusOr<std::vector<fs::path>> List(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    paths.push_back(entry->path());
+  }
+  if (error) {
+    return absl::UnavailableError(absl::StrCat(
+        "cannot read the folder ", folder.string(), ": ", error.message()));
+  }
+  return paths;
 }
 
 }  // namespace
 
 absl::StatusOr<RecordedResponses> LoadRecordedResponses(
     const fs::path& folder) {
-  std::error_code error;
-  std::vector<fs::path> paths;
-  for (fs::directory_iterator host(folder, error), end; !error && host != end;
-       host.increment(error)) {
-    if (!host->is_directory()) continue;
-    for (fs::directory_iterator file(host->path(), error);
-         !error && file != end; file.increment(error)) {
-      if (file->is_regular_file()) paths.push_back(file->path());
-    }
+  absl::StatusOr<std::vector<fs::path>> hosts = List(folder);
+  if (!hosts.ok()) {
+    return hosts.status();
   }
-  if (error) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot read the response folder ", folder.string(), ": ",
-                     error.message()));
+  std::vector<fs::path> paths;
+  for (const fs::path& host : *hosts) {
+    if (!fs::is_directory(host)) {
+      continue;
+    }
+    absl::StatusOr<std::vector<fs::path>> files = List(host);
+    if (!files.ok()) {
+      return files.status();
+    }
+    absl::c_copy_if(
+        *files, std::back_inserter(paths),
+        [](const fs::path& file) { return fs::is_regular_file(file); });
   }
   absl::c_sort(paths, [](const fs::path& a, const fs::path& b) {
     return std::pair(a.filename(), a) < std::pair(b.filename(), b);
@@ -221,8 +254,17 @@ absl::StatusOr<RecordedResponses> LoadRecordedResponses(
 
 std::string NormalAuthority(absl::string_view authority) {
   std::string normal = absl::AsciiStrToLower(authority);
-  if (absl::EndsWith(normal, ":443")) normal.resize(normal.size() - 4);
+  if (absl::EndsWith(normal, ":443")) {
+    normal.resize(normal.size() - 4);
+  }
   return normal;
+}
+
+std::pair<absl::string_view, absl::string_view> AuthorityAndTarget(
+    absl::string_view url) {
+  url = url.substr(0, url.find('#'));
+  const size_t authority_end = std::min(url.find_first_of("/?"), url.size());
+  return {url.substr(0, authority_end), url.substr(authority_end)};
 }
 
 std::pair<absl::string_view, absl::string_view> PathAndQuery(

@@ -40,9 +40,9 @@ struct RecordedResponse {
   absl::string_view path;
   absl::string_view query;  // Without the "?"; empty when there is none.
 
-  absl::string_view status;  // Three digits.
-  std::vector<Header>
-      headers;  // As sent: names in lower case, in NGINX's order.
+  // As sent: three digits; names in lower case, in NGINX's order.
+  absl::string_view status;
+  std::vector<Header> headers;
   absl::string_view body;
 };
 
@@ -56,6 +56,10 @@ absl::StatusOr<RecordedResponses> LoadRecordedResponses(
 // The form in which authorities are compared: lower case, without the default
 // port.
 std::string NormalAuthority(absl::string_view authority);
+
+// Splits a URL without its scheme; a fragment is left out.
+std::pair<absl::string_view, absl::string_view> AuthorityAndTarget(
+    absl::string_view url);
 
 // Splits a request target at the first "?"; an empty path is "/".
 std::pair<absl::string_view, absl::string_view> PathAndQuery(

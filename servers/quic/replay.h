@@ -4,6 +4,7 @@
 #ifndef EYELEVEL_SERVERS_QUIC_REPLAY_H_
 #define EYELEVEL_SERVERS_QUIC_REPLAY_H_
 
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"

@@ -30,8 +30,9 @@ Request RequestOf(const quiche::HttpHeaderBlock& headers) {
 quiche::HttpHeaderBlock HeaderBlock(const Answer& answer) {
   quiche::HttpHeaderBlock block;
   block[":status"] = answer.status;
-  for (const auto& [name, value] : answer.headers)
+  for (const auto& [name, value] : answer.headers) {
     block.AppendValueOrAddHeader(name, value);
+  }
   return block;
 }
 
@@ -42,7 +43,9 @@ void SendBody(quic::QuicSpdyStream& stream, absl::string_view body) {
       stream.WriteBodySlices(absl::MakeSpan(&slice, 1), /*fin=*/true);
   // A stream takes no slice while its headers alone fill its buffer, which a
   // copy may always join.
-  if (!sent.fin_consumed) stream.WriteOrBufferBody(body, /*fin=*/true);
+  if (!sent.fin_consumed) {
+    stream.WriteOrBufferBody(body, /*fin=*/true);
+  }
 }
 
 }  // namespace
@@ -61,7 +64,9 @@ void ReplayBackend::FetchResponseFromBackend(
       stream.spdy_session()->connection());
   stream.WriteHeaders(HeaderBlock(answer), /*fin=*/answer.body.empty(),
                       nullptr);
-  if (!answer.body.empty()) SendBody(stream, answer.body);
+  if (!answer.body.empty()) {
+    SendBody(stream, answer.body);
+  }
 }
 
 }  // namespace eyelevel

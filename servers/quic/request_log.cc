@@ -30,11 +30,15 @@ RequestLog& RequestLog::operator=(RequestLog&& other) {
 }
 
 RequestLog::~RequestLog() {
-  if (fd_ >= 0) close(fd_);
+  if (fd_ >= 0) {
+    close(fd_);
+  }
 }
 
 void RequestLog::Add(const Request& request, const Answer& answer) {
-  if (fd_ < 0) return;
+  if (fd_ < 0) {
+    return;
+  }
   const std::string line =
       absl::StrCat(ToString(answer.kind), "\t", request.method, "\thttps://",
                    request.authority, request.target, "\t", answer.file, "\n");

@@ -17,9 +17,15 @@ bool IsForbidden(unsigned char c) {
 }
 
 int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  if (c >= '0' && c <= '9') {
+    return c - '0';
+  }
+  if (c >= 'a' && c <= 'f') {
+    return c - 'a' + 10;
+  }
+  if (c >= 'A' && c <= 'F') {
+    return c - 'A' + 10;
+  }
   return -1;
 }
 
@@ -33,7 +39,9 @@ std::optional<std::string> CanonicalName(std::string_view host) {
       c = static_cast<char>(HexDigit(host[i + 1]) * 16 + HexDigit(host[i + 2]));
       i += 2;
     }
-    if (IsForbidden(static_cast<unsigned char>(c))) return std::nullopt;
+    if (IsForbidden(static_cast<unsigned char>(c))) {
+      return std::nullopt;
+    }
     name.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
   }
   return name;
@@ -42,7 +50,9 @@ std::optional<std::string> CanonicalName(std::string_view host) {
 // The URL standard takes a host for an IPv4 address when its last label is a
 // number.
 bool EndsInNumber(std::string_view name) {
-  if (name.ends_with('.')) name.remove_suffix(1);
+  if (name.ends_with('.')) {
+    name.remove_suffix(1);
+  }
   const std::string_view last = name.substr(name.rfind('.') + 1);
   if (last.starts_with("0x")) {
     return last.find_first_not_of("0123456789abcdef", 2) ==
@@ -67,13 +77,21 @@ CanonHostInfo::Family Canonicalize(std::string_view host,
     return CanonHostInfo::IPV6;
   }
   std::optional<std::string> name = CanonicalName(host);
-  if (!name.has_value() || name->empty()) return CanonHostInfo::BROKEN;
+  if (!name.has_value() || name->empty()) {
+    return CanonHostInfo::BROKEN;
+  }
   canonical = *name;
-  if (!EndsInNumber(canonical)) return CanonHostInfo::NEUTRAL;
-  if (canonical.ends_with('.')) canonical.pop_back();
+  if (!EndsInNumber(canonical)) {
+    return CanonHostInfo::NEUTRAL;
+  }
+  if (canonical.ends_with('.')) {
+    canonical.pop_back();
+  }
   in_addr address;
   char text[INET_ADDRSTRLEN];
-  if (inet_aton(canonical.c_str(), &address) == 0) return CanonHostInfo::BROKEN;
+  if (inet_aton(canonical.c_str(), &address) == 0) {
+    return CanonHostInfo::BROKEN;
+  }
   canonical = inet_ntop(AF_INET, &address, text, sizeof text);
   return CanonHostInfo::IPV4;
 }
@@ -87,7 +105,9 @@ void CanonicalizeHostVerbose(const char* spec, const Component& host,
   host_info->family = Canonicalize(
       std::string_view(spec + host.begin, host.is_nonempty() ? host.len : 0),
       canonical);
-  if (host_info->family == CanonHostInfo::BROKEN) canonical.clear();
+  if (host_info->family == CanonHostInfo::BROKEN) {
+    canonical.clear();
+  }
   host_info->out_host = Component(static_cast<int>(output->length()),
                                   static_cast<int>(canonical.size()));
   output->Append(canonical);
