@@ -1,5 +1,6 @@
 """`python -m measure`: run a campaign, or go on with one, and say what it found."""
 
+import os
 import shlex
 import signal
 import sys
@@ -62,6 +63,8 @@ def main(
         runs=runs or begun.get("runs", RUNS),
         seed=begun.get("seed", SEED) if seed is None else seed,
     )
+    if os.geteuid() != 0:
+        raise EyelevelError("measuring needs root, to make network namespaces; run it as root or with sudo")
     if not results.exists():
         results.mkdir(parents=True)
         give_to_caller(results)

@@ -147,12 +147,20 @@ def read_document(folder: Path) -> dict[str, Any] | None:
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """What differs between two campaigns' `settings` and `versions`, except for what may be added."""
-    before, after = _flat(_compared(old)), _flat(_compared(new))
+    before, after = _compared(old), _compared(new)
     found = []
-    for key in sorted(before.keys() | after.keys()):
-        if before.get(key) == after.get(key) or _is_addition(key, old, new):
-            continue
-        found.append(f"{key} was {before.get(key, 'absent')}, is {after.get(key, 'absent')}")
+    for group in GROWING:
+        had, has = before["settings"][group], after["settings"][group]
+        found += [f"settings/{group} had {name}" for name in had if name not in has]
+        before["settings"][group] = {name: had[name] for name in had if name in has}
+        after["settings"][group] = {name: has[name] for name in has if name in had}
+    after["settings"]["runs"] = min(before["settings"]["runs"], after["settings"]["runs"])
+    # A program that no run needed before may be any.
+    after["versions"] = {name: after["versions"].get(name, "absent") for name in before["versions"]}
+    leaves, values = _flat(before), _flat(after)
+    for key in sorted(leaves.keys() | values.keys()):
+        if leaves.get(key) != values.get(key):
+            found.append(f"{key} was {leaves.get(key, 'absent')}, is {values.get(key, 'absent')}")
     return found
 
 
@@ -169,16 +177,6 @@ def _compared(document: Mapping[str, Any]) -> dict[str, Any]:
     compared = {key: document[key] for key in ("settings", "versions")}
     normal: dict[str, Any] = json.loads(json.dumps(compared))
     return normal
-
-
-def _is_addition(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    part, _, rest = key.partition("/")
-    if part == "versions":  # a server that was not needed before
-        return rest.partition("/")[0] not in old["versions"]
-    if rest == "runs":
-        return bool(new["settings"]["runs"] > old["settings"]["runs"])
-    group, _, rest = rest.partition("/")
-    return group in GROWING and rest.partition("/")[0] not in old["settings"][group]
 
 
 def _flat(value: Any, path: str = "") -> dict[str, Any]:

@@ -129,6 +129,10 @@ def test_more_of_the_same_is_allowed_and_less_is_not(more: dict[str, Any]) -> No
     assert changes(document(**more), document()) != []
 
 
+def test_what_is_gone_is_told_by_its_name() -> None:
+    assert changes(document(), document(networks={"dsl": {"up_mbps": 5}})) == ["settings/networks had lte"]
+
+
 def test_another_browser_is_refused() -> None:
     newer = {**document(), "versions": {"chromium": "2"}}
     assert changes(document(), newer) == ["versions/chromium was 1, is 2"]
