@@ -3,6 +3,7 @@
 import os
 import shlex
 import signal
+import subprocess
 import sys
 import time
 from functools import partial
@@ -11,9 +12,8 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from analysis.__main__ import report
 from eyelevel.errors import EyelevelError, reports_errors
-from eyelevel.places import RESULTS, SITES
+from eyelevel.places import PROJECT, RESULTS, SITES
 from measure.campaign import Campaign, measure
 from measure.ownership import give_to_caller
 from measure.progress import Watch
@@ -77,7 +77,9 @@ def main(
         again = shlex.join(["python", "-m", "measure", "--campaign", folder.name, *elsewhere])
         click.echo(f"\nstopped; what was measured is in {folder}; to go on: {again}", err=True)
         sys.exit(130)
-    report(folder, console)
+    # As a program of its own: what is to the right of measuring is not imported here.
+    analysis = [sys.executable, "-m", "analysis", str(folder.resolve())]
+    subprocess.run(analysis, env={**os.environ, "PYTHONPATH": str(PROJECT)}, check=False)
 
 
 def campaign_name(name: str | None) -> str:

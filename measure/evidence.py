@@ -12,7 +12,7 @@ from eyelevel.errors import EyelevelError
 from eyelevel.files import write_atomically
 from measure.film import FilmStart, VisualMetrics, film_start, visual_metrics
 from measure.netlog import Request, read_netlog
-from measure.visit import FILM, HAR, NETLOG_KEPT, TIMINGS
+from measure.visit import FILM, HAR, LOG, NETLOG_KEPT, TIMINGS
 from servers.matching import Kind
 
 REQUEST_LOG = "requests.tsv"
@@ -70,6 +70,8 @@ def read_evidence(folder: Path) -> Evidence:
     failures: list[str] = []
     pages = _json(folder / TIMINGS, failures)
     page = pages[0] if pages else {}
+    if not page:
+        failures.append(f"Browsertime tells of no page, its last words were: {_last_line(folder / LOG)}")
     seen = _json(folder / VISUAL, failures) or {}
     har = _json(folder / HAR, failures) or {"log": {"entries": []}}
     requests = _netlog(folder / NETLOG_KEPT, failures)
@@ -141,6 +143,11 @@ def _json(path: Path, failures: list[str]) -> Any:
     except (OSError, EOFError, ValueError) as error:
         failures.append(_fault(path, error))
         return None
+
+
+def _last_line(path: Path) -> str:
+    lines = path.read_text(errors="replace").split("\n") if path.exists() else []
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 def _fault(path: Path, error: Exception) -> str:

@@ -29,7 +29,7 @@ Gate = Callable[[Evidence, Claim], str | None]
 
 def load_failed(evidence: Evidence, claim: Claim) -> str | None:
     """The browser could not be driven through the load, or a part of the evidence is missing."""
-    return evidence.failures[0] if evidence.failures else None
+    return "; ".join(evidence.failures) or None
 
 
 def load_unfinished(evidence: Evidence, claim: Claim) -> str | None:

@@ -87,17 +87,8 @@ def _x_server(screen: str, log: IO[bytes]) -> Iterator[int]:
     Its socket is the replay's own, so no lock in the shared /tmp is needed, which would outlive a kill.
     """
     ready, ready_end = os.pipe()
-    command: list[str | Path] = [
-        tool("Xvfb"),
-        "-displayfd",
-        str(ready_end),
-        "-nolock",
-        "-nolisten",
-        "tcp",
-        "-screen",
-        "0",
-        screen,
-    ]
+    command: list[str | Path] = [tool("Xvfb"), "-displayfd", str(ready_end), "-nolock"]
+    command += ["-nolisten", "tcp", "-screen", "0", screen]
     process = subprocess.Popen(command, pass_fds=(ready_end,), stdout=log, stderr=log)
     os.close(ready_end)
     try:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from measure.evidence import REQUEST_LOG, VISUAL, Asked, read_evidence, read_request_log
 from measure.netlog import FAVICON, Request, read_netlog
-from measure.visit import HAR, NETLOG_KEPT, TIMINGS
+from measure.visit import HAR, LOG, NETLOG_KEPT, TIMINGS
 
 KINDS = [
     "REQUEST_ALIVE",
@@ -153,6 +153,16 @@ def test_missing_or_broken_evidence_is_told(tmp_path: Path, name: str, content: 
     if content is not None:
         (tmp_path / name).write_bytes(content)
     assert any(failure.startswith(name) for failure in read_evidence(tmp_path).failures)
+
+
+def test_the_last_words_of_a_browsertime_that_left_nothing_are_told(tmp_path: Path) -> None:
+    whole_run(tmp_path)
+    (tmp_path / TIMINGS).unlink()
+    (tmp_path / LOG).write_text("INFO: starting\nFatal server error: no fonts\n\n")
+    told = "Browsertime tells of no page, its last words were: Fatal server error: no fonts"
+    assert read_evidence(tmp_path).failures == ("browsertime.json is missing", told)
+    (tmp_path / TIMINGS).write_text("[]")
+    assert read_evidence(tmp_path).failures == (told,)
 
 
 @pytest.mark.parametrize("plt", [0, -1763000000000])
