@@ -24,8 +24,8 @@ class ReplayProofSource : public quic::ProofSourceX509 {
 
   using ProofSourceX509::valid;
 
-  // BoringSSL would choose a post-quantum group, which the TCP side's
-  // OpenSSL 3.0 lacks.
+  // As NGINX on the TCP side. The browser offers a post-quantum group first,
+  // which OpenSSL 3.0 lacks and a BoringSSL of another version may accept.
   void OnNewSslCtx(SSL_CTX* context) override {
     static constexpr uint16_t kGroups[] = {SSL_GROUP_X25519};
     SSL_CTX_set1_group_ids(context, kGroups, std::size(kGroups));
