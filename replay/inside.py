@@ -19,7 +19,7 @@ from eyelevel.errors import EyelevelError
 from record.site import Site
 from replay import world
 from replay.spec import CONTROL, PRIVATE, ReplaySpec
-from replay.stack import shells
+from replay.stack import shell
 from servers.certificates import authority, certify
 from servers.contract import Serving
 from servers.transports import SERVERS
@@ -64,7 +64,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     evidence["server_sysctls"] = kernel.apply_sysctls(spec.protocol.server_sysctls)
     with SERVERS[spec.protocol.transport](serving), _control_socket() as control:
         client = [sys.executable, "-m", "replay.client", spec.dumps(), *command]
-        with _stopped_at_the_end(subprocess.Popen([*shells(spec.network), "--", *client])) as stack:
+        with _stopped_at_the_end(subprocess.Popen([*shell(spec.network), "--", *client])) as stack:
             with _linked(control, stack, leash) as connection:
                 if spec.protocol.transport == "tcp":
                     evidence["server_routes"] = kernel.tune_server_routes(world.outward_device(), spec.protocol)

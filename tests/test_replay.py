@@ -171,7 +171,7 @@ def test_nothing_outlives_a_replay_however_it_ends(
     assert client_process.stdout
     assert client_process.stdout.readline() == "up\n"
     descendants = _descendants(client_process.pid)
-    assert {"nginx", "uwsgi-core", "dnsmasq", "mm-delay", "mm-link"} <= {_name(pid) for pid in descendants}
+    assert {"nginx", "uwsgi-core", "dnsmasq", "mm-net"} <= {_name(pid) for pid in descendants}
     pidfds = [os.pidfd_open(pid) for pid in descendants]
     client_process.send_signal(how)
     client_process.wait()
