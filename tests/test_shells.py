@@ -1,6 +1,7 @@
 """The shells, for real: namespaces, pings, bulk transfers, loss, and what is left after they end."""
 
 import ctypes
+import itertools
 import math
 import os
 import pty
@@ -42,7 +43,7 @@ def _missing() -> str:
     if not Path("/dev/net/tun").exists():
         return "needs /dev/net/tun"
     try:
-        for name in ("mm-delay", "mm-link", "mm-loss", "mm-net"):
+        for name in ("mm-delay", "mm-link", "mm-loss", "mm-net", "mm-onoff", "mm-intermittent"):
             tool(name)
     except EyelevelError as error:
         return str(error)
@@ -111,6 +112,7 @@ LTE_PING_MS = 74 + 84 * 8 / 2800 + 84 * 8 / 10500
         ("mm-delay 5 mm-delay 10", 30),
         (LTE, LTE_PING_MS),
         ("mm-net --profile lte", LTE_PING_MS),
+        ("mm-delay 5 --delay-down 15.5", 20.5),
         ("mm-net --delay 10 --delay-down 20 --up 1M --down 1M", 30 + 84 * 8 / 500),
         (
             "mm-loss downlink 0 mm-link 10.5M 10.5M -- mm-delay 15 mm-link 1M 1M -- mm-loss uplink 0 mm-delay 5",
@@ -228,6 +230,31 @@ def test_a_seed_drops_the_same_packets_in_one_hop_and_in_nested_shells() -> None
     fused = datagrams_through("mm-net --delay 1 --loss-up 0.1 --loss-down 0.2 --seed 7")
     assert fused == nested
     assert len(fused[1]) < len(fused[0]) < shells_peer.DATAGRAMS
+
+
+def test_loss_may_come_in_bursts() -> None:
+    arrived, _ = datagrams_through("mm-loss uplink 0.02 --burst 5 --")
+    lost = sorted(set(range(shells_peer.DATAGRAMS)) - set(arrived))
+    bursts = 1 + sum(after - before > 1 for before, after in itertools.pairwise(lost))
+    assert 3.5 < len(lost) / bursts < 7
+
+
+def test_round_trip_loss_is_shared_by_the_directions() -> None:
+    _, returned = datagrams_through("mm-loss --round-trip 0.06 --")
+    assert_binomial(shells_peer.DATAGRAMS - len(returned), shells_peer.DATAGRAMS, 0.06)
+
+
+def test_an_intermittent_link_loses_what_comes_while_it_is_off() -> None:
+    command = ["ping", "-n", "-D", "-i", "0.02", "-c", "75", SERVER[0]]
+    result = run("mm-intermittent downlink 0.5 0.5", command)
+    times = [float(at) for at in re.findall(r"\[([\d.]+)\] \d+ bytes", result.stdout)]
+    gaps = [after - before for before, after in itertools.pairwise(times)]
+    assert 0.4 < max(gaps) < 0.62
+    assert len([gap for gap in gaps if gap > 0.2]) == 1
+
+
+def test_a_random_link_is_on_at_first() -> None:
+    assert ping_ms("mm-onoff uplink 1000 1", count=2)
 
 
 def link_log(path: Path) -> list[list[str]]:

@@ -3,6 +3,8 @@
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
+use crate::time::Nanos;
+
 /// Where an emulated network's random choices come from.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seed(Option<u64>);
@@ -35,9 +37,19 @@ impl Random {
         Self(Pcg64::seed_from_u64(seed))
     }
 
+    /// A number from 0 to below 1.
+    pub fn fraction(&mut self) -> f64 {
+        self.0.random()
+    }
+
+    /// A span from the exponential distribution of that mean.
+    pub fn exponential(&mut self, mean: Nanos) -> Nanos {
+        (-(1.0 - self.fraction()).ln() * mean as f64) as Nanos
+    }
+
     /// True with the given probability.
     pub fn chance(&mut self, probability: f64) -> bool {
-        self.0.random::<f64>() < probability
+        self.fraction() < probability
     }
 }
 
@@ -71,6 +83,13 @@ mod tests {
             choices(seed.generator("uplink")),
             choices(Seed::new(Some(8)).generator("uplink"))
         );
+    }
+
+    #[test]
+    fn exponential_spans_have_their_mean() {
+        let mut random = Random::from_seed(1);
+        let sum: Nanos = (0..100_000).map(|_| random.exponential(1000)).sum();
+        assert!((98_500..101_500).contains(&(sum / 1000)), "{sum}");
     }
 
     #[test]

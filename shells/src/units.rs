@@ -1,7 +1,7 @@
 //! What people write on the command line, turned into exact integers.
 
 use crate::error::{Error, Result};
-use crate::time::{NANOS_PER_MILLISECOND, Nanos};
+use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
 
 /// Parse a rate such as `2.8M`, `468k`, `1G` or `125000` (bit/s; decimal prefixes, either case).
 pub fn parse_rate_bps(text: &str) -> Result<u64> {
@@ -30,6 +30,19 @@ pub fn parse_milliseconds(text: &str) -> Result<Nanos> {
         .ok_or_else(|| {
             Error::new(format!(
                 "'{text}' is not a time in milliseconds; give a number such as 37 or 0.5"
+            ))
+        })?;
+    Ok(span as Nanos)
+}
+
+/// Parse a span given in seconds, fractions allowed.
+pub fn parse_seconds(text: &str) -> Result<Nanos> {
+    let span = parse_decimal(text)
+        .map(|seconds| (seconds * NANOS_PER_SECOND as f64).round())
+        .filter(|nanos| (0.0..=1e18).contains(nanos))
+        .ok_or_else(|| {
+            Error::new(format!(
+                "'{text}' is not a time in seconds; give a number such as 2 or 0.5"
             ))
         })?;
     Ok(span as Nanos)

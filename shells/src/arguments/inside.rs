@@ -11,6 +11,7 @@ use crate::kernel::block::{Block, DEFAULT_POOL};
 
 /// What runs inside.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Options")]
 pub struct Inside {
     /// Where an outermost shell takes its addresses from; shells inside take theirs from its own
     #[arg(long, value_name = "BLOCK", default_value_t = DEFAULT_POOL)]

@@ -6,6 +6,7 @@ use crate::random::Seed;
 
 /// Makes random choices repeatable.
 #[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Options")]
 pub struct SeedArgument {
     /// Repeat the random choices of another run with the same number
     #[arg(long, value_name = "NUMBER")]

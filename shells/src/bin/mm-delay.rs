@@ -1,10 +1,9 @@
-//! `mm-delay`: a network with a fixed delay in each direction.
+//! `mm-delay`: a network that delays packets.
 
 use std::process::ExitCode;
 
 use clap::Parser;
-use shells::arguments::Inside;
-use shells::element::{Delay, Duplex};
+use shells::arguments::{DelayArguments, Inside, SeedArgument};
 use shells::error::Result;
 use shells::log::Outputs;
 use shells::shell::{Shell, finish};
@@ -19,6 +18,12 @@ struct Arguments {
     delay: String,
 
     #[command(flatten)]
+    options: DelayArguments,
+
+    #[command(flatten)]
+    seed: SeedArgument,
+
+    #[command(flatten)]
     inside: Inside,
 }
 
@@ -27,10 +32,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     Shell {
         kind: "delay",
         label: format!("delay {} ms", arguments.delay),
-        network: Duplex {
-            uplink: Box::new(Delay::new(delay)),
-            downlink: Box::new(Delay::new(delay)),
-        },
+        network: arguments.options.build(delay, arguments.seed.seed()),
         outputs: Outputs::default(),
     }
     .run(&arguments.inside)

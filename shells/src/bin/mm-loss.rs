@@ -1,16 +1,16 @@
 //! `mm-loss`: a network that loses packets at random.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
-use shells::arguments::{Inside, SeedArgument};
-use shells::element::{Duplex, Element, Loss};
+use shells::arguments::{Inside, LossArguments, LossParts, SeedArgument};
 use shells::error::Result;
 use shells::log::Outputs;
 use shells::shell::{Shell, finish};
-use shells::units::parse_probability;
+use shells::units::{one_way_loss, parse_probability};
 
-/// Run a command in a network that drops packets at random in one direction
+/// Run a command in a network that drops packets at random
 #[derive(Parser)]
 #[command(name = "mm-loss", version)]
 struct Arguments {
@@ -18,9 +18,11 @@ struct Arguments {
     #[arg(value_enum)]
     direction: Direction,
 
-    /// The probability with which each packet is dropped, 0 to 1
-    #[arg(value_parser = parse_probability)]
-    rate: f64,
+    /// The probability with which a packet is dropped, 0 to 1
+    rate: String,
+
+    #[command(flatten)]
+    options: LossArguments,
 
     #[command(flatten)]
     seed: SeedArgument,
@@ -31,36 +33,49 @@ struct Arguments {
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Direction {
+    /// From inside to outside
     Uplink,
+    /// From outside to inside
     Downlink,
+    /// Each of the two directions
+    Both,
+    /// Both, such that a packet or its answer is lost with the probability: each drops with 1-√(1-p)
+    RoundTrip,
 }
 
 fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let loss = |direction, name| -> Box<dyn Element> {
-        let rate = if arguments.direction == direction {
-            arguments.rate
-        } else {
-            0.0
-        };
-        Box::new(Loss::new(rate, arguments.seed.seed().generator(name)))
+    let rate = parse_probability(&arguments.rate)?;
+    let (label, uplink, downlink) = match arguments.direction {
+        Direction::Uplink => ("up", rate, 0.0),
+        Direction::Downlink => ("down", 0.0, rate),
+        Direction::Both => ("both", rate, rate),
+        Direction::RoundTrip => ("round trip", one_way_loss(rate), one_way_loss(rate)),
     };
-    let direction = if arguments.direction == Direction::Uplink {
-        "up"
-    } else {
-        "down"
+    let parts = LossParts {
+        uplink,
+        downlink,
+        seed: arguments.seed.seed(),
     };
     Shell {
         kind: "loss",
-        label: format!("loss ({direction}) {}", arguments.rate),
-        network: Duplex {
-            uplink: loss(Direction::Uplink, "loss uplink"),
-            downlink: loss(Direction::Downlink, "loss downlink"),
-        },
+        label: format!("loss ({label}) {}", arguments.rate),
+        network: arguments.options.build(parts)?,
         outputs: Outputs::default(),
     }
     .run(&arguments.inside)
 }
 
+/// `--round-trip P` is another way to write `round-trip P`.
+fn words() -> impl Iterator<Item = OsString> {
+    std::env::args_os().enumerate().map(|(index, word)| {
+        if index == 1 && word == "--round-trip" {
+            "round-trip".into()
+        } else {
+            word
+        }
+    })
+}
+
 fn main() -> ExitCode {
-    finish(run(&Arguments::parse()))
+    finish(run(&Arguments::parse_from(words())))
 }

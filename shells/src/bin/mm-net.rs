@@ -3,8 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use shells::arguments::{Inside, LinkArguments, LinkParts, SeedArgument};
-use shells::element::{Delay, Duplex, Element, Loss};
+use shells::arguments::{
+    DelayArguments, Inside, LinkArguments, LinkParts, LossArguments, LossParts, SeedArgument,
+};
+use shells::element::Duplex;
 use shells::error::{Error, Result};
 use shells::link::Rate;
 use shells::log::Outputs;
@@ -25,16 +27,11 @@ struct Arguments {
     profile: Option<String>,
 
     /// One-way delay in milliseconds, in both directions
-    #[arg(long, value_name = "MS", value_parser = parse_milliseconds)]
+    #[arg(long, value_name = "MS", value_parser = parse_milliseconds, help_heading = "Delay")]
     delay: Option<Nanos>,
 
-    /// One-way delay from inside to outside
-    #[arg(long, value_name = "MS", value_parser = parse_milliseconds)]
-    delay_up: Option<Nanos>,
-
-    /// One-way delay from outside to inside
-    #[arg(long, value_name = "MS", value_parser = parse_milliseconds)]
-    delay_down: Option<Nanos>,
+    #[command(flatten)]
+    delays: DelayArguments,
 
     /// Rate from inside to outside: a constant such as 2.8M or 468k, or a trace file
     #[arg(long, value_name = "RATE", help_heading = "Link")]
@@ -48,20 +45,23 @@ struct Arguments {
     link: LinkArguments,
 
     /// Probability with which a packet is dropped, in each direction
-    #[arg(long, value_name = "P", value_parser = parse_probability)]
+    #[arg(long, value_name = "P", value_parser = parse_probability, help_heading = "Loss")]
     loss: Option<f64>,
 
     /// Probability of loss from inside to outside
-    #[arg(long, value_name = "P", value_parser = parse_probability)]
+    #[arg(long, value_name = "P", value_parser = parse_probability, help_heading = "Loss")]
     loss_up: Option<f64>,
 
     /// Probability of loss from outside to inside
-    #[arg(long, value_name = "P", value_parser = parse_probability)]
+    #[arg(long, value_name = "P", value_parser = parse_probability, help_heading = "Loss")]
     loss_down: Option<f64>,
 
     /// Probability that a packet or its answer is lost; each direction drops with 1-√(1-P)
-    #[arg(long, value_name = "P", value_parser = parse_probability, conflicts_with = "loss")]
+    #[arg(long, value_name = "P", value_parser = parse_probability, conflicts_with = "loss", help_heading = "Loss")]
     round_trip_loss: Option<f64>,
+
+    #[command(flatten)]
+    losses: LossArguments,
 
     #[command(flatten)]
     seed: SeedArgument,
@@ -72,8 +72,7 @@ struct Arguments {
 
 /// What was asked for, with nothing left open.
 struct Network {
-    delay_up: Nanos,
-    delay_down: Nanos,
+    delay: Nanos,
     link: Option<(Rate, Rate)>,
     queue: QueueSpec,
     loss_up: f64,
@@ -118,8 +117,7 @@ impl Network {
             None => QueueSpec::default(),
         };
         Ok(Self {
-            delay_up: arguments.delay_up.unwrap_or(delay),
-            delay_down: arguments.delay_down.unwrap_or(delay),
+            delay,
             link,
             queue,
             loss_up: arguments.loss_up.unwrap_or(loss),
@@ -130,16 +128,9 @@ impl Network {
     /// Everything in the order in which shells would be nested.
     fn build(self, arguments: &Arguments, outputs: &mut Outputs) -> Result<Duplex> {
         let seed = arguments.seed.seed();
-        let delay = |span| -> Box<dyn Element> { Box::new(Delay::new(span)) };
-        let loss = |probability, purpose| -> Box<dyn Element> {
-            Box::new(Loss::new(probability, seed.generator(purpose)))
-        };
-        let mut stack = vec![Duplex {
-            uplink: delay(self.delay_up),
-            downlink: delay(self.delay_down),
-        }];
+        let mut stack = vec![arguments.delays.build(self.delay, seed)];
         if let Some((uplink, downlink)) = self.link {
-            let rtt = Some(self.delay_up + self.delay_down);
+            let rtt = Some(arguments.delays.rtt(self.delay));
             let parts = LinkParts {
                 uplink,
                 downlink,
@@ -152,10 +143,12 @@ impl Network {
             stack.push(arguments.link.build(parts)?);
         }
         if self.loss_up > 0.0 || self.loss_down > 0.0 {
-            stack.push(Duplex {
-                uplink: loss(self.loss_up, "loss uplink"),
-                downlink: loss(self.loss_down, "loss downlink"),
-            });
+            let parts = LossParts {
+                uplink: self.loss_up,
+                downlink: self.loss_down,
+                seed,
+            };
+            stack.push(arguments.losses.build(parts)?);
         }
         Ok(Duplex::stack(stack))
     }

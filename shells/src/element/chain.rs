@@ -41,6 +41,22 @@ impl Chain {
         next
     }
 
+    /// The earliest instant at which anything could leave the chain. What happens within it until then may
+    /// be made up for later, so nobody need wake up for it.
+    fn earliest_departure(&self) -> Option<Nanos> {
+        let elements = self.elements.iter().enumerate();
+        elements
+            .filter_map(|(index, element)| Some(self.exit_through(index + 1, element.next_due()?)))
+            .min()
+    }
+
+    /// The earliest exit of a packet that arrives at the element of that index.
+    fn exit_through(&self, index: usize, arrival: Nanos) -> Nanos {
+        self.elements[index..]
+            .iter()
+            .fold(arrival, |at, element| element.earliest_exit(at))
+    }
+
     /// Let everything happen that happens at or before `now`.
     fn advance(&mut self, now: Nanos) {
         while let Some((index, due)) = self.next().filter(|(_, due)| *due <= now) {
@@ -69,8 +85,12 @@ impl Element for Chain {
     fn next_due(&self) -> Option<Nanos> {
         match self.left.front() {
             Some(departure) => Some(departure.at),
-            None => self.next().map(|(_, due)| due),
+            None => self.earliest_departure(),
         }
+    }
+
+    fn earliest_exit(&self, arrival: Nanos) -> Nanos {
+        self.exit_through(0, arrival)
     }
 
     fn end(&self) -> Option<Nanos> {

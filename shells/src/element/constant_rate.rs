@@ -133,6 +133,12 @@ impl Element for ConstantRate {
             None => self.busy.as_ref().map(|busy| self.end(busy)),
         }
     }
+
+    fn earliest_exit(&self, arrival: Nanos) -> Nanos {
+        self.busy
+            .as_ref()
+            .map_or(arrival, |busy| arrival.max(self.end(busy)))
+    }
 }
 
 #[cfg(test)]

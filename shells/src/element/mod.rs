@@ -9,14 +9,16 @@ mod constant_rate;
 mod delay;
 mod duplex;
 mod loss;
+mod on_off;
 mod trace_rate;
 mod watched_queue;
 
 pub use chain::Chain;
 pub use constant_rate::ConstantRate;
-pub use delay::Delay;
+pub use delay::{Delay, JitteredDelay, Order};
 pub use duplex::Duplex;
-pub use loss::Loss;
+pub use loss::{Loss, LossModel};
+pub use on_off::{OnOff, Schedule};
 pub use trace_rate::TraceRate;
 pub use watched_queue::{LinkObserver, WatchedQueue};
 
@@ -44,6 +46,12 @@ pub trait Element {
     /// When to ask again; `None` when only a push can change anything. The answer may be early (nothing
     /// to pop then, and a later instant to ask at), never late.
     fn next_due(&self) -> Option<Nanos>;
+
+    /// The earliest instant at which a packet that arrives at `arrival`, not earlier than anything before it,
+    /// could leave. The answer may be early, never late.
+    fn earliest_exit(&self, arrival: Nanos) -> Nanos {
+        arrival
+    }
 
     /// When the network ends, for an element whose input does not go on for ever.
     fn end(&self) -> Option<Nanos> {

@@ -111,6 +111,10 @@ impl Element for TraceRate {
         }
     }
 
+    fn earliest_exit(&self, arrival: Nanos) -> Nanos {
+        self.next_opportunity().map_or(arrival, |next| arrival.max(next))
+    }
+
     fn end(&self) -> Option<Nanos> {
         (self.rounds == Rounds::Once).then(|| self.start + self.trace.period())
     }

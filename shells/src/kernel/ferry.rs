@@ -43,6 +43,13 @@ pub struct Report {
     pub worst_lateness: Nanos,
 }
 
+/// What there is to read.
+struct Ready {
+    inner: bool,
+    outer: bool,
+    signals: bool,
+}
+
 /// Carries packets between the two devices until the command ends.
 pub struct Ferry {
     passage: Passage,
@@ -78,26 +85,31 @@ impl Ferry {
         wake_up_on_time()?;
         let mut buffer = vec![0; LARGEST_READ];
         loop {
+            self.outputs.flush()?;
+            let ready = self.wait()?;
             let Duplex { uplink, downlink } = &mut self.network;
-            let more_up = take_in(&self.passage.inner, uplink.as_mut(), &mut buffer)?;
-            let more_down = take_in(&self.passage.outer, downlink.as_mut(), &mut buffer)?;
+            if ready.inner {
+                take_in(&self.passage.inner, uplink.as_mut(), &mut buffer)?;
+            }
+            if ready.outer {
+                take_in(&self.passage.outer, downlink.as_mut(), &mut buffer)?;
+            }
             let late_up = give_out(uplink.as_mut(), &self.passage.outer);
             let late_down = give_out(downlink.as_mut(), &self.passage.inner);
             self.note_lateness(late_up.max(late_down));
-            if !(more_up || more_down) {
-                self.outputs.flush()?;
-                self.wait()?;
+            if ready.signals {
+                if let Some(status) = self.heed_signals(guardian) {
+                    self.outputs.flush()?;
+                    self.report.status = status;
+                    return Ok(self.report);
+                }
             }
-            if let Some(status) = self.heed_signals(guardian) {
-                self.outputs.flush()?;
-                self.report.status = status;
-                return Ok(self.report);
-            }
+            self.heed_time(guardian);
         }
     }
 
-    /// Sleep until a packet or a signal comes in or a packet is due.
-    fn wait(&mut self) -> Result<()> {
+    /// Sleep until a packet or a signal comes in or a packet is due; what came in.
+    fn wait(&mut self) -> Result<Ready> {
         let Duplex { uplink, downlink } = &self.network;
         let deadline = earliest([
             uplink.next_due(),
@@ -115,9 +127,15 @@ impl Ferry {
             PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
         ];
         match ppoll(&mut events, timeout, None::<SigSet>) {
-            Ok(_) | Err(Errno::EINTR) => Ok(()),
-            Err(error) => Err(error).attempt(|| "wait for packets"),
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error).attempt(|| "wait for packets"),
         }
+        let [inner, outer, signals] = events.map(|event| event.any().unwrap_or(true));
+        Ok(Ready {
+            inner,
+            outer,
+            signals,
+        })
     }
 
     fn note_lateness(&mut self, lateness: Nanos) {
@@ -127,7 +145,7 @@ impl Ferry {
         }
     }
 
-    /// Act on signals that came in and on time that has run out; the exit status once the command has ended.
+    /// Act on signals that came in; the exit status once the command has ended.
     fn heed_signals(&mut self, guardian: &Guardian) -> Option<i32> {
         while let Some(received) = signals::next(&self.signals) {
             match received.signal {
@@ -142,13 +160,17 @@ impl Ferry {
                 _ => {}
             }
         }
+        None
+    }
+
+    /// Act on time that has run out.
+    fn heed_time(&mut self, guardian: &Guardian) {
         if self.network_end.take_if(|at| *at <= now()).is_some() {
             self.end_command(guardian, Signal::SIGHUP);
         }
         if self.kill_at.take_if(|at| *at <= now()).is_some() {
             guardian.forward(Signal::SIGKILL);
         }
-        None
     }
 
     /// Tell the command to end, and see to it that it does.
@@ -180,15 +202,15 @@ fn wake_up_on_time() -> Result<()> {
     Ok(())
 }
 
-/// Give the element what waits on the device; whether there may be more.
-fn take_in(from: &Tun, element: &mut dyn Element, buffer: &mut [u8]) -> Result<bool> {
+/// Give the element what waits on the device, or as much of it as is one device's turn.
+fn take_in(from: &Tun, element: &mut dyn Element, buffer: &mut [u8]) -> Result<()> {
     for _ in 0..READ_BATCH {
         let Some(packet) = from.read(buffer)? else {
-            return Ok(false);
+            return Ok(());
         };
         element.push(packet, now());
     }
-    Ok(true)
+    Ok(())
 }
 
 /// Send on what the element has due; how late the first of it was.

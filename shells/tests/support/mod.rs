@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use shells::element::{Delay, Duplex, Element, LinkObserver, Loss};
+use shells::element::{Delay, Duplex, Element, LinkObserver, Loss, LossModel};
 use shells::link::{LinkSpec, Rate};
 use shells::packet::Packet;
 use shells::queue::spec::{QueueKind, QueueSpec};
@@ -94,8 +94,11 @@ impl Network {
     /// Its shells, outermost first, each both ways.
     pub fn shells(&self) -> Vec<Duplex> {
         let seed = Seed::new(Some(self.seed));
+        let model = LossModel::Independent {
+            probability: self.loss,
+        };
         let delay = || -> Box<dyn Element> { Box::new(Delay::new(self.delay)) };
-        let loss = |purpose| -> Box<dyn Element> { Box::new(Loss::new(self.loss, seed.generator(purpose))) };
+        let loss = |purpose| -> Box<dyn Element> { Box::new(Loss::new(model, seed.generator(purpose))) };
         vec![
             Duplex {
                 uplink: delay(),
