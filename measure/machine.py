@@ -17,7 +17,7 @@ COMMON = {
     "node": "--version",
     "ffmpeg": "-version",
     "dnsmasq": "--version",
-    "mm-link": "--version",
+    "mm-net": "--version",
 }
 BY_TRANSPORT = {
     "tcp": {"nginx": "-v", "uwsgi": "--version"},
