@@ -8,10 +8,11 @@ import click
 
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.places import SITES
-from record.importers import Importer, har, mahimahi, warc
+from record.formats import Format, WritableFormat, har, mahimahi, responses, warc
 from record.site import Recording, Site, write_site
 
-IMPORTERS: tuple[Importer, ...] = (mahimahi, warc, har)
+FORMATS: tuple[Format, ...] = (mahimahi, warc, har, responses)
+WRITABLE: dict[str, WritableFormat] = {"har": har, "mahimahi": mahimahi}
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -24,7 +25,9 @@ def cli() -> None:
 @click.option("--name", help="Name of the site; the source's own name unless given.")
 @click.option("--url", help="The page to start from; found in the recording unless given.")
 def import_site(source: Path, name: str | None, url: str | None) -> None:
-    """Import the recording SOURCE as a site: a folder of Mahimahi's save.* files, a WARC, or a HAR with bodies.
+    """Import the recording SOURCE as a site.
+
+    It may be a folder of Mahimahi's save.* files, a folder of raw responses, a WARC, or a HAR with bodies.
 
     Example: python -m record import ../recordings/www.yelp.com
     """
@@ -32,6 +35,18 @@ def import_site(source: Path, name: str | None, url: str | None) -> None:
     if url:
         recording = replace(recording, url=url)
     tell(write_site(recording, SITES / (name or _name_of(source))))
+
+
+@cli.command()
+@click.argument("name")
+@click.argument("destination", type=click.Path(path_type=Path))
+@click.option("--format", "form", type=click.Choice(sorted(WRITABLE)), required=True, help="What to write.")
+def export(name: str, destination: Path, form: str) -> None:
+    """Hand on the site NAME as DESTINATION, in a format that other tools read.
+
+    Example: python -m record export demo-news demo-news.har --format har
+    """
+    WRITABLE[form].write(Site.load(SITES / name), destination)
 
 
 @cli.command()
@@ -54,11 +69,12 @@ def read_recording(source: Path) -> Recording:
     """Read `source` with the importer that recognises it. Raises EyelevelError."""
     if not source.exists():
         raise EyelevelError(f"there is no recording at {source}")
-    for importer in IMPORTERS:
-        if importer.recognises(source):
-            return importer.read(source)
+    for known in FORMATS:
+        if known.recognises(source):
+            return known.read(source)
     raise EyelevelError(
-        f"{source} is no recording that can be imported: give a folder of Mahimahi's save.* files, a .warc, or a .har"
+        f"{source} is no recording that can be imported: give a folder of Mahimahi's save.* files or of raw "
+        "responses, a .warc, or a .har"
     )
 
 

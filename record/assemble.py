@@ -42,10 +42,10 @@ def start_page(exchanges: Iterable[Exchange]) -> Exchange:
     # A page entered by a link from elsewhere names that as its referrer; most are entered by their address.
     elsewhere = set(referrers) - {_without_scheme(e.url) for e in exchanges} | {""}
     entered = [e for e in exchanges if e.method == "GET" and _referrer(e) in elsewhere]
-    pages = [e for e in entered if _is_page(e.response)]
-    if not pages:
+    starts = [e for e in entered if _is_page(e.response) or _target(e)]
+    if not starts or not any(_is_page(e.response) for e in exchanges):
         raise EyelevelError("the recording holds no HTML page to start from")
-    start = max(pages, key=lambda page: (referrers[_without_scheme(page.url)], len(page.response.body)))
+    start = max(starts, key=lambda e: (referrers[_without_scheme(e.url)], _is_page(e.response), len(e.response.body)))
     seen = {start.url}
     while origin := next((e for e in entered if _target(e) == start.url and e.url not in seen), None):
         seen.add(origin.url)

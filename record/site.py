@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from eyelevel.errors import EyelevelError
 from eyelevel.files import replacing_folder, write_atomically
-from record.http1 import Headers, Response, format_response
+from record.http1 import Headers, MalformedMessage, Response, format_response, parse_response
 
 FORMAT = 1
 INDEX = "site.json"
@@ -112,6 +112,23 @@ class Site:
             host = exchange.authority.partition(":")[0]
             hosts.setdefault(host, {}).setdefault(exchange.server)
         return {host: tuple(addresses) for host, addresses in hosts.items()}
+
+    def recorded(self, indexed: IndexedExchange) -> Exchange:
+        """An exchange with its response, read from disk. Raises EyelevelError."""
+        path = self.folder / indexed.file
+        try:
+            stored = parse_response(path.read_bytes())
+        except (OSError, MalformedMessage) as error:
+            raise EyelevelError(f"{path} is no recorded response: {error}; import the site again") from None
+        headers = tuple(h for h in stored.headers if h[0] not in (ORIGINAL_URL, ORIGINAL_METHOD))
+        return Exchange(
+            method=indexed.method,
+            url=indexed.url,
+            response=replace(stored, headers=headers),
+            recorded_ip=self.recorded_ips[indexed.server],
+            started_ms=indexed.started_ms,
+            ttfb_ms=indexed.ttfb_ms,
+        )
 
     @classmethod
     def load(cls, folder: Path) -> "Site":

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from record.formats import mahimahi
 from record.http1 import parse_response
-from record.importers import mahimahi
 from record.site import Site, write_site
 from replay import ReplaySpec, run
 from tuning import protocols

@@ -12,8 +12,8 @@ from eyelevel.errors import EyelevelError
 from record.__main__ import read_recording
 from record.assemble import start_page
 from record.content import decode, encode
+from record.formats import WritableFormat, har, mahimahi
 from record.http1 import MalformedMessage, Response, format_response, parse_response, unchunk
-from record.importers import mahimahi
 from record.site import INDEX, Exchange, Recording, Site, write_site
 from record.upgrade import upgrade
 
@@ -205,3 +205,43 @@ def test_a_truncated_save_file_is_named_and_the_rest_imported(tmp_path: Path) ->
     read = mahimahi.read(tmp_path)
     assert any(reason.startswith(broken.name) for reason in read.skipped)
     assert len(read.exchanges) + len(read.skipped) == len(whole)
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="../shared/corpus is not here")
+@pytest.mark.parametrize("form", [mahimahi, har], ids=lambda form: form.__name__)
+@pytest.mark.parametrize("source", ["mahimahi/www.yelp.com", "warc/Wikipedia.warc.gz", "har/http2.github.io.har"])
+def test_a_site_handed_on_and_imported_again_is_the_same(source: str, form: WritableFormat, tmp_path: Path) -> None:
+    site = write_site(read_recording(CORPUS / source), tmp_path / "site")
+    there = tmp_path / "handed_on.har"
+    form.write(site, there)
+    back = write_site(read_recording(there), tmp_path / "back")
+    assert (back.url, back.user_agent, len(back.servers)) == (site.url, site.user_agent, len(site.servers))
+    assert not back.skipped
+    for before, after in zip(site.exchanges, back.exchanges, strict=True):
+        old, new = site.recorded(before), back.recorded(after)
+        assert (old.method, old.url, old.recorded_ip) == (new.method, new.url, new.recorded_ip)
+        assert sorted(old.response.headers) == sorted(new.response.headers) or form is har
+        encoding = old.response.header("content-encoding") or ""
+        assert decode(old.response.body, encoding) == decode(new.response.body, encoding)
+        if form is mahimahi:
+            assert old.response == new.response, "Mahimahi keeps every byte"
+
+
+def test_a_folder_of_raw_responses_is_a_recording(tmp_path: Path) -> None:
+    host = tmp_path / "cache" / "www.a.example"
+    host.mkdir(parents=True)
+    (host / "index.html").write_bytes(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nX-Original-Url: https://www.a.example/\r\n\r\n<p>"
+    )
+    (host / "logo.png").write_bytes(b"HTTP/1.1 200 OK\r\ncontent-type: image/png\r\n\r\npng")
+    (host / "broken").write_bytes(b"HTTP/1.1 200 OK\r\n")
+    read = read_recording(tmp_path / "cache")
+    assert [e.url for e in read.exchanges] == ["https://www.a.example/", "https://www.a.example/logo.png"]
+    assert read.url == "https://www.a.example/"
+    assert read.skipped[0].startswith("www.a.example/broken")
+
+
+def test_a_site_s_own_folder_is_a_recording(tmp_path: Path) -> None:
+    page = exchange("https://a.example/", b"<p>", content_type="text/html")
+    site = write_site(recording(page, exchange("https://b.example/x?y", b"1")), tmp_path / "site")
+    assert [e.url for e in read_recording(site.folder).exchanges] == [e.url for e in site.exchanges]

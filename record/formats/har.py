@@ -8,15 +8,20 @@ import base64
 import binascii
 import json
 from collections import defaultdict
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from eyelevel.errors import EyelevelError
+from eyelevel.files import write_atomically
 from record.assemble import assemble
-from record.content import encode
+from record.content import UndecodableContent, decode, encode
 from record.http1 import Headers, MalformedMessage, Response, first_value
-from record.site import Exchange, Recording, authority_of, kept_request_headers
+from record.site import Exchange, Recording, Site, authority_of, kept_request_headers
+
+# A site keeps times from its own beginning; a HAR needs a date to begin at.
+EPOCH = datetime.fromtimestamp(0, UTC).isoformat(timespec="milliseconds")
+PAGE = "page_1"
 
 SKIPPED_SCHEMES = ("data:", "blob:", "chrome-extension:", "about:", "ws:", "wss:", "file:")
 
@@ -53,6 +58,64 @@ def read(path: Path) -> Recording:
     creator = log.get("creator", {})
     recorder = {"tool": "har", "creator": f"{creator.get('name', 'unknown')} {creator.get('version', '')}".strip()}
     return assemble(path.name, pages[page], skipped, recorder)
+
+
+def write(site: Site, path: Path) -> None:
+    """Write `site` as a HAR file; bodies are decoded, as tools that read HAR files expect."""
+    entries = [_entry(site.recorded(indexed), site) for indexed in site.exchanges]
+    page = {"startedDateTime": EPOCH, "id": PAGE, "title": site.url, "pageTimings": {}}
+    creator = {"name": "Eyelevel", "version": "1"}
+    log = {"version": "1.2", "creator": creator, "pages": [page], "entries": entries}
+    write_atomically(path, json.dumps({"log": log}, indent=1) + "\n")
+
+
+def _entry(exchange: Exchange, site: Site) -> dict[str, Any]:
+    response = exchange.response
+    started = datetime.fromtimestamp((exchange.started_ms or 0) / 1000, UTC)
+    request_headers = [] if exchange.url == site.url else [{"name": "Referer", "value": site.url}]
+    if site.user_agent:
+        request_headers.append({"name": "User-Agent", "value": site.user_agent})
+    return {
+        "pageref": PAGE,
+        "startedDateTime": started.isoformat(timespec="milliseconds"),
+        "time": exchange.ttfb_ms or 0,
+        "request": {
+            "method": exchange.method,
+            "url": exchange.url,
+            "httpVersion": "h2",
+            "cookies": [],
+            "headers": request_headers,
+            "queryString": [],
+            "headersSize": -1,
+            "bodySize": -1,
+        },
+        "response": {
+            "status": response.status,
+            "statusText": response.reason,
+            "httpVersion": "h2",
+            "cookies": [],
+            "headers": [{"name": name, "value": value} for name, value in response.headers],
+            "content": _content(response),
+            "redirectURL": response.header("location") or "",
+            "headersSize": -1,
+            "bodySize": len(response.body),
+        },
+        "cache": {},
+        "timings": {"send": 0, "wait": exchange.ttfb_ms or 0, "receive": 0},
+        "serverIPAddress": exchange.recorded_ip,
+    }
+
+
+def _content(response: Response) -> dict[str, Any]:
+    encoding = (response.header("content-encoding") or "").strip().lower()
+    try:
+        plain = decode(response.body, encoding) if response.body else b""
+    except UndecodableContent:
+        plain = response.body
+    content: dict[str, Any] = {"size": len(plain), "mimeType": response.header("content-type") or ""}
+    if plain:
+        content |= {"text": base64.b64encode(plain).decode(), "encoding": "base64"}
+    return content
 
 
 def _exchange(entry: dict[str, Any], url: str, began_ms: float) -> Exchange:

@@ -6,15 +6,18 @@ as they came off the wire, with chunk framing inside.
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
+from eyelevel.files import replacing_folder
 from record.assemble import assemble
 from record.http1 import MalformedMessage, Response, first_value, is_chunked, parse_status_line, unchunk
-from record.site import Exchange, Recording, kept_request_headers
+from record.site import Exchange, Recording, Site, kept_request_headers
 
-SCHEMES = {1: "http", 2: "https"}
+HTTPS = 2
+SCHEMES = {1: "http", HTTPS: "https"}
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -35,6 +38,37 @@ def read(path: Path) -> Recording:
         except (DecodeError, MalformedMessage) as error:
             skipped.append(f"{file.name}: {error}")
     return assemble(path.name, exchanges, skipped, {"tool": "mahimahi"})
+
+
+def write(site: Site, path: Path) -> None:
+    """Write `site` as a folder of save.* files, numbered in recorded order.
+
+    Requests are told by their first line and Host; a site keeps no more of them. The start page comes
+    first and has no referrer, all others name it as theirs, so that it can be found again.
+    """
+    with replacing_folder(path) as folder:
+        for order, indexed in enumerate(site.exchanges):
+            exchange = site.recorded(indexed)
+            (folder / f"save.{order:06d}").write_bytes(_record_of(exchange, site).SerializeToString())
+
+
+def _record_of(exchange: Exchange, site: Site) -> Any:
+    url = urlsplit(exchange.url)
+    target = exchange.url.partition(f"://{url.netloc}")[2].partition("#")[0]
+    record = _RequestResponse(ip=exchange.recorded_ip, port=url.port or DEFAULT_PORTS[url.scheme], scheme=HTTPS)
+    record.request.first_line = f"{exchange.method} {target or '/'} HTTP/1.1".encode("latin-1")
+    request_headers = [("Host", url.netloc)]
+    if exchange.url != site.url:
+        request_headers.append(("Referer", site.url))
+    if site.user_agent:
+        request_headers.append(("User-Agent", site.user_agent))
+    response = exchange.response
+    record.response.first_line = f"HTTP/1.1 {response.status} {response.reason}".encode("latin-1")
+    record.response.body = response.body
+    for message, headers in ((record.request, request_headers), (record.response, response.headers)):
+        for key, value in headers:
+            message.header.add(key=key.encode("latin-1"), value=value.encode("latin-1"))
+    return record
 
 
 def _read_exchange(file: Path) -> Exchange:
