@@ -143,6 +143,41 @@ def test_shells_side_by_side_reach_the_server_and_each_other() -> None:
         first.communicate("\n", timeout=10)
 
 
+def test_the_world_is_reached_from_inside_where_there_is_a_way_to_it() -> None:
+    world = subprocess.Popen(
+        ["unshare", "--net", "sh", "-c", "echo ready; read _"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert world.stdout is not None
+    assert world.stdout.readline() == "ready\n"
+    in_world = f"nsenter --net=/proc/{world.pid}/ns/net"
+    script = f"""
+        ip link add near type veth peer name far netns {world.pid}
+        ip address add 203.0.113.1/24 dev near && ip link set near up
+        {in_world} ip address add 203.0.113.2/24 dev far && {in_world} ip link set far up
+        ip route add default via 203.0.113.2
+        echo 1 > /proc/sys/net/ipv4/ip_forward
+    """
+    try:
+        subprocess.run(["sh", "-e", "-c", script], check=True)
+        # The world knows no route to the shells: an answer means that the source address was translated.
+        result = run("mm-delay 1 mm-loss uplink 0", ["ping", "-n", "-c", "1", "203.0.113.2"])
+        assert "1 received" in result.stdout, result.stdout + result.stderr
+        assert result.stderr == ""
+    finally:
+        world.communicate("\n", timeout=10)
+        subprocess.run(["ip", "link", "delete", "near"], check=True)
+
+
+def test_an_oversize_packet_is_an_error_that_names_the_mtu() -> None:
+    script = f"ip link set ingress mtu 9000 && exec ping -n -c 1 -w 5 -s 3000 {SERVER[0]}"
+    result = run("mm-link 1M 1M --", ["sh", "-c", script])
+    assert result.returncode == 1
+    assert "MTU of 1500" in result.stderr
+
+
 @pytest.mark.parametrize("nesting", ["mm-delay 0", "mm-delay 0 mm-loss uplink 0 mm-link 1M 1M --"])
 @pytest.mark.parametrize(
     ("command", "status"),

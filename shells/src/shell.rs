@@ -1,12 +1,11 @@
 //! A shell: a command inside an emulated network, from start to exit status.
 
 use std::env;
-use std::fmt::Display;
 use std::process::{Command, ExitCode};
 
 use crate::arguments::Inside;
 use crate::element::Duplex;
-use crate::error::Result;
+use crate::error::{Result, complain};
 use crate::kernel::{Ferry, Guardian, Passage, Report, open_passage};
 use crate::log::Outputs;
 use crate::time::NANOS_PER_MILLISECOND;
@@ -72,14 +71,4 @@ pub fn finish(outcome: Result<ExitCode>) -> ExitCode {
         complain(&error);
         ExitCode::FAILURE
     })
-}
-
-/// Tell the user something in one line on stderr, with the program's name in front.
-pub fn complain(message: &dyn Display) {
-    let program = env::args_os().next().unwrap_or_default();
-    let name = std::path::Path::new(&program)
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy();
-    eprintln!("{name}: {message}");
 }

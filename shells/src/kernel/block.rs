@@ -42,6 +42,12 @@ impl Block {
         }
     }
 
+    /// Ones where all addresses of the block are alike.
+    #[must_use]
+    pub fn mask(self) -> Ipv4Addr {
+        Ipv4Addr::from_bits(u32::MAX.checked_shl(32 - u32::from(self.prefix)).unwrap_or(0))
+    }
+
     #[must_use]
     pub fn base(self) -> Ipv4Addr {
         Ipv4Addr::from_bits(self.base)

@@ -21,7 +21,7 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, getpid, getppid, pipe2};
 
 use super::signals;
-use crate::error::{Attempt, Result};
+use crate::error::{Attempt, Result, complain};
 
 /// What the command left running gets this long after SIGTERM before it is killed.
 const GRACE: Duration = Duration::from_secs(1);
@@ -49,7 +49,7 @@ impl Guardian {
             ForkResult::Child => {
                 drop(orders);
                 let status = guard(inside, command, orders_in.into()).unwrap_or_else(|error| {
-                    crate::shell::complain(&error);
+                    complain(&error);
                     1
                 });
                 std::process::exit(status);
@@ -161,7 +161,7 @@ fn start_command(mut command: Command) -> Result<Pid> {
             let error = command.exec();
             let name = command.get_program().to_string_lossy().into_owned();
             let missing = error.kind() == std::io::ErrorKind::NotFound;
-            crate::shell::complain(&format!("cannot run {name}: {error}"));
+            complain(&format!("cannot run {name}: {error}"));
             // The statuses that sh gives.
             std::process::exit(if missing { 127 } else { 126 });
         }

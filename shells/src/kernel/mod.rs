@@ -5,6 +5,7 @@
 pub mod block;
 mod ferry;
 mod guardian;
+mod masquerade;
 mod namespace;
 mod netlink;
 mod routes;

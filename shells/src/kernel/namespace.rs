@@ -7,10 +7,11 @@ use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns, unshare};
 
 use super::block::Block;
+use super::masquerade::Masquerade;
 use super::routes::{Device, Routes, Target};
 use super::sysctl;
 use super::tun::{MTU, Tun};
-use crate::error::{Attempt, Error, Result};
+use crate::error::{Attempt, Error, Result, complain};
 
 /// Name of the device inside, as in Mahimahi.
 const INNER_NAME: &str = "ingress";
@@ -28,6 +29,7 @@ pub struct Passage {
     pub block: Block,
     /// Whether the current namespace is no shell's inside.
     pub is_outermost: bool,
+    _way_out: Option<Masquerade>,
 }
 
 impl Passage {
@@ -54,12 +56,19 @@ pub fn open_passage(kind: &str, pool: Block) -> Result<Passage> {
     setns(outside, CloneFlags::CLONE_NEWNET).attempt(|| "return to the outer network namespace")?;
 
     let is_outermost = surroundings.parent.is_none();
+    let leads_out = is_outermost && surroundings.has_way_out;
+    let way_out = if leads_out {
+        lead_out(&outer, block, pool)
+    } else {
+        None
+    };
     Ok(Passage {
         outer,
         inner,
         inside,
         block,
         is_outermost,
+        _way_out: way_out,
     })
 }
 
@@ -127,10 +136,30 @@ fn bring_up(routes: &Routes, tun: &Tun) -> Result<()> {
         .attempt(|| format!("bring up the TUN device {}", tun.name()))
 }
 
+/// Let what is inside reach the world. A network that does not is still of use, so this only warns.
+fn lead_out(outer: &Tun, block: Block, pool: Block) -> Option<Masquerade> {
+    let out_of_reach = "the world outside is out of reach inside";
+    if sysctl::get("ipv4/ip_forward").as_deref() != Some("1") {
+        complain(&format!(
+            "{out_of_reach}; to let packets through: sysctl -w net.ipv4.ip_forward=1"
+        ));
+    }
+    let table = format!("shell-{}", outer.name());
+    Masquerade::new(&table, block, pool)
+        .inspect_err(|error| {
+            complain(&format!(
+                "{out_of_reach}: this kernel translates no addresses ({error})"
+            ))
+        })
+        .ok()
+}
+
 /// The blocks of the current namespace.
 struct Surroundings {
     /// The block of the shell inside which this is, if it is inside one.
     parent: Option<Block>,
+    /// Whether packets have a way to the world from here.
+    has_way_out: bool,
     used: Vec<Block>,
 }
 
@@ -140,9 +169,14 @@ impl Surroundings {
             .list()
             .attempt(|| "list the routes of this namespace")?;
         let (marks, others): (Vec<_>, Vec<_>) = list.into_iter().partition(|route| route.is_mark);
+        let (defaults, used): (Vec<_>, Vec<_>) = others
+            .into_iter()
+            .map(|route| route.to)
+            .partition(|block| block.prefix() == 0);
         Ok(Self {
             parent: marks.first().map(|mark| mark.to),
-            used: others.into_iter().map(|route| route.to).collect(),
+            has_way_out: !defaults.is_empty(),
+            used,
         })
     }
 

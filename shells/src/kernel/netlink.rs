@@ -24,6 +24,22 @@ impl Message {
         Self { bytes }
     }
 
+    /// A request to netfilter's tables.
+    pub fn netfilter(kind: i32, flags: i32, family: u8) -> Self {
+        let subsystem = (libc::NFNL_SUBSYS_NFTABLES as u16) << 8;
+        Self::new(subsystem | kind as u16, flags).fixed(&[family, 0, 0, 0])
+    }
+
+    /// Attributes to be nested in a message.
+    pub fn part() -> Self {
+        Self { bytes: Vec::new() }
+    }
+
+    /// Append attributes as one.
+    pub fn nested(self, kind: u16, part: Self) -> Self {
+        self.attribute(kind | libc::NLA_F_NESTED as u16, &part.bytes)
+    }
+
     /// Append the fixed part, laid out as the kernel's structure.
     pub fn fixed(mut self, bytes: &[u8]) -> Self {
         self.bytes.extend_from_slice(bytes);
@@ -78,6 +94,11 @@ impl Netlink {
         Self::open(SockProtocol::NetlinkRoute)
     }
 
+    /// A socket for netfilter's tables.
+    pub fn netfilter() -> nix::Result<Self> {
+        Self::open(SockProtocol::NetlinkNetFilter)
+    }
+
     fn open(protocol: SockProtocol) -> nix::Result<Self> {
         let socket = socket(
             AddressFamily::Netlink,
@@ -95,6 +116,20 @@ impl Netlink {
         self.replies(|_| ())
     }
 
+    /// Send requests of which either all are done or none.
+    pub fn batch(&self, messages: Vec<Message>) -> nix::Result<()> {
+        let [high, low] = (libc::NFNL_SUBSYS_NFTABLES as u16).to_be_bytes();
+        let mark = |kind: i32, flags| Message::new(kind as u16, flags).fixed(&[0, 0, high, low]);
+        let mut bytes = mark(libc::NFNL_MSG_BATCH_BEGIN, 0).finish();
+        for message in messages {
+            bytes.extend(message.finish());
+        }
+        // Acknowledged last, so the first answer is either this one or an error.
+        bytes.extend(mark(libc::NFNL_MSG_BATCH_END, libc::NLM_F_ACK).finish());
+        self.send_bytes(&bytes)?;
+        self.replies(|_| ())
+    }
+
     /// Send a request for a list and gather it.
     pub fn dump(&self, message: Message) -> nix::Result<Vec<Reply>> {
         let mut list = Vec::new();
@@ -104,13 +139,12 @@ impl Netlink {
     }
 
     fn send(&self, message: Message) -> nix::Result<()> {
+        self.send_bytes(&message.finish())
+    }
+
+    fn send_bytes(&self, bytes: &[u8]) -> nix::Result<()> {
         let kernel = NetlinkAddr::new(0, 0);
-        sendto(
-            self.socket.as_raw_fd(),
-            &message.finish(),
-            &kernel,
-            MsgFlags::empty(),
-        )?;
+        sendto(self.socket.as_raw_fd(), bytes, &kernel, MsgFlags::empty())?;
         Ok(())
     }
 

@@ -30,6 +30,7 @@ pub enum Target {
 
 /// A route of the current namespace, as far as shells care.
 pub struct Route {
+    /// Every address, for a default route.
     pub to: Block,
     /// Whether it is the mark a shell left for those nested in it; see [`Routes::mark`].
     pub is_mark: bool,
@@ -109,7 +110,7 @@ impl Routes {
         self.add_route(block, &Target::Nowhere)
     }
 
-    /// All IPv4 routes but the default ones; a device's own addresses are among them.
+    /// All IPv4 routes; a device's own addresses are among them.
     pub fn list(&self) -> nix::Result<Vec<Route>> {
         let mut fixed = [0; ROUTE_MESSAGE_BYTES];
         fixed[0] = libc::AF_INET as u8;
@@ -123,10 +124,9 @@ impl Routes {
                 let &[_, prefix, _, _, _, protocol, _, kind, ..] = reply.payload.as_slice() else {
                     return None;
                 };
-                let (_, value) = reply
-                    .attributes(ROUTE_MESSAGE_BYTES)
-                    .find(|(attribute, _)| *attribute == libc::RTA_DST)?;
-                let octets: [u8; 4] = value.try_into().ok()?;
+                let mut attributes = reply.attributes(ROUTE_MESSAGE_BYTES);
+                let to = attributes.find(|(attribute, _)| *attribute == libc::RTA_DST);
+                let octets: [u8; 4] = to.map_or(Some([0; 4]), |(_, value)| value.try_into().ok())?;
                 let is_mark = protocol == PROTOCOL_SHELL && kind == libc::RTN_UNREACHABLE;
                 Some(Route {
                     to: Block::around(octets.into(), prefix),

@@ -2,6 +2,12 @@
 
 use crate::error::{Attempt, Result};
 
+/// The value of `/proc/sys/net/{key}`, if it can be read.
+pub fn get(key: &str) -> Option<String> {
+    let value = std::fs::read_to_string(format!("/proc/sys/net/{key}")).ok()?;
+    Some(value.trim_end().to_owned())
+}
+
 /// Set `/proc/sys/net/{key}`.
 pub fn set(key: &str, value: &str) -> Result<()> {
     let path = format!("/proc/sys/net/{key}");

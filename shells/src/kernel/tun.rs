@@ -81,7 +81,14 @@ impl Tun {
                 let (header, bytes) = buffer[..length]
                     .split_first_chunk()
                     .ok_or_else(|| Error::new(format!("the TUN device {} gave no header", self.name)))?;
-                Ok(Some(Packet::with_offload(Offload::from_bytes(*header), bytes)))
+                let packet = Packet::with_offload(Offload::from_bytes(*header), bytes);
+                match packet.largest_segment() {
+                    0..=MTU => Ok(Some(packet)),
+                    length => Err(Error::new(format!(
+                        "a packet of {length} bytes came in on {}, more than the MTU of {MTU}; leave its MTU as it is",
+                        self.name
+                    ))),
+                }
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(Error::new(format!(

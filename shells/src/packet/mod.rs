@@ -51,6 +51,12 @@ impl Packet {
         self.bytes.len()
     }
 
+    /// Bytes of the largest packet that would be on a wire for it.
+    #[must_use]
+    pub fn largest_segment(&self) -> usize {
+        segments::largest(self)
+    }
+
     /// The packets that would be on a wire, in order; mostly this one itself.
     pub fn into_segments(self) -> impl Iterator<Item = Self> {
         segments::split(self)

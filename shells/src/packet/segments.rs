@@ -19,6 +19,11 @@ pub fn split(packet: Packet) -> impl Iterator<Item = Packet> {
     whole.into_iter().chain(segments)
 }
 
+/// Bytes of the largest segment of a packet.
+pub fn largest(packet: &Packet) -> usize {
+    Cut::of(packet).map_or(packet.ip_length(), |cut| cut.payload + cut.segment_bytes)
+}
+
 /// Where a packet is cut.
 #[derive(Clone, Copy)]
 struct Cut {

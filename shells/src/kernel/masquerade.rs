@@ -1,0 +1,143 @@
+//! Letting what is inside reach the world: source addresses are translated where a namespace has a way out.
+//!
+//! The rule is made over netlink, without any program (linux/netfilter/nf_tables.h). Its table belongs to a
+//! socket and is gone when that closes, however the shell ends.
+
+use nix::libc;
+
+use super::block::Block;
+use super::netlink::{Message, Netlink};
+
+/// `NFT_TABLE_F_OWNER`, which the libc crate lacks.
+const TABLE_OWNED: u32 = 2;
+/// `NF_INET_POST_ROUTING` and the priority of source translation (`NF_IP_PRI_NAT_SRC`).
+const POST_ROUTING: u32 = 4;
+const SOURCE_NAT: u32 = 100;
+/// Where the addresses stand in an IPv4 header.
+const SOURCE_OFFSET: u32 = 12;
+const DESTINATION_OFFSET: u32 = 16;
+
+/// Numbers of attributes (`NFTA_…`), which the libc crate lacks.
+mod attribute {
+    pub const TABLE_NAME: u16 = 1;
+    pub const TABLE_FLAGS: u16 = 2;
+    pub const CHAIN_TABLE: u16 = 1;
+    pub const CHAIN_NAME: u16 = 3;
+    pub const CHAIN_HOOK: u16 = 4;
+    pub const CHAIN_TYPE: u16 = 7;
+    pub const HOOK_HOOKNUM: u16 = 1;
+    pub const HOOK_PRIORITY: u16 = 2;
+    pub const RULE_TABLE: u16 = 1;
+    pub const RULE_CHAIN: u16 = 2;
+    pub const RULE_EXPRESSIONS: u16 = 4;
+    pub const LIST_ELEM: u16 = 1;
+    pub const EXPR_NAME: u16 = 1;
+    pub const EXPR_DATA: u16 = 2;
+    pub const PAYLOAD_DREG: u16 = 1;
+    pub const PAYLOAD_BASE: u16 = 2;
+    pub const PAYLOAD_OFFSET: u16 = 3;
+    pub const PAYLOAD_LEN: u16 = 4;
+    pub const BITWISE_SREG: u16 = 1;
+    pub const BITWISE_DREG: u16 = 2;
+    pub const BITWISE_LEN: u16 = 3;
+    pub const BITWISE_MASK: u16 = 4;
+    pub const BITWISE_XOR: u16 = 5;
+    pub const CMP_SREG: u16 = 1;
+    pub const CMP_OP: u16 = 2;
+    pub const CMP_DATA: u16 = 3;
+    pub const DATA_VALUE: u16 = 1;
+}
+
+const REGISTER: u32 = libc::NFT_REG_1 as u32;
+const NETWORK_HEADER: u32 = libc::NFT_PAYLOAD_NETWORK_HEADER as u32;
+
+/// Translates source addresses as long as it is kept.
+pub struct Masquerade {
+    _owner: Netlink,
+}
+
+impl Masquerade {
+    /// Translate what comes from the block and does not go to other shells, whose addresses are of the pool.
+    /// `name` is the table's, and must be unique in the namespace.
+    pub fn new(name: &str, block: Block, pool: Block) -> nix::Result<Self> {
+        let netlink = Netlink::netfilter()?;
+        let table = || c_string(name);
+        let chain = || c_string("postrouting");
+        let message = |kind: i32, flags: i32| Message::netfilter(kind, flags, libc::AF_INET as u8);
+        let create = libc::NLM_F_CREATE;
+        let hook = Message::part()
+            .attribute(attribute::HOOK_HOOKNUM, &POST_ROUTING.to_be_bytes())
+            .attribute(attribute::HOOK_PRIORITY, &SOURCE_NAT.to_be_bytes());
+        let rule = [
+            load_address(SOURCE_OFFSET),
+            mask(block),
+            compare(libc::NFT_CMP_EQ as u32, block),
+            load_address(DESTINATION_OFFSET),
+            mask(pool),
+            compare(libc::NFT_CMP_NEQ as u32, pool),
+            expression("masq", Message::part()),
+        ];
+        let expressions = rule.into_iter().fold(Message::part(), |list, expression| {
+            list.nested(attribute::LIST_ELEM, expression)
+        });
+        netlink.batch(vec![
+            message(libc::NFT_MSG_NEWTABLE, create)
+                .attribute(attribute::TABLE_NAME, &table())
+                .attribute(attribute::TABLE_FLAGS, &TABLE_OWNED.to_be_bytes()),
+            message(libc::NFT_MSG_NEWCHAIN, create)
+                .attribute(attribute::CHAIN_TABLE, &table())
+                .attribute(attribute::CHAIN_NAME, &chain())
+                .nested(attribute::CHAIN_HOOK, hook)
+                .attribute(attribute::CHAIN_TYPE, &c_string("nat")),
+            message(libc::NFT_MSG_NEWRULE, create | libc::NLM_F_APPEND)
+                .attribute(attribute::RULE_TABLE, &table())
+                .attribute(attribute::RULE_CHAIN, &chain())
+                .nested(attribute::RULE_EXPRESSIONS, expressions),
+        ])?;
+        Ok(Self { _owner: netlink })
+    }
+}
+
+fn expression(name: &str, data: Message) -> Message {
+    Message::part()
+        .attribute(attribute::EXPR_NAME, &c_string(name))
+        .nested(attribute::EXPR_DATA, data)
+}
+
+/// Put an address of the IPv4 header into the register.
+fn load_address(offset: u32) -> Message {
+    let data = Message::part()
+        .attribute(attribute::PAYLOAD_DREG, &REGISTER.to_be_bytes())
+        .attribute(attribute::PAYLOAD_BASE, &NETWORK_HEADER.to_be_bytes())
+        .attribute(attribute::PAYLOAD_OFFSET, &offset.to_be_bytes())
+        .attribute(attribute::PAYLOAD_LEN, &4u32.to_be_bytes());
+    expression("payload", data)
+}
+
+/// Keep of the register the bits that a block's addresses share.
+fn mask(block: Block) -> Message {
+    let value = |bytes: &[u8]| Message::part().attribute(attribute::DATA_VALUE, bytes);
+    let data = Message::part()
+        .attribute(attribute::BITWISE_SREG, &REGISTER.to_be_bytes())
+        .attribute(attribute::BITWISE_DREG, &REGISTER.to_be_bytes())
+        .attribute(attribute::BITWISE_LEN, &4u32.to_be_bytes())
+        .nested(attribute::BITWISE_MASK, value(&block.mask().octets()))
+        .nested(attribute::BITWISE_XOR, value(&[0; 4]));
+    expression("bitwise", data)
+}
+
+/// Go on only if the register compares so with a block's first address.
+fn compare(operation: u32, block: Block) -> Message {
+    let value = Message::part().attribute(attribute::DATA_VALUE, &block.base().octets());
+    let data = Message::part()
+        .attribute(attribute::CMP_SREG, &REGISTER.to_be_bytes())
+        .attribute(attribute::CMP_OP, &operation.to_be_bytes())
+        .nested(attribute::CMP_DATA, value);
+    expression("cmp", data)
+}
+
+fn c_string(text: &str) -> Vec<u8> {
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.push(0);
+    bytes
+}
