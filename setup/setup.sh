@@ -24,8 +24,8 @@ STAMPS=$EYELEVEL_CACHE/stamps
 LOGS=$EYELEVEL_CACHE/log
 CLEAR=
 [[ ! -t 1 ]] || CLEAR=$'\r\e[K'
-# What a set-up takes at most, while quic_server is compiled. Measured on Debian 12.
-DISK_NEEDED_GB=12
+# What a set-up takes at most, while Chromium's source is unpacked. Measured on Debian 12.
+DISK_NEEDED_GB=4
 
 main() {
   local step number=0
