@@ -48,5 +48,5 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   RUNS             how many of each site, network and protocol (31)
 ##   CAMPAIGN         the folder in results/ (the time of day)
 ##   SEED             what the order of the runs is drawn from
-##   FROM             a recording: a folder of Mahimahi's save.* files, a WARC file, or a HAR file with bodies
+##   FROM             a recording: a folder of Mahimahi's save.* files or of raw responses, a WARC, or a HAR
 ##   EYELEVEL_CACHE   where setup installs (~/.cache/eyelevel)
