@@ -49,7 +49,7 @@ def network_table(runs: pd.DataFrame, network: str, protocols: tuple[str, ...]) 
         table.add_column(name, no_wrap=True)
     for metric in METRICS:
         table.add_column(metric.upper(), justify="right", no_wrap=True)
-    against = gains(runs, protocols[0]).set_index(["site", "protocol", "metric"])
+    against = gains(runs, protocols[0]).set_index(["site", "protocol", "metric"]).sort_index()
     summary = in_order(means(runs), "protocol", protocols).sort_values("site", kind="stable")
     for site, settings in summary.groupby("site"):
         name = str(site)
