@@ -1,6 +1,8 @@
 """Recorded sites: what is stored is what was recorded, in a form that any server can send again."""
 
 import gzip
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -245,3 +247,19 @@ def test_a_site_s_own_folder_is_a_recording(tmp_path: Path) -> None:
     page = exchange("https://a.example/", b"<p>", content_type="text/html")
     site = write_site(recording(page, exchange("https://b.example/x?y", b"1")), tmp_path / "site")
     assert [e.url for e in read_recording(site.folder).exchanges] == [e.url for e in site.exchanges]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["import", "/no/such/recording"], "there is no recording at /no/such/recording"),
+        (["import", "/proc/self/fd"], "no recording that can be imported"),
+        (["demo", "demo-nothing"], "there are demo-light, demo-news, demo-gallery"),
+        (["export", "no-such-site", "/tmp/x", "--format", "har"], "is not a recorded site"),
+    ],
+)
+def test_a_wrong_command_is_answered_by_one_line(arguments: list[str], said: str) -> None:
+    done = subprocess.run([sys.executable, "-m", "record", *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
