@@ -1,5 +1,6 @@
 """The shells, for real: namespaces, pings, bulk transfers, loss, and what is left after they end."""
 
+import csv
 import ctypes
 import itertools
 import math
@@ -315,6 +316,28 @@ def test_logs_tell_every_packet_in_mahimahis_format(tmp_path: Path) -> None:
     opportunities = [int(event[0]) for event in events if event[1:] == ["#", "1504"]]
     assert opportunities == list(range(10, 10 * len(opportunities) + 1, 10))
     assert {at for at, _ in departures} <= set(opportunities)
+
+
+def test_a_packet_log_has_a_row_for_every_packet(tmp_path: Path) -> None:
+    log = tmp_path / "packets.csv"
+    queue = "--uplink-queue=fq_codel --uplink-queue-args=target=5"
+    ping = ["ping", "-n", "-c", "3", "-i", "0.1", "-s", "1472", SERVER[0]]
+    assert run(f"mm-link 1M 2M {queue} --packet-log={log} --", ping).returncode == 0
+    with log.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["direction"] for row in rows] == ["up", "down"] * 3
+    assert {row["event"] for row in rows} == {"leave"}
+    assert {(row["protocol"], row["bytes"]) for row in rows} == {("1", "1500")}
+    assert {row["destination"] for row in rows if row["direction"] == "up"} == {SERVER[0]}
+    delays_ms = [float(row["delay_ms"]) for row in rows]
+    assert delays_ms == [12.0, 6.0] * 3
+
+
+def test_a_meter_tells_what_the_link_carries() -> None:
+    ping = ["ping", "-n", "-q", "-c", "12", "-i", "0.1", "-s", "1472", SERVER[0]]
+    lines = run("mm-net --up 1M --down 1M --meter", ping).stderr.splitlines()
+    assert lines
+    assert re.match(r"up +0\.1\d\d Mbit/s, at most +12\.0 ms in the queue, 0 dropped +down +0\.1", lines[0])
 
 
 def test_a_trace_played_once_ends_the_command(tmp_path: Path) -> None:

@@ -24,10 +24,9 @@ impl Rate {
     pub fn parse(text: &str) -> Result<Self> {
         match parse_rate_bps(text) {
             Ok(bps) => Ok(Self::Constant { bps }),
-            Err(_) => Ok(Self::Trace {
-                trace: Arc::new(Trace::read(Path::new(text))?),
-                path: text.to_owned(),
-            }),
+            Err(_) => {
+                Ok(Self::Trace { trace: Arc::new(Trace::read(Path::new(text))?), path: text.to_owned() })
+            }
         }
     }
 

@@ -24,10 +24,7 @@ impl Profile {
         let table = table();
         table.get(name).copied().ok_or_else(|| {
             let names: Vec<_> = table.into_keys().collect();
-            Error::new(format!(
-                "there is no profile '{name}'; choose one of {}",
-                names.join(", ")
-            ))
+            Error::new(format!("there is no profile '{name}'; choose one of {}", names.join(", ")))
         })
     }
 }

@@ -55,9 +55,8 @@ impl Random {
 
 /// The FNV-1a hash, 64 bits.
 fn fnv1a(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    })
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 #[cfg(test)]
@@ -71,18 +70,9 @@ mod tests {
     #[test]
     fn a_seed_repeats_its_choices_for_each_purpose() {
         let seed = Seed::new(Some(7));
-        assert_eq!(
-            choices(seed.generator("uplink")),
-            choices(seed.generator("uplink"))
-        );
-        assert_ne!(
-            choices(seed.generator("uplink")),
-            choices(seed.generator("downlink"))
-        );
-        assert_ne!(
-            choices(seed.generator("uplink")),
-            choices(Seed::new(Some(8)).generator("uplink"))
-        );
+        assert_eq!(choices(seed.generator("uplink")), choices(seed.generator("uplink")));
+        assert_ne!(choices(seed.generator("uplink")), choices(seed.generator("downlink")));
+        assert_ne!(choices(seed.generator("uplink")), choices(Seed::new(Some(8)).generator("uplink")));
     }
 
     #[test]
@@ -95,9 +85,6 @@ mod tests {
     #[test]
     fn without_a_seed_nothing_repeats() {
         let seed = Seed::default();
-        assert_ne!(
-            choices(seed.generator("uplink")),
-            choices(seed.generator("uplink"))
-        );
+        assert_ne!(choices(seed.generator("uplink")), choices(seed.generator("uplink")));
     }
 }

@@ -49,10 +49,7 @@ fn set_environment(command: &mut Command, label: &str, passage: &Passage) {
     prefix.push(format!("[{label}] "));
     command.env("MAHIMAHI_SHELL_PREFIX", prefix);
     // Bash runs this before its first prompt, after its start-up files have set their own.
-    command.env(
-        "PROMPT_COMMAND",
-        r#"PS1="$MAHIMAHI_SHELL_PREFIX$PS1" PROMPT_COMMAND="#,
-    );
+    command.env("PROMPT_COMMAND", r#"PS1="$MAHIMAHI_SHELL_PREFIX$PS1" PROMPT_COMMAND="#);
 }
 
 fn tell_lateness(report: &Report) {

@@ -1,6 +1,9 @@
 //! A packet delivery trace: the instants at which a link can send, as Mahimahi writes them.
 
+use std::io;
 use std::path::Path;
+
+use flate2::read::GzDecoder;
 
 use crate::error::{Attempt, Error, Result};
 use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
@@ -11,6 +14,9 @@ pub const OPPORTUNITY_BYTES: usize = 1504;
 
 /// Bytes that Mahimahi counts on top of a packet's IP length.
 pub const TUN_HEADER_BYTES: usize = 4;
+
+/// The first bytes of a file packed by gzip (RFC 1952).
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// How often a trace is played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +35,16 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Read a trace: one line per opportunity, its time in whole milliseconds, never falling.
+    /// Read a trace: one line per opportunity, its time in whole milliseconds, never falling. It may be packed by
+    /// gzip.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path)
-            .attempt(|| format!("read the trace {} (a rate is written like 2.8M)", path.display()))?;
+        let attempt = || format!("read the trace {} (a rate is written like 2.8M)", path.display());
+        let bytes = std::fs::read(path).attempt(attempt)?;
+        let text = if bytes.starts_with(&GZIP_MAGIC) {
+            io::read_to_string(GzDecoder::new(&bytes[..])).attempt(attempt)?
+        } else {
+            String::from_utf8(bytes).attempt(attempt)?
+        };
         Self::parse(&text, &path.display().to_string())
     }
 
@@ -58,9 +70,7 @@ impl Trace {
             opportunities.push(at);
         }
         match opportunities.last() {
-            None => Err(Error::new(format!(
-                "the trace {name} is empty; give at least one time"
-            ))),
+            None => Err(Error::new(format!("the trace {name} is empty; give at least one time"))),
             Some(0) => Err(Error::new(format!(
                 "the trace {name} ends at 0 ms; its last line is its period and must be later"
             ))),
@@ -80,9 +90,7 @@ impl Trace {
         // No opportunity of an earlier round is later than the start of this one, and this round's last,
         // one period after its start, always is.
         let round = at / self.period();
-        let passed = self
-            .opportunities
-            .partition_point(|line| *line <= at % self.period());
+        let passed = self.opportunities.partition_point(|line| *line <= at % self.period());
         round * self.lines() + passed as u64
     }
 
@@ -115,9 +123,7 @@ mod tests {
     }
 
     fn milliseconds(trace: &Trace, count: u64) -> Vec<Nanos> {
-        (0..count)
-            .map(|index| trace.opportunity(index) / NANOS_PER_MILLISECOND)
-            .collect()
+        (0..count).map(|index| trace.opportunity(index) / NANOS_PER_MILLISECOND).collect()
     }
 
     #[test]
@@ -138,14 +144,22 @@ mod tests {
     }
 
     #[test]
+    fn a_trace_may_be_packed_by_gzip() {
+        let path = std::env::temp_dir().join(format!("shells-trace-{}", std::process::id()));
+        let file = std::fs::File::create(&path).unwrap();
+        let mut packer = flate2::write::GzEncoder::new(file, flate2::Compression::default());
+        io::Write::write_all(&mut packer, b"1\n5\n").unwrap();
+        packer.finish().unwrap();
+        let read = Trace::read(&path);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(read.unwrap(), trace("1\n5"));
+    }
+
+    #[test]
     fn a_broken_trace_is_refused_with_its_line() {
-        for (text, complaint) in [
-            ("", "empty"),
-            ("0\n", "ends at 0"),
-            ("1\n\n2", "line 2"),
-            ("5\n4", "line 2"),
-            ("x", "line 1"),
-        ] {
+        for (text, complaint) in
+            [("", "empty"), ("0\n", "ends at 0"), ("1\n\n2", "line 2"), ("5\n4", "line 2"), ("x", "line 1")]
+        {
             let error = Trace::parse(text, "test").unwrap_err().to_string();
             assert!(error.contains(complaint), "{error}");
         }

@@ -15,9 +15,7 @@ pub fn parse_rate_bps(text: &str) -> Result<u64> {
         .map(|value| (value * factor).round())
         .filter(|rate| (1.0..=1e12).contains(rate))
         .ok_or_else(|| {
-            Error::new(format!(
-                "'{text}' is not a rate; give bit/s from 1 to 1000G, such as 468k or 2.8M"
-            ))
+            Error::new(format!("'{text}' is not a rate; give bit/s from 1 to 1000G, such as 468k or 2.8M"))
         })?;
     Ok(rate as u64)
 }
@@ -28,9 +26,7 @@ pub fn parse_milliseconds(text: &str) -> Result<Nanos> {
         .map(|milliseconds| (milliseconds * NANOS_PER_MILLISECOND as f64).round())
         .filter(|nanos| (0.0..=1e15).contains(nanos))
         .ok_or_else(|| {
-            Error::new(format!(
-                "'{text}' is not a time in milliseconds; give a number such as 37 or 0.5"
-            ))
+            Error::new(format!("'{text}' is not a time in milliseconds; give a number such as 37 or 0.5"))
         })?;
     Ok(span as Nanos)
 }
@@ -41,9 +37,7 @@ pub fn parse_seconds(text: &str) -> Result<Nanos> {
         .map(|seconds| (seconds * NANOS_PER_SECOND as f64).round())
         .filter(|nanos| (0.0..=1e18).contains(nanos))
         .ok_or_else(|| {
-            Error::new(format!(
-                "'{text}' is not a time in seconds; give a number such as 2 or 0.5"
-            ))
+            Error::new(format!("'{text}' is not a time in seconds; give a number such as 2 or 0.5"))
         })?;
     Ok(span as Nanos)
 }
@@ -52,11 +46,7 @@ pub fn parse_seconds(text: &str) -> Result<Nanos> {
 pub fn parse_probability(text: &str) -> Result<f64> {
     parse_decimal(text)
         .filter(|p| (0.0..=1.0).contains(p))
-        .ok_or_else(|| {
-            Error::new(format!(
-                "'{text}' is not a probability; give a number from 0 to 1"
-            ))
-        })
+        .ok_or_else(|| Error::new(format!("'{text}' is not a probability; give a number from 0 to 1")))
 }
 
 /// The probability of loss in each direction that makes up one of a round trip: 1-√(1-p).

@@ -44,10 +44,7 @@ impl LinkObserver for Recorder {
     }
 
     fn departed(&mut self, packet: &Packet, _arrived: Nanos, at: Nanos) {
-        self.0
-            .borrow_mut()
-            .departed
-            .push((number_of(packet), packet.ip_length(), at));
+        self.0.borrow_mut().departed.push((number_of(packet), packet.ip_length(), at));
     }
 }
 
@@ -58,9 +55,7 @@ fn run(network: &Network, arrivals: &[Arrival], end: Nanos) -> (Events, Vec<usiz
     for (number, (now, length)) in arrivals.iter().enumerate() {
         link.push(numbered_packet(number, *length), *now);
     }
-    let out = std::iter::from_fn(|| link.pop(end))
-        .map(|departure| number_of(&departure.packet))
-        .collect();
+    let out = std::iter::from_fn(|| link.pop(end)).map(|departure| number_of(&departure.packet)).collect();
     drop(link);
     (Rc::into_inner(events).unwrap().into_inner(), out)
 }
@@ -135,10 +130,7 @@ fn opportunities_by_hand(text: &str, end: Nanos) -> Vec<Nanos> {
     let lines: Vec<u64> = text.lines().map(|line| line.parse().unwrap()).collect();
     let period = *lines.last().unwrap();
     let rounds = (0..).flat_map(|round| lines.iter().map(move |line| round * period + line));
-    rounds
-        .map(|milliseconds| milliseconds * NANOS_PER_MILLISECOND)
-        .take_while(|at| *at <= end)
-        .collect()
+    rounds.map(|milliseconds| milliseconds * NANOS_PER_MILLISECOND).take_while(|at| *at <= end).collect()
 }
 
 /// Check a trace over two of its rounds, with packets that keep the link partly busy.
@@ -151,20 +143,13 @@ fn check_trace(text: &str) {
         .collect();
     let network = Network {
         delay: 0,
-        rate: Rate::Trace {
-            trace: trace.into(),
-            path: "test".to_owned(),
-        },
+        rate: Rate::Trace { trace: trace.into(), path: "test".to_owned() },
         queue: QueueSpec::default(),
         loss: 0.0,
         seed: 0,
     };
     let (events, _) = run(&network, &arrivals, end);
-    let departed: Vec<_> = events
-        .departed
-        .iter()
-        .map(|(number, _, at)| (*number, *at))
-        .collect();
+    let departed: Vec<_> = events.departed.iter().map(|(number, _, at)| (*number, *at)).collect();
     // Compared without showing them: there are a hundred thousand.
     assert!(departed == departures_by_hand(&opportunities, &arrivals));
     assert!(events.opportunities == opportunities);

@@ -38,12 +38,8 @@ impl Inside {
 }
 
 fn login_shell() -> OsString {
-    let from_passwd = || {
-        User::from_uid(Uid::current())
-            .ok()
-            .flatten()
-            .map(|user| user.shell.into_os_string())
-    };
+    let from_passwd =
+        || User::from_uid(Uid::current()).ok().flatten().map(|user| user.shell.into_os_string());
     env::var_os("SHELL")
         .or_else(from_passwd)
         .filter(|shell| !shell.is_empty())

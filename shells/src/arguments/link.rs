@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::element::{Duplex, Element, LinkObserver};
+use crate::element::{Duplex, LinkObserver};
 use crate::error::{Error, Result};
 use crate::link::{LinkSpec, Rate};
-use crate::log::{LinkDescription, MahimahiLog, Outputs};
+use crate::log::{LinkDescription, MahimahiLog, Meter, Outputs, PacketLog};
 use crate::queue::spec::{QueueKind, QueueSpec};
 use crate::random::Seed;
 use crate::time::Nanos;
@@ -22,13 +22,9 @@ pub struct LinkArguments {
     uplink_queue: Option<QueueKind>,
 
     /// Arguments of the uplink's queue, separated by commas: packets=N, bytes=N, ms=MS, bdp=X (and rtt=MS) limit
-    /// it; codel has target=MS, interval=MS and ecn=1, pie qdelay_ref=MS, max_burst=MS and ecn=1
-    #[arg(
-        long,
-        value_name = "NAME=NUMBER,…",
-        default_value = "",
-        hide_default_value = true
-    )]
+    /// it; codel has target=MS, interval=MS and ecn=1, fq_codel the same and flows=N, pie qdelay_ref=MS, max_burst=MS
+    /// and ecn=1
+    #[arg(long, value_name = "NAME=NUMBER,…", default_value = "", hide_default_value = true)]
     uplink_queue_args: String,
 
     /// What happens when packets wait for the downlink [default: infinite]
@@ -36,12 +32,7 @@ pub struct LinkArguments {
     downlink_queue: Option<QueueKind>,
 
     /// Arguments of the downlink's queue
-    #[arg(
-        long,
-        value_name = "NAME=NUMBER,…",
-        default_value = "",
-        hide_default_value = true
-    )]
+    #[arg(long, value_name = "NAME=NUMBER,…", default_value = "", hide_default_value = true)]
     downlink_queue_args: String,
 
     /// A drop-tail queue of this size in both directions: 200ms (at the link's own rate), 70000 (bytes), 30p
@@ -56,6 +47,18 @@ pub struct LinkArguments {
     /// Write what happens at the downlink to this file
     #[arg(long, value_name = "FILE")]
     downlink_log: Option<PathBuf>,
+
+    /// Write a row for every packet that left a link or was dropped there to this file, as CSV
+    #[arg(long, value_name = "FILE")]
+    packet_log: Option<PathBuf>,
+
+    /// Tell on stderr, once a second, what each direction carries
+    #[arg(
+        long,
+        visible_alias = "meter-all",
+        aliases = ["meter-uplink", "meter-downlink", "meter-uplink-delay", "meter-downlink-delay"]
+    )]
+    meter: bool,
 
     /// End with the first trace that ends, instead of repeating it
     #[arg(long)]
@@ -78,48 +81,45 @@ pub struct LinkParts<'a> {
 impl LinkArguments {
     /// Build both directions.
     pub fn build(&self, parts: LinkParts<'_>) -> Result<Duplex> {
-        let LinkParts {
-            uplink,
-            downlink,
-            queue,
-            rtt,
-            start,
-            seed,
-            outputs,
-        } = parts;
-        let direction = |name: &str, rate, options: Direction<'_>, outputs: &mut Outputs| {
-            let queue = self.queue(options, &queue)?;
-            let link = LinkSpec {
-                rate,
-                queue,
-                rounds: self.rounds(),
-                rtt,
-            };
-            let random = seed.generator(&format!("link {name}"));
-            link.build(
-                start,
-                random,
-                observers(name, &link, start, options.log, outputs)?,
-            )
+        let LinkParts { uplink, downlink, queue, rtt, start, seed, outputs } = parts;
+        let rounds = if self.once { Rounds::Once } else { Rounds::Forever };
+        let link = |rate, direction: &Direction<'_>| -> Result<LinkSpec> {
+            Ok(LinkSpec { rate, queue: self.queue(direction, &queue)?, rounds, rtt })
         };
-        let uplink: Box<dyn Element> = direction("Uplink", uplink, self.uplink(), outputs)?;
+        let (up, down) = (self.uplink(), self.downlink());
+        let (uplink, downlink) = (link(uplink, &up)?, link(downlink, &down)?);
+
+        let mut watching_up = mahimahi_log(&up, &uplink, start, outputs)?;
+        let mut watching_down = mahimahi_log(&down, &downlink, start, outputs)?;
+        if let Some(path) = &self.packet_log {
+            let output = outputs.create(path)?;
+            PacketLog::begin(&output);
+            watching_up.push(Box::new(PacketLog::new(output.clone(), "up", start)));
+            watching_down.push(Box::new(PacketLog::new(output, "down", start)));
+        }
+        if self.meter {
+            let meter = Meter::new(start);
+            watching_up.push(meter.uplink());
+            watching_down.push(meter.downlink());
+            outputs.show(meter);
+        }
         Ok(Duplex {
-            uplink,
-            downlink: direction("Downlink", downlink, self.downlink(), outputs)?,
+            uplink: uplink.build(start, seed.generator("link uplink"), watching_up)?,
+            downlink: downlink.build(start, seed.generator("link downlink"), watching_down)?,
         })
     }
 
     /// Whether any of them was given.
     #[must_use]
     pub fn is_given(&self) -> bool {
-        let given = |direction: Direction<'_>| {
-            direction.queue.is_some() || !direction.arguments.is_empty() || direction.log.is_some()
-        };
-        given(self.uplink()) || given(self.downlink()) || self.queue.is_some() || self.once
+        let queues = self.queue.is_some() || self.uplink().has_queue() || self.downlink().has_queue();
+        let logs = self.uplink_log.is_some() || self.downlink_log.is_some() || self.packet_log.is_some();
+        queues || logs || self.meter || self.once
     }
 
     fn uplink(&self) -> Direction<'_> {
         Direction {
+            name: "Uplink",
             queue: self.uplink_queue,
             arguments: &self.uplink_queue_args,
             log: self.uplink_log.as_deref(),
@@ -128,53 +128,51 @@ impl LinkArguments {
 
     fn downlink(&self) -> Direction<'_> {
         Direction {
+            name: "Downlink",
             queue: self.downlink_queue,
             arguments: &self.downlink_queue_args,
             log: self.downlink_log.as_deref(),
         }
     }
 
-    fn queue(&self, direction: Direction<'_>, default: &QueueSpec) -> Result<QueueSpec> {
+    fn queue(&self, direction: &Direction<'_>, default: &QueueSpec) -> Result<QueueSpec> {
         match (direction.queue, &self.queue) {
             (Some(kind), _) => QueueSpec::parse(kind, direction.arguments),
-            (None, _) if !direction.arguments.is_empty() => Err(Error::new(format!(
-                "the queue arguments '{}' need a queue; choose one with --uplink-queue or --downlink-queue",
-                direction.arguments
+            (None, _) if direction.has_queue() => Err(Error::new(format!(
+                "the queue arguments '{}' need a queue; choose one with --{}-queue",
+                direction.arguments,
+                direction.name.to_lowercase()
             ))),
             (None, Some(size)) => QueueSpec::drop_tail(size),
             (None, None) => Ok(default.clone()),
         }
     }
-
-    fn rounds(&self) -> Rounds {
-        if self.once { Rounds::Once } else { Rounds::Forever }
-    }
 }
 
-#[derive(Clone, Copy)]
+/// The options of one direction.
 struct Direction<'a> {
+    /// As Mahimahi's logs call it.
+    name: &'static str,
     queue: Option<QueueKind>,
     arguments: &'a str,
     log: Option<&'a Path>,
 }
 
-fn observers(
-    direction: &str,
+impl Direction<'_> {
+    fn has_queue(&self) -> bool {
+        self.queue.is_some() || !self.arguments.is_empty()
+    }
+}
+
+/// The log of a direction, if one is wanted.
+fn mahimahi_log(
+    direction: &Direction<'_>,
     link: &LinkSpec,
     start: Nanos,
-    log: Option<&Path>,
     outputs: &mut Outputs,
 ) -> Result<Vec<Box<dyn LinkObserver>>> {
-    let mut observers: Vec<Box<dyn LinkObserver>> = Vec::new();
-    if let Some(path) = log {
-        let (rate, queue) = (link.rate.to_string(), link.queue.to_string());
-        let description = LinkDescription {
-            direction,
-            rate: &rate,
-            queue: &queue,
-            start,
-        };
-        observers.push(Box::new(MahimahiLog::new(outputs.create(path)?, &description)));
-    }
-    Ok(observers)
+    let Some(path) = direction.log else { return Ok(Vec::new()) };
+    let (rate, queue) = (link.rate.to_string(), link.queue.to_string());
+    let description = LinkDescription { direction: direction.name, rate: &rate, queue: &queue, start };
+    Ok(vec![Box::new(MahimahiLog::new(outputs.create(path)?, &description))])
 }

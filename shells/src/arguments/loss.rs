@@ -33,10 +33,7 @@ impl LossArguments {
     /// Build both directions.
     pub fn build(&self, parts: LossParts) -> Result<Duplex> {
         let element = |probability, purpose| -> Result<Box<dyn Element>> {
-            Ok(Box::new(Loss::new(
-                self.model(probability)?,
-                parts.seed.generator(purpose),
-            )))
+            Ok(Box::new(Loss::new(self.model(probability)?, parts.seed.generator(purpose))))
         };
         Ok(Duplex {
             uplink: element(parts.uplink, "loss uplink")?,
@@ -61,14 +58,9 @@ impl LossArguments {
 fn parse_gilbert_elliott(text: &str) -> Result<LossModel> {
     let numbers: Vec<f64> = text.split(',').map(parse_probability).collect::<Result<_>>()?;
     match numbers[..] {
-        [good_to_bad, bad_to_good, loss_in_bad, loss_in_good] => Ok(LossModel::GilbertElliott {
-            good_to_bad,
-            bad_to_good,
-            loss_in_bad,
-            loss_in_good,
-        }),
-        _ => Err(Error::new(format!(
-            "'{text}' is not four probabilities separated by commas"
-        ))),
+        [good_to_bad, bad_to_good, loss_in_bad, loss_in_good] => {
+            Ok(LossModel::GilbertElliott { good_to_bad, bad_to_good, loss_in_bad, loss_in_good })
+        }
+        _ => Err(Error::new(format!("'{text}' is not four probabilities separated by commas"))),
     }
 }

@@ -45,36 +45,17 @@ impl OnOffArguments {
     pub fn shell(&self, kind: &'static str, schedule: impl Fn(Random) -> Schedule) -> Result<Shell> {
         let (on, off) = (parse_seconds(&self.on)?, parse_seconds(&self.off)?);
         if on + off == 0 {
-            return Err(Error::new(
-                "a link cannot be on for 0 s and off for 0 s; give at least one of them",
-            ));
+            return Err(Error::new("a link cannot be on for 0 s and off for 0 s; give at least one of them"));
         }
         let start = now();
         let random = self.seed.seed().generator(kind);
         let switching: Box<dyn Element> = Box::new(OnOff::new(on, off, schedule(random), start));
         let always_on: Box<dyn Element> = Box::new(OnOff::new(1, 0, Schedule::Periodic, start));
         let (arrow, network) = match self.direction {
-            Direction::Uplink => (
-                "up",
-                Duplex {
-                    uplink: switching,
-                    downlink: always_on,
-                },
-            ),
-            Direction::Downlink => (
-                "down",
-                Duplex {
-                    uplink: always_on,
-                    downlink: switching,
-                },
-            ),
+            Direction::Uplink => ("up", Duplex { uplink: switching, downlink: always_on }),
+            Direction::Downlink => ("down", Duplex { uplink: always_on, downlink: switching }),
         };
         let label = format!("{kind} ({arrow}) on={}s off={}s", self.on, self.off);
-        Ok(Shell {
-            kind,
-            label,
-            network,
-            outputs: Outputs::default(),
-        })
+        Ok(Shell { kind, label, network, outputs: Outputs::default() })
     }
 }

@@ -19,9 +19,7 @@ struct Arguments {
 }
 
 fn run(arguments: &OnOffArguments) -> Result<ExitCode> {
-    arguments
-        .shell("intermittent", |_| Schedule::Periodic)?
-        .run(&arguments.inside)
+    arguments.shell("intermittent", |_| Schedule::Periodic)?.run(&arguments.inside)
 }
 
 fn main() -> ExitCode {

@@ -45,13 +45,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         seed: arguments.seed.seed(),
         outputs: &mut outputs,
     })?;
-    Shell {
-        kind: "link",
-        label: "link".to_owned(),
-        network,
-        outputs,
-    }
-    .run(&arguments.inside)
+    Shell { kind: "link", label: "link".to_owned(), network, outputs }.run(&arguments.inside)
 }
 
 fn main() -> ExitCode {

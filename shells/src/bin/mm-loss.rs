@@ -51,11 +51,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         Direction::Both => ("both", rate, rate),
         Direction::RoundTrip => ("round trip", one_way_loss(rate), one_way_loss(rate)),
     };
-    let parts = LossParts {
-        uplink,
-        downlink,
-        seed: arguments.seed.seed(),
-    };
+    let parts = LossParts { uplink, downlink, seed: arguments.seed.seed() };
     Shell {
         kind: "loss",
         label: format!("loss ({label}) {}", arguments.rate),
@@ -67,13 +63,9 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 /// `--round-trip P` is another way to write `round-trip P`.
 fn words() -> impl Iterator<Item = OsString> {
-    std::env::args_os().enumerate().map(|(index, word)| {
-        if index == 1 && word == "--round-trip" {
-            "round-trip".into()
-        } else {
-            word
-        }
-    })
+    std::env::args_os()
+        .enumerate()
+        .map(|(index, word)| if index == 1 && word == "--round-trip" { "round-trip".into() } else { word })
 }
 
 fn main() -> ExitCode {

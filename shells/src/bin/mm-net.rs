@@ -82,22 +82,14 @@ struct Network {
 impl Network {
     fn from(arguments: &Arguments) -> Result<Self> {
         let profile = arguments.profile.as_deref().map(Profile::named).transpose()?;
-        let delay = arguments
-            .delay
-            .or_else(|| profile.map(|it| one_way_delay(&it)))
-            .unwrap_or(0);
+        let delay = arguments.delay.or_else(|| profile.map(|it| one_way_delay(&it))).unwrap_or(0);
         let loss = arguments
             .loss
-            .or(arguments
-                .round_trip_loss
-                .or(profile.map(|it| it.loss))
-                .map(one_way_loss))
+            .or(arguments.round_trip_loss.or(profile.map(|it| it.loss)).map(one_way_loss))
             .unwrap_or(0.0);
         let rate = |given: &Option<String>, mbps: Option<f64>| match (given, mbps) {
             (Some(text), _) => Rate::parse(text).map(Some),
-            (None, Some(mbps)) => Ok(Some(Rate::Constant {
-                bps: (mbps * 1e6).round() as u64,
-            })),
+            (None, Some(mbps)) => Ok(Some(Rate::Constant { bps: (mbps * 1e6).round() as u64 })),
             (None, None) => Ok(None),
         };
         let up = rate(&arguments.up, profile.map(|it| it.up_mbps))?;
@@ -108,9 +100,7 @@ impl Network {
             _ => return Err(Error::new("a link needs both rates; give --up and --down")),
         };
         if link.is_none() && arguments.link.is_given() {
-            return Err(Error::new(
-                "the options of a link need its rates; give --up and --down",
-            ));
+            return Err(Error::new("the options of a link need its rates; give --up and --down"));
         }
         let queue = match profile {
             Some(it) => QueueSpec::drop_tail(&format!("{}ms", it.queue_ms))?,
@@ -131,23 +121,11 @@ impl Network {
         let mut stack = vec![arguments.delays.build(self.delay, seed)];
         if let Some((uplink, downlink)) = self.link {
             let rtt = Some(arguments.delays.rtt(self.delay));
-            let parts = LinkParts {
-                uplink,
-                downlink,
-                queue: self.queue,
-                rtt,
-                start: now(),
-                seed,
-                outputs,
-            };
+            let parts = LinkParts { uplink, downlink, queue: self.queue, rtt, start: now(), seed, outputs };
             stack.push(arguments.link.build(parts)?);
         }
         if self.loss_up > 0.0 || self.loss_down > 0.0 {
-            let parts = LossParts {
-                uplink: self.loss_up,
-                downlink: self.loss_down,
-                seed,
-            };
+            let parts = LossParts { uplink: self.loss_up, downlink: self.loss_down, seed };
             stack.push(arguments.losses.build(parts)?);
         }
         Ok(Duplex::stack(stack))
@@ -161,17 +139,8 @@ fn one_way_delay(profile: &Profile) -> Nanos {
 fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut outputs = Outputs::default();
     let network = Network::from(arguments)?.build(arguments, &mut outputs)?;
-    let label = arguments
-        .profile
-        .as_ref()
-        .map_or_else(|| "net".to_owned(), |name| format!("net {name}"));
-    Shell {
-        kind: "net",
-        label,
-        network,
-        outputs,
-    }
-    .run(&arguments.inside)
+    let label = arguments.profile.as_ref().map_or_else(|| "net".to_owned(), |name| format!("net {name}"));
+    Shell { kind: "net", label, network, outputs }.run(&arguments.inside)
 }
 
 fn main() -> ExitCode {

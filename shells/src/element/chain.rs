@@ -21,10 +21,7 @@ impl Chain {
     #[must_use]
     pub fn new(elements: Vec<Box<dyn Element>>) -> Self {
         assert!(!elements.is_empty(), "a chain needs an element");
-        Self {
-            elements,
-            left: VecDeque::new(),
-        }
+        Self { elements, left: VecDeque::new() }
     }
 
     /// The element that acts next and when; of several at the same instant the one nearest to the end,
@@ -45,16 +42,12 @@ impl Chain {
     /// be made up for later, so nobody need wake up for it.
     fn earliest_departure(&self) -> Option<Nanos> {
         let elements = self.elements.iter().enumerate();
-        elements
-            .filter_map(|(index, element)| Some(self.exit_through(index + 1, element.next_due()?)))
-            .min()
+        elements.filter_map(|(index, element)| Some(self.exit_through(index + 1, element.next_due()?))).min()
     }
 
     /// The earliest exit of a packet that arrives at the element of that index.
     fn exit_through(&self, index: usize, arrival: Nanos) -> Nanos {
-        self.elements[index..]
-            .iter()
-            .fold(arrival, |at, element| element.earliest_exit(at))
+        self.elements[index..].iter().fold(arrival, |at, element| element.earliest_exit(at))
     }
 
     /// Let everything happen that happens at or before `now`.
@@ -127,9 +120,8 @@ mod tests {
         for at in [0, 10, 500] {
             chain.push(Packet::new(&[0; 100]), at);
         }
-        let late: Vec<_> = std::iter::from_fn(|| chain.pop(1_000_000))
-            .map(|departure| departure.at)
-            .collect();
+        let late: Vec<_> =
+            std::iter::from_fn(|| chain.pop(1_000_000)).map(|departure| departure.at).collect();
         assert_eq!(late, [1105, 1205, 1605]);
     }
 }

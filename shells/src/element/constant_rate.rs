@@ -39,14 +39,7 @@ impl ConstantRate {
     #[must_use]
     pub fn new(rate_bps: u64, start: Nanos, queue: impl Into<WatchedQueue>) -> Self {
         assert!(rate_bps > 0, "a link of rate 0 never sends");
-        Self {
-            rate_bps,
-            queue: queue.into(),
-            busy: None,
-            sent: VecDeque::new(),
-            start,
-            opportunities: 0,
-        }
+        Self { rate_bps, queue: queue.into(), busy: None, sent: VecDeque::new(), start, opportunities: 0 }
     }
 
     /// How long so many bits take, rounded up.
@@ -69,17 +62,10 @@ impl ConstantRate {
             }
             self.tell_opportunities(end);
             self.queue.departed(&busy.sending, end);
-            self.sent.push_back(Departure {
-                packet: busy.sending.packet,
-                at: end,
-            });
+            self.sent.push_back(Departure { packet: busy.sending.packet, at: end });
             if let Some(sending) = self.queue.dequeue(end) {
                 let bits = busy.bits + bits(&sending.packet);
-                self.busy = Some(Busy {
-                    since: busy.since,
-                    bits,
-                    sending,
-                });
+                self.busy = Some(Busy { since: busy.since, bits, sending });
             }
         }
         self.tell_opportunities(now);
@@ -88,11 +74,7 @@ impl ConstantRate {
     fn start_if_idle(&mut self, now: Nanos) {
         if self.busy.is_none() {
             let first = self.queue.dequeue(now);
-            self.busy = first.map(|sending| Busy {
-                since: now,
-                bits: bits(&sending.packet),
-                sending,
-            });
+            self.busy = first.map(|sending| Busy { since: now, bits: bits(&sending.packet), sending });
         }
     }
 
@@ -135,9 +117,7 @@ impl Element for ConstantRate {
     }
 
     fn earliest_exit(&self, arrival: Nanos) -> Nanos {
-        self.busy
-            .as_ref()
-            .map_or(arrival, |busy| arrival.max(self.end(busy)))
+        self.busy.as_ref().map_or(arrival, |busy| arrival.max(self.end(busy)))
     }
 }
 
@@ -151,9 +131,7 @@ mod tests {
     }
 
     fn departures(link: &mut ConstantRate, now: Nanos) -> Vec<Nanos> {
-        std::iter::from_fn(|| link.pop(now))
-            .map(|departure| departure.at)
-            .collect()
+        std::iter::from_fn(|| link.pop(now)).map(|departure| departure.at).collect()
     }
 
     #[test]
@@ -180,10 +158,7 @@ mod tests {
         for _ in 0..4 {
             link.push(Packet::new(&[0; 1000]), 0);
         }
-        assert_eq!(
-            departures(&mut link, NANOS_PER_SECOND),
-            [1_000_000, 2_000_000, 3_000_000]
-        );
+        assert_eq!(departures(&mut link, NANOS_PER_SECOND), [1_000_000, 2_000_000, 3_000_000]);
     }
 
     #[test]

@@ -17,19 +17,13 @@ pub struct Delay {
 impl Delay {
     #[must_use]
     pub fn new(delay: Nanos) -> Self {
-        Self {
-            delay,
-            waiting: VecDeque::new(),
-        }
+        Self { delay, waiting: VecDeque::new() }
     }
 }
 
 impl Element for Delay {
     fn push(&mut self, packet: Packet, now: Nanos) {
-        self.waiting.push_back(Departure {
-            packet,
-            at: now + self.delay,
-        });
+        self.waiting.push_back(Departure { packet, at: now + self.delay });
     }
 
     fn pop(&mut self, now: Nanos) -> Option<Departure> {
@@ -71,13 +65,7 @@ pub struct JitteredDelay {
 impl JitteredDelay {
     #[must_use]
     pub fn new(delay: Nanos, jitter: Nanos, order: Order, random: Random) -> Self {
-        Self {
-            delay,
-            jitter,
-            order,
-            random,
-            waiting: VecDeque::new(),
-        }
+        Self { delay, jitter, order, random, waiting: VecDeque::new() }
     }
 
     /// When a packet that arrives now is to leave.
@@ -128,13 +116,7 @@ mod tests {
         delay.push(packet.clone(), 5);
         assert_eq!(delay.next_due(), Some(37_000_005));
         assert_eq!(delay.pop(37_000_004), None);
-        assert_eq!(
-            delay.pop(40_000_000),
-            Some(Departure {
-                packet,
-                at: 37_000_005
-            })
-        );
+        assert_eq!(delay.pop(40_000_000), Some(Departure { packet, at: 37_000_005 }));
         assert_eq!(delay.next_due(), None);
     }
 
@@ -148,31 +130,20 @@ mod tests {
             element.push(Packet::new(&vec![0; number]), number as Nanos * apart);
         }
         std::iter::from_fn(|| element.pop(Nanos::MAX / 2))
-            .map(|left| {
-                (
-                    left.packet.ip_length(),
-                    left.at - left.packet.ip_length() as Nanos * apart,
-                )
-            })
+            .map(|left| (left.packet.ip_length(), left.at - left.packet.ip_length() as Nanos * apart))
             .collect()
     }
 
     #[test]
     fn jitter_is_spread_evenly_about_the_delay() {
-        let delays: Vec<_> = delays(400_000, Order::Free, 10_000_000)
-            .iter()
-            .map(|(_, it)| *it)
-            .collect();
+        let delays: Vec<_> = delays(400_000, Order::Free, 10_000_000).iter().map(|(_, it)| *it).collect();
         assert!(delays.iter().all(|delay| (600_000..=1_400_000).contains(delay)));
         // Of the even distribution's ten tenths each holds a tenth of the packets, within 5 deviations.
         let deviation = (PACKETS as f64 * 0.1 * 0.9).sqrt();
         for tenth in 0..10 {
             let (from, to) = (600_000 + tenth * 80_000, 680_000 + tenth * 80_000);
             let count = delays.iter().filter(|delay| (from..to).contains(*delay)).count() as f64;
-            assert!(
-                (count - PACKETS as f64 / 10.0).abs() < 5.0 * deviation,
-                "{count} from {from} to {to}"
-            );
+            assert!((count - PACKETS as f64 / 10.0).abs() < 5.0 * deviation, "{count} from {from} to {to}");
         }
     }
 
@@ -185,10 +156,6 @@ mod tests {
 
     #[test]
     fn no_packet_leaves_before_it_arrived() {
-        assert!(
-            delays(5_000_000, Order::Free, 1)
-                .iter()
-                .all(|(_, delay)| *delay <= 6_000_000)
-        );
+        assert!(delays(5_000_000, Order::Free, 1).iter().all(|(_, delay)| *delay <= 6_000_000));
     }
 }

@@ -15,14 +15,9 @@ impl Duplex {
     /// When there is none.
     #[must_use]
     pub fn stack(outermost_first: Vec<Self>) -> Self {
-        let (mut uplink, downlink): (Vec<_>, Vec<_>) = outermost_first
-            .into_iter()
-            .map(|one| (one.uplink, one.downlink))
-            .unzip();
+        let (mut uplink, downlink): (Vec<_>, Vec<_>) =
+            outermost_first.into_iter().map(|one| (one.uplink, one.downlink)).unzip();
         uplink.reverse();
-        Self {
-            uplink: Box::new(Chain::new(uplink)),
-            downlink: Box::new(Chain::new(downlink)),
-        }
+        Self { uplink: Box::new(Chain::new(uplink)), downlink: Box::new(Chain::new(downlink)) }
     }
 }

@@ -14,12 +14,7 @@ pub enum LossModel {
     Independent { probability: f64 },
     /// In bursts (Gilbert 1960, Elliott 1963): the network is good or bad, may change with each packet, and
     /// loses packets with a probability that depends on it.
-    GilbertElliott {
-        good_to_bad: f64,
-        bad_to_good: f64,
-        loss_in_bad: f64,
-        loss_in_good: f64,
-    },
+    GilbertElliott { good_to_bad: f64, bad_to_good: f64, loss_in_bad: f64, loss_in_good: f64 },
 }
 
 impl LossModel {
@@ -58,29 +53,16 @@ pub struct Loss {
 impl Loss {
     #[must_use]
     pub fn new(model: LossModel, random: Random) -> Self {
-        Self {
-            model,
-            bad: false,
-            random,
-            passed: VecDeque::new(),
-        }
+        Self { model, bad: false, random, passed: VecDeque::new() }
     }
 
     /// Whether the next packet is lost.
     fn loses(&mut self) -> bool {
         match self.model {
             LossModel::Independent { probability } => self.random.chance(probability),
-            LossModel::GilbertElliott {
-                good_to_bad,
-                bad_to_good,
-                loss_in_bad,
-                loss_in_good,
-            } => {
-                let (change, loss) = if self.bad {
-                    (bad_to_good, loss_in_bad)
-                } else {
-                    (good_to_bad, loss_in_good)
-                };
+            LossModel::GilbertElliott { good_to_bad, bad_to_good, loss_in_bad, loss_in_good } => {
+                let (change, loss) =
+                    if self.bad { (bad_to_good, loss_in_bad) } else { (good_to_bad, loss_in_good) };
                 let lost = self.random.chance(loss);
                 self.bad ^= self.random.chance(change);
                 lost
@@ -135,10 +117,7 @@ mod tests {
     #[test]
     fn probability_0_keeps_all_and_1_none() {
         assert_eq!(count(&lost(LossModel::Independent { probability: 0.0 }, 1000)), 0);
-        assert_eq!(
-            count(&lost(LossModel::Independent { probability: 1.0 }, 1000)),
-            1000
-        );
+        assert_eq!(count(&lost(LossModel::Independent { probability: 1.0 }, 1000)), 1000);
     }
 
     #[test]
@@ -147,10 +126,7 @@ mod tests {
         let lost = count(&lost(LossModel::Independent { probability }, packets)) as f64;
         let mean = packets as f64 * probability;
         let deviation = (mean * (1.0 - probability)).sqrt();
-        assert!(
-            (lost - mean).abs() < 4.0 * deviation,
-            "lost {lost}, expected {mean} ± {deviation}"
-        );
+        assert!((lost - mean).abs() < 4.0 * deviation, "lost {lost}, expected {mean} ± {deviation}");
     }
 
     #[test]

@@ -35,14 +35,7 @@ impl OnOff {
     #[must_use]
     pub fn new(on: Nanos, off: Nanos, schedule: Schedule, start: Nanos) -> Self {
         assert!(on + off > 0, "a link that is neither on nor off");
-        Self {
-            on,
-            off,
-            schedule,
-            is_on: false,
-            next_switch: start,
-            passed: VecDeque::new(),
-        }
+        Self { on, off, schedule, is_on: false, next_switch: start, passed: VecDeque::new() }
     }
 
     fn is_on_at(&mut self, now: Nanos) -> bool {
@@ -93,10 +86,7 @@ mod tests {
 
     #[test]
     fn a_periodic_link_is_on_first_and_then_off_in_turn() {
-        assert_eq!(
-            passes(OnOff::new(2, 3, Schedule::Periodic, 0), 11),
-            [0, 1, 5, 6, 10]
-        );
+        assert_eq!(passes(OnOff::new(2, 3, Schedule::Periodic, 0), 11), [0, 1, 5, 6, 10]);
         assert_eq!(passes(OnOff::new(0, 3, Schedule::Periodic, 0), 7), []);
         assert_eq!(passes(OnOff::new(2, 0, Schedule::Periodic, 0), 4), [0, 1, 2, 3]);
     }
@@ -107,10 +97,7 @@ mod tests {
         for now in [0, 5_000_000_001, 5_000_000_002] {
             link.push(Packet::new(&[0; 20]), now);
         }
-        assert_eq!(
-            link.passed.iter().map(|it| it.at).collect::<Vec<_>>(),
-            [0, 5_000_000_001]
-        );
+        assert_eq!(link.passed.iter().map(|it| it.at).collect::<Vec<_>>(), [0, 5_000_000_001]);
     }
 
     #[test]
@@ -123,9 +110,6 @@ mod tests {
     #[test]
     fn a_random_link_that_is_never_off_passes_everything() {
         let random = Schedule::Random(Random::from_seed(1));
-        assert_eq!(
-            passes(OnOff::new(NANOS_PER_SECOND, 0, random, 0), 1000).len(),
-            1000
-        );
+        assert_eq!(passes(OnOff::new(NANOS_PER_SECOND, 0, random, 0), 1000).len(), 1000);
     }
 }

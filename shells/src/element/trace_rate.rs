@@ -30,15 +30,7 @@ pub struct TraceRate {
 impl TraceRate {
     #[must_use]
     pub fn new(trace: Arc<Trace>, rounds: Rounds, start: Nanos, queue: impl Into<WatchedQueue>) -> Self {
-        Self {
-            trace,
-            rounds,
-            start,
-            next: 0,
-            queue: queue.into(),
-            sending: None,
-            sent: VecDeque::new(),
-        }
+        Self { trace, rounds, start, next: 0, queue: queue.into(), sending: None, sent: VecDeque::new() }
     }
 
     /// The next opportunity; `None` after the end of a trace that does not repeat.
@@ -54,9 +46,7 @@ impl TraceRate {
     /// Bring the link up to `now`: use every opportunity until then.
     fn advance(&mut self, now: Nanos) {
         if self.rests() && !self.queue.is_watched() {
-            self.next = self
-                .next
-                .max(self.trace.first_after(now.saturating_sub(self.start)));
+            self.next = self.next.max(self.trace.first_after(now.saturating_sub(self.start)));
         }
         while let Some(at) = self.next_opportunity().filter(|at| *at <= now) {
             self.next += 1;
@@ -82,10 +72,7 @@ impl TraceRate {
             }
             bytes -= left;
             self.queue.departed(&waiting, at);
-            self.sent.push_back(Departure {
-                packet: waiting.packet,
-                at,
-            });
+            self.sent.push_back(Departure { packet: waiting.packet, at });
         }
     }
 }
@@ -133,9 +120,7 @@ mod tests {
 
     fn departures_ms(link: &mut TraceRate, now_ms: Nanos) -> Vec<Nanos> {
         let now = now_ms * NANOS_PER_MILLISECOND;
-        std::iter::from_fn(|| link.pop(now))
-            .map(|departure| departure.at / NANOS_PER_MILLISECOND)
-            .collect()
+        std::iter::from_fn(|| link.pop(now)).map(|departure| departure.at / NANOS_PER_MILLISECOND).collect()
     }
 
     #[test]

@@ -26,11 +26,7 @@ pub struct WatchedQueue {
 impl WatchedQueue {
     #[must_use]
     pub fn new(queue: Box<dyn Queue>, observers: Vec<Box<dyn LinkObserver>>) -> Self {
-        Self {
-            queue,
-            observers,
-            dropped: Vec::new(),
-        }
+        Self { queue, observers, dropped: Vec::new() }
     }
 
     pub fn is_watched(&self) -> bool {
@@ -43,8 +39,7 @@ impl WatchedQueue {
 
     pub fn enqueue(&mut self, packet: Packet, now: Nanos) {
         self.tell(|observer| observer.arrived(&packet, now));
-        self.queue
-            .enqueue(Waiting { packet, arrived: now }, &mut self.dropped);
+        self.queue.enqueue(Waiting { packet, arrived: now }, &mut self.dropped);
         self.tell_dropped(now);
     }
 

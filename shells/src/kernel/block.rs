@@ -13,10 +13,7 @@ use crate::error::{Error, Result};
 
 /// What outermost shells take their blocks from unless told otherwise: the range of RFC 6598, which
 /// Mahimahi uses too.
-pub const DEFAULT_POOL: Block = Block {
-    base: u32::from_be_bytes([100, 64, 0, 0]),
-    prefix: 10,
-};
+pub const DEFAULT_POOL: Block = Block { base: u32::from_be_bytes([100, 64, 0, 0]), prefix: 10 };
 
 /// The longest prefix that still holds the two ends of a shell besides the first and last address.
 const SMALLEST: u8 = 30;
@@ -36,10 +33,7 @@ impl Block {
     #[must_use]
     pub fn around(address: Ipv4Addr, prefix: u8) -> Self {
         let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
-        Self {
-            base: address.to_bits() & mask,
-            prefix,
-        }
+        Self { base: address.to_bits() & mask, prefix }
     }
 
     /// Ones where all addresses of the block are alike.
@@ -79,18 +73,14 @@ impl Block {
     /// Blocks an outermost shell may take from this pool, in order of preference.
     pub fn for_outermost(self) -> impl Iterator<Item = Self> {
         let prefix = self.prefix.max(20.min(self.prefix + SIBLING_BITS));
-        (0..1u32 << (prefix - self.prefix)).map(move |index| Self {
-            base: self.base + index * (1 << (32 - prefix)),
-            prefix,
-        })
+        (0..1u32 << (prefix - self.prefix))
+            .map(move |index| Self { base: self.base + index * (1 << (32 - prefix)), prefix })
     }
 
     /// Blocks a nested shell may take from its parent's block, in order of preference.
     pub fn for_nested(self) -> impl Iterator<Item = Self> {
-        (self.prefix + 1..=SMALLEST).map(move |prefix| Self {
-            base: self.base + (1 << (32 - prefix)),
-            prefix,
-        })
+        (self.prefix + 1..=SMALLEST)
+            .map(move |prefix| Self { base: self.base + (1 << (32 - prefix)), prefix })
     }
 }
 
@@ -106,17 +96,12 @@ impl FromStr for Block {
     fn from_str(text: &str) -> Result<Self> {
         text.split_once('/')
             .and_then(|(address, prefix)| {
-                let prefix = prefix
-                    .parse()
-                    .ok()
-                    .filter(|prefix| (8..=SMALLEST).contains(prefix))?;
+                let prefix = prefix.parse().ok().filter(|prefix| (8..=SMALLEST).contains(prefix))?;
                 let address = address.parse().ok()?;
                 Some(Self::around(address, prefix)).filter(|block| block.base() == address)
             })
             .ok_or_else(|| {
-                Error::new(format!(
-                    "'{text}' is not a block of addresses; give one such as 10.64.0.0/10"
-                ))
+                Error::new(format!("'{text}' is not a block of addresses; give one such as 10.64.0.0/10"))
             })
     }
 }
@@ -136,10 +121,7 @@ mod tests {
         assert_eq!(blocks[1], block("100.64.64.0/18"));
         assert!(blocks.iter().all(|block| block.overlaps(DEFAULT_POOL)));
         assert!(!blocks[0].overlaps(blocks[1]));
-        assert_eq!(
-            block("10.1.2.0/24").for_outermost().collect::<Vec<_>>(),
-            [block("10.1.2.0/24")]
-        );
+        assert_eq!(block("10.1.2.0/24").for_outermost().collect::<Vec<_>>(), [block("10.1.2.0/24")]);
     }
 
     #[test]
@@ -148,18 +130,10 @@ mod tests {
         let nested: Vec<_> = parent.for_nested().collect();
         assert_eq!(nested[0], block("100.64.32.0/19"));
         assert_eq!(nested.last(), Some(&block("100.64.0.4/30")));
-        let ends = [
-            Block::around(parent.outer_end(), 32),
-            Block::around(parent.inner_end(), 32),
-        ];
+        let ends = [Block::around(parent.outer_end(), 32), Block::around(parent.inner_end(), 32)];
         for (index, one) in nested.iter().enumerate() {
             assert!(one.overlaps(parent));
-            assert!(
-                ends.iter()
-                    .chain(&nested[..index])
-                    .all(|other| !one.overlaps(*other)),
-                "{one}"
-            );
+            assert!(ends.iter().chain(&nested[..index]).all(|other| !one.overlaps(*other)), "{one}");
         }
     }
 
@@ -174,14 +148,7 @@ mod tests {
 
     #[test]
     fn what_is_no_block_is_refused() {
-        for text in [
-            "",
-            "10.0.0.0",
-            "10.0.0.1/8",
-            "10.0.0.0/31",
-            "10.0.0.0/0",
-            "10.0.0/8",
-        ] {
+        for text in ["", "10.0.0.0", "10.0.0.1/8", "10.0.0.0/31", "10.0.0.0/0", "10.0.0/8"] {
             assert!(text.parse::<Block>().is_err(), "{text}");
         }
     }

@@ -105,18 +105,15 @@ impl Ferry {
                 }
             }
             self.heed_time(guardian);
+            self.outputs.show_due(now());
         }
     }
 
     /// Sleep until a packet or a signal comes in or a packet is due; what came in.
     fn wait(&mut self) -> Result<Ready> {
         let Duplex { uplink, downlink } = &self.network;
-        let deadline = earliest([
-            uplink.next_due(),
-            downlink.next_due(),
-            self.network_end,
-            self.kill_at,
-        ]);
+        let packets = earliest([uplink.next_due(), downlink.next_due()]);
+        let deadline = earliest([packets, self.network_end, self.kill_at, self.outputs.next_due()]);
         let timeout = deadline.map(|due| {
             let span = due.saturating_sub(now());
             TimeSpec::new((span / NANOS_PER_SECOND) as i64, (span % NANOS_PER_SECOND) as i64)
@@ -131,11 +128,7 @@ impl Ferry {
             Err(error) => return Err(error).attempt(|| "wait for packets"),
         }
         let [inner, outer, signals] = events.map(|event| event.any().unwrap_or(true));
-        Ok(Ready {
-            inner,
-            outer,
-            signals,
-        })
+        Ok(Ready { inner, outer, signals })
     }
 
     fn note_lateness(&mut self, lateness: Nanos) {
@@ -193,11 +186,7 @@ fn wake_up_on_time() -> Result<()> {
     let parameters = libc::sched_param { sched_priority: 1 };
     // SAFETY: the structure outlives the call.
     unsafe {
-        libc::sched_setscheduler(
-            0,
-            libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK,
-            &raw const parameters,
-        )
+        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters)
     };
     Ok(())
 }

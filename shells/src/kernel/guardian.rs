@@ -42,10 +42,7 @@ impl Guardian {
         let (orders_in, orders) = pipe2(OFlag::O_CLOEXEC).attempt(|| "make a pipe")?;
         // SAFETY: there is only one thread, so the child may do anything.
         match unsafe { fork() }.attempt(|| "start a process")? {
-            ForkResult::Parent { child } => Ok(Self {
-                process: child,
-                orders: Some(orders.into()),
-            }),
+            ForkResult::Parent { child } => Ok(Self { process: child, orders: Some(orders.into()) }),
             ForkResult::Child => {
                 drop(orders);
                 let status = guard(inside, command, orders_in.into()).unwrap_or_else(|error| {
@@ -176,11 +173,7 @@ fn adopt_orphans() -> Result<()> {
 /// End every descendant: SIGTERM first if there is a grace, then SIGKILL until none is left.
 fn end_descendants(grace: Duration) {
     let deadline = Instant::now() + grace;
-    let mut signal = if grace.is_zero() {
-        Signal::SIGKILL
-    } else {
-        Signal::SIGTERM
-    };
+    let mut signal = if grace.is_zero() { Signal::SIGKILL } else { Signal::SIGTERM };
     let Ok(children) = signals::watch(&[Signal::SIGCHLD]) else {
         return;
     };
@@ -219,9 +212,7 @@ fn has_children() -> bool {
 fn descendants() -> Vec<Pid> {
     // A /proc of another process namespace has other numbers; to go by them would hit strangers.
     let own = getpid();
-    if std::fs::read_link("/proc/self")
-        .ok()
-        .and_then(|link| link.to_str()?.parse().ok())
+    if std::fs::read_link("/proc/self").ok().and_then(|link| link.to_str()?.parse().ok())
         != Some(own.as_raw())
     {
         return Vec::new();
@@ -238,10 +229,8 @@ fn descendants() -> Vec<Pid> {
     let mut found = vec![own.as_raw()];
     let mut next = 0;
     while next < found.len() {
-        let children = parents
-            .iter()
-            .filter(|(_, parent)| *parent == found[next])
-            .map(|(process, _)| *process);
+        let children =
+            parents.iter().filter(|(_, parent)| *parent == found[next]).map(|(process, _)| *process);
         let children: Vec<i32> = children.collect();
         found.extend(children);
         next += 1;

@@ -77,9 +77,9 @@ impl Masquerade {
             compare(libc::NFT_CMP_NEQ as u32, pool),
             expression("masq", Message::part()),
         ];
-        let expressions = rule.into_iter().fold(Message::part(), |list, expression| {
-            list.nested(attribute::LIST_ELEM, expression)
-        });
+        let expressions = rule
+            .into_iter()
+            .fold(Message::part(), |list, expression| list.nested(attribute::LIST_ELEM, expression));
         netlink.batch(vec![
             message(libc::NFT_MSG_NEWTABLE, create)
                 .attribute(attribute::TABLE_NAME, &table())
@@ -99,9 +99,7 @@ impl Masquerade {
 }
 
 fn expression(name: &str, data: Message) -> Message {
-    Message::part()
-        .attribute(attribute::EXPR_NAME, &c_string(name))
-        .nested(attribute::EXPR_DATA, data)
+    Message::part().attribute(attribute::EXPR_NAME, &c_string(name)).nested(attribute::EXPR_DATA, data)
 }
 
 /// Put an address of the IPv4 header into the register.

@@ -57,27 +57,14 @@ pub fn open_passage(kind: &str, pool: Block) -> Result<Passage> {
 
     let is_outermost = surroundings.parent.is_none();
     let leads_out = is_outermost && surroundings.has_way_out;
-    let way_out = if leads_out {
-        lead_out(&outer, block, pool)
-    } else {
-        None
-    };
-    Ok(Passage {
-        outer,
-        inner,
-        inside,
-        block,
-        is_outermost,
-        _way_out: way_out,
-    })
+    let way_out = if leads_out { lead_out(&outer, block, pool) } else { None };
+    Ok(Passage { outer, inner, inside, block, is_outermost, _way_out: way_out })
 }
 
 fn current_namespace() -> Result<OwnedFd> {
     // Of the thread: /proc/self would be the main thread's.
     let path = "/proc/thread-self/ns/net";
-    File::open(path)
-        .map(OwnedFd::from)
-        .attempt(|| format!("open {path} (is /proc mounted?)"))
+    File::open(path).map(OwnedFd::from).attempt(|| format!("open {path} (is /proc mounted?)"))
 }
 
 /// Take a block and lead it to the outer device.
@@ -88,9 +75,7 @@ fn connect_outer(tun: &Tun, candidates: &[Block]) -> Result<Block> {
     let routes = open_routes()?;
     bring_up(&routes, tun)?;
     let block = claim_block(&routes, tun.device(), candidates)?;
-    routes
-        .add_address(tun.device(), block.outer_end())
-        .attempt(|| address_attempt(tun))?;
+    routes.add_address(tun.device(), block.outer_end()).attempt(|| address_attempt(tun))?;
     Ok(block)
 }
 
@@ -102,13 +87,9 @@ fn connect_inner(tun: &Tun, block: Block) -> Result<()> {
     prepare_device(tun)?;
     let routes = open_routes()?;
     let loopback = Device(1);
-    routes
-        .bring_up(loopback)
-        .attempt(|| "bring up the loopback device inside")?;
+    routes.bring_up(loopback).attempt(|| "bring up the loopback device inside")?;
     bring_up(&routes, tun)?;
-    routes
-        .add_address(tun.device(), block.inner_end())
-        .attempt(|| address_attempt(tun))?;
+    routes.add_address(tun.device(), block.inner_end()).attempt(|| address_attempt(tun))?;
 
     let everywhere = Block::around(block.base(), 0);
     let outer_end = Block::around(block.outer_end(), 32);
@@ -140,16 +121,12 @@ fn bring_up(routes: &Routes, tun: &Tun) -> Result<()> {
 fn lead_out(outer: &Tun, block: Block, pool: Block) -> Option<Masquerade> {
     let out_of_reach = "the world outside is out of reach inside";
     if sysctl::get("ipv4/ip_forward").as_deref() != Some("1") {
-        complain(&format!(
-            "{out_of_reach}; to let packets through: sysctl -w net.ipv4.ip_forward=1"
-        ));
+        complain(&format!("{out_of_reach}; to let packets through: sysctl -w net.ipv4.ip_forward=1"));
     }
     let table = format!("shell-{}", outer.name());
     Masquerade::new(&table, block, pool)
         .inspect_err(|error| {
-            complain(&format!(
-                "{out_of_reach}: this kernel translates no addresses ({error})"
-            ))
+            complain(&format!("{out_of_reach}: this kernel translates no addresses ({error})"))
         })
         .ok()
 }
@@ -165,19 +142,11 @@ struct Surroundings {
 
 impl Surroundings {
     fn find() -> Result<Self> {
-        let list = open_routes()?
-            .list()
-            .attempt(|| "list the routes of this namespace")?;
+        let list = open_routes()?.list().attempt(|| "list the routes of this namespace")?;
         let (marks, others): (Vec<_>, Vec<_>) = list.into_iter().partition(|route| route.is_mark);
-        let (defaults, used): (Vec<_>, Vec<_>) = others
-            .into_iter()
-            .map(|route| route.to)
-            .partition(|block| block.prefix() == 0);
-        Ok(Self {
-            parent: marks.first().map(|mark| mark.to),
-            has_way_out: !defaults.is_empty(),
-            used,
-        })
+        let (defaults, used): (Vec<_>, Vec<_>) =
+            others.into_iter().map(|route| route.to).partition(|block| block.prefix() == 0);
+        Ok(Self { parent: marks.first().map(|mark| mark.to), has_way_out: !defaults.is_empty(), used })
     }
 
     /// The blocks that a shell may take here, in order of preference; at least one.
@@ -186,9 +155,7 @@ impl Surroundings {
             Some(parent) => parent.for_nested().collect(),
             None => pool.for_outermost().collect(),
         };
-        let free = candidates
-            .into_iter()
-            .filter(|block| !self.used.iter().any(|used| used.overlaps(*block)));
+        let free = candidates.into_iter().filter(|block| !self.used.iter().any(|used| used.overlaps(*block)));
         let free: Vec<_> = free.collect();
         if free.is_empty() {
             return Err(Error::new(match self.parent {
@@ -214,9 +181,7 @@ fn claim_block(routes: &Routes, device: Device, candidates: &[Block]) -> Result<
             Err(error) => return Err(error).attempt(|| format!("add a route to {block}")),
         }
     }
-    Err(Error::new(
-        "other shells took all addresses while this one started; start it again",
-    ))
+    Err(Error::new("other shells took all addresses while this one started; start it again"))
 }
 
 fn open_routes() -> Result<Routes> {

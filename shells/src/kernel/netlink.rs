@@ -100,12 +100,7 @@ impl Netlink {
     }
 
     fn open(protocol: SockProtocol) -> nix::Result<Self> {
-        let socket = socket(
-            AddressFamily::Netlink,
-            SockType::Raw,
-            SockFlag::SOCK_CLOEXEC,
-            protocol,
-        )?;
+        let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?;
         Ok(Self { socket })
     }
 
@@ -167,10 +162,7 @@ impl Netlink {
                         };
                     }
                     libc::NLMSG_DONE => return Ok(()),
-                    _ => take(Reply {
-                        kind,
-                        payload: payload.to_vec(),
-                    }),
+                    _ => take(Reply { kind, payload: payload.to_vec() }),
                 }
                 rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
             }

@@ -77,16 +77,8 @@ impl Routes {
             Target::Gateway(..) => (libc::RT_SCOPE_UNIVERSE, libc::RTN_UNICAST, ON_LINK),
             Target::Nowhere => (libc::RT_SCOPE_UNIVERSE, libc::RTN_UNREACHABLE, 0),
         };
-        let mut fixed = vec![
-            libc::AF_INET as u8,
-            to.prefix(),
-            0,
-            0,
-            libc::RT_TABLE_MAIN,
-            PROTOCOL_SHELL,
-            scope,
-            kind,
-        ];
+        let mut fixed =
+            vec![libc::AF_INET as u8, to.prefix(), 0, 0, libc::RT_TABLE_MAIN, PROTOCOL_SHELL, scope, kind];
         fixed.extend_from_slice(&u32::to_ne_bytes(flags));
         let mut message =
             Message::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_EXCL).fixed(&fixed);
@@ -114,25 +106,17 @@ impl Routes {
     pub fn list(&self) -> nix::Result<Vec<Route>> {
         let mut fixed = [0; ROUTE_MESSAGE_BYTES];
         fixed[0] = libc::AF_INET as u8;
-        let replies = self
-            .0
-            .dump(Message::new(libc::RTM_GETROUTE, libc::NLM_F_DUMP).fixed(&fixed))?;
-        let routes = replies
-            .iter()
-            .filter(|reply| reply.kind == libc::RTM_NEWROUTE)
-            .filter_map(|reply| {
-                let &[_, prefix, _, _, _, protocol, _, kind, ..] = reply.payload.as_slice() else {
-                    return None;
-                };
-                let mut attributes = reply.attributes(ROUTE_MESSAGE_BYTES);
-                let to = attributes.find(|(attribute, _)| *attribute == libc::RTA_DST);
-                let octets: [u8; 4] = to.map_or(Some([0; 4]), |(_, value)| value.try_into().ok())?;
-                let is_mark = protocol == PROTOCOL_SHELL && kind == libc::RTN_UNREACHABLE;
-                Some(Route {
-                    to: Block::around(octets.into(), prefix),
-                    is_mark,
-                })
-            });
+        let replies = self.0.dump(Message::new(libc::RTM_GETROUTE, libc::NLM_F_DUMP).fixed(&fixed))?;
+        let routes = replies.iter().filter(|reply| reply.kind == libc::RTM_NEWROUTE).filter_map(|reply| {
+            let &[_, prefix, _, _, _, protocol, _, kind, ..] = reply.payload.as_slice() else {
+                return None;
+            };
+            let mut attributes = reply.attributes(ROUTE_MESSAGE_BYTES);
+            let to = attributes.find(|(attribute, _)| *attribute == libc::RTA_DST);
+            let octets: [u8; 4] = to.map_or(Some([0; 4]), |(_, value)| value.try_into().ok())?;
+            let is_mark = protocol == PROTOCOL_SHELL && kind == libc::RTN_UNREACHABLE;
+            Some(Route { to: Block::around(octets.into(), prefix), is_mark })
+        });
         Ok(routes.collect())
     }
 }

@@ -31,8 +31,5 @@ pub fn unblock_all() {
 pub fn next(watched: &SignalFd) -> Option<Received> {
     let info = watched.read_signal().ok().flatten()?;
     let signal = Signal::try_from(info.ssi_signo as i32).ok()?;
-    Some(Received {
-        signal,
-        from_process: info.ssi_code <= 0,
-    })
+    Some(Received { signal, from_process: info.ssi_code <= 0 })
 }

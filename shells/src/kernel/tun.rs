@@ -31,12 +31,10 @@ impl Tun {
     /// Make a device; `%d` in the name becomes a number that is free.
     pub fn open(name: &str) -> Result<Self> {
         let path = "/dev/net/tun";
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(libc::O_NONBLOCK)
-            .open(path)
-            .attempt(|| format!("open {path} (is the tun module there, and are you allowed to use it?)"))?;
+        let file =
+            OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(path).attempt(
+                || format!("open {path} (is the tun module there, and are you allowed to use it?)"),
+            )?;
         // struct ifreq: the name, then the flags in a union.
         let mut request = [0u8; 40];
         request[..name.len()].copy_from_slice(name.as_bytes());
@@ -50,18 +48,11 @@ impl Tun {
         // SAFETY: takes a number, touches no memory.
         unsafe { tun_set_offload(file.as_raw_fd(), libc::c_ulong::from(offloads)) }
             .attempt(|| format!("ask for offloads on the TUN device {name}"))?;
-        let name = request[..libc::IFNAMSIZ]
-            .split(|byte| *byte == 0)
-            .next()
-            .unwrap_or_default();
+        let name = request[..libc::IFNAMSIZ].split(|byte| *byte == 0).next().unwrap_or_default();
         let name = String::from_utf8_lossy(name).into_owned();
         let index =
             nix::net::if_::if_nametoindex(name.as_str()).attempt(|| format!("find the TUN device {name}"))?;
-        Ok(Self {
-            file,
-            name,
-            device: Device(index),
-        })
+        Ok(Self { file, name, device: Device(index) })
     }
 
     pub fn name(&self) -> &str {
@@ -91,10 +82,7 @@ impl Tun {
                 }
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
-            Err(error) => Err(Error::new(format!(
-                "cannot read from the TUN device {}: {error}",
-                self.name
-            ))),
+            Err(error) => Err(Error::new(format!("cannot read from the TUN device {}: {error}", self.name))),
         }
     }
 

@@ -31,12 +31,8 @@ pub struct MahimahiLog {
 impl MahimahiLog {
     #[must_use]
     pub fn new(output: Output, link: &LinkDescription<'_>) -> Self {
-        let words: Vec<_> = std::env::args_os()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect();
-        let now_ms = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |age| age.as_millis());
+        let words: Vec<_> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+        let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_millis());
         let path = output.path();
         output.line(format_args!(
             "# mahimahi mm-link ({}) [{}] > {}",
@@ -51,10 +47,7 @@ impl MahimahiLog {
         if let Ok(prefix) = std::env::var("MAHIMAHI_SHELL_PREFIX") {
             output.line(format_args!("# mahimahi config: {prefix}"));
         }
-        Self {
-            output,
-            start: link.start,
-        }
+        Self { output, start: link.start }
     }
 
     fn milliseconds(&self, at: Nanos) -> u64 {
@@ -68,31 +61,21 @@ fn size(packet: &Packet) -> usize {
 
 impl LinkObserver for MahimahiLog {
     fn arrived(&mut self, packet: &Packet, at: Nanos) {
-        self.output
-            .line(format_args!("{} + {}", self.milliseconds(at), size(packet)));
+        self.output.line(format_args!("{} + {}", self.milliseconds(at), size(packet)));
     }
 
     fn could_send(&mut self, at: Nanos) {
-        self.output
-            .line(format_args!("{} # {OPPORTUNITY_BYTES}", self.milliseconds(at)));
+        self.output.line(format_args!("{} # {OPPORTUNITY_BYTES}", self.milliseconds(at)));
     }
 
     fn dropped(&mut self, packets: &[Packet], at: Nanos) {
         let bytes: usize = packets.iter().map(size).sum();
-        self.output.line(format_args!(
-            "{} d {} {bytes}",
-            self.milliseconds(at),
-            packets.len()
-        ));
+        self.output.line(format_args!("{} d {} {bytes}", self.milliseconds(at), packets.len()));
     }
 
     fn departed(&mut self, packet: &Packet, arrived: Nanos, at: Nanos) {
         // The difference of the times shown, so that time minus delay is the arrival's line.
         let delay = self.milliseconds(at) - self.milliseconds(arrived);
-        self.output.line(format_args!(
-            "{} - {} {delay}",
-            self.milliseconds(at),
-            size(packet)
-        ));
+        self.output.line(format_args!("{} - {} {delay}", self.milliseconds(at), size(packet)));
     }
 }

@@ -1,7 +1,11 @@
 //! Files that tell what happened in the emulated network.
 
 mod mahimahi;
+mod meter;
 mod output;
+mod packets;
 
 pub use mahimahi::{LinkDescription, MahimahiLog};
+pub use meter::Meter;
 pub use output::{Output, Outputs};
+pub use packets::PacketLog;

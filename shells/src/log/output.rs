@@ -7,7 +7,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use super::meter::Meter;
 use crate::error::{Attempt, Error, Result};
+use crate::time::Nanos;
 
 /// A file that somebody writes lines to and [`Outputs`] watches over.
 ///
@@ -37,27 +39,44 @@ impl Output {
     }
 }
 
-/// All files that a shell writes.
+/// Everything that a shell tells while packets pass.
 #[derive(Default)]
-pub struct Outputs(Vec<Output>);
+pub struct Outputs {
+    files: Vec<Output>,
+    meter: Option<Meter>,
+}
 
 impl Outputs {
     /// Create a file, in place of one that may be there.
     pub fn create(&mut self, path: &Path) -> Result<Output> {
         let file = File::create(path).attempt(|| format!("create the log {}", path.display()))?;
-        let inner = Inner {
-            path: path.to_owned(),
-            file: BufWriter::new(file),
-            failure: None,
-        };
+        let inner = Inner { path: path.to_owned(), file: BufWriter::new(file), failure: None };
         let output = Output(Rc::new(RefCell::new(inner)));
-        self.0.push(output.clone());
+        self.files.push(output.clone());
         Ok(output)
+    }
+
+    /// Show a meter on stderr.
+    pub fn show(&mut self, meter: Meter) {
+        self.meter = Some(meter);
+    }
+
+    /// When there is something to show next.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Nanos> {
+        self.meter.as_ref().map(Meter::next)
+    }
+
+    /// Show what is due.
+    pub fn show_due(&mut self, now: Nanos) {
+        if let Some(meter) = &self.meter {
+            meter.show(now, &mut io::stderr());
+        }
     }
 
     /// Bring everything written to its file, and tell the first error there was.
     pub fn flush(&mut self) -> Result<()> {
-        for output in &self.0 {
+        for output in &self.files {
             let mut inner = output.0.borrow_mut();
             let flushed = match inner.failure.take() {
                 Some(error) => Err(error),

@@ -28,10 +28,7 @@ impl Packet {
     /// A packet of which the kernel has left some work undone.
     #[must_use]
     pub fn with_offload(offload: Offload, bytes: &[u8]) -> Self {
-        Self {
-            bytes: bytes.into(),
-            offload,
-        }
+        Self { bytes: bytes.into(), offload }
     }
 
     #[must_use]

@@ -39,12 +39,7 @@ impl Offload {
     #[must_use]
     pub fn to_bytes(self) -> [u8; OFFLOAD_BYTES] {
         let mut bytes = [self.flags, self.segmentation, 0, 0, 0, 0, 0, 0, 0, 0];
-        let numbers = [
-            self.header_bytes,
-            self.segment_bytes,
-            self.checksum_start,
-            self.checksum_offset,
-        ];
+        let numbers = [self.header_bytes, self.segment_bytes, self.checksum_start, self.checksum_offset];
         for (index, number) in numbers.into_iter().enumerate() {
             bytes[2 + 2 * index..4 + 2 * index].copy_from_slice(&number.to_ne_bytes());
         }
@@ -54,10 +49,7 @@ impl Offload {
     /// Payload bytes of each segment, if the packet is many TCP segments in one.
     #[must_use]
     pub fn tcp_segment_bytes(&self) -> Option<usize> {
-        let tcp = matches!(
-            self.segmentation & !SEGMENTATION_ECN,
-            SEGMENTATION_TCP4 | SEGMENTATION_TCP6
-        );
+        let tcp = matches!(self.segmentation & !SEGMENTATION_ECN, SEGMENTATION_TCP4 | SEGMENTATION_TCP6);
         (tcp && self.segment_bytes > 0).then_some(usize::from(self.segment_bytes))
     }
 
@@ -70,12 +62,7 @@ impl Offload {
     /// The same for one segment cut out of the packet: only the checksum is left undone.
     #[must_use]
     pub(super) fn of_segment(self) -> Self {
-        Self {
-            segmentation: SEGMENTATION_NONE,
-            segment_bytes: 0,
-            header_bytes: 0,
-            ..self
-        }
+        Self { segmentation: SEGMENTATION_NONE, segment_bytes: 0, header_bytes: 0, ..self }
     }
 
     /// A large TCP packet whose TCP header starts at an offset.
@@ -83,11 +70,7 @@ impl Offload {
     pub(super) fn tcp(ipv6: bool, transport: u16, segment_bytes: u16) -> Self {
         Self {
             flags: NEEDS_CHECKSUM,
-            segmentation: if ipv6 {
-                SEGMENTATION_TCP6
-            } else {
-                SEGMENTATION_TCP4
-            },
+            segmentation: if ipv6 { SEGMENTATION_TCP6 } else { SEGMENTATION_TCP4 },
             header_bytes: 0,
             segment_bytes,
             checksum_start: transport,

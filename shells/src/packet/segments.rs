@@ -50,13 +50,7 @@ impl Cut {
         let payload_bytes = packet.bytes.len().checked_sub(payload)?;
         let sound = tcp_bytes >= TCP_MINIMUM && payload_bytes > segment_bytes;
         let count = payload_bytes.div_ceil(segment_bytes);
-        sound.then_some(Self {
-            ipv6,
-            transport,
-            payload,
-            segment_bytes,
-            count,
-        })
+        sound.then_some(Self { ipv6, transport, payload, segment_bytes, count })
     }
 
     fn segment(self, packet: &Packet, index: usize) -> Packet {
@@ -68,10 +62,7 @@ impl Cut {
 
         self.number_ip(&mut bytes, index);
         self.number_tcp(&mut bytes, index);
-        Packet {
-            bytes: bytes.into_boxed_slice(),
-            offload: Offload::of_segment(packet.offload),
-        }
+        Packet { bytes: bytes.into_boxed_slice(), offload: Offload::of_segment(packet.offload) }
     }
 
     fn number_ip(self, bytes: &mut [u8], index: usize) {
@@ -141,10 +132,7 @@ mod tests {
         let segments: Vec<_> = large_tcp4(&[7; 2500], 1000).into_segments().collect();
         let lengths: Vec<_> = segments.iter().map(Packet::ip_length).collect();
         assert_eq!(lengths, [1052, 1052, 552]);
-        let sequences: Vec<_> = segments
-            .iter()
-            .map(|packet| packet.bytes()[24..28].to_vec())
-            .collect();
+        let sequences: Vec<_> = segments.iter().map(|packet| packet.bytes()[24..28].to_vec()).collect();
         assert_eq!(sequences[1], 0x0000_02e8u32.to_be_bytes());
         let flags: Vec<_> = segments.iter().map(|packet| packet.bytes()[33]).collect();
         assert_eq!(flags, [0x90, 0x10, 0x19]);

@@ -13,19 +13,12 @@ pub struct Backlog {
 
 impl Backlog {
     pub fn new(limit: Limit) -> Self {
-        Self {
-            limit,
-            waiting: VecDeque::new(),
-            bytes: 0,
-        }
+        Self { limit, waiting: VecDeque::new(), bytes: 0 }
     }
 
     /// Whether the limit would still hold with one more packet.
     pub fn has_room_for(&self, waiting: &Waiting) -> bool {
-        self.limit.allows(
-            self.waiting.len() + 1,
-            self.bytes + self.limit.size(&waiting.packet),
-        )
+        self.limit.allows(self.waiting.len() + 1, self.bytes + self.limit.size(&waiting.packet))
     }
 
     pub fn within_limit(&self) -> bool {

@@ -21,11 +21,7 @@ pub struct CoDelSettings {
 impl Default for CoDelSettings {
     /// RFC 8289, 4.2 and 4.3.
     fn default() -> Self {
-        Self {
-            target: 5 * NANOS_PER_MILLISECOND,
-            interval: 100 * NANOS_PER_MILLISECOND,
-            ecn: false,
-        }
+        Self { target: 5 * NANOS_PER_MILLISECOND, interval: 100 * NANOS_PER_MILLISECOND, ecn: false }
     }
 }
 
@@ -39,10 +35,7 @@ pub struct CoDel {
 impl CoDel {
     #[must_use]
     pub fn new(settings: CoDelSettings, limit: Limit) -> Self {
-        Self {
-            backlog: Backlog::new(limit),
-            law: Law::new(settings),
-        }
+        Self { backlog: Backlog::new(limit), law: Law::new(settings) }
     }
 }
 
@@ -79,14 +72,7 @@ pub(super) struct Law {
 
 impl Law {
     pub fn new(settings: CoDelSettings) -> Self {
-        Self {
-            settings,
-            first_above: None,
-            dropping: false,
-            drop_next: 0,
-            count: 0,
-            last_count: 0,
-        }
+        Self { settings, first_above: None, dropping: false, drop_next: 0, count: 0, last_count: 0 }
     }
 
     /// The packet of the backlog to send at `now`.

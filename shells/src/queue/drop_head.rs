@@ -49,9 +49,6 @@ mod tests {
     #[test]
     fn a_packet_larger_than_the_limit_is_dropped_with_all_before_it() {
         let mut queue = DropHead::new(Limit::bytes(1000));
-        assert_eq!(
-            kept_and_dropped(&mut queue, &[500, 1500]),
-            (vec![], vec![500, 1500])
-        );
+        assert_eq!(kept_and_dropped(&mut queue, &[500, 1500]), (vec![], vec![500, 1500]));
     }
 }

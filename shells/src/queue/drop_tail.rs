@@ -60,10 +60,7 @@ mod tests {
     #[test]
     fn a_limit_may_count_a_header_with_each_packet() {
         assert_eq!(kept(Limit::bytes(3007).counting_header(4), &[1500, 1500]), [1500]);
-        assert_eq!(
-            kept(Limit::bytes(3008).counting_header(4), &[1500, 1500]),
-            [1500, 1500]
-        );
+        assert_eq!(kept(Limit::bytes(3008).counting_header(4), &[1500, 1500]), [1500, 1500]);
     }
 
     #[test]

@@ -13,11 +13,7 @@ pub struct Limit {
 impl Limit {
     #[must_use]
     pub fn new(packets: Option<usize>, bytes: Option<usize>) -> Self {
-        Self {
-            packets,
-            bytes,
-            header_bytes: 0,
-        }
+        Self { packets, bytes, header_bytes: 0 }
     }
 
     #[must_use]
@@ -34,6 +30,12 @@ impl Limit {
     #[must_use]
     pub fn counting_header(self, header_bytes: usize) -> Self {
         Self { header_bytes, ..self }
+    }
+
+    /// The same way to count, without any bounds.
+    #[must_use]
+    pub fn without_bounds(self) -> Self {
+        Self { packets: None, bytes: None, ..self }
     }
 
     /// Bytes that a packet counts.

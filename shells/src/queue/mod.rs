@@ -4,6 +4,7 @@ mod backlog;
 mod codel;
 mod drop_head;
 mod drop_tail;
+mod fq_codel;
 mod infinite;
 mod limit;
 mod pie;
@@ -12,6 +13,7 @@ pub mod spec;
 pub use codel::{CoDel, CoDelSettings};
 pub use drop_head::DropHead;
 pub use drop_tail::DropTail;
+pub use fq_codel::FqCoDel;
 pub use infinite::Infinite;
 pub use limit::Limit;
 pub use pie::{Pie, PieSettings};
@@ -45,10 +47,7 @@ mod testing {
 
     /// A packet of that IP length, arrived then.
     pub fn waiting(length: usize, arrived: Nanos) -> Waiting {
-        Waiting {
-            packet: Packet::new(&vec![0; length]),
-            arrived,
-        }
+        Waiting { packet: Packet::new(&vec![0; length]), arrived }
     }
 
     /// Enqueue packets of these lengths at once: the lengths of those that leave the queue, and of those

@@ -29,11 +29,7 @@ pub struct PieSettings {
 impl Default for PieSettings {
     /// RFC 8033, 4.2 and 4.4.
     fn default() -> Self {
-        Self {
-            reference: 15 * NANOS_PER_MILLISECOND,
-            burst: 150 * NANOS_PER_MILLISECOND,
-            ecn: false,
-        }
+        Self { reference: 15 * NANOS_PER_MILLISECOND, burst: 150 * NANOS_PER_MILLISECOND, ecn: false }
     }
 }
 
@@ -162,11 +158,7 @@ impl Queue for Pie {
     fn dequeue(&mut self, now: Nanos, _dropped: &mut Vec<Packet>) -> Option<Waiting> {
         self.update_until(now);
         let waiting = self.backlog.pop()?;
-        self.delay = if self.backlog.is_empty() {
-            0
-        } else {
-            now - waiting.arrived
-        };
+        self.delay = if self.backlog.is_empty() { 0 } else { now - waiting.arrived };
         Some(waiting)
     }
 

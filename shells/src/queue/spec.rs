@@ -5,7 +5,7 @@ use std::fmt::{self, Display};
 
 use clap::ValueEnum;
 
-use super::{CoDel, CoDelSettings, DropHead, DropTail, Infinite, Limit, Pie, PieSettings, Queue};
+use super::{CoDel, CoDelSettings, DropHead, DropTail, FqCoDel, Infinite, Limit, Pie, PieSettings, Queue};
 use crate::error::{Error, Result};
 use crate::random::Random;
 use crate::time::{NANOS_PER_SECOND, Nanos};
@@ -25,6 +25,9 @@ pub enum QueueKind {
     Codel,
     /// Drops at random to hold a waiting time (RFC 8033)
     Pie,
+    /// Lets flows take turns, each with a CoDel of its own (RFC 8290)
+    #[value(name = "fq_codel")]
+    FqCodel,
 }
 
 impl QueueKind {
@@ -33,19 +36,9 @@ impl QueueKind {
         match self {
             Self::Infinite => &[],
             Self::Droptail | Self::Drophead => &["packets", "bytes", "ms", "bdp", "rtt"],
-            Self::Codel => &[
-                "packets", "bytes", "ms", "bdp", "rtt", "target", "interval", "ecn",
-            ],
-            Self::Pie => &[
-                "packets",
-                "bytes",
-                "ms",
-                "bdp",
-                "rtt",
-                "qdelay_ref",
-                "max_burst",
-                "ecn",
-            ],
+            Self::FqCodel => &["packets", "bytes", "ms", "bdp", "rtt", "target", "interval", "ecn", "flows"],
+            Self::Codel => &["packets", "bytes", "ms", "bdp", "rtt", "target", "interval", "ecn"],
+            Self::Pie => &["packets", "bytes", "ms", "bdp", "rtt", "qdelay_ref", "max_burst", "ecn"],
         }
     }
 }
@@ -78,11 +71,7 @@ impl QueueSpec {
     /// Parse arguments such as `packets=10,bytes=15000`; each must be one that the kind has.
     pub fn parse(kind: QueueKind, text: &str) -> Result<Self> {
         let mut arguments = BTreeMap::new();
-        for argument in text
-            .split(',')
-            .map(str::trim)
-            .filter(|argument| !argument.is_empty())
-        {
+        for argument in text.split(',').map(str::trim).filter(|argument| !argument.is_empty()) {
             let (name, value) = argument.split_once('=').unwrap_or((argument, ""));
             if !kind.arguments().contains(&name) {
                 let allowed = match kind.arguments() {
@@ -122,24 +111,19 @@ impl QueueSpec {
         let limit = self.limit(link)?;
         let needed = || {
             limit.ok_or_else(|| {
-                Error::new(format!(
-                    "a {} queue needs a limit; give packets, bytes, ms or bdp",
-                    self.kind
-                ))
+                Error::new(format!("a {} queue needs a limit; give packets, bytes, ms or bdp", self.kind))
             })
         };
         Ok(match self.kind {
             QueueKind::Infinite => Box::new(Infinite::default()),
             QueueKind::Droptail => Box::new(DropTail::new(needed()?)),
             QueueKind::Drophead => Box::new(DropHead::new(needed()?)),
-            QueueKind::Codel => {
-                let default = CoDelSettings::default();
-                let settings = CoDelSettings {
-                    target: self.span("target")?.unwrap_or(default.target),
-                    interval: self.span("interval")?.unwrap_or(default.interval),
-                    ecn: self.flag("ecn")?,
-                };
-                Box::new(CoDel::new(settings, limit.unwrap_or_default()))
+            QueueKind::Codel => Box::new(CoDel::new(self.codel_settings()?, limit.unwrap_or_default())),
+            QueueKind::FqCodel => {
+                // RFC 8290, 5.2.
+                let flows = self.number("flows")?.unwrap_or(1024.0) as usize;
+                let limit = limit.unwrap_or(Limit::packets(10_240).counting_header(link.header_bytes));
+                Box::new(FqCoDel::new(self.codel_settings()?, flows, limit))
             }
             QueueKind::Pie => {
                 let default = PieSettings::default();
@@ -150,6 +134,15 @@ impl QueueSpec {
                 };
                 Box::new(Pie::new(settings, limit.unwrap_or_default(), random))
             }
+        })
+    }
+
+    fn codel_settings(&self) -> Result<CoDelSettings> {
+        let default = CoDelSettings::default();
+        Ok(CoDelSettings {
+            target: self.span("target")?.unwrap_or(default.target),
+            interval: self.span("interval")?.unwrap_or(default.interval),
+            ecn: self.flag("ecn")?,
         })
     }
 
@@ -165,15 +158,10 @@ impl QueueSpec {
             })?;
             bytes.push(products * bytes_in(rtt));
         }
-        let bytes = bytes
-            .into_iter()
-            .reduce(f64::min)
-            .map(|bytes| bytes.round() as usize);
+        let bytes = bytes.into_iter().reduce(f64::min).map(|bytes| bytes.round() as usize);
         let packets = self.number("packets")?.map(|packets| packets as usize);
         if packets == Some(0) || bytes == Some(0) {
-            return Err(Error::new(
-                "a queue of size 0 would drop everything; give at least 1",
-            ));
+            return Err(Error::new("a queue of size 0 would drop everything; give at least 1"));
         }
         let limited = packets.is_some() || bytes.is_some();
         Ok(limited.then(|| Limit::new(packets, bytes).counting_header(link.header_bytes)))
@@ -195,9 +183,7 @@ impl QueueSpec {
         let flag = self.argument(name, |value| match value {
             "" | "1" => Ok(true),
             "0" => Ok(false),
-            _ => Err(Error::new(format!(
-                "the queue argument {name} is 0 or 1, not '{value}'"
-            ))),
+            _ => Err(Error::new(format!("the queue argument {name} is 0 or 1, not '{value}'"))),
         });
         Ok(flag?.unwrap_or(false))
     }
@@ -214,11 +200,8 @@ impl Display for QueueSpec {
         if self.arguments.is_empty() {
             return Ok(());
         }
-        let arguments: Vec<_> = self
-            .arguments
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
+        let arguments: Vec<_> =
+            self.arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
         write!(f, " [{}]", arguments.join(", "))
     }
 }
@@ -227,11 +210,7 @@ impl Display for QueueSpec {
 mod tests {
     use super::*;
 
-    const LINK: LinkFacts = LinkFacts {
-        rate_bps: 468_000.0,
-        header_bytes: 0,
-        rtt: None,
-    };
+    const LINK: LinkFacts = LinkFacts { rate_bps: 468_000.0, header_bytes: 0, rtt: None };
 
     fn limit(kind: QueueKind, text: &str) -> Option<Limit> {
         QueueSpec::parse(kind, text).unwrap().limit(LINK).unwrap()
@@ -239,34 +218,19 @@ mod tests {
 
     #[test]
     fn a_limit_is_in_packets_bytes_milliseconds_or_bandwidth_delay_products() {
-        assert_eq!(
-            limit(QueueKind::Droptail, "bytes=70000"),
-            Some(Limit::bytes(70_000))
-        );
+        assert_eq!(limit(QueueKind::Droptail, "bytes=70000"), Some(Limit::bytes(70_000)));
         assert_eq!(limit(QueueKind::Droptail, "ms=200"), Some(Limit::bytes(11_700)));
-        assert_eq!(
-            limit(QueueKind::Codel, "bdp=0.5, rtt=400"),
-            Some(Limit::bytes(11_700))
-        );
-        assert_eq!(
-            limit(QueueKind::Pie, "packets=3,bytes=70000"),
-            Some(Limit::new(Some(3), Some(70_000)))
-        );
+        assert_eq!(limit(QueueKind::Codel, "bdp=0.5, rtt=400"), Some(Limit::bytes(11_700)));
+        assert_eq!(limit(QueueKind::Pie, "packets=3,bytes=70000"), Some(Limit::new(Some(3), Some(70_000))));
         assert_eq!(limit(QueueKind::Codel, ""), None);
     }
 
     #[test]
     fn a_size_alone_means_drop_tail() {
-        for (size, arguments) in [
-            ("200ms", "ms=200"),
-            ("70000", "bytes=70000"),
-            ("30p", "packets=30"),
-            ("1.5bdp", "bdp=1.5"),
-        ] {
-            assert_eq!(
-                QueueSpec::drop_tail(size),
-                QueueSpec::parse(QueueKind::Droptail, arguments)
-            );
+        for (size, arguments) in
+            [("200ms", "ms=200"), ("70000", "bytes=70000"), ("30p", "packets=30"), ("1.5bdp", "bdp=1.5")]
+        {
+            assert_eq!(QueueSpec::drop_tail(size), QueueSpec::parse(QueueKind::Droptail, arguments));
         }
         assert!(QueueSpec::drop_tail("3 miles").is_err());
     }
@@ -287,15 +251,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for text in [
-            "bytes",
-            "bytes=",
-            "bytes=-1",
-            "bytes=0",
-            "bytes=1;packets=2",
-            "bdp=1",
-            "",
-        ] {
+        for text in ["bytes", "bytes=", "bytes=-1", "bytes=0", "bytes=1;packets=2", "bdp=1", ""] {
             let built = QueueSpec::parse(QueueKind::Droptail, text)
                 .and_then(|spec| spec.build(LINK, Random::from_seed(0)).map(|_| ()));
             assert!(built.is_err(), "{text}");
@@ -305,10 +261,7 @@ mod tests {
     #[test]
     fn it_shows_as_in_mahimahis_logs() {
         let shown = |kind, text| QueueSpec::parse(kind, text).unwrap().to_string();
-        assert_eq!(
-            shown(QueueKind::Droptail, "bytes=70000"),
-            "droptail [bytes=70000]"
-        );
+        assert_eq!(shown(QueueKind::Droptail, "bytes=70000"), "droptail [bytes=70000]");
         assert_eq!(shown(QueueKind::Infinite, ""), "infinite");
     }
 }

@@ -60,10 +60,7 @@ pub fn networks() -> impl Strategy<Value = Network> {
 pub fn rates() -> impl Strategy<Value = Rate> {
     prop_oneof![
         (200_000u64..20_000_000).prop_map(|bps| Rate::Constant { bps }),
-        traces().prop_map(|trace| Rate::Trace {
-            trace: Arc::new(trace),
-            path: "generated".to_owned()
-        }),
+        traces().prop_map(|trace| Rate::Trace { trace: Arc::new(trace), path: "generated".to_owned() }),
     ]
 }
 
@@ -82,7 +79,8 @@ pub fn queues() -> impl Strategy<Value = QueueSpec> {
         Just(QueueKind::Droptail),
         Just(QueueKind::Drophead),
         Just(QueueKind::Codel),
-        Just(QueueKind::Pie)
+        Just(QueueKind::Pie),
+        Just(QueueKind::FqCodel)
     ];
     prop_oneof![
         Just(QueueSpec::default()),
@@ -94,24 +92,13 @@ impl Network {
     /// Its shells, outermost first, each both ways.
     pub fn shells(&self) -> Vec<Duplex> {
         let seed = Seed::new(Some(self.seed));
-        let model = LossModel::Independent {
-            probability: self.loss,
-        };
+        let model = LossModel::Independent { probability: self.loss };
         let delay = || -> Box<dyn Element> { Box::new(Delay::new(self.delay)) };
         let loss = |purpose| -> Box<dyn Element> { Box::new(Loss::new(model, seed.generator(purpose))) };
         vec![
-            Duplex {
-                uplink: delay(),
-                downlink: delay(),
-            },
-            Duplex {
-                uplink: self.link("link uplink", vec![]),
-                downlink: self.link("link downlink", vec![]),
-            },
-            Duplex {
-                uplink: loss("loss uplink"),
-                downlink: loss("loss downlink"),
-            },
+            Duplex { uplink: delay(), downlink: delay() },
+            Duplex { uplink: self.link("link uplink", vec![]), downlink: self.link("link downlink", vec![]) },
+            Duplex { uplink: loss("loss uplink"), downlink: loss("loss downlink") },
         ]
     }
 
@@ -122,7 +109,6 @@ impl Network {
             rounds: Rounds::Forever,
             rtt: Some(2 * self.delay),
         };
-        spec.build(0, Seed::new(Some(self.seed)).generator(purpose), observers)
-            .unwrap()
+        spec.build(0, Seed::new(Some(self.seed)).generator(purpose), observers).unwrap()
     }
 }

@@ -1,0 +1,117 @@
+//! A line on the terminal that tells, once a second, what a link carries.
+
+use std::cell::RefCell;
+use std::io::Write;
+use std::rc::Rc;
+
+use crate::element::LinkObserver;
+use crate::packet::Packet;
+use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
+
+/// How often the line is renewed.
+const PERIOD: Nanos = NANOS_PER_SECOND;
+
+/// Counts what happens at the links of both directions.
+#[derive(Clone)]
+pub struct Meter(Rc<RefCell<Counts>>);
+
+struct Counts {
+    directions: [Count; 2],
+    next: Nanos,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Count {
+    bytes: usize,
+    drops: usize,
+    longest_delay: Nanos,
+}
+
+impl Meter {
+    #[must_use]
+    pub fn new(start: Nanos) -> Self {
+        Self(Rc::new(RefCell::new(Counts { directions: [Count::default(); 2], next: start + PERIOD })))
+    }
+
+    /// What counts the uplink.
+    #[must_use]
+    pub fn uplink(&self) -> Box<dyn LinkObserver> {
+        Box::new(Side { meter: self.clone(), index: 0 })
+    }
+
+    /// What counts the downlink.
+    #[must_use]
+    pub fn downlink(&self) -> Box<dyn LinkObserver> {
+        Box::new(Side { meter: self.clone(), index: 1 })
+    }
+
+    /// When the line is to be renewed next.
+    #[must_use]
+    pub fn next(&self) -> Nanos {
+        self.0.borrow().next
+    }
+
+    /// Renew the line if it is time. A terminal that is gone is no reason to stop.
+    pub fn show(&self, now: Nanos, terminal: &mut dyn Write) {
+        let mut counts = self.0.borrow_mut();
+        if counts.next > now {
+            return;
+        }
+        let span = now - counts.next + PERIOD;
+        let [up, down] = counts.directions.map(|count| count.describe(span));
+        let _ = writeln!(terminal, "up {up}   down {down}");
+        *counts = Counts { directions: [Count::default(); 2], next: now + PERIOD };
+    }
+}
+
+impl Count {
+    fn describe(self, span: Nanos) -> String {
+        let mbps = self.bytes as f64 * 8.0 * 1e3 / span as f64;
+        let delay_ms = self.longest_delay as f64 / NANOS_PER_MILLISECOND as f64;
+        format!("{mbps:8.3} Mbit/s, at most {delay_ms:7.1} ms in the queue, {} dropped", self.drops)
+    }
+}
+
+struct Side {
+    meter: Meter,
+    index: usize,
+}
+
+impl LinkObserver for Side {
+    fn arrived(&mut self, _packet: &Packet, _at: Nanos) {}
+
+    fn could_send(&mut self, _at: Nanos) {}
+
+    fn dropped(&mut self, packets: &[Packet], _at: Nanos) {
+        self.meter.0.borrow_mut().directions[self.index].drops += packets.len();
+    }
+
+    fn departed(&mut self, packet: &Packet, arrived: Nanos, at: Nanos) {
+        let count = &mut self.meter.0.borrow_mut().directions[self.index];
+        count.bytes += packet.ip_length();
+        count.longest_delay = count.longest_delay.max(at - arrived);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_tells_the_last_second_of_both_directions() {
+        let meter = Meter::new(0);
+        let (mut up, mut down) = (meter.uplink(), meter.downlink());
+        for _ in 0..100 {
+            up.departed(&Packet::new(&[0; 1250]), 5_000_000, 7_500_000);
+        }
+        down.dropped(&[Packet::new(&[0; 20])], 0);
+        let mut shown = Vec::new();
+        meter.show(999_999_999, &mut shown);
+        assert!(shown.is_empty());
+        meter.show(1_000_000_000, &mut shown);
+        let line = String::from_utf8(shown).unwrap();
+        assert!(line.contains("up    1.000 Mbit/s, at most     2.5 ms in the queue, 0 dropped"), "{line}");
+        assert!(line.contains("down    0.000 Mbit/s, at most     0.0 ms in the queue, 1 dropped"), "{line}");
+        assert_eq!(meter.next(), 2_000_000_000);
+    }
+}
