@@ -8,10 +8,12 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import uuid
@@ -142,6 +144,31 @@ def test_shells_side_by_side_reach_the_server_and_each_other() -> None:
         assert "1 received" in result.stdout, result.stdout + result.stderr
     finally:
         first.communicate("\n", timeout=10)
+
+
+def as_nobody(command: str, tun_mode: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as an ordinary user, with a /dev/net/tun of that mode."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        shell = shutil.copy(tool("mm-delay"), folder)
+        script = f"""
+            mount -t tmpfs -o mode=755 none /dev/net
+            mknod /dev/net/tun c 10 200 && chmod {tun_mode} /dev/net/tun
+            exec setpriv --reuid 65534 --regid 65534 --clear-groups {shell} {command}
+        """
+        return run("", ["unshare", "--mount", "sh", "-e", "-c", script])
+
+
+def test_an_ordinary_user_may_run_shells_where_the_kernel_allows_it() -> None:
+    try_namespaces = ["setpriv", "--reuid", "65534", "--clear-groups", "unshare", "--user", "--net", "true"]
+    if run("", try_namespaces).returncode != 0:
+        pytest.skip("this kernel gives users no namespaces")
+    result = as_nobody("5 sh -c 'ping -n -c 1 $MAHIMAHI_BASE; exit 3'", "666")
+    assert "1 received" in result.stdout, result.stderr
+    assert result.returncode == 3
+    closed = as_nobody("5 true", "600")
+    assert closed.returncode == 1
+    assert "chmod 666 /dev/net/tun" in closed.stderr
 
 
 def test_the_world_is_reached_from_inside_where_there_is_a_way_to_it() -> None:

@@ -8,6 +8,7 @@ mod guardian;
 mod masquerade;
 mod namespace;
 mod netlink;
+mod privilege;
 mod routes;
 mod signals;
 mod sysctl;

@@ -8,7 +8,8 @@ use nix::sched::{CloneFlags, setns, unshare};
 
 use super::block::Block;
 use super::masquerade::Masquerade;
-use super::routes::{Device, Routes, Target};
+use super::privilege;
+use super::routes::{Device, LOOPBACK, Routes, Target};
 use super::sysctl;
 use super::tun::{MTU, Tun};
 use crate::error::{Attempt, Error, Result, complain};
@@ -44,6 +45,7 @@ impl Passage {
 /// The caller stays in the current namespace. `kind` names the outer device (`delay` gives `delay-0`);
 /// `pool` is what an outermost shell takes its addresses from.
 pub fn open_passage(kind: &str, pool: Block) -> Result<Passage> {
+    privilege::ensure()?;
     let outer = Tun::open(&format!("{kind}-%d"))?;
     let surroundings = Surroundings::find()?;
     let block = connect_outer(&outer, &surroundings.blocks(pool)?)?;
@@ -86,8 +88,7 @@ fn connect_inner(tun: &Tun, block: Block) -> Result<()> {
     sysctl::set("ipv4/conf/default/rp_filter", "0")?;
     prepare_device(tun)?;
     let routes = open_routes()?;
-    let loopback = Device(1);
-    routes.bring_up(loopback).attempt(|| "bring up the loopback device inside")?;
+    routes.bring_up(LOOPBACK).attempt(|| "bring up the loopback device inside")?;
     bring_up(&routes, tun)?;
     routes.add_address(tun.device(), block.inner_end()).attempt(|| address_attempt(tun))?;
 

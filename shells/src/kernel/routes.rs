@@ -19,6 +19,9 @@ const ROUTE_MESSAGE_BYTES: usize = 12;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Device(pub u32);
 
+/// The loopback device, which has this index in every namespace.
+pub const LOOPBACK: Device = Device(1);
+
 /// Where a route leads.
 pub enum Target {
     Device(Device),

@@ -33,7 +33,11 @@ impl Tun {
         let path = "/dev/net/tun";
         let file =
             OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(path).attempt(
-                || format!("open {path} (is the tun module there, and are you allowed to use it?)"),
+                || {
+                    format!(
+                        "open {path} (load the module tun; for users other than root: chmod 666 /dev/net/tun)"
+                    )
+                },
             )?;
         // struct ifreq: the name, then the flags in a union.
         let mut request = [0u8; 40];
