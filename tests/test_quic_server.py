@@ -531,14 +531,14 @@ def test_chromium_loads_a_site_over_http3(tmp_path: Path, certificate: Certifica
 # Fetching the source.
 
 
-def test_versions_nearest_to_the_browser_come_first() -> None:
+def test_versions_we_build_with_come_first_then_those_nearest_to_the_browser() -> None:
     browser = (156, 0, 8078, 79)
     versions = ["150.0.7871.100", "157.0.9000.1", "156.0.8078.41", "150.0.7871.181", "156.0.8078.79", "120.0.1.1"]
     by_nearness = sorted(versions, key=lambda version: fetch.distance(fetch.upstream(version), browser))
-    assert by_nearness[:3] == ["156.0.8078.79", "156.0.8078.41", "157.0.9000.1"]
-    assert by_nearness[3:] == ["150.0.7871.181", "150.0.7871.100", "120.0.1.1"]
+    assert by_nearness[:2] == ["150.0.7871.181", "150.0.7871.100"]
+    assert by_nearness[2:] == ["156.0.8078.79", "156.0.8078.41", "157.0.9000.1", "120.0.1.1"]
     newest = sorted(versions, key=lambda version: fetch.distance(fetch.upstream(version), None))
-    assert newest[0] == "157.0.9000.1"
+    assert newest[:3] == ["150.0.7871.181", "150.0.7871.100", "157.0.9000.1"]
 
 
 def test_versions_already_removed_are_passed_over_and_named_when_nothing_is_left(tmp_path: Path) -> None:
