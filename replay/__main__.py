@@ -21,8 +21,11 @@ from tuning.settings import choose_one
 @click.option("--net", required=True, help="A network of tuning/networks.toml.")
 @click.option("--proto", required=True, help="A protocol of tuning/protocols.toml.")
 @click.option("--request-log", type=click.Path(path_type=Path), help="Append a line for each request to this file.")
+@click.option("--repeatable/--as-recorded", default=False, help="Whether pages ask for the same on every load.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def main(site_name: str, net: str, proto: str, request_log: Path | None, command: tuple[str, ...]) -> None:
+def main(
+    site_name: str, net: str, proto: str, request_log: Path | None, repeatable: bool, command: tuple[str, ...]
+) -> None:
     """Run COMMAND, or a shell, with a recorded site at the other end of an emulated network.
 
     Its exit status is that of COMMAND.
@@ -34,6 +37,7 @@ def main(site_name: str, net: str, proto: str, request_log: Path | None, command
         network=choose_one("network", net, networks.load()),
         protocol=choose_one("protocol", proto, protocols.load()),
         request_log=request_log.resolve() if request_log else None,
+        repeatable=repeatable,
     )
     if not command:
         print(_what_to_try(spec), flush=True)

@@ -13,11 +13,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from eyelevel.errors import EyelevelError
 from record.site import Site
 from replay import world
+from replay.repeatable import make_repeatable
 from replay.spec import CONTROL, PRIVATE, ReplaySpec
 from replay.stack import shell
 from servers.certificates import authority, certify
@@ -56,6 +58,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     world.make(site)
     serving = Serving(
         site=site,
+        content=_content(site, repeatable=spec.repeatable),
         protocol=spec.protocol,
         folder=PRIVATE / "servers",
         certificates=certify(authority(), _certified_names(site), PRIVATE / "certificates"),
@@ -73,6 +76,16 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
             status = _await_exit(stack, leash)
     evidence["unknown_names"] = world.unknown_names(site)
     return status
+
+
+def _content(site: Site, *, repeatable: bool) -> Path:
+    """The folder that is served: the site's own, or one whose pages are repeatable."""
+    if not repeatable:
+        return site.folder.resolve()
+    content = PRIVATE / "content"
+    content.mkdir()
+    make_repeatable(site, content)
+    return content
 
 
 def _certified_names(site: Site) -> dict[str, tuple[str, ...]]:

@@ -16,12 +16,16 @@ CONTROL = PRIVATE / "control"
 
 @dataclass(frozen=True)
 class ReplaySpec:
-    """One replay: the site's folder, the network and protocol, and where to log what the servers are asked."""
+    """One replay: the site's folder, the network and protocol, and where to log what the servers are asked.
+
+    `repeatable`: whether pages are made to ask for the same on every load (`replay.repeatable`).
+    """
 
     site: Path
     network: Network
     protocol: Protocol
     request_log: Path | None = None
+    repeatable: bool = False
 
     def dumps(self) -> str:
         """As JSON, for the processes inside the namespaces."""
@@ -38,6 +42,7 @@ class ReplaySpec:
             network=Network(**values["network"]),
             protocol=Protocol(**protocol),
             request_log=Path(values["request_log"]) if values["request_log"] else None,
+            repeatable=values["repeatable"],
         )
 
 

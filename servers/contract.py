@@ -12,9 +12,13 @@ from tuning.protocols import Protocol
 
 @dataclass(frozen=True)
 class Serving:
-    """What a server needs: the site, a folder of its own, certificates by address, where to log requests."""
+    """What a server needs: the site, the folder its responses lie in, and where to log requests.
+
+    `content` has the site's files, or what stands in for them; `folder` is the server's own, for what it makes.
+    """
 
     site: Site
+    content: Path
     protocol: Protocol
     folder: Path
     certificates: dict[str, ServerCertificate]

@@ -49,7 +49,7 @@ def _uwsgi(serving: Serving) -> Iterator[Daemon]:
     command += ["--disable-logging", "--pythonpath", PROJECT, "--module", "servers.application"]
     environment: Mapping[str, str] = {
         **os.environ,
-        "EYELEVEL_SITE": str(serving.site.folder),
+        "EYELEVEL_SITE": str(serving.content),
         "EYELEVEL_REQUEST_LOG": str(serving.request_log or ""),
         "EYELEVEL_READY": str(ready),
     }

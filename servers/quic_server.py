@@ -42,5 +42,5 @@ def _responses_of(serving: Serving, address: str) -> Path:
         folder.mkdir()
         for authority in serving.site.servers[address]:
             host = host_folder(authority)
-            (folder / host).symlink_to(serving.site.folder.resolve() / host)
+            (folder / host).symlink_to(serving.content / host)
     return folder

@@ -3,10 +3,10 @@
     python3 -m servers.quic.fetch
 
 The source is Debian's `chromium` source package: of the downloadable versions, one of the milestone that our
-code is written for, else the nearest to the installed browser's. Package lists, downloads and the unpacked source lie in the cache folder: the system's apt
-configuration is read, never changed, and nothing here needs root. Prints the folder of the source; a
-source that is already there is used as it is. Standard library only, since it runs before anything of
-ours is installed.
+code is written for, else the nearest to the installed browser's. Package lists, downloads and the unpacked
+source lie in the cache folder: the system's apt configuration is read, never changed, and nothing here needs
+root. Prints the folder of the source; a source that is already there is used as it is. Standard library only,
+since it runs before anything of ours is installed.
 """
 
 import os
@@ -237,7 +237,7 @@ def upstream(version: str) -> Version:
 
 
 def distance(version: Version, browser: Version | None) -> tuple[int, ...]:
-    """Sort key: versions of our milestone first, then those nearest to the browser's, of equally near ones the newest.
+    """Sort key: versions of our milestone first, then those nearest to the browser's, then the newest.
 
     The first number that differs decides: a patch number means nothing across milestones.
     """

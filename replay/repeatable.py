@@ -1,0 +1,131 @@
+"""Serving a site so that a page asks for the same on every load.
+
+A script, `repeatable.js`, is put first into every HTML document: it fixes the time, random numbers, and what
+else pages make unrepeatable URLs of. The recording itself stays as it is; both servers are given a folder
+that stands in for it, in which the documents are changed and everything else is linked.
+"""
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+
+from record.content import UndecodableContent, decode, encode
+from record.http1 import MalformedMessage, Response, format_response, parse_response
+from record.site import Site
+
+SCRIPT = Path(__file__).with_name("repeatable.js")
+
+# When pages believe to be loaded if their recording does not tell: any time would do.
+UNKNOWN_TIME_MS = 1_767_225_600_000
+
+# A document begins so; what a script fetches and puts together itself may be called HTML, too.
+DOCUMENT = re.compile(rb"\s*(?:<!--.*?-->\s*)*(?:<!doctype\s+html|<html|<head)", re.IGNORECASE | re.DOTALL)
+PLACES = (re.compile(rb"<head(\s[^>]*)?>", re.IGNORECASE), re.compile(rb"<html(\s[^>]*)?>", re.IGNORECASE))
+AFTER_DOCTYPE = re.compile(rb"<!doctype[^>]*>", re.IGNORECASE)
+
+POLICIES = ("content-security-policy", "content-security-policy-report-only")
+
+
+def make_repeatable(site: Site, folder: Path) -> None:
+    """Fill `folder` with a stand-in for `site` whose documents begin with the script."""
+    script = _script(site)
+    for host in sorted({Path(exchange.file).parent.name for exchange in site.exchanges}):
+        (folder / host).mkdir()
+    for exchange in site.exchanges:
+        original = site.folder.resolve() / exchange.file
+        changed = _changed(original, script)
+        if changed is None:
+            (folder / exchange.file).symlink_to(original)
+        else:
+            (folder / exchange.file).write_bytes(changed)
+
+
+def with_script(response: Response, script: bytes) -> Response | None:
+    """`response` with `script` in it, allowed by its policies; None when it is no HTML document."""
+    if not (response.header("content-type") or "").lower().startswith("text/html") or not response.body:
+        return None
+    encoding = (response.header("content-encoding") or "").strip().lower()
+    try:
+        document = decode(response.body, encoding)
+    except UndecodableContent:
+        return None
+    if not DOCUMENT.match(document):
+        return None
+    place = _place(document)
+    body = encode(document[:place] + b"<script>" + script + b"</script>" + document[place:], encoding)
+    digest = base64.b64encode(hashlib.sha256(script).digest()).decode()
+    headers = tuple(
+        (name, _allowing(value, f"'sha256-{digest}'")) if name.lower() in POLICIES else (name, value)
+        for name, value in response.headers
+    )
+    return replace(response, headers=headers, body=body)
+
+
+def _script(site: Site) -> bytes:
+    """The script, told when the site was recorded, without comments and indentation."""
+    lines = (line.strip() for line in SCRIPT.read_text().splitlines())
+    text = "\n".join(line for line in lines if line and not line.startswith("//"))
+    return f"{text}({_recorded_at_ms(site)});".encode()
+
+
+def _recorded_at_ms(site: Site) -> int:
+    start = next(exchange for exchange in site.exchanges if exchange.url == site.url)
+    date = site.recorded(start).response.header("date")
+    try:
+        return round(parsedate_to_datetime(date).timestamp() * 1000) if date else UNKNOWN_TIME_MS
+    except ValueError:
+        return UNKNOWN_TIME_MS
+
+
+def _changed(file: Path, script: bytes) -> bytes | None:
+    try:
+        response = parse_response(file.read_bytes())
+    except MalformedMessage:
+        return None  # the servers, which read it next, say what is wrong with it
+    changed = with_script(response, script)
+    if changed is None:
+        return None
+    headers = tuple(h for h in changed.headers if h[0].lower() != "content-length")
+    length = ("Content-Length", str(len(changed.body)))
+    return format_response(replace(changed, headers=(*headers, length)))
+
+
+def _place(document: bytes) -> int:
+    for pattern in PLACES:
+        if found := pattern.search(document):
+            return found.end()
+    doctype = AFTER_DOCTYPE.search(document)
+    return doctype.end() if doctype else 0
+
+
+def _allowing(policies: str, source: str) -> str:
+    """Content Security Policies (a header's value) that allow the inline script `source` too (CSP3, section 6.7.3)."""
+    return ",".join(_policy_allowing(policy, source) for policy in policies.split(","))
+
+
+def _policy_allowing(policy: str, source: str) -> str:
+    directives = [directive.split() for directive in policy.split(";") if directive.strip()]
+    by_name = {directive[0].lower(): directive for directive in reversed(directives)}
+    names = ("script-src-elem", "script-src", "default-src")
+    governing = next((by_name[name] for name in names if name in by_name), None)
+    if governing is None or _allows_inline(governing[1:]):
+        return policy
+    if governing[0].lower() == "default-src":
+        directives.append(["script-src", *_without_none(governing[1:]), source])
+    else:
+        governing[1:] = [*_without_none(governing[1:]), source]
+    return "; ".join(" ".join(directive) for directive in directives)
+
+
+def _allows_inline(sources: list[str]) -> bool:
+    """Whether any inline script is allowed: hashes and nonces switch 'unsafe-inline' off."""
+    lowered = [source.lower() for source in sources]
+    strict = any(source.startswith(("'nonce-", "'sha", "'strict-dynamic'")) for source in lowered)
+    return "'unsafe-inline'" in lowered and not strict
+
+
+def _without_none(sources: list[str]) -> list[str]:
+    return [source for source in sources if source.lower() != "'none'"]
