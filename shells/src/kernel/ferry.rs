@@ -10,6 +10,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::time::TimeSpec;
 
+use super::alarm::Alarm;
 use super::guardian::Guardian;
 use super::namespace::Passage;
 use super::signals;
@@ -59,6 +60,7 @@ pub struct Ferry {
     /// When the network itself ends, and the command with it.
     network_end: Option<Nanos>,
     kill_at: Option<Nanos>,
+    alarm: Alarm,
     report: Report,
 }
 
@@ -73,6 +75,7 @@ impl Ferry {
             signals: signals::watch(&watched)?,
             network_end: earliest([network.uplink.end(), network.downlink.end()]),
             kill_at: None,
+            alarm: Alarm::default(),
             report: Report::default(),
             passage,
             network,
@@ -112,10 +115,12 @@ impl Ferry {
     /// Sleep until a packet or a signal comes in or a packet is due; what came in.
     fn wait(&mut self) -> Result<Ready> {
         let Duplex { uplink, downlink } = &self.network;
-        let packets = earliest([uplink.next_due(), downlink.next_due()]);
-        let deadline = earliest([packets, self.network_end, self.kill_at, self.outputs.next_due()]);
-        let timeout = deadline.map(|due| {
-            let span = due.saturating_sub(now());
+        let time = now();
+        let packet_due = earliest([uplink.next_due(), downlink.next_due()]);
+        let packet_wake = packet_due.map(|due| time + self.alarm.sleep(time, due));
+        let wake = earliest([packet_wake, self.network_end, self.kill_at, self.outputs.next_due()]);
+        let timeout = wake.map(|wake| {
+            let span = wake.saturating_sub(time);
             TimeSpec::new((span / NANOS_PER_SECOND) as i64, (span % NANOS_PER_SECOND) as i64)
         });
         let mut events = [
@@ -124,6 +129,11 @@ impl Ferry {
             PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
         ];
         match ppoll(&mut events, timeout, None::<SigSet>) {
+            Ok(0) => {
+                if let Some(wake) = wake.filter(|wake| *wake > time) {
+                    self.alarm.learn(wake, now());
+                }
+            }
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error).attempt(|| "wait for packets"),
         }

@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows what an element does to packets.
 
+mod alarm;
 pub mod block;
 mod ferry;
 mod guardian;
@@ -17,3 +18,4 @@ mod tun;
 pub use ferry::{Ferry, Report};
 pub use guardian::Guardian;
 pub use namespace::{Passage, open_passage};
+pub use tun::LARGEST_READ;

@@ -1,0 +1,44 @@
+//! A bare copy loop between two TUN devices, which does nothing to packets: what the benchmark takes as the
+//! most that any emulator over TUN could do.
+//!
+//! Usage: tun-copy COMMAND…
+
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+
+use clap::Parser;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use shells::arguments::Inside;
+use shells::error::{Attempt, Result};
+use shells::kernel::{Guardian, LARGEST_READ, open_passage};
+use shells::shell::finish;
+
+#[derive(Parser)]
+struct Arguments {
+    #[command(flatten)]
+    inside: Inside,
+}
+
+fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let passage = open_passage("copy", arguments.inside.addresses)?;
+    let guardian = Guardian::start(&passage.inside()?, arguments.inside.command())?;
+    let mut buffer = vec![0; LARGEST_READ];
+    loop {
+        let mut events =
+            [&passage.inner, &passage.outer].map(|tun| PollFd::new(tun.as_fd(), PollFlags::POLLIN));
+        // The end of the command is noticed within 50 ms, so that nothing else need be waited for.
+        poll(&mut events, PollTimeout::from(50u8)).attempt(|| "wait for packets")?;
+        for (from, to) in [(&passage.inner, &passage.outer), (&passage.outer, &passage.inner)] {
+            while let Some(packet) = from.read(&mut buffer)? {
+                to.write(&packet);
+            }
+        }
+        if let Some(status) = guardian.ended() {
+            return Ok(ExitCode::from(status as u8));
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    finish(run(&Arguments::parse()))
+}
