@@ -15,21 +15,26 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from hypothesis.configuration import set_hypothesis_home_dir
 
 MARK = "EYELEVEL_TEST_SESSION"
 
 # A process that has been told to end may need a moment to.
 END_TIMEOUT_S = 5.0
 
-# Examples that failed belong into a test of their own, not into a folder of root's in the checkout.
+# An example that failed belongs into a test of its own, not into a database; and what Hypothesis notes down, not into
+# the checkout, where it would be root's.
 settings.register_profile("eyelevel", database=None, deadline=None)
 settings.load_profile("eyelevel")
+HYPOTHESIS_HOME = tempfile.TemporaryDirectory(prefix="eyelevel-hypothesis-")
+set_hypothesis_home_dir(HYPOTHESIS_HOME.name)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
+def nothing_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Fail the session when processes, mounts or temporary files of it outlive its last test."""
     mark = uuid.uuid4().hex
+    tmp_path_factory.getbasetemp()  # pytest's own folder is made, and cleared away, by itself
     folder = Path(tempfile.mkdtemp(prefix="eyelevel-tests-"))
     mounts = mount_points()
     with pytest.MonkeyPatch.context() as patch:
@@ -37,14 +42,13 @@ def nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
         patch.setenv("TMPDIR", str(folder))
         patch.setattr(tempfile, "tempdir", None)
         yield
-        # A namespace lives as long as a process, a mount or a descriptor of ours holds it.
-        left = [f"process {process}" for process in processes_marked(f"{MARK}={mark}")]
-        left += [f"mount on {path}" for path in sorted(mount_points() - mounts)]
-        left += [f"temporary file {path}" for path in folder.iterdir() if not path.name.startswith("pytest-of-")]
+    # A namespace lives as long as a process, a mount or a descriptor of ours holds it.
+    left = [f"process {process}" for process in processes_marked(f"{MARK}={mark}")]
+    left += [f"mount on {path}" for path in sorted(mount_points() - mounts)]
+    left += [f"temporary file {path}" for path in folder.iterdir()]
+    shutil.rmtree(folder)
     if left:
         pytest.fail("left behind by the tests:\n  " + "\n  ".join(left), pytrace=False)
-    if not request.session.testsfailed:
-        shutil.rmtree(folder)
 
 
 def processes_marked(mark: str) -> list[str]:
