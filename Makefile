@@ -15,10 +15,10 @@ $(call needs,import,FROM,make import FROM=recordings/www.yelp.com)
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test import replay campaign clean
+.PHONY: help setup test import site-info replay campaign clean
 
 help: ## show this help
-	@awk '/^[a-z]+:.*## / { sub(/:.*## /, " "); printf "  make %-10s", $$1; sub(/^[a-z]+/, ""); print } \
+	@awk '/^[a-z-]+:.*## / { sub(/:.*## /, " "); printf "  make %-10s", $$1; sub(/^[a-z-]+/, ""); print } \
 		/^##/ { print substr($$0, 4) }' $(firstword $(MAKEFILE_LIST))
 
 setup: ## install what the testbed needs; every target below does it first, once
@@ -30,6 +30,9 @@ test: setup ## run all tests
 
 import: setup ## make a site of the recording FROM
 	@'$(PYTHON)' -m record import '$(FROM)'
+
+site-info: setup ## tell what the recorded sites are, and draw the paper's Figure 1 of them
+	@'$(PYTHON)' -m analysis.sites
 
 replay: setup ## open a shell as the client of SITE, behind the network NET, over PROTO
 	@setup/as-root '$(PYTHON)' -m replay --site '$(SITE)' --net '$(NET)' --proto '$(PROTO)'

@@ -1,0 +1,108 @@
+"""`python -m analysis.sites`: what the recorded sites are, as a table and as the paper's Figure 1."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+import matplotlib as mpl
+import pandas as pd  # type: ignore[import-untyped]
+from matplotlib.figure import Figure
+from publicsuffixlist import PublicSuffixList
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from eyelevel.errors import EyelevelError, reports_errors
+from eyelevel.places import PROJECT, SITES
+from record.site import INDEX, Site
+
+FORMATS = ("png", "pdf", "svg")
+# The first two of Okabe and Ito's colours, told apart by colour-blind readers and in grey.
+SIZE_COLOUR, SERVERS_COLOUR = "#0072b2", "#e69f00"
+
+
+def site_table(sites: Iterable[Site]) -> pd.DataFrame:
+    """A row for each site, ordered by size.
+
+    Columns: site, exchanges, bytes (bodies with their content-encoding on), servers (IP addresses), hosts,
+    third_party_hosts (under another registrable domain than the start page), largest_bytes and largest (URL).
+    """
+    suffixes = PublicSuffixList()
+    rows = []
+    for site in sites:
+        own = suffixes.privatesuffix(_host(site.url)) or _host(site.url)
+        hosts = {_host(exchange.url) for exchange in site.exchanges}
+        third = [host for host in hosts if (suffixes.privatesuffix(host) or host) != own]
+        largest = max(site.exchanges, key=lambda exchange: exchange.bytes)
+        total = sum(exchange.bytes for exchange in site.exchanges)
+        row = (site.name, len(site.exchanges), total, len(site.servers), len(hosts), len(third))
+        rows.append((*row, largest.bytes, largest.url))
+    columns = ["site", "exchanges", "bytes", "servers", "hosts", "third_party_hosts", "largest_bytes", "largest"]
+    return pd.DataFrame(rows, columns=columns).sort_values("bytes", kind="stable", ignore_index=True)
+
+
+def draw_sites(table: pd.DataFrame) -> Figure:
+    """The paper's Figure 1: each site's download size and number of server IP addresses.
+
+    `table` is what `site_table` returns; sites stand side by side in its order.
+    """
+    with mpl.rc_context({"font.size": 8, "pdf.fonttype": 42, "svg.fonttype": "none", "axes.axisbelow": True}):
+        figure = Figure(figsize=(max(3.4, 0.8 + 0.24 * len(table)), 3.2), layout="constrained")
+        size, servers = figure.subplots(2, 1, sharex=True)
+        places = range(len(table))
+        size.bar(places, table["bytes"] / 1e6, color=SIZE_COLOUR, width=0.7)
+        size.set_ylabel("download size [MB]")
+        servers.bar(places, table["servers"], color=SERVERS_COLOUR, width=0.7)
+        servers.set_ylabel("server IPs")
+        servers.set_xticks(places, table["site"], rotation=60, ha="right", rotation_mode="anchor")
+        for axes in (size, servers):
+            axes.grid(axis="y", linewidth=0.4, color="0.8")
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.margins(x=0.01)
+        return figure
+
+
+def print_sites(table: pd.DataFrame, console: Console) -> None:
+    """Print `table` for a person; which resource is the largest is left to the file."""
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    shown.add_column("site", overflow="fold")
+    for name in ("exchanges", "MB", "servers", "hosts", "third\nparties", "largest\nkB"):
+        shown.add_column(name, justify="right", no_wrap=True)
+    for row in table.itertuples():
+        counts = (str(row.servers), str(row.hosts), str(row.third_party_hosts))
+        megabytes, largest = f"{row.bytes / 1e6:.2f}", f"{row.largest_bytes / 1e3:.0f}"
+        shown.add_row(row.site, str(row.exchanges), megabytes, *counts, largest)
+    console.print(shown)
+
+
+def _host(url: str) -> str:
+    return url.partition("://")[2].partition("/")[0].partition(":")[0]
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path),
+    default=PROJECT / "results" / "sites",
+    help="Where to put the table and the figure; results/sites unless given.",
+)
+def main(into: Path) -> None:
+    """Print a table of the recorded sites, and write it and the paper's Figure 1 as files.
+
+    Example: python -m analysis.sites --into /tmp/sites
+    """
+    folders = sorted(path.parent for path in SITES.glob(f"[!.]*/{INDEX}"))
+    if not folders:
+        raise EyelevelError(f"there are no sites in {SITES}; import one, or run 'python -m record demo'")
+    table = site_table(Site.load(folder) for folder in folders)
+    print_sites(table, Console())
+    into.mkdir(parents=True, exist_ok=True)
+    table.to_csv(into / "sites.csv", index=False)
+    figure = draw_sites(table)
+    for form in FORMATS:
+        figure.savefig(into / f"figure1.{form}", dpi=200)
+    click.echo(f"{into}: sites.csv, figure1.{{{','.join(FORMATS)}}}")
+
+
+if __name__ == "__main__":
+    reports_errors(main)()
