@@ -9,7 +9,9 @@ import click
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.places import SITES
 from record.formats import Format, WritableFormat, har, mahimahi, responses, warc
+from record.recorder.command import record
 from record.site import Recording, Site, write_site
+from record.summary import tell
 
 FORMATS: tuple[Format, ...] = (mahimahi, warc, har, responses)
 WRITABLE: dict[str, WritableFormat] = {"har": har, "mahimahi": mahimahi}
@@ -17,7 +19,10 @@ WRITABLE: dict[str, WritableFormat] = {"har": har, "mahimahi": mahimahi}
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
-    """Import recorded sites, or generate the demo sites."""
+    """Record sites, import recorded ones, or generate the demo sites."""
+
+
+cli.add_command(record)
 
 
 @cli.command("import")
@@ -81,15 +86,6 @@ def read_recording(source: Path) -> Recording:
 def _name_of(source: Path) -> str:
     """The source's name without what tells its format."""
     return re.sub(r"\.(warc|warc\.gz|har)$", "", source.resolve().name)
-
-
-def tell(site: Site) -> None:
-    """Say in a few lines what was stored, and what was not."""
-    total = sum(exchange.bytes for exchange in site.exchanges)
-    counts = f"{len(site.exchanges)} exchanges of {len(site.addresses)} hosts on {len(site.servers)} servers"
-    click.echo(f"{site.name}: {counts}, {total / 1e6:.2f} MB, starts at {site.url}")
-    for reason in site.skipped:
-        click.echo(f"  left out: {reason[:160]}")
 
 
 if __name__ == "__main__":

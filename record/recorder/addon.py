@@ -1,0 +1,114 @@
+"""mitmproxy's side of a recording: hands on every response as it comes, and keeps what was sent.
+
+Loaded by mitmdump in a Python of its own, with the project on its path: nothing but the standard library,
+mitmproxy, and what stands on these.
+"""
+
+from itertools import count
+
+from mitmproxy import connection, ctx, http  # type: ignore[import-not-found]
+
+from record.http1 import Headers, Response
+from record.recorder.capture import CaptureWriter
+from record.recorder.chromium import NOWHERE_HOST
+from record.site import Exchange
+
+# No page has use for more; a server must not be able to fill the memory.
+MAX_BODY_BYTES = 256 << 20
+
+NUMBER, BODY = "eyelevel-number", "eyelevel-body"
+
+
+class Body:
+    """Collects a body on its way to the browser."""
+
+    def __init__(self) -> None:
+        self.bytes = bytearray()
+        self.too_long = False
+
+    def __call__(self, part: bytes) -> bytes:
+        self.too_long = self.too_long or len(self.bytes) + len(part) > MAX_BODY_BYTES
+        if self.too_long:
+            self.bytes.clear()
+        else:
+            self.bytes += part
+        return part
+
+
+class Recorder:
+    """The addon. mitmproxy calls its methods by their names."""
+
+    def __init__(self, capture: CaptureWriter) -> None:
+        self.capture = capture
+        self.numbers = count()
+
+    def running(self) -> None:
+        """The proxy is up."""
+        self.capture.listening(ctx.master.addons.get("proxyserver").listen_addrs()[0][1])
+
+    def requestheaders(self, flow: http.HTTPFlow) -> None:
+        """A request begins. The browser's own are answered here: they are neither sent nor recorded."""
+        if is_the_browser_s_own(flow.request):
+            flow.response = http.Response.make(404)
+            return
+        number = next(self.numbers)
+        flow.metadata[NUMBER] = number
+        self.capture.requested(number, flow.request.method, flow.request.url)
+
+    def responseheaders(self, flow: http.HTTPFlow) -> None:
+        """A response begins; handed on part by part, since some pages wait for the first parts of an endless one."""
+        if NUMBER in flow.metadata and flow.response and flow.response.status_code != 101:
+            flow.metadata[BODY] = flow.response.stream = Body()
+
+    def response(self, flow: http.HTTPFlow) -> None:
+        """A response has ended."""
+        number = flow.metadata.pop(NUMBER, None)
+        if number is None or flow.response is None:
+            return
+        if flow.response.status_code == 101:
+            self.capture.failed(number, "became a WebSocket, which is not recorded")
+        elif flow.metadata[BODY].too_long:
+            self.capture.failed(number, f"its body is longer than {MAX_BODY_BYTES >> 20} MiB")
+        else:
+            self.capture.store(number, self._exchange(flow, flow.response, bytes(flow.metadata[BODY].bytes)))
+
+    def error(self, flow: http.HTTPFlow) -> None:
+        """A request could not be sent, or its response did not end well."""
+        number = flow.metadata.pop(NUMBER, None)
+        if number is not None:
+            self.capture.failed(number, flow.error.msg if flow.error else "it did not end")
+
+    def _exchange(self, flow: http.HTTPFlow, response: http.Response, body: bytes) -> Exchange:
+        request, server = flow.request, flow.server_conn
+        return Exchange(
+            method=request.method,
+            url=request.url,
+            response=Response(response.status_code, response.reason, fields(response), body),
+            recorded_ip=server.peername[0] if server.peername else f"unknown server of {request.host}",
+            started_ms=request.timestamp_start * 1000,
+            ttfb_ms=round((response.timestamp_start - sent(request, server)) * 1000, 3),
+            request_headers=fields(request),
+        )
+
+
+def is_the_browser_s_own(request: http.Request) -> bool:
+    """Whether no page asked for it. Only the browser itself is at no site (Fetch Metadata) without a navigation."""
+    if request.host == NOWHERE_HOST:
+        return True
+    site, mode = (request.headers.get(f"sec-fetch-{name}") for name in ("site", "mode"))
+    return bool(site == "none" and mode != "navigate")
+
+
+def sent(request: http.Request, server: connection.Server) -> float:
+    """When the server had been sent the whole request, as near as the proxy can tell; a time of day in seconds."""
+    connected = server.timestamp_tls_setup or server.timestamp_tcp_setup
+    times_s: list[float | None] = [request.timestamp_start, request.timestamp_end, connected]
+    return max(t for t in times_s if t is not None)
+
+
+def fields(message: http.Message) -> Headers:
+    """A message's header fields as they were sent."""
+    return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in message.headers.fields)
+
+
+addons = [Recorder(CaptureWriter.of_environment())]

@@ -1,0 +1,98 @@
+"""What the proxy hands to the recorder: a file for each finished exchange, and events as they happen.
+
+A file is one line of JSON, then the body as it was sent. It gets its name when it is complete, so whatever
+ends the proxy, all files are whole. An event is one line of JSON: `{"listening": port}`,
+`{"requested": n, "what": "GET https://…"}`, `{"stored": n}`, `{"failed": n, "why": "…"}`; n counts requests.
+
+Both sides load this, one of them inside mitmdump's own Python: it stands on the standard library.
+"""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from eyelevel.files import write_atomically
+from record.http1 import Response
+from record.recorder.privacy import without_cookie_values
+from record.site import Exchange, kept_request_headers
+
+SUFFIX = ".exchange"
+
+FOLDER, EVENTS, KEEP_COOKIES = "EYELEVEL_CAPTURE", "EYELEVEL_EVENTS", "EYELEVEL_KEEP_COOKIES"
+
+
+def environment(folder: Path, events: int, keep_cookies: bool) -> dict[str, str]:
+    """What tells the proxy where to write, and whether to leave cookies as they are."""
+    return {FOLDER: str(folder), EVENTS: str(events), KEEP_COOKIES: "yes" if keep_cookies else ""}
+
+
+class CaptureWriter:
+    """The proxy's side: stores exchanges in `folder` and writes events to the descriptor `events`."""
+
+    def __init__(self, folder: Path, events: int, keep_cookies: bool) -> None:
+        self.folder = folder
+        self.events = events
+        self.keep_cookies = keep_cookies
+
+    @classmethod
+    def of_environment(cls) -> "CaptureWriter":
+        """As `environment` has it."""
+        return cls(Path(os.environ[FOLDER]), int(os.environ[EVENTS]), bool(os.environ[KEEP_COOKIES]))
+
+    def listening(self, port: int) -> None:
+        """The proxy accepts connections."""
+        self._tell({"listening": port})
+
+    def requested(self, number: int, method: str, url: str) -> None:
+        """A request has begun."""
+        self._tell({"requested": number, "what": f"{method} {url}"})
+
+    def store(self, number: int, exchange: Exchange) -> None:
+        """It has ended well. `started_ms` is a time of day. What must not be kept is not written either."""
+        response = exchange.response
+        headers = response.headers if self.keep_cookies else without_cookie_values(response.headers)
+        head = {
+            "method": exchange.method,
+            "url": exchange.url,
+            "status": response.status,
+            "reason": response.reason,
+            "headers": headers,
+            "recorded_ip": exchange.recorded_ip,
+            "started_ms": exchange.started_ms,
+            "ttfb_ms": exchange.ttfb_ms,
+            "request_headers": kept_request_headers(exchange.request_headers),
+        }
+        write_atomically(self.folder / f"{number:06d}{SUFFIX}", json.dumps(head).encode() + b"\n" + response.body)
+        self._tell({"stored": number})
+
+    def failed(self, number: int, why: str) -> None:
+        """It has ended, and there is nothing to keep."""
+        self._tell({"failed": number, "why": why})
+
+    def _tell(self, event: dict[str, object]) -> None:
+        line = json.dumps(event).encode() + b"\n"
+        while line:  # a pipe takes long lines in parts
+            line = line[os.write(self.events, line) :]
+
+
+def read_capture(folder: Path) -> list[Exchange]:
+    """The exchanges of a capture in the order they were asked for; times count from the first of them, in ms."""
+    exchanges = [_read(path) for path in sorted(folder.glob(f"[0-9]*{SUFFIX}"))]
+    began_ms = min((e.started_ms for e in exchanges if e.started_ms is not None), default=0.0)
+    return [replace(e, started_ms=round((e.started_ms or began_ms) - began_ms, 3)) for e in exchanges]
+
+
+def _read(path: Path) -> Exchange:
+    line, _, body = path.read_bytes().partition(b"\n")
+    head = json.loads(line)
+    headers = tuple((name, value) for name, value in head["headers"])
+    return Exchange(
+        method=head["method"],
+        url=head["url"],
+        response=Response(head["status"], head["reason"], headers, body),
+        recorded_ip=head["recorded_ip"],
+        started_ms=head["started_ms"],
+        ttfb_ms=head["ttfb_ms"],
+        request_headers=tuple((name, value) for name, value in head["request_headers"]),
+    )

@@ -1,0 +1,51 @@
+"""`python -m record record`: load pages from the web and keep them as sites."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from eyelevel.places import PROJECT, SITES
+from record.recorder import sandbox
+from record.recorder.spec import RecordSpec
+from record.recorder.targets import Target, read_targets
+from record.site import Site
+from record.summary import tell
+
+PATH = click.Path(path_type=Path, resolve_path=True)
+
+
+@click.command()
+@click.argument("sources", nargs=-1, metavar="[URL|FILE]...")
+@click.option("--mobile", is_flag=True, help="Load the pages as on a phone.")
+@click.option("--keep-cookies", is_flag=True, help="Keep the values of cookies; the sites are then not for others.")
+@click.option(
+    "--origin-ca", type=PATH, help="Trust servers of the authority in this PEM file instead of the public ones."
+)
+@click.option("--into", type=PATH, default=SITES, show_default="sites/", help="The folder to put the sites in.")
+def record(sources: tuple[str, ...], mobile: bool, keep_cookies: bool, origin_ca: Path | None, into: Path) -> None:
+    """Record the pages at URLs, or of files that list some; those of sites.txt unless given.
+
+    A site that was there stays as it is until its page has been recorded again in full. One that fails
+    does not stop the others.
+
+    Example: python -m record record https://www.gnu.org/
+    """
+    failed = []
+    for target in _targets(sources or (str(PROJECT / "sites.txt"),)):
+        click.echo(f"{target.name}: loading {target.url}")
+        spec = RecordSpec(target.url, into / target.name, mobile, keep_cookies, origin_ca)
+        if sandbox.run(spec):
+            tell(Site.load(spec.folder))
+        else:
+            failed.append(target.name)
+    if failed:
+        sys.exit(
+            f"eyelevel: not recorded: {', '.join(failed)}; see above. Older recordings of them were left as they are"
+        )
+
+
+def _targets(sources: Iterable[str]) -> list[Target]:
+    """All of them, before the first is recorded: a mistake in the last line should not cost an hour."""
+    return [target for source in sources for target in read_targets(source)]

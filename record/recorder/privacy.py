@@ -1,0 +1,24 @@
+"""What of a response must not be handed on: the values of cookies."""
+
+from record.http1 import Headers
+
+FILLER, OTHER_FILLER = "x", "0"
+
+
+def without_cookie_values(headers: Headers) -> Headers:
+    """`headers` with every cookie's value replaced by a stand-in of the same length; all else unchanged."""
+    return tuple((name, _stand_in(value) if name.lower() == "set-cookie" else value) for name, value in headers)
+
+
+def _stand_in(set_cookie: str) -> str:
+    """A Set-Cookie field without its secret: what lies between the first `=` and the first `;` (RFC 6265, 5.2).
+
+    A cookie without `=` is all value, as browsers take it.
+    """
+    pair, semicolon, attributes = set_cookie.partition(";")
+    name, equals, value = pair.partition("=") if "=" in pair else ("", "", pair)
+    secret = value.strip()
+    filler = OTHER_FILLER if secret == FILLER * len(secret) else FILLER
+    space = len(value) - len(value.lstrip())
+    hidden = value[:space] + filler * len(secret) + value[space + len(secret) :]
+    return f"{name}{equals}{hidden}{semicolon}{attributes}"

@@ -1,0 +1,31 @@
+"""What is recorded, and how."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class RecordSpec:
+    """One recording: the page, the site's folder, and what was chosen on the command line.
+
+    `origin_ca`: the authority that servers' certificates must be of, instead of the public ones.
+    """
+
+    url: str
+    folder: Path
+    mobile: bool = False
+    keep_cookies: bool = False
+    origin_ca: Path | None = None
+
+    def dumps(self) -> str:
+        """As JSON, for the process inside the namespaces."""
+        return json.dumps(asdict(self), default=str)
+
+    @classmethod
+    def loads(cls, text: str) -> "RecordSpec":
+        """The inverse of `dumps`."""
+        values = json.loads(text)
+        values["folder"] = Path(values["folder"])
+        values["origin_ca"] = values["origin_ca"] and Path(values["origin_ca"])
+        return cls(**values)

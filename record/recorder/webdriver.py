@@ -1,0 +1,52 @@
+"""The few commands of WebDriver (W3C) that a recording needs."""
+
+import json
+from http.client import HTTPConnection, HTTPException
+from typing import Any
+
+from eyelevel.errors import EyelevelError
+
+# What a command may need on a busy machine beyond the limits that the driver itself keeps.
+MARGIN_S = 60.0
+
+
+class WebDriverError(EyelevelError):
+    """What the driver answered; `kind` is WebDriver's own word for it, such as `timeout`."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(f"the browser says: {message.splitlines()[0] if message else kind}")
+        self.kind = kind
+
+
+class Session:
+    """A browser under a driver's control."""
+
+    def __init__(self, port: int, capabilities: dict[str, Any], limit_s: float) -> None:
+        """Start the browser. No command may take longer than `limit_s`. Raises EyelevelError."""
+        self._port = port
+        self._limit_s = limit_s + MARGIN_S
+        self._path = "/session"
+        answer = self._ask("POST", "", capabilities)
+        self._path += f"/{answer['sessionId']}"
+        self.browser = f"{answer['capabilities']['browserName']} {answer['capabilities']['browserVersion']}"
+
+    def open(self, url: str) -> None:
+        """Load `url`; returns after the load event."""
+        self._ask("POST", "/url", {"url": url})
+
+    def run(self, script: str) -> Any:
+        """What `script`, the body of a function, returns in the page."""
+        return self._ask("POST", "/execute/sync", {"script": script, "args": []})
+
+    def _ask(self, method: str, path: str, body: dict[str, Any]) -> Any:
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=self._limit_s)
+        try:
+            connection.request(method, self._path + path, json.dumps(body), {"Content-Type": "application/json"})
+            value = json.loads(connection.getresponse().read())["value"]
+        except (OSError, HTTPException, ValueError) as error:
+            raise EyelevelError(f"the browser's driver does not answer ({error})") from None
+        finally:
+            connection.close()
+        if isinstance(value, dict) and "error" in value:
+            raise WebDriverError(value["error"], value.get("message", ""))
+        return value

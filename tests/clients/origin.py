@@ -1,0 +1,209 @@
+"""`origin.py FOLDER COMMAND…`: a small web in a network of its own, for as long as COMMAND runs in it.
+
+To be run in fresh network and mount namespaces: its servers have addresses on `lo` there, and names in a
+`/etc/hosts` that only this process and its children see. When COMMAND has ended, every exchange of each site in
+`FOLDER/sites` is asked for once more, directly and over HTTP/1.1; the answers go to `FOLDER/answers.json`. The
+exit status is that of COMMAND.
+"""
+
+import base64
+import gzip
+import hashlib
+import http.client
+import json
+import os
+import random
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import brotli
+
+from eyelevel.places import tool
+from eyelevel.processes import running
+from record.site import Site
+from servers.certificates import authority, certify
+
+WWW, STATIC, API, SOCKET, NOWHERE = (f"192.0.2.{n}" for n in range(1, 6))
+HOSTS = {
+    "origin.example": WWW,
+    "www.origin.example": WWW,
+    "static.origin.example": STATIC,
+    "api.other.example": API,
+    "socket.other.example": SOCKET,
+    "nowhere.example": NOWHERE,  # nothing listens there
+}
+SECRETS = ("s3cret-cookie-of-the-server", "s3cret-authorisation", "s3cret-cookie-of-the-page")
+
+PAGE = f"""<!doctype html><title>Origin</title>
+<link rel=stylesheet href=https://static.origin.example/style.css>
+<script src=https://static.origin.example/code.js></script>
+<img src=/photo.png width=60 height=60>
+<p style="height: 5000px">A long way down.</p>
+<img loading=lazy src=/far-down.png width=60 height=60>
+<script>
+const api = "https://api.other.example";
+async function ask() {{
+    document.cookie = "own={SECRETS[2]}";
+    await fetch("/clip.bin", {{headers: {{Range: "bytes=1000-2999"}}}});
+    await fetch("/photo.png?again", {{headers: {{"If-None-Match": '"an-etag"'}}, cache: "no-store"}});
+    await fetch("/missing", {{headers: {{Authorization: "{SECRETS[1]}"}}}});
+    await fetch("/nothing");
+    await fetch(api + "/simple", {{method: "POST", body: "x"}});
+    await fetch(api + "/preflighted", {{method: "PUT", body: "{{}}", headers: {{"Content-Type": "application/json"}}}});
+    await fetch("https://nowhere.example/").catch(() => null);
+    new WebSocket("wss://socket.other.example/talk");
+    const reader = (await fetch("https://static.origin.example/stream.txt")).body.getReader();
+    const began = await reader.read();
+    await fetch("/began?bytes=" + (began.value.length < {256 << 10} ? "some" : "all"));
+    while (!(await reader.read()).done);
+    await fetch("/" + innerWidth + "x" + innerHeight);
+}}
+ask();
+</script>
+"""
+
+NGINX = """
+daemon off; worker_processes 1; user root; pid {folder}/nginx.pid; error_log {folder}/nginx.log;
+events {{}}
+http {{
+    access_log {folder}/access.log; default_type application/octet-stream;
+    types {{ text/html html; text/css css; text/javascript js; text/plain txt; image/png png; }}
+    ssl_certificate_key {key};
+    client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
+    uwsgi_temp_path {folder}; scgi_temp_path {folder};
+    server {{ listen {www}:80; return 301 https://origin.example$request_uri; }}
+    server {{
+        listen {www}:443 ssl http2; server_name origin.example; ssl_certificate {folder}/{www}.pem;
+        return 302 https://www.origin.example$request_uri;
+    }}
+    server {{
+        listen {www}:443 ssl http2; server_name www.origin.example; ssl_certificate {folder}/{www}.pem; root {folder}/www;
+        location = / {{
+            default_type "text/html; charset=utf-8"; try_files /page.br =404;
+            add_header Content-Encoding br;
+            add_header Set-Cookie "session={secret}; Path=/; Secure; HttpOnly";
+        }}
+        location = /photo.png {{ if ($args = again) {{ return 304; }} }}
+        location = /nothing {{ return 204; }}
+        location = /began {{ return 204; }}
+        location ~ ^/[0-9]+x[0-9]+$ {{ return 204; }}
+    }}
+    server {{
+        listen {static}:443 ssl; ssl_certificate {folder}/{static}.pem; root {folder}/static;
+        gzip_types text/javascript;
+        location = /style.css {{ gzip_static always; }}
+        location = /code.js {{ gzip on; }}
+        location = /stream.txt {{ limit_rate_after 64k; limit_rate 384k; }}
+        add_header Access-Control-Allow-Origin *;
+    }}
+    server {{
+        listen {api}:443 ssl http2; ssl_certificate {folder}/{api}.pem; default_type application/json;
+        add_header Access-Control-Allow-Origin https://www.origin.example;
+        location = /simple {{ return 200 '{{"simple": true}}'; }}
+        location = /preflighted {{
+            add_header Access-Control-Allow-Origin https://www.origin.example;
+            add_header Access-Control-Allow-Methods PUT;
+            add_header Access-Control-Allow-Headers content-type;
+            if ($request_method = OPTIONS) {{ return 204; }}
+            return 201 '{{"made": true}}';
+        }}
+    }}
+}}
+"""
+
+# What the page's requests have beyond their URLs, and the servers' answers depend on.
+EXTRA = {"/clip.bin": {"Range": "bytes=1000-2999"}}
+
+
+def make_files(folder: Path) -> None:
+    """The bodies, the same for every run."""
+    noise = random.Random(4)
+    www, static = folder / "www", folder / "static"
+    www.mkdir()
+    static.mkdir()
+    (www / "page.br").write_bytes(brotli.compress(PAGE.encode()))
+    (www / "clip.bin").write_bytes(noise.randbytes(5000))
+    for name in ("photo.png", "far-down.png"):
+        (www / name).write_bytes(noise.randbytes(3000))
+    (static / "style.css.gz").write_bytes(gzip.compress(b"body { margin: 1em }\n" * 100, mtime=0))
+    (static / "code.js").write_text("/* some code */\n" * 3000)
+    (static / "stream.txt").write_bytes(base64.b64encode(noise.randbytes(192 << 10)))
+
+
+def make_network(folder: Path) -> None:
+    hosts = folder / "hosts"
+    hosts.write_text("127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in HOSTS.items()))
+    lines = ["link set lo up", *(f"address add {address}/32 dev lo" for address in {*HOSTS.values()})]
+    subprocess.run([tool("ip"), "-batch", "-"], input="\n".join(lines), text=True, check=True)
+    subprocess.run([tool("mount"), "--bind", hosts, "/etc/hosts"], check=True)
+
+
+def accept_websockets(chain: Path, key: Path) -> None:
+    """A server that says yes to every WebSocket, and nothing more."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(chain, key)
+    listening = socket.create_server((SOCKET, 443))
+
+    def serve() -> None:
+        open_for_ever = []
+        while True:
+            connection = context.wrap_socket(listening.accept()[0], server_side=True)
+            open_for_ever.append(connection)
+            lines = connection.recv(65536).decode().split("\r\n")
+            nonce = next(line.split(": ")[1] for line in lines if line.lower().startswith("sec-websocket-key"))
+            accepted = hashlib.sha1(f"{nonce}258EAFA5-E914-47DA-95CA-C5AB0DC85B11".encode()).digest()
+            answer = ["HTTP/1.1 101 Switching Protocols", "Upgrade: websocket", "Connection: Upgrade"]
+            answer += [f"Sec-WebSocket-Accept: {base64.b64encode(accepted).decode()}", "", ""]
+            connection.sendall("\r\n".join(answer).encode())
+
+    threading.Thread(target=serve, daemon=True).start()
+
+
+def ask(method: str, url: str, user_agent: str) -> dict[str, Any]:
+    """What a server says to one request when nothing is in between."""
+    parts = urlsplit(url)
+    context = ssl.create_default_context(cafile=str(authority().path))
+    connection = http.client.HTTPSConnection(parts.netloc, context=context)
+    headers = {"Accept-Encoding": "gzip, deflate, br, zstd", "User-Agent": user_agent, **EXTRA.get(parts.path, {})}
+    connection.request(method, url[len(f"https://{parts.netloc}") :], headers=headers)
+    response = connection.getresponse()
+    body = response.read()
+    connection.close()
+    return {
+        "status": response.status,
+        "headers": response.getheaders(),
+        "sha256": hashlib.sha256(body).hexdigest(),
+    }
+
+
+def main(folder: Path, command: list[str]) -> int:
+    make_files(folder)
+    make_network(folder)
+    servers: dict[str, tuple[str, ...]] = {}
+    for name, address in HOSTS.items():
+        servers[address] = (*servers.get(address, ()), name)
+    certificates = certify(authority(), servers, folder)
+    key = certificates[WWW].key
+    config = folder / "nginx.conf"
+    config.write_text(NGINX.format(folder=folder, key=key, www=WWW, static=STATIC, api=API, secret=SECRETS[0]))
+    accept_websockets(certificates[SOCKET].chain, key)
+    with ExitStack() as stack:
+        nginx = [tool("nginx"), "-c", config, "-p", folder]
+        stack.enter_context(running("nginx", nginx, folder / "nginx.out"))
+        status = subprocess.run(command, check=False).returncode
+        sites = [Site.load(path) for path in (folder / "sites").glob("[!.]*")]
+        answers = {site.name: [ask(e.method, e.url, site.user_agent or "") for e in site.exchanges] for site in sites}
+        (folder / "answers.json").write_text(json.dumps(answers))
+    return status
+
+
+if __name__ == "__main__":
+    os.umask(0o022)
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2:]))
