@@ -1,22 +1,27 @@
 // Makes what a page asks for the same on every load: scripts like to put the time and random numbers into
-// URLs. After Web Page Replay's deterministic.js: a value stays for some calls, so that the order in which
-// scripts run matters little, and then moves on, so that loops that wait for another value end.
+// URLs. As in Web Page Replay's deterministic.js, but each script has numbers and a clock of its own, so that
+// the order in which scripts happen to run does not matter.
 (function (beginning) {
   "use strict";
-  var CALLS_PER_NUMBER = 25;
   var CALLS_PER_TIME = 500;
   var MS_PER_STEP = 50;
+  var RealDate = Date;
 
-  function stepper(callsPerValue, next) {
-    var calls = 0;
-    var value = next();
+  // The script that called Math.random or the like, or "" when the engine does not tell. On the stack stand
+  // the error's message, this function, that of `perScript`, and the one that the script called.
+  function caller() {
+    var frame = String(new Error().stack).split("\n")[4] || "";
+    var place = /(https?:[^\s)]+?)(:\d+)+\)?$/.exec(frame);
+    return place ? place[1] : "";
+  }
+
+  // A function that finds what `make` made for the script at work.
+  function perScript(make) {
+    var made = Object.create(null);
     return function () {
-      calls += 1;
-      if (calls > callsPerValue) {
-        calls = 1;
-        value = next();
-      }
-      return value;
+      var script = caller();
+      if (!(script in made)) made[script] = make(script);
+      return made[script];
     };
   }
 
@@ -30,29 +35,43 @@
     };
   }
 
-  Math.random = stepper(CALLS_PER_NUMBER, generator(2019));
+  // Two scripts must not draw the same numbers, or their identifiers would clash.
+  function generatorOf(script) {
+    var seed = 2019;
+    for (var place = 0; place < script.length; place += 1) seed = Math.imul(seed, 31) + script.charCodeAt(place);
+    return generator(seed);
+  }
 
-  var byte = generator(38);
+  // Time stands still for some calls and then moves on, so that loops that wait for it end.
+  function clock() {
+    var calls = 0;
+    return function () {
+      calls += 1;
+      return beginning + Math.floor(calls / CALLS_PER_TIME) * MS_PER_STEP;
+    };
+  }
+
+  var numbers = perScript(generatorOf);
+  var bytesOf = perScript(generatorOf);
+  var clocks = perScript(clock);
+
+  Math.random = function () { return numbers()(); };
+
   Crypto.prototype.getRandomValues = function (array) {
-    new Uint8Array(array.buffer, array.byteOffset, array.byteLength).forEach(function (_, place, bytes) {
-      bytes[place] = byte() * 256;
-    });
+    var bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+    var next = bytesOf();
+    for (var place = 0; place < bytes.length; place += 1) bytes[place] = next() * 256;
     return array;
   };
   Crypto.prototype.randomUUID = function () {
+    var next = bytesOf();
     return "10000000-1000-4000-8000-100000000000".replace(/[018]/g, function (digit) {
-      return (+digit ^ ((byte() * 16) >> (+digit / 4))).toString(16);
+      return (+digit ^ ((next() * 16) >> (+digit / 4))).toString(16);
     });
   };
 
-  var steps = -1;
-  var now = stepper(CALLS_PER_TIME, function () {
-    steps += 1;
-    return beginning + steps * MS_PER_STEP;
-  });
-  var RealDate = Date;
   Date = function () {
-    var parts = arguments.length ? [null].concat([].slice.call(arguments)) : [null, now()];
+    var parts = arguments.length ? [null].concat([].slice.call(arguments)) : [null, clocks()()];
     var date = new (Function.prototype.bind.apply(RealDate, parts))();
     return new.target ? Object.setPrototypeOf(date, new.target.prototype) : date.toString();
   };
@@ -60,7 +79,7 @@
   Date.prototype.constructor = Date;
   Date.UTC = RealDate.UTC;
   Date.parse = RealDate.parse;
-  Date.now = now;
+  Date.now = function () { return clocks()(); };
 
   // The browser's own clock goes on, and would take a cookie that ends a year after `beginning` for expired.
   var cookie = Object.getOwnPropertyDescriptor(Document.prototype, "cookie");
