@@ -1,6 +1,6 @@
 //! Round-trip times to the microsecond: ping(8) shows three digits.
 //!
-//! Usage: icmp-probe ADDRESS COUNT INTERVAL_MS; prints one time in µs per line.
+//! Usage: icmp-probe ADDRESS COUNT INTERVAL_MS BYTES; prints one time in µs per line, of packets of that IP length.
 
 use std::net::SocketAddrV4;
 use std::os::fd::AsRawFd;
@@ -17,9 +17,9 @@ use shells::error::{Attempt, Error, Result};
 use shells::shell::finish;
 use shells::time::now;
 
-/// An echo request of 56 bytes with that number, checksum included.
-fn request(number: u16) -> Vec<u8> {
-    let mut packet = vec![0u8; 64];
+/// An echo request with that number, of so many bytes with its IP header, checksum included.
+fn request(number: u16, ip_length: usize) -> Vec<u8> {
+    let mut packet = vec![0u8; ip_length - 20];
     packet[0] = 8;
     packet[6..8].copy_from_slice(&number.to_be_bytes());
     let sum: u32 = packet.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
@@ -30,11 +30,12 @@ fn request(number: u16) -> Vec<u8> {
 
 fn run() -> Result<ExitCode> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let usage = || Error::new("usage: icmp-probe ADDRESS COUNT INTERVAL_MS");
-    let [address, count, interval] = words.as_slice() else { return Err(usage()) };
+    let usage = || Error::new("usage: icmp-probe ADDRESS COUNT INTERVAL_MS BYTES");
+    let [address, count, interval, length] = words.as_slice() else { return Err(usage()) };
     let address = SocketAddrV4::new(address.parse().map_err(|_| usage())?, 0);
     let count: u16 = count.parse().map_err(|_| usage())?;
     let interval: u64 = interval.parse().map_err(|_| usage())?;
+    let length = length.parse().ok().filter(|length| (28..=1500).contains(length)).ok_or_else(usage)?;
 
     let socket = socket(AddressFamily::Inet, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::Icmp)
         .attempt(|| "open a raw socket (run as root)")?;
@@ -42,7 +43,7 @@ fn run() -> Result<ExitCode> {
     let mut buffer = [0; 1500];
     for number in 0..count {
         let sent = now();
-        sendto(socket.as_raw_fd(), &request(number), &SockaddrIn::from(address), MsgFlags::empty())
+        sendto(socket.as_raw_fd(), &request(number, length), &SockaddrIn::from(address), MsgFlags::empty())
             .attempt(|| "send an echo request")?;
         loop {
             let length =

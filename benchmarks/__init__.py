@@ -1,0 +1,1 @@
+"""Measurements of the testbed itself; nothing here is needed to run it."""

@@ -1,0 +1,190 @@
+"""`python -m benchmarks.shells`: measure the shells, Rattan, a bare TUN copy loop and plain veth in one run.
+
+Needs root and the baselines: `cargo build --release --examples` in shells/. Rattan is left out where it is not
+on the PATH.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.shells import measure, systems
+from benchmarks.shells.systems import System
+from eyelevel.errors import EyelevelError, reports_errors
+
+DELAYS_MS = (0, 5, 20, 380)
+INSIDE = "BENCHMARK_INSIDE"
+
+
+@click.command()
+@click.option("--seconds", default=6.0, show_default=True, help="Length of each bulk transfer.")
+@click.option("--probes", default=300, show_default=True, help="Round trips per delay (a tenth at 380 ms).")
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the numbers to this file.")
+@reports_errors
+def main(seconds: float, probes: int, json_path: Path | None) -> None:
+    """Measure the shells beside other emulators, idle and with one busy loop per core."""
+    if os.geteuid() != 0:
+        raise EyelevelError("the benchmark makes network namespaces; run it as root")
+    if INSIDE not in os.environ:
+        enter_own_namespaces()
+    console = Console()
+    floor_ms = measure.wakeup_lateness_ms(20)
+    console.print(
+        f"This machine wakes a real-time process that slept for 20 ms {floor_ms:.3f} ms late (median): no emulator "
+        "that sleeps can be nearer to the truth than that for each time it and its measurer must be woken."
+    )
+    numbers: dict[str, object] = {
+        "load_before": os.getloadavg()[0],
+        "cores": os.cpu_count(),
+        "wakeup_lateness_ms": floor_ms,
+    }
+    with plain_veth() as veth:
+        for busy in (False, True):
+            title = "one busy loop per core" if busy else "idle"
+            with busy_loops() if busy else contextlib.nullcontext():
+                numbers[title] = {
+                    "round trips": show_round_trips(console, title, probes),
+                    "transfers": show_transfers(console, title, seconds, veth),
+                }
+    link = systems.shell("mm-link 0.468M 0.468M --")
+    wanted_ms = 2 * 1500 * 8 / 468
+    serialisation = measure.round_trips(link, wanted_ms, 50, ip_bytes=1500)
+    numbers["serialisation"] = asdict(serialisation)
+    console.print(
+        f"1500 bytes at 0.468 Mbit/s, both ways {wanted_ms:.3f} ms: off by {serialisation.median_ms:.3f} ms (median), "
+        f"{serialisation.p99_ms:.3f} ms (p99)"
+    )
+    if json_path is not None:
+        json_path.write_text(json.dumps(numbers, indent=1) + "\n")
+
+
+def show_round_trips(console: Console, title: str, probes: int) -> dict[str, object]:
+    """Round-trip times of each delay, through each emulator."""
+    table = Table("network", "RTT ms", "off by, median ms", "p99 ms", "max ms", title=f"Round trips, {title}")
+    numbers: dict[str, object] = {}
+    for delay_ms in DELAYS_MS:
+        count = probes if delay_ms < 100 else max(10, probes // 10)
+        candidates = [
+            systems.shell(f"mm-delay {delay_ms}"),
+            systems.shell(f"mm-net --delay {delay_ms} --"),
+            systems.rattan_delay(delay_ms),
+        ]
+        if delay_ms == 0:
+            candidates.insert(0, systems.tun_copy())
+        for system in filter(None, candidates):
+            result = measure.round_trips(system, 2 * delay_ms, count)
+            numbers[system.name] = asdict(result)
+            table.add_row(
+                system.name,
+                f"{2 * delay_ms}",
+                f"{result.median_ms:.3f}",
+                f"{result.p99_ms:.3f}",
+                f"{result.worst_ms:.3f}",
+            )
+    console.print(table)
+    return numbers
+
+
+def show_transfers(console: Console, title: str, seconds: float, veth: System) -> dict[str, object]:
+    """Bulk transfers through each emulator, as ratios to Rattan's where it is there."""
+    lte = "mm-delay 37 mm-link 2.8M 10.5M --queue 200ms -- mm-loss both 0 --"
+    plan = [
+        veth,
+        systems.tun_copy(),
+        systems.shell("mm-delay 0"),
+        systems.rattan_delay(0),
+        systems.shell("mm-delay 20"),
+        systems.rattan_delay(20),
+        systems.shell("mm-link 1G 1G --"),
+        systems.shell("mm-loss both 0.00001 --"),
+        systems.shell("mm-delay 20 mm-link 1G 1G -- mm-loss both 0 --"),
+        systems.shell("mm-net --delay 20 --up 1G --down 1G --"),
+        systems.shell(lte),
+        systems.shell("mm-net --profile lte --"),
+    ]
+    columns = ("network", "flow", "Mbit/s", "times Rattan", "sent again or lost", "CPU µs/packet", "cores")
+    table = Table(*columns, title=f"Bulk transfers, {title}")
+    numbers: dict[str, object] = {}
+    rattan_mbps: dict[tuple[str, str], float] = {}
+    for system in sorted(filter(None, plan), key=lambda it: not it.name.startswith("rattan")):
+        for flow in ("cubic", "bbr", "udp"):
+            is_udp = flow == "udp"
+            result = measure.udp(system, seconds / 3) if is_udp else measure.tcp(system, flow, seconds)
+            numbers[f"{system.name}, {flow}"] = asdict(result)
+            delay = system.name.split()[1]
+            if system.name.startswith("rattan"):
+                rattan_mbps[delay, flow] = result.mbps
+            base = rattan_mbps.get((delay, flow)) if system.name.startswith("mm-delay") else None
+            table.add_row(
+                system.name,
+                flow,
+                f"{result.mbps:.1f}",
+                f"{result.mbps / base:.1f}" if base else "",
+                str(result.lost_packets),
+                f"{result.cpu_us_per_packet:.2f}",
+                f"{result.cpu_share:.3f}",
+            )
+    console.print(table)
+    return numbers
+
+
+def enter_own_namespaces() -> None:
+    """Start again in network and mount namespaces of our own, with the server's address on lo."""
+    script = (
+        "mount -t tmpfs none /run && mkdir /run/netns && ip link set lo up && "
+        f'ip address add {measure.SERVER}/32 dev lo && exec "$@"'
+    )
+    again = (sys.executable, "-m", "benchmarks.shells", *sys.argv[1:])
+    own = ("unshare", "--net", "--mount", "sh", "-c", script, "sh", *again)
+    os.execvpe(own[0], own, os.environ | {INSIDE: "1"})
+
+
+@contextlib.contextmanager
+def plain_veth() -> Iterator[System]:
+    """A namespace at the other end of a pair of Ethernet devices."""
+    holder = subprocess.Popen(
+        ("unshare", "--net", "sh", "-c", "echo ready; read _"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert holder.stdout is not None
+    holder.stdout.readline()
+    namespace = f"/proc/{holder.pid}/ns/net"
+    inside = f"nsenter --net={namespace} ip"
+    script = f"""
+        ip link add near type veth peer name far netns {holder.pid}
+        ip address add 198.19.0.1/24 dev near && ip link set near up
+        {inside} address add 198.19.0.2/24 dev far && {inside} link set far up
+        {inside} route add default via 198.19.0.1
+    """
+    try:
+        subprocess.run(("sh", "-e", "-c", script), check=True)
+        yield systems.veth(namespace)
+    finally:
+        holder.communicate("\n")
+
+
+@contextlib.contextmanager
+def busy_loops() -> Iterator[None]:
+    """Keep every core busy with an ordinary process."""
+    loops = [subprocess.Popen((sys.executable, "-c", "while True: pass")) for _ in range(os.cpu_count() or 1)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+if __name__ == "__main__":
+    main()

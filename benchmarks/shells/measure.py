@@ -1,0 +1,157 @@
+"""One measurement each: round trips, bulk transfers, CPU time."""
+
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.shells import peer
+from benchmarks.shells.systems import System, examples
+
+SERVER = "198.18.0.1"
+PORT = 4000
+# A benchmark's own processes wait for the emulator, so they run no later than it: lowest real-time priority.
+PROMPT = ("chrt", "--fifo", "1")
+
+
+def wakeup_lateness_ms(sleep_ms: float) -> float:
+    """How late this machine wakes a real-time process from a sleep of that length, median of 100."""
+    code = (
+        "import statistics, time\n"
+        "def late():\n"
+        f"    due = time.monotonic() + {sleep_ms / 1000}\n"
+        f"    time.sleep({sleep_ms / 1000})\n"
+        "    return time.monotonic() - due\n"
+        "print(statistics.median(late() for _ in range(100)) * 1000)"
+    )
+    command = (*PROMPT, sys.executable, "-c", code)
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+@dataclass(frozen=True)
+class RoundTrips:
+    """Deviations of round-trip times from the wanted one, in ms."""
+
+    median_ms: float
+    p99_ms: float
+    worst_ms: float
+
+
+def round_trips(system: System, wanted_ms: float, count: int, ip_bytes: int = 84) -> RoundTrips:
+    """Send echo requests one after the other through a network."""
+    probe = (str(examples() / "icmp-probe"), SERVER, str(count), "5", str(ip_bytes))
+    output = subprocess.run(
+        (*system.prefix, *PROMPT, *probe), capture_output=True, text=True, check=True, timeout=300
+    ).stdout
+    times = [float(line) for line in output.splitlines() if line.replace(".", "", 1).isdigit()]
+    errors = sorted(abs(time_us / 1000 - wanted_ms) for time_us in times)
+    return RoundTrips(statistics.median(errors), errors[int(0.99 * (len(errors) - 1))], errors[-1])
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A bulk transfer: what arrived, what had to be sent again or was lost, what it cost the emulator."""
+
+    mbps: float
+    lost_packets: int
+    cpu_us_per_packet: float
+    cpu_share: float
+
+
+def tcp(system: System, congestion_control: str, seconds: float) -> Transfer:
+    """One TCP flow from inside to outside with 128 MB socket buffers, measured at the receiver.
+
+    The first third, in which the flow finds its speed, is not measured.
+    """
+    peer.make_buffers_roomy()
+    with socket.create_server((SERVER, PORT)) as server, running(system, "tcp", seconds, congestion_control) as sender:
+        server.settimeout(30)
+        connection, _ = server.accept()
+        with connection:
+            buffer = bytearray(1 << 20)
+            begin = time.monotonic()
+            counted, since, cpu_before = 0, begin, 0.0
+            while received := connection.recv_into(buffer):
+                counted += received
+                now = time.monotonic()
+                if since == begin and now - begin > seconds / 3:
+                    counted, since, cpu_before = 0, now, cpu_seconds(system)
+            span, cpu = time.monotonic() - since, cpu_seconds(system) - cpu_before
+        output, _ = sender.communicate(timeout=30)
+    packets = counted / 1448
+    return Transfer(counted * 8 / span / 1e6, last_number(output), cpu / packets * 1e6, cpu / span)
+
+
+def udp(system: System, seconds: float) -> Transfer:
+    """1500-byte packets from inside to outside as fast as they go."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        so_rcvbufforce = 33
+        server.setsockopt(socket.SOL_SOCKET, so_rcvbufforce, 256 << 20)
+        server.bind((SERVER, PORT))
+        server.settimeout(1)
+        arrived, cpu, first, last = 0, 0.0, 0.0, 0.0
+
+        def receive() -> None:
+            nonlocal arrived, cpu, first, last
+            buffer = bytearray(2000)
+            server.settimeout(10)
+            try:
+                while server.recv_into(buffer):
+                    last = time.monotonic()
+                    first = first or last
+                    arrived += 1
+                    if arrived % 1000 == 0:
+                        # Once the sender has ended, so has the emulator, and tells no more.
+                        cpu = max(cpu, cpu_seconds(system))
+                    server.settimeout(0.5)
+            except TimeoutError:
+                return
+
+        receiving = threading.Thread(target=receive)
+        receiving.start()
+        with running(system, "udp", seconds) as sender:
+            output, _ = sender.communicate(timeout=60)
+        receiving.join()
+    span = max(last - first, 1e-9)
+    lost = last_number(output) - arrived
+    return Transfer(arrived * 1500 * 8 / span / 1e6, lost, cpu / max(arrived, 1) * 1e6, cpu / span)
+
+
+def running(system: System, kind: str, seconds: float, *rest: str) -> subprocess.Popen[str]:
+    """Start the sending peer inside a network."""
+    arguments = (sys.executable, peer.__file__, kind, SERVER, str(PORT), str(seconds), *rest)
+    return subprocess.Popen((*system.prefix, *arguments), stdout=subprocess.PIPE, text=True)
+
+
+def last_number(output: str) -> int:
+    """The peer's count, behind whatever an emulator prints to its command's output."""
+    return int(output.split()[-1])
+
+
+def cpu_seconds(system: System) -> float:
+    """CPU time that the emulator's processes below this one have used."""
+    total = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            name, _, rest = (folder / "stat").read_text().partition(" (")[2].rpartition(") ")
+            if name in system.processes and is_descendant(folder):
+                fields = rest.split()
+                total += int(fields[11]) + int(fields[12])
+        except (OSError, IndexError):
+            continue
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def is_descendant(folder: Path) -> bool:
+    """Whether a process is below this one."""
+    process = int(folder.name)
+    while process > 1:
+        if process == os.getpid():
+            return True
+        process = int(Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2].split()[1])
+    return False

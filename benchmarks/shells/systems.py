@@ -1,0 +1,60 @@
+"""The emulators that are compared: each is a way to run a command in a network of its own."""
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from eyelevel.errors import EyelevelError
+from eyelevel.places import tool
+
+
+@dataclass(frozen=True)
+class System:
+    """One way to emulate one network."""
+
+    name: str
+    # What to put before a command to run it inside.
+    prefix: tuple[str, ...]
+    # The names of the processes that emulate, whose CPU time counts.
+    processes: tuple[str, ...] = ()
+
+
+def examples() -> Path:
+    """Where `cargo build --release --examples` put the baselines and the probe; says how when it did not."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", "shells/target"))
+    folder = target / "release" / "examples"
+    if not (folder / "icmp-probe").exists():
+        raise EyelevelError(
+            f"{folder} has no icmp-probe; run 'cargo build --release --examples' in shells/ and set CARGO_TARGET_DIR"
+        )
+    return folder.resolve()
+
+
+def shell(words: str) -> System:
+    """Our shells, given as words of a command line."""
+    split = words.split()
+    programs = tuple(dict.fromkeys(word for word in split if word.startswith("mm-")))
+    prefix = tuple(str(tool(word)) if word.startswith("mm-") else word for word in split)
+    return System(words.removesuffix(" --"), prefix, programs)
+
+
+def rattan_delay(one_way_ms: float) -> System | None:
+    """Rattan with a delay each way, or None where it is not installed (`cargo install rattan`)."""
+    program = shutil.which("rattan")
+    if program is None:
+        return None
+    delay = f"{one_way_ms:g}ms"
+    prefix = (program, "link", "--uplink-delay", delay, "--downlink-delay", delay, "--")
+    return System(f"rattan {one_way_ms:g} ms", prefix, ("rattan",))
+
+
+def tun_copy() -> System:
+    """A copy loop between two TUN devices."""
+    program = str(examples() / "tun-copy")
+    return System("bare TUN copy", (program,), ("tun-copy",))
+
+
+def veth(namespace: str) -> System:
+    """A pair of Ethernet devices to another namespace, without any emulator."""
+    return System("plain veth", ("nsenter", f"--net={namespace}"))
