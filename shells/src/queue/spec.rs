@@ -121,9 +121,12 @@ impl QueueSpec {
             QueueKind::Codel => Box::new(CoDel::new(self.codel_settings()?, limit.unwrap_or_default())),
             QueueKind::FqCodel => {
                 // RFC 8290, 5.2.
-                let flows = self.number("flows")?.unwrap_or(1024.0) as usize;
+                let flows = self.number("flows")?.unwrap_or(1024.0);
+                if !(1.0..=65_536.0).contains(&flows) {
+                    return Err(Error::new("the queue argument flows is from 1 to 65536"));
+                }
                 let limit = limit.unwrap_or(Limit::packets(10_240).counting_header(link.header_bytes));
-                Box::new(FqCoDel::new(self.codel_settings()?, flows, limit))
+                Box::new(FqCoDel::new(self.codel_settings()?, flows as usize, limit))
             }
             QueueKind::Pie => {
                 let default = PieSettings::default();

@@ -1,0 +1,115 @@
+//! Whatever people write and whatever packets hold, the outcome is a result or an error, never a crash.
+
+mod support;
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use shells::element::Duplex;
+use shells::kernel::block::Block;
+use shells::link::LinkSpec;
+use shells::log::{LinkDescription, MahimahiLog, Meter, Outputs, PacketLog};
+use shells::packet::{OFFLOAD_BYTES, Offload, Packet};
+use shells::queue::spec::{LinkFacts, QueueKind, QueueSpec};
+use shells::random::{Random, Seed};
+use shells::trace::{Rounds, Trace};
+use shells::units::{parse_milliseconds, parse_probability, parse_rate_bps, parse_seconds};
+use support::{networks, queues, rates};
+
+fn kinds() -> impl Strategy<Value = QueueKind> {
+    prop::sample::select(vec![
+        QueueKind::Infinite,
+        QueueKind::Droptail,
+        QueueKind::Drophead,
+        QueueKind::Codel,
+        QueueKind::Pie,
+        QueueKind::FqCodel,
+    ])
+}
+
+/// Text that is nearly what is wanted, more often than any text would be.
+fn nearly(pattern: &'static str) -> impl Strategy<Value = String> {
+    prop_oneof![pattern, any::<String>()]
+}
+
+proptest! {
+    #[test]
+    fn numbers(text in nearly("[-+.0-9eEkKmMgG]{0,12}")) {
+        let _ = (parse_rate_bps(&text), parse_milliseconds(&text), parse_seconds(&text), parse_probability(&text));
+    }
+
+    #[test]
+    fn blocks(text in nearly("[0-9]{1,3}(\\.[0-9]{1,3}){3}/[0-9]{1,3}")) {
+        if let Ok(block) = text.parse::<Block>() {
+            for candidate in block.for_outermost().take(300).chain(block.for_nested()) {
+                prop_assert!(candidate.overlaps(block));
+            }
+        }
+    }
+
+    #[test]
+    fn traces(text in nearly("([0-9]{0,10}\n){0,20}"), at in any::<u32>()) {
+        if let Ok(trace) = Trace::parse(&text, "fuzzed") {
+            let next = trace.first_after(u64::from(at));
+            prop_assert!(trace.opportunity(next) > u64::from(at));
+        }
+    }
+
+    #[test]
+    fn queue_arguments(
+        kind in kinds(),
+        text in nearly("((packets|bytes|ms|bdp|rtt|target|interval|ecn|flows|max_burst)=[0-9.]{0,6},?){0,4}"),
+        size in nearly("[0-9.]{0,8}(ms|p|bdp|B)?"),
+    ) {
+        let facts = LinkFacts { rate_bps: 1e6, header_bytes: 4, rtt: None };
+        for spec in [QueueSpec::parse(kind, &text), QueueSpec::drop_tail(&size)].into_iter().flatten() {
+            let _ = spec.build(facts, Random::from_seed(0));
+        }
+    }
+
+    #[test]
+    fn packets(
+        network in networks(),
+        packets in prop::collection::vec(
+            (prop::array::uniform10(any::<u8>()), prop::collection::vec(any::<u8>(), 0..3000), 0u64..5_000_000),
+            1..40,
+        ),
+    ) {
+        let Duplex { mut uplink, .. } = Duplex::stack(network.shells());
+        let mut now = 0;
+        for (header, bytes, pause) in packets {
+            now += pause;
+            let header: [u8; OFFLOAD_BYTES] = header;
+            uplink.push(Packet::with_offload(Offload::from_bytes(header), &bytes), now);
+            while uplink.pop(now).is_some() {}
+        }
+    }
+
+    #[test]
+    fn logs_of_any_packet(
+        rate in rates(),
+        queue in queues(),
+        packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..100), 1..40),
+    ) {
+        let mut outputs = Outputs::default();
+        let output = outputs.create(Path::new("/dev/null")).unwrap();
+        let description = LinkDescription { direction: "Uplink", rate: "", queue: "", start: 0 };
+        let link = LinkSpec { rate, queue, rounds: Rounds::Forever, rtt: None };
+        let mut link = link
+            .build(
+                0,
+                Seed::new(Some(1)).generator("link"),
+                vec![
+                    Box::new(MahimahiLog::new(output.clone(), &description)),
+                    Box::new(PacketLog::new(output, "up", 0)),
+                    Meter::new(0).uplink(),
+                ],
+            )
+            .unwrap();
+        for (number, bytes) in packets.iter().enumerate() {
+            link.push(Packet::new(bytes), number as u64 * 100_000);
+        }
+        while link.pop(1_000_000_000).is_some() {}
+        outputs.flush().unwrap();
+    }
+}
