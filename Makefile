@@ -15,7 +15,7 @@ $(call needs,import,FROM,make import FROM=recordings/www.yelp.com)
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test import site-info replay campaign clean
+.PHONY: help setup test record import site-info replay campaign clean
 
 help: ## show this help
 	@awk '/^[a-z-]+:.*## / { sub(/:.*## /, " "); printf "  make %-10s", $$1; sub(/^[a-z-]+/, ""); print } \
@@ -27,6 +27,9 @@ setup: ## install what the testbed needs; every target below does it first, once
 test: setup ## run all tests
 	@setup/cargo test --release --locked --quiet
 	@setup/as-root '$(PYTHON)' -m pytest
+
+record: setup ## load SITES, a URL or a file that lists some (sites.txt), from the web and make sites of them
+	@'$(PYTHON)' -m record record $(if $(SITES),'$(SITES)')
 
 import: setup ## make a site of the recording FROM
 	@'$(PYTHON)' -m record import '$(FROM)'
@@ -47,7 +50,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ## Variables, of which NET, PROTO and SITES of a campaign may be lists (a,b) or all:
 ##   NET              dsl, lte, da2gc, mss
 ##   PROTO            tcp, tcp+, tcp+bbr, quic, quic+bbr
-##   SITES, SITE      folders in sites/
+##   SITES, SITE      folders in sites/; of make record, a URL or a file of lines NAME URL
 ##   RUNS             how many of each site, network and protocol (31)
 ##   CAMPAIGN         the folder in results/ (the time of day)
 ##   SEED             what the order of the runs is drawn from

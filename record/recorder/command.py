@@ -1,7 +1,6 @@
 """`python -m record record`: load pages from the web and keep them as sites."""
 
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -9,7 +8,7 @@ import click
 from eyelevel.places import PROJECT, SITES
 from record.recorder import sandbox
 from record.recorder.spec import RecordSpec
-from record.recorder.targets import Target, read_targets
+from record.recorder.targets import read_targets
 from record.site import Site
 from record.summary import tell
 
@@ -33,7 +32,8 @@ def record(sources: tuple[str, ...], mobile: bool, keep_cookies: bool, origin_ca
     Example: python -m record record https://www.gnu.org/
     """
     failed = []
-    for target in _targets(sources or (str(PROJECT / "sites.txt"),)):
+    # All are read before the first is loaded: a mistake in the last line must not cost an hour.
+    for target in read_targets(sources or (str(PROJECT / "sites.txt"),)):
         click.echo(f"{target.name}: loading {target.url}")
         spec = RecordSpec(target.url, into / target.name, mobile, keep_cookies, origin_ca)
         if sandbox.run(spec):
@@ -44,8 +44,3 @@ def record(sources: tuple[str, ...], mobile: bool, keep_cookies: bool, origin_ca
         sys.exit(
             f"eyelevel: not recorded: {', '.join(failed)}; see above. Older recordings of them were left as they are"
         )
-
-
-def _targets(sources: Iterable[str]) -> list[Target]:
-    """All of them, before the first is recorded: a mistake in the last line should not cost an hour."""
-    return [target for source in sources for target in read_targets(source)]

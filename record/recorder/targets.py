@@ -1,6 +1,7 @@
 """What to record, as it is named on the command line: a URL, or a file that lists some."""
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,25 +17,27 @@ class Target:
     url: str
 
 
-def read_targets(source: str) -> list[Target]:
-    """The targets that `source` means: itself when it is a URL, else those of the file. Raises EyelevelError.
+def read_targets(sources: Iterable[str]) -> list[Target]:
+    """The targets that `sources` mean: each is a URL, or a file that lists some. Raises EyelevelError."""
+    targets = [target for source in sources for target in _of_source(source)]
+    names = [target.name for target in targets]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise EyelevelError(f"two of the sites have the name {twice}; list them in a file as: NAME URL")
+    return targets
 
-    A line of a file is `name url` or a URL; what follows a `#` at the beginning or after a space is a comment.
-    """
+
+def _of_source(source: str) -> Iterator[Target]:
+    """A line of a file is `name url` or a URL; a `#` at its beginning or after a space begins a comment."""
     if "://" in source:
-        return [_target(source, source)]
+        yield _target(source, source)
+        return
     try:
         lines = Path(source).read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise EyelevelError(f"{source} is neither a URL (https://…) nor a file that can be read ({error})") from None
-    targets = []
     for number, line in enumerate(lines, 1):
         if text := re.sub(r"(^|\s)#.*", "", line).strip():
-            targets.append(_target(text, f"{source}, line {number}"))
-    names = [target.name for target in targets]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise EyelevelError(f"{source} has two sites of the name {twice}; give one of them another, as in: NAME URL")
-    return targets
+            yield _target(text, f"{source}, line {number}")
 
 
 def _target(text: str, where: str) -> Target:

@@ -6,10 +6,10 @@ from record.recorder.webdriver import Session, WebDriverError
 
 LOAD_LIMIT_S = 60.0
 
-# Long enough for a timer or an observer of the page to ask for more.
-QUIET_S, QUIET_LIMIT_S = 2.0, 30.0
+# Long enough for a timer or an observer of the page to ask for more. The limits are for streams without an end.
+QUIET_S, QUIET_LIMIT_S = 2.0, 15.0
 # Between two steps of scrolling, for what they bring into view. Some pages have no end.
-STEP_QUIET_S, STEP_LIMIT_S = 0.5, 5.0
+STEP_QUIET_S, STEP_LIMIT_S = 0.5, 2.0
 MAX_STEPS = 30
 
 SCROLL = """

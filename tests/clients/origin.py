@@ -84,7 +84,8 @@ http {{
         return 302 https://www.origin.example$request_uri;
     }}
     server {{
-        listen {www}:443 ssl http2; server_name www.origin.example; ssl_certificate {folder}/{www}.pem; root {folder}/www;
+        listen {www}:443 ssl http2; server_name www.origin.example; ssl_certificate {folder}/{www}.pem;
+        root {folder}/www;
         location = / {{
             default_type "text/html; charset=utf-8"; try_files /page.br =404;
             add_header Content-Encoding br;
@@ -179,7 +180,7 @@ def ask(method: str, url: str, user_agent: str) -> dict[str, Any]:
     return {
         "status": response.status,
         "headers": response.getheaders(),
-        "sha256": hashlib.sha256(body).hexdigest(),
+        "body": body.hex(),
     }
 
 
@@ -195,7 +196,7 @@ def main(folder: Path, command: list[str]) -> int:
     config.write_text(NGINX.format(folder=folder, key=key, www=WWW, static=STATIC, api=API, secret=SECRETS[0]))
     accept_websockets(certificates[SOCKET].chain, key)
     with ExitStack() as stack:
-        nginx = [tool("nginx"), "-c", config, "-p", folder]
+        nginx: list[str | Path] = [tool("nginx"), "-c", config, "-p", folder]
         stack.enter_context(running("nginx", nginx, folder / "nginx.out"))
         status = subprocess.run(command, check=False).returncode
         sites = [Site.load(path) for path in (folder / "sites").glob("[!.]*")]

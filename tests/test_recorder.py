@@ -1,0 +1,304 @@
+"""Recording: what servers sent is what is stored and replayed, nothing private is kept, nothing is left half-way."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import conftest
+import pytest
+from clients.origin import HOSTS, NOWHERE, SECRETS
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eyelevel.errors import EyelevelError
+from eyelevel.places import PROJECT, tool
+from record.http1 import Headers, Response, parse_response
+from record.recorder.capture import CaptureWriter, read_capture
+from record.recorder.privacy import without_cookie_values
+from record.recorder.targets import Target, read_targets
+from record.recorder.traffic import Traffic
+from record.site import Exchange, Recording, Site, write_site
+from replay import ReplaySpec, run
+from servers.certificates import authority
+from tuning import protocols
+from tuning.networks import Network
+
+CLIENTS = Path(__file__).parent / "clients"
+FAST = Network("fast", up_mbps=1000, down_mbps=1000, min_rtt_ms=0, loss=0, queue_ms=100)
+
+needs_namespaces = pytest.mark.skipif(os.geteuid() != 0, reason="making networks needs root")
+
+# What origin.py's page asks for, and how it is answered.
+WWW, STATIC, API = "https://www.origin.example", "https://static.origin.example", "https://api.other.example"
+EXPECTED = {
+    ("GET", "https://origin.example/", 302),
+    ("GET", f"{WWW}/", 200),
+    ("GET", f"{STATIC}/style.css", 200),
+    ("GET", f"{STATIC}/code.js", 200),
+    ("GET", f"{WWW}/photo.png", 200),
+    ("GET", f"{WWW}/far-down.png", 200),
+    ("GET", f"{WWW}/favicon.ico", 404),
+    ("GET", f"{WWW}/clip.bin", 206),
+    ("GET", f"{WWW}/photo.png?again", 304),
+    ("GET", f"{WWW}/missing", 404),
+    ("GET", f"{WWW}/nothing", 204),
+    ("POST", f"{API}/simple", 200),
+    ("OPTIONS", f"{API}/preflighted", 204),
+    ("PUT", f"{API}/preflighted", 201),
+    ("GET", f"{STATIC}/stream.txt", 200),
+    # How the page says that it read the stream before its end, and how large its window is.
+    ("GET", f"{WWW}/began?bytes=some", 204),
+    ("GET", f"{WWW}/1366x768", 204),
+}
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A recorded site, what was said of it, and what its servers answer without a proxy in between."""
+
+    site: Site
+    status: int
+    said: str
+    answers: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    """A page of origin.py, recorded between two that cannot be."""
+    folder = tmp_path_factory.mktemp("origin")
+    urls = ["https://nowhere.example/", "http://origin.example/", "https://static.origin.example/missing"]
+    options = ["--origin-ca", str(authority().path), "--into", str(folder / "sites")]
+    command = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable]
+    command += [str(CLIENTS / "origin.py"), str(folder), sys.executable, "-m", "record", "record", *urls, *options]
+    done = subprocess.run(command, env=environment(), cwd=PROJECT, capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    assert (folder / "answers.json").exists(), said
+    answers = json.loads((folder / "answers.json").read_text())
+    assert set(answers) == {"origin.example"}, said
+    return Recorded(Site.load(folder / "sites" / "origin.example"), done.returncode, said, answers["origin.example"])
+
+
+@needs_namespaces
+def test_a_page_is_recorded_to_its_end_with_all_that_it_asks_for_and_nothing_else(recorded: Recorded) -> None:
+    assert {(e.method, e.url, e.status) for e in recorded.site.exchanges} == EXPECTED
+    assert len(recorded.site.exchanges) == len(EXPECTED)
+    assert recorded.site.url == "https://origin.example/"
+    assert recorded.site.viewport == (1366, 768)
+    assert "Chrome/" in str(recorded.site.user_agent)
+
+
+@needs_namespaces
+def test_what_is_stored_is_what_the_servers_send(recorded: Recorded) -> None:
+    encodings = set()
+    for exchange, sent in zip(recorded.site.exchanges, recorded.answers, strict=True):
+        stored = parse_response((recorded.site.folder / exchange.file).read_bytes())
+        expected = as_stored(sent, exchange.method)
+        assert (stored.status, stored.body) == (expected.status, expected.body), exchange.url
+        assert comparable(stored.headers) == comparable(expected.headers), exchange.url
+        encodings.add(stored.header("content-encoding"))
+    assert encodings == {None, "gzip", "br"}
+
+
+@needs_namespaces
+def test_servers_and_times_are_kept(recorded: Recorded) -> None:
+    site = recorded.site
+    for exchange in site.exchanges:
+        assert site.recorded_ips[exchange.server] == HOSTS[str(urlsplit(exchange.url).hostname)]
+        assert exchange.ttfb_ms is not None and 0 <= exchange.ttfb_ms < 2000
+    started_ms = [exchange.started_ms or 0 for exchange in site.exchanges]
+    assert started_ms == sorted(started_ms) and started_ms[-1] > 0
+
+
+@needs_namespaces
+def test_what_could_not_be_recorded_is_said(recorded: Recorded) -> None:
+    reasons = dict(reason.split(": ", 1) for reason in recorded.site.skipped)
+    assert NOWHERE in reasons.pop("GET https://nowhere.example/")
+    assert "WebSocket" in reasons.pop("GET https://socket.other.example/talk")
+    assert "https form" in reasons.pop("GET http://origin.example/")
+    assert not reasons
+    assert recorded.status == 1
+    assert "nowhere.example was not recorded: https://nowhere.example/ could not be loaded" in recorded.said
+    assert "static.origin.example was not recorded" in recorded.said and "status 404" in recorded.said
+    assert "not recorded: nowhere.example, static.origin.example;" in recorded.said
+
+
+@needs_namespaces
+def test_nothing_private_is_stored(recorded: Recorded) -> None:
+    files = [path.read_bytes() for path in recorded.site.folder.rglob("*") if path.is_file()]
+    assert any(b"set-cookie: session=xxx" in content.lower() for content in files)
+    for secret in SECRETS:
+        assert not [content for content in files if secret.encode() in content]
+
+
+@needs_namespaces
+@pytest.mark.parametrize(("protocol", "version"), [("tcp", "h2"), ("quic", "h3")])
+def test_the_replay_sends_what_was_recorded(recorded: Recorded, protocol: str, version: str, tmp_path: Path) -> None:
+    asked, answered = tmp_path / "asked.json", tmp_path / "answered.json"
+    asked.write_text(json.dumps([{"method": e.method, "url": e.url} for e in recorded.site.exchanges]))
+    spec = ReplaySpec(recorded.site.folder, FAST, protocols.load()[protocol])
+    with answered.open("wb") as file:
+        assert run(spec, [sys.executable, CLIENTS / "fetch.py", version, asked], stdout=file.fileno()).status == 0
+    for exchange, sent, replayed in zip(
+        recorded.site.exchanges, recorded.answers, json.loads(answered.read_text()), strict=True
+    ):
+        expected = as_stored(sent, exchange.method)
+        assert (replayed["status"], replayed["sha256"]) == (expected.status, sha256(expected.body)), exchange.url
+        got = tuple((name, value) for name, value in replayed["headers"])
+        assert sorted(comparable(got)) == sorted(comparable(expected.headers)), exchange.url
+
+
+@needs_namespaces
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda how: how.name)
+def test_a_recording_that_is_ended_leaves_the_old_site_and_nothing_else(how: signal.Signals, tmp_path: Path) -> None:
+    url = "https://silent.example/"
+    old = Exchange("GET", url, Response(200, "OK", (("Content-Type", "text/html"),), b"<p>old"), "192.0.2.1")
+    write_site(Recording(url, (old,), {"tool": "test"}), tmp_path / "127.0.0.1")
+    mark = f"EYELEVEL_TEST_RECORDER={uuid.uuid4().hex}"
+    command = ["unshare", "--net", sys.executable, str(CLIENTS / "silent.py"), str(tmp_path)]
+    with subprocess.Popen(
+        command,
+        env=environment(**dict([mark.split("=")])),
+        cwd=PROJECT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdout
+        # Told when the browser's request has come, and waits for an answer.
+        recorder = int(process.stdout.readline())
+        os.kill(recorder, how)
+    assert process.returncode == 0
+    assert conftest.processes_marked(mark) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["127.0.0.1"]
+    assert Site.load(tmp_path / "127.0.0.1").url == url
+
+
+attributes = st.sampled_from(["", "; Path=/; HttpOnly", ";Max-Age=0;secure", "; Expires=Thu, 01 Jan 2026 00:00:00 GMT"])
+tokens = st.text(st.characters(min_codepoint=33, max_codepoint=255, exclude_characters=";="), min_size=1)
+values = st.text(st.characters(min_codepoint=32, max_codepoint=255, exclude_characters=";")).map(str.strip)
+
+
+@given(tokens, values, attributes)
+def test_a_cookie_keeps_its_name_its_attributes_and_its_length_but_not_its_value(
+    name: str, value: str, rest: str
+) -> None:
+    ((field, stood_in),) = without_cookie_values((("Set-Cookie", f"{name}={value}{rest}"),))
+    assert field == "Set-Cookie"
+    assert stood_in.startswith(f"{name}=") and stood_in.endswith(rest)
+    hidden = stood_in[len(name) + 1 : len(stood_in) - len(rest)]
+    assert len(hidden) == len(value)
+    assert not value or value not in hidden
+
+
+@given(tokens, attributes)
+def test_a_cookie_without_a_name_is_all_value(value: str, rest: str) -> None:
+    ((_, stood_in),) = without_cookie_values((("set-cookie", value + rest),))
+    assert stood_in.endswith(rest) and len(stood_in) == len(value + rest)
+    assert not value.strip() or value not in stood_in[: len(value)]
+
+
+def test_other_fields_are_left_as_they_are() -> None:
+    headers = (("Content-Type", "text/html"), ("set-cookie2", "a=b"), ("X", "a=b; c"))
+    assert without_cookie_values(headers) == headers
+
+
+def test_a_capture_gives_back_what_was_kept_and_nothing_half_written(tmp_path: Path) -> None:
+    events, events_end = os.pipe()
+    writer = CaptureWriter(tmp_path, events_end, keep_cookies=True)
+    body = b"\r\n\x00\xff\n" * 100
+    headers = (("Set-Cookie", "a=secret"), ("X", "\xe9"))
+    request_headers = (("Referer", "https://a.example/"), ("Cookie", "a=secret"), ("Authorization", "secret"))
+    exchange = Exchange(
+        "GET", "https://a.example/b", Response(200, "", headers, body), "::1", 5e12, 3.5, request_headers
+    )
+    writer.store(1, exchange)
+    (tmp_path / ".000000.exchange.half").write_bytes(b'{"method": "GE')
+    (kept,) = read_capture(tmp_path)
+    assert kept.response == exchange.response and (kept.url, kept.recorded_ip) == (exchange.url, "::1")
+    assert (kept.started_ms, kept.ttfb_ms, kept.request_headers) == (0, 3.5, request_headers[:1])
+    for descriptor in (events, events_end):
+        os.close(descriptor)
+
+
+def test_the_network_is_quiet_only_when_nothing_is_under_way(tmp_path: Path) -> None:
+    events, events_end = os.pipe()
+    writer = CaptureWriter(tmp_path, events_end, keep_cookies=False)
+    traffic = Traffic(os.fdopen(events, "rb"))
+    writer.listening(8080)
+    writer.requested(0, "GET", "https://a.example/")
+    assert traffic.port(5) == 8080
+    traffic.await_quiet(0.0, 0.1)
+    assert traffic.failures() == ("GET https://a.example/: had not ended when the recording did",)
+    writer.failed(0, "it broke")
+    traffic.await_quiet(0.1, 60)
+    assert traffic.failures() == ("GET https://a.example/: it broke",)
+    os.close(events_end)
+
+
+def test_targets_are_read_from_urls_and_files(tmp_path: Path) -> None:
+    file = tmp_path / "some.txt"
+    file.write_text(
+        "# three\nhttps://www.a.example/x#y\n\nbee http://b.example/  # the second\nhttps://c.example:8443/\n"
+    )
+    assert read_targets([str(file), "https://d.example/"]) == [
+        Target("a.example", "https://www.a.example/x#y"),
+        Target("bee", "http://b.example/"),
+        Target("c.example", "https://c.example:8443/"),
+        Target("d.example", "https://d.example/"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("https://a.example/\nwww.b.example\n", "line 2"),
+        ("../up https://a.example/\n", "no name for a folder"),
+        ("a b https://a.example/\n", "neither a URL nor a name and a URL"),
+        ("https://a.example/\nhttps://www.a.example/\n", "the name a.example"),
+    ],
+)
+def test_targets_that_cannot_be_meant_are_refused(text: str, complaint: str, tmp_path: Path) -> None:
+    file = tmp_path / "some.txt"
+    file.write_text(text)
+    with pytest.raises(EyelevelError, match=complaint):
+        read_targets([str(file)])
+
+
+def test_a_source_that_is_nothing_is_said() -> None:
+    with pytest.raises(EyelevelError, match="neither a URL"):
+        read_targets(["/no/such/file"])
+
+
+def test_sites_txt_lists_as_many_sites_as_the_paper_and_those_it_names() -> None:
+    names = {target.name for target in read_targets([str(PROJECT / "sites.txt")])}
+    assert len(names) == 38
+    assert {"wikipedia.org", "gnu.org", "nytimes.com", "github.com"} <= names
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Ours, with the project on Python's path and the system's programs."""
+    return {**os.environ, "PYTHONPATH": str(PROJECT), "PATH": f"{tool('ip').parent}:{os.environ['PATH']}", **more}
+
+
+def as_stored(sent: dict[str, Any], method: str) -> Response:
+    """What a recording should make of an answer."""
+    headers = without_cookie_values(tuple((name, value) for name, value in sent["headers"]))
+    return Response(sent["status"], "", headers, bytes.fromhex(sent["body"])).replayable(method)
+
+
+def comparable(headers: Headers) -> list[tuple[str, str]]:
+    """Header fields as every version of HTTP has them, without what tells where a response was stored or when sent."""
+    left_out = {"date", "x-original-url", "x-original-method"}
+    return [(name.lower(), value) for name, value in headers if name.lower() not in left_out]
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
