@@ -11,6 +11,7 @@ import select
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -358,6 +359,80 @@ def test_a_packet_log_has_a_row_for_every_packet(tmp_path: Path) -> None:
     assert {row["destination"] for row in rows if row["direction"] == "up"} == {SERVER[0]}
     delays_ms = [float(row["delay_ms"]) for row in rows]
     assert delays_ms == [12.0, 6.0] * 3
+
+
+def pcapng_blocks(path: Path) -> list[tuple[int, bytes]]:
+    """Type and body of each block of a capture in little-endian order."""
+    data, blocks = path.read_bytes(), []
+    while data:
+        kind, length = struct.unpack_from("<II", data)
+        assert length % 4 == 0
+        assert struct.unpack_from("<I", data, length - 4) == (length,)
+        blocks.append((kind, data[8 : length - 4]))
+        data = data[length:]
+    return blocks
+
+
+def pcapng_options(data: bytes) -> dict[int, bytes]:
+    """The options of a block by their numbers."""
+    options: dict[int, bytes] = {}
+    while data:
+        number, length = struct.unpack_from("<HH", data)
+        if number == 0:
+            assert data == bytes(4)
+            return options
+        options[number] = data[4 : 4 + length]
+        data = data[4 + (length + 3) // 4 * 4 :]
+    raise AssertionError("no end of options")
+
+
+def internet_checksum(data: bytes) -> int:
+    total: int = sum(word for (word,) in struct.iter_unpack(">H", data + bytes(len(data) % 2)))
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
+
+
+@pytest.mark.parametrize("shells", ["mm-link 1M 2M", "mm-net --up 1M --down 2M"])
+def test_a_capture_has_every_packet_its_time_and_its_fate(shells: str, tmp_path: Path) -> None:
+    capture = tmp_path / "packets.pcapng"
+    queue = "--uplink-queue=droptail --uplink-queue-args=packets=1"
+    # Three datagrams at once: one is sent, one waits, one is dropped.
+    burst = (
+        "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
+        f"s.connect({SERVER!r}); [s.send(bytes(1001)) for _ in range(3)]; s.recv(1)"
+    )
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(SERVER)
+        shell = subprocess.Popen([*stack(f"{shells} {queue} --pcap={capture} --"), sys.executable, "-c", burst])
+        before_ns = time.time_ns()
+        server.recv(2000)
+        _, client = server.recvfrom(2000)
+        server.sendto(b"x", client)
+        assert shell.wait(timeout=10) == 0
+    (head, section), *rest = pcapng_blocks(capture)
+    assert head == 0x0A0D0D0A
+    assert struct.unpack_from("<IHHq", section) == (0x1A2B3C4D, 1, 0, -1)
+    interfaces = [body for kind, body in rest if kind == 1]
+    assert [struct.unpack_from("<HHI", body) for body in interfaces] == [(101, 0, 0)] * 2
+    assert [pcapng_options(body[8:]) for body in interfaces] == [{2: b"up", 9: b"\x09"}, {2: b"down", 9: b"\x09"}]
+    seen = []
+    for kind, body in rest[2:]:
+        assert kind == 6
+        interface, high, low, captured, original = struct.unpack_from("<5I", body)
+        assert captured == original
+        packet, options = body[20 : 20 + captured], pcapng_options(body[20 + (captured + 3) // 4 * 4 :])
+        assert before_ns < (high << 32) + low < time.time_ns()
+        assert internet_checksum(packet[12:20] + bytes([0, 17]) + packet[24:26] + packet[20:]) == 0xFFFF
+        seen.append((interface, captured, options[1].decode(), int.from_bytes(options[2], "little")))
+    up_ms, down_ms = 1029 * 8 / 1000, 29 * 8 / 2000
+    assert seen[0] == (0, 1029, "dropped", 2)
+    assert seen[1] == (0, 1029, f"left after {up_ms:.6f} ms", 2)
+    (interface, length, fate, flags), answer = seen[2:]
+    assert (interface, length, flags) == (0, 1029, 2)
+    # It waited for the first, the longer the sooner it was sent after it.
+    assert up_ms < float(fate.split()[2]) <= 2 * up_ms
+    assert answer == (1, 29, f"left after {down_ms:.6f} ms", 1)
 
 
 def test_a_meter_tells_what_the_link_carries() -> None:

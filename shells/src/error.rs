@@ -36,7 +36,12 @@ impl<T, E: Display> Attempt<T> for std::result::Result<T, E> {
 
 /// Tell the user something in one line on stderr, with the program's name in front.
 pub fn complain(message: &dyn Display) {
+    eprintln!("{}: {message}", program_name());
+}
+
+/// The name under which this program was started, without its folder.
+#[must_use]
+pub fn program_name() -> String {
     let program = std::env::args_os().next().unwrap_or_default();
-    let name = std::path::Path::new(&program).file_name().unwrap_or_default().to_string_lossy();
-    eprintln!("{name}: {message}");
+    std::path::Path::new(&program).file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

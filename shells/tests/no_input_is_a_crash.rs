@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use shells::element::Duplex;
 use shells::kernel::block::Block;
 use shells::link::LinkSpec;
-use shells::log::{LinkDescription, MahimahiLog, Meter, Outputs, PacketLog};
+use shells::log::{Capture, LinkDescription, MahimahiLog, Meter, Outputs, PacketLog};
 use shells::packet::{OFFLOAD_BYTES, Offload, Packet};
 use shells::queue::spec::{LinkFacts, QueueKind, QueueSpec};
 use shells::random::{Random, Seed};
@@ -89,10 +89,14 @@ proptest! {
     fn logs_of_any_packet(
         rate in rates(),
         queue in queues(),
-        packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..100), 1..40),
+        packets in prop::collection::vec(
+            (prop::array::uniform10(any::<u8>()), prop::collection::vec(any::<u8>(), 0..100)),
+            1..40,
+        ),
     ) {
         let mut outputs = Outputs::default();
         let output = outputs.create(Path::new("/dev/null")).unwrap();
+        let [capture, _] = Capture::begin(&output, "test");
         let description = LinkDescription { direction: "Uplink", rate: "", queue: "", start: 0 };
         let link = LinkSpec { rate, queue, rounds: Rounds::Forever, rtt: None };
         let mut link = link
@@ -102,12 +106,14 @@ proptest! {
                 vec![
                     Box::new(MahimahiLog::new(output.clone(), &description)),
                     Box::new(PacketLog::new(output, "up", 0)),
+                    Box::new(capture),
                     Meter::new(0).uplink(),
                 ],
             )
             .unwrap();
-        for (number, bytes) in packets.iter().enumerate() {
-            link.push(Packet::new(bytes), number as u64 * 100_000);
+        for (number, (header, bytes)) in packets.iter().enumerate() {
+            let header: [u8; OFFLOAD_BYTES] = *header;
+            link.push(Packet::with_offload(Offload::from_bytes(header), bytes), number as u64 * 100_000);
         }
         while link.pop(1_000_000_000).is_some() {}
         outputs.flush().unwrap();

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::element::{Duplex, LinkObserver};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, program_name};
 use crate::link::{LinkSpec, Rate};
-use crate::log::{LinkDescription, MahimahiLog, Meter, Outputs, PacketLog};
+use crate::log::{Capture, LinkDescription, MahimahiLog, Meter, Outputs, PacketLog};
 use crate::queue::spec::{QueueKind, QueueSpec};
 use crate::random::Seed;
 use crate::time::Nanos;
@@ -51,6 +51,10 @@ pub struct LinkArguments {
     /// Write a row for every packet that left a link or was dropped there to this file, as CSV
     #[arg(long, value_name = "FILE")]
     packet_log: Option<PathBuf>,
+
+    /// Write the same packets to this file as a capture (pcapng), which Wireshark reads
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
 
     /// Tell on stderr, once a second, what each direction carries
     #[arg(
@@ -97,6 +101,11 @@ impl LinkArguments {
             watching_up.push(Box::new(PacketLog::new(output.clone(), "up", start)));
             watching_down.push(Box::new(PacketLog::new(output, "down", start)));
         }
+        if let Some(path) = &self.pcap {
+            let [up, down] = Capture::begin(&outputs.create(path)?, &program_name());
+            watching_up.push(Box::new(up));
+            watching_down.push(Box::new(down));
+        }
         if self.meter {
             let meter = Meter::new(start);
             watching_up.push(meter.uplink());
@@ -113,8 +122,8 @@ impl LinkArguments {
     #[must_use]
     pub fn is_given(&self) -> bool {
         let queues = self.queue.is_some() || self.uplink().has_queue() || self.downlink().has_queue();
-        let logs = self.uplink_log.is_some() || self.downlink_log.is_some() || self.packet_log.is_some();
-        queues || logs || self.meter || self.once
+        let logs = [&self.uplink_log, &self.downlink_log, &self.packet_log, &self.pcap];
+        queues || logs.into_iter().any(Option::is_some) || self.meter || self.once
     }
 
     fn uplink(&self) -> Direction<'_> {

@@ -4,8 +4,10 @@ mod mahimahi;
 mod meter;
 mod output;
 mod packets;
+mod pcapng;
 
 pub use mahimahi::{LinkDescription, MahimahiLog};
 pub use meter::Meter;
 pub use output::{Output, Outputs};
 pub use packets::PacketLog;
+pub use pcapng::Capture;

@@ -11,7 +11,7 @@ use super::meter::Meter;
 use crate::error::{Attempt, Error, Result};
 use crate::time::Nanos;
 
-/// A file that somebody writes lines to and [`Outputs`] watches over.
+/// A file that somebody writes to and [`Outputs`] watches over.
 ///
 /// Writing never fails in the middle of what is going on; the first error is kept for [`Outputs::flush`].
 #[derive(Clone)]
@@ -26,8 +26,17 @@ struct Inner {
 impl Output {
     /// Write a line.
     pub fn line(&self, text: Arguments<'_>) {
+        self.write(|file| writeln!(file, "{text}"));
+    }
+
+    /// Write bytes.
+    pub fn bytes(&self, bytes: &[u8]) {
+        self.write(|file| file.write_all(bytes));
+    }
+
+    fn write(&self, act: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) {
         let mut inner = self.0.borrow_mut();
-        if let Err(error) = writeln!(inner.file, "{text}") {
+        if let Err(error) = act(&mut inner.file) {
             inner.failure.get_or_insert(error);
         }
     }

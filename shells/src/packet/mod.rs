@@ -5,6 +5,9 @@ mod ecn;
 mod offload;
 mod segments;
 
+use std::borrow::Cow;
+
+use checksum::sum;
 pub use offload::{OFFLOAD_BYTES, Offload};
 
 /// An IP packet as read from a TUN device, without any link layer header.
@@ -34,6 +37,22 @@ impl Packet {
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The bytes with the checksum that the kernel may have left undone.
+    #[must_use]
+    pub fn checksummed_bytes(&self) -> Cow<'_, [u8]> {
+        let fields = self.offload.checksum_start().zip(self.offload.checksum_field());
+        match fields.filter(|(_, field)| field + 2 <= self.bytes.len()) {
+            None => Cow::Borrowed(&self.bytes),
+            Some((start, field)) => {
+                let mut bytes = self.bytes.to_vec();
+                // The field holds the sum over the pseudo header so far.
+                let checksum = !sum(&[&bytes[start..]]);
+                bytes[field..field + 2].copy_from_slice(&checksum.to_be_bytes());
+                Cow::Owned(bytes)
+            }
+        }
     }
 
     /// What the kernel has left undone.

@@ -59,6 +59,12 @@ impl Offload {
         (self.flags & NEEDS_CHECKSUM != 0).then_some(usize::from(self.checksum_start))
     }
 
+    /// Where that checksum stands.
+    #[must_use]
+    pub fn checksum_field(&self) -> Option<usize> {
+        self.checksum_start().map(|start| start + usize::from(self.checksum_offset))
+    }
+
     /// The same for one segment cut out of the packet: only the checksum is left undone.
     #[must_use]
     pub(super) fn of_segment(self) -> Self {

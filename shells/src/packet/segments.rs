@@ -145,6 +145,9 @@ mod tests {
             let tcp_length = (segment.ip_length() - 20) as u16;
             let pseudo = sum(&[&segment.bytes()[12..20], &[0, 6], &tcp_length.to_be_bytes()]);
             assert_eq!(get(segment.bytes(), 36), pseudo);
+            let whole = segment.checksummed_bytes();
+            let addresses_and_length = [&whole[12..20], &[0, 6], &tcp_length.to_be_bytes()].concat();
+            assert_eq!(sum(&[&addresses_and_length, &whole[20..]]), 0xffff, "TCP checksum");
         }
     }
 
