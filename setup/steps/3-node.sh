@@ -18,7 +18,9 @@ act() {
   mkdir -p "$FOLDER"
   cp "$PROJECT/package.json" "$PROJECT/package-lock.json" "$FOLDER"
   # The browser and its driver are the system's. A script of a package has nothing to build either, so none is run.
-  PATH=$EYELEVEL_CACHE/venv/bin:$PATH npm ci --prefix "$FOLDER" --ignore-scripts --no-audit --no-fund --no-update-notifier
+  # Node would leave a cache of compiled code in /tmp.
+  PATH=$EYELEVEL_CACHE/venv/bin:$PATH NODE_DISABLE_COMPILE_CACHE=1 \
+    npm ci --prefix "$FOLDER" --ignore-scripts --no-audit --no-fund --no-update-notifier
   install_program node "$FOLDER/node_modules/.bin/node"
   install_program browsertime "$FOLDER/node_modules/.bin/browsertime"
 }
