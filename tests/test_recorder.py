@@ -22,6 +22,7 @@ from eyelevel.errors import EyelevelError
 from eyelevel.places import PROJECT, tool
 from record.http1 import Headers, Response, parse_response
 from record.recorder.capture import CaptureWriter, read_capture
+from record.recorder.chromium import is_the_browser_s_own
 from record.recorder.privacy import without_cookie_values
 from record.recorder.targets import Target, read_targets
 from record.recorder.traffic import Traffic
@@ -54,19 +55,20 @@ EXPECTED = {
     ("OPTIONS", f"{API}/preflighted", 204),
     ("PUT", f"{API}/preflighted", 201),
     ("GET", f"{STATIC}/stream.txt", 200),
-    # How the page says that it read the stream before its end, and how large its window is.
-    ("GET", f"{WWW}/began?bytes=some", 204),
+    # How the page says that the stream came to it as it was sent, and how large its window is.
+    ("GET", f"{WWW}/streamed?slowly", 204),
     ("GET", f"{WWW}/1366x768", 204),
 }
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A recorded site, what was said of it, and what its servers answer without a proxy in between."""
+    """A recorded site, what was said of it, NGINX's log, and what its servers answer without a proxy in between."""
 
     site: Site
     status: int
     said: str
+    asked: str
     answers: list[dict[str, Any]]
 
 
@@ -83,7 +85,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     assert (folder / "answers.json").exists(), said
     answers = json.loads((folder / "answers.json").read_text())
     assert set(answers) == {"origin.example"}, said
-    return Recorded(Site.load(folder / "sites" / "origin.example"), done.returncode, said, answers["origin.example"])
+    asked = (folder / "access.log").read_text()
+    site = Site.load(folder / "sites" / "origin.example")
+    return Recorded(site, done.returncode, said, asked, answers["origin.example"])
 
 
 @needs_namespaces
@@ -105,6 +109,9 @@ def test_what_is_stored_is_what_the_servers_send(recorded: Recorded) -> None:
         assert comparable(stored.headers) == comparable(expected.headers), exchange.url
         encodings.add(stored.header("content-encoding"))
     assert encodings == {None, "gzip", "br"}
+    # It came over both versions of HTTP, and in every framing.
+    assert "GET /photo.png HTTP/2.0" in recorded.asked and "GET /code.js HTTP/1.1" in recorded.asked
+    assert any(["Transfer-Encoding", "chunked"] in answer["headers"] for answer in recorded.answers)
 
 
 @needs_namespaces
@@ -122,6 +129,7 @@ def test_what_could_not_be_recorded_is_said(recorded: Recorded) -> None:
     reasons = dict(reason.split(": ", 1) for reason in recorded.site.skipped)
     assert NOWHERE in reasons.pop("GET https://nowhere.example/")
     assert "WebSocket" in reasons.pop("GET https://socket.other.example/talk")
+    assert "complete message body" in reasons.pop("GET https://socket.other.example/cut")
     assert "https form" in reasons.pop("GET http://origin.example/")
     assert not reasons
     assert recorded.status == 1
@@ -162,21 +170,22 @@ def test_a_recording_that_is_ended_leaves_the_old_site_and_nothing_else(how: sig
     old = Exchange("GET", url, Response(200, "OK", (("Content-Type", "text/html"),), b"<p>old"), "192.0.2.1")
     write_site(Recording(url, (old,), {"tool": "test"}), tmp_path / "127.0.0.1")
     mark = f"EYELEVEL_TEST_RECORDER={uuid.uuid4().hex}"
-    command = ["unshare", "--net", sys.executable, str(CLIENTS / "silent.py"), str(tmp_path)]
+    command = ["unshare", "--net", sys.executable, str(CLIENTS / "silent.py"), str(tmp_path), mark]
     with subprocess.Popen(
         command,
-        env=environment(**dict([mark.split("=")])),
+        env=environment(),
         cwd=PROJECT,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
     ) as process:
-        assert process.stdout
+        assert process.stdin and process.stdout
         # Told when the browser's request has come, and waits for an answer.
-        recorder = int(process.stdout.readline())
-        os.kill(recorder, how)
-    assert process.returncode == 0
-    assert conftest.processes_marked(mark) == []
+        os.kill(int(process.stdout.readline()), how)
+        left = conftest.processes_marked(mark)
+        process.stdin.close()
+    assert left == []
     assert [path.name for path in tmp_path.iterdir()] == ["127.0.0.1"]
     assert Site.load(tmp_path / "127.0.0.1").url == url
 
@@ -232,15 +241,31 @@ def test_the_network_is_quiet_only_when_nothing_is_under_way(tmp_path: Path) -> 
     events, events_end = os.pipe()
     writer = CaptureWriter(tmp_path, events_end, keep_cookies=False)
     traffic = Traffic(os.fdopen(events, "rb"))
-    writer.listening(8080)
+    writer.listening(8080, "mitmproxy 0")
     writer.requested(0, "GET", "https://a.example/")
-    assert traffic.port(5) == 8080
+    assert (traffic.port(5), traffic.proxy) == (8080, "mitmproxy 0")
     traffic.await_quiet(0.0, 0.1)
     assert traffic.failures() == ("GET https://a.example/: had not ended when the recording did",)
     writer.failed(0, "it broke")
     traffic.await_quiet(0.1, 60)
     assert traffic.failures() == ("GET https://a.example/: it broke",)
     os.close(events_end)
+
+
+@pytest.mark.parametrize(
+    ("host", "fetch_site", "fetch_mode", "own"),
+    [
+        ("www.a.example", "none", "navigate", False),
+        ("www.a.example", "cross-site", "no-cors", False),
+        ("www.a.example", None, None, False),  # over plain http
+        ("update.a.example", "none", "no-cors", True),
+        ("browser.invalid", None, None, True),
+    ],
+)
+def test_the_browser_s_own_requests_are_told_from_the_page_s(
+    host: str, fetch_site: str | None, fetch_mode: str | None, own: bool
+) -> None:
+    assert is_the_browser_s_own(host, fetch_site, fetch_mode) is own
 
 
 def test_targets_are_read_from_urls_and_files(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ mitmproxy, and what stands on these.
 
 from itertools import count
 
-from mitmproxy import connection, ctx, http  # type: ignore[import-not-found]
+from mitmproxy import connection, ctx, http, version  # type: ignore[import-not-found]
 
 from record.http1 import Headers, Response
 from record.recorder.capture import CaptureWriter
-from record.recorder.chromium import NOWHERE_HOST
+from record.recorder.chromium import is_the_browser_s_own
 from record.site import Exchange
 
 # No page has use for more; a server must not be able to fill the memory.
@@ -44,11 +44,13 @@ class Recorder:
 
     def running(self) -> None:
         """The proxy is up."""
-        self.capture.listening(ctx.master.addons.get("proxyserver").listen_addrs()[0][1])
+        _, port, *_ = ctx.master.addons.get("proxyserver").listen_addrs()[0]
+        self.capture.listening(port, f"mitmproxy {version.VERSION}")
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         """A request begins. The browser's own are answered here: they are neither sent nor recorded."""
-        if is_the_browser_s_own(flow.request):
+        fetch_site, fetch_mode = (flow.request.headers.get(f"sec-fetch-{name}") for name in ("site", "mode"))
+        if is_the_browser_s_own(flow.request.host, fetch_site, fetch_mode):
             flow.response = http.Response.make(404)
             return
         number = next(self.numbers)
@@ -89,14 +91,6 @@ class Recorder:
             ttfb_ms=round((response.timestamp_start - sent(request, server)) * 1000, 3),
             request_headers=fields(request),
         )
-
-
-def is_the_browser_s_own(request: http.Request) -> bool:
-    """Whether no page asked for it. Only the browser itself is at no site (Fetch Metadata) without a navigation."""
-    if request.host == NOWHERE_HOST:
-        return True
-    site, mode = (request.headers.get(f"sec-fetch-{name}") for name in ("site", "mode"))
-    return bool(site == "none" and mode != "navigate")
 
 
 def sent(request: http.Request, server: connection.Server) -> float:

@@ -1,7 +1,7 @@
 """What the proxy hands to the recorder: a file for each finished exchange, and events as they happen.
 
 A file is one line of JSON, then the body as it was sent. It gets its name when it is complete, so whatever
-ends the proxy, all files are whole. An event is one line of JSON: `{"listening": port}`,
+ends the proxy, all files are whole. An event is one line of JSON: `{"listening": port, "proxy": "…"}`,
 `{"requested": n, "what": "GET https://…"}`, `{"stored": n}`, `{"failed": n, "why": "…"}`; n counts requests.
 
 Both sides load this, one of them inside mitmdump's own Python: it stands on the standard library.
@@ -40,9 +40,9 @@ class CaptureWriter:
         """As `environment` has it."""
         return cls(Path(os.environ[FOLDER]), int(os.environ[EVENTS]), bool(os.environ[KEEP_COOKIES]))
 
-    def listening(self, port: int) -> None:
-        """The proxy accepts connections."""
-        self._tell({"listening": port})
+    def listening(self, port: int, proxy: str) -> None:
+        """The proxy, by name and version, accepts connections."""
+        self._tell({"listening": port, "proxy": proxy})
 
     def requested(self, number: int, method: str, url: str) -> None:
         """A request has begun."""

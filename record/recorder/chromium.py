@@ -104,3 +104,12 @@ def capabilities(window: Window, chromium_switches: list[str], load_limit_s: flo
         "goog:chromeOptions": options,
     }
     return {"capabilities": {"alwaysMatch": always}}
+
+
+def is_the_browser_s_own(host: str, fetch_site: str | None, fetch_mode: str | None) -> bool:
+    """Whether a request is one that no page asked for, by its host and its `Sec-Fetch-Site` and `-Mode`.
+
+    What a page asks for comes from some site; only what the browser asks for by itself, or a person by typing an
+    address, comes from none (Fetch Metadata, section 2.4).
+    """
+    return host == NOWHERE_HOST or (fetch_site == "none" and fetch_mode != "navigate")

@@ -68,7 +68,7 @@ def record(spec: RecordSpec) -> Recording:
         failures = traffic.failures()
         exchanges = read_capture(PRIVATE / "capture")
     recorder = {
-        "tool": "mitmproxy",
+        "tool": traffic.proxy,
         "browser": session.browser,
         "recorded": datetime.now(UTC).isoformat(timespec="seconds"),
         "cookies": "as sent" if spec.keep_cookies else "stand-ins",

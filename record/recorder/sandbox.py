@@ -10,14 +10,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+from eyelevel.errors import EyelevelError
 from eyelevel.places import PROJECT, cache_dir, tool
 from record.recorder.spec import RecordSpec
 
 
 def run(spec: RecordSpec) -> bool:
-    """Record `spec`, which says itself what went wrong; returns whether the site is there."""
-    # What may make namespaces is root, or a user in a user namespace.
+    """Record `spec`, which says itself what went wrong; returns whether the site is there.
+
+    Raises EyelevelError where the kernel does not let us make namespaces.
+    """
     as_user = [] if os.geteuid() == 0 else ["--user", "--map-current-user", "--keep-caps"]
+    if subprocess.run([tool("unshare"), *as_user, "--pid", "true"], capture_output=True, check=False).returncode:
+        raise EyelevelError("recording needs namespaces, and this system does not let you make any; run it as root")
     command: list[str | Path] = [tool("setpriv"), "--pdeathsig", "KILL", tool("unshare"), *as_user]
     command += ["--pid", "--mount", "--ipc", "--fork", "--kill-child", "--mount-proc"]
     command += [sys.executable, "-m", "record.recorder.inside", spec.dumps()]

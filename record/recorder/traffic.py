@@ -14,6 +14,7 @@ class Traffic:
     def __init__(self, events: IO[bytes]) -> None:
         self._changed = threading.Condition()
         self._port: int | None = None
+        self.proxy = ""
         self._in_flight: dict[int, str] = {}
         self._failures: list[str] = []
         self._last_change_s = time.monotonic()
@@ -59,8 +60,8 @@ class Traffic:
 
     def _note(self, event: dict[str, object]) -> None:
         match event:
-            case {"listening": int(port)}:
-                self._port = port
+            case {"listening": int(port), "proxy": str(proxy)}:
+                self._port, self.proxy = port, proxy
             case {"requested": int(number), "what": str(what)}:
                 self._in_flight[number] = what
             case {"stored": int(number)}:

@@ -45,8 +45,8 @@ PAGE = f"""<!doctype html><title>Origin</title>
 <link rel=stylesheet href=https://static.origin.example/style.css>
 <script src=https://static.origin.example/code.js></script>
 <img src=/photo.png width=60 height=60>
-<p style="height: 5000px">A long way down.</p>
-<img loading=lazy src=/far-down.png width=60 height=60>
+<p style="height: 4000px">A long way down.</p>
+<img id=far-down width=60 height=60>
 <script>
 const api = "https://api.other.example";
 async function ask() {{
@@ -58,14 +58,18 @@ async function ask() {{
     await fetch(api + "/simple", {{method: "POST", body: "x"}});
     await fetch(api + "/preflighted", {{method: "PUT", body: "{{}}", headers: {{"Content-Type": "application/json"}}}});
     await fetch("https://nowhere.example/").catch(() => null);
+    await fetch("https://socket.other.example/cut").then(response => response.text()).catch(() => null);
     new WebSocket("wss://socket.other.example/talk");
     const reader = (await fetch("https://static.origin.example/stream.txt")).body.getReader();
-    const began = await reader.read();
-    await fetch("/began?bytes=" + (began.value.length < {256 << 10} ? "some" : "all"));
+    await reader.read();
+    const began = performance.now();
     while (!(await reader.read()).done);
+    await fetch("/streamed?" + (performance.now() - began > 200 ? "slowly" : "at once"));
     await fetch("/" + innerWidth + "x" + innerHeight);
 }}
 ask();
+const image = document.getElementById("far-down");
+new IntersectionObserver(([entry]) => entry.isIntersecting && (image.src = "/far-down.png")).observe(image);
 </script>
 """
 
@@ -93,7 +97,7 @@ http {{
         }}
         location = /photo.png {{ if ($args = again) {{ return 304; }} }}
         location = /nothing {{ return 204; }}
-        location = /began {{ return 204; }}
+        location = /streamed {{ return 204; }}
         location ~ ^/[0-9]+x[0-9]+$ {{ return 204; }}
     }}
     server {{
@@ -147,7 +151,7 @@ def make_network(folder: Path) -> None:
 
 
 def accept_websockets(chain: Path, key: Path) -> None:
-    """A server that says yes to every WebSocket, and nothing more."""
+    """A server that says yes to every WebSocket and nothing more, and breaks off half-way what it is asked else."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(chain, key)
     listening = socket.create_server((SOCKET, 443))
@@ -158,6 +162,11 @@ def accept_websockets(chain: Path, key: Path) -> None:
             connection = context.wrap_socket(listening.accept()[0], server_side=True)
             open_for_ever.append(connection)
             lines = connection.recv(65536).decode().split("\r\n")
+            if lines[0].startswith("GET /cut "):
+                allow = "Access-Control-Allow-Origin: *"
+                connection.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n{allow}\r\n\r\nhalf".encode())
+                connection.close()
+                continue
             nonce = next(line.split(": ")[1] for line in lines if line.lower().startswith("sec-websocket-key"))
             accepted = hashlib.sha1(f"{nonce}258EAFA5-E914-47DA-95CA-C5AB0DC85B11".encode()).digest()
             answer = ["HTTP/1.1 101 Switching Protocols", "Upgrade: websocket", "Connection: Upgrade"]
