@@ -182,7 +182,9 @@ def test_a_recording_that_is_ended_leaves_the_old_site_and_nothing_else(how: sig
     ) as process:
         assert process.stdin and process.stdout
         # Told when the browser's request has come, and waits for an answer.
-        os.kill(int(process.stdout.readline()), how)
+        recorder = process.stdout.readline()
+        assert recorder, "the recorder ended by itself"
+        os.kill(int(recorder), how)
         left = conftest.processes_marked(mark)
         process.stdin.close()
     assert left == []

@@ -5,6 +5,7 @@ keeps the question open until standard input ends, whether the recorder still li
 """
 
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -17,6 +18,9 @@ def main(folder: str, mark: str) -> None:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/"
         command = [sys.executable, "-m", "record", "record", url, "--into", folder]
         recorder = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, name: value})
+        asked, _, _ = select.select([server.fileno(), os.pidfd_open(recorder.pid)], [], [])
+        if server.fileno() not in asked:
+            sys.exit("the recorder ended before it asked")
         connection, _ = server.accept()
         with connection:
             print(recorder.pid, flush=True)
