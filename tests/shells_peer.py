@@ -4,7 +4,9 @@ import socket
 import sys
 import time
 
-SERVER = ("198.18.0.1", 4000)
+PORT = 4000
+SERVER = ("198.18.0.1", PORT)
+SERVER_V6 = ("fd00:198:18::1", PORT)
 
 # How long each bulk transfer lasts, and how much of its beginning is not measured.
 TRANSFER_S = 2.8
@@ -41,21 +43,25 @@ def hold_everything(receiver: socket.socket) -> None:
     receiver.setsockopt(socket.SOL_SOCKET, so_rcvbufforce, 64 << 20)
 
 
-def tcp_client() -> None:
+def family_of(address: tuple[str, int]) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+
+
+def tcp_client(server: tuple[str, int]) -> None:
     """Measure a download, print its rate in bit/s, then upload."""
-    with socket.create_connection(SERVER) as download:
+    with socket.create_connection(server) as download:
         print(transfer_rate(download))
-    with socket.create_connection(SERVER) as upload:
+    with socket.create_connection(server) as upload:
         send_for(upload)
         # The server closes once it has everything; to leave earlier would end the network under it.
         upload.recv(1)
 
 
-def udp_client() -> None:
+def udp_client(server: tuple[str, int]) -> None:
     """Send numbered datagrams and print the numbers of those that came back."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+    with socket.socket(family_of(server), socket.SOCK_DGRAM) as client:
         hold_everything(client)
-        client.connect(SERVER)
+        client.connect(server)
         for number in range(DATAGRAMS):
             client.send(str(number).encode())
         client.settimeout(0.5)
@@ -69,4 +75,4 @@ def udp_client() -> None:
 
 
 if __name__ == "__main__":
-    {"tcp": tcp_client, "udp": udp_client}[sys.argv[1]]()
+    {"tcp": tcp_client, "udp": udp_client}[sys.argv[1]]((sys.argv[2], PORT))

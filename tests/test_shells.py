@@ -28,6 +28,7 @@ from eyelevel.errors import EyelevelError
 from eyelevel.places import tool
 
 SERVER = shells_peer.SERVER
+SERVER_V6 = shells_peer.SERVER_V6
 
 LTE = (
     "mm-delay 37 mm-link 2.8M 10.5M "
@@ -36,8 +37,9 @@ LTE = (
     "mm-loss uplink 0 -- mm-loss downlink 0 --"
 )
 
-# Of a 1500-byte packet TCP carries 1448 bytes: 20 are the IP header, 20 TCP's, 12 its timestamps.
+# Of a 1500-byte packet TCP carries 1448 bytes: 20 are the IP header, 20 TCP's, 12 its timestamps. IPv6's header has 40.
 GOODPUT = 1448 / 1500
+GOODPUT_V6 = 1428 / 1500
 
 
 def _missing() -> str:
@@ -94,9 +96,14 @@ def run(shells: str, command: list[str], timeout_s: float = 20) -> subprocess.Co
     return subprocess.run([*stack(shells), *command], capture_output=True, text=True, timeout=timeout_s)
 
 
-def ping_ms(shells: str, count: int = 5) -> list[float]:
+def give_ipv6() -> None:
+    """Give the server an IPv6 address too; without any, shells have no IPv6 either."""
+    subprocess.run(["ip", "address", "add", f"{SERVER_V6[0]}/128", "dev", "lo"], check=True)
+
+
+def ping_ms(shells: str, count: int = 5, server: tuple[str, int] = SERVER) -> list[float]:
     """Round-trip times of pings from inside the shells to the server address."""
-    result = run(shells, ["ping", "-n", "-i", "0.05", "-c", str(count), SERVER[0]])
+    result = run(shells, ["ping", "-n", "-i", "0.05", "-c", str(count), server[0]])
     times = [float(time_ms) for time_ms in re.findall(r"time=([\d.]+) ms", result.stdout)]
     assert len(times) == count, result.stdout + result.stderr
     return times
@@ -128,6 +135,70 @@ def test_ping_takes_the_configured_time(shells: str, rtt_ms: float) -> None:
     fastest = min(ping_ms(shells))
     # Nothing may be early; lateness is the machine's: several processes must be woken on the way.
     assert rtt_ms - 0.001 <= fastest <= rtt_ms + 1 + 0.3 * shells.count("mm-")
+
+
+@pytest.mark.parametrize(
+    ("shells", "rtt_ms"),
+    [
+        ("mm-delay 20", 40),
+        ("mm-link 832k 832k", 2),
+        # A 56-byte ping is a 104-byte packet over IPv6.
+        (
+            "mm-loss downlink 0 mm-link 10.5M 10.5M -- mm-delay 15 mm-link 1M 1M -- mm-loss uplink 0 mm-delay 5",
+            40 + 104 * 8 / 500 + 104 * 8 / 5250,
+        ),
+        ("mm-net --delay 10 --up 1M --down 1M mm-delay 5", 30 + 104 * 8 / 500),
+        ("mm-delay 5 mm-net --delay 10 --up 1M --down 1M", 30 + 104 * 8 / 500),
+    ],
+)
+def test_ping_over_ipv6_takes_the_configured_time(shells: str, rtt_ms: float) -> None:
+    give_ipv6()
+    fastest = min(ping_ms(shells, server=SERVER_V6))
+    assert rtt_ms - 0.001 <= fastest <= rtt_ms + 1 + 0.3 * shells.count("mm-")
+
+
+def test_nothing_passes_but_what_is_sent(tmp_path: Path) -> None:
+    give_ipv6()
+    # Routers and listeners of groups would have been looked for within this time.
+    result = run(f"mm-net --up 1M --down 1M --pcap={tmp_path}/packets mm-delay 0 mm-loss uplink 0", ["sleep", "2.5"])
+    assert result.returncode == 0
+    head_and_interfaces = 3
+    assert len(pcapng_blocks(tmp_path / "packets")) == head_and_interfaces
+
+
+SHOW_IPV6 = ["sh", "-c", "ip -6 -o address show dev ingress; ip -6 route show default"]
+
+
+def test_shells_have_no_ipv6_where_there_is_none_outside() -> None:
+    assert run("mm-delay 0 mm-loss uplink 0", SHOW_IPV6).stdout == ""
+
+
+def test_shells_run_where_ipv6_is_switched_off() -> None:
+    give_ipv6()
+    Path("/proc/sys/net/ipv6/conf/default/disable_ipv6").write_text("1")
+    assert run("mm-delay 0 mm-loss uplink 0", SHOW_IPV6).stdout == ""
+    Path("/proc/sys/net/ipv6/conf/all/disable_ipv6").write_text("1")
+    assert run("mm-delay 0 mm-loss uplink 0", SHOW_IPV6).stdout == ""
+    assert ping_ms("mm-delay 0 mm-loss uplink 0", count=1)
+
+
+@pytest.mark.parametrize("ipv6", [False, True])
+def test_one_route_leads_to_a_shell_and_all_nested_in_it(ipv6: bool) -> None:
+    if ipv6:
+        give_ipv6()
+    shell = subprocess.Popen(
+        [*stack("mm-delay 1 mm-delay 1"), "sh", "-c", "ip -4 route show default; read _"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert shell.stdout is not None
+    assert shell.stdout.readline() == "default via 100.64.32.1 dev ingress proto 109 onlink \n"
+    try:
+        routes = run("", ["ip", "-4", "route", "show"]).stdout
+        assert routes == "100.64.0.0/18 dev delay-0 proto 109 scope link \n"
+    finally:
+        shell.communicate("\n", timeout=10)
 
 
 def test_shells_side_by_side_reach_the_server_and_each_other() -> None:
@@ -188,13 +259,17 @@ def test_the_world_is_reached_from_inside_where_there_is_a_way_to_it() -> None:
         {in_world} ip address add 203.0.113.2/24 dev far && {in_world} ip link set far up
         ip route add default via 203.0.113.2
         echo 1 > /proc/sys/net/ipv4/ip_forward
+        ip address add 2001:db8::1/64 dev near nodad && {in_world} ip address add 2001:db8::2/64 dev far nodad
+        ip route add default via 2001:db8::2
+        echo 1 > /proc/sys/net/ipv6/conf/all/forwarding
     """
     try:
         subprocess.run(["sh", "-e", "-c", script], check=True)
         # The world knows no route to the shells: an answer means that the source address was translated.
-        result = run("mm-delay 1 mm-loss uplink 0", ["ping", "-n", "-c", "1", "203.0.113.2"])
-        assert "1 received" in result.stdout, result.stdout + result.stderr
-        assert result.stderr == ""
+        for address in ("203.0.113.2", "2001:db8::2"):
+            result = run("mm-delay 1 mm-loss uplink 0", ["ping", "-n", "-c", "1", address])
+            assert "1 received" in result.stdout, result.stdout + result.stderr
+            assert result.stderr == ""
     finally:
         world.communicate("\n", timeout=10)
         subprocess.run(["ip", "link", "delete", "near"], check=True)
@@ -234,12 +309,23 @@ def test_wrong_arguments_fail_before_the_command_runs(shells: str) -> None:
     assert result.stderr
 
 
-@pytest.mark.parametrize("shells", [LTE, "mm-net --profile lte"])
-def test_bulk_tcp_reaches_the_rates_of_lte(shells: str) -> None:
-    with socket.create_server(SERVER) as server:
+@pytest.mark.parametrize(
+    ("shells", "address", "goodput"),
+    [
+        (LTE, SERVER, GOODPUT),
+        ("mm-net --profile lte", SERVER, GOODPUT),
+        (LTE, SERVER_V6, GOODPUT_V6),
+        ("mm-net --profile lte", SERVER_V6, GOODPUT_V6),
+    ],
+)
+def test_bulk_tcp_reaches_the_rates_of_lte(shells: str, address: tuple[str, int], goodput: float) -> None:
+    give_ipv6()
+    with socket.create_server(address, family=shells_peer.family_of(address)) as server:
         server.settimeout(10)
         client = subprocess.Popen(
-            [*stack(shells), sys.executable, shells_peer.__file__, "tcp"], stdout=subprocess.PIPE, text=True
+            [*stack(shells), sys.executable, shells_peer.__file__, "tcp", address[0]],
+            stdout=subprocess.PIPE,
+            text=True,
         )
         download, _ = server.accept()
         with download:
@@ -249,15 +335,15 @@ def test_bulk_tcp_reaches_the_rates_of_lte(shells: str) -> None:
             upload_bps = shells_peer.transfer_rate(upload)
         output, _ = client.communicate(timeout=20)
     download_bps = float(output)
-    assert download_bps == pytest.approx(10.5e6 * GOODPUT, rel=0.03)
-    assert upload_bps == pytest.approx(2.8e6 * GOODPUT, rel=0.03)
+    assert download_bps == pytest.approx(10.5e6 * goodput, rel=0.03)
+    assert upload_bps == pytest.approx(2.8e6 * goodput, rel=0.03)
 
 
-def datagrams_through(shells: str) -> tuple[list[int], list[int]]:
+def datagrams_through(shells: str, address: tuple[str, int] = SERVER) -> tuple[list[int], list[int]]:
     """Send numbered datagrams to the server and back: the numbers that arrived, and those that returned."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+    with socket.socket(shells_peer.family_of(address), socket.SOCK_DGRAM) as server:
         shells_peer.hold_everything(server)
-        server.bind(SERVER)
+        server.bind(address)
         server.settimeout(10)
         arrived: list[int] = []
 
@@ -271,7 +357,7 @@ def datagrams_through(shells: str) -> tuple[list[int], list[int]]:
 
         echoing = threading.Thread(target=echo)
         echoing.start()
-        result = run(shells, [sys.executable, shells_peer.__file__, "udp"])
+        result = run(shells, [sys.executable, shells_peer.__file__, "udp", address[0]])
         echoing.join(timeout=10)
     return arrived, [int(number) for number in result.stdout.split()]
 
@@ -294,6 +380,12 @@ def test_a_seed_drops_the_same_packets_in_one_hop_and_in_nested_shells() -> None
     fused = datagrams_through("mm-net --delay 1 --loss-up 0.1 --loss-down 0.2 --seed 7")
     assert fused == nested
     assert len(fused[1]) < len(fused[0]) < shells_peer.DATAGRAMS
+
+
+def test_a_seed_drops_the_same_packets_over_ipv6() -> None:
+    give_ipv6()
+    shells = "mm-loss uplink 0.1 --seed 7 -- mm-loss downlink 0.2 --seed 7 --"
+    assert datagrams_through(shells, SERVER_V6) == datagrams_through(shells, SERVER)
 
 
 def test_loss_may_come_in_bursts() -> None:

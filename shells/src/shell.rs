@@ -6,6 +6,7 @@ use std::process::{Command, ExitCode};
 use crate::arguments::Inside;
 use crate::element::Duplex;
 use crate::error::{Result, complain};
+use crate::kernel::block::Family;
 use crate::kernel::{Ferry, Guardian, Passage, Report, open_passage};
 use crate::log::Outputs;
 use crate::time::NANOS_PER_MILLISECOND;
@@ -43,7 +44,7 @@ impl Shell {
 fn set_environment(command: &mut Command, label: &str, passage: &Passage) {
     // The address by which all shells inside reach the outside of the outermost one.
     if passage.is_outermost || env::var_os("MAHIMAHI_BASE").is_none() {
-        command.env("MAHIMAHI_BASE", passage.block.outer_end().to_string());
+        command.env("MAHIMAHI_BASE", passage.block.outer_end(Family::V4).to_string());
     }
     let mut prefix = env::var_os("MAHIMAHI_SHELL_PREFIX").unwrap_or_default();
     prefix.push(format!("[{label}] "));

@@ -1,12 +1,15 @@
-//! Blocks of IPv4 addresses, and which of them a shell takes.
+//! Blocks of addresses, and which of them a shell takes.
 //!
 //! A shell takes one block for itself and for everything nested inside it, so that one route inward is
 //! enough and no address is ever translated between shells. The second address of a block is the outer
 //! end, the third the inner end. A nested shell takes half of what its parent's block has left: the upper
 //! half, or, while that is in use, the upper half of the rest, and so on.
+//!
+//! Blocks are of IPv4 addresses. To each belongs a block of IPv6 addresses, which end in the IPv4 ones: what is
+//! disjoint or nested in the one family is so in the other.
 
 use std::fmt::{self, Display};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
@@ -15,11 +18,64 @@ use crate::error::{Error, Result};
 /// Mahimahi uses too.
 pub const DEFAULT_POOL: Block = Block { base: u32::from_be_bytes([100, 64, 0, 0]), prefix: 10 };
 
+/// What IPv6 addresses begin with: of the range for local use, its 40 bits drawn at random once (RFC 4193).
+const IPV6_START: u128 = 0xfd4d_eadf_5ee2 << 80;
+
 /// The longest prefix that still holds the two ends of a shell besides the first and last address.
 const SMALLEST: u8 = 30;
 
 /// How many bits an outermost shell's block is longer than the pool: so many shells fit side by side.
 const SIBLING_BITS: u8 = 8;
+
+/// The first of the addresses, of either family, that share their first `length` bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix {
+    pub address: IpAddr,
+    pub length: u8,
+}
+
+impl Prefix {
+    /// The address and no other.
+    #[must_use]
+    pub fn only(address: IpAddr) -> Self {
+        Self { address, length: if address.is_ipv4() { 32 } else { 128 } }
+    }
+
+    /// The address in the order of the network.
+    #[must_use]
+    pub fn octets(self) -> Vec<u8> {
+        octets(self.address)
+    }
+
+    /// Ones where all the addresses are alike.
+    #[must_use]
+    pub fn mask(self) -> Vec<u8> {
+        let bit = |index: usize| if index < usize::from(self.length) { 0x80 >> (index % 8) } else { 0 };
+        (0..self.octets().len()).map(|octet| (8 * octet..8 * octet + 8).map(bit).sum()).collect()
+    }
+}
+
+/// An address in the order of the network.
+#[must_use]
+pub fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
+}
+
+impl Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.length)
+    }
+}
+
+/// Two families of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    V4,
+    V6,
+}
 
 /// Addresses that share their first `prefix` bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +92,6 @@ impl Block {
         Self { base: address.to_bits() & mask, prefix }
     }
 
-    /// Ones where all addresses of the block are alike.
-    #[must_use]
-    pub fn mask(self) -> Ipv4Addr {
-        Ipv4Addr::from_bits(u32::MAX.checked_shl(32 - u32::from(self.prefix)).unwrap_or(0))
-    }
-
     #[must_use]
     pub fn base(self) -> Ipv4Addr {
         Ipv4Addr::from_bits(self.base)
@@ -52,16 +102,26 @@ impl Block {
         self.prefix
     }
 
+    /// The block's addresses of that family.
+    #[must_use]
+    pub fn addresses(self, family: Family) -> Prefix {
+        let length = match family {
+            Family::V4 => self.prefix,
+            Family::V6 => 96 + self.prefix,
+        };
+        Prefix { address: in_family(self.base, family), length }
+    }
+
     /// The address of the outer end, where packets leave the shell.
     #[must_use]
-    pub fn outer_end(self) -> Ipv4Addr {
-        Ipv4Addr::from_bits(self.base + 1)
+    pub fn outer_end(self, family: Family) -> IpAddr {
+        in_family(self.base + 1, family)
     }
 
     /// The address of the inner end, which the command inside has.
     #[must_use]
-    pub fn inner_end(self) -> Ipv4Addr {
-        Ipv4Addr::from_bits(self.base + 2)
+    pub fn inner_end(self, family: Family) -> IpAddr {
+        in_family(self.base + 2, family)
     }
 
     #[must_use]
@@ -81,6 +141,14 @@ impl Block {
     pub fn for_nested(self) -> impl Iterator<Item = Self> {
         (self.prefix + 1..=SMALLEST)
             .map(move |prefix| Self { base: self.base + (1 << (32 - prefix)), prefix })
+    }
+}
+
+/// The address of that family for an IPv4 address.
+fn in_family(bits: u32, family: Family) -> IpAddr {
+    match family {
+        Family::V4 => Ipv4Addr::from_bits(bits).into(),
+        Family::V6 => Ipv6Addr::from_bits(IPV6_START | u128::from(bits)).into(),
     }
 }
 
@@ -130,11 +198,21 @@ mod tests {
         let nested: Vec<_> = parent.for_nested().collect();
         assert_eq!(nested[0], block("100.64.32.0/19"));
         assert_eq!(nested.last(), Some(&block("100.64.0.4/30")));
-        let ends = [Block::around(parent.outer_end(), 32), Block::around(parent.inner_end(), 32)];
+        let ends = [1, 2].map(|end| Block { base: parent.base + end, prefix: 32 });
         for (index, one) in nested.iter().enumerate() {
             assert!(one.overlaps(parent));
             assert!(ends.iter().chain(&nested[..index]).all(|other| !one.overlaps(*other)), "{one}");
         }
+    }
+
+    #[test]
+    fn ipv6_addresses_end_in_the_ipv4_ones() {
+        let addresses = block("100.64.64.0/18").addresses(Family::V6);
+        let IpAddr::V6(base) = addresses.address else { panic!("{addresses} is not IPv6") };
+        assert_eq!((base.segments()[0] >> 8, base.segments()[6], base.segments()[7]), (0xfd, 0x6440, 0x4000));
+        assert_eq!(addresses.length, 114);
+        assert_eq!(addresses.mask()[12..], [0xff, 0xff, 0xc0, 0]);
+        assert_eq!(Prefix::only(base.into()).mask(), [0xff; 16]);
     }
 
     #[test]

@@ -207,7 +207,10 @@ fn take_in(from: &Tun, element: &mut dyn Element, buffer: &mut [u8]) -> Result<(
         let Some(packet) = from.read(buffer)? else {
             return Ok(());
         };
-        element.push(packet, now());
+        // A path between two networks, as each shell is, begins and ends with routers.
+        if !packet.is_for_link_only() {
+            element.push(packet, now());
+        }
     }
     Ok(())
 }

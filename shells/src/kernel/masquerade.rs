@@ -3,9 +3,11 @@
 //! The rule is made over netlink, without any program (linux/netfilter/nf_tables.h). Its table belongs to a
 //! socket and is gone when that closes, however the shell ends.
 
+use std::net::IpAddr;
+
 use nix::libc;
 
-use super::block::Block;
+use super::block::Prefix;
 use super::netlink::{Message, Netlink};
 
 /// `NFT_TABLE_F_OWNER`, which the libc crate lacks.
@@ -13,9 +15,9 @@ const TABLE_OWNED: u32 = 2;
 /// `NF_INET_POST_ROUTING` and the priority of source translation (`NF_IP_PRI_NAT_SRC`).
 const POST_ROUTING: u32 = 4;
 const SOURCE_NAT: u32 = 100;
-/// Where the addresses stand in an IPv4 header.
-const SOURCE_OFFSET: u32 = 12;
-const DESTINATION_OFFSET: u32 = 16;
+/// Where source and destination stand in the headers of IPv4 and IPv6.
+const OFFSETS_V4: (u32, u32) = (12, 16);
+const OFFSETS_V6: (u32, u32) = (8, 24);
 
 /// Numbers of attributes (`NFTA_…`), which the libc crate lacks.
 mod attribute {
@@ -57,22 +59,26 @@ pub struct Masquerade {
 }
 
 impl Masquerade {
-    /// Translate what comes from the block and does not go to other shells, whose addresses are of the pool.
-    /// `name` is the table's, and must be unique in the namespace.
-    pub fn new(name: &str, block: Block, pool: Block) -> nix::Result<Self> {
+    /// Translate what comes from the block and does not go to other shells, whose addresses are of the pool;
+    /// both are of one family. `name` is the table's, and must be unique among the namespace's of that family.
+    pub fn new(name: &str, block: Prefix, pool: Prefix) -> nix::Result<Self> {
+        let (family, (source, destination)) = match block.address {
+            IpAddr::V4(_) => (libc::AF_INET, OFFSETS_V4),
+            IpAddr::V6(_) => (libc::AF_INET6, OFFSETS_V6),
+        };
         let netlink = Netlink::netfilter()?;
         let table = || c_string(name);
         let chain = || c_string("postrouting");
-        let message = |kind: i32, flags: i32| Message::netfilter(kind, flags, libc::AF_INET as u8);
+        let message = |kind: i32, flags: i32| Message::netfilter(kind, flags, family as u8);
         let create = libc::NLM_F_CREATE;
         let hook = Message::part()
             .attribute(attribute::HOOK_HOOKNUM, &POST_ROUTING.to_be_bytes())
             .attribute(attribute::HOOK_PRIORITY, &SOURCE_NAT.to_be_bytes());
         let rule = [
-            load_address(SOURCE_OFFSET),
+            load_address(source, block),
             mask(block),
             compare(libc::NFT_CMP_EQ as u32, block),
-            load_address(DESTINATION_OFFSET),
+            load_address(destination, pool),
             mask(pool),
             compare(libc::NFT_CMP_NEQ as u32, pool),
             expression("masq", Message::part()),
@@ -102,36 +108,41 @@ fn expression(name: &str, data: Message) -> Message {
     Message::part().attribute(attribute::EXPR_NAME, &c_string(name)).nested(attribute::EXPR_DATA, data)
 }
 
-/// Put an address of the IPv4 header into the register.
-fn load_address(offset: u32) -> Message {
+/// Put an address of the IP header, as long as the block's, into the register.
+fn load_address(offset: u32, block: Prefix) -> Message {
     let data = Message::part()
         .attribute(attribute::PAYLOAD_DREG, &REGISTER.to_be_bytes())
         .attribute(attribute::PAYLOAD_BASE, &NETWORK_HEADER.to_be_bytes())
         .attribute(attribute::PAYLOAD_OFFSET, &offset.to_be_bytes())
-        .attribute(attribute::PAYLOAD_LEN, &4u32.to_be_bytes());
+        .attribute(attribute::PAYLOAD_LEN, &length(block));
     expression("payload", data)
 }
 
 /// Keep of the register the bits that a block's addresses share.
-fn mask(block: Block) -> Message {
+fn mask(block: Prefix) -> Message {
     let value = |bytes: &[u8]| Message::part().attribute(attribute::DATA_VALUE, bytes);
     let data = Message::part()
         .attribute(attribute::BITWISE_SREG, &REGISTER.to_be_bytes())
         .attribute(attribute::BITWISE_DREG, &REGISTER.to_be_bytes())
-        .attribute(attribute::BITWISE_LEN, &4u32.to_be_bytes())
-        .nested(attribute::BITWISE_MASK, value(&block.mask().octets()))
-        .nested(attribute::BITWISE_XOR, value(&[0; 4]));
+        .attribute(attribute::BITWISE_LEN, &length(block))
+        .nested(attribute::BITWISE_MASK, value(&block.mask()))
+        .nested(attribute::BITWISE_XOR, value(&vec![0; block.octets().len()]));
     expression("bitwise", data)
 }
 
 /// Go on only if the register compares so with a block's first address.
-fn compare(operation: u32, block: Block) -> Message {
-    let value = Message::part().attribute(attribute::DATA_VALUE, &block.base().octets());
+fn compare(operation: u32, block: Prefix) -> Message {
+    let value = Message::part().attribute(attribute::DATA_VALUE, &block.octets());
     let data = Message::part()
         .attribute(attribute::CMP_SREG, &REGISTER.to_be_bytes())
         .attribute(attribute::CMP_OP, &operation.to_be_bytes())
         .nested(attribute::CMP_DATA, value);
     expression("cmp", data)
+}
+
+/// Bytes of a block's addresses, as netfilter wants numbers.
+fn length(block: Prefix) -> [u8; 4] {
+    (block.octets().len() as u32).to_be_bytes()
 }
 
 fn c_string(text: &str) -> Vec<u8> {

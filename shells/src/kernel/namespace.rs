@@ -1,15 +1,16 @@
 //! The passage between the namespace a shell was started in and the new one inside it.
 
 use std::fs::File;
+use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::OwnedFd;
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns, unshare};
 
-use super::block::Block;
+use super::block::{Block, Family, Prefix};
 use super::masquerade::Masquerade;
 use super::privilege;
-use super::routes::{Device, LOOPBACK, Routes, Target};
+use super::routes::{Device, LOOPBACK, Route, Routes, Target};
 use super::sysctl;
 use super::tun::{MTU, Tun};
 use crate::error::{Attempt, Error, Result, complain};
@@ -30,7 +31,7 @@ pub struct Passage {
     pub block: Block,
     /// Whether the current namespace is no shell's inside.
     pub is_outermost: bool,
-    _way_out: Option<Masquerade>,
+    _ways_out: Vec<Masquerade>,
 }
 
 impl Passage {
@@ -48,19 +49,20 @@ pub fn open_passage(kind: &str, pool: Block) -> Result<Passage> {
     privilege::ensure()?;
     let outer = Tun::open(&format!("{kind}-%d"))?;
     let surroundings = Surroundings::find()?;
-    let block = connect_outer(&outer, &surroundings.blocks(pool)?)?;
+    let families = surroundings.families(&outer);
+    let block = connect_outer(&outer, &surroundings.blocks(pool)?, &families)?;
 
     let outside = current_namespace()?;
     unshare(CloneFlags::CLONE_NEWNET).attempt(|| "make a network namespace (run as root)")?;
     let inside = current_namespace()?;
     let inner = Tun::open(INNER_NAME)?;
-    connect_inner(&inner, block)?;
+    connect_inner(&inner, block, &families)?;
     setns(outside, CloneFlags::CLONE_NEWNET).attempt(|| "return to the outer network namespace")?;
 
     let is_outermost = surroundings.parent.is_none();
-    let leads_out = is_outermost && surroundings.has_way_out;
-    let way_out = if leads_out { lead_out(&outer, block, pool) } else { None };
-    Ok(Passage { outer, inner, inside, block, is_outermost, _way_out: way_out })
+    let families = families.into_iter().filter(|family| is_outermost && surroundings.leads_out(*family));
+    let ways_out = families.filter_map(|family| lead_out(&outer, block, pool, family)).collect();
+    Ok(Passage { outer, inner, inside, block, is_outermost, _ways_out: ways_out })
 }
 
 fn current_namespace() -> Result<OwnedFd> {
@@ -70,45 +72,67 @@ fn current_namespace() -> Result<OwnedFd> {
 }
 
 /// Take a block and lead it to the outer device.
-fn connect_outer(tun: &Tun, candidates: &[Block]) -> Result<Block> {
-    prepare_device(tun)?;
+fn connect_outer(tun: &Tun, candidates: &[Block], families: &[Family]) -> Result<Block> {
+    prepare_device(tun, families)?;
     // What comes out of a shell may go on to anywhere; the namespace's other devices are not ours to change.
     sysctl::set(&format!("ipv4/conf/{}/forwarding", tun.name()), "1")?;
     let routes = open_routes()?;
     bring_up(&routes, tun)?;
     let block = claim_block(&routes, tun.device(), candidates)?;
-    routes.add_address(tun.device(), block.outer_end()).attempt(|| address_attempt(tun))?;
+    for family in families {
+        routes.add_address(tun.device(), block.outer_end(*family)).attempt(|| address_attempt(tun))?;
+    }
+    if families.contains(&Family::V6) {
+        let addresses = block.addresses(Family::V6);
+        routes
+            .add_route(addresses, &Target::Device(tun.device()))
+            .attempt(|| format!("add a route to {addresses}"))?;
+    }
     Ok(block)
 }
 
 /// Make the new namespace reach everything through the inner device, and pass on what nested shells send.
-fn connect_inner(tun: &Tun, block: Block) -> Result<()> {
+fn connect_inner(tun: &Tun, block: Block, families: &[Family]) -> Result<()> {
     sysctl::set("ipv4/ip_forward", "1")?;
     sysctl::set("ipv4/conf/all/rp_filter", "0")?;
     sysctl::set("ipv4/conf/default/rp_filter", "0")?;
-    prepare_device(tun)?;
+    if families.contains(&Family::V6) {
+        sysctl::set("ipv6/conf/all/forwarding", "1")?;
+    }
+    prepare_device(tun, families)?;
     let routes = open_routes()?;
     routes.bring_up(LOOPBACK).attempt(|| "bring up the loopback device inside")?;
     bring_up(&routes, tun)?;
-    routes.add_address(tun.device(), block.inner_end()).attempt(|| address_attempt(tun))?;
-
-    let everywhere = Block::around(block.base(), 0);
-    let outer_end = Block::around(block.outer_end(), 32);
-    let through_outer_end = Target::Gateway(tun.device(), block.outer_end());
-    routes
-        .mark(block)
-        .and_then(|()| routes.add_route(outer_end, &Target::Device(tun.device())))
-        .and_then(|()| routes.add_route(everywhere, &through_outer_end))
-        .attempt(|| format!("set up routes through the device {} inside", tun.name()))
+    for family in families {
+        let outer_end = block.outer_end(*family);
+        let everywhere = Prefix { length: 0, ..block.addresses(*family) };
+        routes.add_address(tun.device(), block.inner_end(*family)).attempt(|| address_attempt(tun))?;
+        routes
+            .mark(block.addresses(*family))
+            .and_then(|()| routes.add_route(Prefix::only(outer_end), &Target::Device(tun.device())))
+            .and_then(|()| routes.add_route(everywhere, &Target::Gateway(tun.device(), outer_end)))
+            .attempt(|| format!("set up routes through the device {} inside", tun.name()))?;
+    }
+    Ok(())
 }
 
 /// Keep the kernel from adding packets of its own or dropping ours.
-fn prepare_device(tun: &Tun) -> Result<()> {
+fn prepare_device(tun: &Tun, families: &[Family]) -> Result<()> {
     let name = tun.name();
-    if std::fs::exists("/proc/sys/net/ipv6").unwrap_or(false) {
-        sysctl::set(&format!("ipv6/conf/{name}/disable_ipv6"), "1")?;
+    let set_ipv6 = |key: &str, value| sysctl::set(&format!("ipv6/conf/{name}/{key}"), value);
+    if families.contains(&Family::V6) {
+        // No address that the kernel makes up, and no asking for routers.
+        set_ipv6("addr_gen_mode", "1")?;
+        set_ipv6("accept_ra", "0")?;
+    } else if has_ipv6() {
+        set_ipv6("disable_ipv6", "1")?;
     }
     sysctl::set(&format!("ipv4/conf/{name}/rp_filter"), "0")
+}
+
+/// Whether the kernel has IPv6 at all.
+fn has_ipv6() -> bool {
+    std::fs::exists("/proc/sys/net/ipv6").unwrap_or(false)
 }
 
 fn bring_up(routes: &Routes, tun: &Tun) -> Result<()> {
@@ -119,13 +143,19 @@ fn bring_up(routes: &Routes, tun: &Tun) -> Result<()> {
 }
 
 /// Let what is inside reach the world. A network that does not is still of use, so this only warns.
-fn lead_out(outer: &Tun, block: Block, pool: Block) -> Option<Masquerade> {
+fn lead_out(outer: &Tun, block: Block, pool: Block, family: Family) -> Option<Masquerade> {
     let out_of_reach = "the world outside is out of reach inside";
-    if sysctl::get("ipv4/ip_forward").as_deref() != Some("1") {
-        complain(&format!("{out_of_reach}; to let packets through: sysctl -w net.ipv4.ip_forward=1"));
+    let forwards = |key| sysctl::get(key).as_deref() == Some("1");
+    match family {
+        Family::V4 if !forwards("ipv4/ip_forward") => {
+            complain(&format!("{out_of_reach}; to let packets through: sysctl -w net.ipv4.ip_forward=1"));
+        }
+        // Few machines forward IPv6, and few commands cannot do without: not worth a complaint each time.
+        Family::V6 if !forwards("ipv6/conf/all/forwarding") => return None,
+        _ => {}
     }
     let table = format!("shell-{}", outer.name());
-    Masquerade::new(&table, block, pool)
+    Masquerade::new(&table, block.addresses(family), pool.addresses(family))
         .inspect_err(|error| {
             complain(&format!("{out_of_reach}: this kernel translates no addresses ({error})"))
         })
@@ -136,18 +166,42 @@ fn lead_out(outer: &Tun, block: Block, pool: Block) -> Option<Masquerade> {
 struct Surroundings {
     /// The block of the shell inside which this is, if it is inside one.
     parent: Option<Block>,
-    /// Whether packets have a way to the world from here.
-    has_way_out: bool,
     used: Vec<Block>,
+    /// Whether anything but the machine itself and its links has an IPv6 address here.
+    has_ipv6: bool,
+    /// The families in which packets have a way to the world from here.
+    ways_out: Vec<Family>,
 }
 
 impl Surroundings {
     fn find() -> Result<Self> {
-        let list = open_routes()?.list().attempt(|| "list the routes of this namespace")?;
-        let (marks, others): (Vec<_>, Vec<_>) = list.into_iter().partition(|route| route.is_mark);
-        let (defaults, used): (Vec<_>, Vec<_>) =
-            others.into_iter().map(|route| route.to).partition(|block| block.prefix() == 0);
-        Ok(Self { parent: marks.first().map(|mark| mark.to), has_way_out: !defaults.is_empty(), used })
+        let routes = open_routes()?;
+        let list = |family| routes.list(family).attempt(|| "list the routes of this namespace");
+        let ipv4 = list(Family::V4)?;
+        let ipv6 = if has_ipv6() { list(Family::V6)? } else { Vec::new() };
+        let (marks, others): (Vec<_>, Vec<_>) = ipv4.iter().partition(|route| route.is_mark);
+        let leads_out = |routes: &[Route]| routes.iter().any(|route| route.leads_on && route.to.length == 0);
+        let mut ways_out = Vec::new();
+        ways_out.extend(leads_out(&ipv4).then_some(Family::V4));
+        ways_out.extend(leads_out(&ipv6).then_some(Family::V6));
+        Ok(Self {
+            parent: marks.first().and_then(|mark| ipv4_block(mark.to)),
+            used: others.into_iter().filter_map(|route| ipv4_block(route.to)).collect(),
+            has_ipv6: ipv6.iter().any(|route| route.is_mark || route.leads_on && goes_beyond_links(route.to)),
+            ways_out,
+        })
+    }
+
+    /// What shells here speak: IPv6 only where the namespace does, so that a command inside is not led to
+    /// believe in it where it leads nowhere.
+    fn families(&self, outer: &Tun) -> Vec<Family> {
+        let disabled = sysctl::get(&format!("ipv6/conf/{}/disable_ipv6", outer.name()));
+        let ipv6 = self.has_ipv6 && disabled.as_deref() == Some("0");
+        if ipv6 { vec![Family::V4, Family::V6] } else { vec![Family::V4] }
+    }
+
+    fn leads_out(&self, family: Family) -> bool {
+        self.ways_out.contains(&family)
     }
 
     /// The blocks that a shell may take here, in order of preference; at least one.
@@ -170,13 +224,31 @@ impl Surroundings {
     }
 }
 
+/// The block that a route leads to; none for a default route, which leads to no block in particular.
+fn ipv4_block(to: Prefix) -> Option<Block> {
+    match to.address {
+        IpAddr::V4(address) if to.length > 0 => Some(Block::around(address, to.length)),
+        _ => None,
+    }
+}
+
+/// Whether these are addresses besides those that every machine and every link has.
+fn goes_beyond_links(to: Prefix) -> bool {
+    match to.address {
+        IpAddr::V6(address) => {
+            address != Ipv6Addr::LOCALHOST && !address.is_unicast_link_local() && !address.is_multicast()
+        }
+        IpAddr::V4(_) => false,
+    }
+}
+
 /// Take the first block that still nobody has, by a route to it.
 ///
 /// The kernel refuses a second route to the same block, which settles the race between two shells that
 /// start at once.
 fn claim_block(routes: &Routes, device: Device, candidates: &[Block]) -> Result<Block> {
     for block in candidates {
-        match routes.add_route(*block, &Target::Device(device)) {
+        match routes.add_route(block.addresses(Family::V4), &Target::Device(device)) {
             Ok(()) => return Ok(*block),
             Err(Errno::EEXIST) => {}
             Err(error) => return Err(error).attempt(|| format!("add a route to {block}")),

@@ -1,10 +1,10 @@
 //! Links, addresses and routes of the current network namespace (see rtnetlink(7)).
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use nix::libc;
 
-use super::block::Block;
+use super::block::{Family, Prefix, octets};
 use super::netlink::{Message, Netlink};
 
 /// Marks, as a route's protocol number, the routes by which shells recognise each other.
@@ -12,6 +12,10 @@ const PROTOCOL_SHELL: u8 = 109;
 
 /// `RTNH_F_ONLINK`, which the libc crate lacks: the gateway need not be within any route.
 const ON_LINK: u32 = 4;
+
+/// The flags of IPv6 addresses: nobody else can have them, and they bring no route along (linux/if_addr.h).
+const NO_DUPLICATE_DETECTION: u32 = 0x02;
+const NO_PREFIX_ROUTE: u32 = 0x200;
 
 const ROUTE_MESSAGE_BYTES: usize = 12;
 
@@ -26,7 +30,7 @@ pub const LOOPBACK: Device = Device(1);
 pub enum Target {
     Device(Device),
     /// Through the device, to a neighbour taken on trust to be there.
-    Gateway(Device, Ipv4Addr),
+    Gateway(Device, IpAddr),
     /// Nowhere: packets are answered with "unreachable".
     Nowhere,
 }
@@ -34,7 +38,9 @@ pub enum Target {
 /// A route of the current namespace, as far as shells care.
 pub struct Route {
     /// Every address, for a default route.
-    pub to: Block,
+    pub to: Prefix,
+    /// Whether packets can take it.
+    pub leads_on: bool,
     /// Whether it is the mark a shell left for those nested in it; see [`Routes::mark`].
     pub is_mark: bool,
 }
@@ -62,37 +68,41 @@ impl Routes {
     }
 
     /// Give a device an address of its own, without any route.
-    pub fn add_address(&self, device: Device, address: Ipv4Addr) -> nix::Result<()> {
-        let mut fixed = vec![libc::AF_INET as u8, 32, 0, libc::RT_SCOPE_UNIVERSE];
+    pub fn add_address(&self, device: Device, address: IpAddr) -> nix::Result<()> {
+        let Prefix { length, .. } = Prefix::only(address);
+        let mut fixed = vec![number_of(address), length, 0, libc::RT_SCOPE_UNIVERSE];
         fixed.extend_from_slice(&device.0.to_ne_bytes());
-        self.0.request(
-            Message::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL)
-                .fixed(&fixed)
-                .attribute(libc::IFA_LOCAL, &address.octets())
-                .attribute(libc::IFA_ADDRESS, &address.octets()),
-        )
+        let mut message = Message::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL)
+            .fixed(&fixed)
+            .attribute(libc::IFA_LOCAL, &octets(address))
+            .attribute(libc::IFA_ADDRESS, &octets(address));
+        if address.is_ipv6() {
+            let flags = NO_DUPLICATE_DETECTION | NO_PREFIX_ROUTE;
+            message = message.attribute(libc::IFA_FLAGS, &flags.to_ne_bytes());
+        }
+        self.0.request(message)
     }
 
     /// Add a route; `EEXIST` when there is one to the same block.
-    pub fn add_route(&self, to: Block, target: &Target) -> nix::Result<()> {
+    pub fn add_route(&self, to: Prefix, target: &Target) -> nix::Result<()> {
         let (scope, kind, flags) = match target {
             Target::Device(_) => (libc::RT_SCOPE_LINK, libc::RTN_UNICAST, 0),
             Target::Gateway(..) => (libc::RT_SCOPE_UNIVERSE, libc::RTN_UNICAST, ON_LINK),
             Target::Nowhere => (libc::RT_SCOPE_UNIVERSE, libc::RTN_UNREACHABLE, 0),
         };
-        let mut fixed =
-            vec![libc::AF_INET as u8, to.prefix(), 0, 0, libc::RT_TABLE_MAIN, PROTOCOL_SHELL, scope, kind];
+        let family = number_of(to.address);
+        let mut fixed = vec![family, to.length, 0, 0, libc::RT_TABLE_MAIN, PROTOCOL_SHELL, scope, kind];
         fixed.extend_from_slice(&u32::to_ne_bytes(flags));
         let mut message =
             Message::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_EXCL).fixed(&fixed);
-        if to.prefix() > 0 {
-            message = message.attribute(libc::RTA_DST, &to.base().octets());
+        if to.length > 0 {
+            message = message.attribute(libc::RTA_DST, &to.octets());
         }
         if let Target::Device(device) | Target::Gateway(device, _) = target {
             message = message.attribute(libc::RTA_OIF, &device.0.to_ne_bytes());
         }
         if let Target::Gateway(_, gateway) = target {
-            message = message.attribute(libc::RTA_GATEWAY, &gateway.octets());
+            message = message.attribute(libc::RTA_GATEWAY, &octets(*gateway));
         }
         self.0.request(message)
     }
@@ -101,27 +111,47 @@ impl Routes {
     ///
     /// The mark is a route to nowhere, so it also answers packets to addresses of the block that nobody
     /// has; without it they would go out by the default route and come back in until their TTL ends.
-    pub fn mark(&self, block: Block) -> nix::Result<()> {
+    pub fn mark(&self, block: Prefix) -> nix::Result<()> {
         self.add_route(block, &Target::Nowhere)
     }
 
-    /// All IPv4 routes; a device's own addresses are among them.
-    pub fn list(&self) -> nix::Result<Vec<Route>> {
+    /// All routes of a family; a device's own addresses are among them.
+    pub fn list(&self, family: Family) -> nix::Result<Vec<Route>> {
+        let anywhere: IpAddr = match family {
+            Family::V4 => Ipv4Addr::UNSPECIFIED.into(),
+            Family::V6 => Ipv6Addr::UNSPECIFIED.into(),
+        };
         let mut fixed = [0; ROUTE_MESSAGE_BYTES];
-        fixed[0] = libc::AF_INET as u8;
+        fixed[0] = number_of(anywhere);
         let replies = self.0.dump(Message::new(libc::RTM_GETROUTE, libc::NLM_F_DUMP).fixed(&fixed))?;
         let routes = replies.iter().filter(|reply| reply.kind == libc::RTM_NEWROUTE).filter_map(|reply| {
-            let &[_, prefix, _, _, _, protocol, _, kind, ..] = reply.payload.as_slice() else {
+            let &[number, length, _, _, _, protocol, _, kind, ..] = reply.payload.as_slice() else {
                 return None;
             };
+            // A kernel without IPv6 answers with what it has.
+            if number != number_of(anywhere) {
+                return None;
+            }
             let mut attributes = reply.attributes(ROUTE_MESSAGE_BYTES);
             let to = attributes.find(|(attribute, _)| *attribute == libc::RTA_DST);
-            let octets: [u8; 4] = to.map_or(Some([0; 4]), |(_, value)| value.try_into().ok())?;
+            let address = to.map_or(Some(anywhere), |(_, value)| address_of(value))?;
             let is_mark = protocol == PROTOCOL_SHELL && kind == libc::RTN_UNREACHABLE;
-            Some(Route { to: Block::around(octets.into(), prefix), is_mark })
+            let leads_on = matches!(kind, libc::RTN_UNICAST | libc::RTN_LOCAL);
+            Some(Route { to: Prefix { address, length }, leads_on, is_mark })
         });
         Ok(routes.collect())
     }
+}
+
+/// The number of an address's family.
+fn number_of(address: IpAddr) -> u8 {
+    let number = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    number as u8
+}
+
+fn address_of(octets: &[u8]) -> Option<IpAddr> {
+    let ipv4 = <[u8; 4]>::try_from(octets).map(IpAddr::from);
+    ipv4.or_else(|_| <[u8; 16]>::try_from(octets).map(IpAddr::from)).ok()
 }
 
 fn link_message(device: Device, flags: u32) -> Message {

@@ -3,6 +3,7 @@
 mod checksum;
 mod ecn;
 mod offload;
+mod scope;
 mod segments;
 
 use std::borrow::Cow;
