@@ -49,7 +49,7 @@ def _missing() -> str:
     if not Path("/dev/net/tun").exists():
         return "needs /dev/net/tun"
     try:
-        for name in ("mm-delay", "mm-link", "mm-loss", "mm-net", "mm-onoff", "mm-intermittent"):
+        for name in ("mm-delay", "mm-link", "mm-loss", "mm-net", "mm-meter", "mm-onoff", "mm-intermittent"):
             tool(name)
     except EyelevelError as error:
         return str(error)
@@ -532,6 +532,19 @@ def test_a_meter_tells_what_the_link_carries() -> None:
     lines = run("mm-net --up 1M --down 1M --meter", ping).stderr.splitlines()
     assert lines
     assert re.match(r"up +0\.1\d\d Mbit/s, at most +12\.0 ms in the queue, 0 dropped +down +0\.1", lines[0])
+
+
+def test_mm_meter_tells_what_passes_in_the_directions_asked_for() -> None:
+    # 12 pings of 1500 bytes a second.
+    ping = ["ping", "-n", "-q", "-c", "13", "-i", "0.0833", "-s", "1472", SERVER[0]]
+    for options, expected in [
+        ("", r"up +0\.1\d\d Mbit/s   down +0\.1\d\d Mbit/s"),
+        ("--meter-uplink", r"up +0\.1\d\d Mbit/s"),
+        ("--meter-downlink", r"down +0\.1\d\d Mbit/s"),
+    ]:
+        lines = run(f"mm-meter {options} --", ping).stderr.splitlines()
+        assert lines
+        assert re.fullmatch(expected, lines[0]), lines
 
 
 def test_a_trace_played_once_ends_the_command(tmp_path: Path) -> None:

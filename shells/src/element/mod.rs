@@ -11,6 +11,7 @@ mod duplex;
 mod loss;
 mod on_off;
 mod trace_rate;
+mod watched;
 mod watched_queue;
 
 pub use chain::Chain;
@@ -20,6 +21,7 @@ pub use duplex::Duplex;
 pub use loss::{Loss, LossModel};
 pub use on_off::{OnOff, Schedule};
 pub use trace_rate::TraceRate;
+pub use watched::Watched;
 pub use watched_queue::{LinkObserver, WatchedQueue};
 
 use crate::packet::Packet;

@@ -11,12 +11,13 @@ use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
 /// How often the line is renewed.
 const PERIOD: Nanos = NANOS_PER_SECOND;
 
-/// Counts what happens at the links of both directions.
+/// Counts what happens at links, and tells it of each direction for which an observer was asked for.
 #[derive(Clone)]
 pub struct Meter(Rc<RefCell<Counts>>);
 
 struct Counts {
-    directions: [Count; 2],
+    directions: [Option<Count>; 2],
+    has_queue: bool,
     next: Nanos,
 }
 
@@ -28,21 +29,37 @@ struct Count {
 }
 
 impl Meter {
+    /// For a link with a queue.
     #[must_use]
     pub fn new(start: Nanos) -> Self {
-        Self(Rc::new(RefCell::new(Counts { directions: [Count::default(); 2], next: start + PERIOD })))
+        Self::with_counts(start, true)
+    }
+
+    /// For a link without a queue: only rates are told.
+    #[must_use]
+    pub fn of_rates(start: Nanos) -> Self {
+        Self::with_counts(start, false)
+    }
+
+    fn with_counts(start: Nanos, has_queue: bool) -> Self {
+        Self(Rc::new(RefCell::new(Counts { directions: [None; 2], has_queue, next: start + PERIOD })))
     }
 
     /// What counts the uplink.
     #[must_use]
     pub fn uplink(&self) -> Box<dyn LinkObserver> {
-        Box::new(Side { meter: self.clone(), index: 0 })
+        self.side(0)
     }
 
     /// What counts the downlink.
     #[must_use]
     pub fn downlink(&self) -> Box<dyn LinkObserver> {
-        Box::new(Side { meter: self.clone(), index: 1 })
+        self.side(1)
+    }
+
+    fn side(&self, index: usize) -> Box<dyn LinkObserver> {
+        self.0.borrow_mut().directions[index] = Some(Count::default());
+        Box::new(Side { meter: self.clone(), index })
     }
 
     /// When the line is to be renewed next.
@@ -58,15 +75,22 @@ impl Meter {
             return;
         }
         let span = now - counts.next + PERIOD;
-        let [up, down] = counts.directions.map(|count| count.describe(span));
-        let _ = writeln!(terminal, "up {up}   down {down}");
-        *counts = Counts { directions: [Count::default(); 2], next: now + PERIOD };
+        let Counts { directions, has_queue, next } = &mut *counts;
+        let told = ["up", "down"].into_iter().zip(directions).filter_map(|(name, count)| {
+            let last = count.as_mut().map(std::mem::take)?;
+            Some(format!("{name} {}", last.describe(span, *has_queue)))
+        });
+        let _ = writeln!(terminal, "{}", told.collect::<Vec<_>>().join("   "));
+        *next = now + PERIOD;
     }
 }
 
 impl Count {
-    fn describe(self, span: Nanos) -> String {
+    fn describe(self, span: Nanos, has_queue: bool) -> String {
         let mbps = self.bytes as f64 * 8.0 * 1e3 / span as f64;
+        if !has_queue {
+            return format!("{mbps:8.3} Mbit/s");
+        }
         let delay_ms = self.longest_delay as f64 / NANOS_PER_MILLISECOND as f64;
         format!("{mbps:8.3} Mbit/s, at most {delay_ms:7.1} ms in the queue, {} dropped", self.drops)
     }
@@ -77,19 +101,28 @@ struct Side {
     index: usize,
 }
 
+impl Side {
+    fn count(&self, add: impl FnOnce(&mut Count)) {
+        if let Some(count) = &mut self.meter.0.borrow_mut().directions[self.index] {
+            add(count);
+        }
+    }
+}
+
 impl LinkObserver for Side {
     fn arrived(&mut self, _packet: &Packet, _at: Nanos) {}
 
     fn could_send(&mut self, _at: Nanos) {}
 
     fn dropped(&mut self, packets: &[Packet], _at: Nanos) {
-        self.meter.0.borrow_mut().directions[self.index].drops += packets.len();
+        self.count(|count| count.drops += packets.len());
     }
 
     fn departed(&mut self, packet: &Packet, arrived: Nanos, at: Nanos) {
-        let count = &mut self.meter.0.borrow_mut().directions[self.index];
-        count.bytes += packet.ip_length();
-        count.longest_delay = count.longest_delay.max(at - arrived);
+        self.count(|count| {
+            count.bytes += packet.wire_length();
+            count.longest_delay = count.longest_delay.max(at - arrived);
+        });
     }
 }
 

@@ -68,6 +68,12 @@ impl Packet {
         self.bytes.len()
     }
 
+    /// Bytes of all the packets that would be on a wire for it.
+    #[must_use]
+    pub fn wire_length(&self) -> usize {
+        segments::total(self)
+    }
+
     /// Bytes of the largest packet that would be on a wire for it.
     #[must_use]
     pub fn largest_segment(&self) -> usize {

@@ -24,6 +24,12 @@ pub fn largest(packet: &Packet) -> usize {
     Cut::of(packet).map_or(packet.ip_length(), |cut| cut.payload + cut.segment_bytes)
 }
 
+/// Bytes of all segments of a packet.
+pub fn total(packet: &Packet) -> usize {
+    // Each segment after the first repeats the headers.
+    packet.ip_length() + Cut::of(packet).map_or(0, |cut| cut.payload * (cut.count - 1))
+}
+
 /// Where a packet is cut.
 #[derive(Clone, Copy)]
 struct Cut {
@@ -132,6 +138,7 @@ mod tests {
         let segments: Vec<_> = large_tcp4(&[7; 2500], 1000).into_segments().collect();
         let lengths: Vec<_> = segments.iter().map(Packet::ip_length).collect();
         assert_eq!(lengths, [1052, 1052, 552]);
+        assert_eq!(large_tcp4(&[7; 2500], 1000).wire_length(), lengths.iter().sum::<usize>());
         let sequences: Vec<_> = segments.iter().map(|packet| packet.bytes()[24..28].to_vec()).collect();
         assert_eq!(sequences[1], 0x0000_02e8u32.to_be_bytes());
         let flags: Vec<_> = segments.iter().map(|packet| packet.bytes()[33]).collect();

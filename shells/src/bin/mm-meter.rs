@@ -1,0 +1,47 @@
+//! `mm-meter`: a network that does nothing to packets but tell how much passes.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use shells::arguments::Inside;
+use shells::element::{Duplex, Watched};
+use shells::error::Result;
+use shells::log::{Meter, Outputs};
+use shells::shell::{Shell, finish};
+use shells::time::now;
+
+/// Run a command and tell on stderr, once a second, how much it sends and receives
+///
+/// Without an option, both directions are told. Packets pass unchanged and at once.
+#[derive(Parser)]
+#[command(name = "mm-meter", version)]
+struct Arguments {
+    /// Tell what goes from inside to outside
+    #[arg(short = 'u', long)]
+    meter_uplink: bool,
+
+    /// Tell what goes from outside to inside
+    #[arg(short = 'd', long)]
+    meter_downlink: bool,
+
+    #[command(flatten)]
+    inside: Inside,
+}
+
+fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let meter = Meter::of_rates(now());
+    let both = arguments.meter_uplink == arguments.meter_downlink;
+    let uplink = (both || arguments.meter_uplink).then(|| meter.uplink());
+    let downlink = (both || arguments.meter_downlink).then(|| meter.downlink());
+    let network = Duplex {
+        uplink: Box::new(Watched::new(Vec::from_iter(uplink))),
+        downlink: Box::new(Watched::new(Vec::from_iter(downlink))),
+    };
+    let mut outputs = Outputs::default();
+    outputs.show(meter);
+    Shell { kind: "meter", label: "meter".to_owned(), network, outputs }.run(&arguments.inside)
+}
+
+fn main() -> ExitCode {
+    finish(run(&Arguments::parse()))
+}
