@@ -13,13 +13,14 @@ import click
 from rich.console import Console
 
 from eyelevel.errors import EyelevelError, reports_errors
-from eyelevel.places import PROJECT, RESULTS, SITES
+from eyelevel.ownership import give_to_caller
+from eyelevel.places import PROJECT, RESULTS
 from measure.campaign import Campaign, measure
-from measure.ownership import give_to_caller
 from measure.progress import Watch
 from measure.results import read_document
-from record.demo import DEMO_SITES, generate
-from record.site import Site, write_site
+from record import shelf
+from record.demo import DEMO_SITES
+from record.site import Site
 from tuning import networks, protocols
 from tuning.settings import choose
 
@@ -74,7 +75,9 @@ def main(
         measure(campaign, partial(Watch, console))
     except KeyboardInterrupt:
         elsewhere = [] if results == RESULTS else ["--results", str(results)]
-        again = shlex.join(["python", "-m", "measure", "--campaign", folder.name, *elsewhere])
+        again = shlex.join([sys.executable, "-m", "measure", "--campaign", folder.name, *elsewhere])
+        if not elsewhere:
+            again = f"make campaign CAMPAIGN={shlex.quote(folder.name)}"
         click.echo(f"\nstopped; what was measured is in {folder}; to go on: {again}", err=True)
         sys.exit(130)
     # As a program of its own: what is to the right of measuring is not imported here.
@@ -96,17 +99,11 @@ def choose_sites(wanted: str | list[str]) -> list[Site]:
 
     All are those in sites/, or the demo sites when there is none. Raises EyelevelError.
     """
-    recorded = sorted(path.name for path in SITES.glob("[!.]*") if path.is_dir())
     if wanted == "all":
-        names = recorded or list(DEMO_SITES)
+        names = shelf.recorded() or list(DEMO_SITES)
     else:
-        names = choose("site", wanted, {name: name for name in dict.fromkeys([*recorded, *DEMO_SITES])})
-    for name in names:
-        if name not in recorded:
-            click.echo(f"generating {name}")
-            write_site(generate(name), SITES / name)
-            give_to_caller(SITES / name, SITES)
-    return [Site.load(SITES / name) for name in names]
+        names = choose("site", wanted, {name: name for name in shelf.at_hand()})
+    return [shelf.take(name) for name in names]
 
 
 def interrupt(*_: object) -> None:

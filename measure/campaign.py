@@ -12,11 +12,11 @@ from typing import Any
 
 from eyelevel.errors import EyelevelError
 from eyelevel.files import write_atomically
+from eyelevel.ownership import give_to_caller
 from measure import browser
 from measure.evidence import REQUEST_LOG, Evidence, analyse_film, read_evidence
 from measure.gates import HTTP_VERSION, Claim, reason_against
 from measure.machine import machine, versions
-from measure.ownership import give_to_caller
 from measure.plan import Run, plan
 from measure.progress import Watch, now_iso
 from measure.results import Results, Row, opened

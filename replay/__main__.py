@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 import click
 
-from eyelevel.errors import EyelevelError, reports_errors
-from eyelevel.places import SITES
+from eyelevel.errors import reports_errors
+from record import shelf
 from record.site import Site
 from replay.sandbox import run
 from replay.spec import ReplaySpec
@@ -33,7 +33,7 @@ def main(
     Example: python -m replay --site demo-news --net lte --proto tcp -- curl -sI https://www.demo-news.example/
     """
     spec = ReplaySpec(
-        site=_site_folder(site_name),
+        site=shelf.take(choose_one("site", site_name, {name: name for name in shelf.at_hand()})).folder,
         network=choose_one("network", net, networks.load()),
         protocol=choose_one("protocol", proto, protocols.load()),
         request_log=request_log.resolve() if request_log else None,
@@ -43,14 +43,6 @@ def main(
         print(_what_to_try(spec), flush=True)
         command = (os.environ.get("SHELL", "/bin/sh"),)
     sys.exit(run(spec, command).status)
-
-
-def _site_folder(name: str) -> Path:
-    folder = SITES / name
-    if not folder.is_dir():
-        known = sorted(path.name for path in SITES.glob("[!.]*")) if SITES.is_dir() else []
-        raise EyelevelError(f"there is no site {name!r}; choose among {', '.join(known) or 'none: import one first'}")
-    return folder
 
 
 def _what_to_try(spec: ReplaySpec) -> str:

@@ -32,7 +32,9 @@ def make(site: Site) -> None:
     (PRIVATE / "runtime").chmod(0o700)
     _replace_system_files()
     # X servers of other replays, or the user's own, have sockets of the same names.
-    X_SOCKETS.mkdir(mode=0o1777, exist_ok=True)
+    if not X_SOCKETS.exists():
+        X_SOCKETS.mkdir()
+        X_SOCKETS.chmod(0o1777)  # for the X servers of any user, whatever our umask
     (PRIVATE / "x").chmod(0o1777)
     _mount("--bind", str(PRIVATE / "x"), str(X_SOCKETS))
     lines = [f"{address} {host}" for host, addresses in site.addresses.items() for address in addresses]

@@ -14,12 +14,12 @@ import pytest
 from rich.console import Console
 
 from eyelevel.errors import EyelevelError
+from eyelevel.ownership import give_to_caller
 from measure import campaign as campaigns
 from measure.campaign import REPEATS, REPLAY_FAILURES_IN_A_ROW, Campaign, measure
 from measure.evidence import Asked, Evidence
 from measure.film import FilmStart, VisualMetrics
 from measure.netlog import Request
-from measure.ownership import give_to_caller
 from measure.progress import Watch, in_words
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
