@@ -1,4 +1,4 @@
-# The network shells mm-delay, mm-link, mm-loss.
+# The network shells: mm-net, mm-delay, mm-link, mm-loss, and the others of shells/src/bin.
 # shellcheck shell=bash disable=SC2034  # title and remedy are for setup.sh
 
 title="network shells"
@@ -6,6 +6,7 @@ remedy="can cargo reach its package registry?"
 
 inputs() {
   cat "$PROJECT/shells/Cargo.toml" "$PROJECT/shells/Cargo.lock"
+  cat "$PROJECT/tuning/networks.toml" # compiled into mm-net, for its --profile
   find "$PROJECT/shells/src" -name '*.rs' -print0 | sort -z | xargs -0 cat
 }
 
