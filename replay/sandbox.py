@@ -50,7 +50,8 @@ def run(spec: ReplaySpec, command: Sequence[str | Path], **streams: int | None) 
         os.close(leash)
         _await_end(process)
     if not text:
-        raise EyelevelError(f"the replay of {spec.site.name} was ended from outside (status {process.returncode})")
+        status = process.returncode
+        raise EyelevelError(f"the replay of {spec.site.name} was killed, or failed as told above (status {status})")
     outcome = json.loads(text)
     if outcome["error"]:
         raise EyelevelError(outcome["error"])

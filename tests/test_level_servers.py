@@ -17,7 +17,7 @@ from tuning.networks import Network
 
 CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "mahimahi"
 FETCH = Path(__file__).parent / "clients" / "fetch.py"
-SITES = ["www.yelp.com", "stackoverflow", "espn"]
+SITES = ["www.yelp.com", "stackoverflow", "imdb"]  # the last with redirects to relative locations
 
 # As close to no network as the shells get; what is compared here is content, not time.
 FAST = Network("fast", up_mbps=1000, down_mbps=1000, min_rtt_ms=0, loss=0, queue_ms=100)
