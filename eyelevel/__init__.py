@@ -1,4 +1,4 @@
-"""The floor every other folder stands on: errors, files, places.
+"""The floor every other folder stands on: errors, files, places, programs, the browser.
 
-Nothing here knows of sites, servers, networks or browsers.
+Nothing here knows of sites, servers or networks.
 """

@@ -4,23 +4,23 @@ Every wait is the same for every network and protocol: they shift Speed Index an
 """
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eyelevel.chromium import (
+    BINARY,
+    COMMON_SWITCHES,
+    DESKTOP,
+    DISABLED_FEATURES,
+    MOBILE,
+    MOBILE_PIXEL_RATIO,
+    Window,
+    phone,
+)
 from eyelevel.places import tool
 from record.site import Site
 from tuning.networks import Network
 from tuning.protocols import Protocol
-
-# A common desktop window, and Browsertime's default.
-DESKTOP = (1366, 768)
-# What Mahimahi's recordings with a mobile user agent were made with: a Pixel 2's window in CSS pixels, but
-# one device pixel for each (they hold none of the images meant for finer screens).
-MOBILE = (412, 732)
-MOBILE_PIXEL_RATIO = 1.0
-# Where the browser's own services are said to be. Their real hosts may be among the recorded ones.
-NOWHERE = "https://browser.invalid"
 
 # Without a pause here navigation may begin while the browser still starts up.
 SETTLE_MS = 500
@@ -30,9 +30,6 @@ ORANGE_MS = 300
 QUIET_MS = 3000
 POLL_MS = 200
 FRAMERATE = 30
-
-# Chromium shrinks a window that would fill the X screen.
-SCREEN_MARGIN_PIXELS = 16
 
 PAGE_COMPLETE = Path(__file__).with_name("page_complete.js")
 NETLOG = "netlog.json"
@@ -46,36 +43,18 @@ def settings() -> dict[str, object]:
         "quiet_ms": QUIET_MS,
         "poll_ms": POLL_MS,
         "framerate": FRAMERATE,
-        "desktop": list(DESKTOP),
-        "mobile": list(MOBILE),
+        "desktop": [DESKTOP.width, DESKTOP.height],
+        "mobile": [MOBILE.width, MOBILE.height],
         "mobile_pixel_ratio": MOBILE_PIXEL_RATIO,
     }
 
 
-@dataclass(frozen=True)
-class Window:
-    """The part of the page one can see, in CSS pixels, and whether the page believes to be on a phone."""
-
-    width: int
-    height: int
-    mobile: bool
-
-    @property
-    def screen(self) -> str:
-        """The X screen it is shown on, as Xvfb wants it.
-
-        Twice as wide as the window in its left half, since the pointer starts in the middle of the screen:
-        over the page it would hover over a link, which changes the picture.
-        """
-        return f"{2 * (self.width + SCREEN_MARGIN_PIXELS)}x{self.height + SCREEN_MARGIN_PIXELS}x24"
-
-
 def window(site: Site) -> Window:
     """The window `site` was recorded in, as far as its index tells."""
-    mobile = "Mobile" in (site.user_agent or "")
-    width, height = site.viewport or (MOBILE if mobile else DESKTOP)
+    usual = MOBILE if "Mobile" in (site.user_agent or "") else DESKTOP
+    width, height = site.viewport or (usual.width, usual.height)
     # The film's encoder wants even numbers.
-    return Window(width + width % 2, height + height % 2, mobile)
+    return Window(width + width % 2, height + height % 2, usual.mobile)
 
 
 def load_limit_s(site: Site, network: Network) -> float:
@@ -97,7 +76,7 @@ def browsertime_config(site: Site, protocol: Protocol, limit_s: float, folder: P
     limit_ms = round(limit_s * 1000)
     shown = window(site)
     chrome: dict[str, Any] = {
-        "binaryPath": "/usr/lib/chromium/chromium",
+        "binaryPath": str(BINARY),
         "chromedriverPath": str(tool("chromedriver")),
         "ignoreCertificateErrors": False,
         "args": [*_switches(site, folder), *_transport_switches(protocol)],
@@ -142,12 +121,7 @@ def browsertime_config(site: Site, protocol: Protocol, limit_s: float, folder: P
 def _phone(shown: Window, user_agent: str | None) -> dict[str, Any]:
     """Browsertime wants the measures at the top, ChromeDriver takes them from `deviceMetrics`."""
     measures = {"width": shown.width, "height": shown.height, "pixelRatio": MOBILE_PIXEL_RATIO}
-    return {
-        **measures,
-        "deviceMetrics": {**measures, "mobile": True, "touch": True},
-        "clientHints": {"platform": "Android", "mobile": True},
-        "userAgent": user_agent,
-    }
+    return {**measures, **phone(shown), "userAgent": user_agent}
 
 
 def _transport_switches(protocol: Protocol) -> list[str]:
@@ -163,26 +137,16 @@ def _transport_switches(protocol: Protocol) -> list[str]:
 
 
 def _switches(site: Site, folder: Path) -> list[str]:
-    """Chromium's switches beyond Browsertime's own; what is here keeps the browser from talking of itself."""
+    """Chromium's switches beyond Browsertime's own."""
     hosts = ",".join(f"EXCLUDE {host}" for host in site.addresses)
     switches = [
-        # A window without tabs and address bar: the film shows the page and nothing else.
-        "app=data:,",
+        *COMMON_SWITCHES,
         f"log-net-log={folder / NETLOG}",
         "net-log-capture-mode=Default",
         f"host-resolver-rules=MAP * ~NOTFOUND,{hosts}",
         "no-proxy-server",
-        "no-pings",
-        "disable-gpu",
-        "disable-extensions",
-        f"gaia-url={NOWHERE}",
-        f"google-apis-url={NOWHERE}",
-        f"component-updater=url-source={NOWHERE}",
-        "disable-component-extensions-with-background-pages",
         # Browsertime adds its own list to this one.
-        "disable-features=NetworkTimeServiceQuerying,OptimizationGuideModelDownloading,OptimizationHintsFetching,"
-        "OptimizationTargetPrediction,CertificateTransparencyComponentUpdater,DialMediaRouteProvider,"
-        "UseDnsHttpsSvcb,DnsOverHttpsUpgrade",
+        f"disable-features={','.join(DISABLED_FEATURES)}",
     ]
     # Chromium's own sandbox refuses to work for root; the replay's namespaces are what holds it.
     return [*switches, "no-sandbox"] if os.geteuid() == 0 else switches

@@ -17,13 +17,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 import click
 
+from eyelevel.chromium import trust
+from eyelevel.display import x_server
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.places import tool
 from measure.browser import NETLOG, browsertime_config, window
@@ -42,7 +43,6 @@ QUICK_STOP = Path(__file__).with_name("quick_stop.mjs")
 
 # What Browsertime may need beyond the load itself: to start and stop the browser, to write its files.
 OVERHEAD_S = 120
-STOP_TIMEOUT_S = 5
 
 
 def visit(site: Site, protocol: protocols.Protocol, limit_s: float, folder: Path) -> int:
@@ -51,11 +51,12 @@ def visit(site: Site, protocol: protocols.Protocol, limit_s: float, folder: Path
     Raises EyelevelError when the load could not be tried.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    _trust(authority().path)
-    with tempfile.TemporaryDirectory(prefix="visit-") as temporary, (folder / LOG).open("wb") as log:
+    (folder / LOG).unlink(missing_ok=True)
+    trust(authority().path, Path.home())
+    with tempfile.TemporaryDirectory(prefix="visit-") as temporary:
         results = Path(temporary)
         try:
-            with _x_server(window(site).screen, log) as display:
+            with x_server(window(site).screen, folder / LOG) as display, (folder / LOG).open("ab") as log:
                 config = browsertime_config(site, protocol, limit_s, results, display)
                 (results / CONFIG).write_text(json.dumps(config))
                 return _browsertime(results, site.url, limit_s, display, log)
@@ -78,45 +79,6 @@ def _browsertime(results: Path, url: str, limit_s: float, display: int, log: IO[
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-
-
-@contextmanager
-def _x_server(screen: str, log: IO[bytes]) -> Iterator[int]:
-    """A screen of its own to film; yields the display's number once the server accepts clients.
-
-    Its socket is the replay's own, so no lock in the shared /tmp is needed, which would outlive a kill.
-    """
-    ready, ready_end = os.pipe()
-    command: list[str | Path] = [tool("Xvfb"), "-displayfd", str(ready_end), "-nolock"]
-    command += ["-nolisten", "tcp", "-screen", "0", screen]
-    process = subprocess.Popen(command, pass_fds=(ready_end,), stdout=log, stderr=log)
-    os.close(ready_end)
-    try:
-        with os.fdopen(ready) as answer:
-            number = answer.readline().strip()
-        if not number:
-            raise EyelevelError(f"the X server did not start; see {LOG}")
-        yield int(number)
-    finally:
-        process.terminate()
-        try:
-            process.wait(STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def _trust(certificate: Path) -> None:
-    """Make browsers of this HOME, which belongs to the replay, accept the testbed's authority."""
-    database = Path.home() / ".pki" / "nssdb"
-    if database.exists():
-        return
-    database.mkdir(parents=True)
-    certutil: list[str | Path] = [tool("certutil"), "-d", f"sql:{database}"]
-    for arguments in (["-N", "--empty-password"], ["-A", "-t", "C,,", "-n", "eyelevel", "-i", certificate]):
-        done = subprocess.run([*certutil, *arguments], capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise EyelevelError(f"the browser cannot be made to trust {certificate}: {done.stderr.strip()}")
 
 
 def _keep(results: Path, folder: Path) -> None:

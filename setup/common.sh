@@ -19,3 +19,17 @@ install_program() { # NAME TARGET
   mkdir -p "$EYELEVEL_CACHE/bin"
   ln -sfn "$2" "$EYELEVEL_CACHE/bin/$1"
 }
+
+# A virtual environment of the system's Python with the packages that a lock file pins, and nothing else. Not of another
+# Python that may be on the PATH: uWSGI's plugin embeds the system's, and has to find packages of the same version.
+install_packages() { # VENV LOCK_FILE [PIP_OPTION...]
+  /usr/bin/python3 -m venv --clear "$1"
+  "$1/bin/python" -m pip install --disable-pip-version-check --no-cache-dir --progress-bar off --only-binary :all: \
+    --require-hashes --requirement "$2" "${@:3}"
+}
+
+# What that depends on.
+packages_inputs() { # LOCK_FILE
+  /usr/bin/python3 --version
+  cat "$1"
+}

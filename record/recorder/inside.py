@@ -9,12 +9,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from eyelevel.chromium import DESKTOP, MOBILE
+from eyelevel.display import x_server
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.places import tool
 from record.assemble import assemble
 from record.recorder import programs
 from record.recorder.capture import read_capture
-from record.recorder.chromium import DESKTOP, MOBILE
 from record.recorder.spec import RecordSpec
 from record.recorder.visit import LOAD_LIMIT_S, visit
 from record.site import Recording, write_site
@@ -39,7 +40,7 @@ def main(spec: RecordSpec) -> None:
 def make_world() -> None:
     """Set up the namespaces this process is in: what is written outside the site's folder ends with it."""
     _mount("-t", "tmpfs", "-o", "mode=1777", "tmpfs", str(PRIVATE))
-    for folder in ("proxy", "screen", "browser", "capture", "x"):
+    for folder in ("proxy", "browser", "capture", "x"):
         (PRIVATE / folder).mkdir()
     (PRIVATE / "proxy").chmod(0o700)
     # Other X servers on this machine have sockets of the same names.
@@ -52,7 +53,7 @@ def record(spec: RecordSpec) -> Recording:
     """Have the page loaded; returns what came. Raises EyelevelError."""
     window = MOBILE if spec.mobile else DESKTOP
     with (
-        programs.screen(window, PRIVATE / "screen") as display,
+        x_server(window.screen, PRIVATE / "screen.log") as display,
         programs.proxy(spec, PRIVATE / "proxy", PRIVATE / "capture") as traffic,
         programs.browser(
             window,

@@ -1,4 +1,4 @@
-"""The programs of a recording, each as a block that it runs in: the proxy, the screen, the browser."""
+"""The programs of a recording, each as a block that it runs in: the proxy, the browser."""
 
 import os
 import re
@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from eyelevel.errors import EyelevelError
+from eyelevel.chromium import Window, trust
 from eyelevel.places import PROJECT, tool
 from eyelevel.processes import running
 from record.recorder import capture
-from record.recorder.chromium import Window, capabilities, switches
+from record.recorder.chromium import capabilities, switches
 from record.recorder.spec import RecordSpec
 from record.recorder.traffic import Traffic
 from record.recorder.webdriver import Session
@@ -48,22 +48,6 @@ def proxy(spec: RecordSpec, folder: Path, captured: Path) -> Iterator[Traffic]:
 
 
 @contextmanager
-def screen(window: Window, folder: Path) -> Iterator[int]:
-    """An X screen for `window`; yields the display's number."""
-    ready, ready_end = os.pipe()
-    command: list[str | Path] = [tool("Xvfb"), "-displayfd", str(ready_end), "-nolock"]
-    command += ["-nolisten", "tcp", "-screen", "0", window.screen]
-    with running("Xvfb", command, folder / "log", pass_fds=(ready_end,)) as daemon:
-        os.close(ready_end)
-        with os.fdopen(ready) as answer:
-            number = answer.readline().strip()
-        if not number:
-            daemon.process.wait()
-            raise daemon.failure()
-        yield int(number)
-
-
-@contextmanager
 def browser(
     window: Window, display: int, proxy_port: int, authority: Path, folder: Path, limit_s: float
 ) -> Iterator[Session]:
@@ -72,7 +56,10 @@ def browser(
     if os.geteuid() == 0:
         os.chown(folder, NOBODY, NOBODY)
     environment = {**os.environ, "HOME": str(folder), "TMPDIR": str(folder), "DISPLAY": f":{display}"}
-    _trust(authority, folder, unprivileged)
+    # The browser's user may not enter the proxy's folder, where the authority's key lies too.
+    readable = folder / "authority.pem"
+    readable.write_bytes(authority.read_bytes())
+    trust(readable, folder, unprivileged)
     log = folder.with_suffix(".log")
     driver = [*unprivileged, tool("chromedriver"), "--port=0"]
     with running("chromedriver", driver, log, environment=environment, stdout=subprocess.PIPE) as daemon:
@@ -98,20 +85,3 @@ def _sandbox_works(unprivileged: list[str | Path]) -> bool:
     """Whether the kernel lets an unprivileged browser make the namespaces of its own sandbox."""
     command = [*unprivileged, tool("unshare"), "--user", "--pid", "--net", "--fork", "true"]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-
-def _trust(authority: Path, home: Path, unprivileged: list[str | Path]) -> None:
-    """Make browsers with this HOME, which lasts as long as the recording, accept the proxy's certificates."""
-    database = home / ".pki" / "nssdb"
-    certutil = [*unprivileged, tool("certutil"), "-d", f"sql:{database}"]
-    # The browser's user may not enter the proxy's folder, where the authority's key lies too.
-    readable = home / "authority.pem"
-    readable.write_bytes(authority.read_bytes())
-    for command in (
-        [*unprivileged, "mkdir", "-p", database],
-        [*certutil, "-N", "--empty-password"],
-        [*certutil, "-A", "-t", "C,,", "-n", "recorder", "-i", readable],
-    ):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise EyelevelError(f"the browser cannot be made to trust the proxy: {done.stderr.strip()}")

@@ -1,15 +1,14 @@
-# A virtual environment of the system's Python with the packages of requirements.txt. Not another Python that may be on
-# the PATH: uWSGI's plugin embeds the system's, and has to find packages of the same version.
+# The packages of requirements.txt, in a virtual environment.
 # shellcheck shell=bash disable=SC2034  # title and remedy are for setup.sh
 
 title="Python packages"
 remedy="can pip reach its package index?"
 
 VENV=$EYELEVEL_CACHE/venv
+PACKAGES=$PROJECT/requirements.txt
 
 inputs() {
-  /usr/bin/python3 --version
-  cat "$PROJECT/requirements.txt"
+  packages_inputs "$PACKAGES"
 }
 
 present() {
@@ -17,7 +16,5 @@ present() {
 }
 
 act() {
-  /usr/bin/python3 -m venv --clear "$VENV"
-  "$VENV/bin/python" -m pip install --disable-pip-version-check --no-cache-dir --progress-bar off --only-binary :all: \
-    --require-hashes --requirement "$PROJECT/requirements.txt"
+  install_packages "$VENV" "$PACKAGES"
 }

@@ -5,10 +5,10 @@ title="mitmproxy"
 remedy="can pip reach its package index?"
 
 VENV=$EYELEVEL_CACHE/mitmproxy
+PACKAGES=$PROJECT/setup/mitmproxy-requirements.txt
 
 inputs() {
-  /usr/bin/python3 --version
-  cat "$PROJECT/setup/mitmproxy-requirements.txt"
+  packages_inputs "$PACKAGES"
 }
 
 present() {
@@ -16,8 +16,6 @@ present() {
 }
 
 act() {
-  /usr/bin/python3 -m venv --clear "$VENV"
-  "$VENV/bin/python" -m pip install --disable-pip-version-check --no-cache-dir --progress-bar off --only-binary :all: \
-    --no-deps --require-hashes --requirement "$PROJECT/setup/mitmproxy-requirements.txt"
+  install_packages "$VENV" "$PACKAGES" --no-deps
   install_program mitmdump "$VENV/bin/mitmdump"
 }
