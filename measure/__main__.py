@@ -34,6 +34,11 @@ SEED = 1
 @click.option("--sites", help="Folders in sites/, demo sites, or all; all recorded ones unless given.")
 @click.option("--runs", type=click.IntRange(min=1), help=f"Runs of each site, network and protocol ({RUNS}).")
 @click.option("--seed", type=int, help=f"What the order of the runs is drawn from ({SEED}).")
+@click.option(
+    "--repeatable/--as-recorded",
+    default=None,
+    help="Whether pages get the script that makes them ask for the same on every load; they do unless told.",
+)
 @click.option("--campaign", "name", help="The folder in results/; the time of day unless given.")
 @click.option("--results", type=click.Path(path_type=Path), default=RESULTS, help="Another folder for results.")
 def main(
@@ -42,6 +47,7 @@ def main(
     sites: str | None,
     runs: int | None,
     seed: int | None,
+    repeatable: bool | None,
     name: str | None,
     results: Path,
 ) -> None:
@@ -63,6 +69,7 @@ def main(
         protocols={protocol.name: protocol for protocol in chosen_protocols},
         runs=runs or begun.get("runs", RUNS),
         seed=begun.get("seed", SEED) if seed is None else seed,
+        repeatable=begun.get("repeatable", True) if repeatable is None else repeatable,
     )
     if os.geteuid() != 0:
         raise EyelevelError("measuring needs root, to make network namespaces; run it as root or with sudo")

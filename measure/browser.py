@@ -71,8 +71,10 @@ def load_limit_s(site: Site, network: Network) -> float:
     return 60 + 4 * total_bits / rate_bps
 
 
-def browsertime_config(site: Site, protocol: Protocol, limit_s: float, folder: Path, display: int) -> dict[str, Any]:
-    """Browsertime's configuration for one load of `site`, with results in `folder`, filmed from `display`."""
+def browsertime_config(
+    site: Site, protocol: Protocol, limit_s: float, folder: Path, display: int, film: bool = True
+) -> dict[str, Any]:
+    """Browsertime's configuration for one load of `site` on `display`, with results in `folder`."""
     limit_ms = round(limit_s * 1000)
     shown = window(site)
     chrome: dict[str, Any] = {
@@ -92,7 +94,7 @@ def browsertime_config(site: Site, protocol: Protocol, limit_s: float, folder: P
         "viewPort": f"{shown.width}x{shown.height}",
         "chrome": chrome,
         # The film is kept as it is and analysed after the run, so that nothing else runs beside the load.
-        "video": True,
+        "video": film,
         "visualMetrics": False,
         "videoParams": {"framerate": FRAMERATE, "convert": False, "addTimer": False, "createFilmstrip": False},
         "xvfbParams": {"display": display},

@@ -1,9 +1,5 @@
 """A campaign: every site over every network and protocol, many times, in an order drawn from a seed."""
 
-import hashlib
-import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -11,18 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from eyelevel.errors import EyelevelError
-from eyelevel.files import write_atomically
 from eyelevel.ownership import give_to_caller
 from measure import browser
-from measure.evidence import REQUEST_LOG, Evidence, analyse_film, read_evidence
+from measure.completeness import digest
+from measure.evidence import Evidence, analyse_film, read_evidence
 from measure.gates import HTTP_VERSION, Claim, reason_against
+from measure.load import load
 from measure.machine import machine, versions
 from measure.plan import Run, plan
 from measure.progress import Watch, now_iso
 from measure.results import Results, Row, opened
 from record.site import Site
-from replay import ReplaySpec
-from replay import run as replay
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
@@ -32,13 +27,13 @@ REPEATS = 2
 REPLAY_FAILURES_IN_A_ROW = 5
 REPLAY_FAILED = "replay"
 
-REPLAY_LOG = "replay.log"
-REPLAY_EVIDENCE = "replay.json"
-
 
 @dataclass(frozen=True)
 class Campaign:
-    """What is to be measured, and where the results go."""
+    """What is to be measured, and where the results go.
+
+    `repeatable`: whether pages are made to ask for the same on every load (`replay.repeatable`).
+    """
 
     folder: Path
     sites: Mapping[str, Site]
@@ -46,6 +41,7 @@ class Campaign:
     protocols: Mapping[str, Protocol]
     runs: int
     seed: int
+    repeatable: bool = True
 
     def document(self) -> dict[str, Any]:
         """All of it that results depend on, as `campaign.json` keeps it."""
@@ -54,8 +50,9 @@ class Campaign:
                 "seed": self.seed,
                 "runs": self.runs,
                 "repeats": REPEATS,
+                "repeatable": self.repeatable,
                 "browser": browser.settings(),
-                "sites": {name: {"url": site.url, "sha256": _digest(site)} for name, site in self.sites.items()},
+                "sites": {name: {"url": site.url, "sha256": digest(site)} for name, site in self.sites.items()},
                 "networks": {name: asdict(network) for name, network in self.networks.items()},
                 "protocols": {name: asdict(protocol) for name, protocol in self.protocols.items()},
             },
@@ -100,27 +97,13 @@ def measure_once(campaign: Campaign, run: Run, attempt: int, folder: Path) -> Ro
     site, protocol = campaign.sites[run.site], campaign.protocols[run.protocol]
     network = campaign.networks[run.network]
     started_at, started = now_iso(), time.monotonic()
-    failure = load(site, network, protocol, folder)
+    failure = load(site, network, protocol, folder, repeatable=campaign.repeatable)
     analyse_film(folder)
     evidence = read_evidence(folder)
     claim = Claim(HTTP_VERSION[protocol.transport], frozenset(site.servers))
     reason = f"{REPLAY_FAILED}: {failure}" if failure else reason_against(evidence, claim)
     seconds = round(time.monotonic() - started, 3)
     return _row(run, attempt, reason, evidence, started_at, seconds, folder.relative_to(campaign.folder))
-
-
-def load(site: Site, network: Network, protocol: Protocol, folder: Path) -> str | None:
-    """Load `site` once behind `network` over `protocol`; returns why the replay failed, if it did."""
-    spec = ReplaySpec(site.folder, network, protocol, folder / REQUEST_LOG)
-    visit = [sys.executable, "-m", "measure.visit", "--site", str(site.folder), "--proto", protocol.name]
-    visit += ["--limit", f"{browser.load_limit_s(site, network):.0f}", "--into", str(folder)]
-    with (folder / REPLAY_LOG).open("wb") as log:
-        try:
-            outcome = replay(spec, visit, stdin=subprocess.DEVNULL, stdout=log.fileno(), stderr=log.fileno())
-        except EyelevelError as error:
-            return str(error)
-    write_atomically(folder / REPLAY_EVIDENCE, json.dumps(outcome.evidence, indent=1) + "\n")
-    return None
 
 
 def _row(
@@ -146,12 +129,3 @@ def _row(
         seconds=seconds,
         folder=str(folder),
     )
-
-
-def _digest(site: Site) -> str:
-    """A fingerprint of everything in the site's folder."""
-    digest = hashlib.sha256()
-    for path in sorted(path for path in site.folder.rglob("*") if path.is_file()):
-        digest.update(f"{path.relative_to(site.folder)}\0{path.stat().st_size}\0".encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()

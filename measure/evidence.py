@@ -31,6 +31,17 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class LoggedRequest:
+    """A line of the servers' log: how a request was matched, the request, and the recorded exchange that answered
+    it (`host/NNNNN-slug`), or nothing."""
+
+    kind: str
+    method: str
+    url: str
+    file: str
+
+
+@dataclass(frozen=True)
 class Evidence:
     """One run. What is None or empty was not there; times in ms from navigation start.
 
@@ -65,14 +76,14 @@ def analyse_film(folder: Path) -> None:
     write_atomically(folder / VISUAL, json.dumps(found, indent=1) + "\n")
 
 
-def read_evidence(folder: Path) -> Evidence:
+def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
     """The evidence in a run's folder; whatever is missing or broken is told by the evidence, not raised."""
     failures: list[str] = []
     pages = _json(folder / TIMINGS, failures)
     page = pages[0] if pages else {}
     if not page:
         failures.append(f"Browsertime tells of no page, its last words were: {_last_line(folder / LOG)}")
-    seen = _json(folder / VISUAL, failures) or {}
+    seen = (_json(folder / VISUAL, failures) if filmed else None) or {}
     har = _json(folder / HAR, failures) or {"log": {"entries": []}}
     requests = _netlog(folder / NETLOG_KEPT, failures)
     return Evidence(
@@ -87,23 +98,28 @@ def read_evidence(folder: Path) -> Evidence:
 
 
 def read_request_log(path: Path, requests: Iterable[Request] = ()) -> Asked:
-    """Count the lines `kind, method, url, file` (separated by tabs) of the servers' log at `path`.
+    """Count what the page asked for according to the servers' log at `path` (see `page_requests`)."""
+    asked = page_requests(path, requests)
+    missed = sum(request.kind == Kind.MISS for request in asked)
+    return Asked(len(asked), len(asked) - missed, missed, exchanges=len({request.file for request in asked} - {""}))
+
+
+def page_requests(path: Path, requests: Iterable[Request] = ()) -> list[LoggedRequest]:
+    """The lines `kind, method, url, file` (separated by tabs) of the servers' log at `path`, if there is one.
 
     Those of the browser's own among `requests` (its icon for the page, …) are left out.
     """
     if not path.exists():
-        return Asked()
+        return []
     own = Counter((request.method, request.url) for request in requests if request.own and request.protocol)
-    requested, missed, files = 0, 0, set()
+    asked = []
     for line in path.read_text(errors="replace").splitlines():
         kind, method, url, file = (*line.split("\t"), "", "", "", "")[:4]
         if own[method, url]:
             own[method, url] -= 1
-            continue
-        requested += 1
-        missed += kind == Kind.MISS
-        files.add(file)
-    return Asked(requested, requested - missed, missed, exchanges=len(files - {""}))
+        else:
+            asked.append(LoggedRequest(kind, method, url, file))
+    return asked
 
 
 def _page_load_time(page: dict[str, Any]) -> float | None:

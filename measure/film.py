@@ -29,6 +29,12 @@ TOLERANCE = 4
 ORANGE_SHARE = 0.99
 # The orange lasts for about a third of a second; a film that still shows it after this many frames is broken.
 START_FRAMES = 150
+# How far back from its end a film is decoded for its last frame; several frames at any rate it has.
+LAST_S = 0.5
+# Of two pictures: the side of the blocks that are compared, in pixels, and how far their colours (0 to 255)
+# may be apart unseen.
+BLOCK = 8
+VISIBLE = 8
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,33 @@ def film_start(film: Path) -> FilmStart:
     return FilmStart(stray, orange, blank_after=False)
 
 
+def last_frame(film: Path) -> Frame:
+    """The last frame of `film`, in which the page has its final look. Raises EyelevelError."""
+    frames = list(_frames(film, last_s=LAST_S))
+    if not frames:
+        raise EyelevelError(f"{film} has no last frame that can be decoded")
+    return frames[-1]
+
+
+def unlike(one: Frame, other: Frame) -> float:
+    """The share of two pictures (0 to 1) in which a person could see a difference.
+
+    That is the share of 8 by 8 pixel blocks whose mean colours differ by more than `VISIBLE`; pictures of
+    different sizes differ everywhere.
+    """
+    if one.shape != other.shape:
+        return 1.0
+    difference = np.abs(_blocks(one) - _blocks(other)).max(axis=2)
+    return float((difference > VISIBLE).mean())
+
+
+def _blocks(frame: Frame) -> NDArray[np.float64]:
+    """The mean colour of each block of `frame`; what is left over at its right and bottom edge does not count."""
+    height, width = (size // BLOCK * BLOCK for size in frame.shape[:2])
+    blocks = frame[:height, :width].reshape(height // BLOCK, BLOCK, width // BLOCK, BLOCK, 3)
+    return np.asarray(blocks.mean(axis=(1, 3)))
+
+
 def is_orange(frame: Frame) -> bool:
     """Whether `frame` is Browsertime's orange, but for a blended last row or column of a scaled page."""
     close = (np.abs(frame.astype(np.int16) - ORANGE) <= TOLERANCE).all(axis=2)
@@ -123,10 +156,12 @@ def is_blank(frame: Frame) -> bool:
     return bool((pixels.max(axis=0) - pixels.min(axis=0) <= TOLERANCE).all())
 
 
-def _frames(film: Path, count: int) -> Iterator[Frame]:
-    """The first `count` frames of `film`: arrays of height by width by RGB."""
+def _frames(film: Path, count: int | None = None, last_s: float | None = None) -> Iterator[Frame]:
+    """Frames of `film` as arrays of height by width by RGB: the first `count`, or those of its last seconds."""
     width, height = _size(film)
-    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-i", film, "-frames:v", str(count)]
+    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin"]
+    command += [] if last_s is None else ["-sseof", f"-{last_s:g}"]
+    command += ["-i", film, *([] if count is None else ["-frames:v", str(count)])]
     raw = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
     with subprocess.Popen([*command, *raw], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None

@@ -98,21 +98,13 @@ def visual_metrics_missing(evidence: Evidence, claim: Claim) -> str | None:
     return None
 
 
-GATES: tuple[Gate, ...] = (
-    load_failed,
-    error_page,
-    load_unfinished,
-    wrong_protocol,
-    outside,
-    request_failed,
-    film_unclean,
-    visual_metrics_missing,
-)
+LOAD_GATES: tuple[Gate, ...] = (load_failed, error_page, load_unfinished, wrong_protocol, outside)
+GATES: tuple[Gate, ...] = (*LOAD_GATES, request_failed, film_unclean, visual_metrics_missing)
 
 
-def reason_against(evidence: Evidence, claim: Claim) -> str | None:
+def reason_against(evidence: Evidence, claim: Claim, gates: tuple[Gate, ...] = GATES) -> str | None:
     """The first gate's reason why the run must not count, with the gate's name before it, or None."""
-    for gate in GATES:
+    for gate in gates:
         if reason := gate(evidence, claim):
             return f"{gate.__name__}: {reason}"
     return None

@@ -21,8 +21,8 @@ ENDED_BY = frozenset({"REQUEST_ALIVE", "URL_REQUEST_START_JOB", "FAILED", "CANCE
 # Chromium's codes from 100 to 399 are of connections, certificates and HTTP; 7 and 21 are timeouts and changes of
 # the network. The others are of the browser itself: broken off by the page, not in the cache, not allowed.
 NETWORK_ERRORS = frozenset({-7, -21, *range(-399, -99)})
-# Chromium's name for the purpose of a request, as the number that the log tells.
-FAVICON = 112189210  # "favicon_loader"
+# Chromium's names for the purposes of requests that no page needs, as the numbers that the log tells.
+OWN_PURPOSES = frozenset({112189210, 107267424})  # "favicon_loader", "open_search"
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Request:
 
     `protocol` is None until it was sent, `status` until it was answered; `error` is Chromium's name for
     what the network did to end it (`ERR_NAME_NOT_RESOLVED`), not for what the page or the cache did.
-    `own` requests are the browser's, not the page's.
+    `own` requests are the browser's, not the page's; `initiator` is the origin of the page that asked.
     """
 
     url: str
@@ -42,6 +42,7 @@ class Request:
     protocol: str | None = None
     status: int | None = None
     error: str | None = None
+    initiator: str | None = None
 
 
 def read_netlog(path: Path) -> list[Request]:
@@ -60,7 +61,8 @@ def read_netlog(path: Path) -> list[Request]:
                 url=parameters["url"],
                 method=parameters.get("method", ""),
                 main_frame=parameters.get("request_type") == "main frame",
-                own=parameters.get("initiator") == "not an origin" or purposes.get(source) == FAVICON,
+                own=parameters.get("initiator") == "not an origin" or purposes.get(source) in OWN_PURPOSES,
+                initiator=parameters.get("initiator"),
             )
             requests.append(request)
         elif source in open_requests:

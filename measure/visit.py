@@ -45,8 +45,8 @@ QUICK_STOP = Path(__file__).with_name("quick_stop.mjs")
 OVERHEAD_S = 120
 
 
-def visit(site: Site, protocol: protocols.Protocol, limit_s: float, folder: Path) -> int:
-    """Load `site` once and put what was recorded into `folder`; returns Browsertime's exit status.
+def visit(site: Site, protocol: protocols.Protocol, limit_s: float, folder: Path, film: bool = True) -> int:
+    """Load `site` once, filmed or not, and put what was recorded into `folder`; returns Browsertime's exit status.
 
     Raises EyelevelError when the load could not be tried.
     """
@@ -57,7 +57,7 @@ def visit(site: Site, protocol: protocols.Protocol, limit_s: float, folder: Path
         results = Path(temporary)
         try:
             with x_server(window(site).screen, folder / LOG) as display, (folder / LOG).open("ab") as log:
-                config = browsertime_config(site, protocol, limit_s, results, display)
+                config = browsertime_config(site, protocol, limit_s, results, display, film)
                 (results / CONFIG).write_text(json.dumps(config))
                 return _browsertime(results, site.url, limit_s, display, log)
         finally:
@@ -95,15 +95,16 @@ def _keep(results: Path, folder: Path) -> None:
 @click.option("--site", "site_folder", required=True, type=click.Path(path_type=Path), help="The site's folder.")
 @click.option("--proto", required=True, help="A protocol of tuning/protocols.toml.")
 @click.option("--limit", "limit_s", type=float, default=300, show_default=True, help="Seconds a load may take.")
+@click.option("--film/--no-film", default=True, show_default=True, help="Whether to film it.")
 @click.option("--into", "folder", required=True, type=click.Path(path_type=Path), help="Where to put the results.")
-def main(site_folder: Path, proto: str, limit_s: float, folder: Path) -> None:
+def main(site_folder: Path, proto: str, limit_s: float, film: bool, folder: Path) -> None:
     """Load a site once, inside its replay.
 
     Example: python -m replay --site demo-news --net lte --proto quic -- \\
     python -m measure.visit --site sites/demo-news --proto quic --into /tmp/visit
     """
     protocol = choose_one("protocol", proto, protocols.load())
-    sys.exit(visit(Site.load(site_folder), protocol, limit_s, folder.resolve()))
+    sys.exit(visit(Site.load(site_folder), protocol, limit_s, folder.resolve(), film))
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     world.make(site)
     serving = Serving(
         site=site,
-        content=_content(site, repeatable=spec.repeatable),
+        content=_content(site, evidence, repeatable=spec.repeatable),
         protocol=spec.protocol,
         folder=PRIVATE / "servers",
         certificates=certify(authority(), _certified_names(site), PRIVATE / "certificates"),
@@ -78,13 +78,14 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     return status
 
 
-def _content(site: Site, *, repeatable: bool) -> Path:
-    """The folder that is served: the site's own, or one whose pages are repeatable."""
+def _content(site: Site, evidence: dict[str, Any], *, repeatable: bool) -> Path:
+    """The folder that is served: the site's own, or one whose pages are repeatable; `evidence` tells which."""
     if not repeatable:
+        evidence["repeatable"] = None
         return site.folder.resolve()
     content = PRIVATE / "content"
     content.mkdir()
-    make_repeatable(site, content)
+    evidence["repeatable"] = make_repeatable(site, content)
     return content
 
 

@@ -29,9 +29,13 @@ AFTER_DOCTYPE = re.compile(rb"<!doctype[^>]*>", re.IGNORECASE)
 POLICIES = ("content-security-policy", "content-security-policy-report-only")
 
 
-def make_repeatable(site: Site, folder: Path) -> None:
-    """Fill `folder` with a stand-in for `site` whose documents begin with the script."""
+def make_repeatable(site: Site, folder: Path) -> dict[str, object]:
+    """Fill `folder` with a stand-in for `site` whose documents begin with the script.
+
+    Returns what was done, as evidence: how many documents have the script, and its SHA-256.
+    """
     script = _script(site)
+    documents = 0
     for host in sorted({Path(exchange.file).parent.name for exchange in site.exchanges}):
         (folder / host).mkdir()
     for exchange in site.exchanges:
@@ -41,6 +45,8 @@ def make_repeatable(site: Site, folder: Path) -> None:
             (folder / exchange.file).symlink_to(original)
         else:
             (folder / exchange.file).write_bytes(changed)
+            documents += 1
+    return {"documents": documents, "script_sha256": hashlib.sha256(script).hexdigest()}
 
 
 def with_script(response: Response, script: bytes) -> Response | None:

@@ -62,7 +62,7 @@ def go(campaign: Campaign, monkeypatch: pytest.MonkeyPatch, outcomes: Sequence[E
     left = list(outcomes)
     current: list[Evidence] = []
 
-    def load(*_: object) -> str | None:
+    def load(*_: object, **__: object) -> str | None:
         outcome = left.pop(0) if len(left) > 1 else left[0]
         current[:] = [FAILED if isinstance(outcome, str) else outcome]
         return outcome if isinstance(outcome, str) else None
@@ -122,7 +122,7 @@ def test_a_run_is_given_up_after_the_limit_and_stays_given_up(
 
 
 def test_an_interrupted_campaign_goes_on_where_it_was(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     go(campaign, monkeypatch, [SOUND])
@@ -151,7 +151,7 @@ def test_replays_that_fail_again_and_again_stop_the_campaign(
 def test_settings_and_versions_are_on_disk_before_the_first_run(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def load(*_: object) -> str | None:
+    def load(*_: object, **__: object) -> str | None:
         document = json.loads((campaign.folder / "campaign.json").read_text())
         assert document["settings"]["seed"] == 1
         assert document["settings"]["networks"]["lte"]["min_rtt_ms"] == 74

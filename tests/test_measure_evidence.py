@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from measure.evidence import REQUEST_LOG, VISUAL, Asked, read_evidence, read_request_log
-from measure.netlog import FAVICON, Request, read_netlog
+from measure.netlog import OWN_PURPOSES, Request, read_netlog
 from measure.visit import HAR, LOG, NETLOG_KEPT, TIMINGS
 
 KINDS = [
@@ -62,7 +62,7 @@ PAGE = [start(1, "https://a.example/", request_type="main frame", initiator="nul
 
 def test_a_request_and_its_answer(tmp_path: Path) -> None:
     (request,) = read_netlog(netlog(tmp_path / "n.gz", log_text(PAGE)))
-    assert request == Request("https://a.example/", "GET", True, False, "198.18.0.1", "h3", 200, None)
+    assert request == Request("https://a.example/", "GET", True, False, "198.18.0.1", "h3", 200, None, "null")
 
 
 def test_each_hop_of_a_redirect_is_a_request(tmp_path: Path) -> None:
@@ -97,10 +97,11 @@ def test_only_what_the_network_did_is_an_error(tmp_path: Path, kind: str, code: 
     assert request.error == error
 
 
-def test_the_browsers_own_requests_are_told_from_the_pages(tmp_path: Path) -> None:
+@pytest.mark.parametrize("purpose", sorted(OWN_PURPOSES))
+def test_the_browsers_own_requests_are_told_from_the_pages(tmp_path: Path, purpose: int) -> None:
     events = [
         start(1, "https://browser.invalid/time", initiator="not an origin"),
-        event(2, "REQUEST_ALIVE", traffic_annotation=FAVICON),
+        event(2, "REQUEST_ALIVE", traffic_annotation=purpose),
         start(2, "https://a.example/favicon.ico"),
         event(3, "REQUEST_ALIVE", traffic_annotation=101845102),
         start(3, "https://a.example/i.png"),

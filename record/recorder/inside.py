@@ -17,7 +17,7 @@ from record.assemble import assemble
 from record.recorder import programs
 from record.recorder.capture import read_capture
 from record.recorder.spec import RecordSpec
-from record.recorder.visit import LOAD_LIMIT_S, visit
+from record.recorder.visit import LOAD_LIMIT_S, ask_for, visit
 from record.site import Recording, write_site
 
 # A file system in memory that every Linux has. One of our own covers the machine's, and ends with us.
@@ -65,6 +65,8 @@ def record(spec: RecordSpec) -> Recording:
         ) as session,
     ):
         user_agent = visit(session, traffic, spec.url)
+        if spec.also:
+            ask_for(session, traffic, spec.url, spec.also)
         # Now, and not after the browser has ended: what a page sends when it is left is no part of its load.
         failures = traffic.failures()
         exchanges = read_capture(PRIVATE / "capture")

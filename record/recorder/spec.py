@@ -10,6 +10,7 @@ class RecordSpec:
     """One recording: the page, the site's folder, and what was chosen on the command line.
 
     `origin_ca`: the authority that servers' certificates must be of, instead of the public ones.
+    `also`: URLs to ask for from the page after it has been visited, whether it asks for them or not.
     """
 
     url: str
@@ -17,6 +18,7 @@ class RecordSpec:
     mobile: bool = False
     keep_cookies: bool = False
     origin_ca: Path | None = None
+    also: tuple[str, ...] = ()
 
     def dumps(self) -> str:
         """As JSON, for the process inside the namespaces."""
@@ -28,4 +30,5 @@ class RecordSpec:
         values = json.loads(text)
         values["folder"] = Path(values["folder"])
         values["origin_ca"] = values["origin_ca"] and Path(values["origin_ca"])
+        values["also"] = tuple(values["also"])
         return cls(**values)

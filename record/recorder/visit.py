@@ -1,5 +1,7 @@
 """Loading a page as a visitor would who reads it to its end."""
 
+from collections.abc import Iterable
+
 from eyelevel.errors import EyelevelError
 from record.recorder.traffic import Traffic
 from record.recorder.webdriver import Session, WebDriverError
@@ -18,6 +20,8 @@ SCROLL = """
     page.scrollTo({top: before + 0.9 * innerHeight, behavior: "instant"});
     return page.scrollTop > before;
 """
+# As an image or a script of the page would be asked for: whatever answers, the page may not look at it.
+FETCH = "fetch(arguments[0], {mode: 'no-cors', credentials: 'include', cache: 'reload'}).catch(() => {});"
 STATUS = "return performance.getEntriesByType('navigation')[0]?.responseStatus || 0"
 
 
@@ -41,6 +45,19 @@ def visit(session: Session, traffic: Traffic, url: str) -> str:
         traffic.await_quiet(STEP_QUIET_S, STEP_LIMIT_S)
     traffic.await_quiet(QUIET_S, QUIET_LIMIT_S)
     return str(session.run("return navigator.userAgent"))
+
+
+def ask_for(session: Session, traffic: Traffic, page: str, urls: Iterable[str]) -> None:
+    """Open `page` and have it ask for `urls`, one after the other, so that no server is overrun.
+
+    Raises EyelevelError when it cannot be opened.
+    """
+    session.ignore_content_policies()
+    session.open(page)
+    for url in urls:
+        session.run(FETCH, url)
+        traffic.await_quiet(STEP_QUIET_S, STEP_LIMIT_S)
+    traffic.await_quiet(QUIET_S, QUIET_LIMIT_S)
 
 
 def _why_not(url: str, traffic: Traffic, otherwise: str) -> str:

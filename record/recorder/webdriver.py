@@ -34,9 +34,13 @@ class Session:
         """Load `url`; returns after the load event."""
         self._ask("POST", "/url", {"url": url})
 
-    def run(self, script: str) -> Any:
-        """What `script`, the body of a function, returns in the page."""
-        return self._ask("POST", "/execute/sync", {"script": script, "args": []})
+    def run(self, script: str, *arguments: object) -> Any:
+        """What `script`, the body of a function that is called with `arguments`, returns in the page."""
+        return self._ask("POST", "/execute/sync", {"script": script, "args": arguments})
+
+    def ignore_content_policies(self) -> None:
+        """Let the pages opened from now on ask for what their Content Security Policies forbid."""
+        self._ask("POST", "/goog/cdp/execute", {"cmd": "Page.setBypassCSP", "params": {"enabled": True}})
 
     def _ask(self, method: str, path: str, body: dict[str, Any]) -> Any:
         connection = HTTPConnection("127.0.0.1", self._port, timeout=self._limit_s)

@@ -1,0 +1,218 @@
+"""How complete a recorded site is: what its page asked for in some loads, and what of it the recording had.
+
+Kept with the site as `sites/<name>/completeness.json`. It is no part of the recording: `digest`, by which a
+campaign knows a site again, leaves it out. Nothing here knows how a load is made.
+"""
+
+import gzip
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from pathlib import Path
+from statistics import mean
+
+from eyelevel.errors import EyelevelError
+from eyelevel.files import write_atomically
+from measure.evidence import REQUEST_LOG, page_requests
+from measure.netlog import Request
+from measure.visit import HAR
+from record.site import Site
+from servers.matching import Kind
+
+FILE = "completeness.json"
+FORMAT = 1
+
+# What no server was asked for, since its host was not recorded or does not answer there.
+UNREACHABLE = "unreachable"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One URL that a page asked for in one load: how it was answered (a `Kind`, or `UNREACHABLE`), by which
+    recorded exchange if by any, and which documents or scripts asked."""
+
+    method: str
+    url: str
+    kind: str
+    file: str
+    asked_by: tuple[str, ...]
+
+    @property
+    def missed(self) -> bool:
+        return self.kind in (Kind.MISS, UNREACHABLE)
+
+    @property
+    def matched(self) -> str:
+        """What stands for the answer: all URLs that one recorded exchange answered are one."""
+        return self.file or f"{self.method} {self.url.partition('?')[0]}"
+
+
+@dataclass(frozen=True)
+class Loads:
+    """Some loads of a site over one protocol.
+
+    Requests are counted once for each URL and load, and summed over the loads: `requested` is how many there
+    were; of those `exact`, `prefix`, `head` and `preflight` (`servers.matching.Kind`) were served and `missed`
+    not. `jaccard` is the mean Jaccard index of the sets of requested URLs over all pairs of loads,
+    `jaccard_as_matched` that of the sets of recorded exchanges that answered. `last_frames_unlike` is the
+    largest visible difference (0 to 1) of any film's last frame from the first film's, None without films.
+    """
+
+    loads: int
+    requested: int
+    exact: int
+    prefix: int
+    head: int
+    preflight: int
+    missed: int
+    jaccard: float
+    jaccard_as_matched: float
+    last_frames_unlike: float | None = None
+
+
+@dataclass(frozen=True)
+class Missed:
+    """A URL that was asked for and not there: in how many loads, and by which documents or scripts."""
+
+    method: str
+    url: str
+    loads: int
+    asked_by: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Completeness:
+    """What some loads found, of which site (`digest`), when, and with what.
+
+    `protocols` are the loads of each; `jaccard` is over the loads of all of them. `unused` are the recorded
+    exchanges (`host/NNNNN-slug`) that no load asked for, `fetched` the URLs that were fetched to close the site.
+    """
+
+    site_sha256: str
+    closed_at: str
+    network: str
+    repeatable: bool
+    versions: Mapping[str, str]
+    protocols: Mapping[str, Loads]
+    jaccard: float
+    missed: tuple[Missed, ...]
+    unused: tuple[str, ...]
+    fetched: tuple[str, ...] = ()
+
+    @property
+    def served(self) -> float:
+        """The share of requested URLs that was served, 0 to 1."""
+        requested = sum(loads.requested for loads in self.protocols.values())
+        return 1 - sum(loads.missed for loads in self.protocols.values()) / requested if requested else 1.0
+
+    def write(self, site: Site) -> None:
+        """Keep it with `site`."""
+        write_atomically(site.folder / FILE, json.dumps({"format": FORMAT, **asdict(self)}, indent=1) + "\n")
+
+
+def read(site: Site) -> Completeness | None:
+    """What is known of `site`; None when that is nothing, or is of another recording. Raises EyelevelError."""
+    path = site.folder / FILE
+    try:
+        values = json.loads(path.read_text())
+        if values.pop("format") != FORMAT:
+            return None
+        values["protocols"] = {name: Loads(**loads) for name, loads in values["protocols"].items()}
+        values["missed"] = tuple(Missed(**(m | {"asked_by": tuple(m["asked_by"])})) for m in values["missed"])
+        for name in ("unused", "fetched"):
+            values[name] = tuple(values[name])
+        found = Completeness(**values)
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise EyelevelError(f"{path} is broken ({error!r}); remove it, and 'make close' the site again") from None
+    return found if found.site_sha256 == digest(site) else None
+
+
+def digest(site: Site) -> str:
+    """A fingerprint of everything in the site's folder but what is kept here."""
+    fingerprint = hashlib.sha256()
+    paths = (path for path in site.folder.rglob("*") if path.is_file() and path != site.folder / FILE)
+    for path in sorted(paths):
+        fingerprint.update(f"{path.relative_to(site.folder)}\0{path.stat().st_size}\0".encode())
+        fingerprint.update(path.read_bytes())
+    return fingerprint.hexdigest()
+
+
+def read_asked(folder: Path, requests: Iterable[Request]) -> tuple[Asked, ...]:
+    """What the page asked for in the load of which `folder` is the evidence and `requests` the netlog's.
+
+    Each URL comes once, with its first answer; the browser's own requests do not count.
+    """
+    requests = tuple(requests)
+    askers = _askers(folder / HAR, requests)
+    logged = [(line.method, line.url, line.kind, line.file) for line in page_requests(folder / REQUEST_LOG, requests)]
+    # What was not sent ended before any server could be asked.
+    unsent = [
+        (request.method, request.url.partition("#")[0], UNREACHABLE, "")
+        for request in requests
+        if request.error and not request.protocol and not request.own
+    ]
+    first = {(method, url): (kind, file) for method, url, kind, file in reversed([*logged, *unsent])}
+    return tuple(
+        Asked(method, url, kind, file, tuple(sorted(askers[url])))
+        for (method, url), (kind, file) in reversed(first.items())
+    )
+
+
+def summarise(loads: Sequence[Sequence[Asked]], last_frames_unlike: float | None = None) -> Loads:
+    """What the loads of one protocol come to."""
+    kinds = Counter(asked.kind for load in loads for asked in load)
+    return Loads(
+        loads=len(loads),
+        requested=kinds.total(),
+        exact=kinds[Kind.EXACT],
+        prefix=kinds[Kind.PREFIX],
+        head=kinds[Kind.HEAD],
+        preflight=kinds[Kind.PREFLIGHT],
+        missed=kinds[Kind.MISS] + kinds[UNREACHABLE],
+        jaccard=jaccard([{(asked.method, asked.url) for asked in load} for load in loads]),
+        jaccard_as_matched=jaccard([{asked.matched for asked in load} for load in loads]),
+        last_frames_unlike=last_frames_unlike,
+    )
+
+
+def missed_urls(loads: Iterable[Iterable[Asked]]) -> tuple[Missed, ...]:
+    """What was missed in any load, those of most loads first."""
+    times: Counter[tuple[str, str]] = Counter()
+    asked_by: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for asked in (asked for load in loads for asked in load if asked.missed):
+        times[asked.method, asked.url] += 1
+        asked_by[asked.method, asked.url].update(asked.asked_by)
+    return tuple(Missed(*what, count, tuple(sorted(asked_by[what]))) for what, count in times.most_common())
+
+
+def unused_exchanges(site: Site, loads: Iterable[Iterable[Asked]]) -> tuple[str, ...]:
+    """The recorded exchanges that no load asked for."""
+    used = {asked.file for load in loads for asked in load}
+    return tuple(exchange.file for exchange in site.exchanges if exchange.file not in used)
+
+
+def jaccard(sets: Sequence[Set[object]]) -> float:
+    """The mean over all pairs of `sets` of what two have in common, divided by what either has (Jaccard, 1901).
+
+    1 when there is no pair.
+    """
+    pairs = [(one & other, one | other) for one, other in combinations(sets, 2)]
+    return mean(len(common) / len(either) if either else 1.0 for common, either in pairs) if pairs else 1.0
+
+
+def _askers(har: Path, requests: Iterable[Request]) -> dict[str, set[str]]:
+    """URL → who asked for it: the document or script as the developer tools tell it, else the page's origin."""
+    askers: dict[str, set[str]] = defaultdict(set)
+    for entry in json.loads(gzip.decompress(har.read_bytes()))["log"]["entries"]:
+        if initiator := entry.get("_initiator"):
+            askers[entry["request"]["url"].partition("#")[0]].add(initiator.partition("#")[0])
+    for request in requests:
+        url = request.url.partition("#")[0]
+        if request.initiator and url not in askers:
+            askers[url].add(request.initiator)
+    return askers

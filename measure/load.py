@@ -1,0 +1,40 @@
+"""One page load as the client of a replay, from outside: the site is replayed, and `measure.visit` run in it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from eyelevel.errors import EyelevelError
+from eyelevel.files import write_atomically
+from measure.browser import load_limit_s
+from measure.evidence import REQUEST_LOG
+from record.site import Site
+from replay import ReplaySpec
+from replay import run as replay
+from tuning.networks import Network
+from tuning.protocols import Protocol
+
+REPLAY_LOG = "replay.log"
+REPLAY_EVIDENCE = "replay.json"
+
+
+def load(
+    site: Site, network: Network, protocol: Protocol, folder: Path, *, repeatable: bool, film: bool = True
+) -> str | None:
+    """Load `site` once behind `network` over `protocol`; returns why the replay failed, if it did.
+
+    What the load leaves is in `folder` (see `measure.visit`), with what the servers were asked (`REQUEST_LOG`)
+    and the settings as they were read back (`REPLAY_EVIDENCE`).
+    """
+    spec = ReplaySpec(site.folder, network, protocol, folder / REQUEST_LOG, repeatable=repeatable)
+    visit = [sys.executable, "-m", "measure.visit", "--site", str(site.folder), "--proto", protocol.name]
+    visit += ["--limit", f"{load_limit_s(site, network):.0f}", "--into", str(folder)]
+    visit += [] if film else ["--no-film"]
+    with (folder / REPLAY_LOG).open("wb") as log:
+        try:
+            outcome = replay(spec, visit, stdin=subprocess.DEVNULL, stdout=log.fileno(), stderr=log.fileno())
+        except EyelevelError as error:
+            return str(error)
+    write_atomically(folder / REPLAY_EVIDENCE, json.dumps(outcome.evidence, indent=1) + "\n")
+    return None
