@@ -24,6 +24,8 @@ from tuning.protocols import Protocol
 
 # Without a pause here navigation may begin while the browser still starts up.
 SETTLE_MS = 500
+# What a load may take is worked out from, where the network has no limit.
+UNLIMITED_MBPS = 1000.0
 # Between the start of the film and the navigation: some frames of orange, by which the film's zero is found.
 ORANGE_MS = 300
 # A request to a host not asked before takes three round trips (TCP, TLS, HTTP): 2.3 s in the slowest network.
@@ -64,7 +66,7 @@ def load_limit_s(site: Site, network: Network) -> float:
     rate <= (MSS / RTT) * 1.22 / sqrt(p), and a minute on top.
     """
     total_bits = 8 * sum(exchange.bytes for exchange in site.exchanges)
-    rate_bps = network.down_mbps * 1e6
+    rate_bps = (network.down_mbps or UNLIMITED_MBPS) * 1e6
     if network.loss_per_direction and network.min_rtt_ms:
         mathis_bps = 1460 * 8 / (network.min_rtt_ms / 1e3) * 1.22 / network.loss_per_direction**0.5
         rate_bps = min(rate_bps, mathis_bps)

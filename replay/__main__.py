@@ -22,9 +22,16 @@ from tuning.settings import choose_one
 @click.option("--proto", required=True, help="A protocol of tuning/protocols.toml.")
 @click.option("--request-log", type=click.Path(path_type=Path), help="Append a line for each request to this file.")
 @click.option("--repeatable/--as-recorded", default=False, help="Whether pages ask for the same on every load.")
+@click.option("--think-time", is_flag=True, help="Let servers take as long to answer as the recorded ones took.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def main(
-    site_name: str, net: str, proto: str, request_log: Path | None, repeatable: bool, command: tuple[str, ...]
+    site_name: str,
+    net: str,
+    proto: str,
+    request_log: Path | None,
+    repeatable: bool,
+    think_time: bool,
+    command: tuple[str, ...],
 ) -> None:
     """Run COMMAND, or a shell, with a recorded site at the other end of an emulated network.
 
@@ -38,6 +45,7 @@ def main(
         protocol=choose_one("protocol", proto, protocols.load()),
         request_log=request_log.resolve() if request_log else None,
         repeatable=repeatable,
+        think_time=think_time,
     )
     if not command:
         print(_what_to_try(spec), flush=True)
@@ -47,15 +55,12 @@ def main(
 
 def _what_to_try(spec: ReplaySpec) -> str:
     """What a person who finds themselves in the client's namespace can do there."""
-    network, url = spec.network, Site.load(spec.site).url
+    url = Site.load(spec.site).url
     load = f"python -m measure.visit --site {spec.site} --proto {spec.protocol.name} --into /tmp/visit"
     tries = [f"ping -c 3 {urlsplit(url).hostname}", load, "exit"]
     if spec.protocol.transport == "tcp":  # curl's QUIC is not Chromium's
         tries.insert(1, f"curl -so /dev/null -w '%{{http_version}} %{{time_total}}\\n' {url}")
-    link = (
-        f"{network.up_mbps:g} Mbit/s up, {network.down_mbps:g} down, {network.min_rtt_ms:g} ms, loss {network.loss:g}"
-    )
-    lines = [f"{spec.site.name} over {spec.protocol.name} behind {network.name} ({link}). Try:", *tries]
+    lines = [f"{spec.site.name} over {spec.protocol.name} behind {spec.network.name} ({spec.network}). Try:", *tries]
     return "\n    ".join(lines)
 
 

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from eyelevel.errors import EyelevelError
+from eyelevel.processes import running
 from record.site import Site
 from replay import world
 from replay.repeatable import make_repeatable
-from replay.spec import CONTROL, PRIVATE, ReplaySpec
+from replay.spec import CONTROL, PRIVATE, WITNESSED_DEVICE, ReplaySpec
 from replay.stack import shell
 from servers.certificates import authority, certify
 from servers.contract import Serving
@@ -63,16 +64,20 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
         folder=PRIVATE / "servers",
         certificates=certify(authority(), _certified_names(site), PRIVATE / "certificates"),
         request_log=spec.request_log,
+        think_time=spec.think_time,
     )
     evidence["server_sysctls"] = kernel.apply_sysctls(spec.protocol.server_sysctls)
     with SERVERS[spec.protocol.transport](serving), _control_socket() as control:
         client = [sys.executable, "-m", "replay.client", spec.dumps(), *command]
-        with _stopped_at_the_end(subprocess.Popen([*shell(spec.network), "--", *client])) as stack:
-            with _linked(control, stack, leash) as connection:
-                if spec.protocol.transport == "tcp":
-                    evidence["server_routes"] = kernel.tune_server_routes(world.outward_device(), spec.protocol)
-                evidence["setup_s"] = round(time.monotonic() - started, 3)
-                evidence["client"] = _exchange_readiness(connection)
+        with (
+            _stopped_at_the_end(subprocess.Popen([*shell(spec.network, spec.seed), "--", *client])) as stack,
+            _linked(control, stack, leash) as connection,
+            _witnessing(spec.witness),
+        ):
+            if spec.protocol.transport == "tcp":
+                evidence["server_routes"] = kernel.tune_server_routes(world.outward_device(), spec.protocol)
+            evidence["setup_s"] = round(time.monotonic() - started, 3)
+            evidence["client"] = _exchange_readiness(connection)
             status = _await_exit(stack, leash)
     evidence["unknown_names"] = world.unknown_names(site)
     return status
@@ -117,6 +122,26 @@ def _linked(control: socket.socket, stack: "subprocess.Popen[bytes]", leash: int
     connection, _ = control.accept()
     with connection:
         yield connection
+
+
+@contextmanager
+def _witnessing(command: Sequence[str]) -> Iterator[None]:
+    """Run `command`, if there is one, while the block runs: it sees what the servers' side sees.
+
+    It gets the device that leads to the client in its environment, prints a line when it is ready, and ends in
+    order on SIGTERM. Raises EyelevelError when it does not.
+    """
+    if not command:
+        yield
+        return
+    environment = {**os.environ, WITNESSED_DEVICE: world.outward_device()}
+    log = PRIVATE / "witness.log"
+    with running("the witness", command, log, environment=environment, stdout=subprocess.PIPE) as witness:
+        assert witness.process.stdout
+        if not witness.process.stdout.readline():
+            witness.process.wait()
+            raise witness.failure()
+        yield
 
 
 def _exchange_readiness(connection: socket.socket) -> dict[str, Any]:

@@ -13,12 +13,19 @@ from tuning.protocols import Protocol
 PRIVATE = Path("/run/eyelevel")
 CONTROL = PRIVATE / "control"
 
+# In the environment of a witness: the device of the servers' namespace that leads to the client.
+WITNESSED_DEVICE = "EYELEVEL_WITNESSED_DEVICE"
+
 
 @dataclass(frozen=True)
 class ReplaySpec:
     """One replay: the site's folder, the network and protocol, and where to log what the servers are asked.
 
     `repeatable`: whether pages are made to ask for the same on every load (`replay.repeatable`).
+    `think_time`: whether a response is sent as long after its request as when it was recorded.
+    `seed`: what the network's random choices are drawn from; None draws a new one.
+    `witness`: a command that runs next to the servers for as long as the client does: it prints a line when it is
+    ready, and ends in order on SIGTERM.
     """
 
     site: Path
@@ -26,6 +33,9 @@ class ReplaySpec:
     protocol: Protocol
     request_log: Path | None = None
     repeatable: bool = False
+    think_time: bool = False
+    seed: int | None = None
+    witness: tuple[str, ...] = ()
 
     def dumps(self) -> str:
         """As JSON, for the processes inside the namespaces."""
@@ -43,6 +53,9 @@ class ReplaySpec:
             protocol=Protocol(**protocol),
             request_log=Path(values["request_log"]) if values["request_log"] else None,
             repeatable=values["repeatable"],
+            think_time=values["think_time"],
+            seed=values["seed"],
+            witness=tuple(values["witness"]),
         )
 
 

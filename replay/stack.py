@@ -10,10 +10,17 @@ from eyelevel.places import tool
 from tuning.networks import Network
 
 
-def shell(network: Network) -> list[str | Path]:
-    """The command line that runs what follows it behind `network`."""
+def shell(network: Network, seed: int | None = None) -> list[str | Path]:
+    """The command line that runs what follows it behind `network`, its random choices drawn from `seed`."""
     command: list[str | Path] = [tool("mm-net"), "--delay", f"{network.delay_ms:g}"]
-    command += ["--up", f"{network.up_mbps:g}M", "--down", f"{network.down_mbps:g}M"]
-    for direction, queue_bytes in (("uplink", network.up_queue_bytes), ("downlink", network.down_queue_bytes)):
-        command += [f"--{direction}-queue=droptail", f"--{direction}-queue-args=bytes={queue_bytes}"]
-    return [*command, "--loss", f"{network.loss_per_direction:.9f}"]
+    if network.jitter_ms:
+        command += ["--jitter", f"{network.jitter_ms:g}", *(["--reorder"] if network.reorder else [])]
+    for option, trace, mbps, queue, queue_bytes in (
+        ("--up", network.up_trace, network.up_mbps, "--uplink-queue", network.up_queue_bytes),
+        ("--down", network.down_trace, network.down_mbps, "--downlink-queue", network.down_queue_bytes),
+    ):
+        if mbps is not None:
+            command += [option, trace or f"{mbps:g}M", f"{queue}=droptail", f"{queue}-args=bytes={queue_bytes}"]
+    if network.loss:
+        command += ["--loss", f"{network.loss_per_direction:.9f}"]
+    return [*command, *(["--seed", str(seed)] if seed is not None else [])]

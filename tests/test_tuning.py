@@ -1,13 +1,15 @@
 """Networks and protocols: the paper's tables, and what is said of a settings file that is wrong."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
 
 from eyelevel.errors import EyelevelError
 from replay.spec import ReplaySpec
+from replay.stack import shell
 from tuning import kernel, networks, protocols
-from tuning.settings import choose
+from tuning.settings import OWN_FOLDER, choose
 
 # Wolsing et al. (ANRW 2019), Table 2: per-direction loss, queue bytes up and down.
 TABLE_2 = {
@@ -20,7 +22,7 @@ TABLE_2 = {
 
 def test_networks_are_those_of_the_paper() -> None:
     loaded = networks.load()
-    assert list(loaded) == list(TABLE_2)
+    assert list(loaded.groups["all"]) == list(TABLE_2)
     for name, (delay_ms, loss, up_bytes, down_bytes) in TABLE_2.items():
         network = loaded[name]
         assert network.delay_ms == delay_ms
@@ -30,8 +32,8 @@ def test_networks_are_those_of_the_paper() -> None:
 
 def test_protocols_are_those_of_the_paper() -> None:
     described = {
-        name: (p.transport, p.congestion_control, p.initial_window_packets, p.pacing)
-        for name, p in protocols.load().items()
+        p.name: (p.transport, p.congestion_control, p.initial_window_packets, p.pacing)
+        for p in choose("protocol", "all", protocols.load())
     }
     assert described == {
         "tcp": ("tcp", "cubic", 10, False),
@@ -42,7 +44,7 @@ def test_protocols_are_those_of_the_paper() -> None:
     }
 
 
-@pytest.mark.parametrize("name", networks.load())
+@pytest.mark.parametrize("name", [*TABLE_2, "delay10"])
 @pytest.mark.parametrize("protocol", protocols.load())
 def test_a_spec_survives_the_way_into_the_namespaces(name: str, protocol: str) -> None:
     spec = ReplaySpec(Path("/sites/x"), networks.load()[name], protocols.load()[protocol], Path("/log"))
@@ -58,8 +60,13 @@ PROTOCOL = 'transport = "tcp"\ncongestion_control = "cubic"\ninitial_window_pack
     [
         ("[x", "networks.toml: "),
         ("x = 1", r"\[x\] is no table"),
-        (f"[x]\n{NETWORK}colour = 1", "unknown key 'colour'; allowed are up_mbps, down_mbps"),
-        ("[x]\nup_mbps = 1", "missing .*'down_mbps'"),
+        (f"[x]\n{NETWORK}colour = 1", "unknown key 'colour'; allowed are min_rtt_ms, up_mbps, down_mbps"),
+        ("[x]\nup_mbps = 1", "missing .*'min_rtt_ms'"),
+        (f"[x]\n{NETWORK}up_trace = 't'", "up_mbps or up_trace, not both"),
+        ("[x]\nmin_rtt_ms = 1\ndown_mbps = 1\nup_mbps = 1", "queue_ms and a rate belong together"),
+        (f"[x]\n{NETWORK}jitter_ms = 6", "at most half of min_rtt_ms"),
+        ("[x]\nmin_rtt_ms = 1\nqueue_ms = 100\nup_mbps = 1\ndown_trace = 'none.down'", "none.down"),
+        ("[x]\nmin_rtt_ms = 1\nqueue_ms = 100\nup_mbps = 1\ndown_trace = 'networks.toml'", "no Mahimahi trace"),
         (f"[x]\n{NETWORK.replace('up_mbps = 1', 'up_mbps = 0')}", "more than 0"),
         (f"[x]\n{NETWORK.replace('loss = 0', 'loss = 1')}", "less than 1"),
         (f"[x]\n{NETWORK.replace('loss = 0', 'loss = true')}", "must be a number"),
@@ -91,6 +98,43 @@ def test_a_wrong_protocols_file_is_said(text: str, said: str, tmp_path: Path) ->
     file.write_text(text)
     with pytest.raises(EyelevelError, match=said):
         protocols.load(file)
+
+
+def test_a_table_with_lists_is_a_network_for_each_combination(tmp_path: Path) -> None:
+    file = tmp_path / "networks.toml"
+    file.write_text('[g]\n"up_mbps, down_mbps" = [1, 2]\nmin_rtt_ms = [10, 0.5]\nloss = 0.1\nqueue_ms = 100\n')
+    grid = networks.load(file)
+    described = {n.name: (n.up_mbps, n.down_mbps, n.min_rtt_ms, n.loss) for n in choose("network", "g", grid)}
+    assert described == {
+        "g-1mbps-10ms": (1, 1, 10, 0.1),
+        "g-1mbps-0.5ms": (1, 1, 0.5, 0.1),
+        "g-2mbps-10ms": (2, 2, 10, 0.1),
+        "g-2mbps-0.5ms": (2, 2, 0.5, 0.1),
+    }
+
+
+def test_a_trace_gives_a_network_its_mean_rate_and_is_known_by_its_content(tmp_path: Path) -> None:
+    (tmp_path / "t.down").write_text("0\n4\n4\n12\n")
+    file = tmp_path / "networks.toml"
+    file.write_text("[t]\nmin_rtt_ms = 10\nup_mbps = 1\ndown_trace = 't.down'\nqueue_ms = 100\n")
+    traced = networks.load(file)["t"]
+    assert traced.down_mbps == pytest.approx(4 * 1504 * 8 / 0.012 / 1e6)
+    assert traced.down_trace_sha256 == hashlib.sha256((tmp_path / "t.down").read_bytes()).hexdigest()
+    assert str(tmp_path / "t.down") in map(str, shell(traced))
+
+
+def test_settings_of_ones_own_join_the_others_and_may_not_take_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(OWN_FOLDER, str(tmp_path))
+    with pytest.raises(EyelevelError, match=r"neither a networks\.toml nor a protocols\.toml"):
+        networks.load()
+    (tmp_path / "networks.toml").write_text(f"[home]\n{NETWORK}")
+    assert networks.load()["home"].queue_ms == 100
+    assert "home" not in networks.load().groups["all"]
+    (tmp_path / "networks.toml").write_text(f"[lte]\n{NETWORK}")
+    with pytest.raises(EyelevelError, match=r"already a \[lte\]"):
+        networks.load()
 
 
 def test_choosing_takes_lists_and_all_and_names_what_is_allowed() -> None:

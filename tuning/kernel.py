@@ -45,9 +45,7 @@ def tune_server_routes(device: str, protocol: Protocol) -> list[dict[str, Any]]:
 
     Raises EyelevelError.
     """
-    return _tune_routes(
-        device, {"initcwnd": protocol.initial_window_packets, "congctl": protocol.congestion_control}
-    )
+    return _tune_routes(device, {"initcwnd": protocol.initial_window_packets, "congctl": protocol.congestion_control})
 
 
 def tune_client_routes(device: str) -> list[dict[str, Any]]:

@@ -1,24 +1,43 @@
 """Access networks: `networks.toml` as values, and what follows from them for each direction."""
 
+import gzip
+import hashlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tuning.settings import load_tables
+from eyelevel.errors import EyelevelError
+from tuning.settings import DERIVED, Settings, load_all, load_tables
 
-FILE = Path(__file__).parent / "networks.toml"
+FILENAME = "networks.toml"
+
+# What a grid of networks may vary, and the unit that the value has in a network's name.
+GRID_UNITS = {"up_mbps": "mbps", "down_mbps": "mbps", "min_rtt_ms": "ms", "loss": "loss", "queue_ms": "queue"}
+
+# What one line of a Mahimahi trace lets through.
+TRACE_LINE_BYTES = 1504
 
 
 @dataclass(frozen=True)
 class Network:
-    """One access network (paper, Table 2). Rates in Mbit/s, times in ms, loss as a round-trip probability."""
+    """One access network (paper, Table 2). Rates in Mbit/s, times in ms, loss as a round-trip probability.
+
+    A direction's rate is constant, or follows a trace in Mahimahi's format, a file; without either, it has no limit.
+    Of a trace, the rate is its mean.
+    """
 
     name: str
-    up_mbps: float
-    down_mbps: float
     min_rtt_ms: float
-    loss: float
-    queue_ms: float
+    up_mbps: float | None = None
+    down_mbps: float | None = None
+    loss: float = 0
+    queue_ms: float | None = None
+    jitter_ms: float = 0
+    reorder: bool = False
+    up_trace: str | None = None
+    down_trace: str | None = None
+    up_trace_sha256: str | None = field(default=None, metadata=DERIVED)
+    down_trace_sha256: str | None = field(default=None, metadata=DERIVED)
 
     @property
     def delay_ms(self) -> float:
@@ -31,34 +50,88 @@ class Network:
         return 1 - math.sqrt(1 - self.loss)
 
     @property
-    def up_queue_bytes(self) -> int:
+    def up_queue_bytes(self) -> int | None:
+        """The length of the drop-tail queue, or None where nothing queues."""
         return self._queue_bytes(self.up_mbps)
 
     @property
-    def down_queue_bytes(self) -> int:
+    def down_queue_bytes(self) -> int | None:
         return self._queue_bytes(self.down_mbps)
 
-    def _queue_bytes(self, rate_mbps: float) -> int:
-        return round(rate_mbps * 1e6 / 8 * self.queue_ms / 1e3)
+    def _queue_bytes(self, rate_mbps: float | None) -> int | None:
+        return None if rate_mbps is None or self.queue_ms is None else round(rate_mbps * 1e3 / 8 * self.queue_ms)
+
+    def __str__(self) -> str:
+        up, down = ("no limit" if mbps is None else f"{mbps:.3g} Mbit/s" for mbps in (self.up_mbps, self.down_mbps))
+        return f"{up} up, {down} down, {self.min_rtt_ms:g} ms, loss {self.loss:g}"
 
 
-def load(file: Path = FILE) -> dict[str, Network]:
-    """Every network by name. Raises EyelevelError."""
-    return load_tables(file, Network, _fault)
+def load(file: Path | None = None) -> Settings[Network]:
+    """Every network by name: those of `file`, or all that there are. Raises EyelevelError."""
+    return load_all(FILENAME, _read) if file is None else _read(file)
+
+
+def _read(file: Path) -> Settings[Network]:
+    networks = load_tables(file, Network, _fault, GRID_UNITS)
+    for name, network in networks.items():
+        networks[name] = _with_traces(network, file)
+        if fault := _queue_fault(networks[name]):
+            raise EyelevelError(f"{file}: [{name}]: {fault}")
+    return networks
+
+
+def _with_traces(network: Network, file: Path) -> Network:
+    """`network` with its traces, whose names are relative to `file`, found and looked into."""
+    for direction in ("up", "down"):
+        if (name := getattr(network, f"{direction}_trace")) is None:
+            continue
+        path = (file.parent / name).resolve()
+        try:
+            content = path.read_bytes()
+            lines = (gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content).split()
+            period_ms = int(lines[-1])
+            mbps = len(lines) * TRACE_LINE_BYTES * 8 / period_ms / 1e3
+        except (OSError, EOFError) as error:
+            raise EyelevelError(f"{file}: [{network.name}]: {direction}_trace: {path}: {error}") from None
+        except (ValueError, IndexError, ZeroDivisionError):
+            raise EyelevelError(f"{file}: [{network.name}]: {direction}_trace: {path} is no Mahimahi trace") from None
+        digest = hashlib.sha256(content).hexdigest()
+        found = {f"{direction}_trace": str(path), f"{direction}_trace_sha256": digest, f"{direction}_mbps": mbps}
+        network = replace(network, **found)  # type: ignore[arg-type]
+    return network
 
 
 def _fault(network: Network) -> str | None:
-    for key in ("up_mbps", "down_mbps", "min_rtt_ms", "loss", "queue_ms"):
+    for key in ("up_mbps", "down_mbps", "min_rtt_ms", "loss", "queue_ms", "jitter_ms"):
         value = getattr(network, key)
+        if value is None:
+            continue
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             return f"{key} must be a number, not {value!r}"
-    if network.up_mbps <= 0 or network.down_mbps <= 0:
-        return "up_mbps and down_mbps must be more than 0"
+    for direction in ("up", "down"):
+        mbps, trace = (getattr(network, f"{direction}_{key}") for key in ("mbps", "trace"))
+        if mbps is not None and trace is not None:
+            return f"give {direction}_mbps or {direction}_trace, not both"
+        if mbps is not None and mbps <= 0:
+            return f"{direction}_mbps must be more than 0"
+        if (mbps is None and trace is None) != (network.queue_ms is None):
+            return f"queue_ms and a rate belong together: give both {direction}_mbps (or _trace) and queue_ms, or none"
     if network.min_rtt_ms < 0:
         return "min_rtt_ms must not be negative"
+    if not 0 <= network.jitter_ms <= network.min_rtt_ms / 2:
+        return "jitter_ms must be at least 0 and at most half of min_rtt_ms"
+    if not isinstance(network.reorder, bool):
+        return "reorder must be true or false"
     if not 0 <= network.loss < 1:
         return "loss must be at least 0 and less than 1"
-    # A queue that cannot hold one full packet would drop every one that does not meet an idle link.
-    if min(network.up_queue_bytes, network.down_queue_bytes) < 1500:
-        return "queue_ms makes a queue of less than one packet of 1500 bytes"
     return None
+
+
+def _queue_fault(network: Network) -> str | None:
+    # A queue that cannot hold one full packet would drop every one that does not meet an idle link.
+    queues_bytes = [size for size in (network.up_queue_bytes, network.down_queue_bytes) if size is not None]
+    return (
+        "queue_ms makes a queue of less than one packet of 1500 bytes"
+        if min(queues_bytes, default=1500) < 1500
+        else None
+    )

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tuning.settings import load_tables
+from tuning.settings import Settings, load_all, load_tables
 
-FILE = Path(__file__).parent / "protocols.toml"
+FILENAME = "protocols.toml"
 
 TRANSPORTS = ("tcp", "quic")
 CONGESTION_CONTROLS = ("cubic", "bbr")
@@ -26,9 +26,13 @@ class Protocol:
     client_sysctls: Mapping[str, str] = field(default_factory=dict)
 
 
-def load(file: Path = FILE) -> dict[str, Protocol]:
-    """Every protocol by name. Raises EyelevelError."""
-    return load_tables(file, Protocol, _fault)
+def load(file: Path | None = None) -> Settings[Protocol]:
+    """Every protocol by name: those of `file`, or all that there are. Raises EyelevelError."""
+    return load_all(FILENAME, _read) if file is None else _read(file)
+
+
+def _read(file: Path) -> Settings[Protocol]:
+    return load_tables(file, Protocol, _fault, {"initial_window_packets": "packets"})
 
 
 def _fault(protocol: Protocol) -> str | None:
