@@ -7,11 +7,14 @@ from pathlib import Path
 import click
 
 from eyelevel.errors import EyelevelError, reports_errors
-from eyelevel.places import SITES
+from record import shelf
 from record.formats import Format, WritableFormat, har, mahimahi, responses, warc
+from record.http1 import MalformedMessage
+from record.options import keep_cookies_option
 from record.recorder.command import record
 from record.site import Recording, Site, write_site
 from record.summary import tell
+from record.urls import normal_url
 
 FORMATS: tuple[Format, ...] = (mahimahi, warc, har, responses)
 WRITABLE: dict[str, WritableFormat] = {"har": har, "mahimahi": mahimahi}
@@ -29,17 +32,19 @@ cli.add_command(record)
 @click.argument("source", type=click.Path(path_type=Path))
 @click.option("--name", help="Name of the site; the source's own name unless given.")
 @click.option("--url", help="The page to start from; found in the recording unless given.")
-def import_site(source: Path, name: str | None, url: str | None) -> None:
+@keep_cookies_option
+def import_site(source: Path, name: str | None, url: str | None, keep_cookies: bool) -> None:
     """Import the recording SOURCE as a site.
 
     It may be a folder of Mahimahi's save.* files, a folder of raw responses, a WARC, or a HAR with bodies.
 
     Example: python -m record import ../recordings/www.yelp.com
     """
-    recording = read_recording(source)
+    folder = shelf.place(name or _name_of(source))
+    recording = read_recording(source, keep_cookies=keep_cookies)
     if url:
-        recording = replace(recording, url=url)
-    tell(write_site(recording, SITES / (name or _name_of(source))))
+        recording = replace(recording, url=_among(recording, url))
+    tell(write_site(recording, folder))
 
 
 @cli.command()
@@ -51,7 +56,7 @@ def export(name: str, destination: Path, form: str) -> None:
 
     Example: python -m record export demo-news demo-news.har --format har
     """
-    WRITABLE[form].write(Site.load(SITES / name), destination)
+    WRITABLE[form].write(Site.load(shelf.place(name)), destination)
 
 
 @cli.command()
@@ -67,20 +72,33 @@ def demo(names: tuple[str, ...]) -> None:
     for name in names or DEMO_SITES:
         if name not in DEMO_SITES:
             raise EyelevelError(f"there is no demo site {name}; there are {', '.join(DEMO_SITES)}")
-        tell(write_site(generate(name), SITES / name))
+        tell(write_site(generate(name), shelf.place(name)))
 
 
-def read_recording(source: Path) -> Recording:
+def read_recording(source: Path, *, keep_cookies: bool = False) -> Recording:
     """Read `source` with the importer that recognises it. Raises EyelevelError."""
     if not source.exists():
         raise EyelevelError(f"there is no recording at {source}")
     for known in FORMATS:
         if known.recognises(source):
-            return known.read(source)
+            return known.read(source, keep_cookies=keep_cookies)
     raise EyelevelError(
         f"{source} is no recording that can be imported: give a folder of Mahimahi's save.* files or of raw "
         "responses, a .warc, or a .har"
     )
+
+
+def _among(recording: Recording, url: str) -> str:
+    """The recorded URL that `url` means. Raises EyelevelError."""
+    try:
+        normal = normal_url(url).replace("http://", "https://", 1)
+    except MalformedMessage as error:
+        raise EyelevelError(f"--url: {error}") from None
+    pages = [exchange.url for exchange in recording.exchanges if exchange.method == "GET"]
+    found = next((page for page in pages if normal in (page, page.removesuffix("/"))), None)
+    if found is None:
+        raise EyelevelError(f"--url: {url} was not recorded; pages begin with {recording.url}")
+    return found
 
 
 def _name_of(source: Path) -> str:

@@ -6,32 +6,33 @@ from urllib.parse import urljoin
 
 from eyelevel.errors import EyelevelError
 from record.http1 import Response, first_value
+from record.intake import Intake
 from record.site import Exchange, Recording
 from record.upgrade import upgrade
 
 
-def assemble(source: str, exchanges: Iterable[Exchange], skipped: Iterable[str], recorder: dict[str, str]) -> Recording:
-    """The recording that these exchanges, in recorded order, make up.
+def assemble(intake: Intake, recorder: dict[str, str]) -> Recording:
+    """The recording that what was taken in, in recorded order, makes up.
 
-    `skipped` says what of the source could not be used. Raises EyelevelError when nothing is left, or none
-    of it is a page.
+    Raises EyelevelError when there is nothing, or none of it is a page.
     """
-    kept, left_out = upgrade(exchanges)
-    skipped = (*skipped, *left_out)
+    source = intake.source
+    kept, left_out = upgrade(intake.exchanges)
+    skipped = (*intake.skipped, *left_out)
     if not kept:
         raise EyelevelError(
             f"{source} holds no exchange that can be replayed ({'; '.join(skipped[:3]) or 'it is empty'})"
         )
     return Recording(
-        url=start_page(kept).url,
+        url=start_page(kept, source).url,
         exchanges=tuple(kept),
-        recorder={**recorder, "source": source},
+        recorder={**recorder, "source": source, "cookies": "as sent" if intake.keep_cookies else "stand-ins"},
         user_agent=user_agent(kept),
         skipped=skipped,
     )
 
 
-def start_page(exchanges: Iterable[Exchange]) -> Exchange:
+def start_page(exchanges: Iterable[Exchange], source: str) -> Exchange:
     """The exchange the browser began with: the page that most others name as their referrer.
 
     A page that was reached by redirects is followed back to the first of them. Raises EyelevelError
@@ -44,7 +45,7 @@ def start_page(exchanges: Iterable[Exchange]) -> Exchange:
     entered = [e for e in exchanges if e.method == "GET" and _referrer(e) in elsewhere]
     starts = [e for e in entered if _is_page(e.response) or _target(e)]
     if not starts or not any(_is_page(e.response) for e in exchanges):
-        raise EyelevelError("the recording holds no HTML page to start from")
+        raise EyelevelError(f"{source} holds no HTML page to start from")
     start = max(starts, key=lambda e: (referrers[_without_scheme(e.url)], _is_page(e.response), len(e.response.body)))
     seen = {start.url}
     while origin := next((e for e in entered if _target(e) == start.url and e.url not in seen), None):

@@ -1,31 +1,57 @@
 """Content-encodings: taking them off a body, and putting the same one on again."""
 
 import gzip
+import io
 import zlib
 
 import brotli
 
+from record.http1 import MAX_BODY_BYTES
+
 
 class UndecodableContent(ValueError):
-    """The body is not what its Content-Encoding says."""
+    """The body cannot be decoded: its Content-Encoding is none we have."""
+
+
+class BrokenContent(UndecodableContent):
+    """The body is not what its Content-Encoding says, or too much."""
 
 
 def decode(body: bytes, encoding: str) -> bytes:
-    """`body` without its content-encoding. Raises UndecodableContent, also for encodings we lack."""
-    try:
-        match encoding:
-            case "" | "identity":
-                return body
-            case "gzip" | "x-gzip":
-                return gzip.decompress(body)
-            case "deflate":
-                # Both zlib-wrapped and raw streams are sent under this name (RFC 9110 section 8.4.1.2).
-                return zlib.decompress(body, 47 if body[:1] == b"\x78" else -zlib.MAX_WBITS)
-            case "br":
-                return bytes(brotli.decompress(body))
-    except (OSError, EOFError, zlib.error, brotli.error) as error:
-        raise UndecodableContent(f"not valid {encoding}: {error}") from error
-    raise UndecodableContent(f"unknown content-encoding {encoding}")
+    """`body` without its content-encoding. Raises UndecodableContent."""
+    match encoding:
+        case "" | "identity":
+            return body
+        case "gzip" | "x-gzip" | "deflate" | "br":
+            try:
+                content = _decoded(body, encoding)
+            except (OSError, EOFError, zlib.error, brotli.error) as error:
+                raise BrokenContent(f"not valid {encoding}: {error}") from error
+        case _:
+            raise UndecodableContent(f"unknown content-encoding {encoding}")
+    if len(content) > MAX_BODY_BYTES:
+        raise BrokenContent(f"longer than {MAX_BODY_BYTES >> 20} MiB once decoded")
+    return content
+
+
+def _decoded(body: bytes, encoding: str) -> bytes:
+    """At most a little more than MAX_BODY_BYTES, so that a bomb does not go off in memory."""
+    enough = MAX_BODY_BYTES + 1
+    match encoding:
+        case "br":
+            brotli_stream = brotli.Decompressor()
+            content = bytes(brotli_stream.process(body, output_buffer_limit=enough))
+            complete = brotli_stream.is_finished()
+        case "deflate":
+            # Both zlib-wrapped and raw streams are sent under this name (RFC 9110 section 8.4.1.2).
+            zlib_stream = zlib.decompressobj(zlib.MAX_WBITS if body[:1] == b"\x78" else -zlib.MAX_WBITS)
+            content = zlib_stream.decompress(body, enough)
+            complete = zlib_stream.eof
+        case _:
+            return gzip.GzipFile(fileobj=io.BytesIO(body)).read(enough)
+    if not complete and len(content) < enough:
+        raise EOFError("it is cut short")
+    return content
 
 
 def encode(content: bytes, encoding: str) -> bytes:

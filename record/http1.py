@@ -4,10 +4,16 @@ Header values are `str` decoded as Latin-1, so that every byte survives the roun
 standard library only, since uWSGI's interpreter loads it too.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 Headers = tuple[tuple[str, str], ...]
+
+# No page has use for more; no server and no broken recording must be able to fill the memory.
+MAX_BODY_BYTES = 256 << 20
+
+CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{1,15}")
 
 # Connection-specific fields (RFC 9113 section 8.2.2), and those that would send the browser to
 # another protocol or server than the one under test.
@@ -121,15 +127,14 @@ def unchunk(body: bytes) -> bytes:
     while True:
         end = body.find(b"\r\n", position)
         size_text = body[position:end].partition(b";")[0].strip() if end >= 0 else b""
-        try:
-            size = int(size_text, 16)
-        except ValueError:
-            raise MalformedMessage(f"no chunk size at byte {position}") from None
+        if not CHUNK_SIZE.fullmatch(size_text):
+            raise MalformedMessage(f"no chunk size at byte {position}")
+        size = int(size_text, 16)
         if size == 0:
             return b"".join(content)
         start = end + 2
         position = start + size
-        if size < 0 or body[position : position + 2] != b"\r\n":
+        if body[position : position + 2] != b"\r\n":
             raise MalformedMessage(f"chunk at byte {start} is cut short")
         content.append(body[start:position])
         position += 2

@@ -29,7 +29,8 @@ FIRST_SERVER = IPv4Address("198.18.0.1")
 # What the servers read to know which request a stored response answers; never sent to a browser.
 ORIGINAL_URL = "X-Original-Url"
 ORIGINAL_METHOD = "X-Original-Method"
-
+ORIGINAL_WAIT_MS = "X-Original-Wait-Ms"  # the server's time to the first byte, where it was recorded
+_ORIGINALS = frozenset(name.lower() for name in (ORIGINAL_URL, ORIGINAL_METHOD, ORIGINAL_WAIT_MS))
 
 # What matching and finding the start page need of a request. Cookies and authorisation are never kept.
 KEPT_REQUEST_HEADERS = frozenset({"referer", "user-agent", "range", "origin", "access-control-request-method"})
@@ -120,11 +121,10 @@ class Site:
             stored = parse_response(path.read_bytes())
         except (OSError, MalformedMessage) as error:
             raise EyelevelError(f"{path} is no recorded response: {error}; import the site again") from None
-        headers = tuple(h for h in stored.headers if h[0] not in (ORIGINAL_URL, ORIGINAL_METHOD))
         return Exchange(
             method=indexed.method,
             url=indexed.url,
-            response=replace(stored, headers=headers),
+            response=replace(stored, headers=without_originals(stored.headers)),
             recorded_ip=self.recorded_ips[indexed.server],
             started_ms=indexed.started_ms,
             ttfb_ms=indexed.ttfb_ms,
@@ -193,6 +193,11 @@ def kept_request_headers(headers: Headers) -> Headers:
     return tuple((name, value) for name, value in headers if name.lower() in KEPT_REQUEST_HEADERS)
 
 
+def without_originals(headers: Headers) -> Headers:
+    """A stored response's header fields without those that tell which request it answers."""
+    return tuple(header for header in headers if header[0].lower() not in _ORIGINALS)
+
+
 def authority_of(url: str) -> str:
     """The authority of an https URL as servers see it: lower case, without the default port."""
     authority = urlsplit(url).netloc.rpartition("@")[2].lower()
@@ -220,7 +225,9 @@ def _store(folder: Path, order: int, exchange: Exchange, server: str) -> Indexed
     host.mkdir(exist_ok=True)
     path = host / f"{order:05d}-{_slug(exchange.url)}"
     response = exchange.response.replayable(exchange.method)
-    origin = ((ORIGINAL_URL, exchange.url), (ORIGINAL_METHOD, exchange.method))
+    origin: Headers = ((ORIGINAL_URL, exchange.url), (ORIGINAL_METHOD, exchange.method))
+    if exchange.ttfb_ms is not None:
+        origin += ((ORIGINAL_WAIT_MS, f"{exchange.ttfb_ms:g}"),)
     path.write_bytes(format_response(replace(response, headers=origin + response.headers)))
     return IndexedExchange(
         method=exchange.method,

@@ -15,6 +15,7 @@ class Serving:
     """What a server needs: the site, the folder its responses lie in, and where to log requests.
 
     `content` has the site's files, or what stands in for them; `folder` is the server's own, for what it makes.
+    `think_time`: whether a response is sent as long after its request as when it was recorded.
     """
 
     site: Site
@@ -23,6 +24,7 @@ class Serving:
     folder: Path
     certificates: dict[str, ServerCertificate]
     request_log: Path | None
+    think_time: bool = False
 
     def listening(self) -> list[tuple[str, int]]:
         """Every address and port that must be served: 443, and what else was recorded there."""

@@ -3,9 +3,11 @@
 A request is a method, an authority (lower case, without `:443`) and a target (path and query). Path
 and query are compared as they were sent. Among the recorded exchanges of the authority:
 
-1. exact      same method, path and query; recorded several times, they are served in recorded order,
-              the last one again and again.
-2. prefix     same method and path; the longest common prefix of the queries; ties go to the earliest.
+1. exact      same method, path and query. Recorded several times, those that fit best (`servers.fit`) are
+              served in recorded order, each once, the last of them again and again. Bodies of requests do
+              not matter, since they are not stored: of two POSTs to one URL the first gets the first answer.
+2. prefix     same method and path; the longest common prefix of the queries; ties go to the earliest. Of
+              its recordings the first that fits best.
 3. head       a HEAD that was not recorded is answered like a GET, without the body.
 4. preflight  a CORS preflight that was not recorded is granted.
 5. miss       404.
@@ -14,13 +16,15 @@ and query are compared as they were sent. Among the recorded exchanges of the au
 Standard library only: uWSGI's interpreter loads this file.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from os.path import commonprefix
 from typing import Generic, TypeVar
 from urllib.parse import urlsplit
+
+from servers.fit import fit_of
 
 T = TypeVar("T")
 
@@ -36,6 +40,17 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
+class Recorded(Generic[T]):
+    """What of a recorded exchange decides when it is served, and the response as the server has it."""
+
+    method: str
+    url: str
+    status: int
+    content_range: str | None
+    response: T
+
+
+@dataclass(frozen=True)
 class Match(Generic[T]):
     """The recorded response that answers a request; none for a preflight granted or a miss."""
 
@@ -44,41 +59,52 @@ class Match(Generic[T]):
 
 
 class Matcher(Generic[T]):
-    """Finds recorded responses; remembers how often each was asked for, to serve repeats in order."""
+    """Finds recorded responses; remembers which were served, to serve repeats in order."""
 
-    def __init__(self, recorded: Iterable[tuple[str, str, T]]) -> None:
-        """`recorded`: method, URL and response of each exchange, in recorded order."""
-        self._by_path: dict[tuple[str, str, str], dict[str, list[T]]] = defaultdict(lambda: defaultdict(list))
-        self._asked: Counter[tuple[str, str, str, str]] = Counter()
-        for method, url, response in recorded:
-            parts = urlsplit(url)
-            path = (method, normal_authority(parts.netloc), parts.path or "/")
-            self._by_path[path][parts.query].append(response)
+    def __init__(self, recorded: Iterable[Recorded[T]]) -> None:
+        """`recorded`: the exchanges in recorded order."""
+        self._by_path: dict[tuple[str, str, str], dict[str, list[Recorded[T]]]] = defaultdict(lambda: defaultdict(list))
+        self._served: set[int] = set()
+        for exchange in recorded:
+            parts = urlsplit(exchange.url)
+            path = (exchange.method, normal_authority(parts.netloc), parts.path or "/")
+            self._by_path[path][parts.query].append(exchange)
 
     def match(self, method: str, authority: str, target: str, headers: Mapping[str, str]) -> Match[T]:
         """The answer to one request. `headers`: the request's, names in lower case."""
         authority = normal_authority(authority)
-        if found := self._recorded(method, authority, target):
+        if found := self._recorded(method, authority, target, headers):
             return found
-        if method == "HEAD" and (found := self._recorded("GET", authority, target)):
+        if method == "HEAD" and (found := self._recorded("GET", authority, target, headers)):
             return Match(Kind.HEAD, found.recorded)
         if method == "OPTIONS" and "origin" in headers and "access-control-request-method" in headers:
             return Match(Kind.PREFLIGHT)
         return Match(Kind.MISS)
 
-    def _recorded(self, method: str, authority: str, target: str) -> Match[T] | None:
+    def _recorded(self, method: str, authority: str, target: str, headers: Mapping[str, str]) -> Match[T] | None:
         path, _, query = target.partition("?")
         queries = self._by_path.get((method, authority, path or "/"))
         if queries is None:
             return None
         if query in queries:
-            responses = queries[query]
-            asked = (method, authority, path, query)
-            turn = min(self._asked[asked], len(responses) - 1)
-            self._asked[asked] += 1
-            return Match(Kind.EXACT, responses[turn])
+            return Match(Kind.EXACT, self._next(_best_fitting(queries[query], headers)).response)
         nearest = max(queries, key=lambda recorded: len(commonprefix((recorded, query))))  # noqa: RUF071 (no path)
-        return Match(Kind.PREFIX, queries[nearest][0])
+        return Match(Kind.PREFIX, _best_fitting(queries[nearest], headers)[0].response)
+
+    def _next(self, repeats: Sequence[Recorded[T]]) -> Recorded[T]:
+        """The next of `repeats` to be served."""
+        chosen = next((exchange for exchange in repeats if id(exchange) not in self._served), repeats[-1])
+        self._served.add(id(chosen))
+        return chosen
+
+
+def _best_fitting(repeats: Iterable[Recorded[T]], headers: Mapping[str, str]) -> list[Recorded[T]]:
+    """Those of `repeats` that fit a request with `headers` best, in recorded order."""
+    asked_range = headers.get("range")
+    conditional = "if-none-match" in headers or "if-modified-since" in headers
+    fits = [(fit_of(asked_range, conditional, r.status, r.content_range), r) for r in repeats]
+    best = min(fit for fit, _ in fits)
+    return [exchange for fit, exchange in fits if fit == best]
 
 
 def normal_authority(authority: str) -> str:

@@ -21,6 +21,10 @@ from servers.contract import Serving
 
 START_TIMEOUT_S = 20.0
 
+THREADS = 8
+# A response that waits for its time keeps a thread: as many as a page may ask for at once.
+THINKING_THREADS = 512
+
 # Linux gives TCP's own pacing to a socket that has a maximum pacing rate, and accepted sockets inherit it
 # from the listening one; a rate no machine reaches paces by the congestion window alone.
 UNLIMITED_PACING_BYTES_PER_S = 1 << 40
@@ -45,12 +49,14 @@ def _uwsgi(serving: Serving) -> Iterator[Daemon]:
     os.mkfifo(ready)
     command: list[str | Path] = [tool("uwsgi-core"), "--plugin", "python3", "--need-app", "--die-on-term"]
     command += ["--socket", serving.folder / "uwsgi.socket", "--listen", "1024"]
-    command += ["--processes", "1", "--threads", "8", "--buffer-size", "65535", "--post-buffering", "65536"]
+    threads = THINKING_THREADS if serving.think_time else THREADS
+    command += ["--processes", "1", "--threads", str(threads), "--buffer-size", "65535", "--post-buffering", "65536"]
     command += ["--disable-logging", "--pythonpath", PROJECT, "--module", "servers.application"]
     environment: Mapping[str, str] = {
         **os.environ,
         "EYELEVEL_SITE": str(serving.content),
         "EYELEVEL_REQUEST_LOG": str(serving.request_log or ""),
+        "EYELEVEL_THINK_TIME": "yes" if serving.think_time else "",
         "EYELEVEL_READY": str(ready),
     }
     # Opened for reading first, without waiting for a writer, so that the writer need not wait for us.

@@ -24,6 +24,8 @@ def serve(serving: Serving) -> Iterator[None]:
             command += ["--certificate", certificate.chain, "--key", certificate.key]
             if serving.request_log:
                 command += ["--request-log", serving.request_log]
+            if serving.think_time:
+                command.append("--think-time")
             log = serving.folder / f"quic_server-{address}-{port}.log"
             name = f"quic_server on {address}:{port}"
             daemons.append(stack.enter_context(running(name, command, log, stdout=subprocess.PIPE)))

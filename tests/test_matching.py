@@ -7,8 +7,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from record.http1 import Response
+from record.http1 import Headers, Response
 from record.site import Exchange, Recording, write_site
+from record.urls import normal_url
 from servers.application import Application
 
 CASES = json.loads((Path(__file__).parent / "vectors" / "matching.json").read_text())["cases"]
@@ -16,6 +17,9 @@ REQUEST_HEADERS = {
     "origin": "HTTP_ORIGIN",
     "requested_method": "HTTP_ACCESS_CONTROL_REQUEST_METHOD",
     "requested_headers": "HTTP_ACCESS_CONTROL_REQUEST_HEADERS",
+    "range": "HTTP_RANGE",
+    "if_none_match": "HTTP_IF_NONE_MATCH",
+    "if_modified_since": "HTTP_IF_MODIFIED_SINCE",
 }
 
 
@@ -43,13 +47,17 @@ def _recording(recorded: list[dict[str, Any]]) -> Recording:
     exchanges = tuple(
         Exchange(
             method=item["method"],
-            url=item["url"],
-            response=Response(item["status"], "", (), b"answer %d" % number),
+            url=normal_url(item["url"]),
+            response=Response(item["status"], "", _headers(item), b"answer %d" % number),
             recorded_ip="192.0.2.1",
         )
         for number, item in enumerate(recorded)
     )
     return Recording(url=exchanges[0].url, exchanges=exchanges, recorder={"tool": "test"})
+
+
+def _headers(item: dict[str, Any]) -> Headers:
+    return (("Content-Range", item["content_range"]),) if "content_range" in item else ()
 
 
 def _body(number: int, status: int, method: str) -> bytes:

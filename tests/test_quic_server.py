@@ -26,6 +26,7 @@ from eyelevel.errors import EyelevelError
 from eyelevel.places import tool
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
+from record.urls import normal_url
 from servers.quic import fetch
 
 CASES = json.loads((Path(__file__).parent / "vectors" / "matching.json").read_text())["cases"]
@@ -81,12 +82,20 @@ def ok(body: bytes = b"", *headers: tuple[str, str], status: int = 200) -> Respo
     return Response(status, "", headers, body)
 
 
+def _content_range(recorded: dict[str, Any]) -> list[tuple[str, str]]:
+    return [("Content-Range", recorded["content_range"])] if "content_range" in recorded else []
+
+
 @needs_quic_server
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_matching_rule(case: dict[str, Any], tmp_path: Path) -> None:
-    recorded = [exchange(r["method"], r["url"], ok(b"x", status=r["status"])) for r in case["recorded"]]
+    recorded = [
+        exchange(r["method"], normal_url(r["url"]), ok(b"x", *_content_range(r), status=r["status"]))
+        for r in case["recorded"]
+    ]
     site = write_site(Recording(recorded[0].url, tuple(recorded), {"tool": "test"}), tmp_path / "site")
-    keys = ("method", "url", "origin", "requested_method", "requested_headers")
+    keys = ["method", "url", "origin", "requested_method", "requested_headers", "range", "if_none_match"]
+    keys.append("if_modified_since")
     requests = ["\t".join(request.get(key, "") for key in keys) for request in case["requests"]]
     for request, ((kind, file, status, _), _) in zip(case["requests"], match(site.folder, *requests), strict=True):
         expected = "" if request["answer"] is None else site.exchanges[request["answer"]].file

@@ -152,7 +152,7 @@ def test_the_start_page_is_found_through_redirects() -> None:
     frame = exchange("https://ads.example/frame", b"<html> larger", content_type="text/html")
     image = replace(exchange("https://m.a.example/i"), request_headers=(("referer", "https://m.a.example/"),))
     entry = exchange("https://a.example/", status=301, location="https://m.a.example/")
-    assert start_page([image, frame, page, entry]) == entry
+    assert start_page([image, frame, page, entry], "a recording") == entry
 
 
 # Every recording of the corpus, where its page starts, and how many exchanges it holds.

@@ -12,8 +12,11 @@ class Format(Protocol):
     def recognises(self, path: Path) -> bool:
         """Whether `path` is a recording in this format."""
 
-    def read(self, path: Path) -> Recording:
-        """The recording at `path`, broken parts left out and named. Raises EyelevelError."""
+    def read(self, path: Path, *, keep_cookies: bool = False) -> Recording:
+        """The recording at `path`, broken parts left out and named. Raises EyelevelError.
+
+        Without `keep_cookies` their values are replaced by stand-ins.
+        """
 
 
 class WritableFormat(Format, Protocol):

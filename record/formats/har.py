@@ -9,6 +9,7 @@ import binascii
 import json
 from collections import defaultdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,16 @@ from eyelevel.files import write_atomically
 from record.assemble import assemble
 from record.content import UndecodableContent, decode, encode
 from record.http1 import Headers, MalformedMessage, Response, first_value
-from record.site import Exchange, Recording, Site, authority_of, kept_request_headers
+from record.intake import Intake
+from record.site import Exchange, Recording, Site, authority_of
+from record.urls import normal_url
 
 # A site keeps times from its own beginning; a HAR needs a date to begin at.
 EPOCH = datetime.fromtimestamp(0, UTC).isoformat(timespec="milliseconds")
 PAGE = "page_1"
+
+# It is read whole; bodies in it are a third longer than they are.
+MAX_FILE_BYTES = 1 << 30
 
 SKIPPED_SCHEMES = ("data:", "blob:", "chrome-extension:", "about:", "ws:", "wss:", "file:")
 
@@ -31,33 +37,51 @@ def recognises(path: Path) -> bool:
     return path.is_file() and path.suffix == ".har"
 
 
-def read(path: Path) -> Recording:
-    """The exchanges of one page of the archive `path`: the one of which most can be used.
+def read(path: Path, *, keep_cookies: bool = False) -> Recording:
+    """The exchanges of one page of the archive `path`: the one that most belong to.
 
     What cannot be used is named. Raises EyelevelError.
     """
+    log, entries = _log_and_entries(path)
+    first_page = next((page for entry in entries if (page := _page_of(entry))), "")
+    pages: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for entry in entries:
+        if not _url_of(entry).startswith(SKIPPED_SCHEMES):
+            pages[_page_of(entry) or first_page].append(entry)
+    intake = Intake(path.name, keep_cookies=keep_cookies)
+    page = max(pages, key=lambda page: len(pages[page]), default="")
+    began_ms = _time_ms(entries[0]) if entries else 0.0
+    for entry in pages[page]:
+        intake.take(_url_of(entry), partial(_exchange, entry, began_ms))
+    for entry in (entry for other in pages if other != page for entry in pages[other]):
+        intake.leave_out(_url_of(entry), "belongs to another page of the archive")
+    creator = log.get("creator")
+    creator = creator if isinstance(creator, dict) else {}
+    recorder = {"tool": "har", "creator": f"{creator.get('name', 'unknown')} {creator.get('version', '')}".strip()}
+    return assemble(intake, recorder)
+
+
+def _log_and_entries(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The archive's log, and its entries in the order they began."""
+    if path.stat().st_size > MAX_FILE_BYTES:
+        raise EyelevelError(
+            f"{path} is larger than {MAX_FILE_BYTES >> 20} MiB, more than a page's load; export one page"
+        )
     try:
         log = json.loads(path.read_bytes())["log"]
-        entries = sorted(log["entries"], key=lambda entry: _time_ms(entry["startedDateTime"]))
-    except (ValueError, KeyError, TypeError) as error:
+        entries = [entry for entry in log["entries"] if isinstance(entry, dict)]
+        return log, sorted(entries, key=_time_ms)
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise EyelevelError(f"{path} is no HAR file ({error!r})") from None
-    first_page = next((entry["pageref"] for entry in entries if "pageref" in entry), None)
-    pages: dict[str | None, list[Exchange]] = defaultdict(list)
-    skipped: list[str] = []
-    began_ms = _time_ms(entries[0]["startedDateTime"]) if entries else 0.0
-    for entry in entries:
-        url = str(entry.get("request", {}).get("url", ""))
-        if url.startswith(SKIPPED_SCHEMES):
-            continue
-        try:
-            pages[entry.get("pageref", first_page)].append(_exchange(entry, url, began_ms))
-        except (MalformedMessage, KeyError, TypeError, ValueError) as error:
-            skipped.append(f"{url}: {error}")
-    page = max(pages, key=lambda page: len(pages[page]), default=None)
-    skipped += [f"{e.url}: belongs to another page of the archive" for p in pages if p != page for e in pages[p]]
-    creator = log.get("creator", {})
-    recorder = {"tool": "har", "creator": f"{creator.get('name', 'unknown')} {creator.get('version', '')}".strip()}
-    return assemble(path.name, pages[page], skipped, recorder)
+
+
+def _page_of(entry: dict[str, Any]) -> str:
+    return str(entry.get("pageref", ""))
+
+
+def _url_of(entry: dict[str, Any]) -> str:
+    request = entry.get("request")
+    return str(request.get("url", "")) if isinstance(request, dict) else ""
 
 
 def write(site: Site, path: Path) -> None:
@@ -118,27 +142,31 @@ def _content(response: Response) -> dict[str, Any]:
     return content
 
 
-def _exchange(entry: dict[str, Any], url: str, began_ms: float) -> Exchange:
-    request, response = entry["request"], entry["response"]
-    status = int(response["status"])
-    if not 200 <= status <= 599:
-        raise MalformedMessage(f"status {status} is none that can be replayed")
-    headers = _headers(response["headers"])
-    return Exchange(
-        method=request["method"],
-        url=url.partition("#")[0],
-        response=Response(status, response.get("statusText", ""), headers, _body(response, headers, status)),
-        recorded_ip=entry.get("serverIPAddress") or f"unknown server of {authority_of(url)}",
-        started_ms=_time_ms(entry["startedDateTime"]) - began_ms,
-        ttfb_ms=entry.get("timings", {}).get("wait"),
-        request_headers=kept_request_headers(_headers(request["headers"])),
-    )
+def _exchange(entry: dict[str, Any], began_ms: float) -> Exchange:
+    try:
+        request, response = entry["request"], entry["response"]
+        url = normal_url(request["url"])
+        status = int(response["status"])
+        headers = _headers(response["headers"])
+        return Exchange(
+            method=request["method"],
+            url=url,
+            response=Response(status, response.get("statusText") or "", headers, _body(response, headers, status)),
+            recorded_ip=str(entry.get("serverIPAddress") or f"unknown server of {authority_of(url)}"),
+            started_ms=_time_ms(entry) - began_ms,
+            ttfb_ms=(entry.get("timings") or {}).get("wait"),
+            request_headers=_headers(request["headers"]),
+        )
+    except MalformedMessage:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise MalformedMessage(f"its entry is broken ({error!r})") from None
 
 
 def _headers(listed: list[dict[str, str]]) -> Headers:
     """Header fields without the pseudo-header fields of HTTP/2, which some tools list with and without a colon."""
     return tuple(
-        (field["name"], field["value"].replace("\n", ", "))
+        (field["name"], field["value"])
         for field in listed
         if not field["name"].startswith(":") and field["name"] not in ("status", "version")
     )
@@ -152,12 +180,18 @@ def _body(response: dict[str, Any], headers: Headers, status: int) -> bytes:
             raise MalformedMessage("the archive does not hold its body")
         return b""
     try:
-        plain = base64.b64decode(text, validate=True) if content.get("encoding") == "base64" else text.encode()
+        # A lone surrogate is what a tool made of a byte that it could not decode.
+        plain = (
+            base64.b64decode(text, validate=True)
+            if content.get("encoding") == "base64"
+            else text.encode("utf-8", "replace")
+        )
     except binascii.Error as error:
         raise MalformedMessage(f"its body is not valid base64: {error}") from None
     encoding = (first_value(headers, "content-encoding") or "").strip().lower()
     return encode(plain, encoding)
 
 
-def _time_ms(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp() * 1000
+def _time_ms(entry: dict[str, Any]) -> float:
+    """When the entry began, in ms."""
+    return datetime.fromisoformat(entry["startedDateTime"]).timestamp() * 1000

@@ -4,6 +4,7 @@ The format is `src/http/http_record.proto` of Mahimahi. It stores no times and n
 as they came off the wire, with chunk framing inside.
 """
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,7 +15,8 @@ from google.protobuf.message import DecodeError
 from eyelevel.files import replacing_folder
 from record.assemble import assemble
 from record.http1 import MalformedMessage, Response, first_value, is_chunked, parse_status_line, unchunk
-from record.site import Exchange, Recording, Site, kept_request_headers
+from record.intake import Intake, bounded, with_true_length
+from record.site import Exchange, Recording, Site
 
 HTTPS = 2
 SCHEMES = {1: "http", HTTPS: "https"}
@@ -26,18 +28,15 @@ def recognises(path: Path) -> bool:
     return path.is_dir() and any(path.glob("save.*"))
 
 
-def read(path: Path) -> Recording:
+def read(path: Path, *, keep_cookies: bool = False) -> Recording:
     """The exchanges of the folder `path`. Broken files are left out and named in `skipped`.
 
     Raises EyelevelError when no file can be used, or none of them is a page.
     """
-    exchanges, skipped = [], []
+    intake = Intake(path.name, keep_cookies=keep_cookies)
     for file in sorted(path.glob("save.*")):
-        try:
-            exchanges.append(_read_exchange(file))
-        except (DecodeError, MalformedMessage) as error:
-            skipped.append(f"{file.name}: {error}")
-    return assemble(path.name, exchanges, skipped, {"tool": "mahimahi"})
+        intake.take(file.name, partial(_read_exchange, file))
+    return assemble(intake, {"tool": "mahimahi"})
 
 
 def write(site: Site, path: Path) -> None:
@@ -73,14 +72,15 @@ def _record_of(exchange: Exchange, site: Site) -> Any:
 
 def _read_exchange(file: Path) -> Exchange:
     record = _RequestResponse()
-    record.ParseFromString(file.read_bytes())
+    try:
+        record.ParseFromString(bounded(file))
+    except (DecodeError, ValueError) as error:  # ValueError: text that is not UTF-8
+        raise MalformedMessage(f"it is broken: {error}") from None
     request = record.request.first_line.decode("latin-1").split(" ")
     if len(request) < 2 or record.scheme not in SCHEMES:
         raise MalformedMessage("no request line or scheme")
     method, target = request[0], request[1]
     status, reason = parse_status_line(record.response.first_line)
-    if status == 101:
-        raise MalformedMessage("switched protocols (101), which no HTTP server can replay")
     request_headers = _headers(record.request)
     headers = _headers(record.response)
     body = record.response.body
@@ -90,9 +90,9 @@ def _read_exchange(file: Path) -> Exchange:
     return Exchange(
         method=method,
         url=_url(SCHEMES[record.scheme], target, first_value(request_headers, "host"), record.port),
-        response=Response(status, reason, headers, body),
+        response=with_true_length(method, Response(status, reason, headers, body)),
         recorded_ip=record.ip,
-        request_headers=kept_request_headers(request_headers),
+        request_headers=request_headers,
     )
 
 

@@ -6,11 +6,22 @@ IPs are not part of the format: every host is taken to have a server of its own.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from record.assemble import assemble
-from record.http1 import MalformedMessage, parse_response
-from record.site import INDEX, ORIGINAL_METHOD, ORIGINAL_URL, Exchange, Recording, authority_of
+from record.http1 import Response, parse_response
+from record.intake import Intake, bounded, with_true_length
+from record.site import (
+    INDEX,
+    ORIGINAL_METHOD,
+    ORIGINAL_URL,
+    ORIGINAL_WAIT_MS,
+    Exchange,
+    Recording,
+    authority_of,
+    without_originals,
+)
 
 BEGINNING = b"HTTP/"
 
@@ -20,16 +31,14 @@ def recognises(path: Path) -> bool:
     return path.is_dir() and any(_begins_as_response(file) for file in _files(path))
 
 
-def read(path: Path) -> Recording:
+def read(path: Path, *, keep_cookies: bool = False) -> Recording:
     """The responses under `path`, in the order of their names. Broken ones are named. Raises EyelevelError."""
-    exchanges, skipped = [], []
+    intake = Intake(path.name, keep_cookies=keep_cookies)
     for file in _files(path):
-        try:
-            exchanges.append(_exchange(file, file.relative_to(path)))
-        except MalformedMessage as error:
-            skipped.append(f"{file.relative_to(path)}: {error}")
+        place = file.relative_to(path)
+        intake.take(str(place), partial(_exchange, file, place))
     recorder = {"tool": "raw responses", "server_ips": "not recorded; one for each host"}
-    return assemble(path.name, exchanges, skipped, recorder)
+    return assemble(intake, recorder)
 
 
 def _files(path: Path) -> Iterator[Path]:
@@ -43,9 +52,15 @@ def _begins_as_response(file: Path) -> bool:
 
 
 def _exchange(file: Path, place: Path) -> Exchange:
-    response = parse_response(file.read_bytes())
+    response = parse_response(bounded(file))
     url = response.header(ORIGINAL_URL.lower()) or f"https://{place.as_posix()}"
     method = response.header(ORIGINAL_METHOD.lower()) or "GET"
-    own = {ORIGINAL_URL.lower(), ORIGINAL_METHOD.lower()}
-    headers = tuple((name, value) for name, value in response.headers if name.lower() not in own)
-    return Exchange(method, url, replace(response, headers=headers), authority_of(url))
+    replayed = with_true_length(method, replace(response, headers=without_originals(response.headers)))
+    return Exchange(method, url, replayed, authority_of(url), ttfb_ms=_wait_ms(response))
+
+
+def _wait_ms(response: Response) -> float | None:
+    try:
+        return float(response.header(ORIGINAL_WAIT_MS.lower()) or "nan")
+    except ValueError:
+        return None

@@ -5,16 +5,19 @@ framing off and leave the header that announced it.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from warcio.archiveiterator import ArchiveIterator
-from warcio.exceptions import ArchiveLoadFailed
 
 from record.assemble import assemble
-from record.http1 import Headers, MalformedMessage, Response, parse_status_line
-from record.site import Exchange, Recording, authority_of, kept_request_headers
+from record.http1 import MAX_BODY_BYTES, Headers, MalformedMessage, Response, parse_status_line
+from record.intake import Intake, with_true_length
+from record.site import Exchange, Recording, authority_of
+from record.urls import normal_url
 
 ENDINGS = (".warc", ".warc.gz")
 
@@ -24,58 +27,72 @@ def recognises(path: Path) -> bool:
     return path.is_file() and path.name.endswith(ENDINGS)
 
 
-def read(path: Path) -> Recording:
+def read(path: Path, *, keep_cookies: bool = False) -> Recording:
     """The exchanges of the archive `path`. Broken records are left out and named. Raises EyelevelError."""
-    exchanges: dict[str, Exchange] = {}
-    requests: dict[str, tuple[str, Headers]] = {}
-    skipped: list[str] = []
-    began: float | None = None
-    for record in _records(path, skipped):
-        identity = record.rec_headers.get_header("WARC-Record-ID") or ""
+    intake = Intake(path.name, keep_cookies=keep_cookies)
+    # Requests first: an archive may hold them behind their responses, which are too large to be kept waiting.
+    requests = {
+        record.rec_headers.get_header("WARC-Concurrent-To"): _Request(
+            record.http_headers.protocol, tuple(record.http_headers.headers)
+        )
+        for record in _records(path, "request")
+        if record.http_headers
+    }
+    began_ms: float | None = None
+    for record in _records(path, "response", intake):
         url = record.rec_headers.get_header("WARC-Target-URI") or ""
-        if record.rec_type == "request" and record.http_headers:
-            answered = record.rec_headers.get_header("WARC-Concurrent-To") or ""
-            requests[answered] = (record.http_headers.protocol, tuple(record.http_headers.headers))
-        elif record.rec_type == "response" and url.startswith(("http://", "https://")):
-            try:
-                at_ms = _time_ms(record)
-                began = at_ms if began is None else began
-                exchanges[identity] = _exchange(record, url, at_ms - began)
-            except (MalformedMessage, ValueError) as error:
-                skipped.append(f"{url}: {error}")
-    joined = [_with_request(exchange, requests.get(identity)) for identity, exchange in exchanges.items()]
-    recorder = {"tool": "warc", "server_ips": "not recorded; one for each host"}
-    return assemble(path.name, joined, skipped, recorder)
+        at_ms = _time_ms(record)
+        began_ms = at_ms if began_ms is None else began_ms
+        started_ms = None if at_ms is None or began_ms is None else at_ms - began_ms
+        request = requests.get(record.rec_headers.get_header("WARC-Record-ID"), _Request("GET", ()))
+        intake.take(url, partial(_exchange, record, url, request, started_ms))
+    return assemble(intake, {"tool": "warc", "server_ips": "not recorded; one for each host"})
 
 
-def _records(path: Path, skipped: list[str]) -> Iterator[Any]:
-    """The archive's records, up to where it breaks off."""
+@dataclass(frozen=True)
+class _Request:
+    method: str
+    headers: Headers
+
+
+def _records(path: Path, kind: str, intake: Intake | None = None) -> Iterator[Any]:
+    """The archive's records of one kind, up to where it breaks off; `intake` is told where that is.
+
+    What a record holds must be read before the next one is asked for.
+    """
     with path.open("rb") as stream:
-        try:
-            # What a record holds is read before the next one is asked for.
-            yield from ArchiveIterator(stream)
-        except (ArchiveLoadFailed, EOFError, OSError) as error:
-            skipped.append(f"{path.name} breaks off: {error}")
+        records = iter(ArchiveIterator(stream))
+        while True:
+            try:
+                record = next(records)
+            except StopIteration:
+                return
+            # What warcio meets in broken archives it raises as it comes, from its parser to zlib.
+            except Exception as error:
+                if intake:
+                    intake.leave_out(path.name, f"it breaks off: {error}")
+                return
+            if record.rec_type == kind:
+                yield record
 
 
-def _exchange(record: Any, url: str, started_ms: float) -> Exchange:
+def _exchange(record: Any, url: str, request: _Request, started_ms: float | None) -> Exchange:
     if record.http_headers is None:
         raise MalformedMessage("no HTTP response in the record")
-    status, reason = parse_status_line(f"HTTP/1.1 {record.http_headers.statusline}".encode("latin-1"))
-    if status == 101:
-        raise MalformedMessage("switched protocols (101), which no HTTP server can replay")
-    headers = tuple((name, value) for name, value in record.http_headers.headers)
-    body = record.raw_stream.read()
-    return Exchange("GET", url, Response(status, reason, headers, body), authority_of(url), started_ms)
+    url = normal_url(url)
+    status, reason = parse_status_line(f"HTTP/1.1 {record.http_headers.statusline}".encode("latin-1", "replace"))
+    try:
+        body = record.raw_stream.read(MAX_BODY_BYTES + 1)
+    except Exception as error:  # as in _records
+        raise MalformedMessage(f"its body cannot be read: {error}") from None
+    response = Response(status, reason, tuple(record.http_headers.headers), body)
+    if len(body) <= MAX_BODY_BYTES:
+        with_true_length(request.method, response)
+    return Exchange(request.method, url, response, authority_of(url), started_ms, request_headers=request.headers)
 
 
-def _time_ms(record: Any) -> float:
-    text = record.rec_headers.get_header("WARC-Date") or ""
-    return datetime.fromisoformat(text).timestamp() * 1000
-
-
-def _with_request(exchange: Exchange, request: tuple[str, Headers] | None) -> Exchange:
-    if request is None:
-        return exchange
-    method, headers = request
-    return Exchange(**{**vars(exchange), "method": method, "request_headers": kept_request_headers(headers)})
+def _time_ms(record: Any) -> float | None:
+    try:
+        return datetime.fromisoformat(record.rec_headers.get_header("WARC-Date") or "").timestamp() * 1000
+    except (ValueError, OverflowError):
+        return None

@@ -8,13 +8,10 @@ from itertools import count
 
 from mitmproxy import connection, ctx, http, version  # type: ignore[import-not-found]
 
-from record.http1 import Headers, Response
+from record.http1 import MAX_BODY_BYTES, Headers, Response
 from record.recorder.capture import CaptureWriter
 from record.recorder.chromium import is_the_browser_s_own
 from record.site import Exchange
-
-# No page has use for more; a server must not be able to fill the memory.
-MAX_BODY_BYTES = 256 << 20
 
 NUMBER, BODY = "eyelevel-number", "eyelevel-body"
 

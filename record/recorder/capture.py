@@ -14,7 +14,7 @@ from pathlib import Path
 
 from eyelevel.files import write_atomically
 from record.http1 import Response
-from record.recorder.privacy import without_cookie_values
+from record.privacy import without_cookie_values
 from record.site import Exchange, kept_request_headers
 
 SUFFIX = ".exchange"

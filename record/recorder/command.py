@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from eyelevel.places import PROJECT, SITES
+from record.options import keep_cookies_option
 from record.recorder import sandbox
 from record.recorder.spec import RecordSpec
 from record.recorder.targets import read_targets
@@ -18,7 +19,7 @@ PATH = click.Path(path_type=Path, resolve_path=True)
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[URL|FILE]...")
 @click.option("--mobile", is_flag=True, help="Load the pages as on a phone.")
-@click.option("--keep-cookies", is_flag=True, help="Keep the values of cookies; the sites are then not for others.")
+@keep_cookies_option
 @click.option(
     "--origin-ca", type=PATH, help="Trust servers of the authority in this PEM file instead of the public ones."
 )

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from eyelevel.chromium import DESKTOP, MOBILE
@@ -14,6 +15,7 @@ from eyelevel.display import x_server
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.places import tool
 from record.assemble import assemble
+from record.intake import Intake
 from record.recorder import programs
 from record.recorder.capture import read_capture
 from record.recorder.spec import RecordSpec
@@ -69,17 +71,20 @@ def record(spec: RecordSpec) -> Recording:
             ask_for(session, traffic, spec.url, spec.also)
         # Now, and not after the browser has ended: what a page sends when it is left is no part of its load.
         failures = traffic.failures()
-        exchanges = read_capture(PRIVATE / "capture")
+        captured = read_capture(PRIVATE / "capture")
     recorder = {
         "tool": traffic.proxy,
         "browser": session.browser,
         "recorded": datetime.now(UTC).isoformat(timespec="seconds"),
-        "cookies": "as sent" if spec.keep_cookies else "stand-ins",
     }
-    recording = assemble(spec.url, exchanges, failures, recorder)
+    intake = Intake(spec.url, keep_cookies=spec.keep_cookies)
+    for exchange in captured:
+        intake.take(f"{exchange.method} {exchange.url}", partial(lambda e: e, exchange))
+    intake.skipped += failures
+    recording = assemble(intake, recorder)
     return replace(
         recording,
-        url=_start(recording, exchanges[0].url),
+        url=_start(recording, intake.exchanges[0].url),
         user_agent=user_agent,
         viewport=(window.width, window.height),
     )

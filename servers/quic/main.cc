@@ -37,7 +37,7 @@ absl::Status Serve(const Options& options, Replay& replay) {
     }
     log = *std::move(opened);
   }
-  ReplayBackend backend(replay, log);
+  ReplayBackend backend(replay, log, options.think_time);
   ReplayServer server(*std::move(certificate), &backend);
   absl::Status listening = server.Listen(options.address);
   if (!listening.ok()) {

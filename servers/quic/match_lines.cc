@@ -12,7 +12,7 @@
 namespace eyelevel {
 namespace {
 
-constexpr size_t kFields = 5;
+constexpr size_t kFields = 8;
 
 }  // namespace
 
@@ -35,6 +35,9 @@ absl::Status MatchLines(std::istream& requests, Replay& replay,
         .origin = fields[2],
         .access_control_request_method = fields[3],
         .access_control_request_headers = fields[4],
+        .range = fields[5],
+        .if_none_match = fields[6],
+        .if_modified_since = fields[7],
     });
     answers << ToString(answer.kind) << '\t' << answer.file << '\t'
             << answer.status << '\t' << answer.body.size() << '\n';

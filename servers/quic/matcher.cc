@@ -1,9 +1,11 @@
 #include "matcher.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "fit.h"
 
 namespace eyelevel {
 namespace {
@@ -17,6 +19,28 @@ std::string Key(absl::string_view method, absl::string_view authority,
 size_t CommonPrefix(absl::string_view a, absl::string_view b) {
   return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first -
          a.begin();
+}
+
+// Those of `responses` that fit `request` best, in recorded order.
+std::vector<const RecordedResponse*> BestFitting(
+    const std::vector<const RecordedResponse*>& responses,
+    const Request& request) {
+  const bool conditional =
+      !request.if_none_match.empty() || !request.if_modified_since.empty();
+  std::vector<const RecordedResponse*> fitting;
+  Fit best = Fit::kNot;
+  for (const RecordedResponse* response : responses) {
+    const Fit fit = FitOf(request.range, conditional, response->status,
+                          response->content_range);
+    if (fit < best) {
+      best = fit;
+      fitting.clear();
+    }
+    if (fit == best) {
+      fitting.push_back(response);
+    }
+  }
+  return fitting;
 }
 
 }  // namespace
@@ -76,13 +100,11 @@ Match Matcher::FindRecorded(absl::string_view method, const Request& request) {
     return {MatchKind::kMiss, nullptr};
   }
 
-  Repeats* nearest = nullptr;
+  const Repeats* nearest = nullptr;
   size_t longest = 0;
-  for (Repeats& repeats : found->second) {
+  for (const Repeats& repeats : found->second) {
     if (repeats.query == query) {
-      const size_t turn =
-          std::min(repeats.asked++, repeats.responses.size() - 1);
-      return {MatchKind::kExact, repeats.responses[turn]};
+      return {MatchKind::kExact, Next(BestFitting(repeats.responses, request))};
     }
     const size_t common = CommonPrefix(repeats.query, query);
     if (nearest == nullptr || common > longest) {
@@ -90,7 +112,18 @@ Match Matcher::FindRecorded(absl::string_view method, const Request& request) {
       longest = common;
     }
   }
-  return {MatchKind::kPrefix, nearest->responses.front()};
+  return {MatchKind::kPrefix, BestFitting(nearest->responses, request).front()};
+}
+
+const RecordedResponse* Matcher::Next(const Responses& responses) {
+  const auto next =
+      absl::c_find_if(responses, [&](const RecordedResponse* response) {
+        return !served_.contains(response);
+      });
+  const RecordedResponse* const chosen =
+      next == responses.end() ? responses.back() : *next;
+  served_.insert(chosen);
+  return chosen;
 }
 
 }  // namespace eyelevel

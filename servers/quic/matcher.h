@@ -2,10 +2,11 @@
 //
 // Among the recorded exchanges of the request's authority:
 //
-// 1. exact: same method, path and query. Recorded several times, they are
-//    served in recorded order, the last one again and again.
+// 1. exact: same method, path and query. Recorded several times, those that fit
+//    best (fit.h) are served in recorded order, each once, the last of them
+//    again and again. Bodies of requests do not matter.
 // 2. prefix: same method and path; the longest common prefix of the queries;
-//    ties go to the earliest.
+//    ties go to the earliest. Of its recordings the first that fits best.
 // 3. head: a HEAD that was not recorded is answered like a GET, without the
 //    body.
 // 4. preflight: a CORS preflight that was not recorded is granted.
@@ -17,11 +18,11 @@
 #ifndef EYELEVEL_SERVERS_QUIC_MATCHER_H_
 #define EYELEVEL_SERVERS_QUIC_MATCHER_H_
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 #include "recorded_responses.h"
 
@@ -40,6 +41,9 @@ struct Request {
   absl::string_view origin;
   absl::string_view access_control_request_method;
   absl::string_view access_control_request_headers;
+  absl::string_view range;
+  absl::string_view if_none_match;
+  absl::string_view if_modified_since;
 };
 
 struct Match {
@@ -47,8 +51,8 @@ struct Match {
   const RecordedResponse* recorded;  // Null for kPreflight and kMiss.
 };
 
-// Finds recorded responses; remembers how often each was asked for, to serve
-// repeats in order.
+// Finds recorded responses; remembers which were served, to serve repeats in
+// order.
 class Matcher {
  public:
   // `responses` must outlive the matcher.
@@ -57,17 +61,22 @@ class Matcher {
   Match Find(const Request& request);
 
  private:
-  // The recordings of one query, and how often it was asked for.
+  using Responses = std::vector<const RecordedResponse*>;
+
+  // The recordings of one query, in recorded order.
   struct Repeats {
     absl::string_view query;
-    std::vector<const RecordedResponse*> responses;
-    size_t asked = 0;
+    Responses responses;
   };
 
   Match FindRecorded(absl::string_view method, const Request& request);
 
+  // The next of `responses` to be served.
+  const RecordedResponse* Next(const Responses& responses);
+
   // By method, authority and path; the queries of one path in recorded order.
   absl::flat_hash_map<std::string, std::vector<Repeats>> by_path_;
+  absl::flat_hash_set<const RecordedResponse*> served_;
 };
 
 }  // namespace eyelevel

@@ -16,7 +16,7 @@ constexpr int kBadUsage = 2;
 
 constexpr char kHelp[] =
     R"(Usage: quic_server --address IP --port PORT --responses DIR --certificate PEM --key PEM
-                   [--request-log FILE]
+                   [--request-log FILE] [--think-time]
        quic_server --responses DIR --match
 
 Replays recorded responses over QUIC version 1 and HTTP/3.
@@ -28,8 +28,10 @@ Replays recorded responses over QUIC version 1 and HTTP/3.
   --certificate PEM   certificate chain, the server's own first
   --key PEM           its private key
   --request-log FILE  append a line per request: kind, method, URL, file, separated by tabs
+  --think-time        send each response as long after its request as when it was recorded
   --match             serve nothing; for every line METHOD<TAB>URL[<TAB>ORIGIN<TAB>REQUESTED-METHOD
-                      <TAB>REQUESTED-HEADERS] on standard input say what the answer would be
+                      <TAB>REQUESTED-HEADERS<TAB>RANGE<TAB>IF-NONE-MATCH<TAB>IF-MODIFIED-SINCE] on
+                      standard input say what the answer would be
   --version           say which Chromium's QUIC code this is
   --help              this text
 
@@ -50,6 +52,7 @@ std::variant<Options, int> ParseCommandLine(int argc, char** argv) {
       {"responses", required_argument, nullptr, 'r'},
       {"certificate", required_argument, nullptr, 'c'},
       {"key", required_argument, nullptr, 'k'},
+      {"think-time", no_argument, nullptr, 't'},
       {"match", no_argument, nullptr, 'm'},
       {"request-log", required_argument, nullptr, 'l'},
       {"version", no_argument, nullptr, 'v'},
@@ -78,6 +81,9 @@ std::variant<Options, int> ParseCommandLine(int argc, char** argv) {
         break;
       case 'l':
         options.request_log = optarg;
+        break;
+      case 't':
+        options.think_time = true;
         break;
       case 'm':
         options.match = true;

@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr absl::string_view kOriginalUrl = "x-original-url";
 constexpr absl::string_view kOriginalMethod = "x-original-method";
+constexpr absl::string_view kOriginalWait = "x-original-wait-ms";
 
 std::optional<absl::string_view> Value(const std::vector<Header>& headers,
                                        absl::string_view name) {
@@ -39,9 +40,9 @@ std::optional<absl::string_view> Value(const std::vector<Header>& headers,
 // and alt-svc would send the browser away from the server under test.
 bool IsReplayed(absl::string_view name) {
   static constexpr absl::string_view kNotReplayed[] = {
-      "alt-svc",    "alternate-protocol", "connection",
-      "keep-alive", "proxy-connection",   "transfer-encoding",
-      "upgrade",    kOriginalMethod,      kOriginalUrl};
+      "alt-svc",          "alternate-protocol", "connection", "keep-alive",
+      "proxy-connection", "transfer-encoding",  "upgrade",    kOriginalMethod,
+      kOriginalUrl,       kOriginalWait};
   return !absl::c_linear_search(kNotReplayed, name);
 }
 
@@ -155,12 +156,22 @@ absl::Status Parse(RecordedResponse& response) {
     return valid;
   }
 
+  double wait_ms = 0;
+  if (const auto wait = Value(recorded, kOriginalWait);
+      wait.has_value() &&
+      (!absl::SimpleAtod(*wait, &wait_ms) || !(wait_ms >= 0))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("its X-Original-Wait-Ms is no time: ", *wait));
+  }
+  response.wait = absl::Milliseconds(wait_ms);
+
   if (IsWithoutBody(response.status)) {
     response.body = {};
     std::erase_if(recorded, [](const Header& header) {
       return header.first == "content-length";
     });
   }
+  response.content_range = Value(recorded, "content-range").value_or("");
   response.headers = SentHeaders(std::move(recorded));
   const std::optional<absl::string_view> length =
       Value(response.headers, "content-length");

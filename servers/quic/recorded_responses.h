@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace eyelevel {
 
@@ -44,6 +45,9 @@ struct RecordedResponse {
   absl::string_view status;
   std::vector<Header> headers;
   absl::string_view body;
+
+  absl::string_view content_range;  // Of the headers; empty when there is none.
+  absl::Duration wait;  // The recorded server's time to the first byte.
 };
 
 using RecordedResponses = std::vector<std::unique_ptr<const RecordedResponse>>;

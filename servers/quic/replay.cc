@@ -26,19 +26,19 @@ Answer Replay::AnswerTo(const Request& request) {
   const Match match = matcher_.Find(request);
   switch (match.kind) {
     case MatchKind::kPreflight:
-      return {match.kind, "", "204", PreflightHeaders(request), ""};
+      return {match.kind,          "", "204", PreflightHeaders(request), "",
+              absl::ZeroDuration()};
     case MatchKind::kMiss:
-      return {match.kind,
-              "",
-              "404",
-              {{"content-length", "0"}, kDefaultServer, kDefaultDate},
-              ""};
+      return {
+          match.kind, "",
+          "404",      {{"content-length", "0"}, kDefaultServer, kDefaultDate},
+          "",         absl::ZeroDuration()};
     default:
       const RecordedResponse& recorded = *match.recorded;
       const absl::string_view body =
           request.method == "HEAD" ? "" : recorded.body;
-      return {match.kind, recorded.file, recorded.status, recorded.headers,
-              body};
+      return {match.kind,       recorded.file, recorded.status,
+              recorded.headers, body,          recorded.wait};
   }
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "matcher.h"
 #include "recorded_responses.h"
 
@@ -21,6 +22,7 @@ struct Answer {
   absl::string_view status;
   std::vector<Header> headers;
   absl::string_view body;
+  absl::Duration wait;  // Zero for one made up.
 };
 
 class Replay {

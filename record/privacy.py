@@ -2,11 +2,14 @@
 
 from record.http1 import Headers
 
-FILLER, OTHER_FILLER = "x", "0"
+FILLER = "x"
 
 
 def without_cookie_values(headers: Headers) -> Headers:
-    """`headers` with every cookie's value replaced by a stand-in of the same length; all else unchanged."""
+    """`headers` with every cookie's value replaced by a stand-in of the same length; all else unchanged.
+
+    A stand-in stays what it is, so that a site that is handed on does not change.
+    """
     return tuple((name, _stand_in(value) if name.lower() == "set-cookie" else value) for name, value in headers)
 
 
@@ -17,8 +20,7 @@ def _stand_in(set_cookie: str) -> str:
     """
     pair, semicolon, attributes = set_cookie.partition(";")
     name, equals, value = pair.partition("=") if "=" in pair else ("", "", pair)
-    secret = value.strip()
-    filler = OTHER_FILLER if secret == FILLER * len(secret) else FILLER
-    space = len(value) - len(value.lstrip())
-    hidden = value[:space] + filler * len(secret) + value[space + len(secret) :]
+    secret = value.strip(" \t")
+    space = len(value) - len(value.lstrip(" \t"))
+    hidden = value[:space] + FILLER * len(secret) + value[space + len(secret) :]
     return f"{name}{equals}{hidden}{semicolon}{attributes}"

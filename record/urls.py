@@ -1,0 +1,75 @@
+"""URLs as browsers ask for them, whatever a recording wrote.
+
+Standard library only: it is on the way to what uWSGI's and mitmproxy's interpreters load.
+"""
+
+import re
+from ipaddress import ip_address
+from urllib.parse import quote
+
+from record.http1 import MalformedMessage
+
+# Longer ones do not fit into a request to uWSGI together with a referrer of the same length.
+MAX_URL_BYTES = 24 << 10
+
+# RFC 1035, section 2.3.4; underscores are common in the wild.
+MAX_HOST, MAX_LABEL = 253, 63
+HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
+LABEL_SEPARATORS = re.compile("[.\u3002\uff0e\uff61]")  # full stops, as RFC 3490 has them
+
+# What quote() leaves as it is: every printable ASCII character but those that no browser sends (WHATWG URL
+# standard, query percent-encode set).
+SENT_AS_WRITTEN = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"<>')
+
+
+def normal_url(url: str) -> str:
+    """`url` without user information, fragment and default port; its host in lower case and in ASCII (RFC 3490).
+
+    What may not be sent in a path or query is percent-encoded; the rest of them stays as it was written. Raises
+    MalformedMessage for what is no http(s) URL, or one of a host that a replay cannot have.
+    """
+    found = re.fullmatch(r"(https?)://([^/?#]*)([^#]*)(?:#.*)?", url, re.IGNORECASE | re.DOTALL)
+    if not found:
+        raise MalformedMessage(f"{shown(url)} is no http or https URL")
+    scheme, authority, target = found[1].lower(), found[2].rpartition("@")[2], found[3]
+    host, port = _host_and_port(authority)
+    default = "443" if scheme == "https" else "80"
+    port = "" if port in ("", default) else f":{port}"
+    normal = f"{scheme}://{_ascii_host(host)}{port}{quote(target, safe=SENT_AS_WRITTEN)}"
+    if len(normal) > MAX_URL_BYTES:
+        raise MalformedMessage(f"{shown(url)} is longer than {MAX_URL_BYTES >> 10} KiB, which no server takes")
+    return normal
+
+
+def shown(text: str) -> str:
+    """The beginning of `text`, safe to print on one line."""
+    return ascii(text[:80])[1:-1]
+
+
+def _host_and_port(authority: str) -> tuple[str, str]:
+    host, _, port = authority.partition(":")
+    if not re.fullmatch("[0-9]{0,5}", port) or not (port == "" or 1 <= int(port) <= 65535):
+        raise MalformedMessage(f"{shown(authority)} is no host and port")
+    return host, port.lstrip("0")
+
+
+def _ascii_host(host: str) -> str:
+    try:
+        labels = [label.encode("idna").decode() for label in LABEL_SEPARATORS.split(host)]
+    except UnicodeError:
+        labels = []
+    name = ".".join(labels).lower()
+    if not HOST.fullmatch(name) or len(name) > MAX_HOST or any(len(label) > MAX_LABEL for label in labels):
+        raise MalformedMessage(f"{shown(host)} is no host name")
+    if name.rstrip(".").rpartition(".")[2] == "localhost" or _is_address(name):
+        raise MalformedMessage(f"{name} is not looked up, so a replay cannot have servers of that name")
+    return name
+
+
+def _is_address(name: str) -> bool:
+    """Whether browsers take `name` for an IPv4 address: its last label is a number (WHATWG URL standard, 3.5)."""
+    try:
+        ip_address(name)
+    except ValueError:
+        return re.fullmatch("[0-9]+|0x[0-9a-f]*", name.rstrip(".").rpartition(".")[2]) is not None
+    return True

@@ -1,0 +1,54 @@
+"""How well a recorded response fits a request by what its URL does not tell.
+
+That is a range (RFC 9110, section 14), and whether the client has the resource already (section 13).
+`servers/quic/fit.cc` is the same in C++. Standard library only: uWSGI's interpreter loads this file.
+"""
+
+import re
+from enum import IntEnum
+
+# Numbers with as many digits as any file's length has.
+CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)")
+RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
+
+
+class Fit(IntEnum):
+    """Best first."""
+
+    AS_ASKED = 0  # the range that was asked for; or no range was, and it is none
+    SHORTER = 1  # the range's beginning
+    WHOLE = 2  # everything, though a range was asked for (section 14.2)
+    NOT = 3  # another range; a part where everything was asked for; a 304 for a client that has nothing
+
+
+def fit_of(requested_range: str | None, conditional: bool, status: int, content_range: str | None) -> Fit:
+    """How well a response with `status` and `content_range` fits a request.
+
+    `requested_range`: its Range; `conditional`: whether it has If-None-Match or If-Modified-Since.
+    """
+    if status == 304:
+        return Fit.AS_ASKED if conditional else Fit.NOT
+    if status == 206:
+        return _fit_of_part(requested_range, content_range or "") if requested_range else Fit.NOT
+    return Fit.WHOLE if requested_range else Fit.AS_ASKED
+
+
+def _fit_of_part(requested_range: str, content_range: str) -> Fit:
+    """Of one range; a client that asks for several at once is answered as if none fitted."""
+    recorded = CONTENT_RANGE.fullmatch(content_range)
+    requested = RANGE.fullmatch(requested_range)
+    if recorded is None or requested is None:
+        return Fit.NOT
+    first, last = int(recorded[1]), int(recorded[2])
+    total = None if recorded[3] == "*" else int(recorded[3])
+    to_end = last + 1 == total
+    if not requested[1]:  # the last so many bytes
+        fits = requested[2] and to_end and first == max(last + 1 - int(requested[2]), 0)
+        return Fit.AS_ASKED if fits else Fit.NOT
+    if int(requested[1]) != first:
+        return Fit.NOT
+    if not requested[2]:
+        return Fit.AS_ASKED if to_end or total is None else Fit.SHORTER
+    if last > int(requested[2]):
+        return Fit.NOT
+    return Fit.AS_ASKED if to_end or last == int(requested[2]) else Fit.SHORTER
