@@ -9,8 +9,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from analysis.gain import METRICS, SIGNIFICANT_P, exclusions, gains, in_order, means
-from analysis.runs import CampaignTable, load
+from analysis.gain import SIGNIFICANT_P, exclusions, gains, in_order, means
+from analysis.hypotheses import Pair
+from analysis.runs import METRICS, CampaignTable, load
+from analysis.samples import samples
 from eyelevel.errors import reports_errors
 from eyelevel.places import RESULTS
 
@@ -22,10 +24,13 @@ def report(folder: Path, console: Console) -> None:
         console.print("nothing has been measured yet")
         return
     reference = campaign.protocols[0]
+    pairs = [Pair(reference, protocol) for protocol in campaign.protocols[1:]]
+    measured = samples(campaign)
+    against = gains(measured, [pair for pair in pairs if {reference, pair.compared} <= set(measured.protocols)])
     for network in campaign.networks:
         runs = campaign.runs[campaign.runs["network"] == network]
         if not runs.empty:
-            console.print(network_table(runs, network, campaign.protocols))
+            console.print(network_table(runs, network, campaign.protocols, against[against["network"] == network]))
     console.print("Means over the valid runs, in ms from navigation start. Runs: valid/tried.", style="dim")
     if len(campaign.protocols) > 1:
         sure = f"* p < {SIGNIFICANT_P} (one-way ANOVA)"
@@ -34,8 +39,8 @@ def report(folder: Path, console: Console) -> None:
         console.print(line, markup=False, soft_wrap=True)
 
 
-def network_table(runs: pd.DataFrame, network: str, protocols: tuple[str, ...]) -> Table:
-    """The table of one network, from the attempts made behind it; a protocol's gains are the row below it."""
+def network_table(runs: pd.DataFrame, network: str, protocols: tuple[str, ...], gained: pd.DataFrame) -> Table:
+    """The table of one network, from the attempts made behind it and their gains, which stand below their protocol."""
     table = Table(
         title=network,
         title_justify="left",
@@ -49,7 +54,7 @@ def network_table(runs: pd.DataFrame, network: str, protocols: tuple[str, ...]) 
         table.add_column(name, no_wrap=True)
     for metric in METRICS:
         table.add_column(metric.upper(), justify="right", no_wrap=True)
-    against = gains(runs, protocols[0]).set_index(["site", "protocol", "metric"]).sort_index()
+    against = gained.set_index(["site", "compared", "metric"]).sort_index()
     summary = in_order(means(runs), "protocol", protocols).sort_values("site", kind="stable")
     for site, settings in summary.groupby("site"):
         name = str(site)

@@ -1,65 +1,119 @@
-"""Means and gains of a campaign's runs.
+"""The paper's statistics: means, gains, differences, and one-way ANOVA at p < 0.01.
 
-Every function takes a table with a row for each attempt (the columns of `runs.csv`) and returns a table.
-A setting is a site behind a network over a protocol. Times are in ms.
+Times are in ms. gain = (mean of compared - mean of reference) / mean of reference, so negative is faster.
 """
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
+from numpy.typing import NDArray
 from scipy import stats  # type: ignore[import-untyped]
 
-METRICS = ("fvc", "lvc", "vc85", "si", "plt")
+from analysis.hypotheses import Pair
+from analysis.runs import METRICS
+from analysis.samples import Array, Samples, by_count, counts
+
+# A setting is a site behind a network over a protocol.
 SETTING = ["network", "site", "protocol"]
 # The paper's threshold for calling two settings different.
 SIGNIFICANT_P = 0.01
+FASTER, SLOWER, SAME, UNTESTED = "faster", "slower", "no difference", "untested"
 
 
 def means(runs: pd.DataFrame) -> pd.DataFrame:
-    """Mean of each metric over the valid runs of each setting.
+    """Mean of each metric over the valid runs of each setting, from a campaign's attempts.
 
     Returns columns network, site, protocol, valid and attempts (counts), and the METRICS; a setting without
     a valid run has NaN.
     """
-    counts = runs.groupby(SETTING, sort=False)["valid"].agg(valid="sum", attempts="size")
+    tried = runs.groupby(SETTING, sort=False)["valid"].agg(valid="sum", attempts="size")
     averages = runs[runs["valid"]].groupby(SETTING, sort=False)[list(METRICS)].mean()
-    return counts.join(averages).reset_index()
+    return tried.join(averages).reset_index()
 
 
-def gains(runs: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Gain of every other protocol against `reference` on the same site and network, and its p value.
+def gains(samples: Samples, pairs: Iterable[Pair]) -> pd.DataFrame:
+    """The paper's comparison of every pair of protocols, site by site.
 
-    gain = (mean B - mean A) / mean A, as in the paper, so negative is faster; p is that of a one-way ANOVA
-    over the valid runs of the two, NaN with fewer than two runs of either. Returns columns network, site,
-    protocol, metric, gain, p.
+    A row for each pair, network, site and metric that both protocols have at least one run of; columns: reference,
+    compared, network, site, metric, runs_reference, runs_compared, mean_reference, mean_compared, gain, delta_ms
+    (compared - reference), p (one-way ANOVA; NaN with fewer than two runs of either, or without any variance) and
+    verdict.
     """
-    rows = []
-    valid = runs[runs["valid"]]
-    for (network, site), setting in valid.groupby(["network", "site"], sort=False):
-        samples = dict(list(setting.groupby("protocol", sort=False)))
-        if reference not in samples:
-            continue
-        for protocol, group in samples.items():
-            if protocol == reference:
-                continue
-            for metric in METRICS:
-                a, b = (sample[metric].to_numpy(dtype=float) for sample in (samples[reference], group))
-                rows.append((network, site, protocol, metric, gain(a, b), anova_p(a, b)))
-    return pd.DataFrame(rows, columns=[*SETTING, "metric", "gain", "p"])
+    tables = []
+    for pair in pairs:
+        a, b = samples.of(pair.reference), samples.of(pair.compared)
+        mean_a, mean_b, p = mean(a), mean(b), anova_p(a, b)
+        columns: dict[str, Any] = {
+            "reference": pair.reference,
+            "compared": pair.compared,
+            "runs_reference": counts(a),
+            "runs_compared": counts(b),
+            "mean_reference": mean_a,
+            "mean_compared": mean_b,
+            "gain": gain(a, b),
+            "delta_ms": mean_b - mean_a,
+            "p": p,
+            "verdict": verdict(mean_b - mean_a, p),
+        }
+        table = samples.frame(columns)
+        tables.append(table[(table["runs_reference"] > 0) & (table["runs_compared"] > 0)])
+    order = ["reference", "compared", "network", "site", "metric"]
+    if not tables:
+        return pd.DataFrame(columns=[*order, "gain", "delta_ms", "p", "verdict"])
+    found = pd.concat(tables, ignore_index=True)
+    return found[[*order, *found.columns.difference(order, sort=False)]]
 
 
-def gain(a: np.ndarray, b: np.ndarray) -> float:
-    """Relative change of the mean from `a` to `b`; NaN when `a` has a mean of 0."""
-    before = float(np.mean(a))
-    return (float(np.mean(b)) - before) / before if before else float("nan")
+def summary(gained: pd.DataFrame) -> pd.DataFrame:
+    """The paper's sentence about all sites, from what `gains` returns.
+
+    A row for each pair, network and metric; columns: sites, gain and delta_ms (means over the sites), and how many
+    sites are faster, slower, no_difference and untested.
+    """
+    by = ["reference", "compared", "network", "metric"]
+    marked = gained.assign(**{name.replace(" ", "_"): gained["verdict"] == name for name in _VERDICTS})
+    verdicts = [name.replace(" ", "_") for name in _VERDICTS]
+    grouped = marked.groupby(by, sort=False)
+    averages = grouped.agg(sites=("site", "size"), gain=("gain", "mean"), delta_ms=("delta_ms", "mean"))
+    return averages.join(grouped[verdicts].sum()).reset_index()
 
 
-def anova_p(a: np.ndarray, b: np.ndarray) -> float:
-    """p value of a one-way ANOVA of two samples; NaN where it says nothing."""
-    if min(len(a), len(b)) < 2 or (np.ptp(a) == 0 and np.ptp(b) == 0):
-        return float("nan")
-    return float(stats.f_oneway(a, b).pvalue)
+_VERDICTS = (FASTER, SLOWER, SAME, UNTESTED)
+
+
+def mean(values: Array) -> Array:
+    """Mean along the last axis without the NaN; NaN where there is nothing else."""
+    size = counts(values)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.nansum(values, axis=-1) / np.where(size, size, np.nan))
+
+
+def gain(a: Array, b: Array) -> Array:
+    """Relative change of the mean from `a` to `b`, along the last axis; NaN where `a` has a mean of 0."""
+    before = mean(a)
+    return np.asarray((mean(b) - before) / np.where(before == 0, np.nan, before))
+
+
+def anova_p(a: Array, b: Array) -> Array:
+    """p value of a one-way ANOVA of two samples, along the last axis; NaN where it says nothing."""
+
+    def one_way(x: Array, y: Array) -> Array:
+        constant = (np.ptp(x, axis=-1) == 0) & (np.ptp(y, axis=-1) == 0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", stats.ConstantInputWarning)
+            p = stats.f_oneway(x, y, axis=-1).pvalue
+        return np.where(constant, np.nan, p)
+
+    return by_count(one_way, np.asarray(a, dtype=float), np.asarray(b, dtype=float))
+
+
+def verdict(delta: Array, p: Array) -> NDArray[np.object_]:
+    """Faster, slower or no difference, in the paper's sense; untested where there is no p value."""
+    significant = np.where(delta < 0, FASTER, np.where(delta > 0, SLOWER, SAME))
+    return np.where(np.isnan(p), UNTESTED, np.where(p < SIGNIFICANT_P, significant, SAME)).astype(object)
 
 
 def exclusions(runs: pd.DataFrame) -> pd.DataFrame:

@@ -1,34 +1,72 @@
 """Reading a campaign's folder into tables."""
 
+import io
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pandas as pd  # type: ignore[import-untyped]
 
-from analysis.gain import METRICS
 from eyelevel.errors import EyelevelError
+
+METRICS = ("fvc", "lvc", "vc85", "si", "plt")
+NEEDED = ("site", "network", "protocol", "run", "valid", "reason", *METRICS)
+# What a campaign on several machines calls the column that tells which one made a run.
+MACHINE_COLUMNS = ("machine", "worker")
+# Columns that tell how busy the machine was, whatever was measured for that.
+CANARY_PREFIX = "canary"
 
 
 @dataclass(frozen=True)
 class CampaignTable:
-    """A campaign's attempts, one row each, and its protocols and networks in the order they were named."""
+    """A campaign's attempts, one row each, its protocols and networks in the order they were named, and all that
+    `campaign.json` tells of it."""
 
     runs: pd.DataFrame
     networks: tuple[str, ...]
     protocols: tuple[str, ...]
+    document: dict[str, Any] = field(default_factory=dict)
+    folder: Path = Path()
+
+    @property
+    def name(self) -> str:
+        """The campaign's name."""
+        return self.folder.resolve().name
+
+    @property
+    def valid(self) -> pd.DataFrame:
+        """The attempts that count."""
+        return self.runs[self.runs["valid"]]
+
+    @property
+    def machine_column(self) -> str | None:
+        """The column that tells which machine made a run, if there was more than one machine."""
+        found = (name for name in MACHINE_COLUMNS if name in self.runs and self.runs[name].nunique() > 1)
+        return next(found, None)
 
 
 def load(folder: Path) -> CampaignTable:
     """The campaign in `folder`. Raises EyelevelError when there is none, or it is broken."""
     try:
-        settings = json.loads((folder / "campaign.json").read_text())["settings"]
+        document = json.loads((folder / "campaign.json").read_text())
+        text = (folder / "runs.csv").read_text()
+        # A line that is still being written is not a run yet.
+        whole = io.StringIO(text[: text.rfind("\n") + 1])
         # An empty cell is a missing number in a metric's column, and an empty text elsewhere.
         missing = {metric: [""] for metric in METRICS}
-        runs = pd.read_csv(folder / "runs.csv", dtype={"reason": str}, keep_default_na=False, na_values=missing)
+        texts = dict.fromkeys(("site", "network", "protocol", "reason", *MACHINE_COLUMNS), str)
+        runs = pd.read_csv(whole, dtype=texts, keep_default_na=False, na_values=missing)
+        if absent := [name for name in NEEDED if name not in runs]:
+            raise EyelevelError(f"{folder / 'runs.csv'} lacks the columns {', '.join(absent)}")
+        runs = runs.astype(dict.fromkeys(METRICS, float))
+        settings = document["settings"]
+        networks, protocols = tuple(settings["networks"]), tuple(settings["protocols"])
     except FileNotFoundError as error:
         raise EyelevelError(f"{folder} is no campaign: {Path(error.filename).name} is missing") from None
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise EyelevelError(f"the campaign in {folder} is broken: {error}") from None
+    for column in (name for name in runs if name.startswith(CANARY_PREFIX)):
+        runs[column] = pd.to_numeric(runs[column], errors="coerce")
     runs["valid"] = runs["valid"].astype(bool)
-    return CampaignTable(runs, tuple(settings["networks"]), tuple(settings["protocols"]))
+    return CampaignTable(runs, networks, protocols, document, folder)

@@ -13,8 +13,10 @@ from rich.console import Console
 from scipy import stats  # type: ignore[import-untyped]
 
 from analysis.__main__ import report
-from analysis.gain import METRICS, anova_p, exclusions, gain, gains, means
-from analysis.runs import load
+from analysis.gain import anova_p, exclusions, gain, gains, means, summary
+from analysis.hypotheses import Pair
+from analysis.runs import METRICS, CampaignTable, load
+from analysis.samples import samples
 from eyelevel.errors import EyelevelError
 
 times = st.lists(st.floats(1, 1e5), min_size=2, max_size=40)
@@ -70,14 +72,18 @@ def test_means_rest_on_valid_runs_alone() -> None:
 
 
 def test_gains_are_against_the_reference() -> None:
-    found = gains(table(("tcp", "", 200), ("quic", "", 100), ("quic", "outside: x", 9000)), "tcp")
-    assert set(found["metric"]) == set(METRICS)
-    assert set(found["protocol"]) == {"quic"}
+    runs = table(("tcp", "", 200), ("quic", "", 100), ("quic", "outside: x", 9000))
+    found = gains(samples(CampaignTable(runs, ("lte",), ("tcp", "quic"))), [Pair("tcp", "quic")])
+    assert found["metric"].tolist() == list(METRICS)
     assert set(found["gain"]) == {-0.5}
+    assert set(found["delta_ms"]) == {-100}
+    assert set(found["verdict"]) == {"untested"}
 
 
-def test_without_the_reference_there_is_no_gain() -> None:
-    assert gains(table(("tcp", "outside: x", 200), ("quic", "", 100)), "tcp").empty
+def test_a_site_without_the_reference_has_no_gain() -> None:
+    runs = table(("tcp", "", 200), ("quic", "", 100))
+    runs.loc[0, "site"] = "other"
+    assert gains(samples(CampaignTable(runs, ("lte",), ("tcp", "quic"))), [Pair("tcp", "quic")]).empty
 
 
 def test_exclusions_are_counted_by_protocol_and_gate() -> None:

@@ -1,0 +1,160 @@
+"""What holds over sites: the mean gain with sites and runs resampled, and a mixed model of the ratio within blocks.
+
+Both take the sites as drawn from all sites like them, so their intervals tell of more than the sites measured, and
+are wide when those are few.
+"""
+
+import warnings
+from functools import cache
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+from scipy import stats  # type: ignore[import-untyped]
+from statsmodels.regression.linear_model import OLS  # type: ignore[import-untyped]
+from statsmodels.regression.mixed_linear_model import MixedLM  # type: ignore[import-untyped]
+
+from analysis.contrasts import RESAMPLES, SEED, resample_weights
+from analysis.gain import gain, mean
+from analysis.hypotheses import Hypotheses, Pair
+from analysis.samples import Array, Samples, by_count
+
+# With fewer, a share of the sites or a spread between them means nothing.
+LEAST_SITES = 2
+# A variance between sites of less than this share of that between runs is none.
+BOUNDARY = 1e-3
+
+
+def over_sites(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
+    """A row for each pair, network and metric that both protocols have on some site.
+
+    Columns: reference, compared, network, metric, sites; gain and delta_ms (means over the sites) with _low and
+    _high by the two-level bootstrap; NaN with fewer than two sites.
+    """
+    rows: list[tuple[str | float, ...]] = []
+    for pair in hypotheses.comparisons:
+        a, b = samples.of(pair.reference), samples.of(pair.compared)
+        observed = np.stack([gain(a, b), mean(b) - mean(a)], axis=-1)
+        pools = resampled_changes(a, b, pair)
+        for n, network in enumerate(samples.networks):
+            for m, metric in enumerate(samples.metrics):
+                there = np.isfinite(observed[n, :, m]).all(axis=-1)
+                if not there.any():
+                    continue
+                seen, pool = observed[n, there, m], pools[n, there, m]
+                ends = [two_level_interval(seen[:, i], pool[:, i], hypotheses.confidence) for i in (0, 1)]
+                centre = seen.mean(axis=0)
+                rows.append((pair.reference, pair.compared, network, metric, len(seen), centre[0], *ends[0]))
+                rows[-1] += (centre[1], *ends[1])
+    columns = ["reference", "compared", "network", "metric", "sites"]
+    columns += [f"{name}{end}" for name in ("gain", "delta_ms") for end in ("", "_low", "_high")]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def resampled_changes(a: Array, b: Array, pair: Pair) -> Array:
+    """Of every cell, gain and difference in ms of RESAMPLES resamples of its runs: cells x 2 x RESAMPLES."""
+
+    def change(x: Array, y: Array) -> Array:
+        before = x @ resample_weights(x.shape[1], pair.reference)
+        after = y @ resample_weights(y.shape[1], pair.compared)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.stack([after / before - 1, after - before], axis=1)
+
+    found = by_count(change, a, b, least=1)
+    return found if found.ndim > a.ndim - 1 else np.full((*found.shape, 2, RESAMPLES), np.nan)
+
+
+def two_level_interval(observed: Array, pool: Array, confidence: float) -> tuple[float, float]:
+    """Interval of the mean over sites of `observed`, from resamples of each site's runs (`pool`: sites x resamples).
+
+    A replicate draws sites with replacement, and for each place one resample of that site's runs. The replicates
+    are studentised by their own spread between sites, which keeps the runs' noise from being counted twice (Davison
+    and Hinkley, Bootstrap Methods, section 3.8).
+    """
+    sites = len(observed)
+    if sites < LEAST_SITES:
+        return float("nan"), float("nan")
+    chosen, resample = _draws(sites)
+    replicates = pool[chosen, resample]
+    errors = replicates.std(axis=1, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pivots = (replicates.mean(axis=1) - observed.mean()) / errors
+    pivots = np.where(np.isnan(pivots), 0, pivots)
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(pivots, [1 - tail, tail], method="nearest")
+    spread = observed.std(ddof=1)
+    return float(observed.mean() - low * spread), float(observed.mean() - high * spread)
+
+
+@cache
+def _draws(sites: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    draw = np.random.default_rng([SEED, sites])
+    size = (RESAMPLES, sites)
+    return draw.integers(sites, size=size), draw.integers(RESAMPLES, size=size)
+
+
+def mixed_models(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
+    """The mixed model of every pair, network and metric: see `mixed_model`, whose results are the columns after
+    reference, compared, network and metric."""
+    rows = []
+    for pair in hypotheses.comparisons:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.log(samples.of(pair.compared)) - np.log(samples.of(pair.reference))
+        for n, network in enumerate(samples.networks):
+            for m, metric in enumerate(samples.metrics):
+                key: dict[str, float | str] = {
+                    "reference": pair.reference,
+                    "compared": pair.compared,
+                    "network": network,
+                    "metric": metric,
+                }
+                rows.append(key | mixed_model(ratios[n, :, m], hypotheses.confidence))
+    return pd.DataFrame(rows)
+
+
+def mixed_model(ratios: Array, confidence: float) -> dict[str, float | str]:
+    """Fit ln(compared / reference), taken within blocks (`ratios`: sites x blocks, NaN = not both measured).
+
+    The full model of a time is ln t = protocol + site + site:protocol + machine + block + noise, all but the protocol
+    random. Both runs of a block share its site, machine and moment, so the ratio within the block keeps only
+    protocol + site:protocol + noise, with the same estimate and error for whole blocks; what is fitted (REML) is a
+    random intercept for each site. The interval has sites - 1 degrees of freedom.
+
+    Returns mixed_gain, mixed_low, mixed_high (as gains), mixed_p, site_sd and run_sd (standard deviations of the log
+    ratio between sites and between blocks), blocks, mixed_note.
+    """
+    there = np.isfinite(ratios)
+    site, _ = np.nonzero(there)
+    values = ratios[there]
+    result: dict[str, float | str] = dict.fromkeys(
+        ("mixed_gain", "mixed_low", "mixed_high", "mixed_p", "site_sd", "run_sd"), float("nan")
+    )
+    result |= {"blocks": len(values), "mixed_note": ""}
+    sites = len(np.unique(site))
+    if sites < LEAST_SITES or len(values) <= sites or np.ptp(values) == 0:
+        fewer = sites < LEAST_SITES
+        return result | {"mixed_note": "fewer than two sites" if fewer else "one block a site, or no variance"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a spread between sites of 0 lies on the boundary, which is no fault
+        try:
+            fitted = MixedLM(values, np.ones((len(values), 1)), groups=site).fit(reml=True, method=["bfgs", "powell"])
+        except (np.linalg.LinAlgError, ValueError) as failure:
+            return result | {"mixed_note": f"no fit: {failure}"}
+    centre, error = float(fitted.fe_params[0]), float(fitted.bse_fe[0])
+    site_variance, run_variance = float(fitted.cov_re[0, 0]), float(fitted.scale)
+    if not fitted.converged and site_variance < BOUNDARY * run_variance:
+        # The search stops at the boundary; there the model is a mean of independent ratios.
+        reduced = OLS(values, np.ones(len(values))).fit()
+        centre, error = float(reduced.params[0]), float(reduced.bse[0])
+        site_variance, run_variance = 0.0, float(reduced.scale)
+    elif not (fitted.converged and np.isfinite(error) and error > 0):
+        return result | {"mixed_note": "did not converge"}
+    reach = stats.t.ppf((1 + confidence) / 2, sites - 1) * error
+    return result | {
+        "mixed_gain": float(np.expm1(centre)),
+        "mixed_low": float(np.expm1(centre - reach)),
+        "mixed_high": float(np.expm1(centre + reach)),
+        "mixed_p": float(2 * stats.t.sf(abs(centre) / error, sites - 1)),
+        "site_sd": float(np.sqrt(site_variance)),
+        "run_sd": float(np.sqrt(run_variance)),
+    }

@@ -1,0 +1,312 @@
+"""Beyond the paper: what differs between two samples of run times, told by tests and intervals that ask for less.
+
+Every function takes two arrays of the same shape but for the last axis, along which the runs stand (NaN = none), and
+goes over all other axes at once; `a` is the reference. The tests are scipy's and statsmodels' own.
+"""
+
+import math
+import warnings
+import zlib
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+from scipy import stats  # type: ignore[import-untyped]
+from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped]
+from statsmodels.stats.weightstats import CompareMeans, DescrStatsW  # type: ignore[import-untyped]
+
+from analysis.gain import FASTER, SLOWER
+from analysis.hypotheses import Hypotheses
+from analysis.samples import Array, Samples, by_count, counts
+
+SEED = 2019
+RESAMPLES = 2000
+# Above this many runs of either, the distribution of Mann and Whitney's U is taken as normal.
+EXACT_RUNS = 60
+# What calls for a look at the runs themselves: |skewness| beyond this, or a run this many medians long.
+WILD_SKEWNESS = 2.0
+WILD_RATIO = 3.0
+FEW_RUNS = 5
+EQUAL, UNDECIDED = "equivalent", "undecided"
+
+
+def contrasts(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
+    """Every statistic of this module for every pair, network, site and metric with a run of both protocols.
+
+    Columns: reference, compared, network, site, metric; p values welch_p, mannwhitney_p, ks_p; cliffs_delta; the
+    Hodges-Lehmann shift_ms with shift_low and shift_high; gain_low and gain_high (interval of the paper's gain);
+    equivalence_p; family (whether declared), corrected_p (Holm's of Welch's p in the family, Benjamini and
+    Hochberg's outside); finding; note.
+    """
+    tables = []
+    for pair in hypotheses.comparisons:
+        a, b = samples.of(pair.reference), samples.of(pair.compared)
+        shift = hodges_lehmann(a, b, hypotheses.confidence)
+        low, high = gain_interval(a, b, hypotheses.confidence, (pair.reference, pair.compared))
+        table = samples.frame(
+            {
+                "reference": pair.reference,
+                "compared": pair.compared,
+                "welch_p": welch_p(a, b),
+                "mannwhitney_p": mann_whitney(a, b)[..., 0],
+                "ks_p": ks_p(a, b),
+                "cliffs_delta": mann_whitney(a, b)[..., 1],
+                "shift_ms": shift[..., 0],
+                "shift_low": shift[..., 1],
+                "shift_high": shift[..., 2],
+                "gain_low": low,
+                "gain_high": high,
+                "equivalence_p": equivalence_p(a, b, hypotheses.equivalence_margin),
+                "slower": log_ratio(a, b) > 0,
+                "note": notes(a, b),
+            }
+        )
+        there = (counts(a) > 0) & (counts(b) > 0)
+        table["family"] = pair in hypotheses.family and table["metric"].isin(hypotheses.family_metrics)
+        tables.append(table[there.ravel()])
+    if not tables:
+        return pd.DataFrame()
+    found = pd.concat(tables, ignore_index=True)
+    found["family"] = found["family"].astype(bool)
+    found["corrected_p"] = corrected_p(found["welch_p"].to_numpy(), found["family"].to_numpy())
+    found["finding"] = finding(found, hypotheses)
+    order = ["reference", "compared", "network", "site", "metric"]
+    return found.drop(columns="slower")[[*order, *found.columns.difference([*order, "slower"], sort=False)]]
+
+
+def finding(found: pd.DataFrame, hypotheses: Hypotheses) -> NDArray[np.object_]:
+    """Faster or slower (corrected p below the threshold), equivalent (two one-sided tests, each at 1 - confidence,
+    find the difference within the margin), or undecided, which says that more runs are needed."""
+    different = found["corrected_p"] < hypotheses.significant_p
+    alike = found["equivalence_p"] < 1 - hypotheses.confidence
+    way = np.where(found["slower"], SLOWER, FASTER)
+    return np.where(different, way, np.where(alike, EQUAL, UNDECIDED)).astype(object)
+
+
+def corrected_p(p: Array, family: NDArray[np.bool_]) -> Array:
+    """p values corrected for how many there are: Holm's within the family, Benjamini and Hochberg's in the rest."""
+    corrected = np.full(len(p), np.nan)
+    for members, method in ((family, "holm"), (~family, "fdr_bh")):
+        tested = members & np.isfinite(p)
+        if tested.any():
+            corrected[tested] = multipletests(p[tested], method=method)[1]
+    return corrected
+
+
+def welch_p(a: Array, b: Array) -> Array:
+    """p value of Welch's t test: equal means, whatever the variances."""
+
+    def welch(x: Array, y: Array) -> Array:
+        p = stats.ttest_ind(x, y, axis=-1, equal_var=False).pvalue
+        return np.where(_constant(x) & _constant(y), np.nan, p)
+
+    return by_count(_quietly(welch), a, b)
+
+
+def mann_whitney(a: Array, b: Array) -> Array:
+    """Along a new last axis: Mann and Whitney's p value, and Cliff's delta.
+
+    Cliff's delta is P(b > a) - P(b < a): -1 when every run of `b` is faster than every one of `a`.
+    """
+
+    def ranked(x: Array, y: Array) -> Array:
+        found = np.empty((len(x), 2))
+        # Whether p is exact must not depend on ties in another cell.
+        tied = (np.diff(np.sort(np.concatenate([x, y], axis=1), axis=1), axis=1) == 0).any(axis=1)
+        for cells in (tied, ~tied):
+            if cells.any():
+                test = stats.mannwhitneyu(y[cells], x[cells], axis=-1)
+                delta = 2 * test.statistic / (x.shape[1] * y.shape[1]) - 1
+                found[cells] = np.stack([test.pvalue, delta], axis=1)
+        return found
+
+    return _two(by_count(_quietly(ranked), a, b, least=1), a.shape[:-1], 2)
+
+
+def ks_p(a: Array, b: Array) -> Array:
+    """p value of Kolmogorov and Smirnov's test: the same distribution, in shape too."""
+    return by_count(_quietly(lambda x, y: stats.ks_2samp(x, y, axis=-1).pvalue), a, b)
+
+
+def hodges_lehmann(a: Array, b: Array, confidence: float) -> Array:
+    """Along a new last axis: the median of all differences of a run of `b` and one of `a`, in ms, and the interval
+    that Mann and Whitney's test gives it (Moses); the interval is NaN where there are too few runs for one."""
+
+    def shift(x: Array, y: Array) -> Array:
+        differences = np.sort((y[:, :, None] - x[:, None, :]).reshape(len(x), -1), axis=1)
+        found = np.full((len(x), 3), np.nan)
+        found[:, 0] = np.median(differences, axis=1)
+        outside = ranks_outside(x.shape[1], y.shape[1], confidence)
+        if outside:
+            found[:, 1], found[:, 2] = differences[:, outside - 1], differences[:, -outside]
+        return found
+
+    return _two(by_count(shift, a, b, least=1), a.shape[:-1], 3)
+
+
+@cache
+def ranks_outside(m: int, n: int, confidence: float) -> int:
+    """How many of the m * n sorted differences stand outside the interval at either end, plus one; 0 = no interval.
+
+    The largest C with P(U < C) <= (1 - confidence) / 2, U being Mann and Whitney's statistic (Hollander and Wolfe,
+    Nonparametric Statistical Methods, section 4.3).
+    """
+    tail = (1 - confidence) / 2
+    if max(m, n) > EXACT_RUNS:
+        spread = math.sqrt(m * n * (m + n + 1) / 12)
+        return max(0, math.floor(m * n / 2 - float(stats.norm.ppf(1 - tail)) * spread))
+    # How many arrangements have U = u: the Gaussian binomial coefficient's, in whole numbers.
+    ways = [1] + [0] * (m * n)
+    for i in range(1, m + 1):
+        for u in range(m * n, n + i - 1, -1):
+            ways[u] -= ways[u - n - i]
+        for u in range(i, m * n + 1):
+            ways[u] += ways[u - i]
+    below, total = 0, math.comb(m + n, m)
+    for rank, way in enumerate(ways):
+        below += way
+        if below / total > tail:
+            return rank
+    return 0
+
+
+def difference_interval(a: Array, b: Array, confidence: float) -> tuple[Array, Array]:
+    """Welch's interval of mean(b) - mean(a), in ms; NaN with fewer than two runs of either."""
+
+    def welch(x: Array, y: Array) -> Array:
+        ends = stats.ttest_ind(y, x, axis=-1, equal_var=False).confidence_interval(confidence)
+        constant = _constant(x) & _constant(y)
+        return np.where(constant[:, None], np.nan, np.stack([ends.low, ends.high], axis=1))
+
+    found = _two(by_count(_quietly(welch), a, b), a.shape[:-1], 2)
+    return found[..., 0], found[..., 1]
+
+
+def log_ratio(a: Array, b: Array) -> Array:
+    """ln(mean of b / mean of a); NaN where a mean is not positive."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(_log_mean(b) - _log_mean(a))
+
+
+def gain_interval(a: Array, b: Array, confidence: float, keys: tuple[str, str] = ("a", "b")) -> tuple[Array, Array]:
+    """Bootstrap interval of the gain, by studentised resampling of the log ratio of the means.
+
+    The resamples of a sample are drawn by its key and its number of runs alone, so that exchanging the samples with
+    their keys gives the mirrored interval. NaN with fewer than three runs of either, or without any variance.
+    """
+    tail = (1 - confidence) / 2
+
+    def interval(x: Array, y: Array) -> Array:
+        (mean_x, error_x), (mean_y, error_y) = resampled_log_means(x, keys[0]), resampled_log_means(y, keys[1])
+        centre = np.log(y.mean(axis=1)) - np.log(x.mean(axis=1))
+        error = np.hypot(standard_error(x), standard_error(y))
+        pivots = (mean_y - mean_x - centre[:, None]) / np.hypot(error_x, error_y)
+        # A resample of one and the same run over and over has no error: it is as far out as can be.
+        pivots = np.where(np.isnan(pivots), 0, pivots)
+        low, high = np.quantile(pivots, [1 - tail, tail], axis=1, method="nearest")
+        ends = np.expm1(centre[:, None] - np.stack([low, high], axis=1) * error[:, None])
+        return np.where((error > 0)[:, None] & np.isfinite(ends), ends, np.nan)
+
+    found = _two(by_count(_quietly(interval), _positive(a), _positive(b), least=3), a.shape[:-1], 2)
+    return found[..., 0], found[..., 1]
+
+
+def resampled_log_means(x: Array, key: str) -> tuple[Array, Array]:
+    """Of each row of `x` (cells x runs): ln of the means of RESAMPLES resamples, and their standard errors."""
+    size = x.shape[1]
+    weights = resample_weights(size, key)
+    middle = x.mean(axis=1, keepdims=True)
+    off = x - middle
+    means = off @ weights
+    variances = np.maximum(off**2 @ weights - means**2, 0) / (size - 1)
+    return np.log(middle + means), np.sqrt(variances) / (middle + means)
+
+
+@cache
+def resample_weights(size: int, key: str) -> Array:
+    """RESAMPLES resamples of `size` runs, as the weight that each gives to each run: runs x resamples."""
+    draw = np.random.default_rng([SEED, zlib.crc32(key.encode()), size])
+    return np.asarray(draw.multinomial(size, np.full(size, 1 / size), size=RESAMPLES).T / size)
+
+
+def standard_error(x: Array) -> Array:
+    """Standard error of ln(mean) of each row, by the delta method."""
+    return np.asarray(x.std(axis=1, ddof=1) / math.sqrt(x.shape[1]) / x.mean(axis=1))
+
+
+def equivalence_p(a: Array, b: Array, margin: float) -> Array:
+    """p value of two one-sided Welch tests that the ratio of the geometric means lies within 1/(1+margin) and 1+margin.
+
+    Low is evidence that there is no difference worth speaking of; NaN without variance or with times of 0.
+    """
+    bound = math.log1p(margin)
+
+    def two_one_sided(x: Array, y: Array) -> Array:
+        means = CompareMeans(DescrStatsW(np.log(y).T), DescrStatsW(np.log(x).T))
+        p, *_ = means.ttost_ind(-bound, bound, usevar="unequal")
+        return np.where(_constant(x) & _constant(y), np.nan, np.atleast_1d(p))
+
+    return by_count(_quietly(two_one_sided), _positive(a), _positive(b))
+
+
+def notes(a: Array, b: Array) -> NDArray[np.object_]:
+    """What a reader of a row should know of its runs, as words; mostly empty."""
+    told = np.full(a.shape[:-1], "", dtype=object)
+    size = np.minimum(counts(a), counts(b))
+    for found, words in (
+        (size < 2, "one run"),
+        ((size >= 2) & (size < FEW_RUNS), f"fewer than {FEW_RUNS} runs"),
+        ((size >= 2) & _flat(a) & _flat(b), "no variance"),
+        (_wild(a) | _wild(b), "wildly skewed"),
+        ((np.nanmin(np.stack([_least(a), _least(b)]), axis=0) <= 0), "a time of 0"),
+    ):
+        told[found] = [f"{before}; {words}".lstrip("; ") for before in told[found]]
+    return told
+
+
+def _wild(values: Array) -> NDArray[np.bool_]:
+    def shape(x: Array) -> Array:
+        skewness = np.where(_constant(x), 0, stats.skew(x, axis=1))
+        longest = x[:, -1] / np.maximum(np.median(x, axis=1), 1e-9)
+        return np.asarray((np.abs(skewness) > WILD_SKEWNESS) | (longest > WILD_RATIO), dtype=float)
+
+    return np.asarray(by_count(_quietly(shape), values, least=3) == 1)
+
+
+def _flat(values: Array) -> NDArray[np.bool_]:
+    return np.asarray(by_count(lambda x: _constant(x).astype(float), values) == 1)
+
+
+def _least(values: Array) -> Array:
+    return np.asarray(np.where(np.isnan(values), np.inf, values).min(axis=-1, initial=np.inf))
+
+
+def _constant(x: Array) -> NDArray[np.bool_]:
+    return np.asarray(np.ptp(x, axis=-1) == 0)
+
+
+def _positive(values: Array) -> Array:
+    return np.where(values > 0, values, np.nan)
+
+
+def _log_mean(values: Array) -> Array:
+    size = counts(values)
+    return np.asarray(np.log(np.nansum(values, axis=-1) / np.where(size, size, np.nan)))
+
+
+def _two(found: Array, shape: tuple[int, ...], outputs: int) -> Array:
+    """`found` with its last axis, also where no cell had enough runs to show how long that is."""
+    return found if found.ndim > len(shape) else np.repeat(found[..., None], outputs, axis=-1)
+
+
+def _quietly(statistic: Any) -> Any:
+    """`statistic` without numpy's and scipy's warnings on constant samples, which come out as NaN and are told."""
+
+    def run(*samples: Array) -> Array:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return np.asarray(statistic(*samples))
+
+    return run

@@ -1,0 +1,178 @@
+"""Whether a campaign can be trusted: drift, the place in a block, the canary, exclusions, and what A/A tests find."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+from scipy import stats  # type: ignore[import-untyped]
+from statsmodels.stats.proportion import proportion_confint  # type: ignore[import-untyped]
+
+from analysis.contrasts import SEED, welch_p
+from analysis.gain import anova_p
+from analysis.hypotheses import Pair
+from analysis.runs import CANARY_PREFIX, METRICS
+from analysis.samples import Array, Samples
+
+# Below this p value a diagnostic is told as a warning.
+WARNING_P = 0.01
+# A share of excluded attempts that a protocol exceeds the least excluded one by, told whatever its p value.
+UNEVEN_SHARE = 0.1
+UNIFORM_LEVELS = (0.01, 0.05)
+
+
+def residuals(runs: pd.DataFrame) -> pd.DataFrame:
+    """The valid runs in the order measured, with how far each is off its own setting.
+
+    `runs` are a campaign's attempts, with started_at. Added columns: order (0, 1, …), hours (since the first),
+    position (1, … within its block), and off_<metric>: ln of the time over the median of its setting.
+    """
+    valid = runs[runs["valid"]].copy()
+    started = pd.to_datetime(valid["started_at"], utc=True, errors="coerce", format="ISO8601")
+    valid = valid.assign(started=started).dropna(subset="started").sort_values("started", kind="stable")
+    valid["order"] = np.arange(len(valid))
+    valid["hours"] = (valid["started"] - valid["started"].min()).dt.total_seconds() / 3600
+    valid["position"] = valid.groupby(["network", "site", "run"], sort=False).cumcount() + 1
+    middles = valid.groupby(["network", "site", "protocol"], sort=False)[list(METRICS)].transform("median")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = np.log(valid[list(METRICS)] / middles)
+    return valid.join(off.replace([np.inf, -np.inf], np.nan).add_prefix("off_")).reset_index(drop=True)
+
+
+def drift(off: pd.DataFrame) -> pd.DataFrame:
+    """Whether times change in the course of a campaign, from what `residuals` returns.
+
+    A row for each metric; columns: metric, runs, drift (share, over the whole campaign, by least squares), drift_p
+    (Spearman's, against the order), position_p (Kruskal and Wallis's, over places in the block), warning.
+    """
+    rows = []
+    for metric in METRICS:
+        told = off[["order", "position", f"off_{metric}"]].dropna()
+        order, value = told["order"].to_numpy(dtype=float), told[f"off_{metric}"].to_numpy()
+        by_position = [group.to_numpy() for _, group in told.groupby("position")[f"off_{metric}"]]
+        change, drift_p, position_p = float("nan"), float("nan"), float("nan")
+        if len(told) > 2 and np.ptp(value) > 0:
+            change = float(np.expm1(np.polyfit(order / order.max(), value, 1)[0]))
+            drift_p = float(stats.spearmanr(order, value).pvalue)
+            if len(by_position) > 1:
+                position_p = float(stats.kruskal(*by_position).pvalue)
+        warning = "drifts" if drift_p < WARNING_P else ""
+        warning += ("; " if warning else "") + "place in the block matters" if position_p < WARNING_P else ""
+        rows.append((metric, len(told), change, drift_p, position_p, warning))
+    return pd.DataFrame(rows, columns=["metric", "runs", "drift", "drift_p", "position_p", "warning"])
+
+
+def canaries(off: pd.DataFrame) -> pd.DataFrame:
+    """How the metrics go with each canary column, from what `residuals` returns.
+
+    A row for each canary and metric; columns: canary, metric, runs, correlation (Spearman's rho), p, warning.
+    Empty where the campaign has no canary.
+    """
+    rows = []
+    for canary in (name for name in off if name.startswith(CANARY_PREFIX)):
+        for metric in METRICS:
+            told = off[[canary, f"off_{metric}"]].dropna()
+            rho, p = float("nan"), float("nan")
+            if len(told) > 2 and told.nunique().min() > 1:
+                rho, p = (float(value) for value in stats.spearmanr(told[canary], told[f"off_{metric}"]))
+            rows.append((canary, metric, len(told), rho, p, "goes with the canary" if p < WARNING_P else ""))
+    return pd.DataFrame(rows, columns=["canary", "metric", "runs", "correlation", "p", "warning"])
+
+
+def exclusion_rates(runs: pd.DataFrame) -> pd.DataFrame:
+    """How many attempts each protocol lost behind each network, and whether that is uneven.
+
+    Columns: network, protocol, attempts, excluded, share, p (chi-squared, for the network as a whole; exact by
+    10 000 shuffles where few are expected), warning.
+    """
+    grouped = runs.groupby(["network", "protocol"], sort=False)["valid"]
+    table = grouped.agg(attempts="size", excluded=lambda valid: (~valid).sum()).reset_index()
+    table["share"] = table["excluded"] / table["attempts"]
+    tests = {network: _uneven_p(group) for network, group in table.groupby("network", sort=False)}
+    table["p"] = table["network"].map(tests)
+    least = table.groupby("network")["share"].transform("min")
+    uneven = (table["p"] < WARNING_P) | (table["share"] - least > UNEVEN_SHARE)
+    table["warning"] = np.where(uneven & (table["share"] > least), "more than the others", "")
+    return table
+
+
+def _uneven_p(group: pd.DataFrame) -> float:
+    """p value that all protocols of a network lose the same share of attempts."""
+    counts = np.stack([group["excluded"], group["attempts"] - group["excluded"]]).astype(float)
+    if len(group) < 2 or (counts.sum(axis=1) == 0).any():
+        return float("nan")
+    expected = stats.contingency.expected_freq(counts)
+    if expected.min() >= 5:
+        return float(stats.chi2_contingency(counts).pvalue)
+    draw = np.random.default_rng(SEED)
+    shuffled = draw.multivariate_hypergeometric(group["attempts"].to_numpy(), int(counts[0].sum()), size=10_000)
+    distances = ((shuffled - expected[0]) ** 2 / expected[0]).sum(axis=1)
+    return float((1 + (distances >= ((counts[0] - expected[0]) ** 2 / expected[0]).sum() - 1e-9).sum()) / 10_001)
+
+
+def same_protocols(document: Mapping[str, Any]) -> list[Pair]:
+    """The A/A pairs of a campaign: protocols that `campaign.json` describes alike but for the name."""
+    settings = document.get("settings", {}).get("protocols", {})
+    told = {
+        name: {**setting, "name": ""} for name, setting in settings.items() if isinstance(setting, dict) and setting
+    }
+    names = list(told)
+    return [Pair(a, b) for place, a in enumerate(names) for b in names[place + 1 :] if told[a] == told[b]]
+
+
+def aa_p_values(samples: Samples, pairs: list[Pair]) -> pd.DataFrame:
+    """p values of comparisons in which there is nothing to find.
+
+    Of the campaign's A/A pairs; and of each setting with itself, its runs split in two at random (kind split), which
+    tells whether runs of one setting scatter as the tests suppose. Columns: kind, network, site, metric, anova_p,
+    welch_p; cells without a p value are left out.
+    """
+    tables = []
+    for pair in pairs:
+        tables.append(_p_values("A/A", samples, samples.of(pair.reference), samples.of(pair.compared)))
+    draw = np.random.default_rng(SEED)
+    for protocol in samples.protocols:
+        values = samples.of(protocol)
+        # The metrics of one run go to the same half.
+        odd = draw.permuted(np.broadcast_to(np.arange(values.shape[-1]) % 2, values[:, :, 0].shape), axis=-1) == 1
+        odd = np.broadcast_to(odd[:, :, None], values.shape)
+        tables.append(_p_values("split", samples, np.where(odd, values, np.nan), np.where(odd, np.nan, values)))
+    columns = ["kind", "network", "site", "metric", "anova_p", "welch_p"]
+    if not tables:
+        return pd.DataFrame(columns=columns)
+    return pd.concat(tables, ignore_index=True).dropna(subset="anova_p")[columns]
+
+
+def _p_values(kind: str, samples: Samples, a: Array, b: Array) -> pd.DataFrame:
+    return samples.frame({"kind": kind, "anova_p": anova_p(a, b), "welch_p": welch_p(a, b)})
+
+
+def aa_calibration(p_values: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """How often p values of nothing fall below a level, by kind and metric, from what `aa_p_values` returns.
+
+    Columns: kind, metric, tests, level, expected, found (shares), low, high (exact interval of the share), uniform_p
+    (Kolmogorov and Smirnov's against uniform), warning. The tests are of different settings, so nearly independent.
+    """
+    rows = []
+    for (kind, metric), group in p_values.groupby(["kind", "metric"], sort=False):
+        p = group["anova_p"].to_numpy()
+        uniform = float(stats.kstest(p, "uniform").pvalue)
+        for level in UNIFORM_LEVELS:
+            below = int((p < level).sum())
+            low, high = proportion_confint(below, len(p), alpha=1 - confidence, method="beta")
+            warning = "finds too much" if stats.binomtest(below, len(p), level, "greater").pvalue < WARNING_P else ""
+            rows.append((kind, metric, len(p), level, below / len(p), float(low), float(high), uniform, warning))
+    columns = ["kind", "metric", "tests", "level", "found", "low", "high", "uniform_p", "warning"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def spread(runs: pd.DataFrame) -> pd.DataFrame:
+    """How the valid runs of each setting lie: columns network, site, protocol, metric, runs, mean, median, deviation,
+    variation (deviation / mean), skewness, least, most."""
+    valid = runs[runs["valid"]]
+    long = valid.melt(["network", "site", "protocol"], list(METRICS), "metric", "ms").dropna(subset="ms")
+    grouped = long.groupby(["network", "site", "protocol", "metric"], sort=False)["ms"]
+    table = grouped.agg(runs="size", mean="mean", median="median", deviation="std", least="min", most="max")
+    table["skewness"] = grouped.skew()
+    table["variation"] = table["deviation"] / table["mean"].where(table["mean"] != 0)
+    return table.reset_index()

@@ -1,0 +1,164 @@
+"""`python -m analysis.simulate`: a campaign's folder whose truth is known, without any measuring.
+
+For testing the analysis, and for planning: how would a campaign of so many runs look if QUIC were 5 % faster?
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import click
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+
+from analysis.runs import METRICS
+from eyelevel.errors import EyelevelError, reports_errors
+from eyelevel.files import write_atomically
+from tuning import networks, protocols
+
+# How the metrics of a page lie to each other, as multiples of its Speed Index.
+SHAPE = {"fvc": 0.6, "lvc": 1.9, "vc85": 1.2, "si": 1.0, "plt": 1.7}
+SCALE_MS = {"dsl": 900.0, "lte": 1500.0, "da2gc": 16000.0, "mss": 14000.0}
+NOISES = ("normal", "lognormal", "heavy")
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is true of a simulated campaign. Shares are of the time; standard deviations are of ln(time).
+
+    `effects`: protocol → how much its times differ from the others' (-0.05: 5 % less), on average over sites, and
+    `effect_sd` how much that varies between sites. `noise` is of a run: normal, lognormal, or heavy, a lognormal of
+    which one run in ten is up to several times as long. `block_sd` is shared by a block's runs; `drift` is the
+    growth from the first run to the last. `excluded`: protocol → the share of its attempts that do not count.
+    """
+
+    sites: int = 38
+    networks: tuple[str, ...] = ("dsl", "lte", "da2gc", "mss")
+    protocols: tuple[str, ...] = ("tcp", "tcp+", "tcp+bbr", "quic", "quic+bbr")
+    runs: int = 31
+    effects: Mapping[str, float] = field(default_factory=dict)
+    effect_sd: float = 0.0
+    noise: str = "lognormal"
+    noise_sd: float = 0.05
+    block_sd: float = 0.02
+    drift: float = 0.0
+    excluded: Mapping[str, float] = field(default_factory=dict)
+    machines: int = 1
+    canary: bool = False
+    seed: int = 1
+
+
+def simulated(truth: Truth) -> pd.DataFrame:
+    """The attempts of a campaign in which `truth` holds: the columns of `runs.csv`, in the order measured."""
+    draw = np.random.default_rng(truth.seed)
+    shape = (truth.runs, truth.sites, len(truth.networks), len(truth.protocols))
+    sites = [f"site-{number:02}" for number in range(1, truth.sites + 1)]
+    page = draw.normal(0, 0.6, truth.sites)[None, :, None, None]
+    scale = np.log([SCALE_MS.get(name, 2000.0) for name in truth.networks])[None, None, :, None]
+    effect = np.log1p([truth.effects.get(name, 0.0) for name in truth.protocols])[None, None, None, :]
+    effect = effect + draw.normal(0, truth.effect_sd, (1, *shape[1:])) * (effect != 0)
+    block = draw.normal(0, truth.block_sd, (*shape[:3], 1))
+    total = int(np.prod(shape))
+    at = np.arange(total).reshape(shape) / max(1, total - 1)
+    common = page + scale + effect + block + np.log1p(truth.drift) * at
+    index = pd.MultiIndex.from_product(
+        [range(1, truth.runs + 1), sites, truth.networks, truth.protocols], names=["run", "site", "network", "protocol"]
+    )
+    runs = pd.DataFrame(index=index).reset_index()
+    # Most of a run's noise is in all its metrics.
+    shared = _noise(draw, truth, shape)
+    for metric in METRICS:
+        own = draw.normal(0, truth.noise_sd / 3, shape)
+        runs[metric] = np.maximum(1, np.exp(common) * SHAPE[metric] * shared * np.exp(own)).ravel().round(1)
+    runs["valid"] = draw.random(len(runs)) >= runs["protocol"].map(truth.excluded).fillna(0).to_numpy(dtype=float)
+    runs["reason"] = np.where(runs["valid"], "", "load_finished: simulated as one that did not")
+    machine = np.broadcast_to(draw.integers(1, truth.machines + 1, (*shape[:3], 1)), shape).ravel()
+    # A block's protocols in an order of their own, one after the other.
+    within = draw.permuted(np.broadcast_to(np.arange(shape[3]), shape), axis=-1).ravel()
+    runs = runs.assign(block=np.arange(len(runs)) // shape[3], within=within, machine=machine)
+    runs = runs.sort_values(["block", "within"], ignore_index=True)
+    started = pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta(np.arange(len(runs)) * 12, unit="s")
+    folder = runs["site"] + "/" + runs["network"] + "/" + runs["protocol"] + "/" + runs["run"].astype(str)
+    runs = runs.assign(
+        attempt=1, requests=50, served=50, missed=0, exchanges=50, unrecorded=0, seconds=11.5,
+        started_at=started.strftime("%Y-%m-%dT%H:%M:%S+0000"), folder="runs/" + folder + "-1",
+    )  # fmt: skip
+    if truth.canary:
+        runs["canary_ms"] = (100 * (1 + truth.drift * np.arange(len(runs)) / len(runs))) + draw.normal(0, 1, len(runs))
+    columns = ["site", "network", "protocol", "run", "attempt", "valid", "reason", *METRICS, "requests", "served"]
+    columns += ["missed", "exchanges", "unrecorded", "started_at", "seconds", "folder"]
+    columns += ["machine"] if truth.machines > 1 else []
+    return runs[columns + (["canary_ms"] if truth.canary else [])]
+
+
+def _noise(draw: np.random.Generator, truth: Truth, shape: tuple[int, ...]) -> np.ndarray:
+    """A factor for every run, of mean 1 or near it."""
+    if truth.noise == "normal":
+        return np.maximum(0.05, draw.normal(1, truth.noise_sd, shape))
+    body = np.exp(draw.normal(0, truth.noise_sd, shape))
+    if truth.noise == "heavy":
+        body *= np.where(draw.random(shape) < 0.1, 1 + draw.pareto(2.5, shape), 1)
+    return body
+
+
+def write(folder: Path, truth: Truth) -> Path:
+    """Write the campaign as `folder` (`campaign.json`, `runs.csv`; no films) and return it. Raises EyelevelError."""
+    if truth.noise not in NOISES:
+        raise EyelevelError(f"the noise {truth.noise} is unknown; it can be {', '.join(NOISES)}")
+    known_networks, known_protocols = networks.load(), protocols.load()
+    document = {
+        "settings": {
+            "seed": truth.seed,
+            "runs": truth.runs,
+            "sites": {f"site-{number:02}": {} for number in range(1, truth.sites + 1)},
+            "networks": {
+                name: asdict(known_networks[name]) if name in known_networks else {} for name in truth.networks
+            },
+            "protocols": {
+                name: asdict(known_protocols[name]) if name in known_protocols else {} for name in truth.protocols
+            },
+        },
+        "simulated": asdict(truth),
+        "versions": {},
+        "machine": {},
+        "begun_at": "2026-01-01T00:00:00+0000",
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    runs = simulated(truth)
+    table = runs.assign(valid=np.where(runs["valid"], "true", "false")).to_csv(index=False)
+    write_atomically(folder / "campaign.json", json.dumps(document, indent=1) + "\n")
+    write_atomically(folder / "runs.csv", table)
+    return folder
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--sites", default=38, show_default=True, help="How many.")
+@click.option("--runs", default=31, show_default=True, help="How many of each setting.")
+@click.option("--quic", default=-0.05, show_default=True, help="How QUIC's times differ from TCP's, as a share.")
+@click.option("--noise", type=click.Choice(NOISES), default="lognormal", show_default=True, help="Of a run.")
+@click.option("--noise-sd", default=0.05, show_default=True, help="Its standard deviation, as a share.")
+@click.option("--drift", default=0.0, show_default=True, help="Growth from the first run to the last, as a share.")
+@click.option("--seed", default=1, show_default=True, help="What all is drawn from.")
+def main(
+    folder: Path, sites: int, runs: int, quic: float, noise: str, noise_sd: float, drift: float, seed: int
+) -> None:
+    """Write a simulated campaign as FOLDER.
+
+    Example: python -m analysis.simulate results/simulated --quic -0.1
+    """
+    if (folder / "runs").exists():
+        raise EyelevelError(f"{folder} is a measured campaign; name another folder")
+    effects = {"tcp+": -0.04, "tcp+bbr": -0.04} | dict.fromkeys(("quic", "quic+bbr"), (1 - 0.04) * (1 + quic) - 1)
+    write(
+        folder,
+        Truth(
+            sites, runs=runs, effects=effects, effect_sd=0.05, noise=noise, noise_sd=noise_sd, drift=drift, seed=seed
+        ),
+    )
+    click.echo(f"{folder}: {sites} sites, {runs} runs of each setting")
+
+
+if __name__ == "__main__":
+    reports_errors(main)()
