@@ -13,7 +13,7 @@ from rich.console import Console
 from scipy import stats  # type: ignore[import-untyped]
 
 from analysis.__main__ import report
-from analysis.gain import anova_p, exclusions, gain, gains, means, summary
+from analysis.gain import anova_p, exclusions, gain, gains, means
 from analysis.hypotheses import Pair
 from analysis.runs import METRICS, CampaignTable, load
 from analysis.samples import samples
@@ -54,8 +54,9 @@ def test_slower_is_positive_and_faster_negative(a: list[float], factor: float) -
 @given(times, times)
 def test_anova_is_scipys(a: list[float], b: list[float]) -> None:
     x, y = np.array(a), np.array(b)
-    if np.ptp(x) or np.ptp(y):
-        assert anova_p(x, y) == pytest.approx(stats.f_oneway(x, y).pvalue, nan_ok=True)
+    expected = stats.f_oneway(x, y).pvalue
+    if np.isfinite(expected) and expected < 0.999:  # nearer to 1 f_oneway has only rounding left
+        assert anova_p(x, y) == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize(("a", "b"), [([1.0], [2.0, 3.0]), ([1.0, 1.0], [2.0, 2.0])])
