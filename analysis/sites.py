@@ -1,5 +1,6 @@
 """`python -m analysis.sites`: what the recorded sites are, as a table and as the paper's Figure 1."""
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from rich.table import Table
 
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.places import PROJECT, SITES
+from measure import completeness
 from record.site import INDEX, Site
 
 FORMATS = ("png", "pdf", "svg")
@@ -25,7 +27,9 @@ def site_table(sites: Iterable[Site]) -> pd.DataFrame:
     """A row for each site, ordered by size.
 
     Columns: site, exchanges, bytes (bodies with their content-encoding on), servers (IP addresses), hosts,
-    third_party_hosts (under another registrable domain than the start page), largest_bytes and largest (URL).
+    third_party_hosts (under another registrable domain than the start page), largest_bytes and largest (URL);
+    and of closed sites (`measure.closing`) served (the share of requested URLs), jaccard (of the sets of
+    requested URLs, over all loads) and loads, which are missing for others.
     """
     suffixes = PublicSuffixList()
     rows = []
@@ -36,9 +40,18 @@ def site_table(sites: Iterable[Site]) -> pd.DataFrame:
         largest = max(site.exchanges, key=lambda exchange: exchange.bytes)
         total = sum(exchange.bytes for exchange in site.exchanges)
         row = (site.name, len(site.exchanges), total, len(site.servers), len(hosts), len(third))
-        rows.append((*row, largest.bytes, largest.url))
+        rows.append((*row, largest.bytes, largest.url, *_completeness(site)))
     columns = ["site", "exchanges", "bytes", "servers", "hosts", "third_party_hosts", "largest_bytes", "largest"]
-    return pd.DataFrame(rows, columns=columns).sort_values("bytes", kind="stable", ignore_index=True)
+    columns += ["served", "jaccard", "loads"]
+    table = pd.DataFrame(rows, columns=columns).astype({"served": float, "jaccard": float, "loads": "Int64"})
+    return table.sort_values("bytes", kind="stable", ignore_index=True)
+
+
+def _completeness(site: Site) -> tuple[float | None, float | None, int | None]:
+    """What is known of how complete `site` is: served, jaccard, loads."""
+    if (known := completeness.read(site)) is None:
+        return None, None, None
+    return known.served, known.jaccard, sum(loads.loads for loads in known.protocols.values())
 
 
 def draw_sites(table: pd.DataFrame) -> Figure:
@@ -66,13 +79,21 @@ def print_sites(table: pd.DataFrame, console: Console) -> None:
     """Print `table` for a person; which resource is the largest is left to the file."""
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     shown.add_column("site", overflow="fold")
-    for name in ("exchanges", "MB", "servers", "hosts", "third\nparties", "largest\nkB"):
+    for name in ("exchanges", "MB", "servers", "hosts", "third\nparties", "largest\nkB", "served\n%", "Jaccard\nindex"):
         shown.add_column(name, justify="right", no_wrap=True)
     for row in table.itertuples():
         counts = (str(row.servers), str(row.hosts), str(row.third_party_hosts))
         megabytes, largest = f"{row.bytes / 1e6:.2f}", f"{row.largest_bytes / 1e3:.0f}"
-        shown.add_row(row.site, str(row.exchanges), megabytes, *counts, largest)
+        closed = ("", "") if pd.isna(row.served) else (_percent(row.served), f"{row.jaccard:.3f}")
+        shown.add_row(row.site, str(row.exchanges), megabytes, *counts, largest, *closed)
     console.print(shown)
+    if open_sites := list(table.loc[table["served"].isna(), "site"]):
+        console.print(f"What their pages ask for is not known yet of {', '.join(open_sites)}: 'make close' finds out.")
+
+
+def _percent(share: float) -> str:
+    """A share as a percentage that is 100 only when nothing is missing."""
+    return f"{math.floor(share * 1000) / 10:.1f}"
 
 
 def _host(url: str) -> str:

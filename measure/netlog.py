@@ -23,6 +23,8 @@ ENDED_BY = frozenset({"REQUEST_ALIVE", "URL_REQUEST_START_JOB", "FAILED", "CANCE
 NETWORK_ERRORS = frozenset({-7, -21, *range(-399, -99)})
 # Chromium's names for the purposes of requests that no page needs, as the numbers that the log tells.
 OWN_PURPOSES = frozenset({112189210, 107267424})  # "favicon_loader", "open_search"
+# No more does a page need the description with which the browser would install it as an application.
+FOR_THE_BROWSER = "sec-fetch-dest: manifest"
 
 
 @dataclass
@@ -74,6 +76,7 @@ def _follow(request: Request, kind: str, parameters: dict[str, Any], errors: dic
     """Add to `request` what one more event tells about it."""
     if kind in SENT_OVER:
         request.protocol = SENT_OVER[kind]
+        request.own = request.own or FOR_THE_BROWSER in parameters.get("headers", ())
     elif kind == "HTTP_TRANSACTION_READ_RESPONSE_HEADERS":
         request.status = int(parameters["headers"][0].split()[1])
     elif "transport_info" in parameters:

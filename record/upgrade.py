@@ -2,7 +2,9 @@
 
 Links to recorded http hosts are rewritten wherever the browser could find them (text bodies, header
 fields, other URLs), so that the page asks for what was recorded. Lengths grow by what the rewriting
-adds; bodies keep their content-encoding.
+adds; bodies keep their content-encoding. What cannot be found before it runs is upgraded when it does:
+scripts that look at the page's protocol to choose a host are told `http:`, as when they were recorded, and
+pages have the browser ask for https wherever they then name http (`upgrade-insecure-requests`).
 """
 
 import re
@@ -11,8 +13,20 @@ from dataclasses import replace
 from urllib.parse import urljoin, urlsplit
 
 from record.content import UndecodableContent, decode, encode
-from record.http1 import Response
+from record.http1 import Response, first_value
 from record.site import Exchange
+
+# Where a script reads the protocol of a page: `document.location.protocol`, also in a string whose `=` is escaped.
+# Not where it is set, and not where it is the beginning of an origin, which others compare with the page's own.
+READS_PROTOCOL = re.compile(
+    r"(?:(?<![\w$.)\]\\])|(?<=\\x3d)|(?<=\\u003d))(?:[\w$]+\.)*location\.protocol\b(?!\s*(?:=[^=]|\+\s*['\"]//))",
+    re.IGNORECASE,
+)
+# The same by the letter after `http`, which is `s` or `:`.
+READS_LETTER = re.compile(r"(?<![\w$.)\]\\])(?:[\w$]+\.)*URL\.charAt\(4\)")
+# The texts `http:` and `:` as expressions without quotation marks, since the script may itself stand in some.
+PLAIN_PROTOCOL, PLAIN_LETTER = "/http:/.source", "/:/.source"
+UPGRADE_AT_RUN_TIME = ("Content-Security-Policy", "upgrade-insecure-requests")
 
 TEXT_TYPES = re.compile(r"^(text/|application/([\w.+-]*(javascript|json|xml|mpegurl))|image/svg)", re.IGNORECASE)
 
@@ -33,6 +47,8 @@ def upgrade(exchanges: Iterable[Exchange]) -> tuple[list[Exchange], list[str]]:
     for exchange in exchanges:
         url = to_https(exchange.url)
         response = _upgraded_response(exchange.response, to_https)
+        if _is_of_plain_page(exchange):
+            response = _as_in_plain_page(response)
         if exchange.url.startswith("http:") and (exchange.method, url) in already_https:
             left_out.append(f"{exchange.method} {exchange.url}: its https form was recorded too")
         elif _redirects_to(response, url):
@@ -54,10 +70,10 @@ def _rewriter(hosts: Iterable[str]) -> Callable[[str], str]:
 
 def _upgraded_response(response: Response, to_https: Callable[[str], str]) -> Response:
     headers = tuple((name, to_https(value)) for name, value in response.headers)
-    return replace(response, headers=headers, body=_upgraded_body(response, to_https))
+    return replace(response, headers=headers, body=_changed_text(response, to_https))
 
 
-def _upgraded_body(response: Response, to_https: Callable[[str], str]) -> bytes:
+def _changed_text(response: Response, change: Callable[[str], str]) -> bytes:
     """The body rewritten; one that is no text, or cannot be decoded, stays as recorded."""
     if not TEXT_TYPES.match(response.header("content-type") or ""):
         return response.body
@@ -67,8 +83,23 @@ def _upgraded_body(response: Response, to_https: Callable[[str], str]) -> bytes:
         before = decode(response.body, encoding).decode("latin-1")
     except UndecodableContent:
         return response.body
-    after = to_https(before)
+    after = change(before)
     return response.body if after == before else encode(after.encode("latin-1"), encoding)
+
+
+def _is_of_plain_page(exchange: Exchange) -> bool:
+    """Whether the exchange is, or was asked for by, a page that was recorded over plain http."""
+    referrer = first_value(exchange.request_headers, "referer") or ""
+    return exchange.url.startswith("http:") or referrer.startswith("http:")
+
+
+def _as_in_plain_page(response: Response) -> Response:
+    """What makes scripts choose, and the browser upgrade, as the docstring above says."""
+    body = _changed_text(
+        response, lambda text: READS_LETTER.sub(PLAIN_LETTER, READS_PROTOCOL.sub(PLAIN_PROTOCOL, text))
+    )
+    is_page = (response.header("content-type") or "").lower().startswith("text/html")
+    return replace(response, headers=(*response.headers, *([UPGRADE_AT_RUN_TIME] if is_page else [])), body=body)
 
 
 def _redirects_to(response: Response, url: str) -> bool:

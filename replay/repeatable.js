@@ -1,27 +1,41 @@
 // Makes what a page asks for the same on every load: scripts like to put the time and random numbers into
-// URLs. As in Web Page Replay's deterministic.js, but each script has numbers and a clock of its own, so that
-// the order in which scripts happen to run does not matter.
+// URLs. As in Web Page Replay's deterministic.js, but each script has a clock of its own, and each place in a script
+// numbers of its own, so that the order in which they happen to run does not matter.
 (function (beginning) {
   "use strict";
   var CALLS_PER_TIME = 500;
   var MS_PER_STEP = 50;
+  // How long before pages began to tell the time their navigation is said to have begun.
+  var NAVIGATION_MS = 1000;
+  var DAY_MS = 86400000;
+  var DONE = Symbol.for("eyelevel.repeatable");
   var RealDate = Date;
+  var navigationStart = beginning - NAVIGATION_MS;
 
-  // The script that called Math.random or the like, or "" when the engine does not tell. On the stack stand
-  // the error's message, this function, that of `perScript`, and the one that the script called.
-  function caller() {
-    var frame = String(new Error().stack).split("\n")[4] || "";
-    var place = /(https?:[^\s)]+?)(:\d+)+\)?$/.exec(frame);
-    return place ? place[1] : "";
+  // The script of the page that called what is replaced here, `depth` functions of ours in between; "" when it was
+  // none: the tools that measure a load bring scripts without an address. Functions of the engine have none either.
+  function caller(depth) {
+    var frames = String(new Error().stack).split("\n");
+    for (var place = 2 + depth; place < frames.length; place += 1) {
+      var address = /(https?:[^\s)]+?)(:\d+)+\)?$/.exec(frames[place]);
+      if (address) return address[1];
+    }
+    return "";
   }
 
-  // A function that finds what `make` made for the script at work.
-  function perScript(make) {
+  // Where in it that was: the function that called and the one that called that, which tells a script's uses of its
+  // own random() apart. What was made of a blob has an address that no one can repeat.
+  function callers(depth) {
+    return String(new Error().stack).split("\n").slice(2 + depth, 4 + depth).join().replace(/blob:[^\s)]*?:(?=\d)/g, "");
+  }
+
+  // A function that finds what `make` made for whom `at` names.
+  function per(at, make) {
     var made = Object.create(null);
     return function () {
-      var script = caller();
-      if (!(script in made)) made[script] = make(script);
-      return made[script];
+      var who = at(2);
+      if (!(who in made)) made[who] = make(who);
+      return made[who];
     };
   }
 
@@ -35,10 +49,10 @@
     };
   }
 
-  // Two scripts must not draw the same numbers, or their identifiers would clash.
-  function generatorOf(script) {
+  // No two must draw the same numbers, or their identifiers would clash.
+  function generatorOf(who) {
     var seed = 2019;
-    for (var place = 0; place < script.length; place += 1) seed = Math.imul(seed, 31) + script.charCodeAt(place);
+    for (var place = 0; place < who.length; place += 1) seed = (Math.imul(seed, 31) + who.charCodeAt(place)) | 0;
     return generator(seed);
   }
 
@@ -51,50 +65,140 @@
     };
   }
 
-  var numbers = perScript(generatorOf);
-  var bytesOf = perScript(generatorOf);
-  var clocks = perScript(clock);
+  var numbers = per(callers, generatorOf);
+  var bytesOf = per(callers, generatorOf);
+  var clocks = per(caller, clock);
 
-  Math.random = function () { return numbers()(); };
+  function replaceRandomNumbers(realm) {
+    realm.Math.random = function () { return numbers()(); };
 
-  Crypto.prototype.getRandomValues = function (array) {
-    var bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
-    var next = bytesOf();
-    for (var place = 0; place < bytes.length; place += 1) bytes[place] = next() * 256;
-    return array;
-  };
-  Crypto.prototype.randomUUID = function () {
-    var next = bytesOf();
-    return "10000000-1000-4000-8000-100000000000".replace(/[018]/g, function (digit) {
-      return (+digit ^ ((next() * 16) >> (+digit / 4))).toString(16);
-    });
-  };
+    realm.Crypto.prototype.getRandomValues = function (array) {
+      var bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+      var next = bytesOf();
+      for (var place = 0; place < bytes.length; place += 1) bytes[place] = next() * 256;
+      return array;
+    };
+    realm.Crypto.prototype.randomUUID = function () {
+      var next = bytesOf();
+      return "10000000-1000-4000-8000-100000000000".replace(/[018]/g, function (digit) {
+        return (+digit ^ ((next() * 16) >> (+digit / 4))).toString(16);
+      });
+    };
+  }
 
-  Date = function () {
-    var parts = arguments.length ? [null].concat([].slice.call(arguments)) : [null, clocks()()];
-    var date = new (Function.prototype.bind.apply(RealDate, parts))();
-    return new.target ? Object.setPrototypeOf(date, new.target.prototype) : date.toString();
-  };
-  Date.prototype = RealDate.prototype;
-  Date.prototype.constructor = Date;
-  Date.UTC = RealDate.UTC;
-  Date.parse = RealDate.parse;
-  Date.now = function () { return clocks()(); };
+  function replaceDate(realm) {
+    var Real = realm.Date;
+    var Told = function () {
+      var parts = arguments.length ? [null].concat([].slice.call(arguments)) : [null, clocks()()];
+      var date = new (Function.prototype.bind.apply(Real, parts))();
+      return new.target ? Object.setPrototypeOf(date, new.target.prototype) : date.toString();
+    };
+    Told.prototype = Real.prototype;
+    Told.prototype.constructor = Told;
+    Told.UTC = Real.UTC;
+    Told.parse = Real.parse;
+    Told.now = function () { return clocks()(); };
+    realm.Date = Told;
+  }
 
   // The browser's own clock goes on, and would take a cookie that ends a year after `beginning` for expired.
-  var cookie = Object.getOwnPropertyDescriptor(Document.prototype, "cookie");
   function inRealTime(_, name, text) {
     var end = RealDate.parse(text);
     return name + (isNaN(end) ? text : new RealDate(RealDate.now() + end - beginning).toUTCString());
   }
-  Object.defineProperty(Document.prototype, "cookie", {
-    configurable: true,
-    enumerable: true,
-    get: cookie.get,
-    set: function (text) {
-      cookie.set.call(this, String(text).replace(/(;\s*expires\s*=\s*)([^;]+)/i, inRealTime));
-    },
-  });
 
-  Object.defineProperty(Performance.prototype, "timeOrigin", { get: function () { return beginning; } });
+  function keepCookies(realm) {
+    var cookie = Object.getOwnPropertyDescriptor(realm.Document.prototype, "cookie");
+    Object.defineProperty(realm.Document.prototype, "cookie", {
+      configurable: true,
+      enumerable: true,
+      get: cookie.get,
+      set: function (text) {
+        cookie.set.call(this, String(text).replace(/(;\s*expires\s*=\s*)([^;]+)/i, inRealTime));
+      },
+    });
+  }
+
+  // Scripts of pages are told what `told` makes of the true value. What measures this load gets the value itself.
+  function forPages(prototype, name, told) {
+    var real = Object.getOwnPropertyDescriptor(prototype, name);
+    var tell = function () {
+      var value = (real.get || real.value).call(this);
+      return caller(1) ? told(value) : value;
+    };
+    Object.defineProperty(prototype, name, {
+      configurable: true,
+      enumerable: true,
+      ...(real.get ? { get: tell } : { value: tell, writable: true }),
+    });
+  }
+
+  // Scripts that tell their servers how fast the page was get the same times on every load. The entries of
+  // Performance Timeline and performance.now() are left alone: the first are what is measured, and animations
+  // need the second.
+  function replaceTimes(realm) {
+    forPages(realm.Performance.prototype, "timeOrigin", function () { return navigationStart; });
+    var timing = realm.PerformanceTiming.prototype;
+    var moments = Object.keys(timing).filter(function (name) { return name !== "toJSON"; });
+    // Whether a moment has come stays true (0 is "not yet"), and so does their order.
+    function when(moment, value) {
+      return value && navigationStart + 10 * moments.indexOf(moment);
+    }
+    moments.forEach(function (moment) { forPages(timing, moment, when.bind(null, moment)); });
+    forPages(timing, "toJSON", function (values) {
+      return Object.fromEntries(moments.map(function (moment) { return [moment, when(moment, values[moment])]; }));
+    });
+    // A document that does not tell when it was modified was so just now.
+    forPages(realm.Document.prototype, "lastModified", function (text) {
+      if (RealDate.now() - RealDate.parse(text) > DAY_MS) return text;
+      var date = new RealDate(beginning);
+      var day = [date.getMonth() + 1, date.getDate(), date.getFullYear()];
+      var time = [date.getHours(), date.getMinutes(), date.getSeconds()];
+      var two = function (number) { return String(number).padStart(2, "0"); };
+      return day.map(two).join("/") + " " + time.map(two).join(":");
+    });
+  }
+
+  // What the browser believes about the network is a guess that changes from load to load.
+  function replaceGuesses(realm) {
+    var guesses = { downlink: 10, effectiveType: "4g", rtt: 50, saveData: false };
+    Object.keys(guesses).forEach(function (name) {
+      forPages(realm.NetworkInformation.prototype, name, function () { return guesses[name]; });
+    });
+  }
+
+  // A frame without a document of its own, into which the page is about to write, is a realm of its own.
+  function followIntoFrames(realm) {
+    var prototype = realm.HTMLIFrameElement.prototype;
+    var frameOf = Object.getOwnPropertyDescriptor(prototype, "contentWindow").get;
+    ["contentWindow", "contentDocument"].forEach(function (name) {
+      var real = Object.getOwnPropertyDescriptor(prototype, name).get;
+      Object.defineProperty(prototype, name, {
+        configurable: true,
+        enumerable: true,
+        get: function () {
+          var frame = frameOf.call(this);
+          try {
+            if (frame && frame.location.protocol === "about:") make(frame);
+          } catch (error) {
+            // Of another origin: it has the script from its own document.
+          }
+          return real.call(this);
+        },
+      });
+    });
+  }
+
+  function make(realm) {
+    if (realm[DONE]) return;
+    Object.defineProperty(realm, DONE, { value: true });
+    replaceRandomNumbers(realm);
+    replaceDate(realm);
+    keepCookies(realm);
+    replaceTimes(realm);
+    replaceGuesses(realm);
+    followIntoFrames(realm);
+  }
+
+  make(window);
 })

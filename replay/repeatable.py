@@ -22,7 +22,10 @@ SCRIPT = Path(__file__).with_name("repeatable.js")
 UNKNOWN_TIME_MS = 1_767_225_600_000
 
 # A document begins so; what a script fetches and puts together itself may be called HTML, too.
-DOCUMENT = re.compile(rb"\s*(?:<!--.*?-->\s*)*(?:<!doctype\s+html|<html|<head)", re.IGNORECASE | re.DOTALL)
+DOCUMENT = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:(?:<!--.*?-->|<\?xml.*?\?>)\s*)*(?:<!doctype\s+html|<html|<head)",
+    re.IGNORECASE | re.DOTALL,
+)
 PLACES = (re.compile(rb"<head(\s[^>]*)?>", re.IGNORECASE), re.compile(rb"<html(\s[^>]*)?>", re.IGNORECASE))
 AFTER_DOCTYPE = re.compile(rb"<!doctype[^>]*>", re.IGNORECASE)
 

@@ -22,7 +22,7 @@ def test_sites_are_counted_and_ordered_by_size(tmp_path: Path) -> None:
         ("https://other.co.uk/b", b"x" * 20, "192.0.2.2"),
     )
     small = site(tmp_path / "small", ("https://one.example/", b"x", "192.0.2.9"))
-    table = site_table([large, small])
+    table = site_table([large, small]).drop(columns=["served", "jaccard", "loads"])
     assert table.to_dict("records") == [
         {
             "site": "small",

@@ -1,0 +1,137 @@
+"""Closing a recording: what a page asks for and the recording lacks is told by URL, and kept with the site."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis.sites import site_table
+from eyelevel.errors import EyelevelError
+from eyelevel.places import PROJECT
+from measure import completeness
+from measure.closing import Closing, close, summary
+from measure.completeness import UNREACHABLE, Asked, Completeness, jaccard, missed_urls, summarise
+from record.__main__ import read_recording
+from record.demo import generate
+from record.http1 import Response
+from record.site import Exchange, Recording, Site, write_site
+from tuning import networks, protocols
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="replaying needs root")
+
+YELP = PROJECT.parent / "shared" / "corpus" / "mahimahi" / "www.yelp.com"
+DSL = networks.load()["dsl"]
+
+
+def closing(*names: str) -> Closing:
+    known = protocols.load()
+    return Closing(loads=1, network=DSL, protocols={name: known[name] for name in names})
+
+
+def small_site(folder: Path) -> Site:
+    page = Exchange("GET", "https://a.example/", Response(200, "OK", (), b"<p>"), "192.0.2.1")
+    return write_site(Recording(page.url, (page, replace(page, url=f"{page.url}b")), {"tool": "test"}), folder)
+
+
+def asked(kind: str, url: str, *askers: str, file: str = "") -> Asked:
+    return Asked("GET", url, kind, file, askers)
+
+
+def known(site: Site) -> Completeness:
+    missed = missed_urls([[asked("miss", "https://a.example/gone", "https://a.example/")]])
+    loads = summarise([[asked("exact", "https://a.example/", file="a.example/00000-index"), asked("miss", "/gone")]])
+    digest = completeness.digest(site)
+    return Completeness(digest, "now", "dsl", True, {"chromium": "1"}, {"tcp": loads}, 1.0, missed, ("a.example/1",))
+
+
+@needs_root
+def test_a_demo_site_is_complete_over_both_transports(tmp_path: Path) -> None:
+    site = write_site(generate("demo-light"), tmp_path / "demo-light")
+    before = completeness.digest(site)
+    found = close(site, closing("tcp", "quic"), fetch=False)
+    assert found.served == found.jaccard == 1
+    assert not found.missed
+    assert [Path(file).name[6:] for file in found.unused] == ["favicon.ico"], "which is the browser's to ask for"
+    assert found.protocols["tcp"] == found.protocols["quic"]
+    assert found.protocols["tcp"].exact == found.protocols["tcp"].requested == len(site.exchanges) - 1
+    assert completeness.read(site) == found
+    assert completeness.digest(site) == before, "a campaign that was begun before goes on"
+
+
+@needs_root
+@pytest.mark.skipif(not YELP.is_dir(), reason=f"there is no recording at {YELP}")
+def test_what_a_recording_lacks_is_told_by_url_and_asker(tmp_path: Path) -> None:
+    recording = read_recording(YELP)
+    removed = next(e for e in recording.exchanges if e.url.endswith("/ms.jpg"))
+    lacking = replace(recording, exchanges=tuple(e for e in recording.exchanges if e != removed))
+    site = write_site(lacking, tmp_path / "www.yelp.com")
+    found = close(site, closing("tcp"), fetch=False)
+    (missed,) = found.missed
+    assert (missed.method, missed.url, missed.loads) == ("GET", removed.url, 1)
+    assert missed.asked_by == ("https://m.yelp.com/",)
+    loads = found.protocols["tcp"]
+    assert (loads.missed, loads.prefix > 0) == (1, True)
+    assert found.served == 1 - 1 / loads.requested
+    assert f"missed in 1 of 1 loads: GET {removed.url}, asked for by https://m.yelp.com/" in summary(site.name, found)
+    assert set(found.unused) < {exchange.file for exchange in site.exchanges}
+
+
+def test_completeness_is_kept_with_the_site_and_shown(tmp_path: Path) -> None:
+    site, other = small_site(tmp_path / "site"), small_site(tmp_path / "other")
+    assert completeness.read(site) is None
+    known(site).write(site)
+    assert completeness.read(site) == known(site)
+    table = site_table([site, other]).set_index("site")
+    assert table.loc["site", ["served", "jaccard", "loads"]].tolist() == [0.5, 1.0, 1]
+    assert table.loc["other", ["served", "jaccard", "loads"]].isna().all()
+
+
+def test_what_is_known_of_another_recording_says_nothing(tmp_path: Path) -> None:
+    site = small_site(tmp_path / "site")
+    known(site).write(site)
+    (site.folder / site.exchanges[0].file).write_bytes(b"HTTP/1.1 200 OK\r\n\r\nanother")
+    assert completeness.read(site) is None
+    small_site(site.folder)
+    assert not (site.folder / completeness.FILE).exists(), "recorded again"
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"format": 1, "missed": 3}'])
+def test_a_broken_file_is_told(tmp_path: Path, text: str) -> None:
+    site = small_site(tmp_path / "site")
+    (site.folder / completeness.FILE).write_text(text)
+    with pytest.raises(EyelevelError, match=r"completeness\.json is broken"):
+        completeness.read(site)
+
+
+def test_loads_are_summed_up_by_how_urls_were_answered() -> None:
+    one = [
+        asked("exact", "https://a.example/", file="a.example/0"),
+        asked("prefix", "https://a.example/x?1", file="a.example/1"),
+        asked("miss", "https://a.example/m?1"),
+        asked(UNREACHABLE, "https://b.example/"),
+    ]
+    two = [one[0], asked("prefix", "https://a.example/x?2", file="a.example/1"), asked("miss", "https://a.example/m?2")]
+    loads = summarise([one, two])
+    assert (loads.loads, loads.requested, loads.exact, loads.prefix, loads.missed) == (2, 7, 2, 2, 3)
+    assert loads.jaccard == 1 / 6
+    assert loads.jaccard_as_matched == 3 / 4
+    assert next((m.url, m.loads) for m in missed_urls([one, two, two])) == ("https://a.example/m?2", 2)
+
+
+def test_the_jaccard_index_is_the_mean_over_pairs() -> None:
+    assert jaccard([{1, 2}, {1, 2}]) == 1
+    assert jaccard([{1}, {2}]) == 0
+    assert jaccard([{1, 2}, {1}, {1}]) == pytest.approx((0.5 + 0.5 + 1) / 3)
+    assert jaccard([{1}]) == jaccard([]) == 1
+
+
+def test_the_file_is_json_that_others_can_read(tmp_path: Path) -> None:
+    site = small_site(tmp_path / "site")
+    known(site).write(site)
+    values = json.loads((site.folder / completeness.FILE).read_text())
+    assert values["protocols"]["tcp"]["missed"] == 1
+    assert values["missed"] == [
+        {"method": "GET", "url": "https://a.example/gone", "loads": 1, "asked_by": ["https://a.example/"]}
+    ]
