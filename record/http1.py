@@ -24,6 +24,7 @@ NOT_REPLAYED = frozenset(
         "connection",
         "keep-alive",
         "proxy-connection",
+        "te",
         "transfer-encoding",
         "upgrade",
     }
@@ -36,6 +37,10 @@ ABOUT_CONTENT = frozenset({"content-type", "last-modified"})
 
 class MalformedMessage(ValueError):
     """Bytes that are not an HTTP/1.1 message; the text says which part is wrong."""
+
+
+# Of these there can be but one (RFC 9110, section 5.3); NGINX sends the last one, and none that is empty.
+SINGLE = frozenset({"content-type", "location"})
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ class Response:
         if "chunked" in (self.header("transfer-encoding") or "").lower() and is_chunked(body):
             body = unchunk(body)
         without_body = self.status < 200 or self.status in (204, 304)
-        headers = [(name, value) for name, value in self.headers if name.lower() not in NOT_REPLAYED]
+        headers = [(name, value) for name, value in _last_of_single(self.headers) if name.lower() not in NOT_REPLAYED]
         if without_body:
             body = b""
             headers = [(name, value) for name, value in headers if name.lower() not in ABOUT_CONTENT]
@@ -72,6 +77,15 @@ class Response:
             if not without_body:
                 headers.append(("Content-Length", str(len(body))))
         return replace(self, headers=tuple(headers), body=body)
+
+
+def _last_of_single(headers: Headers) -> Headers:
+    last = {name.lower(): place for place, (name, value) in enumerate(headers) if value}
+    return tuple(
+        header
+        for place, header in enumerate(headers)
+        if header[0].lower() not in SINGLE or last.get(header[0].lower()) == place
+    )
 
 
 def first_value(headers: Iterable[tuple[str, str]], name: str) -> str | None:

@@ -23,6 +23,8 @@ MAX_SITE_BYTES = 2 << 30
 # What a file holds beside a body: header fields, framing.
 MAX_OVERHEAD_BYTES = 16 << 20
 
+# Letters that NGINX takes, of methods that pages may use (Fetch standard, section 2.2.1).
+METHOD = re.compile(r"(?!(?:CONNECT|TRACE|TRACK)$)[A-Z_-]+")
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 FOLD = re.compile("\r?\n[ \t]+")
 NOT_IN_A_LINE = re.compile("[\r\n\0]")
@@ -84,8 +86,8 @@ def with_true_length(method: str, response: Response) -> Response:
 def admitted(exchange: Exchange, *, keep_cookies: bool) -> Exchange:
     """`exchange` in the form that a site may store. Raises MalformedMessage when it cannot be replayed."""
     method, response = exchange.method, exchange.response
-    if not TOKEN.fullmatch(method):
-        raise MalformedMessage(f"{shown(method)} is no method")
+    if not METHOD.fullmatch(method):
+        raise MalformedMessage(f"{shown(method)} is no method that a page can use")
     if response.status == 101:
         raise MalformedMessage("switched protocols (101), which no HTTP server can replay")
     if not 200 <= response.status <= 599:

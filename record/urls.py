@@ -5,7 +5,7 @@ Standard library only: it is on the way to what uWSGI's and mitmproxy's interpre
 
 import re
 from ipaddress import ip_address
-from urllib.parse import quote
+from urllib.parse import quote, unquote_to_bytes
 
 from record.http1 import MalformedMessage
 
@@ -35,10 +35,25 @@ def normal_url(url: str) -> str:
     host, port = _host_and_port(authority)
     default = "443" if scheme == "https" else "80"
     port = "" if port in ("", default) else f":{port}"
+    _require_servable(target.partition("?")[0], url)
     normal = f"{scheme}://{_ascii_host(host)}{port}{quote(target, safe=SENT_AS_WRITTEN)}"
     if len(normal) > MAX_URL_BYTES:
         raise MalformedMessage(f"{shown(url)} is longer than {MAX_URL_BYTES >> 10} KiB, which no server takes")
     return normal
+
+
+def _require_servable(path: str, url: str) -> None:
+    """Refuse what NGINX refuses, however it is configured (`ngx_http_parse_complex_uri`)."""
+    if re.search("%(?![0-9A-Fa-f]{2})", path):
+        raise MalformedMessage(f"{shown(url)} has a % that begins no escape, which NGINX refuses")
+    plain = unquote_to_bytes(path)
+    if b"\0" in plain:
+        raise MalformedMessage(f"{shown(url)} has a NUL in its path, which NGINX refuses")
+    depth = 0
+    for segment in plain.split(b"/"):
+        depth += -1 if segment == b".." else segment not in (b"", b".")
+        if depth < 0:
+            raise MalformedMessage(f"{shown(url)} leads out of its root")
 
 
 def shown(text: str) -> str:

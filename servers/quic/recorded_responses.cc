@@ -40,9 +40,12 @@ std::optional<absl::string_view> Value(const std::vector<Header>& headers,
 // and alt-svc would send the browser away from the server under test.
 bool IsReplayed(absl::string_view name) {
   static constexpr absl::string_view kNotReplayed[] = {
-      "alt-svc",          "alternate-protocol", "connection", "keep-alive",
-      "proxy-connection", "transfer-encoding",  "upgrade",    kOriginalMethod,
-      kOriginalUrl,       kOriginalWait};
+      "alt-svc",           "alternate-protocol",
+      "connection",        "keep-alive",
+      "proxy-connection",  "te",
+      "transfer-encoding", "upgrade",
+      kOriginalMethod,     kOriginalUrl,
+      kOriginalWait};
   return !absl::c_linear_search(kNotReplayed, name);
 }
 

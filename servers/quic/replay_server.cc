@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,9 +16,12 @@
 #include "quiche/quic/core/quic_config.h"
 #include "quiche/quic/core/quic_connection_id.h"
 #include "quiche/quic/core/quic_constants.h"
+#include "quiche/quic/core/quic_default_connection_helper.h"
 #include "quiche/quic/core/quic_time.h"
 #include "quiche/quic/core/quic_versions.h"
 #include "quiche/quic/platform/api/quic_flags.h"
+#include "quiche/quic/tools/quic_simple_crypto_server_stream_helper.h"
+#include "replay_dispatcher.h"
 
 namespace eyelevel {
 namespace {
@@ -132,6 +136,16 @@ quic::QuicPacketWriter* ReplayServer::CreateWriter(int fd) {
   // half, but that fails on kernels before 6.11, where such a device refuses
   // segments without a checksum offload.
   return QuicServer::CreateWriter(fd);
+}
+
+// As QuicServer makes it, but for its class.
+quic::QuicDispatcher* ReplayServer::CreateQuicDispatcher() {
+  return new ReplayDispatcher(
+      &config(), &crypto_config(), version_manager(),
+      std::make_unique<quic::QuicDefaultConnectionHelper>(),
+      std::make_unique<quic::QuicSimpleCryptoServerStreamHelper>(),
+      event_loop()->CreateAlarmFactory(), server_backend(),
+      expected_server_connection_id_length(), connection_id_generator());
 }
 
 void ReplayServer::ServeUntilSignal() {

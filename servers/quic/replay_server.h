@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "quiche/quic/core/crypto/proof_source.h"
 #include "quiche/quic/core/io/socket.h"
+#include "quiche/quic/core/quic_dispatcher.h"
 #include "quiche/quic/platform/api/quic_ip_address.h"
 #include "quiche/quic/platform/api/quic_socket_address.h"
 #include "quiche/quic/tools/quic_server.h"
@@ -36,6 +37,7 @@ class ReplayServer : public quic::QuicServer {
 
  protected:
   quic::QuicPacketWriter* CreateWriter(int fd) override;
+  quic::QuicDispatcher* CreateQuicDispatcher() override;
 
  private:
   quic::QuicIpAddress host_;

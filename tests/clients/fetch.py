@@ -1,6 +1,7 @@
 """`fetch.py h2|h3 REQUESTS`: ask for everything that the JSON file REQUESTS lists, in order, and print the answers.
 
-A request is {method, url, headers}; an answer is {status, headers, sha256, length}, headers as sent and in order.
+A request is {method, url, headers}; an answer is {status, headers, sha256, length, ttfb_ms}, headers as sent and in
+order, time from the request to the headers.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import os
 import socket
 import ssl
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -42,23 +44,24 @@ def request_headers(request: Request) -> list[tuple[bytes, bytes]]:
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in fields]
 
 
-def answer(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Answer:
+def answer(headers: Iterable[tuple[bytes, bytes]], body: bytes, ttfb_s: float) -> Answer:
     decoded = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
     return {
         "status": int(dict(decoded)[":status"]),
         "headers": decoded[1:],
         "sha256": hashlib.sha256(body).hexdigest(),
         "length": len(body),
+        "ttfb_ms": ttfb_s * 1000,
     }
 
 
-def fetch_h2(host: str, requests: list[Request]) -> list[Answer]:
+def fetch_h2(host: str, port: int, requests: list[Request]) -> list[Answer]:
     context = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"])
     context.set_alpn_protocols(["h2"])
     answers = []
     config = H2Configuration(header_encoding=None)
     with (
-        socket.create_connection((host, 443), TIMEOUT_S) as plain,
+        socket.create_connection((host, port), TIMEOUT_S) as plain,
         context.wrap_socket(plain, server_hostname=host) as secure,
     ):
         connection = H2Connection(config)
@@ -69,6 +72,7 @@ def fetch_h2(host: str, requests: list[Request]) -> list[Answer]:
             headers: list[tuple[bytes, bytes]] = []
             body = b""
             ended = False
+            asked_s, ttfb_s = time.monotonic(), 0.0
             while not ended:
                 secure.sendall(connection.data_to_send())
                 data = secure.recv(65536)
@@ -76,6 +80,7 @@ def fetch_h2(host: str, requests: list[Request]) -> list[Answer]:
                 for event in connection.receive_data(data):
                     if isinstance(event, ResponseReceived):
                         headers = list(event.headers)
+                        ttfb_s = time.monotonic() - asked_s
                     elif isinstance(event, H2Data):
                         body += event.data
                         connection.acknowledge_received_data(event.flow_controlled_length, stream)
@@ -83,7 +88,7 @@ def fetch_h2(host: str, requests: list[Request]) -> list[Answer]:
                         ended = True
                     elif isinstance(event, StreamReset):
                         raise AssertionError(f"{request} was reset: {event.error_code}")
-            answers.append(answer(headers, body))
+            answers.append(answer(headers, body, ttfb_s))
     return answers
 
 
@@ -104,6 +109,7 @@ class H3Client(QuicConnectionProtocol):
         super().__init__(*arguments, **keywords)
         self.http = HeadTolerantH3(self._quic)
         self.headers: list[tuple[bytes, bytes]] = []
+        self.headers_s = 0.0
         self.body = b""
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -114,8 +120,9 @@ class H3Client(QuicConnectionProtocol):
         stream = self._quic.get_next_available_stream_id()
         self.http.send_headers(stream, request_headers(request), end_stream=True)
         self.transmit()
+        asked_s = time.monotonic()
         await asyncio.wait_for(self.ended, TIMEOUT_S)
-        return answer(self.headers, self.body)
+        return answer(self.headers, self.body, self.headers_s - asked_s)
 
     def quic_event_received(self, event: QuicEvent) -> None:
         if isinstance(event, ConnectionTerminated | QuicStreamReset) and not self.ended.done():
@@ -123,30 +130,32 @@ class H3Client(QuicConnectionProtocol):
         for happened in self.http.handle_event(event):
             if isinstance(happened, HeadersReceived):
                 self.headers = list(happened.headers)
+                self.headers_s = time.monotonic()
             elif isinstance(happened, DataReceived):
                 self.body += happened.data
             if getattr(happened, "stream_ended", False) and not self.ended.done():
                 self.ended.set_result(None)
 
 
-async def fetch_h3(host: str, requests: list[Request]) -> list[Answer]:
+async def fetch_h3(host: str, port: int, requests: list[Request]) -> list[Answer]:
     configuration = QuicConfiguration(alpn_protocols=["h3"], is_client=True, server_name=host)
     configuration.load_verify_locations(os.environ["SSL_CERT_FILE"])
     address = socket.gethostbyname(host)
-    async with connect(address, 443, configuration=configuration, create_protocol=H3Client, local_port=0) as client:
+    async with connect(address, port, configuration=configuration, create_protocol=H3Client, local_port=0) as client:
         assert isinstance(client, H3Client)
         return [await client.ask(request) for request in requests]
 
 
 def main(version: str, file: Path) -> None:
-    by_host: dict[str, list[int]] = defaultdict(list)
+    by_server: dict[tuple[str, int], list[int]] = defaultdict(list)
     requests = json.loads(file.read_text())
     for number, request in enumerate(requests):
-        by_host[urlsplit(request["url"]).netloc].append(number)
+        url = urlsplit(request["url"])
+        by_server[str(url.hostname), url.port or 443].append(number)
     answers: dict[int, Answer] = {}
-    for host, numbers in by_host.items():
+    for server, numbers in by_server.items():
         wanted = [requests[number] for number in numbers]
-        got = fetch_h2(host, wanted) if version == "h2" else asyncio.run(fetch_h3(host, wanted))
+        got = fetch_h2(*server, wanted) if version == "h2" else asyncio.run(fetch_h3(*server, wanted))
         answers.update(zip(numbers, got, strict=True))
     json.dump([answers[number] for number in range(len(requests))], sys.stdout)
 

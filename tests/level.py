@@ -1,0 +1,82 @@
+"""Asking both servers for every exchange of a site, each over its own protocol, and comparing what they send."""
+
+import hashlib
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from record.http1 import Response
+from record.site import Site
+from replay import ReplaySpec, run
+from servers.application import sent_headers
+from tuning import protocols
+from tuning.networks import Network
+
+FETCH = Path(__file__).parent / "clients" / "fetch.py"
+
+# As close to no network as the shells get; what is compared here is content, not time.
+FAST = Network("fast", up_mbps=1000, down_mbps=1000, min_rtt_ms=0, loss=0, queue_ms=100)
+
+Request = dict[str, Any]
+Answer = dict[str, Any]
+
+
+def requests_for(site: Site) -> list[Request]:
+    """A request for each exchange, in recorded order, with the headers that tell it from others of its URL."""
+    requests = []
+    for exchange in site.exchanges:
+        response = site.recorded(exchange).response
+        part = re.fullmatch(r"bytes (\d+-\d+)/.*", response.header("content-range") or "")
+        headers = []
+        if response.status == 206 and part:
+            headers.append(["range", f"bytes={part[1]}"])
+        if response.status == 304:
+            headers.append(["if-none-match", '"any"'])
+        requests.append({"method": exchange.method, "url": exchange.url, "headers": headers})
+    return requests
+
+
+def fetch(
+    site: Site, protocol: str, requests: list[Request], folder: Path, *, think_time: bool = False
+) -> list[Answer]:
+    """What the server of `protocol` answers to each of `requests`, from inside a replay."""
+    chosen = protocols.load()[protocol]
+    asked, answered = folder / "requests.json", folder / f"{protocol}.json"
+    asked.write_text(json.dumps(requests))
+    spec = ReplaySpec(site.folder, FAST, chosen, think_time=think_time)
+    version = "h2" if chosen.transport == "tcp" else "h3"
+    with answered.open("wb") as answers:
+        outcome = run(spec, [sys.executable, FETCH, version, asked], stdout=answers.fileno())
+    assert outcome.status == 0
+    got: list[Answer] = json.loads(answered.read_text())
+    return got
+
+
+def differences(site: Site, folder: Path) -> list[str]:
+    """A line for each exchange that the two servers do not send alike, or not as it was recorded."""
+    requests = requests_for(site)
+    over_tcp, over_quic = (fetch(site, protocol, requests, folder) for protocol in ("tcp", "quic"))
+    found = []
+    for exchange, tcp, quic in zip(site.exchanges, over_tcp, over_quic, strict=True):
+        recorded = site.recorded(exchange).response
+        wrong = [*_unlike(tcp, quic), *_not_as_recorded(tcp, recorded)]
+        found += [f"{exchange.method} {exchange.url[:120]}: {what}" for what in wrong]
+    return found
+
+
+def _unlike(tcp: Answer, quic: Answer) -> list[str]:
+    keys = ("status", "headers", "sha256", "length")
+    return [f"{key}: {tcp[key]} over TCP, {quic[key]} over QUIC" for key in keys if tcp[key] != quic[key]]
+
+
+def _not_as_recorded(answer: Answer, recorded: Response) -> list[str]:
+    """By status, body, and header fields; their order is the servers' own."""
+    expected = sorted([name.lower(), value] for name, value in sent_headers(recorded.headers))
+    pairs = [
+        ("status", answer["status"], recorded.status),
+        ("body", answer["sha256"], hashlib.sha256(recorded.body).hexdigest()),
+        ("headers", sorted(answer["headers"]), expected),
+    ]
+    return [f"{what}: {sent} sent, {stored} recorded" for what, sent, stored in pairs if sent != stored]
