@@ -49,6 +49,15 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     sync_folder(path.parent)
 
 
+def sync_file(path: Path) -> None:
+    """Make the content of `path` survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def sync_folder(folder: Path) -> None:
     """Make the names in `folder` survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

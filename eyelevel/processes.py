@@ -1,13 +1,19 @@
 """Child processes that end with the block that started them."""
 
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from eyelevel.errors import EyelevelError
+from eyelevel.places import tool
 
 GRACE_S = 5.0
+
+
+def pinned(cores: Collection[int]) -> list[str | Path]:
+    """What to put before a command line so that it runs on `cores` alone; nothing when there are none."""
+    return [tool("taskset"), "--cpu-list", ",".join(str(core) for core in sorted(cores))] if cores else []
 
 
 class Daemon:

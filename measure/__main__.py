@@ -6,8 +6,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -15,7 +17,9 @@ from rich.console import Console
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.ownership import give_to_caller
 from eyelevel.places import PROJECT, RESULTS
+from measure.aliases import choose_protocols
 from measure.campaign import Campaign, measure
+from measure.films import KEPT, QUALITIES, FilmPolicy
 from measure.progress import Watch
 from measure.results import read_document
 from record import shelf
@@ -25,6 +29,8 @@ from tuning import networks, protocols
 from tuning.settings import choose
 
 RUNS = 31  # as in the paper
+AUTO = "auto"
+MAX_RUNS = 62
 SEED = 1
 
 
@@ -32,22 +38,32 @@ SEED = 1
 @click.option("--net", help="Networks of tuning/networks.toml, or all.")
 @click.option("--proto", help="Protocols of tuning/protocols.toml, or all; gains are against the first.")
 @click.option("--sites", help="Folders in sites/, demo sites, or all; all recorded ones unless given.")
-@click.option("--runs", type=click.IntRange(min=1), help=f"Runs of each site, network and protocol ({RUNS}).")
+@click.option("--runs", help=f"Runs of each site, network and protocol ({RUNS}), or auto: as many as are needed.")
+@click.option("--max-runs", type=click.IntRange(min=1), help=f"With --runs auto: at most so many ({MAX_RUNS}).")
 @click.option("--seed", type=int, help=f"What the order of the runs is drawn from ({SEED}).")
 @click.option(
     "--repeatable/--as-recorded",
     default=None,
     help="Whether pages get the script that makes them ask for the same on every load; they do unless told.",
 )
+@click.option("--films", type=click.Choice(KEPT), help="Which films are kept once their metrics are: all unless given.")
+@click.option("--quality", type=click.Choice(QUALITIES), help="How they are kept: lossless unless given.")
+@click.option("--dask", help="Measure on the workers of a Dask scheduler, as in tcp://scheduler:8786.")
+@click.option("--plain", is_flag=True, help="Lines only, for logs.")
 @click.option("--campaign", "name", help="The folder in results/; the time of day unless given.")
 @click.option("--results", type=click.Path(path_type=Path), default=RESULTS, help="Another folder for results.")
 def main(
     net: str | None,
     proto: str | None,
     sites: str | None,
-    runs: int | None,
+    runs: str | None,
+    max_runs: int | None,
     seed: int | None,
     repeatable: bool | None,
+    films: str | None,
+    quality: str | None,
+    dask: str | None,
+    plain: bool,
     name: str | None,
     results: Path,
 ) -> None:
@@ -59,17 +75,20 @@ def main(
     Example: python -m measure --net lte --proto tcp,quic --sites demo-news --runs 3 --campaign try
     """
     folder = results / campaign_name(name)
-    begun = (read_document(folder) or {}).get("settings", {})
+    document = read_document(folder) or {}
+    begun, kept = document.get("settings", {}), FilmPolicy(**document.get("films", {}))
     chosen_networks = choose("network", net or list(begun.get("networks", ())) or "all", networks.load())
-    chosen_protocols = choose("protocol", proto or list(begun.get("protocols", ())) or "all", protocols.load())
+    chosen_protocols = choose_protocols(proto or list(begun.get("protocols", ())) or "all", protocols.load())
     campaign = Campaign(
         folder=folder,
         sites={site.name: site for site in choose_sites(sites or list(begun.get("sites", ())) or "all")},
         networks={network.name: network for network in chosen_networks},
         protocols={protocol.name: protocol for protocol in chosen_protocols},
-        runs=runs or begun.get("runs", RUNS),
+        runs=number_of_runs(runs, max_runs, begun),
         seed=begun.get("seed", SEED) if seed is None else seed,
         repeatable=begun.get("repeatable", True) if repeatable is None else repeatable,
+        films=FilmPolicy(films or kept.kept, quality or kept.quality),
+        auto=begun.get("auto", False) if runs is None else runs == AUTO,
     )
     if os.geteuid() != 0:
         raise EyelevelError("measuring needs root, to make network namespaces; run it as root or with sudo")
@@ -79,7 +98,8 @@ def main(
     console = Console(highlight=False)
     signal.signal(signal.SIGTERM, interrupt)
     try:
-        measure(campaign, partial(Watch, console))
+        workers = None
+        measure(campaign, partial(Watch, console, plain=plain), workers, enough_runs if campaign.auto else None)
     except KeyboardInterrupt:
         elsewhere = [] if results == RESULTS else ["--results", str(results)]
         again = shlex.join([sys.executable, "-m", "measure", "--campaign", folder.name, *elsewhere])
@@ -90,6 +110,27 @@ def main(
     # As a program of its own: what is to the right of measuring is not imported here.
     analysis = [sys.executable, "-m", "analysis", str(folder.resolve())]
     subprocess.run(analysis, env={**os.environ, "PYTHONPATH": str(PROJECT)}, check=False)
+
+
+def number_of_runs(wanted: str | None, most: int | None, begun: Mapping[str, Any]) -> int:
+    """How many runs of each setting are planned: `wanted`, or `most` when that is auto. Raises EyelevelError."""
+    if wanted is None:
+        return int(most or begun.get("runs", RUNS))
+    if wanted == AUTO:
+        return int(most or begun.get("runs", MAX_RUNS))
+    if not wanted.isdecimal() or not int(wanted):
+        raise EyelevelError(f"the number of runs must be 1 or more, or auto, not {wanted!r}")
+    return int(wanted)
+
+
+def enough_runs(folder: Path) -> list[tuple[str, str]]:
+    """The sites and networks whose runs suffice, as the analysis says. Raises EyelevelError."""
+    command = [sys.executable, "-m", "analysis.stopping", str(folder.resolve())]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise EyelevelError("it cannot be told whether there are enough runs; see above")
+    return [(site, network) for site, network in (line.split("\t") for line in done.stdout.splitlines())]
 
 
 def campaign_name(name: str | None) -> str:

@@ -33,6 +33,9 @@ QUIET_MS = 3000
 POLL_MS = 200
 FRAMERATE = 30
 
+# For how long Chromium tries to connect over TCP (net/socket/transport_connect_job.cc). Over QUIC it would give up
+# after 4 s without a packet, which a lossy network reaches, and the load would fail with one protocol alone.
+CONNECT_S = 240
 PAGE_COMPLETE = Path(__file__).with_name("page_complete.js")
 NETLOG = "netlog.json"
 
@@ -45,6 +48,7 @@ def settings() -> dict[str, object]:
         "quiet_ms": QUIET_MS,
         "poll_ms": POLL_MS,
         "framerate": FRAMERATE,
+        "connect_s": CONNECT_S,
         "desktop": [DESKTOP.width, DESKTOP.height],
         "mobile": [MOBILE.width, MOBILE.height],
         "mobile_pixel_ratio": MOBILE_PIXEL_RATIO,
@@ -149,6 +153,11 @@ def _switches(site: Site, folder: Path) -> list[str]:
         "net-log-capture-mode=Default",
         f"host-resolver-rules=MAP * ~NOTFOUND,{hosts}",
         "no-proxy-server",
+        # Given for every protocol, though it is QUIC's alone.
+        "force-fieldtrials=QUIC/Enabled",
+        "force-fieldtrial-params=QUIC.Enabled:"
+        f"max_time_before_crypto_handshake_seconds/{CONNECT_S}"
+        f"/max_idle_time_before_crypto_handshake_seconds/{CONNECT_S}",
         # Browsertime adds its own list to this one.
         f"disable-features={','.join(DISABLED_FEATURES)}",
     ]

@@ -1,31 +1,32 @@
 """A campaign: every site over every network and protocol, many times, in an order drawn from a seed."""
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from eyelevel.errors import EyelevelError
 from eyelevel.ownership import give_to_caller
-from measure import browser
+from measure import affinity, browser
+from measure.attempt import Setting
+from measure.block import Block, ReplayFailures, is_left, keep_films, measure_block
 from measure.completeness import digest
-from measure.evidence import Evidence, analyse_film, read_evidence
-from measure.gates import HTTP_VERSION, Claim, reason_against
-from measure.load import load
+from measure.films import ALL_FILMS, FilmPolicy, read_last_frame
+from measure.forecast import forecast, require_space
 from measure.machine import machine, versions
+from measure.norms import Look, judged
+from measure.plan import Block as PlannedBlock
 from measure.plan import Run, plan
 from measure.progress import Watch, now_iso
 from measure.results import Results, Row, opened
+from measure.slot import Slot
+from measure.verdicts import Verdict
 from record.site import Site
+from tuning import protocols
 from tuning.networks import Network
-from tuning.protocols import Protocol
 
 # How often an invalid run is repeated before it is given up.
 REPEATS = 2
-# A replay that fails is the testbed's fault; after so many, the rest of the campaign would fare the same.
-REPLAY_FAILURES_IN_A_ROW = 5
-REPLAY_FAILED = "replay"
 
 
 @dataclass(frozen=True)
@@ -33,15 +34,18 @@ class Campaign:
     """What is to be measured, and where the results go.
 
     `repeatable`: whether pages are made to ask for the same on every load (`replay.repeatable`).
+    `films`: which films are kept. `auto`: whether `runs` is only how many there are at most.
     """
 
     folder: Path
     sites: Mapping[str, Site]
     networks: Mapping[str, Network]
-    protocols: Mapping[str, Protocol]
+    protocols: Mapping[str, protocols.Protocol]
     runs: int
     seed: int
     repeatable: bool = True
+    films: FilmPolicy = ALL_FILMS
+    auto: bool = False
 
     def document(self) -> dict[str, Any]:
         """All of it that results depend on, as `campaign.json` keeps it."""
@@ -49,6 +53,7 @@ class Campaign:
             "settings": {
                 "seed": self.seed,
                 "runs": self.runs,
+                "auto": self.auto,
                 "repeats": REPEATS,
                 "repeatable": self.repeatable,
                 "browser": browser.settings(),
@@ -57,75 +62,131 @@ class Campaign:
                 "protocols": {name: asdict(protocol) for name, protocol in self.protocols.items()},
             },
             "versions": versions({protocol.transport for protocol in self.protocols.values()}),
-            "machine": machine(),
+            "machine": {**machine(), "cores": affinity.described(affinity.layout())},
+            "films": asdict(self.films),
             "begun_at": now_iso(),
         }
 
+    def setting(self, run: Run) -> Setting:
+        """What `run` loads, behind what, over what."""
+        return Setting(self.sites[run.site], self.networks[run.network], self.protocols[run.protocol], self.repeatable)
 
-def measure(campaign: Campaign, watch: Callable[[list[Run], int], Watch]) -> None:
+    def block(self, number: int, runs: Iterable[Run]) -> Block:
+        """The block of the plan with this number, or what is left of it."""
+        return Block(number, {run: self.setting(run) for run in runs}, REPEATS, self.films)
+
+
+# Which sites behind which networks need no more runs, told by what has been measured into a campaign's folder.
+Enough = Callable[[Path], Collection[tuple[str, str]]]
+
+
+class Workers(Protocol):
+    """Those who measure blocks: this machine, or many."""
+
+    def measure(self, blocks: Iterable[Block], results: Results, watch: Watch, done: Callable[[Block], None]) -> None:
+        """Measure `blocks` into `results`, and call `done` after each."""
+
+
+def measure(
+    campaign: Campaign,
+    watch: Callable[[Sequence[Run], int], Watch],
+    workers: Workers | None = None,
+    enough: Enough | None = None,
+) -> None:
     """Measure what is left of `campaign`: each run until it is valid, or has been repeated often enough.
 
-    Raises EyelevelError when the replay itself fails again and again.
+    `workers` are those who do it, by default this machine; `enough` ends sites before the planned number of runs.
+    Raises EyelevelError when the disk is too small, or replays fail again and again.
     """
-    blocks = plan(campaign.sites, campaign.networks, list(campaign.protocols), campaign.runs, campaign.seed)
+    wanted = plan(campaign.sites, campaign.networks, list(campaign.protocols), campaign.runs, campaign.seed)
     with opened(campaign.folder, campaign.document()) as results:
+        blocks = list(enumerate(results.plan(wanted), start=1))
         give_to_caller(campaign.folder)
-        replay_failures = 0
-        planned = [run for block in blocks for run in block]
-        left = [run for run in planned if is_left(run, results)]
-        with watch(left, len(planned) - len(left)).shown() as shown:
-            for run in left:
-                while is_left(run, results):
-                    attempt = results.attempts(run) + 1
-                    shown.begins(run, attempt)
-                    row = measure_once(campaign, run, attempt, results.run_folder(run, attempt))
-                    results.append(row)
-                    give_to_caller(campaign.folder / row.folder, campaign.folder)
-                    shown.ends(run, row, given_up=not is_left(run, results))
-                    replay_failures = replay_failures + 1 if row.reason.startswith(REPLAY_FAILED) else 0
-                    if replay_failures == REPLAY_FAILURES_IN_A_ROW:
-                        raise EyelevelError(f"{replay_failures} replays in a row failed, the last with: {row.reason}")
+        settle_films(campaign, results)
+        for group in {(row.site, row.network) for row in results.rows}:
+            apply_norms(results, *group)
+        left = runs_left(blocks, results)
+        expected = forecast(left, results.rows, campaign.folder, campaign.sites, campaign.networks, campaign.films)
+        require_space(expected.bytes, campaign.folder)
+        planned = sum(len(block) for _, block in blocks)
+        with watch(left, planned - len(left)).shown(expected) as shown:
+
+            def done(block: Block) -> None:
+                results.follow_verdicts()
+                first = next(iter(block.settings))
+                shown.rejects(apply_norms(results, first.site, first.network))
+                hand_over(block, results)
+
+            # A run may be rejected when later ones are known; then it is made again at the end.
+            while left := runs_left(blocks, results):
+                stopped = enough or (lambda _: ())
+                todo = still_wanted(campaign, blocks, results, set(left), stopped)
+                before = len(results.rows)
+                (workers or Here()).measure(todo, results, shown, done)
+                if len(results.rows) == before:
+                    break
 
 
-def is_left(run: Run, results: Results) -> bool:
-    """Whether `run` is still to be measured: not yet valid, and not given up."""
-    return not results.is_valid(run) and results.attempts(run) <= REPEATS
+class Here:
+    """This machine measures, a block at a time."""
+
+    def measure(self, blocks: Iterable[Block], results: Results, watch: Watch, done: Callable[[Block], None]) -> None:
+        """See `Workers`."""
+        slot, failures = Slot(results.rows), ReplayFailures()
+        for block in blocks:
+            require_space(0, results.folder)
+            circumstances = partial(slot.circumstances, block.number, watch.warns)
+            measure_block(block, results, circumstances, failures, watch)
+            done(block)
 
 
-def measure_once(campaign: Campaign, run: Run, attempt: int, folder: Path) -> Row:
-    """One attempt at `run`: replay the site, load it in a fresh browser, look at the film, judge."""
-    site, protocol = campaign.sites[run.site], campaign.protocols[run.protocol]
-    network = campaign.networks[run.network]
-    started_at, started = now_iso(), time.monotonic()
-    failure = load(site, network, protocol, folder, repeatable=campaign.repeatable)
-    analyse_film(folder)
-    evidence = read_evidence(folder)
-    claim = Claim(HTTP_VERSION[protocol.transport], frozenset(site.servers))
-    reason = f"{REPLAY_FAILED}: {failure}" if failure else reason_against(evidence, claim)
-    seconds = round(time.monotonic() - started, 3)
-    return _row(run, attempt, reason, evidence, started_at, seconds, folder.relative_to(campaign.folder))
+def runs_left(blocks: Iterable[tuple[int, PlannedBlock]], results: Results) -> list[Run]:
+    """All runs that are still to be measured."""
+    return [run for _, block in blocks for run in block if is_left(run, results, REPEATS)]
 
 
-def _row(
-    run: Run, attempt: int, reason: str | None, evidence: Evidence, started_at: str, seconds: float, folder: Path
-) -> Row:
-    visual = evidence.visual
-    return Row(
-        site=run.site,
-        network=run.network,
-        protocol=run.protocol,
-        run=run.number,
-        attempt=attempt,
-        valid=reason is None,
-        reason=reason or "",
-        fvc=visual.fvc if visual else None,
-        lvc=visual.lvc if visual else None,
-        vc85=visual.vc85 if visual else None,
-        si=visual.si if visual else None,
-        plt=evidence.plt,
-        **asdict(evidence.asked),
-        unrecorded=evidence.unrecorded,
-        started_at=started_at,
-        seconds=seconds,
-        folder=str(folder),
-    )
+def still_wanted(
+    campaign: Campaign,
+    blocks: Iterable[tuple[int, PlannedBlock]],
+    results: Results,
+    left: Collection[Run],
+    enough: Enough,
+) -> Iterable[Block]:
+    """What is left of each block, one after another as they are asked for, but for what needs no more runs by then."""
+    for number, block in blocks:
+        runs = [run for run in block if run in left and is_left(run, results, REPEATS)]
+        if runs and (runs[0].site, runs[0].network) not in enough(campaign.folder):
+            yield campaign.block(number, runs)
+
+
+def hand_over(block: Block, results: Results) -> None:
+    """Make what `block` left belong to who ran the campaign with sudo."""
+    for run in block.settings:
+        for attempt in range(1, results.attempts(run) + 1):
+            give_to_caller(results.run_folder(run, attempt), results.folder)
+    for file in results.folder.glob("*.*"):
+        give_to_caller(file)
+
+
+def settle_films(campaign: Campaign, results: Results) -> None:
+    """Do with every film what the campaign says; a stop may have come before."""
+    keep_films(campaign.films, [(campaign.folder / row.folder, row.run, row.valid) for row in results.rows])
+
+
+def apply_norms(results: Results, site: str, network: str) -> list[tuple[Row, str]]:
+    """Compare the runs of `site` behind `network` with one another (`norms`); returns those rejected now, and why."""
+    own = [row for row in results.rows if (row.site, row.network) == (site, network)]
+    # What was sound when it came stays among those that are compared, whatever was said of it later.
+    verdicts = {row.folder: results.first_verdict(row.folder) for row in own}
+    sound = [row for row in own if (said.was_valid if (said := verdicts[row.folder]) else row.valid)]
+    looks = [
+        Look(row.requests, row.missed, row.exchanges, read_last_frame(results.folder / row.folder)) for row in sound
+    ]
+    rejected = []
+    for place, reason in judged(looks).items():
+        row = sound[place]
+        if verdicts[row.folder] is None:
+            by = reason.partition(":")[0]
+            results.decide(Verdict(row.folder, False, reason, by, now_iso(), row.valid, row.reason))
+            rejected.append((row, reason))
+    return rejected

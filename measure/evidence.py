@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -10,13 +11,19 @@ from typing import Any
 
 from eyelevel.errors import EyelevelError
 from eyelevel.files import write_atomically
-from measure.film import FilmStart, VisualMetrics, film_start, visual_metrics
+from measure.film import FilmStart, VisualMetrics, film_size, film_start, last_frame, visual_metrics
+from measure.films import keep_last_frame, keep_strip
 from measure.netlog import Request, read_netlog
 from measure.visit import FILM, HAR, LOG, NETLOG_KEPT, TIMINGS
 from servers.matching import Kind
 
 REQUEST_LOG = "requests.tsv"
+REPLAY_LOG = "replay.log"
+ATTEMPT = "attempt.json"
 VISUAL = "visual.json"
+
+# How a shell says that it was late (`shells/src/shell.rs`).
+LATE = re.compile(r"woke up more than \S+ ms late (\d+) times, ([\d.]+) ms at worst")
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,11 @@ class Evidence:
     """One run. What is None or empty was not there; times in ms from navigation start.
 
     `requests` are all the browser made (from the netlog), `har_protocols` are how often the page's
-    requests used each protocol as the developer tools tell it.
+    requests used each protocol as the developer tools tell it. `first_paint` is when the browser says that it
+    first painted, `film_size` the film's width and height in pixels. `late_wakeups` are how often the emulated
+    network handed packets on more than 1 ms late, `latest_wakeup_ms` how late at worst, `clock_shift_s` how far
+    the machine's clock was put forward or back meanwhile, `slowness` how many times as long as usual the
+    canary took before the run's block.
     """
 
     failures: tuple[str, ...]
@@ -56,6 +67,12 @@ class Evidence:
     requests: tuple[Request, ...]
     har_protocols: dict[str, int]
     asked: Asked
+    first_paint: float | None = None
+    film_size: tuple[int, int] | None = None
+    late_wakeups: int = 0
+    latest_wakeup_ms: float = 0.0
+    clock_shift_s: float = 0.0
+    slowness: float = 1.0
 
     @property
     def unrecorded(self) -> int:
@@ -64,13 +81,20 @@ class Evidence:
 
 
 def analyse_film(folder: Path) -> None:
-    """Store beside the film of the run in `folder` what is seen in it, unless there is no film."""
-    if not (folder / FILM).exists():
+    """Store beside the film of the run in `folder` what is seen in it, unless there is no film.
+
+    What it stores survives a power cut; the film itself may then go.
+    """
+    film = folder / FILM
+    if not film.exists():
         return
     found: dict[str, Any] = {"faults": []}
     try:
-        found["start"] = asdict(film_start(folder / FILM))
-        found["metrics"] = asdict(visual_metrics(folder / FILM))
+        found["size"] = film_size(film)
+        found["start"] = asdict(film_start(film))
+        keep_last_frame(last_frame(film), folder)
+        found["metrics"] = asdict(visual_metrics(film))
+        keep_strip(film, found["start"], found["metrics"]["lvc"], folder)
     except EyelevelError as error:
         found["faults"].append(str(error))
     write_atomically(folder / VISUAL, json.dumps(found, indent=1) + "\n")
@@ -86,6 +110,8 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
     seen = (_json(folder / VISUAL, failures) if filmed else None) or {}
     har = _json(folder / HAR, failures) or {"log": {"entries": []}}
     requests = _netlog(folder / NETLOG_KEPT, failures)
+    late_wakeups, latest_wakeup_ms = _lateness(folder / REPLAY_LOG)
+    circumstances = json.loads((folder / ATTEMPT).read_text()) if (folder / ATTEMPT).exists() else {}
     return Evidence(
         failures=(*failures, *_told_by_browsertime(page), *seen.get("faults", ())),
         plt=_page_load_time(page),
@@ -94,6 +120,12 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
         requests=requests,
         har_protocols=_har_protocols(har["log"]["entries"]),
         asked=read_request_log(folder / REQUEST_LOG, requests),
+        first_paint=_first_paint(page),
+        film_size=(seen["size"][0], seen["size"][1]) if "size" in seen else None,
+        late_wakeups=late_wakeups,
+        latest_wakeup_ms=latest_wakeup_ms,
+        clock_shift_s=circumstances.get("clock_shift_s", 0.0),
+        slowness=circumstances.get("slowness", 1.0),
     )
 
 
@@ -129,6 +161,20 @@ def _page_load_time(page: dict[str, Any]) -> float | None:
         if plt is not None and plt > 0:
             return float(plt)
     return None
+
+
+def _first_paint(page: dict[str, Any]) -> float | None:
+    for scripts in page.get("browserScripts", ()):
+        painted = scripts.get("timings", {}).get("paintTiming", {}).get("first-paint")
+        if painted is not None:
+            return float(painted)
+    return None
+
+
+def _lateness(log: Path) -> tuple[int, float]:
+    """How often the emulated network was late, and how late at worst, over all its shells."""
+    told = LATE.findall(log.read_text(errors="replace")) if log.exists() else []
+    return sum(int(times) for times, _ in told), max((float(worst) for _, worst in told), default=0.0)
 
 
 def _told_by_browsertime(page: dict[str, Any]) -> list[str]:

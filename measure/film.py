@@ -133,15 +133,22 @@ def unlike(one: Frame, other: Frame) -> float:
     """
     if one.shape != other.shape:
         return 1.0
-    difference = np.abs(_blocks(one) - _blocks(other)).max(axis=2)
+    return unlike_blocks(blocks(one), blocks(other))
+
+
+def unlike_blocks(one: NDArray[Any], other: NDArray[Any]) -> float:
+    """The same of two pictures of which only the blocks' mean colours are known (see `blocks`)."""
+    if one.shape != other.shape:
+        return 1.0
+    difference = np.abs(one.astype(np.float64) - other.astype(np.float64)).max(axis=2)
     return float((difference > VISIBLE).mean())
 
 
-def _blocks(frame: Frame) -> NDArray[np.float64]:
+def blocks(frame: Frame) -> NDArray[np.float64]:
     """The mean colour of each block of `frame`; what is left over at its right and bottom edge does not count."""
     height, width = (size // BLOCK * BLOCK for size in frame.shape[:2])
-    blocks = frame[:height, :width].reshape(height // BLOCK, BLOCK, width // BLOCK, BLOCK, 3)
-    return np.asarray(blocks.mean(axis=(1, 3)))
+    cut = frame[:height, :width].reshape(height // BLOCK, BLOCK, width // BLOCK, BLOCK, 3)
+    return np.asarray(cut.mean(axis=(1, 3)))
 
 
 def is_orange(frame: Frame) -> bool:
@@ -158,7 +165,7 @@ def is_blank(frame: Frame) -> bool:
 
 def _frames(film: Path, count: int | None = None, last_s: float | None = None) -> Iterator[Frame]:
     """Frames of `film` as arrays of height by width by RGB: the first `count`, or those of its last seconds."""
-    width, height = _size(film)
+    width, height = film_size(film)
     command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin"]
     command += [] if last_s is None else ["-sseof", f"-{last_s:g}"]
     command += ["-i", film, *([] if count is None else ["-frames:v", str(count)])]
@@ -172,7 +179,8 @@ def _frames(film: Path, count: int | None = None, last_s: float | None = None) -
             process.kill()
 
 
-def _size(film: Path) -> tuple[int, int]:
+def film_size(film: Path) -> tuple[int, int]:
+    """The width and height of `film` in pixels. Raises EyelevelError when it cannot be decoded."""
     command: list[str | Path] = [
         tool("ffprobe"),
         "-v",

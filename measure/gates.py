@@ -2,12 +2,13 @@
 
 A gate looks at the evidence of a run and says why the run must not count, or None. It compares with what
 the run is said to be (`Claim`), never with the settings that were meant to bring it about. A new gate is
-a function here and a line in `GATES`.
+a function here and a line in `GATES`. Those that compare a run with others are in `measure.norms`.
 """
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from measure.canary import BUSY
 from measure.evidence import Evidence
 from measure.netlog import Request
 
@@ -15,13 +16,24 @@ from measure.netlog import Request
 HTTP_VERSION = {"tcp": "h2", "quic": "h3"}
 SHOWN_URL_LENGTH = 100
 
+# The film may be ahead of the browser's own clock by its zero (two frames) and its rate (one), and 60 ms beside
+# a busy machine; seen in 28 runs of three sites: 171 ms ahead at most.
+FILM_AHEAD_MS = 500
+# A packet that late is a wrong network: the round trip of the fastest in the paper.
+LATE_WAKEUP_MS = 24
+LATE_WAKEUPS = 500
+# A clock is kept right by some ms an hour; more than this within one run was put.
+CLOCK_SHIFT_S = 0.5
+
 
 @dataclass(frozen=True)
 class Claim:
-    """What a run is said to be: its HTTP version (h2 or h3) and the addresses of the site's servers."""
+    """What a run is said to be: its HTTP version (h2 or h3), the addresses of the site's servers, and the size in
+    pixels of the page's window."""
 
     http_version: str
     servers: Collection[str]
+    window: tuple[int, int] | None = None
 
 
 Gate = Callable[[Evidence, Claim], str | None]
@@ -98,8 +110,39 @@ def visual_metrics_missing(evidence: Evidence, claim: Claim) -> str | None:
     return None
 
 
+def other_display(evidence: Evidence, claim: Claim) -> str | None:
+    """The film does not show this run's browser: its size is another, or it shows the page before the browser
+    painted any of it."""
+    if claim.window and evidence.film_size not in (None, claim.window):
+        return f"the film is {evidence.film_size} pixels large, the window {claim.window}"
+    if evidence.visual and evidence.first_paint is not None:
+        ahead_ms = evidence.first_paint - evidence.visual.fvc
+        if ahead_ms > FILM_AHEAD_MS:
+            return f"the film shows the page {ahead_ms:.0f} ms before the browser painted"
+    return None
+
+
+def machine_busy(evidence: Evidence, claim: Claim) -> str | None:
+    """The machine had no time for the emulated network, or was much slower than usual before the block."""
+    if evidence.latest_wakeup_ms > LATE_WAKEUP_MS or evidence.late_wakeups > LATE_WAKEUPS:
+        times, worst = evidence.late_wakeups, evidence.latest_wakeup_ms
+        return f"the emulated network was more than 1 ms late {times} times, {worst:.1f} ms at worst"
+    if evidence.slowness > BUSY:
+        return f"the canary took {evidence.slowness:.1f} times as long as usual"
+    return None
+
+
+def clock_shifted(evidence: Evidence, claim: Claim) -> str | None:
+    """The machine's clock was put while the page loaded, and the browser's times are made with it."""
+    if abs(evidence.clock_shift_s) > CLOCK_SHIFT_S:
+        return f"the machine's clock was put by {evidence.clock_shift_s:+.1f} s"
+    return None
+
+
 LOAD_GATES: tuple[Gate, ...] = (load_failed, error_page, load_unfinished, wrong_protocol, outside)
-GATES: tuple[Gate, ...] = (*LOAD_GATES, request_failed, film_unclean, visual_metrics_missing)
+FILM_GATES: tuple[Gate, ...] = (film_unclean, visual_metrics_missing, other_display)
+MACHINE_GATES: tuple[Gate, ...] = (machine_busy, clock_shifted)
+GATES: tuple[Gate, ...] = (*LOAD_GATES, request_failed, *FILM_GATES, *MACHINE_GATES)
 
 
 def reason_against(evidence: Evidence, claim: Claim, gates: tuple[Gate, ...] = GATES) -> str | None:

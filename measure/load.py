@@ -3,34 +3,48 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from eyelevel.errors import EyelevelError
 from eyelevel.files import write_atomically
+from eyelevel.processes import pinned
+from measure.affinity import Layout
+from measure.aliases import base_name
 from measure.browser import load_limit_s
-from measure.evidence import REQUEST_LOG
+from measure.evidence import REPLAY_LOG, REQUEST_LOG
 from record.site import Site
 from replay import ReplaySpec
 from replay import run as replay
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
-REPLAY_LOG = "replay.log"
 REPLAY_EVIDENCE = "replay.json"
 
 
 def load(
-    site: Site, network: Network, protocol: Protocol, folder: Path, *, repeatable: bool, film: bool = True
+    site: Site,
+    network: Network,
+    protocol: Protocol,
+    folder: Path,
+    *,
+    repeatable: bool,
+    film: bool = True,
+    layout: Layout | None = None,
 ) -> str | None:
     """Load `site` once behind `network` over `protocol`; returns why the replay failed, if it did.
 
     What the load leaves is in `folder` (see `measure.visit`), with what the servers were asked (`REQUEST_LOG`)
-    and the settings as they were read back (`REPLAY_EVIDENCE`).
+    and the settings as they were read back (`REPLAY_EVIDENCE`). Each part runs on its cores of `layout`.
     """
     spec = ReplaySpec(site.folder, network, protocol, folder / REQUEST_LOG, repeatable=repeatable)
-    visit = [sys.executable, "-m", "measure.visit", "--site", str(site.folder), "--proto", protocol.name]
+    if layout:
+        spec = replace(spec, server_cores=layout.servers, emulator_cores=layout.emulator)
+    visit: list[str | Path] = [*pinned(layout.browser if layout else ())]
+    visit += [sys.executable, "-m", "measure.visit", "--site", str(site.folder), "--proto", base_name(protocol.name)]
     visit += ["--limit", f"{load_limit_s(site, network):.0f}", "--into", str(folder)]
     visit += [] if film else ["--no-film"]
+    visit += ["--film-cores", ",".join(str(core) for core in layout.film)] if layout else []
     with (folder / REPLAY_LOG).open("wb") as log:
         try:
             outcome = replay(spec, visit, stdin=subprocess.DEVNULL, stdout=log.fileno(), stderr=log.fileno())

@@ -40,3 +40,14 @@ def plan(sites: Iterable[str], networks: Iterable[str], protocols: Sequence[str]
         order = draw.sample(protocols, len(protocols))
         drawn.append((number, place, tuple(Run(site, network, protocol, number) for protocol in order)))
     return [block for _, _, block in sorted(drawn, key=lambda entry: entry[:2])]
+
+
+def extended(planned: Iterable[Block], wanted: Iterable[Block]) -> list[Block]:
+    """`planned` as it is, and after it what `wanted` has beyond it, in the order of `wanted`.
+
+    What has been planned keeps its place, so a protocol that is added later has blocks of its own.
+    """
+    known = list(planned)
+    before = {run for block in known for run in block}
+    added = (tuple(run for run in block if run not in before) for block in wanted)
+    return [*known, *(block for block in added if block)]

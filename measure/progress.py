@@ -1,14 +1,17 @@
-"""What a person sees of a campaign while it runs: a line for each run, and how long it will take."""
+"""What a person sees of a campaign while it runs: a line for each run, and how it stands below."""
 
 import time
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from statistics import mean
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.text import Text
 
+from measure.forecast import Forecast, in_bytes
 from measure.plan import Run
 from measure.results import Row
 
@@ -16,50 +19,66 @@ from measure.results import Row
 class Watch:
     """Tells of a campaign's runs, and estimates the time left from how long runs of each network took."""
 
-    def __init__(self, console: Console, left: list[Run], done: int) -> None:
-        """`left`: the runs still to be made; `done`: how many have been made before."""
+    def __init__(self, console: Console, left: Sequence[Run], done: int, *, plain: bool = False) -> None:
+        """`left`: the runs still to be made; `done`: how many have been made before; `plain`: lines only, for logs."""
         self._console = console
         self._left = set(left)
         self._total = len(left) + done
         self._seconds: dict[str, list[float]] = defaultdict(list)
-        self._progress: Progress | None = None
-        self._task = TaskID(0)
+        self._rejected: Counter[str] = Counter()
+        self._warnings: set[str] = set()
+        self._live = console.is_terminal and not plain
+        told, left_column = TextColumn("{task.description}"), TextColumn("{task.fields[left]}")
+        self._progress = Progress(told, BarColumn(), MofNCompleteColumn(), left_column, console=console)
+        self._task = self._progress.add_task("", total=self._total, completed=done, left="")
+        self._summary = Text(style="dim")
 
     @contextmanager
-    def shown(self) -> Iterator["Watch"]:
-        """Show a bar below the lines, on a terminal."""
-        if not self._console.is_terminal:
+    def shown(self, expected: Forecast) -> Iterator["Watch"]:
+        """Say what is expected, and on a terminal show how it stands below the lines."""
+        if self._left:
+            expectation = f"about {in_words(expected.seconds)}, {in_bytes(expected.bytes)}"
+            self._say(f"{len(self._left)} runs to be made: {expectation}")
+        if not self._live:
             yield self
             return
-        told, left = TextColumn("{task.description}"), TextColumn("{task.fields[left]}")
-        with Progress(told, BarColumn(), MofNCompleteColumn(), left, console=self._console, transient=True) as progress:
-            self._progress = progress
-            done = self._total - len(self._left)
-            self._task = progress.add_task("", total=self._total, completed=done, left="")
+        with Live(Group(self._progress, self._summary), console=self._console, transient=True):
             yield self
 
     def begins(self, run: Run, attempt: int) -> None:
         """An attempt at `run` begins."""
-        if self._progress:
-            again = f" (attempt {attempt})" if attempt > 1 else ""
-            self._progress.update(self._task, description=f"{run}{again}")
+        again = f" (attempt {attempt})" if attempt > 1 else ""
+        self._progress.update(self._task, description=f"{run}{again}")
 
-    def ends(self, run: Run, row: Row, given_up: bool) -> None:
+    def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
         """An attempt at `run` ended as `row` tells."""
         self._seconds[run.network].append(row.seconds)
         if row.valid or given_up:
             self._left.discard(run)
-        done, left = self._total - len(self._left), self.time_left()
-        if self._progress:
-            self._progress.update(self._task, completed=done, left=left)
-        width = len(str(self._total))
         if row.valid:
             told = f"PLT {row.plt:.0f} ms, SI {row.si:.0f} ms, {row.requests} requests, {row.missed} missed"
         else:
+            self._rejected[row.reason.partition(":")[0]] += 1
             told = f"invalid: {row.reason}" + ("; given up" if given_up else "; once more")
-        ending = "" if self._progress else f" · {left}"
-        line = f"[{done:{width}}/{self._total}] {run}: {told} · {row.seconds:.1f} s{ending}"
-        self._console.print(line, highlight=False, markup=False, soft_wrap=True, style=None if row.valid else "yellow")
+        self._stands()
+        done, left = self._total - len(self._left), self.time_left()
+        ending = "" if self._live else f" · {left}"
+        line = f"[{done:{len(str(self._total))}}/{self._total}] {run}: {told} · {row.seconds:.1f} s{ending}"
+        self._say(line, style=None if row.valid else "yellow")
+
+    def rejects(self, rows: Sequence[tuple[Row, str]]) -> None:
+        """Runs that counted do not any more, each for its reason."""
+        for row, reason in rows:
+            self._rejected[reason.partition(":")[0]] += 1
+            self._left.add(row.of)
+            self._say(f"{row.of}: does not count any more: {reason}", style="yellow")
+        self._stands()
+
+    def warns(self, text: str) -> None:
+        """Something a person should know; said once."""
+        if text.partition(",")[0] not in self._warnings:
+            self._warnings.add(text.partition(",")[0])
+            self._say(f"warning: {text}", style="yellow")
 
     def time_left(self) -> str:
         """How long the runs left will take, in words."""
@@ -69,6 +88,14 @@ class Watch:
         usual = mean(known)
         each = {network: mean(seconds) for network, seconds in self._seconds.items()}
         return in_words(sum(each.get(run.network, usual) for run in self._left)) + " left"
+
+    def _stands(self) -> None:
+        self._progress.update(self._task, completed=self._total - len(self._left), left=self.time_left())
+        reasons = ", ".join(f"{gate} {count}" for gate, count in self._rejected.most_common())
+        self._summary.plain = f"rejected: {self._rejected.total()} ({reasons})" if reasons else "rejected: none"
+
+    def _say(self, line: str, style: str | None = None) -> None:
+        self._console.print(line, highlight=False, markup=False, soft_wrap=True, style=style)
 
 
 def in_words(seconds: float) -> str:

@@ -1,7 +1,8 @@
-"""A campaign's folder: `campaign.json` (what was set), `runs.csv` (a row for each attempt), `runs/` (the rest).
+"""A campaign's folder: `campaign.json` (what was set), `plan.csv` (what is to be done), `runs.csv` (a row for each
+attempt), `verdicts.jsonl` (what was decided of an attempt later), `runs/` (the rest).
 
-A row is on the disk before the next run begins, and counts only once its line is whole. Nothing here
-knows how a run is made.
+A row counts only once its line is whole and on the disk, and is changed only by a verdict that is on the disk.
+Nothing here knows how a run is made.
 """
 
 import csv
@@ -10,15 +11,20 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from eyelevel.errors import EyelevelError
 from eyelevel.files import sync_folder, write_atomically
-from measure.plan import Run
+from measure.plan import Block, Run, extended
+from measure.planfile import read_plan, write_plan
+from measure.verdicts import Verdict, add_verdict, read_verdicts
+
+RUNS = "runs.csv"
+SUPERSEDED = "superseded"
 
 # Settings of which more may be added to a campaign that exists.
 GROWING = ("sites", "networks", "protocols")
@@ -26,7 +32,8 @@ GROWING = ("sites", "networks", "protocols")
 
 @dataclass(frozen=True)
 class Row:
-    """One attempt at a run: whether it counts and why not, its metrics (ms), what the servers were asked."""
+    """One attempt at a run: whether it counts and why not, its metrics (ms), what the servers were asked, and where
+    and when it was made: in which block of the plan, on which machine, and what that machine's canary took (ms)."""
 
     site: str
     network: str
@@ -48,9 +55,19 @@ class Row:
     started_at: str
     seconds: float
     folder: str
+    block: int = 0
+    machine: str = ""
+    canary_cpu_ms: float | None = None
+    canary_page_ms: float | None = None
+
+    @property
+    def of(self) -> Run:
+        """The run that this is an attempt at."""
+        return Run(self.site, self.network, self.protocol, self.run)
 
 
 COLUMNS = tuple(field.name for field in fields(Row))
+KINDS = {field.name: field.type for field in fields(Row)}
 
 
 class Results:
@@ -58,8 +75,10 @@ class Results:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.rows: list[Row] = []
         self._attempts: dict[Run, int] = {}
-        self._valid: set[Run] = set()
+        self._valid: dict[Run, str] = {}
+        self._verdicts: list[Verdict] = []
 
     def attempts(self, run: Run) -> int:
         """How often `run` has been tried."""
@@ -69,9 +88,21 @@ class Results:
         """Whether `run` has been measured."""
         return run in self._valid
 
+    def plan(self, wanted: list[Block]) -> list[Block]:
+        """All blocks of the campaign, after adding to its plan what `wanted` has beyond it."""
+        before = read_plan(self.folder)
+        blocks = extended(before, wanted)
+        if len(blocks) != len(before):
+            write_plan(self.folder, blocks)
+        return blocks
+
     def run_folder(self, run: Run, attempt: int) -> Path:
-        """An empty folder for an attempt; what an interrupted one left there goes."""
-        folder = self.folder / "runs" / run.site / run.network / run.protocol / f"{run.number}-{attempt}"
+        """Where an attempt's evidence lies."""
+        return self.folder / "runs" / run.site / run.network / run.protocol / f"{run.number}-{attempt}"
+
+    def empty_run_folder(self, run: Run, attempt: int) -> Path:
+        """The same, made anew; what an interrupted attempt left there goes."""
+        folder = self.run_folder(run, attempt)
         if folder.exists():
             shutil.rmtree(folder)
         folder.mkdir(parents=True)
@@ -79,17 +110,43 @@ class Results:
 
     def append(self, row: Row) -> None:
         """Add a row; when this returns it survives a power cut."""
-        line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow(_cell(getattr(row, column)) for column in COLUMNS)
-        with self._runs_csv.open("a") as file:
-            file.write(line.getvalue())
-            file.flush()
-            os.fsync(file.fileno())
-        self._count(row.site, row.network, row.protocol, row.run, row.valid)
+        with self._runs_csv.open("r+") as file:
+            before = file.seek(0, os.SEEK_END)
+            try:
+                file.write(_lines([row]))
+                file.flush()
+                os.fsync(file.fileno())
+            except OSError:
+                # On a full disk, say: half a line would take the next one with it.
+                os.ftruncate(file.fileno(), before)
+                raise
+        self._count(row)
+
+    def decide(self, verdict: Verdict) -> None:
+        """Note `verdict` and let `runs.csv` follow it."""
+        add_verdict(self.folder, verdict)
+        self.follow_verdicts()
+
+    def follow_verdicts(self) -> None:
+        """Make `runs.csv` say what the verdicts say, those included that other processes have added meanwhile."""
+        verdicts = read_verdicts(self.folder)
+        if len(verdicts) == len(self._verdicts):
+            return
+        self._verdicts = verdicts
+        rows = followed(self.rows, verdicts)
+        if rows != self.rows:
+            write_atomically(self._runs_csv, ",".join(COLUMNS) + "\n" + _lines(rows))
+            self.rows, self._attempts, self._valid = [], {}, {}
+            for row in rows:
+                self._count(row)
+
+    def first_verdict(self, folder: str) -> Verdict | None:
+        """The first word on the attempt in `folder`: what was said before it is what its own gates said."""
+        return next((verdict for verdict in self._verdicts if verdict.folder == folder), None)
 
     @property
     def _runs_csv(self) -> Path:
-        return self.folder / "runs.csv"
+        return self.folder / RUNS
 
     def _read(self) -> None:
         if not self._runs_csv.exists():
@@ -98,17 +155,70 @@ class Results:
         if not text.endswith("\n"):  # a power cut in the middle of a line: that run was not finished
             text = text[: text.rfind("\n") + 1]
             write_atomically(self._runs_csv, text)
-        reader = csv.DictReader(io.StringIO(text))
-        if tuple(reader.fieldnames or ()) != COLUMNS:
-            raise EyelevelError(f"{self._runs_csv} has other columns than this version writes; use a new campaign")
-        for row in reader:
-            self._count(row["site"], row["network"], row["protocol"], int(row["run"]), row["valid"] == "true")
+        for row in read_rows(self.folder):
+            self._count(row)
+        self.follow_verdicts()
 
-    def _count(self, site: str, network: str, protocol: str, number: int, valid: bool) -> None:
-        run = Run(site, network, protocol, number)
-        self._attempts[run] = self.attempts(run) + 1
-        if valid:
-            self._valid.add(run)
+    def _count(self, row: Row) -> None:
+        self.rows.append(row)
+        self._attempts[row.of] = self.attempts(row.of) + 1
+        if row.valid:
+            if row.of in self._valid:
+                raise EyelevelError(f"{self._runs_csv} has two valid rows of {row.of}; remove one by 'make review'")
+            self._valid[row.of] = row.folder
+
+
+def read_rows(folder: Path) -> list[Row]:
+    """The rows of `runs.csv` in a campaign's `folder`, whole lines only. Raises EyelevelError."""
+    path = folder / RUNS
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        raise EyelevelError(f"{folder} is no campaign: {RUNS} is missing") from None
+    reader = csv.DictReader(io.StringIO(text[: text.rfind("\n") + 1]))
+    if tuple(reader.fieldnames or ()) != COLUMNS:
+        raise EyelevelError(f"{path} has other columns than this version writes; use a new campaign")
+    try:
+        return [Row(**{name: _value(KINDS[name], cell) for name, cell in row.items()}) for row in reader]
+    except (ValueError, TypeError) as error:
+        raise EyelevelError(f"{path} is broken: {error}") from None
+
+
+def followed(rows: Sequence[Row], verdicts: Iterable[Verdict]) -> list[Row]:
+    """`rows` as `verdicts` have them, of which the last on an attempt holds.
+
+    An attempt that was accepted after another at the same run had succeeded stays out: each run counts once.
+    """
+    last = {verdict.folder: verdict for verdict in verdicts}
+    valid = {row.of for row in rows if row.valid and row.folder not in last}
+    told = []
+    for row in rows:
+        verdict = last.get(row.folder)
+        if verdict is None:
+            told.append(row)
+        elif verdict.valid and row.of in valid:
+            told.append(replace(row, valid=False, reason=f"{SUPERSEDED}: another attempt counts"))
+        else:
+            told.append(replace(row, valid=verdict.valid, reason=verdict.reason))
+            valid |= {row.of} if verdict.valid else set()
+    return told
+
+
+def _lines(rows: Iterable[Row]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([_cell(getattr(row, column)) for column in COLUMNS] for row in rows)
+    return text.getvalue()
+
+
+def _value(kind: object, cell: str) -> Any:
+    if kind is bool:
+        return cell == "true"
+    if kind is str:
+        return cell
+    if kind is int:
+        return int(cell)
+    return float(cell) if cell else None
 
 
 @contextmanager

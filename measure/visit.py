@@ -12,11 +12,13 @@ Runs as the client of a replay; it must never know whether the load will count. 
 import gzip
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -27,6 +29,7 @@ from eyelevel.chromium import trust
 from eyelevel.display import x_server
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.places import tool
+from eyelevel.processes import pinned
 from measure.browser import NETLOG, browsertime_config, window
 from record.site import Site
 from servers.certificates import authority
@@ -45,10 +48,19 @@ QUICK_STOP = Path(__file__).with_name("quick_stop.mjs")
 OVERHEAD_S = 120
 
 
-def visit(site: Site, protocol: protocols.Protocol, limit_s: float, folder: Path, film: bool = True) -> int:
-    """Load `site` once, filmed or not, and put what was recorded into `folder`; returns Browsertime's exit status.
+def visit(
+    site: Site,
+    protocol: protocols.Protocol,
+    limit_s: float,
+    folder: Path,
+    *,
+    film: bool = True,
+    film_cores: Collection[int] = (),
+) -> int:
+    """Load `site` once and put what was recorded into `folder`; returns Browsertime's exit status.
 
-    Raises EyelevelError when the load could not be tried.
+    Filmed or not, and on `film_cores` if there are any; they are not those of the browser. Raises EyelevelError
+    when the load could not be tried.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / LOG).unlink(missing_ok=True)
@@ -59,16 +71,17 @@ def visit(site: Site, protocol: protocols.Protocol, limit_s: float, folder: Path
             with x_server(window(site).screen, folder / LOG) as display, (folder / LOG).open("ab") as log:
                 config = browsertime_config(site, protocol, limit_s, results, display, film)
                 (results / CONFIG).write_text(json.dumps(config))
-                return _browsertime(results, site.url, limit_s, display, log)
+                path = f"{_pinned_ffmpeg(results, film_cores)}:{os.environ['PATH']}"
+                return _browsertime(results, site.url, limit_s, {"DISPLAY": f":{display}", "PATH": path}, log)
         finally:
             _keep(results, folder)
 
 
-def _browsertime(results: Path, url: str, limit_s: float, display: int, log: IO[bytes]) -> int:
+def _browsertime(results: Path, url: str, limit_s: float, told: Mapping[str, str], log: IO[bytes]) -> int:
     # Run by our own Node: the script's first line would take whichever comes first in PATH.
     command: list[str | Path] = [tool("node"), "--import", QUICK_STOP, tool("browsertime").resolve()]
     command += ["--config", results / CONFIG, url]
-    environment = {**os.environ, "DISPLAY": f":{display}"}
+    environment = {**os.environ, **told}
     process = subprocess.Popen(command, cwd=results, env=environment, stdout=log, stderr=log, start_new_session=True)
     try:
         return process.wait(limit_s + OVERHEAD_S)
@@ -79,6 +92,16 @@ def _browsertime(results: Path, url: str, limit_s: float, display: int, log: IO[
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def _pinned_ffmpeg(results: Path, cores: Collection[int]) -> Path:
+    """A folder with an ffmpeg that runs on `cores`: Browsertime starts whichever comes first in PATH."""
+    folder = results / "bin"
+    folder.mkdir()
+    script = folder / "ffmpeg"
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(str(part) for part in [*pinned(cores), tool("ffmpeg")])} "$@"\n')
+    script.chmod(0o755)
+    return folder
 
 
 def _keep(results: Path, folder: Path) -> None:
@@ -96,15 +119,17 @@ def _keep(results: Path, folder: Path) -> None:
 @click.option("--proto", required=True, help="A protocol of tuning/protocols.toml.")
 @click.option("--limit", "limit_s", type=float, default=300, show_default=True, help="Seconds a load may take.")
 @click.option("--film/--no-film", default=True, show_default=True, help="Whether to film it.")
+@click.option("--film-cores", default="", help="Processor cores for the film alone, separated by commas.")
 @click.option("--into", "folder", required=True, type=click.Path(path_type=Path), help="Where to put the results.")
-def main(site_folder: Path, proto: str, limit_s: float, film: bool, folder: Path) -> None:
+def main(site_folder: Path, proto: str, limit_s: float, film: bool, film_cores: str, folder: Path) -> None:
     """Load a site once, inside its replay.
 
     Example: python -m replay --site demo-news --net lte --proto quic -- \\
     python -m measure.visit --site sites/demo-news --proto quic --into /tmp/visit
     """
     protocol = choose_one("protocol", proto, protocols.load())
-    sys.exit(visit(Site.load(site_folder), protocol, limit_s, folder.resolve(), film))
+    cores = [int(core) for core in film_cores.split(",") if core]
+    sys.exit(visit(Site.load(site_folder), protocol, limit_s, folder.resolve(), film=film, film_cores=cores))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from eyelevel.errors import EyelevelError
-from eyelevel.processes import running
+from eyelevel.processes import pinned, running
 from record.site import Site
 from replay import world
 from replay.repeatable import make_repeatable
@@ -55,6 +55,8 @@ def main(leash: int, report: int, spec: ReplaySpec, command: Sequence[str]) -> N
 def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[str, Any]) -> int:
     """The whole of it; returns the command's exit status."""
     started = time.monotonic()
+    if spec.server_cores:
+        os.sched_setaffinity(0, spec.server_cores)
     site = Site.load(spec.site)
     world.make(site)
     serving = Serving(
@@ -68,9 +70,10 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     )
     evidence["server_sysctls"] = kernel.apply_sysctls(spec.protocol.server_sysctls)
     with SERVERS[spec.protocol.transport](serving), _control_socket() as control:
-        client = [sys.executable, "-m", "replay.client", spec.dumps(), *command]
+        client = [*pinned(spec.emulator_cores), *shell(spec.network, spec.seed), "--"]
+        client += [sys.executable, "-m", "replay.client", spec.dumps(), *command]
         with (
-            _stopped_at_the_end(subprocess.Popen([*shell(spec.network, spec.seed), "--", *client])) as stack,
+            _stopped_at_the_end(subprocess.Popen(client)) as stack,
             _linked(control, stack, leash) as connection,
             _witnessing(spec.witness),
         ):

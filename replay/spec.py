@@ -26,6 +26,7 @@ class ReplaySpec:
     `seed`: what the network's random choices are drawn from; None draws a new one.
     `witness`: a command that runs next to the servers for as long as the client does: it prints a line when it is
     ready, and ends in order on SIGTERM.
+    `server_cores`, `emulator_cores`: the processor cores on which the servers and the network run; any if empty.
     """
 
     site: Path
@@ -36,6 +37,8 @@ class ReplaySpec:
     think_time: bool = False
     seed: int | None = None
     witness: tuple[str, ...] = ()
+    server_cores: tuple[int, ...] = ()
+    emulator_cores: tuple[int, ...] = ()
 
     def dumps(self) -> str:
         """As JSON, for the processes inside the namespaces."""
@@ -56,6 +59,8 @@ class ReplaySpec:
             think_time=values["think_time"],
             seed=values["seed"],
             witness=tuple(values["witness"]),
+            server_cores=tuple(values["server_cores"]),
+            emulator_cores=tuple(values["emulator_cores"]),
         )
 
 

@@ -4,9 +4,11 @@ import csv
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,11 +17,15 @@ from rich.console import Console
 
 from eyelevel.errors import EyelevelError
 from eyelevel.ownership import give_to_caller
+from measure import attempt, block, slot
 from measure import campaign as campaigns
-from measure.campaign import REPEATS, REPLAY_FAILURES_IN_A_ROW, Campaign, measure
+from measure.block import REPLAY_FAILURES_IN_A_ROW
+from measure.campaign import REPEATS, Campaign, measure
+from measure.canary import Canary
 from measure.evidence import Asked, Evidence
 from measure.film import FilmStart, VisualMetrics
 from measure.netlog import Request
+from measure.planfile import read_plan
 from measure.progress import Watch, in_words
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
@@ -45,7 +51,8 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
     page = Exchange("GET", "https://a.example/", Response(200, "OK", (), b"x"), "192.0.2.1")
     site = write_site(Recording(page.url, (page,), {"tool": "test"}), tmp_path / "site")
     monkeypatch.setattr(campaigns, "versions", lambda transports: {"chromium": "1"})
-    monkeypatch.setattr(campaigns, "analyse_film", lambda folder: None)
+    monkeypatch.setattr(block, "analyse_film", lambda folder: None)
+    monkeypatch.setattr(slot, "sing", lambda: Canary(50.0, 800.0))
     known_networks, known_protocols = networks.load(), protocols.load()
     return Campaign(
         folder=tmp_path / "results" / "try",
@@ -60,15 +67,15 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
 def go(campaign: Campaign, monkeypatch: pytest.MonkeyPatch, outcomes: Sequence[Evidence | str]) -> str:
     """Measure with loads that leave `outcomes`, the last again and again; a text is a replay that fails."""
     left = list(outcomes)
-    current: list[Evidence] = []
+    evidence: dict[Path, Evidence] = {}
 
-    def load(*_: object, **__: object) -> str | None:
+    def load(_site: object, _network: object, _protocol: object, folder: Path, **_: object) -> str | None:
         outcome = left.pop(0) if len(left) > 1 else left[0]
-        current[:] = [FAILED if isinstance(outcome, str) else outcome]
+        evidence[folder] = FAILED if isinstance(outcome, str) else outcome
         return outcome if isinstance(outcome, str) else None
 
-    monkeypatch.setattr(campaigns, "load", load)
-    monkeypatch.setattr(campaigns, "read_evidence", lambda folder: current[0])
+    monkeypatch.setattr(attempt, "load", load)
+    monkeypatch.setattr(attempt, "read_evidence", lambda folder: evidence.get(folder, SOUND))
     printed = io.StringIO()
     measure(campaign, partial(Watch, Console(file=printed, width=200)))
     return printed.getvalue()
@@ -102,7 +109,7 @@ def test_an_invalid_run_is_kept_with_its_reason_and_repeated(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     printed = go(campaign, monkeypatch, [FAILED, SOUND])
-    first, second = rows(campaign)[:2]
+    first, _, second = rows(campaign)[:3]
     assert (first["valid"], first["reason"], first["plt"]) == ("false", "load_failed: it broke", "")
     assert (second["valid"], second["attempt"]) == ("true", "2")
     assert [row[key] for key in ("site", "protocol", "run") for row in (first,)] == [
@@ -115,9 +122,11 @@ def test_an_invalid_run_is_kept_with_its_reason_and_repeated(
 def test_a_run_is_given_up_after_the_limit_and_stays_given_up(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    printed = go(campaign, monkeypatch, [FAILED] * (REPEATS + 1) + [SOUND])
+    # The runs of a block are made one after another, and those that do not count again after them.
+    printed = go(campaign, monkeypatch, [FAILED, SOUND, FAILED, FAILED, SOUND])
     assert "given up" in printed
-    assert [row["valid"] for row in rows(campaign)] == ["false"] * (REPEATS + 1) + ["true"] * 3
+    assert sorted(row["valid"] for row in rows(campaign)) == ["false"] * (REPEATS + 1) + ["true"] * 3
+    assert len({row["protocol"] + row["run"] for row in rows(campaign) if row["valid"] == "false"}) == 1
     assert go(campaign, monkeypatch, [SOUND]) == ""
 
 
@@ -128,7 +137,9 @@ def test_an_interrupted_campaign_goes_on_where_it_was(campaign: Campaign, monkey
     go(campaign, monkeypatch, [SOUND])
     whole = (campaign.folder / "runs.csv").read_text().splitlines(keepends=True)
     (campaign.folder / "runs.csv").write_text("".join(whole[:3]))
-    monkeypatch.setattr(campaigns, "load", interrupted)
+    for row in list(csv.DictReader(whole))[2:]:
+        (campaign.folder / row["folder"] / "attempt.json").unlink()
+    monkeypatch.setattr(attempt, "load", interrupted)
     with pytest.raises(KeyboardInterrupt):
         measure(campaign, partial(Watch, Console(file=io.StringIO())))
     assert (campaign.folder / "runs.csv").read_text() == "".join(whole[:3])
@@ -137,6 +148,70 @@ def test_an_interrupted_campaign_goes_on_where_it_was(campaign: Campaign, monkey
     assert [[row[key] for key in keys] for row in rows(campaign)] == [
         [row[key] for key in keys] for row in csv.DictReader(whole)
     ]
+
+
+def test_what_was_made_before_a_stop_is_judged_and_not_made_again(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go(campaign, monkeypatch, [SOUND])
+    whole = (campaign.folder / "runs.csv").read_text()
+    (campaign.folder / "runs.csv").write_text("".join(whole.splitlines(keepends=True)[:2]))
+    printed = go(campaign, monkeypatch, ["a load that must not be made"])
+    assert (campaign.folder / "runs.csv").read_text() == whole
+    assert "[4/4]" in printed
+
+
+def test_the_whole_plan_is_there_before_the_first_run_and_grows_at_its_end(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(attempt, "load", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        measure(campaign, partial(Watch, Console(file=io.StringIO())))
+    planned = read_plan(campaign.folder)
+    assert [len(block) for block in planned] == [2, 2]
+    more = replace(campaign, protocols={**campaign.protocols, "tcp+bbr": protocols.load()["tcp+bbr"]}, runs=3)
+    go(more, monkeypatch, [SOUND])
+    assert read_plan(campaign.folder)[:2] == planned
+    assert [[run.protocol for run in block] for block in read_plan(campaign.folder)[2:4]] == [["tcp+bbr"], ["tcp+bbr"]]
+    assert sorted(run.protocol for run in read_plan(campaign.folder)[4]) == ["tcp", "tcp+", "tcp+bbr"]
+    assert len(rows(campaign)) == 9
+
+
+def test_a_disk_that_is_too_small_is_told_before_the_first_run(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(campaign.folder.parent.parent)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=100_000_000))
+    with pytest.raises(EyelevelError, match=r"has 100 MB free, \d+ MB too little: the campaign needs \d+ MB"):
+        go(campaign, monkeypatch, [SOUND])
+    assert rows(campaign) == []
+
+
+def test_a_run_that_is_unlike_the_others_is_rejected_once_they_are_known_and_repeated(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = replace(SOUND, asked=Asked(30, 10, 20, 5))
+    usual = replace(SOUND, asked=Asked(30, 30, 0, 25))
+    printed = go(replace(campaign, runs=4), monkeypatch, [usual, odd, usual])
+    told = [row for row in rows(campaign) if row["valid"] == "false"]
+    assert [row["reason"].partition(":")[0] for row in told] == ["request_missed"]
+    assert len([row for row in rows(campaign) if row["valid"] == "true"]) == 8
+    assert "does not count any more: request_missed: 20 requests had no recorded answer, 0 are usual" in printed
+    assert go(replace(campaign, runs=4), monkeypatch, ["no more loads"]) == ""
+
+
+def test_sites_with_enough_runs_get_no_more(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempt, "load", lambda *_, **__: None)
+    monkeypatch.setattr(attempt, "read_evidence", lambda folder: SOUND)
+
+    def enough(folder: Path) -> list[tuple[str, str]]:
+        return [("site", "lte")] if len(rows(campaign)) >= 4 else []
+
+    measure(replace(campaign, runs=5), partial(Watch, Console(file=io.StringIO())), enough=enough)
+    assert len(rows(campaign)) == 4
 
 
 def test_replays_that_fail_again_and_again_stop_the_campaign(
@@ -160,7 +235,7 @@ def test_settings_and_versions_are_on_disk_before_the_first_run(
         assert document["machine"]["cpus"] >= 1
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(campaigns, "load", load)
+    monkeypatch.setattr(attempt, "load", load)
     with pytest.raises(KeyboardInterrupt):
         measure(campaign, partial(Watch, Console(file=io.StringIO())))
 
@@ -185,8 +260,8 @@ def test_without_sudo_nothing_changes_hands(monkeypatch: pytest.MonkeyPatch, tmp
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--net", "lte,nowhere"], "unknown network 'nowhere'; choose among dsl, lte, da2gc, mss, or all"),
-        (["--proto", "tcp quick"], "unknown protocol 'quick'; choose among tcp, tcp+, tcp+bbr, quic, quic+bbr, or all"),
+        (["--net", "lte,nowhere"], "unknown network 'nowhere'; choose among dsl, lte, da2gc, mss, "),
+        (["--proto", "tcp quick"], "unknown protocol 'quick'; choose among tcp, tcp+, tcp+bbr, quic, quic+bbr, "),
         (["--sites", "demo-nothing"], "unknown site 'demo-nothing'; choose among "),
         (["--campaign", "../elsewhere"], "cannot be its name"),
     ],

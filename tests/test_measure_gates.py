@@ -4,12 +4,21 @@ from dataclasses import replace
 
 import pytest
 
+from measure.canary import BUSY
 from measure.evidence import Asked, Evidence
 from measure.film import FilmStart, VisualMetrics
-from measure.gates import GATES, Claim, reason_against
+from measure.gates import (
+    CLOCK_SHIFT_S,
+    FILM_AHEAD_MS,
+    GATES,
+    LATE_WAKEUP_MS,
+    LATE_WAKEUPS,
+    Claim,
+    reason_against,
+)
 from measure.netlog import Request
 
-CLAIM = Claim("h3", {"198.18.0.1", "198.18.0.2"})
+CLAIM = Claim("h3", {"198.18.0.1", "198.18.0.2"}, (1366, 768))
 PAGE = Request("https://a.example/", "GET", True, False, "198.18.0.1", "h3", 200)
 IMAGE = Request("https://b.example/i", "GET", False, False, "198.18.0.2", "h3", 200)
 SOUND = Evidence(
@@ -20,6 +29,10 @@ SOUND = Evidence(
     requests=(PAGE, IMAGE),
     har_protocols={"h3": 2},
     asked=Asked(2, 2, 0, 2),
+    first_paint=510.0,
+    film_size=(1366, 768),
+    late_wakeups=3,
+    latest_wakeup_ms=3.7,
 )
 
 
@@ -49,6 +62,16 @@ FAULTS = {
         replace(SOUND, film=FilmStart(150, 0, blank_after=False)),
         replace(SOUND, film=FilmStart(0, 12, blank_after=False)),
     ],
+    "other_display": [
+        replace(SOUND, film_size=(800, 600)),
+        replace(SOUND, first_paint=SOUND.visual.fvc + FILM_AHEAD_MS + 1 if SOUND.visual else None),
+    ],
+    "machine_busy": [
+        replace(SOUND, late_wakeups=1, latest_wakeup_ms=LATE_WAKEUP_MS + 1),
+        replace(SOUND, late_wakeups=LATE_WAKEUPS + 1, latest_wakeup_ms=2),
+        replace(SOUND, slowness=BUSY + 0.1),
+    ],
+    "clock_shifted": [replace(SOUND, clock_shift_s=CLOCK_SHIFT_S + 1), replace(SOUND, clock_shift_s=-3600)],
     "visual_metrics_missing": [replace(SOUND, visual=None), replace(SOUND, visual=VisualMetrics(0, 0, 0, 0))],
 }
 

@@ -100,8 +100,8 @@ def test_a_reason_of_any_text_stays_one_line(tmp_path: Path) -> None:
 
 def test_an_interrupted_attempt_leaves_nothing_to_the_next(tmp_path: Path) -> None:
     with opened(tmp_path / "c", document()) as results:
-        (results.run_folder(RUN, 1) / "film.mp4").touch()
-        assert list(results.run_folder(RUN, 1).iterdir()) == []
+        (results.empty_run_folder(RUN, 1) / "film.mp4").touch()
+        assert list(results.empty_run_folder(RUN, 1).iterdir()) == []
 
 
 def test_changed_settings_are_refused_with_the_difference(tmp_path: Path) -> None:

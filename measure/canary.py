@@ -1,0 +1,110 @@
+"""What the machine can do right now: the same small tasks before each block, timed.
+
+A processor task and a page load that have nothing to do with what is measured. When they take longer, the
+machine has changed (another tenant, heat, a different clock), and so will the runs.
+"""
+
+import hashlib
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from eyelevel.chromium import BINARY, COMMON_SWITCHES
+from eyelevel.errors import EyelevelError
+from eyelevel.places import tool
+
+# Takes about 50 ms on a machine of 2023; the fastest of some repetitions is what the processor can do.
+HASHED_BYTES = 1 << 20
+HASHES = 25
+REPETITIONS = 3
+
+PAGE_TIMEOUT_S = 60
+# Headless; a page that needs layout, scripts and painting, and no network.
+PAGE = """<!doctype html><title>canary</title><body><script>
+for (let i = 0; i < 400; i++) {
+  const box = document.createElement("div");
+  box.style.cssText = `float:left;width:${20 + (i * 7) % 60}px;height:20px;background:hsl(${i} 60% 60%)`;
+  box.textContent = i;
+  document.body.append(box);
+}
+</script>"""
+
+# How many of the first canaries say what is usual, of how many the last say what is now, and how much slower is
+# told as drift. On a shared machine of two cores a single one is off by up to a third.
+USUAL = 5
+RECENT = 3
+DRIFT = 1.25
+# From here on the runs after a single canary do not count (`gates.machine_busy`).
+BUSY = 2.0
+
+
+@dataclass(frozen=True)
+class Canary:
+    """Milliseconds for the processor task (the fastest of some) and for the page load in a fresh browser."""
+
+    cpu_ms: float
+    page_ms: float
+
+
+def sing() -> Canary:
+    """Do the tasks now. Raises EyelevelError when the browser cannot be run."""
+    return Canary(round(_cpu_ms(), 2), round(_page_ms(), 1))
+
+
+def slowness(canaries: Sequence[Canary], recent: int = 1) -> float:
+    """How many times as long as usual the last `recent` of `canaries` (one machine's, in order) took, by median, in
+    the worse of the two tasks; 1 while it is not known what is usual."""
+    if len(canaries) < USUAL + recent:
+        return 1.0
+    usual, now = canaries[:USUAL], canaries[-recent:]
+    return max(
+        median(canary.cpu_ms for canary in now) / median(canary.cpu_ms for canary in usual),
+        median(canary.page_ms for canary in now) / median(canary.page_ms for canary in usual),
+    )
+
+
+def drift(canaries: Sequence[Canary]) -> str | None:
+    """A warning when the machine has become slower than it was at the start, or None."""
+    factor = slowness(canaries, RECENT)
+    return f"this machine takes {factor:.2f} times as long as at the campaign's start" if factor > DRIFT else None
+
+
+def _cpu_ms() -> float:
+    data = bytes(HASHED_BYTES)
+    times = []
+    for _ in range(REPETITIONS):
+        started = time.perf_counter()
+        for _ in range(HASHES):
+            hashlib.blake2b(data).digest()
+        times.append(time.perf_counter() - started)
+    return 1000 * min(times)
+
+
+def _page_ms() -> float:
+    """In a network namespace without any link, so that nothing can be asked for."""
+    with tempfile.TemporaryDirectory(prefix="eyelevel-canary-") as temporary:
+        page = Path(temporary) / "canary.html"
+        page.write_text(PAGE)
+        switches = [switch for switch in COMMON_SWITCHES if not switch.startswith("app=")]
+        command: list[str | Path] = [tool("setpriv"), "--pdeathsig", "KILL", tool("unshare"), "--net", "--pid"]
+        command += ["--kill-child", "--fork", BINARY, "--headless", "--no-sandbox", "--no-first-run"]
+        command += [f"--user-data-dir={temporary}/profile", *(f"--{switch}" for switch in switches)]
+        command += [f"--screenshot={temporary}/canary.png", page.as_uri()]
+        environment = {**os.environ, "HOME": temporary, "TMPDIR": temporary}
+        started = time.perf_counter()
+        try:
+            done = subprocess.run(
+                command, env=environment, cwd=temporary, capture_output=True, timeout=PAGE_TIMEOUT_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise EyelevelError(f"the canary's page did not load within {PAGE_TIMEOUT_S} s") from None
+        elapsed_ms = 1000 * (time.perf_counter() - started)
+        if done.returncode or not (Path(temporary) / "canary.png").exists():
+            last = (done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
+            raise EyelevelError(f"the canary's page did not load: {last}")
+        return elapsed_ms

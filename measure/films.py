@@ -1,0 +1,108 @@
+"""What is kept of a film: always a strip of it and its last look, and the film itself as the campaign says.
+
+strip.jpg         pictures of the film side by side, from the navigation to the last change
+last.png          the last frame, a pixel for each block of 8 by 8 (`film.blocks`)
+film.mp4          the film as it was made, without loss
+film-small.mp4    or instead of it a lossy one
+"""
+
+import math
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from eyelevel.errors import EyelevelError
+from eyelevel.files import sync_file, sync_folder
+from eyelevel.places import tool
+from measure.film import Frame, blocks
+
+STRIP = "strip.jpg"
+LAST = "last.png"
+FILM = "film.mp4"
+SMALL_FILM = "film-small.mp4"
+
+STRIP_PICTURES = 8
+STRIP_WIDTH_PIXELS = 240
+FRAMERATE = 30
+
+KEPT = ("all", "sample", "none")
+QUALITIES = ("lossless", "small")
+# Of each setting, the films of so many runs are a sample; those of rejected runs are in it, too.
+SAMPLE = 1
+
+
+@dataclass(frozen=True)
+class FilmPolicy:
+    """Which films are kept once their metrics are (`KEPT`), and how (`QUALITIES`)."""
+
+    kept: str = "all"
+    quality: str = "lossless"
+
+    def keeps(self, run: int, *, valid: bool) -> bool:
+        """Whether the film of a setting's run number `run` is kept."""
+        return self.kept == "all" or (self.kept == "sample" and (run <= SAMPLE or not valid))
+
+    def apply(self, folder: Path, run: int, *, valid: bool) -> None:
+        """Keep, shrink or drop the film in a run's folder. Its metrics must be on the disk."""
+        film = folder / FILM
+        if not film.exists():
+            return
+        if not self.keeps(run, valid=valid):
+            film.unlink()
+        elif self.quality == "small":
+            shrink(film)
+
+
+ALL_FILMS = FilmPolicy()
+
+
+def shrink(film: Path) -> None:
+    """Put a lossy film of the same times and size, about a twentieth as large, in the place of `film`.
+
+    It has another name (`SMALL_FILM`). A film that cannot be read stays as it is.
+    """
+    made = film.with_name(f".{SMALL_FILM}")
+    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-y", "-i", film, "-an", "-f", "mp4"]
+    command += ["-c:v", "libx264", "-preset", "veryfast", "-crf", "28", "-pix_fmt", "yuv420p", made]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        made.unlink(missing_ok=True)
+        return
+    sync_file(made)
+    made.replace(film.with_name(SMALL_FILM))
+    sync_folder(film.parent)
+    film.unlink()
+
+
+def keep_last_frame(frame: Frame, folder: Path) -> None:
+    """Store how `frame` looks in `folder`."""
+    Image.fromarray(blocks(frame).round().astype(np.uint8)).save(folder / LAST)
+    sync_file(folder / LAST)
+
+
+def read_last_frame(folder: Path) -> NDArray[np.uint8] | None:
+    """What `keep_last_frame` stored, or None when it did not, or it is broken."""
+    try:
+        with Image.open(folder / LAST) as picture:
+            return np.asarray(picture.convert("RGB"))
+    except OSError:
+        return None
+
+
+def keep_strip(film: Path, start: Mapping[str, Any], lvc_ms: float, folder: Path) -> None:
+    """Store a strip of `film`, which begins as `start` says and changes last at `lvc_ms`. Raises EyelevelError."""
+    zero_s = (start["stray_frames"] + start["orange_frames"]) / FRAMERATE
+    # To the end of the last picture's share, so that the last picture has the final look.
+    step_s = max(lvc_ms / 1000 / (STRIP_PICTURES - 1), 1 / FRAMERATE) * (1 + 1e-6)
+    pictures = f"fps=1/{step_s:.6f}:round=up,scale={STRIP_WIDTH_PIXELS}:-2,tile={STRIP_PICTURES}x1"
+    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-y", "-ss", f"{zero_s:.3f}", "-i", film]
+    command += ["-t", f"{math.ceil(lvc_ms / 100) / 10 + step_s:.3f}", "-vf", pictures, "-frames:v", "1", "-q:v", "5"]
+    done = subprocess.run([*command, folder / STRIP], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise EyelevelError(f"no film strip of {film}: {done.stderr.strip()}")
+    sync_file(folder / STRIP)

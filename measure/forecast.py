@@ -1,0 +1,111 @@
+"""How long a campaign will take, and how much disk: from its own runs so far, else from a model of its networks."""
+
+import shutil
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+from eyelevel.errors import EyelevelError
+from measure.browser import QUIET_MS, UNLIMITED_MBPS
+from measure.films import FilmPolicy
+from measure.plan import Run
+from measure.results import Row
+from record.site import Site
+from tuning.networks import Network
+
+# A run beside the load itself, and a canary: seconds on two cores (benchmarks/campaign).
+RUN_S = 6.0
+CANARY_S = 1.5
+# How many round trips a page takes at least: its own handshake, and those of what it asks for in turn.
+ROUND_TRIPS = 10
+# A run's evidence without the film, and the film of a second, lossless and small.
+EVIDENCE_BYTES = 700_000
+FILM_BYTES_PER_S = {"lossless": 300_000, "small": 20_000}
+# Of how many of the newest runs of a setting the folders are looked at.
+LOOKED_AT = 3
+# What must stay free beside the campaign.
+SPARE_BYTES = 200_000_000
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What runs will take."""
+
+    seconds: float
+    bytes: float
+
+    def __add__(self, other: "Forecast") -> "Forecast":
+        return Forecast(self.seconds + other.seconds, self.bytes + other.bytes)
+
+
+def forecast(
+    left: Iterable[Run],
+    rows: Sequence[Row],
+    folder: Path,
+    sites: Mapping[str, Site],
+    networks: Mapping[str, Network],
+    films: FilmPolicy,
+) -> Forecast:
+    """What the runs `left` will take, when `rows` were made so far in the campaign's `folder`.
+
+    A run takes what those of its site and network took by mean, or what the model says, scaled as the model was
+    off for that network.
+    """
+    measured: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        measured[row.site, row.network].append(row)
+    known = {key: Forecast(mean(row.seconds for row in own), _bytes(own, folder)) for key, own in measured.items()}
+    scales: dict[str, list[float]] = defaultdict(list)
+    for (site, network), found in known.items():
+        if site in sites and network in networks:
+            scales[network].append(found.seconds / modelled(sites[site], networks[network], 1, films).seconds)
+    total = Forecast(0.0, 0.0)
+    for run in left:
+        if (run.site, run.network) in known:
+            total += known[run.site, run.network]
+        else:
+            model = modelled(sites[run.site], networks[run.network], run.number, films)
+            scale = mean(scales[run.network]) if scales[run.network] else 1.0
+            total += Forecast(model.seconds * scale, model.bytes)
+    return total
+
+
+def modelled(site: Site, network: Network, run: int, films: FilmPolicy) -> Forecast:
+    """What run number `run` of `site` behind `network` takes: the size over the rate that a TCP connection reaches
+    (Mathis et al., CCR 1997: (MSS / RTT) * 1.22 / sqrt(p)) or the link has, and some round trips."""
+    rtt_s = network.min_rtt_ms / 1000
+    rate_bps = (network.down_mbps or UNLIMITED_MBPS) * 1e6
+    if network.loss_per_direction and rtt_s:
+        # A page's servers each have a connection, and share the link.
+        connections = len(site.servers)
+        rate_bps = min(rate_bps, connections * 1460 * 8 / rtt_s * 1.22 / network.loss_per_direction**0.5)
+    load_s = 8 * sum(exchange.bytes for exchange in site.exchanges) / rate_bps + ROUND_TRIPS * rtt_s
+    film_s = load_s + QUIET_MS / 1000
+    film_bytes = FILM_BYTES_PER_S[films.quality] * film_s if films.keeps(run, valid=True) else 0
+    return Forecast(RUN_S + film_s + CANARY_S / 2, EVIDENCE_BYTES + film_bytes)
+
+
+def require_space(needed: float, folder: Path) -> None:
+    """Raises EyelevelError when the disk of `folder` has not `needed` bytes, and some to spare."""
+    free = shutil.disk_usage(folder).free
+    if (lacking := needed + SPARE_BYTES - free) > 0:
+        raise EyelevelError(
+            f"the disk of {folder} has {in_bytes(free)} free, {in_bytes(lacking)} too little: the campaign needs "
+            f"{in_bytes(needed)} and {in_bytes(SPARE_BYTES)} to spare; give it a larger one, or keep fewer films "
+            "(FILMS=sample, FILMS=none, QUALITY=small)"
+        )
+
+
+def in_bytes(count: float) -> str:
+    """A number of bytes as a person says it: `12 MB`, `3.4 GB`."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+
+
+def _bytes(rows: Sequence[Row], folder: Path) -> float:
+    sizes = [
+        sum(file.stat().st_size for file in (folder / row.folder).glob("*") if file.is_file())
+        for row in rows[-LOOKED_AT:]
+    ]
+    return mean(sizes) if sizes else 0.0

@@ -1,0 +1,40 @@
+"""A machine's place for measuring: one run at a time, with the machine's canaries and its cores' layout."""
+
+import platform
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from measure.affinity import layout
+from measure.attempt import Circumstances
+from measure.canary import Canary, drift, sing, slowness
+from measure.results import Row
+
+# Machines made of one image may have one host name.
+MACHINE_ID = Path("/etc/machine-id")
+
+
+class Slot:
+    """One machine, of which the canaries so far are in `rows`."""
+
+    def __init__(self, rows: Iterable[Row] = ()) -> None:
+        self.machine = machine_name()
+        self._layout = layout()
+        own = [row for row in rows if row.machine == self.machine and row.canary_cpu_ms and row.canary_page_ms]
+        # All rows of a block that were made after one canary tell the same.
+        sung = dict.fromkeys((row.block, row.canary_cpu_ms or 0, row.canary_page_ms or 0) for row in own)
+        self._canaries = [Canary(cpu, page) for _, cpu, page in sung]
+
+    def circumstances(self, block: int, warn: Callable[[str], None]) -> Circumstances:
+        """The machine as it is now, before (a part of) `block`; `warn` is told when it has become slower."""
+        self._canaries.append(sing())
+        if slower := drift(self._canaries):
+            warn(slower)
+        return Circumstances(block, self.machine, self._canaries[-1], slowness(self._canaries), self._layout)
+
+
+def machine_name() -> str:
+    """The machine's host name, and what tells it from others of the same name."""
+    try:
+        return f"{platform.node()}-{MACHINE_ID.read_text().strip()[:8]}"
+    except OSError:
+        return platform.node()

@@ -1,0 +1,55 @@
+"""Later words on an attempt: what was found when others had been measured, and what a person decided.
+
+`verdicts.jsonl` has a line for each, in the order in which they were given; the last word on an attempt holds.
+Lines are only ever added, and each is on the disk before it takes effect in `runs.csv`.
+"""
+
+import fcntl
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from eyelevel.errors import EyelevelError
+
+VERDICTS = "verdicts.jsonl"
+PERSON = "review"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether an attempt (by its folder) counts, why, who says so (`review` is a person, else a gate), when, and
+    what `runs.csv` said before."""
+
+    folder: str
+    valid: bool
+    reason: str
+    by: str
+    at: str
+    was_valid: bool
+    was_reason: str
+
+
+def read_verdicts(campaign: Path) -> list[Verdict]:
+    """All verdicts in the campaign's folder; a last line that was cut short does not count. Raises EyelevelError."""
+    path = campaign / VERDICTS
+    if not path.exists():
+        return []
+    lines = path.read_text().split("\n")
+    try:
+        return [Verdict(**json.loads(line)) for line in lines[:-1] if line]
+    except (ValueError, TypeError) as error:
+        raise EyelevelError(f"{path} is broken: {error}") from None
+
+
+def add_verdict(campaign: Path, verdict: Verdict) -> None:
+    """Add `verdict`; when this returns it survives a power cut. Any process may, at any time."""
+    descriptor = os.open(campaign / VERDICTS, os.O_RDWR | os.O_CREAT, 0o666)
+    with os.fdopen(descriptor, "r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        whole = file.read().rfind(b"\n") + 1
+        file.truncate(whole)
+        file.seek(whole)
+        file.write(json.dumps(asdict(verdict)).encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
