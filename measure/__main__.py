@@ -19,6 +19,7 @@ from eyelevel.ownership import give_to_caller
 from eyelevel.places import PROJECT, RESULTS
 from measure.aliases import choose_protocols
 from measure.campaign import Campaign, measure
+from measure.cluster import Cluster
 from measure.films import KEPT, QUALITIES, FilmPolicy
 from measure.progress import Watch
 from measure.results import read_document
@@ -30,7 +31,7 @@ from tuning.settings import choose
 
 RUNS = 31  # as in the paper
 AUTO = "auto"
-MAX_RUNS = 62
+MAX_RUNS = 31  # the last look of the rule
 SEED = 1
 
 
@@ -98,7 +99,7 @@ def main(
     console = Console(highlight=False)
     signal.signal(signal.SIGTERM, interrupt)
     try:
-        workers = None
+        workers = Cluster(dask, campaign) if dask else None
         measure(campaign, partial(Watch, console, plain=plain), workers, enough_runs if campaign.auto else None)
     except KeyboardInterrupt:
         elsewhere = [] if results == RESULTS else ["--results", str(results)]

@@ -19,7 +19,7 @@ from measure.plan import Block as PlannedBlock
 from measure.plan import Run, plan
 from measure.progress import Watch, now_iso
 from measure.results import Results, Row, opened
-from measure.slot import Slot
+from measure.slot import Slot, canaries_of, machine_name
 from measure.verdicts import Verdict
 from record.site import Site
 from tuning import protocols
@@ -132,7 +132,7 @@ class Here:
 
     def measure(self, blocks: Iterable[Block], results: Results, watch: Watch, done: Callable[[Block], None]) -> None:
         """See `Workers`."""
-        slot, failures = Slot(results.rows), ReplayFailures()
+        slot, failures = Slot(canaries_of(machine_name(), results.rows)), ReplayFailures()
         for block in blocks:
             require_space(0, results.folder)
             circumstances = partial(slot.circumstances, block.number, watch.warns)

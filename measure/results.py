@@ -98,15 +98,11 @@ class Results:
 
     def run_folder(self, run: Run, attempt: int) -> Path:
         """Where an attempt's evidence lies."""
-        return self.folder / "runs" / run.site / run.network / run.protocol / f"{run.number}-{attempt}"
+        return run_folder(self.folder, run, attempt)
 
     def empty_run_folder(self, run: Run, attempt: int) -> Path:
         """The same, made anew; what an interrupted attempt left there goes."""
-        folder = self.run_folder(run, attempt)
-        if folder.exists():
-            shutil.rmtree(folder)
-        folder.mkdir(parents=True)
-        return folder
+        return emptied(self.run_folder(run, attempt))
 
     def append(self, row: Row) -> None:
         """Add a row; when this returns it survives a power cut."""
@@ -166,6 +162,19 @@ class Results:
             if row.of in self._valid:
                 raise EyelevelError(f"{self._runs_csv} has two valid rows of {row.of}; remove one by 'make review'")
             self._valid[row.of] = row.folder
+
+
+def run_folder(folder: Path, run: Run, attempt: int) -> Path:
+    """Where an attempt's evidence lies in a campaign's `folder`."""
+    return folder / "runs" / run.site / run.network / run.protocol / f"{run.number}-{attempt}"
+
+
+def emptied(folder: Path) -> Path:
+    """`folder`, new and empty."""
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    return folder
 
 
 def read_rows(folder: Path) -> list[Row]:

@@ -14,15 +14,12 @@ MACHINE_ID = Path("/etc/machine-id")
 
 
 class Slot:
-    """One machine, of which the canaries so far are in `rows`."""
+    """This machine, of which `canaries` are those so far."""
 
-    def __init__(self, rows: Iterable[Row] = ()) -> None:
+    def __init__(self, canaries: Iterable[Canary] = ()) -> None:
         self.machine = machine_name()
         self._layout = layout()
-        own = [row for row in rows if row.machine == self.machine and row.canary_cpu_ms and row.canary_page_ms]
-        # All rows of a block that were made after one canary tell the same.
-        sung = dict.fromkeys((row.block, row.canary_cpu_ms or 0, row.canary_page_ms or 0) for row in own)
-        self._canaries = [Canary(cpu, page) for _, cpu, page in sung]
+        self._canaries = list(canaries)
 
     def circumstances(self, block: int, warn: Callable[[str], None]) -> Circumstances:
         """The machine as it is now, before (a part of) `block`; `warn` is told when it has become slower."""
@@ -30,6 +27,14 @@ class Slot:
         if slower := drift(self._canaries):
             warn(slower)
         return Circumstances(block, self.machine, self._canaries[-1], slowness(self._canaries), self._layout)
+
+
+def canaries_of(machine: str, rows: Iterable[Row]) -> list[Canary]:
+    """The canaries of `machine` that `rows` tell of, in order."""
+    own = [row for row in rows if row.machine == machine and row.canary_cpu_ms and row.canary_page_ms]
+    # All rows of a block that were made after one canary tell the same.
+    sung = dict.fromkeys((row.block, row.canary_cpu_ms or 0, row.canary_page_ms or 0) for row in own)
+    return [Canary(cpu_ms, page_ms) for _, cpu_ms, page_ms in sung]
 
 
 def machine_name() -> str:

@@ -1,0 +1,130 @@
+"""What a worker of a Dask cluster does: it is looked at before it is given work, and measures a block at a time.
+
+A block is measured into a temporary folder on the worker's machine, and its evidence travels back as a tar file.
+Nothing here knows of the scheduler.
+"""
+
+import io
+import os
+import tarfile
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from eyelevel.errors import EyelevelError
+from measure.block import Block, ReplayFailures, measure_block
+from measure.canary import Canary, sing
+from measure.completeness import digest
+from measure.machine import machine, versions
+from measure.plan import Run
+from measure.results import Row, emptied, run_folder
+from measure.slot import Slot, machine_name
+from record.site import Site
+
+
+@dataclass(frozen=True)
+class Introduction:
+    """A worker's machine: its name, what it is, the versions of all programs, and the fingerprints of its sites.
+
+    `fault` is why it cannot measure, if it cannot.
+    """
+
+    name: str
+    machine: Mapping[str, object]
+    versions: Mapping[str, str]
+    sites: Mapping[str, str]
+    fault: str | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A block that a worker measured: its rows in order, all evidence (`runs/…` as a tar file), and warnings."""
+
+    rows: tuple[Row, ...]
+    evidence: bytes
+    warnings: tuple[str, ...]
+
+
+class Travelling:
+    """A folder that takes a block's attempts in the place of the campaign's (see `measure.block.Store`)."""
+
+    def __init__(self, folder: Path, tried: Mapping[Run, int]) -> None:
+        """`tried`: how often each run had been tried before."""
+        self.folder = folder
+        self.rows: list[Row] = []
+        self._tried = dict(tried)
+        self._valid: set[Run] = set()
+
+    def attempts(self, run: Run) -> int:
+        """How often `run` has been tried."""
+        return self._tried.get(run, 0)
+
+    def is_valid(self, run: Run) -> bool:
+        """Whether `run` has been measured."""
+        return run in self._valid
+
+    def run_folder(self, run: Run, attempt: int) -> Path:
+        """Where an attempt's evidence lies; the same place as in the campaign."""
+        return run_folder(self.folder, run, attempt)
+
+    def empty_run_folder(self, run: Run, attempt: int) -> Path:
+        """The same, made anew."""
+        return emptied(self.run_folder(run, attempt))
+
+    def append(self, row: Row) -> None:
+        """Add the row of an attempt."""
+        self.rows.append(row)
+        self._tried[row.of] = self.attempts(row.of) + 1
+        if row.valid:
+            self._valid.add(row.of)
+
+
+class Heard:
+    """Takes note of warnings, for whoever watches the campaign (see `measure.block.Watcher`)."""
+
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+
+    def begins(self, run: Run, attempt: int) -> None:
+        """Nobody watches here."""
+
+    def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
+        """Nobody watches here."""
+
+
+def introduce(site_folders: Mapping[str, Path], transports: Collection[str]) -> Introduction:
+    """Look at this machine before it is given work: what it is, and whether it can measure at all."""
+    try:
+        quick_check()
+        sites = {name: digest(Site.load(folder)) for name, folder in site_folders.items()}
+        return Introduction(machine_name(), machine(), versions(transports), sites)
+    except EyelevelError as error:
+        return Introduction(machine_name(), {}, {}, {}, str(error))
+
+
+def quick_check() -> None:
+    """Raises EyelevelError when this machine cannot measure, or networks and protocols are not what they should be."""
+    if os.geteuid() != 0:
+        raise EyelevelError("measuring needs root, to make network namespaces; start the worker as root")
+    sing()
+
+
+def measure_remotely(block: Block, tried: Mapping[Run, int], canaries: Sequence[Canary]) -> Measured:
+    """Measure `block` on this machine, whose canaries so far are `canaries`. Raises EyelevelError."""
+    heard = Heard()
+    with tempfile.TemporaryDirectory(prefix="eyelevel-block-") as temporary:
+        store = Travelling(Path(temporary), tried)
+        slot = Slot(canaries)
+        circumstances = partial(slot.circumstances, block.number, heard.warnings.append)
+        measure_block(block, store, circumstances, ReplayFailures(), heard)
+        return Measured(tuple(store.rows), pack(store.folder), tuple(heard.warnings))
+
+
+def pack(folder: Path) -> bytes:
+    """All in `folder` as a tar file. What it holds is compressed already."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as archive:
+        archive.add(folder, arcname=".")
+    return data.getvalue()
