@@ -1,11 +1,18 @@
 """Writing files so that a reader, or a power cut, never meets half of one."""
 
+import ctypes
+import fcntl
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+# What Python does not offer of Linux (renameat(2), syncfs(2)).
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -29,24 +36,63 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 def replacing_folder(path: Path) -> Iterator[Path]:
     """Yield an empty folder beside `path` that takes its place when the block ends without an error.
 
-    An old folder at `path` stays whole until the new one is complete.
+    There is a whole folder at `path` at every moment, the old one or the new one, whatever ends this process
+    or the machine. What a killed process left of its new folder is removed by the next one that is to be there.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_abandoned(path)
     new = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     try:
-        new.chmod(0o777 & ~_umask())
-        yield new
-        if path.exists():
-            old = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.old."))
-            path.replace(old)
-            new.replace(path)
-            shutil.rmtree(old)
-        else:
-            new.replace(path)
-    except BaseException:
-        shutil.rmtree(new, ignore_errors=True)
-        raise
-    sync_folder(path.parent)
+        with _locked(new):
+            new.chmod(0o777 & ~_umask())
+            yield new
+            _sync_file_system(new)
+            if path.is_dir():
+                _exchange(new, path)
+            else:
+                new.replace(path)
+        sync_folder(path.parent)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)  # what is half done, or old
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Tell other processes that somebody works on `folder`, until the block or this process ends."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove what was to take the place of `path` and nobody works on any more."""
+    name = re.compile(re.escape(f".{path.name}.") + "[a-z0-9_]{8}")
+    for folder in [entry for entry in path.parent.iterdir() if name.fullmatch(entry.name) and entry.is_dir()]:
+        with suppress(OSError), _locked(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> None:
+    """Let two folders change their names, in one step where the file system can."""
+    outcome = _LIBC.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE)
+    if outcome == 0:
+        return
+    aside = Path(tempfile.mkdtemp(dir=other.parent, prefix=f".{other.name}."))
+    other.replace(aside)
+    one.replace(other)
+    aside.replace(one)
+
+
+def _sync_file_system(folder: Path) -> None:
+    """Make all that was written to the file system of `folder` survive a power cut: one call for many files."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        _LIBC.syncfs(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def sync_file(path: Path) -> None:

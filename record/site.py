@@ -162,30 +162,37 @@ class Site:
 def write_site(recording: Recording, folder: Path) -> Site:
     """Store `recording` as the site `folder`; an older one stays whole until the new one is complete.
 
-    Raises EyelevelError when there is nothing to store or the start URL was not recorded.
+    Raises EyelevelError when there is nothing to store, the start URL was not recorded, or it cannot be written.
     """
     if not recording.exchanges:
         raise EyelevelError(f"{folder.name}: the recording holds no exchange that can be replayed")
     if recording.url not in {exchange.url for exchange in recording.exchanges}:
         raise EyelevelError(f"{folder.name}: the start page {recording.url} was not recorded")
     addresses = _assign_addresses(exchange.recorded_ip for exchange in recording.exchanges)
-    with replacing_folder(folder) as new:
-        indexed = [
-            _store(new, order, exchange, addresses[exchange.recorded_ip])
-            for order, exchange in enumerate(recording.exchanges)
-        ]
-        index: dict[str, Any] = {
-            "format": FORMAT,
-            "url": recording.url,
-            "recorder": recording.recorder,
-            "user_agent": recording.user_agent,
-            "viewport": recording.viewport,
-            "servers": {address: ip for ip, address in addresses.items()},
-            "exchanges": [asdict(exchange) for exchange in indexed],
-            "skipped": recording.skipped,
-        }
-        write_atomically(new / INDEX, json.dumps(index, indent=1) + "\n")
+    try:
+        with replacing_folder(folder) as new:
+            _write(recording, addresses, new)
+    except OSError as error:
+        raise EyelevelError(f"{folder} cannot be written: {error.strerror}") from None
     return Site.load(folder)
+
+
+def _write(recording: Recording, addresses: dict[str, str], folder: Path) -> None:
+    indexed = [
+        _store(folder, order, exchange, addresses[exchange.recorded_ip])
+        for order, exchange in enumerate(recording.exchanges)
+    ]
+    index: dict[str, Any] = {
+        "format": FORMAT,
+        "url": recording.url,
+        "recorder": recording.recorder,
+        "user_agent": recording.user_agent,
+        "viewport": recording.viewport,
+        "servers": {address: ip for ip, address in addresses.items()},
+        "exchanges": [asdict(exchange) for exchange in indexed],
+        "skipped": recording.skipped,
+    }
+    write_atomically(folder / INDEX, json.dumps(index, indent=1) + "\n")
 
 
 def kept_request_headers(headers: Headers) -> Headers:

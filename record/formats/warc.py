@@ -77,9 +77,9 @@ def _records(path: Path, kind: str, intake: Intake | None = None) -> Iterator[An
 
 
 def _exchange(record: Any, url: str, request: _Request, started_ms: float | None) -> Exchange:
+    url = normal_url(url)
     if record.http_headers is None:
         raise MalformedMessage("no HTTP response in the record")
-    url = normal_url(url)
     status, reason = parse_status_line(f"HTTP/1.1 {record.http_headers.statusline}".encode("latin-1", "replace"))
     try:
         body = record.raw_stream.read(MAX_BODY_BYTES + 1)
