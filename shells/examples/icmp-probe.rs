@@ -1,21 +1,26 @@
 //! Round-trip times to the microsecond: ping(8) shows three digits.
 //!
+//! As with ping(8), an answer counts from when the kernel had it: how long this process takes to wake up is not the
+//! network's.
+//!
 //! Usage: icmp-probe ADDRESS COUNT INTERVAL_MS BYTES; prints one time in µs per line, of packets of that IP length.
 
+use std::io::IoSliceMut;
 use std::net::SocketAddrV4;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::Duration;
 
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, recv, sendto, setsockopt, socket,
-    sockopt,
+    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, recvmsg,
+    sendto, setsockopt, socket, sockopt,
 };
-use nix::sys::time::TimeVal;
+use nix::sys::time::{TimeSpec, TimeVal};
+use nix::time::{ClockId, clock_gettime};
 use shells::error::{Attempt, Error, Result};
 use shells::shell::finish;
-use shells::time::now;
+use shells::time::{NANOS_PER_SECOND, Nanos};
 
 /// An echo request with that number, of so many bytes with its IP header, checksum included.
 fn request(number: u16, ip_length: usize) -> Vec<u8> {
@@ -26,6 +31,23 @@ fn request(number: u16, ip_length: usize) -> Vec<u8> {
     let folded = (sum & 0xffff) + (sum >> 16);
     packet[2..4].copy_from_slice(&(!(folded as u16)).to_be_bytes());
     packet
+}
+
+/// The next packet's length, and when the kernel had it.
+fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Result<(usize, Nanos)> {
+    let mut room = nix::cmsg_space!(TimeSpec);
+    let mut parts = [IoSliceMut::new(buffer)];
+    let message = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut room), MsgFlags::empty())
+        .attempt(|| "get an answer")?;
+    let mut notes = message.cmsgs().attempt(|| "read when the answer came")?;
+    match notes.next() {
+        Some(ControlMessageOwned::ScmTimestampns(at)) => Ok((message.bytes, nanoseconds(at))),
+        _ => Err(Error::new("the kernel does not tell when a packet came in")),
+    }
+}
+
+fn nanoseconds(time: TimeSpec) -> Nanos {
+    time.tv_sec() as Nanos * NANOS_PER_SECOND + time.tv_nsec() as Nanos
 }
 
 fn run() -> Result<ExitCode> {
@@ -40,20 +62,21 @@ fn run() -> Result<ExitCode> {
     let socket = socket(AddressFamily::Inet, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::Icmp)
         .attempt(|| "open a raw socket (run as root)")?;
     setsockopt(&socket, sockopt::ReceiveTimeout, &TimeVal::new(5, 0)).attempt(|| "set a timeout")?;
+    setsockopt(&socket, sockopt::ReceiveTimestampns, &true).attempt(|| "ask for the times of packets")?;
     let mut buffer = [0; 1500];
     for number in 0..count {
-        let sent = now();
+        // The clock of the kernel's times of packets.
+        let sent = clock_gettime(ClockId::CLOCK_REALTIME).attempt(|| "ask the clock")?;
         sendto(socket.as_raw_fd(), &request(number, length), &SockaddrIn::from(address), MsgFlags::empty())
             .attempt(|| "send an echo request")?;
-        loop {
-            let length =
-                recv(socket.as_raw_fd(), &mut buffer, MsgFlags::empty()).attempt(|| "get an answer")?;
+        let received = loop {
+            let (length, at) = receive(&socket, &mut buffer)?;
             // An echo reply (type 0) behind the IP header.
             if length >= 28 && buffer[20] == 0 && buffer[26..28] == number.to_be_bytes() {
-                break;
+                break at;
             }
-        }
-        println!("{}", (now() - sent) as f64 / 1e3);
+        };
+        println!("{}", (received - nanoseconds(sent)) as f64 / 1e3);
         sleep(Duration::from_millis(interval));
     }
     Ok(ExitCode::SUCCESS)

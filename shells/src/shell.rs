@@ -36,6 +36,7 @@ impl Shell {
         drop(namespace);
         let report = ferry.run(&guardian)?;
         tell_lateness(&report);
+        tell_own_losses(&report);
         Ok(ExitCode::from(report.status as u8))
     }
 }
@@ -59,6 +60,15 @@ fn tell_lateness(report: &Report) {
             "woke up more than 1 ms late {} times, {:.1} ms at worst: the machine was too busy for exact times",
             report.late_wakeups,
             report.worst_lateness as f64 / NANOS_PER_MILLISECOND as f64
+        ));
+    }
+}
+
+fn tell_own_losses(report: &Report) {
+    if report.own_losses > 0 {
+        complain(&format!(
+            "lost {} packets by itself: more came than this machine can carry at once",
+            report.own_losses
         ));
     }
 }

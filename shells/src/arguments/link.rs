@@ -56,13 +56,17 @@ pub struct LinkArguments {
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
 
-    /// Tell on stderr, once a second, what each direction carries
-    #[arg(
-        long,
-        visible_alias = "meter-all",
-        aliases = ["meter-uplink", "meter-downlink", "meter-uplink-delay", "meter-downlink-delay"]
-    )]
+    /// Tell on stderr, once a second, what each direction carries, drops and keeps waiting
+    #[arg(long, visible_alias = "meter-all")]
     meter: bool,
+
+    /// Tell the same of the uplink
+    #[arg(long, visible_alias = "meter-uplink-delay")]
+    meter_uplink: bool,
+
+    /// Tell the same of the downlink
+    #[arg(long, visible_alias = "meter-downlink-delay")]
+    meter_downlink: bool,
 
     /// End with the first trace that ends, instead of repeating it
     #[arg(long)]
@@ -106,10 +110,10 @@ impl LinkArguments {
             watching_up.push(Box::new(up));
             watching_down.push(Box::new(down));
         }
-        if self.meter {
+        if self.has_meter() {
             let meter = Meter::new(start);
-            watching_up.push(meter.uplink());
-            watching_down.push(meter.downlink());
+            watching_up.extend((self.meter || self.meter_uplink).then(|| meter.uplink()));
+            watching_down.extend((self.meter || self.meter_downlink).then(|| meter.downlink()));
             outputs.show(meter);
         }
         Ok(Duplex {
@@ -123,7 +127,11 @@ impl LinkArguments {
     pub fn is_given(&self) -> bool {
         let queues = self.queue.is_some() || self.uplink().has_queue() || self.downlink().has_queue();
         let logs = [&self.uplink_log, &self.downlink_log, &self.packet_log, &self.pcap];
-        queues || logs.into_iter().any(Option::is_some) || self.meter || self.once
+        queues || logs.into_iter().any(Option::is_some) || self.has_meter() || self.once
+    }
+
+    fn has_meter(&self) -> bool {
+        self.meter || self.meter_uplink || self.meter_downlink
     }
 
     fn uplink(&self) -> Direction<'_> {

@@ -1,57 +1,114 @@
-//! Waking up on time although the kernel wakes sleepers a little late.
+//! Waking up on time although the kernel wakes sleepers late.
 
 use crate::time::Nanos;
 
-/// The most that a wake-up is moved forward. Beyond it the machine is busy, and earlier would not help.
-const MOST: Nanos = 100_000;
+/// The most that one sleep counts as late. Beyond it the machine is busy, and to wake earlier would not help.
+const MOST: Nanos = 500_000;
 
-/// How much one wake-up counts against those before it: an eighth.
-const WEIGHT: Nanos = 8;
+/// What is nearer than this is waited for awake: a sleep would hardly be shorter.
+const TOO_SHORT: Nanos = 8_000;
 
-/// Learns how late sleeps end, and asks to be woken so much earlier; what is then left until the deadline is
-/// waited for awake.
-#[derive(Debug, Default)]
+/// With each sleep that is less late than the latest, so much of the latest is forgotten.
+const FORGETTING: Nanos = 128;
+
+/// A sleep is shortened by a sixteenth at most: many short sleeps in a row must not cost twice as many wake-ups.
+const MOST_OF_A_SLEEP: Nanos = 16;
+
+/// Sleeps are told apart by their length, in powers of two nanoseconds; the longest are 2 s and more.
+const LENGTHS: usize = 32;
+
+/// Learns how late sleeps end, and asks to be woken so much earlier.
+///
+/// A processor that was to sleep for long sleeps deeply and is slow to wake; one that sleeps shortly wakes
+/// nearly at once. So a sleep ends well before the deadline, a much shorter one follows, and only the last
+/// microseconds are waited for awake.
+#[derive(Debug)]
 pub struct Alarm {
-    usual_lateness: Nanos,
+    /// How late sleeps of each length ended at worst, as far as it is not forgotten.
+    worst: [Nanos; LENGTHS],
+}
+
+impl Default for Alarm {
+    fn default() -> Self {
+        Self { worst: [0; LENGTHS] }
+    }
 }
 
 impl Alarm {
-    /// How long to sleep from `now` for something due then; nothing when that is so soon that one must stay
-    /// awake.
+    /// When to be woken, asked at `now`, for something due then; `now` when it is so soon that one must stay awake.
     #[must_use]
-    pub fn sleep(&self, now: Nanos, due: Nanos) -> Nanos {
-        due.saturating_sub(now).saturating_sub(self.usual_lateness)
+    pub fn wake_at(&self, now: Nanos, due: Nanos) -> Nanos {
+        let span = due.saturating_sub(now);
+        if span < TOO_SHORT {
+            return now;
+        }
+        // What was the worst for long is exceeded some day.
+        let worst = self.worst[length_of(span)] * 3 / 2;
+        due - worst.min(span / MOST_OF_A_SLEEP)
     }
 
-    /// Learn from a sleep that was to end at `asked` and ended at `woke`.
-    pub fn learn(&mut self, asked: Nanos, woke: Nanos) {
+    /// Learn from a sleep that began then, was to end at `asked` and ended at `woke`.
+    pub fn learn(&mut self, began: Nanos, asked: Nanos, woke: Nanos) {
         let lateness = woke.saturating_sub(asked).min(MOST);
-        self.usual_lateness = (self.usual_lateness * (WEIGHT - 1) + lateness) / WEIGHT;
+        let worst = &mut self.worst[length_of(asked.saturating_sub(began))];
+        *worst = lateness.max(*worst - *worst / FORGETTING);
     }
+}
+
+fn length_of(span: Nanos) -> usize {
+    (span.max(1).ilog2() as usize).min(LENGTHS - 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const LONG: Nanos = 20_000_000;
+    const SHORT: Nanos = 300_000;
+
     #[test]
-    fn sleeps_that_end_late_become_shorter_by_as_much() {
+    fn sleeps_become_shorter_after_one_that_ended_late_and_only_those_of_its_length() {
         let mut alarm = Alarm::default();
-        assert_eq!(alarm.sleep(1_000, 2_000_000), 1_999_000);
-        for _ in 0..100 {
-            alarm.learn(0, 40_000);
+        assert_eq!(alarm.wake_at(1_000, LONG), LONG);
+        alarm.learn(0, LONG, LONG + 200_000);
+        assert_eq!(alarm.wake_at(0, LONG), LONG - 300_000);
+        assert_eq!(alarm.wake_at(LONG - SHORT, LONG), LONG);
+    }
+
+    #[test]
+    fn one_late_sleep_is_forgotten_in_the_end() {
+        let mut alarm = Alarm::default();
+        alarm.learn(0, LONG, LONG + 400_000);
+        for _ in 0..1000 {
+            alarm.learn(0, LONG, LONG + 20_000);
         }
-        let sleep = alarm.sleep(0, 2_000_000);
-        assert!((1_960_000..1_960_100).contains(&sleep), "{sleep}");
-        assert_eq!(alarm.sleep(1_980_000, 2_000_000), 0);
+        assert_eq!(alarm.wake_at(0, LONG), LONG - 30_000);
+    }
+
+    #[test]
+    fn a_deadline_is_waited_for_in_few_sleeps_and_reached_awake() {
+        let mut alarm = Alarm::default();
+        for length in 10..30 {
+            alarm.learn(0, 1 << length, (1 << length) + MOST);
+        }
+        let (mut now, mut sleeps) = (0, 0);
+        loop {
+            let wake = alarm.wake_at(now, LONG);
+            if wake == now {
+                break;
+            }
+            (now, sleeps) = (wake, sleeps + 1);
+        }
+        assert!(now < LONG && LONG - now < TOO_SHORT);
+        assert!(sleeps <= 3, "{sleeps}");
     }
 
     #[test]
     fn a_busy_machine_is_not_made_busier() {
         let mut alarm = Alarm::default();
-        for _ in 0..100 {
-            alarm.learn(0, 50_000_000);
-        }
-        assert!(alarm.sleep(0, 2_000_000) >= 2_000_000 - MOST);
+        alarm.learn(0, LONG, LONG + 50_000_000);
+        assert!(alarm.wake_at(0, LONG) >= LONG - 2 * MOST);
+        alarm.learn(0, SHORT, SHORT + 50_000_000);
+        assert!(alarm.wake_at(0, SHORT) >= SHORT - SHORT / 16);
     }
 }

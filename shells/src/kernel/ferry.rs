@@ -11,19 +11,15 @@ use nix::sys::signalfd::SignalFd;
 use nix::sys::time::TimeSpec;
 
 use super::alarm::Alarm;
+use super::direction::Direction;
 use super::guardian::Guardian;
 use super::namespace::Passage;
 use super::signals;
-use super::tun::{LARGEST_READ, Tun};
-use crate::element::{Duplex, Element};
+use super::tun::LARGEST_READ;
+use crate::element::Duplex;
 use crate::error::{Attempt, Result};
 use crate::log::Outputs;
 use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, now};
-
-/// Packets taken from one device before the other, and what is due, have their turn.
-///
-/// A packet may be 64 KB long and take 10 µs or more to copy.
-const READ_BATCH: usize = 16;
 
 /// A packet later than this is counted: the network inside was slower than asked for.
 const LATE: Nanos = NANOS_PER_MILLISECOND;
@@ -42,6 +38,9 @@ pub struct Report {
     /// How often a packet was sent on more than 1 ms after it was due; packets sent at once count once.
     pub late_wakeups: u64,
     pub worst_lateness: Nanos,
+    /// Packets lost by the emulation itself: they came faster than they were taken in, or the kernel did not
+    /// take them.
+    pub own_losses: u64,
 }
 
 /// What there is to read.
@@ -54,7 +53,8 @@ struct Ready {
 /// Carries packets between the two devices until the command ends.
 pub struct Ferry {
     passage: Passage,
-    network: Duplex,
+    uplink: Direction,
+    downlink: Direction,
     outputs: Outputs,
     signals: SignalFd,
     /// When the network itself ends, and the command with it.
@@ -77,8 +77,9 @@ impl Ferry {
             kill_at: None,
             alarm: Alarm::default(),
             report: Report::default(),
+            uplink: Direction::new(network.uplink, &passage.inner),
+            downlink: Direction::new(network.downlink, &passage.outer),
             passage,
-            network,
             outputs,
         })
     }
@@ -90,20 +91,22 @@ impl Ferry {
         loop {
             self.outputs.flush()?;
             let ready = self.wait()?;
-            let Duplex { uplink, downlink } = &mut self.network;
+            let Self { passage, uplink, downlink, .. } = &mut self;
             if ready.inner {
-                take_in(&self.passage.inner, uplink.as_mut(), &mut buffer)?;
+                uplink.take_in(&passage.inner, &mut buffer)?;
             }
             if ready.outer {
-                take_in(&self.passage.outer, downlink.as_mut(), &mut buffer)?;
+                downlink.take_in(&passage.outer, &mut buffer)?;
             }
-            let late_up = give_out(uplink.as_mut(), &self.passage.outer);
-            let late_down = give_out(downlink.as_mut(), &self.passage.inner);
+            let late_up = uplink.give_out(&passage.outer);
+            let late_down = downlink.give_out(&passage.inner);
             self.note_lateness(late_up.max(late_down));
             if ready.signals {
                 if let Some(status) = self.heed_signals(guardian) {
                     self.outputs.flush()?;
                     self.report.status = status;
+                    let refused = self.uplink.refused() + self.downlink.refused();
+                    self.report.own_losses = self.passage.overflowed()? + refused;
                     return Ok(self.report);
                 }
             }
@@ -114,31 +117,39 @@ impl Ferry {
 
     /// Sleep until a packet or a signal comes in or a packet is due; what came in.
     fn wait(&mut self) -> Result<Ready> {
-        let Duplex { uplink, downlink } = &self.network;
         let time = now();
-        let packet_due = earliest([uplink.next_due(), downlink.next_due()]);
-        let packet_wake = packet_due.map(|due| time + self.alarm.sleep(time, due));
+        let packet_due = earliest([self.uplink.next_due(), self.downlink.next_due()]);
+        let packet_wake = packet_due.map(|due| self.alarm.wake_at(time, due));
         let wake = earliest([packet_wake, self.network_end, self.kill_at, self.outputs.next_due()]);
         let timeout = wake.map(|wake| {
             let span = wake.saturating_sub(time);
             TimeSpec::new((span / NANOS_PER_SECOND) as i64, (span % NANOS_PER_SECOND) as i64)
         });
+        let can_wait = [self.uplink.can_wait(time, wake), self.downlink.can_wait(time, wake)];
+        let [watch_inner, watch_outer] =
+            can_wait.map(|it| if it { PollFlags::empty() } else { PollFlags::POLLIN });
         let mut events = [
-            PollFd::new(self.passage.inner.as_fd(), PollFlags::POLLIN),
-            PollFd::new(self.passage.outer.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.passage.inner.as_fd(), watch_inner),
+            PollFd::new(self.passage.outer.as_fd(), watch_outer),
             PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
         ];
         match ppoll(&mut events, timeout, None::<SigSet>) {
             Ok(0) => {
+                if !can_wait[0] {
+                    self.uplink.nothing_waits();
+                }
+                if !can_wait[1] {
+                    self.downlink.nothing_waits();
+                }
                 if let Some(wake) = wake.filter(|wake| *wake > time) {
-                    self.alarm.learn(wake, now());
+                    self.alarm.learn(time, wake, now());
                 }
             }
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error).attempt(|| "wait for packets"),
         }
         let [inner, outer, signals] = events.map(|event| event.any().unwrap_or(true));
-        Ok(Ready { inner, outer, signals })
+        Ok(Ready { inner: inner || can_wait[0], outer: outer || can_wait[1], signals })
     }
 
     fn note_lateness(&mut self, lateness: Nanos) {
@@ -199,29 +210,4 @@ fn wake_up_on_time() -> Result<()> {
         libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters)
     };
     Ok(())
-}
-
-/// Give the element what waits on the device, or as much of it as is one device's turn.
-fn take_in(from: &Tun, element: &mut dyn Element, buffer: &mut [u8]) -> Result<()> {
-    for _ in 0..READ_BATCH {
-        let Some(packet) = from.read(buffer)? else {
-            return Ok(());
-        };
-        // A path between two networks, as each shell is, begins and ends with routers.
-        if !packet.is_for_link_only() {
-            element.push(packet, now());
-        }
-    }
-    Ok(())
-}
-
-/// Send on what the element has due; how late the first of it was.
-fn give_out(element: &mut dyn Element, to: &Tun) -> Nanos {
-    let time = now();
-    let mut lateness = None;
-    while let Some(departure) = element.pop(time) {
-        lateness.get_or_insert(time.saturating_sub(departure.at));
-        to.write(&departure.packet);
-    }
-    lateness.unwrap_or(0)
 }

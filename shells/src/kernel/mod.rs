@@ -4,6 +4,7 @@
 
 mod alarm;
 pub mod block;
+mod direction;
 mod ferry;
 mod guardian;
 mod masquerade;
@@ -12,6 +13,7 @@ mod netlink;
 mod privilege;
 mod routes;
 mod signals;
+mod stamps;
 mod sysctl;
 mod tun;
 

@@ -31,6 +31,8 @@ pub struct Passage {
     pub block: Block,
     /// Whether the current namespace is no shell's inside.
     pub is_outermost: bool,
+    /// Netlink of the namespaces outside and inside.
+    routes: [Routes; 2],
     _ways_out: Vec<Masquerade>,
 }
 
@@ -38,6 +40,15 @@ impl Passage {
     /// The new network namespace.
     pub fn inside(&self) -> Result<OwnedFd> {
         self.inside.try_clone().attempt(|| "copy a file descriptor")
+    }
+
+    /// How many packets the kernel dropped because they came faster than they were taken.
+    pub fn overflowed(&self) -> Result<u64> {
+        let [outside, inside] = &self.routes;
+        [(outside, &self.outer), (inside, &self.inner)].into_iter().try_fold(0, |sum, (routes, tun)| {
+            let count = routes.overflowed(tun.device());
+            Ok(sum + count.attempt(|| format!("ask for the counts of the TUN device {}", tun.name()))?)
+        })
     }
 }
 
@@ -50,19 +61,20 @@ pub fn open_passage(kind: &str, pool: Block) -> Result<Passage> {
     let outer = Tun::open(&format!("{kind}-%d"))?;
     let surroundings = Surroundings::find()?;
     let families = surroundings.families(&outer);
-    let block = connect_outer(&outer, &surroundings.blocks(pool)?, &families)?;
+    let (block, routes_outside) = connect_outer(&outer, &surroundings.blocks(pool)?, &families)?;
 
     let outside = current_namespace()?;
     unshare(CloneFlags::CLONE_NEWNET).attempt(|| "make a network namespace (run as root)")?;
     let inside = current_namespace()?;
     let inner = Tun::open(INNER_NAME)?;
-    connect_inner(&inner, block, &families)?;
+    let routes_inside = connect_inner(&inner, block, &families)?;
     setns(outside, CloneFlags::CLONE_NEWNET).attempt(|| "return to the outer network namespace")?;
 
     let is_outermost = surroundings.parent.is_none();
     let families = families.into_iter().filter(|family| is_outermost && surroundings.leads_out(*family));
     let ways_out = families.filter_map(|family| lead_out(&outer, block, pool, family)).collect();
-    Ok(Passage { outer, inner, inside, block, is_outermost, _ways_out: ways_out })
+    let routes = [routes_outside, routes_inside];
+    Ok(Passage { outer, inner, inside, block, is_outermost, routes, _ways_out: ways_out })
 }
 
 fn current_namespace() -> Result<OwnedFd> {
@@ -72,7 +84,7 @@ fn current_namespace() -> Result<OwnedFd> {
 }
 
 /// Take a block and lead it to the outer device.
-fn connect_outer(tun: &Tun, candidates: &[Block], families: &[Family]) -> Result<Block> {
+fn connect_outer(tun: &Tun, candidates: &[Block], families: &[Family]) -> Result<(Block, Routes)> {
     prepare_device(tun, families)?;
     // What comes out of a shell may go on to anywhere; the namespace's other devices are not ours to change.
     sysctl::set(&format!("ipv4/conf/{}/forwarding", tun.name()), "1")?;
@@ -88,11 +100,11 @@ fn connect_outer(tun: &Tun, candidates: &[Block], families: &[Family]) -> Result
             .add_route(addresses, &Target::Device(tun.device()))
             .attempt(|| format!("add a route to {addresses}"))?;
     }
-    Ok(block)
+    Ok((block, routes))
 }
 
 /// Make the new namespace reach everything through the inner device, and pass on what nested shells send.
-fn connect_inner(tun: &Tun, block: Block, families: &[Family]) -> Result<()> {
+fn connect_inner(tun: &Tun, block: Block, families: &[Family]) -> Result<Routes> {
     sysctl::set("ipv4/ip_forward", "1")?;
     sysctl::set("ipv4/conf/all/rp_filter", "0")?;
     sysctl::set("ipv4/conf/default/rp_filter", "0")?;
@@ -113,7 +125,7 @@ fn connect_inner(tun: &Tun, block: Block, families: &[Family]) -> Result<()> {
             .and_then(|()| routes.add_route(everywhere, &Target::Gateway(tun.device(), outer_end)))
             .attempt(|| format!("set up routes through the device {} inside", tun.name()))?;
     }
-    Ok(())
+    Ok(routes)
 }
 
 /// Keep the kernel from adding packets of its own or dropping ours.

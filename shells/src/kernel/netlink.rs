@@ -111,6 +111,15 @@ impl Netlink {
         self.replies(|_| ())
     }
 
+    /// Send a request for one thing and get it.
+    pub fn fetch(&self, mut message: Message) -> nix::Result<Reply> {
+        message.bytes[6] |= libc::NLM_F_ACK as u8;
+        let mut answer = None;
+        self.send(message)?;
+        self.replies(|reply| answer = Some(reply))?;
+        answer.ok_or(Errno::ENODATA)
+    }
+
     /// Send requests of which either all are done or none.
     pub fn batch(&self, messages: Vec<Message>) -> nix::Result<()> {
         let [high, low] = (libc::NFNL_SUBSYS_NFTABLES as u16).to_be_bytes();

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use nix::errno::Errno;
 use nix::libc;
 
 use super::block::{Family, Prefix, octets};
@@ -18,6 +19,10 @@ const NO_DUPLICATE_DETECTION: u32 = 0x02;
 const NO_PREFIX_ROUTE: u32 = 0x200;
 
 const ROUTE_MESSAGE_BYTES: usize = 12;
+const LINK_MESSAGE_BYTES: usize = 16;
+
+/// The place of `tx_dropped` among the counts of struct `rtnl_link_stats64`.
+const TRANSMIT_DROPPED: usize = 7;
 
 /// A device by its kernel index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +70,16 @@ impl Routes {
                 .attribute(libc::IFLA_MTU, &mtu.to_ne_bytes())
                 .attribute(libc::IFLA_TXQLEN, &queue_packets.to_ne_bytes()),
         )
+    }
+
+    /// How many packets the kernel dropped because nobody took them from the device in time.
+    pub fn overflowed(&self, device: Device) -> nix::Result<u64> {
+        let reply = self.0.fetch(link_message_of(libc::RTM_GETLINK, device, 0))?;
+        let mut attributes = reply.attributes(LINK_MESSAGE_BYTES);
+        let counts = attributes.find(|(attribute, _)| *attribute == libc::IFLA_STATS64);
+        let place = TRANSMIT_DROPPED * size_of::<u64>();
+        let count = counts.and_then(|(_, counts)| counts.get(place..)?.first_chunk().copied());
+        count.map(u64::from_ne_bytes).ok_or(Errno::ENODATA)
     }
 
     /// Give a device an address of its own, without any route.
@@ -155,9 +170,13 @@ fn address_of(octets: &[u8]) -> Option<IpAddr> {
 }
 
 fn link_message(device: Device, flags: u32) -> Message {
+    link_message_of(libc::RTM_NEWLINK, device, flags)
+}
+
+fn link_message_of(kind: u16, device: Device, flags: u32) -> Message {
     let mut fixed = vec![libc::AF_UNSPEC as u8, 0, 0, 0];
     fixed.extend_from_slice(&device.0.to_ne_bytes());
     fixed.extend_from_slice(&flags.to_ne_bytes());
     fixed.extend_from_slice(&flags.to_ne_bytes());
-    Message::new(libc::RTM_NEWLINK, 0).fixed(&fixed)
+    Message::new(kind, 0).fixed(&fixed)
 }

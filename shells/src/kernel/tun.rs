@@ -90,12 +90,10 @@ impl Tun {
         }
     }
 
-    /// Hand a packet to the kernel, as if it had come in on the device.
-    ///
-    /// A packet the kernel refuses is lost, as on a real interface that is down.
-    pub fn write(&self, packet: &Packet) {
+    /// Hand a packet to the kernel, as if it had come in on the device; whether the kernel took it.
+    pub fn write(&self, packet: &Packet) -> bool {
         let header = packet.offload().to_bytes();
-        let _ = (&self.file).write_vectored(&[IoSlice::new(&header), IoSlice::new(packet.bytes())]);
+        (&self.file).write_vectored(&[IoSlice::new(&header), IoSlice::new(packet.bytes())]).is_ok()
     }
 }
 
