@@ -78,7 +78,8 @@ def close(site: Site, closing: Closing, *, fetch: bool, tell: Callable[[str], No
     found = assess(site, closing)
     fetched: list[str] = []
     for _ in range(FETCHES if fetch else 0):
-        wanted = [missed.url for missed in found.missed if missed.method == "GET" and missed.url not in fetched]
+        wanted = [m.url for m in found.missed if m.method == "GET" and m.url.startswith("https:")]
+        wanted = [url for url in wanted if url not in fetched]
         if not wanted:
             break
         came = fetch_missing(site, wanted, closing)

@@ -1,11 +1,30 @@
-"""Pages that ask for the same on every load: the script gets into documents, into nothing else, and may run."""
+"""Pages that ask for the same on every load: the script gets into documents, into nothing else, and may run.
+
+What it tells pages it does not tell those who measure them.
+"""
 
 import gzip
+import json
+import os
+import time
+from dataclasses import dataclass, replace
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
+from measure.campaign import Campaign
+from measure.completeness import read_asked
+from measure.evidence import read_evidence
+from measure.load import REPLAY_EVIDENCE, load
+from measure.results import changes
+from measure.visit import HAR, TIMINGS
 from record.http1 import Headers, Response
+from record.site import Exchange, Recording, Site, write_site
 from replay.repeatable import with_script
+from tuning import networks, protocols
 
 SCRIPT = b"(function () {})(1);"
 PUT = b"<script>" + SCRIPT + b"</script>"
@@ -23,6 +42,7 @@ def html(body: bytes, *headers: tuple[str, str]) -> Response:
         (b"<HTML><HEAD lang=en><title>", b"<HTML><HEAD lang=en>" + PUT + b"<title>"),
         (b"\n<!-- hello -->\n<html><body>", b"\n<!-- hello -->\n<html>" + PUT + b"<body>"),
         (b"<!DOCTYPE html><p>", b"<!DOCTYPE html>" + PUT + b"<p>"),
+        (b'<?xml version="1.0" ?>\n<!DOCTYPE html><html>', b'<?xml version="1.0" ?>\n<!DOCTYPE html><html>' + PUT),
     ],
 )
 def test_the_script_comes_first_in_a_document(document: bytes, changed: bytes) -> None:
@@ -66,3 +86,130 @@ def test_policies_allow_the_script_and_nothing_else_more(policy: str, allowed: s
     value = got.header("content-security-policy") or ""
     digest = value.partition(HASH)[2].partition("'")[0] + "'" if HASH in value else ""
     assert value.replace(f"{HASH}{digest}", HASH) == allowed
+
+
+RECORDED_AT_S = 1_500_000_000
+BULK_BYTES = 1_500_000
+PAGE = b"""<!doctype html><html><head><title>Telling</title></head><body><script async src=/bulk></script><script>
+function told(who, of) {
+    const url = new URL("/told", location);
+    const tell = (name, value) => url.searchParams.set(name, value);
+    tell("who", who);
+    tell("number", of.Math.random());
+    tell("identifier", of.crypto.randomUUID());
+    tell("bytes", of.crypto.getRandomValues(new Uint32Array(2)));
+    tell("now", of.Date.now());
+    tell("year", new of.Date().getFullYear());
+    tell("modified", of.document.lastModified);
+    tell("origin", of.performance.timeOrigin);
+    tell("loaded", of.performance.timing.loadEventStart - of.performance.timing.navigationStart);
+    tell("timing", JSON.stringify(of.performance.timing));
+    tell("rtt", of.navigator.connection.rtt);
+    return url;
+}
+onload = () => setTimeout(() => {
+    fetch(told('page', window));
+    const frame = document.body.appendChild(document.createElement("iframe"));
+    frame.contentDocument.write("<p>");
+    fetch(told('frame', frame.contentWindow));
+});
+</script>"""
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="replaying needs root")
+
+
+@dataclass(frozen=True)
+class Load:
+    """One load: what the page and its frame told, how Browsertime timed it, when the browser itself says it had
+    loaded (ms from the navigation on), and what the replay says of the script."""
+
+    told: dict[str, dict[str, str]]
+    timings: dict[str, Any]
+    plt: float | None
+    loaded_ms: float
+    script: dict[str, Any] | None
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """A page that tells its server all that changes from load to load, and takes a while to be loaded."""
+    date = ("Date", formatdate(RECORDED_AT_S, usegmt=True))
+    page = Exchange("GET", "https://a.example/", html(PAGE, date), "192.0.2.1")
+    bulk = replace(page, url=f"{page.url}bulk", response=Response(200, "OK", (), b"//".ljust(BULK_BYTES, b"x")))
+    told = replace(page, url=f"{page.url}told", response=Response(204, "", (), b""))
+    folder = tmp_path_factory.mktemp("sites") / "telling"
+    return write_site(Recording(page.url, (page, bulk, told), {"tool": "test"}), folder)
+
+
+@pytest.fixture(scope="module")
+def loads(site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Load]:
+    """Two loads with the script and one without, over DSL."""
+    choices = {"one": True, "other": True, "as recorded": False}
+    return {name: load_once(site, tmp_path_factory.mktemp("load"), choice) for name, choice in choices.items()}
+
+
+def load_once(site: Site, folder: Path, repeatable: bool) -> Load:
+    dsl, tcp = networks.load()["dsl"], protocols.load()["tcp"]
+    assert load(site, dsl, tcp, folder, repeatable=repeatable, film=False) is None
+    evidence = read_evidence(folder, filmed=False)
+    queries = [urlsplit(asked.url).query for asked in read_asked(folder, evidence.requests) if "/told" in asked.url]
+    page = json.loads((folder / TIMINGS).read_text())[0]["browserScripts"][0]
+    har = json.loads(gzip.decompress((folder / HAR).read_bytes()))
+    return Load(
+        told={told["who"]: told for told in (dict(parse_qsl(query)) for query in queries)},
+        timings=page["timings"],
+        plt=evidence.plt,
+        loaded_ms=har["log"]["pages"][0]["pageTimings"]["onLoad"],
+        script=json.loads((folder / REPLAY_EVIDENCE).read_text())["repeatable"],
+    )
+
+
+@needs_root
+def test_a_page_and_the_frames_it_writes_tell_the_same_on_every_load(loads: dict[str, Load]) -> None:
+    assert set(loads["one"].told) == {"page", "frame"}
+    assert loads["one"].told == loads["other"].told
+    for told in loads["one"].told.values():
+        assert told["now"] == str(RECORDED_AT_S * 1000)
+        assert told["year"] == "2017"
+        assert "2017" in told["modified"]
+        assert told["origin"] == str(json.loads(told["timing"])["navigationStart"])
+    numbers = [told[name] for told in loads["one"].told.values() for name in ("number", "identifier", "bytes")]
+    assert len(set(numbers)) == len(numbers)
+
+
+@needs_root
+def test_without_the_script_a_page_tells_the_truth(loads: dict[str, Load]) -> None:
+    as_recorded, one = loads["as recorded"].told["page"], loads["one"].told["page"]
+    assert abs(float(as_recorded["now"]) / 1000 - time.time()) < 3600
+    assert float(as_recorded["loaded"]) == pytest.approx(loads["as recorded"].loaded_ms, abs=50)
+    assert all(as_recorded[name] != one[name] for name in ("number", "identifier", "bytes", "loaded", "modified"))
+
+
+@needs_root
+def test_the_evidence_tells_whether_pages_had_the_script(loads: dict[str, Load]) -> None:
+    assert loads["as recorded"].script is None
+    script = loads["one"].script
+    assert script and script["documents"] == 1 and len(script["script_sha256"]) == 64
+
+
+@needs_root
+def test_those_who_measure_get_the_true_times(loads: dict[str, Load]) -> None:
+    """The browser's own word, from outside the page, is the load event in the HAR (from the DevTools' protocol)."""
+    down_mbps = networks.load()["dsl"].down_mbps
+    assert down_mbps
+    transfer_ms = BULK_BYTES * 8 / down_mbps / 1e3
+    for name, seen in loads.items():
+        assert seen.plt == pytest.approx(seen.loaded_ms, abs=50), name
+        assert seen.plt is not None and seen.plt > transfer_ms
+        # Browsertime asks the page both in the old and in the new way, of which the script changes the old for pages.
+        assert seen.timings["loadEventEnd"] == pytest.approx(seen.timings["navigationTiming"]["loadEventEnd"], abs=2)
+    assert float(loads["one"].told["page"]["loaded"]) < transfer_ms, "the page itself was told something else"
+
+
+def test_a_campaign_keeps_to_the_choice_it_was_begun_with(site: Site, tmp_path: Path) -> None:
+    tcp = protocols.load()["tcp"]
+    usual = Campaign(tmp_path, {site.name: site}, {}, {tcp.name: tcp}, runs=1, seed=1)
+    as_recorded = replace(usual, repeatable=False)
+    assert usual.document()["settings"]["repeatable"] is True, "unless told"
+    assert as_recorded.document()["settings"]["repeatable"] is False
+    assert changes(usual.document(), as_recorded.document()) == ["settings/repeatable was True, is False"]

@@ -1,0 +1,94 @@
+"""Closing what we recorded ourselves: what is missing is fetched from where the page was recorded."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from eyelevel.places import PROJECT
+from measure import completeness
+from measure.completeness import Completeness
+from record.http1 import Response
+from record.site import Recording, Site, write_site
+from servers.certificates import authority
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="making networks needs root")
+
+ORIGIN = PROJECT / "tests" / "clients" / "origin.py"
+LOST = ("https://static.origin.example/code.js", "https://static.origin.example/style.css")
+
+# Run among the servers of origin.py: record the page, lose some of it, close the rest.
+PROGRAM = """
+import subprocess, sys
+sys.path.insert(0, sys.argv[3])
+from pathlib import Path
+from proof.test_closing_fetches import lose
+sites, authority = sys.argv[1:3]
+def run(*command): subprocess.run([sys.executable, "-m", *command, "--origin-ca", authority], check=True)
+run("record", "record", "https://origin.example/", "--into", sites)
+lose(Path(sites) / "origin.example")
+run("measure.closing", "origin.example", "--sites", sites, "--loads", "1", "--proto", "tcp")
+"""
+
+
+@dataclass(frozen=True)
+class Closed:
+    """What was recorded and lost, the closed site, what is known of it, and what was said."""
+
+    lost: dict[str, Response]
+    site: Site
+    found: Completeness
+    said: str
+
+
+def lose(folder: Path) -> None:
+    """Take `LOST` out of the site in `folder`, and keep it whole beside the sites for comparison."""
+    site = Site.load(folder)
+    kept = tuple(site.recorded(e) for e in site.exchanges if e.url not in LOST)
+    whole = Recording(site.url, tuple(site.recorded(e) for e in site.exchanges), site.recorder)
+    write_site(whole, folder.parents[1] / "whole")
+    write_site(Recording(site.url, kept, site.recorder, site.user_agent, site.viewport), folder)
+
+
+@pytest.fixture(scope="module")
+def closed(tmp_path_factory: pytest.TempPathFactory) -> Closed:
+    folder = tmp_path_factory.mktemp("origin")
+    command = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable]
+    command += [str(ORIGIN), str(folder), sys.executable, "-c", PROGRAM]
+    command += [str(folder / "sites"), str(authority().path), str(PROJECT / "tests")]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    done = subprocess.run(command, env=environment, cwd=PROJECT, capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    site, whole = Site.load(folder / "sites" / "origin.example"), Site.load(folder / "whole")
+    found = completeness.read(site)
+    assert found, said
+    lost = {e.url: whole.recorded(e).response for e in whole.exchanges if e.url in LOST}
+    assert set(lost) == set(LOST)
+    return Closed(lost, site, found, said)
+
+
+def test_what_was_missing_is_fetched_and_stored_as_it_was(closed: Closed) -> None:
+    assert set(closed.found.fetched) == set(LOST), closed.said
+    again = {e.url: closed.site.recorded(e).response for e in closed.site.exchanges if e.url in LOST}
+    for url, response in closed.lost.items():
+        assert (again[url].status, again[url].body) == (response.status, response.body)
+        assert again[url].header("content-encoding") == response.header("content-encoding")
+
+
+def test_what_could_not_be_fetched_is_told_by_url(closed: Closed) -> None:
+    missed = {missed.url for missed in closed.found.missed}
+    assert not missed & set(LOST)
+    assert "https://nowhere.example/" in missed
+    assert "GET https://nowhere.example/, asked for by https://www.origin.example" in closed.said
+
+
+def test_the_site_keeps_its_servers_and_is_the_one_that_is_known(closed: Closed) -> None:
+    by_host = closed.site.addresses
+    assert all(len(addresses) == 1 for addresses in by_host.values())
+    assert closed.found.site_sha256 == completeness.digest(closed.site)
+    assert json.loads((closed.site.folder / "site.json").read_text())["recorder"]["tool"].startswith("mitmproxy")
