@@ -63,20 +63,26 @@ ALL_FILMS = FilmPolicy()
 
 
 def shrink(film: Path) -> None:
-    """Put a lossy film of the same times and size, about a twentieth as large, in the place of `film`.
+    """Put a lossy film of the same times and size in the place of `film`, under another name (`SMALL_FILM`).
 
-    It has another name (`SMALL_FILM`). A film that cannot be read stays as it is.
+    A film that cannot be read stays as it is.
     """
     made = film.with_name(f".{SMALL_FILM}")
+    if shrunk(film, made):
+        sync_file(made)
+        made.replace(film.with_name(SMALL_FILM))
+        sync_folder(film.parent)
+        film.unlink()
+
+
+def shrunk(film: Path, made: Path) -> bool:
+    """Whether a lossy film, about a twentieth as large, could be `made` of `film`."""
     command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-y", "-i", film, "-an", "-f", "mp4"]
-    command += ["-c:v", "libx264", "-preset", "veryfast", "-crf", "28", "-pix_fmt", "yuv420p", made]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
+    command += ["-c:v", "libx264", "-preset", "veryfast", "-crf", "28", "-pix_fmt", "yuv420p"]
+    if subprocess.run([*command, "-movflags", "+faststart", made], capture_output=True, check=False).returncode:
         made.unlink(missing_ok=True)
-        return
-    sync_file(made)
-    made.replace(film.with_name(SMALL_FILM))
-    sync_folder(film.parent)
-    film.unlink()
+        return False
+    return True
 
 
 def keep_last_frame(frame: Frame, folder: Path) -> None:

@@ -75,9 +75,9 @@ class Watch:
         self._stands()
 
     def warns(self, text: str) -> None:
-        """Something a person should know; said once."""
-        if text.partition(",")[0] not in self._warnings:
-            self._warnings.add(text.partition(",")[0])
+        """Something a person should know; what begins alike is said once."""
+        if (beginning := " ".join(text.split()[:3])) not in self._warnings:
+            self._warnings.add(beginning)
             self._say(f"warning: {text}", style="yellow")
 
     def time_left(self) -> str:

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -237,17 +237,33 @@ def opened(folder: Path, document: Mapping[str, Any]) -> Iterator[Results]:
     Raises EyelevelError when another process has it open, or when it was begun with other settings.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise EyelevelError(f"another process is measuring the campaign {folder.name}") from None
+    with _held(folder):
         _settle(folder, document)
         results = Results(folder)
         results._read()
         sync_folder(folder.parent)
         yield results
+
+
+def following(folder: Path) -> None:
+    """Make the `runs.csv` of a campaign follow its verdicts; whoever is measuring it does so in a while."""
+    with suppress(Held), _held(folder):
+        Results(folder)._read()
+
+
+class Held(EyelevelError):
+    """Another process has the campaign."""
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Held(f"another process is measuring the campaign {folder.name}") from None
+        yield
     finally:
         os.close(descriptor)
 

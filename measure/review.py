@@ -1,0 +1,256 @@
+"""`python -m measure.review`: look at a campaign's films, and accept or reject runs by eye.
+
+A local page, for a browser on this machine. A decision is a verdict (`verdicts`) with its reason; the campaign
+follows it at once, or, while it is being measured, after the block at hand.
+"""
+
+import secrets
+import tempfile
+import threading
+import webbrowser
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from statistics import median
+from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
+
+import click
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from eyelevel.errors import EyelevelError, reports_errors
+from eyelevel.ownership import give_to_caller
+from eyelevel.places import RESULTS
+from measure.film import unlike_blocks
+from measure.films import FILM, SMALL_FILM, STRIP, STRIP_PICTURES, read_last_frame, shrunk
+from measure.progress import now_iso
+from measure.results import Row, followed, following, read_rows
+from measure.verdicts import PERSON, Verdict, add_verdict, read_verdicts
+
+LOCAL = "127.0.0.1"
+KINDS = {".jpg": "image/jpeg", ".mp4": "video/mp4"}
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """An attempt as the page shows it; `unlike`: the share of its last frame unlike the median of the others'."""
+
+    row: Row
+    unlike: float
+    strip: bool
+    film: bool
+    verdicts: tuple[Verdict, ...]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A setting as the list of them shows it."""
+
+    site: str
+    network: str
+    protocol: str
+    valid: int
+    rejected: int
+    unlike: float
+
+    @property
+    def query(self) -> str:
+        """What names it in a URL."""
+        return urlencode({"site": self.site, "network": self.network, "protocol": self.protocol})
+
+
+class Review:
+    """The pages of one campaign, as text, and what a person decides on them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.token = secrets.token_urlsafe()
+        environment = Environment(
+            loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, autoescape=True
+        )
+        self._page = environment.get_template("review.html.j2")
+        read_rows(folder)
+
+    def rows(self) -> list[Row]:
+        """All attempts as the verdicts so far have them."""
+        return followed(read_rows(self.folder), read_verdicts(self.folder))
+
+    def index(self) -> str:
+        """The page of all settings."""
+        settings: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+        for row in self.rows():
+            settings[row.site, row.network, row.protocol].append(row)
+        shown = [
+            Summary(*names, sum(row.valid for row in own), sum(not row.valid for row in own), self._most_unlike(own))
+            for names, own in settings.items()
+        ]
+        shown.sort(key=lambda summary: (-summary.rejected, -summary.unlike))
+        return self._page.render(
+            title=f"Review of {self.folder.name}",
+            told=None,
+            settings=shown,
+            attempts=sum(map(len, settings.values())),
+            rejected=sum(summary.rejected for summary in shown),
+        )
+
+    def setting(self, site: str, network: str, protocol: str, told: str | None = None) -> str:
+        """The page of one setting: all its attempts, those that are rejected or look otherwise first."""
+        own = [row for row in self.rows() if (row.site, row.network, row.protocol) == (site, network, protocol)]
+        verdicts = read_verdicts(self.folder)
+        runs = [
+            Reviewed(
+                row,
+                unlike,
+                strip=(self.folder / row.folder / STRIP).exists(),
+                film=any((self.folder / row.folder / name).exists() for name in (FILM, SMALL_FILM)),
+                verdicts=tuple(verdict for verdict in verdicts if verdict.folder == row.folder),
+            )
+            for row, unlike in zip(own, self._unlike(own), strict=True)
+        ]
+        runs.sort(key=lambda run: (run.row.valid, -run.unlike, run.row.run))
+        title = f"{site} behind {network} over {protocol}"
+        return self._page.render(title=title, told=told, runs=runs, token=self.token, pictures=STRIP_PICTURES)
+
+    def decide(self, folder: str, *, valid: bool, reason: str) -> Row:
+        """Note that a person accepts or rejects the attempt in `folder`; returns its row. Raises EyelevelError."""
+        rows = {row.folder: row for row in self.rows()}
+        if not reason.strip():
+            raise EyelevelError("a decision needs a reason")
+        if folder not in rows:
+            raise EyelevelError(f"{folder} is no attempt of this campaign")
+        row = rows[folder]
+        if valid and any(other.valid and other.of == row.of for other in rows.values()):
+            raise EyelevelError(f"another attempt at {row.of} counts; reject that one first")
+        word = "accepted" if valid else PERSON
+        said = f"{word}: {' '.join(reason.split())}"
+        add_verdict(self.folder, Verdict(folder, valid, said, PERSON, now_iso(), row.valid, row.reason))
+        following(self.folder)
+        give_to_caller(self.folder / "verdicts.jsonl")
+        return row
+
+    def film(self, folder: str, scratch: Path) -> Path:
+        """A film that every browser plays; made in `scratch` when only the lossless one is there."""
+        if (small := self.folder / folder / SMALL_FILM).exists():
+            return small
+        made = scratch / f"{quote(folder, safe='')}.mp4"
+        if not made.exists() and not shrunk(self.folder / folder / FILM, made):
+            raise EyelevelError(f"the film in {folder} cannot be read")
+        return made
+
+    def _unlike(self, rows: Sequence[Row]) -> list[float]:
+        frames = [read_last_frame(self.folder / row.folder) for row in rows]
+        return [
+            1.0
+            if frame is None
+            else median(
+                [unlike_blocks(frame, other) for other in frames if other is not None and other is not frame] or [0]
+            )
+            for frame in frames
+        ]
+
+    def _most_unlike(self, rows: Sequence[Row]) -> float:
+        return max(self._unlike([row for row in rows if row.valid]), default=0.0)
+
+
+def handler(review: Review, scratch: Path) -> type[BaseHTTPRequestHandler]:
+    """What answers requests for `review`'s pages."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            url = urlsplit(self.path)
+            asked = {name: values[0] for name, values in parse_qs(url.query).items()}
+            try:
+                if url.path == "/":
+                    self._answer(review.index())
+                elif url.path == "/setting":
+                    self._answer(review.setting(asked["site"], asked["network"], asked["protocol"]))
+                elif url.path.startswith("/file/"):
+                    self._send_file(*unquote(url.path).removeprefix("/file/").rsplit("/", 1))
+                elif url.path.startswith("/film/"):
+                    folder = self._known(unquote(url.path).removeprefix("/film/"))
+                    self._send(review.film(folder, scratch).read_bytes(), "video/mp4")
+                else:
+                    self.send_error(404)
+            except (EyelevelError, KeyError, OSError, ValueError) as error:
+                self.send_error(404, explain=str(error))
+
+        def do_POST(self) -> None:
+            length = min(int(self.headers.get("content-length", 0)), 10_000)
+            asked = {name: values[0] for name, values in parse_qs(self.rfile.read(length).decode()).items()}
+            # Pages of other origins can post here too, but cannot know the token.
+            if not secrets.compare_digest(asked.get("token", ""), review.token):
+                self.send_error(403)
+                return
+            folder = asked.get("folder", "")
+            try:
+                row = review.decide(folder, valid=asked.get("valid") == "true", reason=asked.get("reason", ""))
+            except EyelevelError as error:
+                self.send_error(409, explain=str(error))
+                return
+            query = urlencode({"site": row.site, "network": row.network, "protocol": row.protocol})
+            self.send_response(303)
+            self.send_header("location", f"/setting?{query}#{quote(folder)}")
+            self.end_headers()
+
+        def _send_file(self, folder: str, name: str) -> None:
+            if name != STRIP:
+                raise EyelevelError(f"{name} is not shown")
+            self._send((review.folder / self._known(folder) / name).read_bytes(), KINDS[Path(name).suffix])
+
+        def _known(self, folder: str) -> str:
+            if folder not in {row.folder for row in review.rows()}:
+                raise EyelevelError(f"{folder} is no attempt of this campaign")
+            return folder
+
+        def _answer(self, page: str) -> None:
+            self._send(page.encode(), "text/html; charset=utf-8")
+
+        def _send(self, body: bytes, kind: str) -> None:
+            self.send_response(200)
+            self.send_header("content-type", kind)
+            self.send_header("content-length", str(len(body)))
+            self.send_header("content-security-policy", "default-src 'self'; style-src 'unsafe-inline'")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def parse_request(self) -> bool:
+            """Also refuses requests that came under another name than ours (DNS rebinding)."""
+            if not super().parse_request():
+                return False
+            if self.headers.get("host", "").partition(":")[0] in (LOCAL, "localhost"):
+                return True
+            self.send_error(403)
+            return False
+
+        def log_message(self, format: str, *args: object) -> None:
+            """A person looks at the page, not at this."""
+
+    return Handler
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("campaign")
+@click.option("--port", default=0, help="The page's port on 127.0.0.1; a free one unless given.")
+@click.option("--open/--no-open", "browse", default=True, help="Whether to open the page in a browser.")
+def main(campaign: str, port: int, browse: bool) -> None:
+    """Show the runs of CAMPAIGN (a folder in results/, or any path of one) and take decisions on them.
+
+    Example: python -m measure.review try
+    """
+    folder = Path(campaign)
+    review = Review(folder if (folder / "runs.csv").exists() else RESULTS / campaign)
+    with tempfile.TemporaryDirectory(prefix="eyelevel-review-") as scratch:
+        server = ThreadingHTTPServer((LOCAL, port), handler(review, Path(scratch)))
+        url = f"http://{LOCAL}:{server.server_address[1]}/"
+        click.echo(f"{url} shows the runs of {review.folder.name}; Ctrl-C ends it")
+        if browse:
+            threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            server.server_close()
+
+
+if __name__ == "__main__":
+    reports_errors(main)()
