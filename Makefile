@@ -7,15 +7,18 @@ PYTHON := $(EYELEVEL_CACHE)/venv/bin/python
 # Options for the variables that were given. What is left out, the command chooses.
 option = $(if $($2),$1 '$($2)')
 CAMPAIGN_OPTIONS = $(strip $(call option,--net,NET) $(call option,--proto,PROTO) $(call option,--sites,SITES) \
-	$(call option,--runs,RUNS) $(call option,--seed,SEED) $(call option,--campaign,CAMPAIGN))
+	$(call option,--runs,RUNS) $(call option,--max-runs,MAX_RUNS) $(call option,--seed,SEED) $(call option,--films,FILMS) \
+	$(call option,--quality,QUALITY) $(call option,--dask,DASK) $(call option,--campaign,CAMPAIGN))
 
 # What a target cannot do without is asked for before anything is done.
 needs = $(if $(filter $1,$(MAKECMDGOALS)),$(foreach v,$2,$(if $($v),,$(error $1 needs $v, as in: $3))))
 $(call needs,import,FROM,make import FROM=recordings/www.yelp.com)
+$(call needs,status,CAMPAIGN,make status CAMPAIGN=try)
+$(call needs,review,CAMPAIGN,make review CAMPAIGN=try)
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test record import site-info replay campaign clean
+.PHONY: help setup test record import site-info replay campaign status review clean
 
 help: ## show this help
 	@awk '/^[a-z-]+:.*## / { sub(/:.*## /, " "); printf "  make %-10s", $$1; sub(/^[a-z-]+/, ""); print } \
@@ -43,6 +46,12 @@ replay: setup ## open a shell as the client of SITE, behind the network NET, ove
 campaign: setup ## measure SITES over every NET and PROTO, or go on with it; the result is results/CAMPAIGN
 	@setup/as-root '$(PYTHON)' -m measure $(CAMPAIGN_OPTIONS)
 
+status: setup ## tell how CAMPAIGN stands, also while it runs
+	@'$(PYTHON)' -m measure.status '$(CAMPAIGN)'
+
+review: setup ## look at the films of CAMPAIGN, and accept or reject runs by eye
+	@'$(PYTHON)' -m measure.review '$(CAMPAIGN)'
+
 clean: ## remove what setup installed, except for system packages; sites/ and results/ stay
 	@setup/clean
 
@@ -51,7 +60,9 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   NET              dsl, lte, da2gc, mss
 ##   PROTO            tcp, tcp+, tcp+bbr, quic, quic+bbr
 ##   SITES, SITE      folders in sites/; of make record, a URL or a file of lines NAME URL
-##   RUNS             how many of each site, network and protocol (31)
+##   RUNS             how many of each site, network and protocol (31), or auto: until all is decided, MAX_RUNS at most
+##   FILMS, QUALITY   all, sample or none; lossless or small: which films are kept once their metrics are
+##   DASK             the scheduler of a Dask cluster to measure on (tcp://scheduler:8786)
 ##   CAMPAIGN         the folder in results/ (the time of day)
 ##   SEED             what the order of the runs is drawn from
 ##   FROM             a recording: a folder of Mahimahi's save.* files or of raw responses, a WARC, or a HAR
