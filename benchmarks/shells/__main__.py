@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -27,69 +28,67 @@ INSIDE = "BENCHMARK_INSIDE"
 
 @click.command()
 @click.option("--seconds", default=6.0, show_default=True, help="Length of each bulk transfer.")
-@click.option("--probes", default=300, show_default=True, help="Round trips per delay (a tenth at 380 ms).")
+@click.option("--probes", default=300, show_default=True, help="Round trips per delay (a sixth at 380 ms).")
+@click.option("--only", type=click.Choice(("round-trips", "transfers")), help="Leave the other half out.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the numbers to this file.")
 @reports_errors
-def main(seconds: float, probes: int, json_path: Path | None) -> None:
+def main(seconds: float, probes: int, only: str | None, json_path: Path | None) -> None:
     """Measure the shells beside other emulators, idle and with one busy loop per core."""
     if os.geteuid() != 0:
         raise EyelevelError("the benchmark makes network namespaces; run it as root")
     if INSIDE not in os.environ:
         enter_own_namespaces()
-    console = Console()
-    floor_ms = measure.wakeup_lateness_ms(20)
-    console.print(
-        f"This machine wakes a real-time process that slept for 20 ms {floor_ms:.3f} ms late (median): no emulator "
-        "that sleeps can be nearer to the truth than that for each time it and its measurer must be woken."
-    )
-    numbers: dict[str, object] = {
-        "load_before": os.getloadavg()[0],
-        "cores": os.cpu_count(),
-        "wakeup_lateness_ms": floor_ms,
-    }
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    console.print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} over the last minute")
+    numbers: dict[str, Any] = {"load_before": os.getloadavg()[0], "cores": os.cpu_count()}
     with plain_veth() as veth:
         for busy in (False, True):
             title = "one busy loop per core" if busy else "idle"
             with busy_loops() if busy else contextlib.nullcontext():
-                numbers[title] = {
-                    "round trips": show_round_trips(console, title, probes),
-                    "transfers": show_transfers(console, title, seconds, veth),
-                }
-    link = systems.shell("mm-link 0.468M 0.468M --")
-    wanted_ms = 2 * 1500 * 8 / 468
-    serialisation = measure.round_trips(link, wanted_ms, 50, ip_bytes=1500)
-    numbers["serialisation"] = asdict(serialisation)
-    console.print(
-        f"1500 bytes at 0.468 Mbit/s, both ways {wanted_ms:.3f} ms: off by {serialisation.median_ms:.3f} ms (median), "
-        f"{serialisation.p99_ms:.3f} ms (p99)"
-    )
+                measured = numbers[title] = {}
+                if only != "transfers":
+                    measured["round trips"] = show_round_trips(console, title, probes)
+                if only != "round-trips":
+                    measured["transfers"] = show_transfers(console, title, seconds, veth)
     if json_path is not None:
         json_path.write_text(json.dumps(numbers, indent=1) + "\n")
 
 
 def show_round_trips(console: Console, title: str, probes: int) -> dict[str, object]:
-    """Round-trip times of each delay, through each emulator."""
-    table = Table("network", "RTT ms", "off by, median ms", "p99 ms", "max ms", title=f"Round trips, {title}")
+    """Round-trip times of each delay through each emulator, and of a long packet through a slow link.
+
+    Beside them, what of their deviation is the machine's: how late it wakes who sleeps as long, and how long a
+    packet that nobody delays takes when as much time has passed since the last.
+    """
+    columns = ("network", "RTT ms", "round trips", "off by, median ms", "p99 ms", "max ms")
+    table = Table(*columns, title=f"Round trips, {title}, load {os.getloadavg()[0]:.1f}")
     numbers: dict[str, object] = {}
+
+    def show(name: str, wanted_ms: float, result: measure.Deviations) -> None:
+        numbers[f"{name}, {wanted_ms:.3f} ms"] = asdict(result)
+        figures = (f"{it:.3f}" for it in (result.median_ms, result.p99_ms, result.worst_ms))
+        table.add_row(name, f"{wanted_ms:.3f}", str(result.count), *figures)
+
+    def show_machine(wanted_ms: float, count: int, ip_bytes: int = 84) -> None:
+        if wanted_ms > 0:
+            show("one sleep of half as long", wanted_ms, measure.sleeps(wanted_ms / 2, count))
+        bare = measure.round_trips(systems.tun_copy(), 0, count, wanted_ms + 5, ip_bytes)
+        show("bare TUN copy, as far apart", wanted_ms, bare)
+
     for delay_ms in DELAYS_MS:
-        count = probes if delay_ms < 100 else max(10, probes // 10)
-        candidates = [
+        count = probes if delay_ms < 100 else max(10, probes // 6)
+        show_machine(2 * delay_ms, count)
+        emulators = (
             systems.shell(f"mm-delay {delay_ms}"),
             systems.shell(f"mm-net --delay {delay_ms} --"),
             systems.rattan_delay(delay_ms),
-        ]
-        if delay_ms == 0:
-            candidates.insert(0, systems.tun_copy())
-        for system in filter(None, candidates):
-            result = measure.round_trips(system, 2 * delay_ms, count)
-            numbers[system.name] = asdict(result)
-            table.add_row(
-                system.name,
-                f"{2 * delay_ms}",
-                f"{result.median_ms:.3f}",
-                f"{result.p99_ms:.3f}",
-                f"{result.worst_ms:.3f}",
-            )
+        )
+        for system in filter(None, emulators):
+            show(system.name, 2 * delay_ms, measure.round_trips(system, 2 * delay_ms, count))
+    both_ways_ms = 2 * 1500 * 8 / 468
+    show_machine(both_ways_ms, probes, ip_bytes=1500)
+    link = systems.shell("mm-link 0.468M 0.468M --")
+    show(f"{link.name}, 1500 bytes", both_ways_ms, measure.round_trips(link, both_ways_ms, probes, ip_bytes=1500))
     console.print(table)
     return numbers
 

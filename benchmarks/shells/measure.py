@@ -19,38 +19,44 @@ PORT = 4000
 PROMPT = ("chrt", "--fifo", "1")
 
 
-def wakeup_lateness_ms(sleep_ms: float) -> float:
-    """How late this machine wakes a real-time process from a sleep of that length, median of 100."""
-    code = (
-        "import statistics, time\n"
-        "def late():\n"
-        f"    due = time.monotonic() + {sleep_ms / 1000}\n"
-        f"    time.sleep({sleep_ms / 1000})\n"
-        "    return time.monotonic() - due\n"
-        "print(statistics.median(late() for _ in range(100)) * 1000)"
-    )
-    command = (*PROMPT, sys.executable, "-c", code)
-    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-
-
 @dataclass(frozen=True)
-class RoundTrips:
-    """Deviations of round-trip times from the wanted one, in ms."""
+class Deviations:
+    """How far times were off from the wanted one, in ms."""
 
+    count: int
     median_ms: float
     p99_ms: float
     worst_ms: float
 
 
-def round_trips(system: System, wanted_ms: float, count: int, ip_bytes: int = 84) -> RoundTrips:
-    """Send echo requests one after the other through a network."""
-    probe = (str(examples() / "icmp-probe"), SERVER, str(count), "5", str(ip_bytes))
+def deviations(errors_ms: list[float]) -> Deviations:
+    """Sum up the deviations of single times."""
+    sizes = sorted(map(abs, errors_ms))
+    return Deviations(len(sizes), statistics.median(sizes), sizes[int(0.99 * (len(sizes) - 1))], sizes[-1])
+
+
+def sleeps(sleep_ms: float, count: int) -> Deviations:
+    """How late this machine wakes a real-time process that sleeps that long (clock_nanosleep)."""
+    code = (
+        "import time\n"
+        f"for _ in range({count}):\n"
+        f"    due = time.monotonic() + {sleep_ms / 1000}\n"
+        f"    time.sleep({sleep_ms / 1000})\n"
+        "    print((time.monotonic() - due) * 1000)"
+    )
+    command = (*PROMPT, sys.executable, "-c", code)
+    output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
+    return deviations([float(line) for line in output.splitlines()])
+
+
+def round_trips(system: System, wanted_ms: float, count: int, pause_ms: float = 5, ip_bytes: int = 84) -> Deviations:
+    """Send echo requests through a network, each that long after the answer to the last."""
+    probe = (str(examples() / "icmp-probe"), SERVER, str(count), f"{pause_ms:.0f}", str(ip_bytes))
     output = subprocess.run(
         (*system.prefix, *PROMPT, *probe), capture_output=True, text=True, check=True, timeout=300
     ).stdout
     times = [float(line) for line in output.splitlines() if line.replace(".", "", 1).isdigit()]
-    errors = sorted(abs(time_us / 1000 - wanted_ms) for time_us in times)
-    return RoundTrips(statistics.median(errors), errors[int(0.99 * (len(errors) - 1))], errors[-1])
+    return deviations([time_us / 1000 - wanted_ms for time_us in times])
 
 
 @dataclass(frozen=True)

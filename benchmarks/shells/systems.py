@@ -50,9 +50,9 @@ def rattan_delay(one_way_ms: float) -> System | None:
 
 
 def tun_copy() -> System:
-    """A copy loop between two TUN devices."""
+    """A copy loop between two TUN devices, which runs ahead of ordinary processes as the shells do."""
     program = str(examples() / "tun-copy")
-    return System("bare TUN copy", (program,), ("tun-copy",))
+    return System("bare TUN copy", ("chrt", "--reset-on-fork", "--fifo", "1", program), ("tun-copy",))
 
 
 def veth(namespace: str) -> System:
