@@ -204,6 +204,7 @@ def summary(name: str, found: Completeness) -> str:
 @click.option("--film", is_flag=True, help="Film the loads, and compare the films' last frames.")
 @click.option("--fetch/--no-fetch", default=None, help="Fetch what is missing; of what we recorded, unless given.")
 @click.option("--origin-ca", type=click.Path(path_type=Path, resolve_path=True), help="As of 'record record'.")
+@click.option("--recorded", is_flag=True, help="Of those not named: only what we recorded ourselves.")
 @click.option("--sites", "folder", type=click.Path(path_type=Path), default=SITES, help="Another folder than sites/.")
 def main(
     names: tuple[str, ...],
@@ -214,9 +215,10 @@ def main(
     film: bool,
     fetch: bool | None,
     origin_ca: Path | None,
+    recorded: bool,
     folder: Path,
 ) -> None:
-    """Close the sites of these names; all that are not closed yet, unless given.
+    """Close the sites of these names, or all; those that are not closed yet, unless given.
 
     Example: python -m measure.closing www.yelp.com
     """
@@ -232,8 +234,10 @@ def main(
     )
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     failed = []
-    for site in chosen(names, folder):
+    for site in chosen(" ".join(names).replace(",", " ").split(), folder):
         own = OWN_RECORDER in site.recorder.get("tool", "")
+        if recorded and not names and not own:
+            continue
         try:
             click.echo(summary(site.name, close(site, closing, fetch=own if fetch is None else fetch)))
         except EyelevelError as error:
