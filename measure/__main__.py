@@ -1,5 +1,6 @@
 """`python -m measure`: run a campaign, or go on with one, and say what it found."""
 
+import errno
 import os
 import shlex
 import signal
@@ -18,7 +19,7 @@ from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.ownership import give_to_caller
 from eyelevel.places import PROJECT, RESULTS
 from measure.aliases import choose_protocols
-from measure.campaign import Campaign, measure
+from measure.campaign import REPEATS, Campaign, measure
 from measure.cluster import Cluster
 from measure.films import KEPT, QUALITIES, FilmPolicy
 from measure.progress import Watch
@@ -47,6 +48,9 @@ SEED = 1
     default=None,
     help="Whether pages get the script that makes them ask for the same on every load; they do unless told.",
 )
+@click.option(
+    "--repeats", type=click.IntRange(min=0), help=f"How often a run that does not count is repeated ({REPEATS})."
+)
 @click.option("--films", type=click.Choice(KEPT), help="Which films are kept once their metrics are: all unless given.")
 @click.option("--quality", type=click.Choice(QUALITIES), help="How they are kept: lossless unless given.")
 @click.option("--dask", help="Measure on the workers of a Dask scheduler, as in tcp://scheduler:8786.")
@@ -61,6 +65,7 @@ def main(
     max_runs: int | None,
     seed: int | None,
     repeatable: bool | None,
+    repeats: int | None,
     films: str | None,
     quality: str | None,
     dask: str | None,
@@ -89,6 +94,7 @@ def main(
         seed=begun.get("seed", SEED) if seed is None else seed,
         repeatable=begun.get("repeatable", True) if repeatable is None else repeatable,
         films=FilmPolicy(films or kept.kept, quality or kept.quality),
+        repeats=begun.get("repeats", REPEATS) if repeats is None else repeats,
         auto=begun.get("auto", False) if runs is None else runs == AUTO,
     )
     if os.geteuid() != 0:
@@ -102,15 +108,23 @@ def main(
         workers = Cluster(dask, campaign) if dask else None
         measure(campaign, partial(Watch, console, plain=plain), workers, enough_runs if campaign.auto else None)
     except KeyboardInterrupt:
-        elsewhere = [] if results == RESULTS else ["--results", str(results)]
-        again = shlex.join([sys.executable, "-m", "measure", "--campaign", folder.name, *elsewhere])
-        if not elsewhere:
-            again = f"make campaign CAMPAIGN={shlex.quote(folder.name)}"
-        click.echo(f"\nstopped; what was measured is in {folder}; to go on: {again}", err=True)
+        click.echo(f"\nstopped; what was measured is in {folder}; to go on: {again(folder)}", err=True)
         sys.exit(130)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        told = f"the disk of {folder} is full; what was measured is safe; free some of it, then go on: {again(folder)}"
+        raise EyelevelError(told) from None
     # As a program of its own: what is to the right of measuring is not imported here.
     analysis = [sys.executable, "-m", "analysis", str(folder.resolve())]
     subprocess.run(analysis, env={**os.environ, "PYTHONPATH": str(PROJECT)}, check=False)
+
+
+def again(folder: Path) -> str:
+    """The command that goes on with the campaign in `folder`."""
+    if folder.parent == RESULTS:
+        return f"make campaign CAMPAIGN={shlex.quote(folder.name)}"
+    return shlex.join([sys.executable, "-m", "measure", "--campaign", folder.name, "--results", str(folder.parent)])
 
 
 def number_of_runs(wanted: str | None, most: int | None, begun: Mapping[str, Any]) -> int:

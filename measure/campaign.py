@@ -35,6 +35,7 @@ class Campaign:
 
     `repeatable`: whether pages are made to ask for the same on every load (`replay.repeatable`).
     `films`: which films are kept. `auto`: whether `runs` is only how many there are at most.
+    `repeats`: how often an invalid run is repeated before it is given up.
     """
 
     folder: Path
@@ -45,6 +46,7 @@ class Campaign:
     seed: int
     repeatable: bool = True
     films: FilmPolicy = ALL_FILMS
+    repeats: int = REPEATS
     auto: bool = False
 
     def document(self) -> dict[str, Any]:
@@ -54,7 +56,7 @@ class Campaign:
                 "seed": self.seed,
                 "runs": self.runs,
                 "auto": self.auto,
-                "repeats": REPEATS,
+                "repeats": self.repeats,
                 "repeatable": self.repeatable,
                 "browser": browser.settings(),
                 "sites": {name: {"url": site.url, "sha256": digest(site)} for name, site in self.sites.items()},
@@ -73,7 +75,7 @@ class Campaign:
 
     def block(self, number: int, runs: Iterable[Run]) -> Block:
         """The block of the plan with this number, or what is left of it."""
-        return Block(number, {run: self.setting(run) for run in runs}, REPEATS, self.films)
+        return Block(number, {run: self.setting(run) for run in runs}, self.repeats, self.films)
 
 
 # Which sites behind which networks need no more runs, told by what has been measured into a campaign's folder.
@@ -105,7 +107,7 @@ def measure(
         settle_films(campaign, results)
         for group in {(row.site, row.network) for row in results.rows}:
             apply_norms(results, *group)
-        left = runs_left(blocks, results)
+        left = runs_left(campaign, blocks, results)
         expected = forecast(left, results.rows, campaign.folder, campaign.sites, campaign.networks, campaign.films)
         require_space(expected.bytes, campaign.folder)
         planned = sum(len(block) for _, block in blocks)
@@ -118,7 +120,7 @@ def measure(
                 hand_over(block, results)
 
             # A run may be rejected when later ones are known; then it is made again at the end.
-            while left := runs_left(blocks, results):
+            while left := runs_left(campaign, blocks, results):
                 stopped = enough or (lambda _: ())
                 todo = still_wanted(campaign, blocks, results, set(left), stopped)
                 before = len(results.rows)
@@ -140,9 +142,9 @@ class Here:
             done(block)
 
 
-def runs_left(blocks: Iterable[tuple[int, PlannedBlock]], results: Results) -> list[Run]:
+def runs_left(campaign: Campaign, blocks: Iterable[tuple[int, PlannedBlock]], results: Results) -> list[Run]:
     """All runs that are still to be measured."""
-    return [run for _, block in blocks for run in block if is_left(run, results, REPEATS)]
+    return [run for _, block in blocks for run in block if is_left(run, results, campaign.repeats)]
 
 
 def still_wanted(
@@ -154,7 +156,7 @@ def still_wanted(
 ) -> Iterable[Block]:
     """What is left of each block, one after another as they are asked for, but for what needs no more runs by then."""
     for number, block in blocks:
-        runs = [run for run in block if run in left and is_left(run, results, REPEATS)]
+        runs = [run for run in block if run in left and is_left(run, results, campaign.repeats)]
         if runs and (runs[0].site, runs[0].network) not in enough(campaign.folder):
             yield campaign.block(number, runs)
 

@@ -19,7 +19,7 @@ from distributed import wait as wait_for
 from eyelevel.errors import EyelevelError
 from eyelevel.files import sync_file, sync_folder
 from measure.block import Block, is_left
-from measure.campaign import REPEATS, Campaign
+from measure.campaign import Campaign
 from measure.completeness import digest
 from measure.machine import versions
 from measure.progress import Watch
@@ -73,7 +73,7 @@ class Cluster:
             for future in _finished(running, client):
                 worker, block = running.pop(future)
                 if future.status == "finished":
-                    bring_home(future.result(), results, watch)
+                    bring_home(future.result(), block.repeats, results, watch)
                     done(block)
                 elif future.status == "error" and isinstance(future.exception(), EyelevelError):
                     raise EyelevelError(f"{self._machines.get(worker, worker)}: {future.exception()}")
@@ -86,7 +86,9 @@ class Cluster:
                     again.append(block)
 
     def _submit(self, client: Client, worker: str, block: Block, results: Results) -> Future[Any]:
-        left = {run: setting for run, setting in block.settings.items() if is_left(run, results, REPEATS)}
+        left = {
+            run: setting for run, setting in block.settings.items() if is_left(run, results, self._campaign.repeats)
+        }
         tried = {run: results.attempts(run) for run in left}
         canaries = canaries_of(self._machines[worker], results.rows)
         return client.submit(
@@ -149,7 +151,7 @@ def _finished(running: Mapping[Future[Any], tuple[str, Block]], client: Client) 
     return [future for future in running if future.done()]
 
 
-def bring_home(measured: Measured, results: Results, watch: Watch) -> None:
+def bring_home(measured: Measured, repeats: int, results: Results, watch: Watch) -> None:
     """Put what a worker measured into `results`; a row when its evidence is on the disk."""
     with tempfile.TemporaryDirectory(dir=results.folder, prefix=".arriving-") as temporary:
         with tarfile.open(fileobj=io.BytesIO(measured.evidence)) as archive:
@@ -163,4 +165,4 @@ def bring_home(measured: Measured, results: Results, watch: Watch) -> None:
             (Path(temporary) / row.folder).replace(folder)
             sync_folder(folder.parent)
             results.append(row)
-            watch.ends(row.of, row, given_up=not is_left(row.of, results, REPEATS))
+            watch.ends(row.of, row, given_up=not is_left(row.of, results, repeats))
