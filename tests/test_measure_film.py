@@ -8,7 +8,17 @@ import pytest
 
 from eyelevel.errors import EyelevelError
 from eyelevel.places import tool
-from measure.film import FilmStart, Frame, film_start, is_blank, is_orange, visual_metrics, visually_complete
+from measure.film import (
+    FilmStart,
+    Frame,
+    film_start,
+    is_blank,
+    is_orange,
+    last_frame,
+    unlike,
+    visual_metrics,
+    visually_complete,
+)
 
 WIDTH, HEIGHT, RATE = 320, 240, 30
 ORANGE = (0xDE, 0x64, 0x0D)
@@ -98,3 +108,28 @@ def test_complete_is_reached_for_good(progress: str, expected: int) -> None:
 def test_never_complete_is_an_error() -> None:
     with pytest.raises(ValueError, match="85 %"):
         visually_complete("0=0, 100=80", 85)
+
+
+@pytest.mark.parametrize("shown_s", [0.1, 3])
+def test_the_last_frame_is_the_last_thing_a_film_shows(tmp_path: Path, shown_s: float) -> None:
+    scenes = [(frame(ORANGE), 12), (frame(WHITE), 9), (page(0.5), round(shown_s * RATE)), (page(1.0), 1)]
+    assert (last_frame(film(tmp_path / "film.mp4", scenes)) == page(1.0)).all()
+
+
+def test_a_film_that_cannot_be_decoded_has_no_last_frame(tmp_path: Path) -> None:
+    (tmp_path / "film.mp4").write_bytes(b"no film")
+    with pytest.raises(EyelevelError, match="cannot be decoded"):
+        last_frame(tmp_path / "film.mp4")
+
+
+def test_pictures_are_as_unlike_as_the_share_in_which_a_person_sees_a_difference() -> None:
+    one, other = frame(WHITE), frame(WHITE)
+    other[80:160, 80:160] = (200, 255, 255)
+    assert unlike(one, one) == 0
+    assert unlike(one, other) == pytest.approx(80 * 80 / (WIDTH * HEIGHT))
+    assert unlike(one, one[:, :-1]) == 1
+    # Too faint, and too small: a pixel that an edge was drawn around otherwise.
+    assert unlike(one, np.full_like(one, 250)) == 0
+    other = frame(WHITE)
+    other[::8, ::8] = (0, 0, 0)
+    assert unlike(one, other) == 0
