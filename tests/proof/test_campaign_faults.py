@@ -1,0 +1,219 @@
+"""Whatever process of a campaign is killed, at whatever moment: in the end each planned run is there exactly once.
+
+Takes about ten minutes; the moments and victims are drawn from a fixed seed.
+"""
+
+import csv
+import gzip
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from eyelevel.places import PROJECT, tool
+from measure.planfile import read_plan
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="replaying needs root")
+
+KILLS = 50
+WORKER_KILLS = 4
+SEED = 7
+# How programs are called in /proc/PID/comm, which has 15 letters.
+VICTIMS = ("orchestrator", "chromium", "ffmpeg", "nginx", "quic_server", "mm-net", "node", "uwsgi-core")
+PATIENCE_S = 20
+CAMPAIGN = ["--net", "dsl", "--proto", "tcp,quic", "--sites", "demo-light", "--campaign", "faults", "--plain"]
+
+
+def start(folder: Path, *more: str) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "measure", *CAMPAIGN, "--results", str(folder), *more]
+    with (folder / "log").open("ab") as log:
+        return subprocess.Popen(command, cwd=PROJECT, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+
+
+def descendants(pid: int) -> list[tuple[int, str]]:
+    """The processes below `pid`, with their names."""
+    children: dict[int, list[int]] = {}
+    names: dict[int, str] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                told, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(")")
+            except OSError:
+                continue
+            children.setdefault(int(rest.split()[1]), []).append(int(entry.name))
+            names[int(entry.name)] = told
+    found, left = [], [pid]
+    while left:
+        for child in children.get(left.pop(), ()):
+            found.append((child, names[child]))
+            left.append(child)
+    return found
+
+
+def kill_one(draw: random.Random, orchestrator: "subprocess.Popen[bytes]", wanted: str) -> str | None:
+    """Kill a process called `wanted` as soon as there is one; returns what was killed, None when none came."""
+    if wanted == "orchestrator":
+        orchestrator.kill()
+        orchestrator.wait()
+        return wanted
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline and orchestrator.poll() is None:
+        below = descendants(orchestrator.pid)
+        if victims := [pid for pid, name in below if name == wanted]:
+            try:
+                os.kill(draw.choice(victims), signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+            return wanted
+        time.sleep(0.1)
+    return None
+
+
+def test_fifty_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
+    draw = random.Random(SEED)
+    killed: Counter[str] = Counter()
+    options = ["--runs", "12", "--repeats", "30", "--films", "all"]
+    running = start(tmp_path, *options)
+    try:
+        while killed.total() < KILLS:
+            # From the middle of one part of a run to that of another; drawn, so not on any event's heels.
+            time.sleep(draw.uniform(0.5, 9.0))
+            if running.poll() is not None:
+                assert running.returncode in (0, -signal.SIGKILL), (tmp_path / "log").read_text()[-2000:]
+                assert running.returncode or killed.total() >= KILLS, "done before all kills: give it more runs"
+                running = start(tmp_path)
+                continue
+            if what := kill_one(draw, running, draw.choice(VICTIMS)):
+                killed[what] += 1
+        if running.poll() is None:
+            assert running.wait(1800) == 0, (tmp_path / "log").read_text()[-2000:]
+        else:
+            assert start(tmp_path).wait(1800) == 0, (tmp_path / "log").read_text()[-2000:]
+    finally:
+        running.kill()
+        running.wait()
+    print(f"killed: {dict(killed)}; attempts: {len(rows(tmp_path / 'faults'))}")
+    assert_whole(tmp_path / "faults", runs=24)
+
+
+def test_a_cluster_whose_workers_are_killed_has_the_same_runs(tmp_path: Path) -> None:
+    draw = random.Random(SEED)
+    with scheduler(tmp_path) as address:
+        workers = [worker(tmp_path, address, number) for number in range(2)]
+        campaign = start(tmp_path, "--runs", "4", "--repeats", "30", "--dask", address)
+        try:
+            for number in range(2, 2 + WORKER_KILLS):
+                time.sleep(draw.uniform(8.0, 20.0))
+                if campaign.poll() is not None:
+                    break
+                victim = workers.pop(draw.randrange(len(workers)))
+                victim.kill()
+                victim.wait()
+                workers.append(worker(tmp_path, address, number))
+            assert campaign.wait(1200) == 0, (tmp_path / "log").read_text()[-3000:]
+        finally:
+            for process in (campaign, *workers):
+                process.kill()
+                process.wait()
+    assert "is gone, block" in (tmp_path / "log").read_text()
+    assert_whole(tmp_path / "faults", runs=8)
+
+
+def test_a_campaign_on_two_workers_has_the_plan_and_form_of_one_without(tmp_path: Path) -> None:
+    alone, cluster = tmp_path / "alone", tmp_path / "cluster"
+    for folder in (alone, cluster):
+        folder.mkdir()
+    assert start(alone, "--runs", "1").wait(300) == 0
+    with scheduler(tmp_path) as address:
+        workers = [worker(tmp_path, address, number) for number in range(2)]
+        try:
+            assert start(cluster, "--runs", "1", "--dask", address).wait(300) == 0, (cluster / "log").read_text()
+        finally:
+            for process in workers:
+                process.kill()
+                process.wait()
+    first, second = alone / "faults", cluster / "faults"
+    assert (first / "plan.csv").read_text() == (second / "plan.csv").read_text()
+    keys = ("site", "network", "protocol", "run", "valid", "block", "machine")
+    assert sorted([row[key] for key in keys] for row in rows(first) if row["valid"] == "true") == sorted(
+        [row[key] for key in keys] for row in rows(second) if row["valid"] == "true"
+    )
+    kept = [{str(file.relative_to(folder)) for file in folder.glob("runs/*/*/*/1-1/*")} for folder in (first, second)]
+    assert kept[0] == kept[1]
+    assert_whole(second, runs=2)
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    with (folder / "runs.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def assert_whole(folder: Path, runs: int) -> None:
+    """Each planned run counts exactly once, all evidence can be read, and there is nothing besides."""
+    planned = [(run.site, run.network, run.protocol, str(run.number)) for block in read_plan(folder) for run in block]
+    assert len(planned) == runs
+    found = rows(folder)
+    valid = [row for row in found if row["valid"] == "true"]
+    assert sorted((row["site"], row["network"], row["protocol"], row["run"]) for row in valid) == sorted(planned)
+    folders = [row["folder"] for row in found]
+    assert len(set(folders)) == len(folders)
+    assert {str(path.relative_to(folder)) for path in folder.glob("runs/*/*/*/*")} == set(folders)
+    for row in valid:
+        evidence = folder / row["folder"]
+        for name in ("attempt.json", "visual.json", "browsertime.json", "replay.json"):
+            json.loads((evidence / name).read_text())
+        for name in ("browsertime.har.gz", "netlog.json.gz"):
+            gzip.decompress((evidence / name).read_bytes())
+        probe: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-i", evidence / "film.mp4", "-f", "null", "-"]
+        assert subprocess.run(probe, capture_output=True, text=True, check=True).stderr == ""
+    # What a write that was broken off has left.
+    assert [path for path in folder.rglob(".*") if path.is_file()] == []
+
+
+@contextmanager
+def scheduler(folder: Path) -> Iterator[str]:
+    """A Dask scheduler on this machine; yields its address."""
+    told = folder / "scheduler.json"
+    command = [
+        *DASK,
+        "scheduler",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        "0",
+        "--no-dashboard",
+        "--scheduler-file",
+        str(told),
+    ]
+    with (folder / "scheduler.log").open("ab") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=PROJECT)
+    try:
+        deadline = time.monotonic() + PATIENCE_S
+        while not told.exists() or not told.read_text():
+            assert process.poll() is None and time.monotonic() < deadline, (folder / "scheduler.log").read_text()
+            time.sleep(0.1)
+        yield json.loads(told.read_text())["address"]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def worker(folder: Path, address: str, number: int) -> "subprocess.Popen[bytes]":
+    """A Dask worker on this machine, without the process that would start it again."""
+    command = [*DASK, "worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--name", f"slot{number}"]
+    command += ["--host", "127.0.0.1", "--local-directory", str(folder / f"worker{number}")]
+    with (folder / f"worker{number}.log").open("ab") as log:
+        environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+        return subprocess.Popen(command, stdout=log, stderr=log, cwd=PROJECT, env=environment)
+
+
+DASK = [sys.executable, "-m", "dask"]
