@@ -173,6 +173,10 @@ def _unlike(frames: Sequence[Frame]) -> float | None:
     return max((unlike(frames[0], frame) for frame in frames[1:]), default=0.0) if frames else None
 
 
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 def _host(url: str) -> str:
     return url.partition("://")[2].partition("/")[0].partition(":")[0]
 
@@ -180,14 +184,14 @@ def _host(url: str) -> str:
 def summary(name: str, found: Completeness) -> str:
     """What a person is told of a closed site: the figures, and each missing URL with who asked for it."""
     each = "; ".join(
-        f"{protocol}: {loads.loads} loads, {loads.requested / loads.loads:.0f} URLs each, Jaccard {loads.jaccard:.3f}"
+        f"{protocol}: {_count(loads.loads, 'load')} of {loads.requested / loads.loads:.0f} URLs, Jaccard {loads.jaccard:.3f}"
         + (f" ({loads.jaccard_as_matched:.3f} as matched)" if loads.jaccard_as_matched != loads.jaccard else "")
         + ("" if loads.last_frames_unlike is None else f", last frames unlike {100 * loads.last_frames_unlike:.1f} %")
         for protocol, loads in found.protocols.items()
     )
-    lines = [f"{name}: {100 * found.served:.2f} % served; {each}; {len(found.unused)} recorded exchanges not used"]
+    lines = [f"{name}: {100 * found.served:.2f} % served; {each}; {_count(len(found.unused), 'exchange')} not used"]
     if found.fetched:
-        lines.append(f"  fetched: {len(found.fetched)} URLs that were missing")
+        lines.append(f"  fetched: {_count(len(found.fetched), 'URL')} that had been missing")
     total = sum(loads.loads for loads in found.protocols.values())
     for missed in found.missed:
         by = f", asked for by {', '.join(missed.asked_by)}" if missed.asked_by else ""
