@@ -78,8 +78,8 @@ def draw_sites(table: pd.DataFrame) -> Figure:
 def print_sites(table: pd.DataFrame, console: Console) -> None:
     """Print `table` for a person; which resource is the largest is left to the file."""
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
-    shown.add_column("site", overflow="fold", min_width=16)
-    counted = ("ex-\nchanges", "MB", "servers", "hosts", "third\nparties", "largest\nkB", "served\n%", "Jaccard\nindex")
+    shown.add_column("site", overflow="fold", min_width=15)
+    counted = ("ex-\nchanges", "MB", "servers", "hosts", "third\nparty", "largest\nkB", "served\n%", "Jaccard\nindex")
     for name in counted:
         shown.add_column(name, justify="right", no_wrap=True)
     for row in table.itertuples():

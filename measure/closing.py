@@ -184,7 +184,8 @@ def _host(url: str) -> str:
 def summary(name: str, found: Completeness) -> str:
     """What a person is told of a closed site: the figures, and each missing URL with who asked for it."""
     each = "; ".join(
-        f"{protocol}: {_count(loads.loads, 'load')} of {loads.requested / loads.loads:.0f} URLs, Jaccard {loads.jaccard:.3f}"
+        f"{protocol}: {_count(loads.loads, 'load')} of {loads.requested / loads.loads:.0f} URLs"
+        + f", Jaccard {loads.jaccard:.3f}"
         + (f" ({loads.jaccard_as_matched:.3f} as matched)" if loads.jaccard_as_matched != loads.jaccard else "")
         + ("" if loads.last_frames_unlike is None else f", last frames unlike {100 * loads.last_frames_unlike:.1f} %")
         for protocol, loads in found.protocols.items()
