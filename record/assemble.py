@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from urllib.parse import urljoin
 
 from eyelevel.errors import EyelevelError
@@ -25,11 +26,17 @@ def assemble(intake: Intake, recorder: dict[str, str]) -> Recording:
         )
     return Recording(
         url=start_page(kept, source).url,
-        exchanges=tuple(kept),
+        exchanges=tuple(_from_the_first(kept)),
         recorder={**recorder, "source": source, "cookies": "as sent" if intake.keep_cookies else "stand-ins"},
         user_agent=user_agent(kept),
         skipped=skipped,
     )
+
+
+def _from_the_first(exchanges: list[Exchange]) -> list[Exchange]:
+    """With times that count from the earliest."""
+    began_ms = min((e.started_ms for e in exchanges if e.started_ms is not None), default=0.0)
+    return [e if e.started_ms is None else replace(e, started_ms=round(e.started_ms - began_ms, 3)) for e in exchanges]
 
 
 def start_page(exchanges: Iterable[Exchange], source: str) -> Exchange:

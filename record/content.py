@@ -55,7 +55,7 @@ def _decoded(body: bytes, encoding: str) -> bytes:
 
 
 def encode(content: bytes, encoding: str) -> bytes:
-    """`content` under `encoding`, the same bytes every time. `encoding` is one that `decode` takes."""
+    """`content` under `encoding`, the same bytes every time. Raises UndecodableContent."""
     match encoding:
         case "" | "identity":
             return content
@@ -65,4 +65,4 @@ def encode(content: bytes, encoding: str) -> bytes:
             return zlib.compress(content)
         case "br":
             return bytes(brotli.compress(content, quality=5))
-    raise ValueError(f"unknown content-encoding {encoding}")
+    raise UndecodableContent(f"unknown content-encoding {encoding}")

@@ -225,6 +225,7 @@ def har(*entries: Any) -> str:
         (har(), "holds no exchange"),
         (har(None, 7, []), "holds no exchange"),
         (har(har_entry()), "does not hold its body"),
+        (har(har_entry(text="")), "does not hold its body"),
         (har(har_entry(text="<p", encoding="base64")), "not valid base64"),
         (har(har_entry(text=7)), "its entry is broken"),
         (har({**har_entry(text="x"), "response": None}), "its entry is broken"),

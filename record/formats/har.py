@@ -1,12 +1,14 @@
 """HTTP archives (HAR 1.2) that hold response bodies, as browsers' developer tools save them.
 
 A HAR holds bodies without their content-encoding; they are encoded again as their header says, since the
-bytes on the wire are what a replay is about.
+bytes on the wire are what a replay is about. One that we cannot encode loses that header. A body that we
+cannot decode is handed on as it is, with a field of our own, `_encoded`.
 """
 
 import base64
 import binascii
 import json
+import re
 from collections import defaultdict
 from datetime import UTC, datetime
 from functools import partial
@@ -25,6 +27,7 @@ from record.urls import normal_url
 # A site keeps times from its own beginning; a HAR needs a date to begin at.
 EPOCH = datetime.fromtimestamp(0, UTC).isoformat(timespec="milliseconds")
 PAGE = "page_1"
+ENCODED = "_encoded"
 
 # It is read whole; bodies in it are a third longer than they are.
 MAX_FILE_BYTES = 1 << 30
@@ -50,9 +53,8 @@ def read(path: Path, *, keep_cookies: bool = False) -> Recording:
             pages[_page_of(entry) or first_page].append(entry)
     intake = Intake(path.name, keep_cookies=keep_cookies)
     page = max(pages, key=lambda page: len(pages[page]), default="")
-    began_ms = _time_ms(entries[0]) if entries else 0.0
     for entry in pages[page]:
-        intake.take(_url_of(entry), partial(_exchange, entry, began_ms))
+        intake.take(_url_of(entry), partial(_exchange, entry))
     for entry in (entry for other in pages if other != page for entry in pages[other]):
         intake.leave_out(_url_of(entry), "belongs to another page of the archive")
     creator = log.get("creator")
@@ -101,12 +103,12 @@ def _entry(exchange: Exchange, site: Site) -> dict[str, Any]:
         request_headers.append({"name": "User-Agent", "value": site.user_agent})
     return {
         "pageref": PAGE,
-        "startedDateTime": started.isoformat(timespec="milliseconds"),
+        "startedDateTime": started.isoformat(timespec="microseconds"),
         "time": exchange.ttfb_ms or 0,
         "request": {
             "method": exchange.method,
             "url": exchange.url,
-            "httpVersion": "h2",
+            "httpVersion": "HTTP/1.1",
             "cookies": [],
             "headers": request_headers,
             "queryString": [],
@@ -116,7 +118,7 @@ def _entry(exchange: Exchange, site: Site) -> dict[str, Any]:
         "response": {
             "status": response.status,
             "statusText": response.reason,
-            "httpVersion": "h2",
+            "httpVersion": "HTTP/1.1",
             "cookies": [],
             "headers": [{"name": name, "value": value} for name, value in response.headers],
             "content": _content(response),
@@ -125,35 +127,35 @@ def _entry(exchange: Exchange, site: Site) -> dict[str, Any]:
             "bodySize": len(response.body),
         },
         "cache": {},
-        "timings": {"send": 0, "wait": exchange.ttfb_ms or 0, "receive": 0},
+        "timings": {"send": 0, "wait": -1 if exchange.ttfb_ms is None else exchange.ttfb_ms, "receive": 0},
         "serverIPAddress": exchange.recorded_ip,
     }
 
 
 def _content(response: Response) -> dict[str, Any]:
     encoding = (response.header("content-encoding") or "").strip().lower()
+    content: dict[str, Any] = {}
     try:
         plain = decode(response.body, encoding) if response.body else b""
     except UndecodableContent:
         plain = response.body
-    content: dict[str, Any] = {"size": len(plain), "mimeType": response.header("content-type") or ""}
+        content[ENCODED] = True
+    content |= {"size": len(plain), "mimeType": response.header("content-type") or ""}
     if plain:
         content |= {"text": base64.b64encode(plain).decode(), "encoding": "base64"}
     return content
 
 
-def _exchange(entry: dict[str, Any], began_ms: float) -> Exchange:
+def _exchange(entry: dict[str, Any]) -> Exchange:
     try:
         request, response = entry["request"], entry["response"]
         url = normal_url(request["url"])
-        status = int(response["status"])
-        headers = _headers(response["headers"])
         return Exchange(
-            method=request["method"],
+            method=str(request["method"]),
             url=url,
-            response=Response(status, response.get("statusText") or "", headers, _body(response, headers, status)),
+            response=_response(response),
             recorded_ip=str(entry.get("serverIPAddress") or f"unknown server of {authority_of(url)}"),
-            started_ms=_time_ms(entry) - began_ms,
+            started_ms=_time_ms(entry),
             ttfb_ms=(entry.get("timings") or {}).get("wait"),
             request_headers=_headers(request["headers"]),
         )
@@ -163,33 +165,49 @@ def _exchange(entry: dict[str, Any], began_ms: float) -> Exchange:
         raise MalformedMessage(f"its entry is broken ({error!r})") from None
 
 
-def _headers(listed: list[dict[str, str]]) -> Headers:
-    """Header fields without the pseudo-header fields of HTTP/2, which some tools list with and without a colon."""
-    return tuple(
-        (field["name"], field["value"])
-        for field in listed
-        if not field["name"].startswith(":") and field["name"] not in ("status", "version")
+def _headers(listed: list[dict[str, Any]]) -> Headers:
+    return tuple((str(field["name"]), str(field["value"])) for field in listed if field["name"][0] != ":")
+
+
+def _without_pseudo_header_fields(headers: Headers, status: int, version: str) -> Headers:
+    """Without those of HTTP/2 and SPDY, which some tools list as if they were header fields: `status: 200`.
+
+    A field of that name which a server sent besides is joined to it: `status: 200, 200 OK`.
+    """
+    if version.lower().startswith("http/1"):
+        return headers
+    told = ((name, re.sub(rf"^{status}(, |$)", "", value) if name == "status" else value) for name, value in headers)
+    return tuple((name, value) for name, value in told if name != "version" and not (name == "status" and not value))
+
+
+def _response(response: dict[str, Any]) -> Response:
+    status = int(response["status"])
+    headers = _without_pseudo_header_fields(
+        _headers(response["headers"]), status, str(response.get("httpVersion", "HTTP/1.1"))
     )
+    content = response.get("content") or {}
+    body = _content_of(content, status)
+    if not content.get(ENCODED):
+        try:
+            body = encode(body, (first_value(headers, "content-encoding") or "").strip().lower())
+        except UndecodableContent:
+            headers = tuple(header for header in headers if header[0].lower() != "content-encoding")
+    return Response(status, str(response.get("statusText") or ""), headers, body)
 
 
-def _body(response: dict[str, Any], headers: Headers, status: int) -> bytes:
-    content = response.get("content", {})
+def _content_of(content: dict[str, Any], status: int) -> bytes:
     text = content.get("text")
-    if text is None:
+    if not text:
         if content.get("size", 0) > 0 and status // 100 == 2 and status != 204:
             raise MalformedMessage("the archive does not hold its body")
         return b""
-    try:
+    if content.get("encoding") != "base64":
         # A lone surrogate is what a tool made of a byte that it could not decode.
-        plain = (
-            base64.b64decode(text, validate=True)
-            if content.get("encoding") == "base64"
-            else text.encode("utf-8", "replace")
-        )
+        return bytes(text.encode("utf-8", "replace"))
+    try:
+        return base64.b64decode(text, validate=True)
     except binascii.Error as error:
         raise MalformedMessage(f"its body is not valid base64: {error}") from None
-    encoding = (first_value(headers, "content-encoding") or "").strip().lower()
-    return encode(plain, encoding)
 
 
 def _time_ms(entry: dict[str, Any]) -> float:

@@ -38,14 +38,10 @@ def read(path: Path, *, keep_cookies: bool = False) -> Recording:
         for record in _records(path, "request")
         if record.http_headers
     }
-    began_ms: float | None = None
     for record in _records(path, "response", intake):
         url = record.rec_headers.get_header("WARC-Target-URI") or ""
-        at_ms = _time_ms(record)
-        began_ms = at_ms if began_ms is None else began_ms
-        started_ms = None if at_ms is None or began_ms is None else at_ms - began_ms
         request = requests.get(record.rec_headers.get_header("WARC-Record-ID"), _Request("GET", ()))
-        intake.take(url, partial(_exchange, record, url, request, started_ms))
+        intake.take(url, partial(_exchange, record, url, request))
     return assemble(intake, {"tool": "warc", "server_ips": "not recorded; one for each host"})
 
 
@@ -76,7 +72,7 @@ def _records(path: Path, kind: str, intake: Intake | None = None) -> Iterator[An
                 yield record
 
 
-def _exchange(record: Any, url: str, request: _Request, started_ms: float | None) -> Exchange:
+def _exchange(record: Any, url: str, request: _Request) -> Exchange:
     url = normal_url(url)
     if record.http_headers is None:
         raise MalformedMessage("no HTTP response in the record")
@@ -88,7 +84,7 @@ def _exchange(record: Any, url: str, request: _Request, started_ms: float | None
     response = Response(status, reason, tuple(record.http_headers.headers), body)
     if len(body) <= MAX_BODY_BYTES:
         with_true_length(request.method, response)
-    return Exchange(request.method, url, response, authority_of(url), started_ms, request_headers=request.headers)
+    return Exchange(request.method, url, response, authority_of(url), _time_ms(record), request_headers=request.headers)
 
 
 def _time_ms(record: Any) -> float | None:
