@@ -49,7 +49,7 @@ def handshake_table(
     if not tables:
         return pd.DataFrame(columns=columns)
     found = pd.concat(tables, ignore_index=True).dropna(subset="delta_ms")
-    found["rtt_ms"] = found["network"].map(rtt_ms)
+    found["rtt_ms"] = found["network"].map(rtt_ms).astype(float)
     for name in ("delta_ms", "delta_low", "delta_high"):
         found[name] += found["rtt_ms"]
     found["round_trips"] = found["delta_ms"] / found["rtt_ms"]

@@ -1,0 +1,62 @@
+"""The distribution over sites of the gain at eye level, with the band in which the true one lies as a whole."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+from matplotlib.figure import Figure
+from scipy import stats  # type: ignore[import-untyped]
+
+from analysis.figures.style import PAGE_INCHES, look, named, styled
+from analysis.hypotheses import Pair
+
+
+def band(values: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The empirical distribution of `values` as steps (x, share), and its simultaneous band (low, high).
+
+    The band covers the whole true distribution with probability `confidence` (Kolmogorov's exact distribution).
+    """
+    x = np.sort(values)
+    share = np.arange(1, len(x) + 1) / len(x)
+    reach = stats.kstwo.ppf(confidence, len(x))
+    return x, share, np.clip(share - reach, 0, 1), np.clip(share + reach, 0, 1)
+
+
+def draw(
+    gained: pd.DataFrame,
+    networks: Sequence[str],
+    protocols: Sequence[str],
+    pairs: Sequence[Pair],
+    metrics: Sequence[str],
+    confidence: float,
+) -> Figure:
+    """A grid network x metric with a line and a band for each pair, from what `gains` returns."""
+    with styled():
+        size = (min(PAGE_INCHES, 0.5 + 3.2 * len(metrics)), 0.6 + 1.6 * len(networks))
+        figure = Figure(figsize=size, layout="constrained")
+        grid = figure.subplots(len(networks), len(metrics), squeeze=False, sharex="row", sharey=True)
+        names = {}
+        for row, network in zip(grid, networks, strict=True):
+            for axes, metric in zip(row, metrics, strict=True):
+                axes.axvline(0, color="0.4", linewidth=0.7)
+                for pair in pairs:
+                    own = gained[
+                        (gained["network"] == network)
+                        & (gained["metric"] == metric)
+                        & (gained["reference"] == pair.reference)
+                        & (gained["compared"] == pair.compared)
+                    ]["gain"].dropna()
+                    if own.empty:
+                        continue
+                    style = look(pair.compared, protocols)
+                    x, share, low, high = band(own.to_numpy(), confidence)
+                    (line,) = axes.step(x, share, where="post", color=style.color, linestyle=style.dashes)
+                    axes.fill_between(x, low, high, step="post", color=style.color, alpha=0.15, linewidth=0)
+                    names[f"{named(pair.compared)} against {named(pair.reference)}"] = line
+                axes.set_title(f"{named(network)}, {named(metric)}")
+            row[0].set_ylabel("share of sites")
+        for axes in grid[-1]:
+            axes.set_xlabel("gain")
+        if names:
+            figure.legend(list(names.values()), list(names), loc="outside upper center", ncols=2)
+        return figure

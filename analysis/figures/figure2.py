@@ -1,0 +1,59 @@
+"""The paper's Figure 2: how long single files take from both servers, as box plots."""
+
+import pandas as pd  # type: ignore[import-untyped]
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from analysis.figures.style import COLUMN_INCHES, look, named, styled
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw `table`, a row for each download: columns protocol, size_bytes, repetition, ms.
+
+    A box from quartile to quartile with the median in it, whiskers to the last point within 1.5 boxes, points beyond.
+    """
+    protocols = list(dict.fromkeys(table["protocol"]))
+    sizes = sorted(table["size_bytes"].unique())
+    width = 0.8 / len(protocols)
+    with styled():
+        figure = Figure(figsize=(COLUMN_INCHES, 2.4), layout="constrained")
+        axes = figure.subplots()
+        for place, protocol in enumerate(protocols):
+            own = table[table["protocol"] == protocol].groupby("size_bytes")["ms"]
+            there = [
+                (at, own.get_group(size).dropna().to_numpy()) for at, size in enumerate(sizes) if size in own.groups
+            ]
+            boxes = axes.boxplot(
+                [values for _, values in there],
+                positions=[at + (place - (len(protocols) - 1) / 2) * width for at, _ in there],
+                widths=0.8 * width,
+                patch_artist=True,
+                manage_ticks=False,
+                medianprops={"color": "white", "linewidth": 1.4},
+                flierprops={"marker": ".", "markersize": 3},
+            )
+            for box in boxes["boxes"]:
+                box.set(facecolor=look(protocol, protocols).color, linewidth=0.7)
+                if place % 2:
+                    box.set(hatch="////", edgecolor="black")
+        axes.set_xticks(range(len(sizes)), [size_name(size) for size in sizes])
+        axes.set_yscale("log")
+        axes.set(xlabel="file size", ylabel="download time [ms]")
+        axes.grid(axis="x", visible=False)
+        handles = [
+            Patch(facecolor=look(name, protocols).color, edgecolor="black", hatch="////" if place % 2 else "")
+            for place, name in enumerate(protocols)
+        ]
+        axes.legend(handles, [named(name) for name in protocols], loc="upper left")
+        counts = table.groupby(["protocol", "size_bytes"]).size()
+        runs = f"{counts.min()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
+        axes.set_title(f"{runs} downloads a box", loc="right", fontsize=7)
+        return figure
+
+
+def size_name(size: float) -> str:
+    """A number of bytes in the paper's words: 1 KB, 10 MB."""
+    for unit, factor in (("MB", 1_000_000), ("KB", 1000)):
+        if size >= factor:
+            return f"{size / factor:g} {unit}"
+    return f"{size:g} B"

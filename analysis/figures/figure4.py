@@ -1,0 +1,44 @@
+"""The paper's Figure 4: film strips of two loads, one above the other, with times and visual completeness."""
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from analysis.figures.style import BLUE, PAGE_INCHES, VERMILION, named, styled
+from analysis.films import Strip
+
+
+def draw(strips: Sequence[Strip]) -> Figure:
+    """Draw `strips`, all with the same times: a row each. The frame in which a metric is reached first is named."""
+    columns = len(strips[0].times_ms)
+    height, width = strips[0].frames[0].shape[:2]
+    cell = PAGE_INCHES / columns
+    with styled():
+        figure = Figure(figsize=(PAGE_INCHES, len(strips) * (cell * height / width + 0.52) + 0.15))
+        grid = figure.subplots(len(strips), columns, squeeze=False)
+        figure.subplots_adjust(left=0.055, right=0.995, top=0.93, bottom=0.07, wspace=0.06, hspace=0.45)
+        for row, strip in zip(grid, strips, strict=True):
+            reached = _reached(strip)
+            for place, axes in enumerate(row):
+                axes.imshow(strip.frames[place], interpolation="antialiased")
+                axes.grid(visible=False)
+                axes.set(xticks=[], yticks=[])
+                axes.spines[:].set(visible=True, color="0.6", linewidth=0.6)
+                complete = strip.complete[place]
+                axes.set_title(f"{strip.times_ms[place] / 1000:.2f} s", fontsize=6.5, pad=2)
+                axes.set_xlabel(
+                    f"{complete} %" + (f"  {reached[place]}" if place in reached else ""), fontsize=6, labelpad=2
+                )
+                axes.xaxis.label.set_color(VERMILION if place in reached else BLUE)
+            row[0].set_ylabel(named(strip.shot.protocol), fontsize=8, fontweight="bold")
+        return figure
+
+
+def _reached(strip: Strip) -> dict[int, str]:
+    """Place of a frame → the metrics that are reached in it, and in none before."""
+    found: dict[int, list[str]] = {}
+    for metric in ("fvc", "vc85", "plt"):
+        place = next((at for at, time_ms in enumerate(strip.times_ms) if time_ms >= strip.shot.metrics[metric]), None)
+        if place is not None:
+            found.setdefault(place, []).append(named(metric))
+    return {place: ", ".join(names) for place, names in found.items()}

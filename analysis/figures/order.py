@@ -1,0 +1,59 @@
+"""Whether the machine was the same from the first run to the last: each run's distance from its setting's median."""
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+from matplotlib.figure import Figure
+
+from analysis.figures.style import BLUE, PAGE_INCHES, VERMILION, named, styled
+
+# The line through the runs has about so many points.
+POINTS = 40
+
+
+def draw(off: pd.DataFrame, metric: str, canary: str | None = None) -> Figure:
+    """`off` is what `diagnostics.residuals` returns. Left: over time, with the median and quartiles of stretches of
+    runs (and the canary, if named, below); right: by the place in the block."""
+    told = off[off[f"off_{metric}"].notna()]
+    with styled():
+        rows = 2 if canary else 1
+        figure = Figure(figsize=(PAGE_INCHES, 1.0 + 1.7 * rows), layout="constrained")
+        grid = figure.subplots(rows, 2, width_ratios=(3, 1), squeeze=False)
+        times, places = grid[0]
+        times.plot(told["hours"], 100 * told[f"off_{metric}"], ".", color="0.7", markersize=1.5, rasterized=True)
+        _stretches(times, told, 100 * told[f"off_{metric}"])
+        reach = max(5.0, 130 * float(told[f"off_{metric}"].abs().quantile(0.99))) if len(told) else 5.0
+        times.set(ylim=(-reach, reach), ylabel=f"{named(metric)}: distance from the\nsetting's median [%]")
+        times.set_xlabel("hours since the first run")
+        groups = [(place, 100 * group) for place, group in told.groupby("position")[f"off_{metric}"]]
+        if groups:
+            places.boxplot(
+                [group.to_numpy() for _, group in groups],
+                positions=[place for place, _ in groups],
+                showfliers=False,
+                medianprops={"color": VERMILION, "linewidth": 1.5},
+            )
+        places.axhline(0, color="0.4", linewidth=0.7)
+        places.set_xlabel("place in the block")
+        if canary:
+            below, beside = grid[1]
+            with_canary = told[told[canary].notna()]
+            below.plot(with_canary["hours"], with_canary[canary], ".", color="0.7", markersize=1.5, rasterized=True)
+            _stretches(below, with_canary, with_canary[canary])
+            below.set(xlabel="hours since the first run", ylabel=canary.replace("_", " "))
+            beside.plot(
+                with_canary[canary], 100 * with_canary[f"off_{metric}"], ".", color=BLUE, markersize=2, rasterized=True
+            )
+            beside.set(xlabel=canary.replace("_", " "), ylim=(-reach, reach))
+        return figure
+
+
+def _stretches(axes: "object", told: pd.DataFrame, values: "pd.Series[float]") -> None:
+    if len(told) < 4:
+        return
+    stretch = np.minimum(np.arange(len(told)) * POINTS // len(told), POINTS - 1)
+    groups = values.groupby(stretch)
+    hours = told["hours"].groupby(stretch).mean()
+    axes.fill_between(  # type: ignore[attr-defined]
+        hours, groups.quantile(0.25), groups.quantile(0.75), color=BLUE, alpha=0.2, linewidth=0
+    )
+    axes.plot(hours, groups.median(), color=BLUE, linewidth=1.5)  # type: ignore[attr-defined]

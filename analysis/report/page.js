@@ -1,0 +1,103 @@
+"use strict";
+
+// A cell's value for sorting: its number if it begins with one ("+8.7 %*", "1.2e-5"), else its text; "-" comes last.
+function valueOf(cell) {
+  const text = cell.textContent.trim();
+  if (text === "-" || text === "") return null;
+  const number = /^[-+]?(\d|\.\d)/.test(text) ? parseFloat(text) : NaN;
+  return Number.isNaN(number) ? text : number;
+}
+
+function compare(a, b) {
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  return String(a).localeCompare(String(b), "en", { numeric: true });
+}
+
+function sortBy(header) {
+  const table = header.closest("table"), place = header.cellIndex;
+  const descending = header.getAttribute("aria-sort") === "ascending";
+  for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+  header.setAttribute("aria-sort", descending ? "descending" : "ascending");
+  const rows = [...table.tBodies[0].rows].map((row) => [valueOf(row.cells[place]), row]);
+  rows.sort(([a], [b]) => {
+    if (a === null || b === null) return (a === null) - (b === null);
+    return descending ? compare(b, a) : compare(a, b);
+  });
+  table.tBodies[0].append(...rows.map(([, row]) => row));
+}
+
+// Numbers stand right, long texts wrap.
+function align(table) {
+  for (const row of table.tBodies[0].rows) {
+    for (const cell of row.cells) {
+      if (typeof valueOf(cell) === "number") cell.className = "number";
+      else if (cell.textContent.length > 48) cell.className = "wide";
+    }
+  }
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("th button");
+  if (button) sortBy(button.closest("th"));
+});
+document.querySelectorAll("table.sortable").forEach((table) => table.tBodies[0] && align(table));
+
+const viewer = document.getElementById("viewer");
+document.querySelectorAll(".enlarge").forEach((button) =>
+  button.addEventListener("click", () => {
+    viewer.querySelector("img").src = button.querySelector("img").src;
+    viewer.querySelector("img").alt = button.querySelector("img").alt;
+    viewer.showModal();
+  }),
+);
+viewer.addEventListener("click", () => viewer.close());
+
+document.querySelectorAll("[data-films]").forEach((group) =>
+  group.querySelector(".play").addEventListener("click", () => {
+    for (const film of group.querySelectorAll("video")) {
+      film.currentTime = 0;
+      film.play();
+    }
+  }),
+);
+
+function explore() {
+  const data = JSON.parse(document.getElementById("comparisons-data").textContent);
+  const form = document.getElementById("explorer"), table = document.getElementById("table-explorer");
+  const axes = { pair: data.pairs, network: data.networks, metric: data.metrics };
+  for (const [name, values] of Object.entries(axes)) {
+    values.forEach((text, place) => form.elements[name].add(new Option(text, place)));
+  }
+  form.elements.metric.value = Math.max(0, data.metrics.indexOf("SI"));
+  const head = table.tHead.insertRow();
+  for (const text of ["site", ...data.headings]) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = text;
+    const header = document.createElement("th");
+    header.scope = "col";
+    header.append(button);
+    head.append(header);
+  }
+  const show = (value, place) => {
+    if (value === null) return "-";
+    return data.shares.includes(place) ? (value < 0 ? "" : "+") + (100 * value).toFixed(1) + " %" : String(value);
+  };
+  const fill = () => {
+    const [pair, network, metric] = ["pair", "network", "metric"].map((name) => Number(form.elements[name].value));
+    const rows = data.rows.filter((row) => row[0] === pair && row[1] === network && row[2] === metric);
+    table.tBodies[0].replaceChildren(
+      ...rows.map((row) => {
+        const line = document.createElement("tr");
+        line.insertCell().textContent = data.sites[row[3]];
+        row.slice(4).forEach((value, place) => { line.insertCell().textContent = show(value, place); });
+        return line;
+      }),
+    );
+    for (const header of head.cells) header.removeAttribute("aria-sort");
+    align(table);
+  };
+  form.addEventListener("change", fill);
+  fill();
+}
+explore();
