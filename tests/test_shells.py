@@ -20,6 +20,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import shells_peer
@@ -246,6 +247,15 @@ def test_an_ordinary_user_may_run_shells_where_the_kernel_allows_it() -> None:
     assert "chmod 666 /dev/net/tun" in closed.stderr
 
 
+def test_who_may_have_no_namespaces_is_told_what_forbids_it() -> None:
+    forbid = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set -all --inh-caps -all"
+    shell = " ".join(stack("mm-delay 0"))
+    result = run("", ["unshare", "--user", "--map-root-user", "sh", "-c", f"{forbid} {shell} true"])
+    assert result.returncode == 1
+    assert "user.max_user_namespaces" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
 def test_the_world_is_reached_from_inside_where_there_is_a_way_to_it() -> None:
     world = subprocess.Popen(
         ["unshare", "--net", "sh", "-c", "echo ready; read _"],
@@ -456,6 +466,44 @@ def test_a_packet_log_has_a_row_for_every_packet(tmp_path: Path) -> None:
     assert delays_ms == [12.0, 6.0] * 3
 
 
+@pytest.mark.parametrize("queue", ["codel", "fq_codel"])
+def test_a_managed_queue_marks_packets_that_allow_it_and_drops_others(queue: str, tmp_path: Path) -> None:
+    log, marked = tmp_path / "packets.csv", {}
+    arguments = f"--uplink-queue={queue} --uplink-queue-args=target=1,interval=10,ecn=1"
+    for name, allows_marks in (("ect", 2), ("not-ect", 0)):
+        burst = (
+            "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
+            f"s.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, {allows_marks}); s.connect({SERVER!r});"
+            "[s.send(bytes(1000)) for _ in range(100)]; s.recv(1)"
+        )
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+            server.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
+            server.bind(SERVER)
+            server.settimeout(0.5)
+            shell = subprocess.Popen(
+                [*stack(f"mm-link 5M 5M {arguments} --packet-log={log} --"), sys.executable, "-c", burst]
+            )
+            codepoints = []
+            client: Any = None
+            server.settimeout(10)
+            try:
+                while True:
+                    _, [(_, _, tos)], _, client = server.recvmsg(2000, 100)
+                    codepoints.append(tos[0] & 3)
+                    server.settimeout(0.5)
+            except TimeoutError:
+                server.sendto(b"x", client)
+            assert shell.wait(timeout=10) == 0
+        with log.open(newline="") as file:
+            dropped = sum(row["event"] != "leave" for row in csv.DictReader(file))
+        marked[name] = (codepoints.count(3), dropped)
+        assert len(codepoints) + dropped == 100
+    assert marked["ect"][0] > 1
+    assert marked["ect"][1] == 0
+    assert marked["not-ect"][0] == 0
+    assert marked["not-ect"][1] > 1
+
+
 def pcapng_blocks(path: Path) -> list[tuple[int, bytes]]:
     """Type and body of each block of a capture in little-endian order."""
     data, blocks = path.read_bytes(), []
@@ -561,19 +609,60 @@ def test_mm_meter_tells_what_passes_in_the_directions_asked_for() -> None:
         assert re.fullmatch(expected, lines[0]), lines
 
 
+STOP_THE_SHELL = (
+    "import os, signal, socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
+    f"s.connect({SERVER!r}); shell = int(input()); os.kill(shell, signal.SIGSTOP);"
+)
+LET_IT_GO_ON = "os.kill(shell, signal.SIGCONT);"
+
+
+def complaints_of_a_stopped(shells: str, meanwhile: str, afterwards: str = "") -> str:
+    """What a shell tells on stderr when its command does something while it is stopped."""
+    code = STOP_THE_SHELL + meanwhile + LET_IT_GO_ON + afterwards
+    command = [*stack(shells), sys.executable, "-c", code]
+    shell = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    _, complaints = shell.communicate(f"{shell.pid}\n", timeout=20)
+    assert shell.returncode == 0
+    return complaints
+
+
+def send_through_a_stopped(shells: str) -> tuple[float, str]:
+    """How long a packet takes, in s, through a shell that stops for the next 0.1 s, and what the shell tells."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(SERVER)
+        took_s = []
+
+        def answer() -> None:
+            sent, client = server.recvfrom(100)
+            took_s.append(time.monotonic() - float(sent))
+            server.sendto(b"x", client)
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        complaints = complaints_of_a_stopped(
+            shells, "s.send(str(time.monotonic()).encode()); time.sleep(0.1);", "s.recv(1)"
+        )
+        answering.join(timeout=10)
+    return took_s[0], complaints
+
+
+def test_a_delay_counts_from_when_a_packet_came_in_not_from_when_it_was_read() -> None:
+    took_s, _ = send_through_a_stopped("mm-delay 200")
+    assert 0.2 <= took_s < 0.29
+
+
+def test_late_wake_ups_are_counted_and_told() -> None:
+    took_s, complaints = send_through_a_stopped("mm-delay 5")
+    assert took_s >= 0.1
+    told = re.search(r"woke up more than 1 ms late (\d+) times, ([\d.]+) ms at worst", complaints)
+    assert told is not None, complaints
+    assert float(told[2]) >= 94
+
+
 def test_packets_lost_by_the_emulation_itself_are_told() -> None:
     # While the shell is stopped, more comes than the kernel holds for it.
     more_than_held, held = 130_000, 100_000
-    burst = (
-        "import os, signal, socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
-        "shell = int(input()); os.kill(shell, signal.SIGSTOP);"
-        f"[s.sendto(b'x', {SERVER!r}) for _ in range({more_than_held})]; os.kill(shell, signal.SIGCONT)"
-    )
-    shell = subprocess.Popen(
-        [*stack("mm-delay 1"), sys.executable, "-c", burst], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    _, complaints = shell.communicate(f"{shell.pid}\n", timeout=20)
-    assert shell.returncode == 0
+    complaints = complaints_of_a_stopped("mm-delay 1", f"[s.send(b'x') for _ in range({more_than_held})];")
     told = re.search(r"lost (\d+) packets by itself", complaints)
     assert told is not None, complaints
     assert more_than_held - held <= int(told[1]) <= more_than_held - held + 100
@@ -684,6 +773,14 @@ def test_a_signal_to_the_shell_ends_its_command(sent: signal.Signals, status: in
     tree.shell.send_signal(sent)
     tree.assert_all_end()
     assert tree.shell.returncode == status
+
+
+def test_a_signal_to_the_guardian_of_a_command_ends_the_command() -> None:
+    tree = Marked("mm-delay 1", ["sh", "-c", "echo ready; exec sleep 1000"])
+    _, guardian, _ = tree.processes()
+    os.kill(guardian, signal.SIGTERM)
+    tree.assert_all_end()
+    assert tree.shell.returncode == 128 + signal.SIGTERM
 
 
 def test_what_the_command_leaves_running_ends_with_it() -> None:

@@ -88,13 +88,12 @@ impl Drop for Guardian {
 fn guard(inside: &OwnedFd, command: Command, mut orders: File) -> Result<i32> {
     adopt_orphans()?;
     setns(inside, CloneFlags::CLONE_NEWNET).attempt(|| "enter the new network namespace")?;
-    let children = signals::watch(&[Signal::SIGCHLD])?;
+    let signals =
+        signals::watch(&[Signal::SIGCHLD, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGHUP])?;
     let child = start_command(command)?;
     loop {
-        let mut events = [
-            PollFd::new(orders.as_fd(), PollFlags::POLLIN),
-            PollFd::new(children.as_fd(), PollFlags::POLLIN),
-        ];
+        let mut events =
+            [PollFd::new(orders.as_fd(), PollFlags::POLLIN), PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
         match poll(&mut events, PollTimeout::NONE) {
             Err(Errno::EINTR) | Ok(_) => {}
             Err(error) => return Err(error).attempt(|| "wait for the command"),
@@ -114,7 +113,12 @@ fn guard(inside: &OwnedFd, command: Command, mut orders: File) -> Result<i32> {
                 }
             }
         }
-        while signals::next(&children).is_some() {}
+        while let Some(received) = signals::next(&signals) {
+            // Whoever takes the guardian for the shell, or for the command, means the command.
+            if received.signal != Signal::SIGCHLD && received.from_process {
+                let _ = kill(child, received.signal);
+            }
+        }
         if let Some(status) = reap(child) {
             end_descendants(GRACE);
             return Ok(status);

@@ -1,0 +1,181 @@
+"""The shells under many faults and much nonsense; the quick tests are in test_shells.py."""
+
+import os
+import random
+import signal
+import subprocess
+from pathlib import Path
+
+from test_shells import (
+    SERVER,
+    Marked,
+    all_processes,
+    devices,
+    network_namespaces,
+    pytestmark,  # noqa: F401  (what cannot run here is left out)
+    stack,
+    world,  # noqa: F401  (each test runs in a network namespace of its own)
+)
+
+COMMAND_LINES = 1500
+FAULTS = 60
+
+NUMBERS = (
+    "0",
+    "1",
+    "20",
+    "0.5",
+    "-1",
+    "1e3",
+    "1e400",
+    "nan",
+    "99999999999999999999",
+    "",
+    "x",
+    "½",
+    "0x10",
+    " 3",
+    "1,5",
+)
+RATES = ("1M", "468k", "2.8M", "1G", "0", "0M", "-1M", "1T", "/dev/null", "/", "/no/such/file", "1m", "M", "", "\udcff")
+QUEUES = ("infinite", "droptail", "drophead", "codel", "pie", "fq_codel", "red", "")
+QUEUE_ARGUMENTS = (
+    "packets=10",
+    "bytes=0",
+    "ms=5",
+    "bdp=1",
+    "target=5,interval=100",
+    "ecn=1",
+    "flows=0",
+    "=",
+    ",,",
+    "x=1",
+    "packets=",
+)
+SIZES = ("200ms", "30p", "1.5bdp", "70000", "0", "-1", "9999999999999p", "ms", "")
+BLOCKS = ("10.0.0.0/8", "10.0.0.0/30", "10.0.0.0/32", "0.0.0.0/0", "10.0.0.0/33", "10.0.0/8", "::/0", "")
+PROFILES = ("lte", "dsl", "da2gc", "mss", "LTE", "")
+FOUR = ("0.1,0.2,0.9,0", "1,1,1,1", "0,0,0,0", "0.1,0.2", "a,b,c,d", "2,0,0,0")
+
+Options = dict[str, tuple[str, ...] | None]
+
+LINK_OPTIONS: Options = {
+    "--uplink-queue": QUEUES,
+    "--downlink-queue": QUEUES,
+    "--uplink-queue-args": QUEUE_ARGUMENTS,
+    "--downlink-queue-args": QUEUE_ARGUMENTS,
+    "--queue": SIZES,
+    "--uplink-log": ("/dev/null", "/dev/full", "/", ""),
+    "--packet-log": ("/dev/null", "/dev/full", "/no/such/folder/log"),
+    "--pcap": ("/dev/null", "/dev/full"),
+    "--meter": None,
+    "--meter-uplink": None,
+    "--once": None,
+}
+DELAY_OPTIONS: Options = {"--delay-up": NUMBERS, "--delay-down": NUMBERS, "--jitter": NUMBERS, "--reorder": None}
+LOSS_OPTIONS: Options = {"--burst": NUMBERS, "--gilbert-elliott": FOUR}
+COMMON_OPTIONS: Options = {
+    "--seed": NUMBERS,
+    "--addresses": BLOCKS,
+    "--help": None,
+    "--version": None,
+    "--no-such-option": None,
+}
+DIRECTIONS = ("uplink", "downlink", "both", "round-trip", "--round-trip", "sideways", "")
+
+# Positional arguments and options of each program.
+PROGRAMS: dict[str, tuple[tuple[tuple[str, ...], ...], Options]] = {
+    "mm-delay": ((NUMBERS,), DELAY_OPTIONS),
+    "mm-link": ((RATES, RATES), LINK_OPTIONS),
+    "mm-loss": ((DIRECTIONS, NUMBERS), LOSS_OPTIONS),
+    "mm-onoff": ((DIRECTIONS, NUMBERS, NUMBERS), {}),
+    "mm-intermittent": ((DIRECTIONS, NUMBERS, NUMBERS), {}),
+    "mm-meter": ((), {"--meter-uplink": None, "--meter-downlink": None}),
+    "mm-net": (
+        (),
+        LINK_OPTIONS
+        | DELAY_OPTIONS
+        | LOSS_OPTIONS
+        | {"--profile": PROFILES, "--delay": NUMBERS, "--up": RATES, "--down": RATES}
+        | {"--loss": NUMBERS, "--loss-up": NUMBERS, "--round-trip-loss": NUMBERS},
+    ),
+}
+
+
+def nonsense(choose: random.Random) -> list[str]:
+    """A command line that somebody might write."""
+    program = choose.choice(list(PROGRAMS))
+    positional, options = PROGRAMS[program]
+    words = stack(program) + [choose.choice(values) for values in positional]
+    every_option = list((options | COMMON_OPTIONS).items())
+    for option, values in choose.sample(every_option, choose.randrange(min(5, len(every_option)))):
+        words.append(option if values is None else f"{option}={choose.choice(values)}")
+    if choose.random() < 0.1:
+        del words[choose.randrange(1, len(words) + 1) :]
+    return [*words, *choose.choice(([], ["--"])), *choose.choice((["true"], ["/no/such/command"], []))]
+
+
+def test_no_command_line_is_a_crash() -> None:
+    choose = random.Random(3)
+    for _ in range(COMMAND_LINES):
+        words = nonsense(choose)
+        result = subprocess.run(
+            words,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=20,
+            env=os.environ | {"SHELL": "/bin/true"},
+            check=False,
+        )
+        told = result.stderr.decode()
+        assert result.returncode in (0, 1, 2, 127), (words, result)
+        assert "panicked" not in told, (words, told)
+        assert result.returncode == 0 or told, words
+        assert devices() == ["lo"], words
+
+
+SHELLS = (
+    "mm-delay 3",
+    "mm-delay 3 --jitter 2 --reorder --",
+    "mm-loss both 0.1",
+    "mm-link 3M 3M --queue 50ms --packet-log=/dev/null --",
+    "mm-link 1M 5M --uplink-queue=fq_codel --",
+    "mm-onoff uplink 0.1 0.1",
+    "mm-meter --",
+    "mm-net --profile lte --",
+)
+TRAFFIC = ["sh", "-c", f"ping -q -f -s 1000 {SERVER[0]} > /dev/null & sleep 1000 & echo ready; wait"]
+
+
+def test_whatever_is_killed_whenever_nothing_is_left() -> None:
+    choose = random.Random(4)
+    own = network_namespaces([os.getpid()])
+    for _ in range(FAULTS):
+        depth = choose.randint(1, 4)
+        shells = " ".join(choose.choice(SHELLS) for _ in range(depth))
+        sent = choose.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGHUP))
+        tree = Marked(shells, TRAFFIC)
+        try:
+            processes = tree.processes()
+            # Each shell and its guardian; then the command, and what it has started, whose end is its own affair.
+            victim = choose.randrange(2 * depth + 1)
+            namespaces = network_namespaces(processes) - own
+            assert len(namespaces) == depth
+            os.kill(processes[victim], sent)
+            tree.assert_all_end(within_s=15)
+            assert not namespaces & network_namespaces(all_processes()), (shells, victim, sent)
+            assert devices() == ["lo"], (shells, victim, sent)
+        finally:
+            tree.shell.kill()
+
+
+def test_properties_hold_for_many_more_networks_and_packets() -> None:
+    project = Path(__file__).resolve().parents[2]
+    tests = ("link_properties", "nested_equals_fused", "no_input_is_a_crash")
+    chosen = [word for name in tests for word in ("--test", name)]
+    subprocess.run(
+        [project / "setup" / "cargo", "test", "--release", "--locked", *chosen],
+        env=os.environ | {"PROPTEST_CASES": "20000"},
+        check=True,
+        timeout=1800,
+    )
