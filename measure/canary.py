@@ -7,7 +7,6 @@ machine has changed (another tenant, heat, a different clock), and so will the r
 import hashlib
 import os
 import subprocess
-import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -27,15 +26,10 @@ REPETITIONS = 3
 PAGE_TIMEOUT_S = 60
 # A browser may crash once for no reason of the machine's.
 TRIES = 3
-# Headless; a page that needs layout, scripts and painting, and no network.
-PAGE = """<!doctype html><title>canary</title><body><script>
-for (let i = 0; i < 400; i++) {
-  const box = document.createElement("div");
-  box.style.cssText = `float:left;width:${20 + (i * 7) % 60}px;height:20px;background:hsl(${i} 60% 60%)`;
-  box.textContent = i;
-  document.body.append(box);
-}
-</script>"""
+# A page that needs layout, scripts and painting, and no network.
+PAGE = Path(__file__).with_name("canary.html")
+# Run in a mount namespace of its own, whose /run ends with it.
+SCRIPT = 'mount -t tmpfs tmpfs /run && "$@" && test -s /run/canary.png'
 
 # How many of the first canaries say what is usual, of how many the last say what is now, and how much slower is
 # told as drift. On a shared machine of two cores a single one is off by up to a third.
@@ -92,25 +86,20 @@ def _cpu_ms() -> float:
 
 
 def _page_ms() -> float:
-    """In a network namespace without any link, so that nothing can be asked for."""
-    with tempfile.TemporaryDirectory(prefix="eyelevel-canary-") as temporary:
-        page = Path(temporary) / "canary.html"
-        page.write_text(PAGE)
-        switches = [switch for switch in COMMON_SWITCHES if not switch.startswith("app=")]
-        command: list[str | Path] = [tool("setpriv"), "--pdeathsig", "KILL", tool("unshare"), "--net", "--pid"]
-        command += ["--kill-child", "--fork", BINARY, "--headless", "--no-sandbox", "--no-first-run"]
-        command += [f"--user-data-dir={temporary}/profile", *(f"--{switch}" for switch in switches)]
-        command += [f"--screenshot={temporary}/canary.png", page.as_uri()]
-        environment = {**os.environ, "HOME": temporary, "TMPDIR": temporary}
-        started = time.perf_counter()
-        try:
-            done = subprocess.run(
-                command, env=environment, cwd=temporary, capture_output=True, timeout=PAGE_TIMEOUT_S, check=False
-            )
-        except subprocess.TimeoutExpired:
-            raise EyelevelError(f"the canary's page did not load within {PAGE_TIMEOUT_S} s") from None
-        elapsed_ms = 1000 * (time.perf_counter() - started)
-        if done.returncode or not (Path(temporary) / "canary.png").exists():
-            last = (done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
-            raise EyelevelError(f"the canary's page did not load: {last}")
-        return elapsed_ms
+    """In namespaces of its own, so that nothing can be asked for and nothing is left, whoever is killed."""
+    switches = [f"--{switch}" for switch in COMMON_SWITCHES if not switch.startswith("app=")]
+    command: list[str | Path] = [tool("setpriv"), "--pdeathsig", "KILL", tool("unshare"), "--net", "--pid", "--mount"]
+    command += ["--kill-child", "--fork", "sh", "-c", SCRIPT, "sh", BINARY, "--headless", "--no-sandbox"]
+    command += ["--no-first-run", *switches, "--screenshot=/run/canary.png", PAGE.as_uri()]
+    environment = {**os.environ, "HOME": "/run", "TMPDIR": "/run", "XDG_CONFIG_HOME": "/run", "XDG_CACHE_HOME": "/run"}
+    started = time.perf_counter()
+    try:
+        done = subprocess.run(
+            command, env=environment, cwd="/", capture_output=True, timeout=PAGE_TIMEOUT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise EyelevelError(f"the canary's page did not load within {PAGE_TIMEOUT_S} s") from None
+    if done.returncode:
+        last = (done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
+        raise EyelevelError(f"the canary's page did not load: {last}")
+    return 1000 * (time.perf_counter() - started)

@@ -46,7 +46,7 @@ class Cluster:
     def measure(self, blocks: Iterable[Block], results: Results, watch: Watch, done: Callable[[Block], None]) -> None:
         """Measure `blocks` into `results`, and call `done` after each. Raises EyelevelError."""
         try:
-            client = Client(self._scheduler, timeout=CONNECT_TIMEOUT_S, set_as_default=False)
+            client = Client(self._scheduler, timeout=CONNECT_TIMEOUT_S)
         except (OSError, TimeoutError) as error:
             raise EyelevelError(f"there is no Dask scheduler at {self._scheduler}: {error}") from None
         with client:

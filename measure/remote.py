@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from distributed import get_worker
+
 from eyelevel.errors import EyelevelError
 from measure.block import Block, ReplayFailures, measure_block
 from measure.canary import Canary, sing
@@ -114,7 +116,8 @@ def quick_check() -> None:
 def measure_remotely(block: Block, tried: Mapping[Run, int], canaries: Sequence[Canary]) -> Measured:
     """Measure `block` on this machine, whose canaries so far are `canaries`. Raises EyelevelError."""
     heard = Heard()
-    with tempfile.TemporaryDirectory(prefix="eyelevel-block-") as temporary:
+    # Dask removes the folder of a worker that was killed when the next one starts there.
+    with tempfile.TemporaryDirectory(dir=get_worker().local_directory, prefix="block-") as temporary:
         store = Travelling(Path(temporary), tried)
         slot = Slot(canaries)
         circumstances = partial(slot.circumstances, block.number, heard.warnings.append)

@@ -238,11 +238,21 @@ def opened(folder: Path, document: Mapping[str, Any]) -> Iterator[Results]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     with _held(folder):
+        _sweep(folder)
         _settle(folder, document)
         results = Results(folder)
         results._read()
         sync_folder(folder.parent)
         yield results
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what a write that was broken off has left: its temporary name begins with a dot."""
+    for path in [*folder.rglob(".*")]:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def following(folder: Path) -> None:

@@ -7,6 +7,7 @@ Runs as the client of a replay; it must never know whether the load will count. 
     browsertime.har.gz       the page's requests, as the browser's developer tools tell them
     netlog.json.gz           all of the browser's requests, as its network stack tells them
     browsertime.log          what Browsertime and the X server said
+    times.json               when (s since 1970) the visit, the X server and Browsertime began and ended
 """
 
 import gzip
@@ -18,6 +19,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -41,7 +43,9 @@ TIMINGS = "browsertime.json"
 HAR = "browsertime.har.gz"
 NETLOG_KEPT = f"{NETLOG}.gz"
 LOG = "browsertime.log"
+TIMES = "times.json"
 CONFIG = "config.json"
+RETURN_VISIT = Path(__file__).with_name("return_visit.mjs")
 QUICK_STOP = Path(__file__).with_name("quick_stop.mjs")
 
 # What Browsertime may need beyond the load itself: to start and stop the browser, to write its files.
@@ -64,6 +68,7 @@ def visit(
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / LOG).unlink(missing_ok=True)
+    times = {"visit": time.time()}
     trust(authority().path, Path.home())
     with tempfile.TemporaryDirectory(prefix="visit-") as temporary:
         results = Path(temporary)
@@ -71,16 +76,22 @@ def visit(
             with x_server(window(site).screen, folder / LOG) as display, (folder / LOG).open("ab") as log:
                 config = browsertime_config(site, protocol, limit_s, results, display, film)
                 (results / CONFIG).write_text(json.dumps(config))
+                times["browsertime"] = time.time()
                 path = f"{_pinned_ffmpeg(results, film_cores)}:{os.environ['PATH']}"
-                return _browsertime(results, site.url, limit_s, {"DISPLAY": f":{display}", "PATH": path}, log)
+                told = {"DISPLAY": f":{display}", "PATH": path, "EYELEVEL_RETURN_URL": site.url}
+                what = str(RETURN_VISIT) if protocol.early_data else site.url
+                status = _browsertime(results, what, limit_s, told, log)
+                times["browsertime_end"] = time.time()
+                return status
         finally:
             _keep(results, folder)
+            (folder / TIMES).write_text(json.dumps({**times, "visit_end": time.time()}))
 
 
-def _browsertime(results: Path, url: str, limit_s: float, told: Mapping[str, str], log: IO[bytes]) -> int:
+def _browsertime(results: Path, what: str, limit_s: float, told: Mapping[str, str], log: IO[bytes]) -> int:
     # Run by our own Node: the script's first line would take whichever comes first in PATH.
     command: list[str | Path] = [tool("node"), "--import", QUICK_STOP, tool("browsertime").resolve()]
-    command += ["--config", results / CONFIG, url]
+    command += ["--config", results / CONFIG, what]
     environment = {**os.environ, **told}
     process = subprocess.Popen(command, cwd=results, env=environment, stdout=log, stderr=log, start_new_session=True)
     try:

@@ -195,7 +195,8 @@ def scheduler(folder: Path) -> Iterator[str]:
         str(told),
     ]
     with (folder / "scheduler.log").open("ab") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=PROJECT)
+        environment = {**os.environ, "DASK_TEMPORARY_DIRECTORY": str(folder)}
+        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=PROJECT, env=environment)
     try:
         deadline = time.monotonic() + PATIENCE_S
         while not told.exists() or not told.read_text():
