@@ -1,0 +1,200 @@
+"""`python -m benchmarks.record`: how fast recordings are imported, and how fast replays of them start.
+
+Beside each number stands what it cannot be faster than, measured in the same run on the same bytes. The second
+part needs root, as replays do.
+"""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from warcio.archiveiterator import ArchiveIterator
+
+from benchmarks.record import material
+from eyelevel.errors import EyelevelError, reports_errors
+from eyelevel.places import tool
+from record.__main__ import read_recording
+from record.site import Site, write_site
+from replay import ReplaySpec, run
+from tuning import protocols
+from tuning.networks import Network
+
+EXCHANGES = 1000
+SERVERS = 76  # of the site that the paper names as the one with most
+EXCHANGES_A_SERVER = 4
+IMPORT_TARGET_S, START_TARGET_S = 5.0, 3.0
+
+FAST = Network("fast", up_mbps=1000, down_mbps=1000, min_rtt_ms=0, loss=0, queue_ms=100)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A time, and that of the least that could do for the same; medians in seconds."""
+
+    what: str
+    time_s: float
+    peer: str
+    peer_s: float
+    target_s: float
+
+    @property
+    def ratio(self) -> float:
+        return self.time_s / self.peer_s
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--repeats", default=3, show_default=True, help="How often each is measured; medians are told.")
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the numbers to this file.")
+@reports_errors
+def main(repeats: int, json_path: Path | None) -> None:
+    """Measure imports of 1,000 exchanges, and the start of replays with 76 servers."""
+    console = Console()
+    load = os.getloadavg()[0]
+    console.print(
+        f"{os.cpu_count()} cores, of which others keep {load:.1f} busy; run it on a machine that does nothing else."
+    )
+    with tempfile.TemporaryDirectory(prefix="benchmark-") as temporary:
+        folder = Path(temporary)
+        imports = measure_imports(folder, repeats)
+        show(console, f"Importing {EXCHANGES} exchanges", imports)
+        numbers: dict[str, Any] = {"load_before": load, "imports": [asdict(row) for row in imports]}
+        if os.geteuid() == 0:
+            starts, memory = measure_starts(folder, repeats)
+            show(console, f"Starting a replay of {SERVERS} servers", starts)
+            show_memory(console, memory)
+            numbers |= {"starts": [asdict(row) for row in starts], "memory": memory}
+        else:
+            console.print("Replays need root; their start was not measured.")
+    if json_path:
+        json_path.write_text(json.dumps(numbers, indent=1) + "\n")
+
+
+def measure_imports(folder: Path, repeats: int) -> list[Compared]:
+    """Each format, beside copying the same files, and beside what its own library needs to read it."""
+    site = material.site_of(EXCHANGES, 20, folder / "site")
+    rows = []
+    for form, source in material.write_formats(site, folder).items():
+        time_s = median_s(partial(import_again, source, folder / "imported"), repeats)
+        peers: dict[str, Callable[[], object]] = {"cp": partial(copy, source, folder / "copied")}
+        if form == "WARC":
+            peers["warcio, reading alone"] = partial(iterate, source)
+        if form == "HAR":
+            peers["json, reading alone"] = partial(parse, source)
+        rows += [Compared(form, time_s, name, median_s(peer, repeats), IMPORT_TARGET_S) for name, peer in peers.items()]
+    return rows
+
+
+def import_again(source: Path, folder: Path) -> None:
+    """What `make import` does."""
+    site = write_site(read_recording(source), folder)
+    if len(site.exchanges) != EXCHANGES:
+        raise EyelevelError(
+            f"{source}: {len(site.exchanges)} of {EXCHANGES} exchanges were imported: {site.skipped[:1]}"
+        )
+
+
+def copy(source: Path, destination: Path) -> None:
+    """The same bytes, as safely on disk."""
+    shutil.rmtree(destination, ignore_errors=True)
+    subprocess.run(["cp", "-r", source, destination], check=True)
+    subprocess.run(["sync", "-f", destination], check=True)
+    if destination.is_file():
+        destination.unlink()
+
+
+def iterate(archive: Path) -> None:
+    """All that warcio gives."""
+    with archive.open("rb") as stream:
+        for record in ArchiveIterator(stream):
+            record.raw_stream.read()
+
+
+def parse(archive: Path) -> None:
+    """All that a parser of JSON gives."""
+    json.loads(archive.read_bytes())
+
+
+def measure_starts(folder: Path, repeats: int) -> tuple[list[Compared], dict[str, dict[str, Any]]]:
+    """Replays of many servers and of one, and NGINX by itself; and the memory of the servers."""
+    many = material.site_of(SERVERS * EXCHANGES_A_SERVER, SERVERS, folder / "many")
+    one = material.site_of(EXCHANGES_A_SERVER, 1, folder / "one")
+    nginx_s = median_s(nginx_alone, repeats)
+    rows, memory = [], {}
+    for protocol in ("tcp", "quic"):
+        times_s: dict[str, float] = {}
+        for name, site in (("many", many), ("one", one)):
+            started = [start(site, protocol) for _ in range(repeats)]
+            times_s[name] = statistics.median(time_s for time_s, _ in started)
+            memory[f"{protocol}, {len(site.servers)} servers"] = started[-1][1]
+        rows.append(Compared(protocol, times_s["many"], "one server", times_s["one"], START_TARGET_S))
+        rows.append(Compared(protocol, times_s["many"], "nginx, once, by itself", nginx_s, START_TARGET_S))
+    return rows, memory
+
+
+def start(site: Site, protocol: str) -> tuple[float, dict[str, Any]]:
+    """Seconds from nothing to a client that may begin, and the memory of the servers then."""
+    spec = ReplaySpec(site.folder, FAST, protocols.load()[protocol])
+    reader, writer = os.pipe()
+    with os.fdopen(reader) as told:
+        outcome = run(spec, [sys.executable, "-m", "benchmarks.record.servers_memory"], stdout=writer)
+        os.close(writer)
+        memory: dict[str, Any] = json.loads(told.read())
+    return float(outcome.evidence["setup_s"]), memory
+
+
+def nginx_alone() -> None:
+    """NGINX with an empty configuration, until it has forked into the background."""
+    with tempfile.TemporaryDirectory(prefix="nginx-") as folder:
+        config, pid = Path(folder) / "nginx.conf", Path(folder) / "pid"
+        config.write_text(f"pid {pid}; error_log {folder}/log; events {{}}")
+        subprocess.run([tool("nginx"), "-p", folder, "-c", config], check=True)
+        subprocess.run([tool("nginx"), "-p", folder, "-c", config, "-s", "stop"], check=True)
+
+
+def median_s(action: Callable[[], object], repeats: int) -> float:
+    """The median duration of `repeats` times `action`."""
+    times_s = []
+    for _ in range(repeats):
+        began_s = time.monotonic()
+        action()
+        times_s.append(time.monotonic() - began_s)
+    return statistics.median(times_s)
+
+
+def show(console: Console, title: str, rows: list[Compared]) -> None:
+    """A table of times beside their peers' and the target."""
+    table = Table(title=title, title_justify="left")
+    for column in ("", "s", "peer", "peer's s", "ratio", "target"):
+        table.add_column(column, justify="left" if column in ("", "peer") else "right")
+    for row in rows:
+        target = f"< {row.target_s:g} s: {'met' if row.time_s < row.target_s else 'missed'}"
+        table.add_row(row.what, f"{row.time_s:.2f}", row.peer, f"{row.peer_s:.2f}", f"{row.ratio:.1f}", target)
+    console.print(table)
+
+
+def show_memory(console: Console, memory: dict[str, dict[str, Any]]) -> None:
+    """A table of what the servers take."""
+    table = Table(title="Memory of the servers (sum of proportional set sizes)", title_justify="left")
+    for column in ("replay", "program", "processes", "MiB"):
+        table.add_column(column)
+    for replay, programs in memory.items():
+        for program, told in sorted(programs.items()):
+            table.add_row(replay, program, str(told["processes"]), f"{told['pss_mib']:.1f}")
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()
