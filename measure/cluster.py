@@ -5,9 +5,6 @@ A block whose worker dies is given to another. What was measured comes back to t
 then the rows, so that a row's evidence is always there.
 """
 
-import io
-import tarfile
-import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -21,6 +18,7 @@ from eyelevel.files import sync_file, sync_folder
 from measure.block import Block, is_left
 from measure.campaign import Campaign
 from measure.completeness import digest
+from measure.evidence import ATTEMPT
 from measure.machine import versions
 from measure.progress import Watch
 from measure.remote import Introduction, Measured, introduce, measure_remotely
@@ -153,16 +151,15 @@ def _finished(running: Mapping[Future[Any], tuple[str, Block]], client: Client) 
 
 def bring_home(measured: Measured, repeats: int, results: Results, watch: Watch) -> None:
     """Put what a worker measured into `results`; a row when its evidence is on the disk."""
-    with tempfile.TemporaryDirectory(dir=results.folder, prefix=".arriving-") as temporary:
-        with tarfile.open(fileobj=io.BytesIO(measured.evidence)) as archive:
-            archive.extractall(temporary, filter="data")
-        for warning in measured.warnings:
-            watch.warns(warning)
-        for row in measured.rows:
-            folder = results.empty_run_folder(row.of, row.attempt)
-            for file in (Path(temporary) / row.folder).iterdir():
-                sync_file(file)
-            (Path(temporary) / row.folder).replace(folder)
-            sync_folder(folder.parent)
-            results.append(row)
-            watch.ends(row.of, row, given_up=not is_left(row.of, results, repeats))
+    for warning in measured.warnings:
+        watch.warns(warning)
+    for row, evidence in zip(measured.rows, measured.evidence, strict=True):
+        folder = results.empty_run_folder(row.of, row.attempt)
+        # Written last, since it says that all else is there (`attempt.is_made`).
+        for name in sorted(evidence, key=lambda name: name == ATTEMPT):
+            (folder / Path(name).name).write_bytes(evidence[name])
+            sync_file(folder / Path(name).name)
+        sync_folder(folder)
+        sync_folder(folder.parent)
+        results.append(row)
+        watch.ends(row.of, row, given_up=not is_left(row.of, results, repeats))

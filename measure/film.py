@@ -71,7 +71,8 @@ def visual_metrics(film: Path) -> VisualMetrics:
         "5",
         "--json",
     ]
-    with tempfile.TemporaryDirectory(prefix="eyelevel-film-") as temporary:
+    # Beside the film, where what a killed process leaves is swept up with the rest of a broken attempt.
+    with tempfile.TemporaryDirectory(dir=film.parent, prefix=".metrics-") as temporary:
         environment = {**os.environ, "TMPDIR": temporary}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     try:

@@ -76,7 +76,7 @@ def judged(looks: Sequence[Look]) -> dict[int, str]:
         return {}
     found = {}
     for place, look in enumerate(looks):
-        others = [other for other in looks[: max(ENOUGH, place)] if other is not look]
+        others = [other for number, other in enumerate(looks[: max(ENOUGH, place)]) if number != place]
         reasons = (f"{norm.__name__}: {reason}" for norm in NORMS if (reason := norm(look, others)))
         if first := next(reasons, None):
             found[place] = first

@@ -1,12 +1,10 @@
 """What a worker of a Dask cluster does: it is looked at before it is given work, and measures a block at a time.
 
-A block is measured into a temporary folder on the worker's machine, and its evidence travels back as a tar file.
+A block is measured into a temporary folder on the worker's machine, and its evidence travels back.
 Nothing here knows of the scheduler.
 """
 
-import io
 import os
-import tarfile
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,10 +40,11 @@ class Introduction:
 
 @dataclass(frozen=True)
 class Measured:
-    """A block that a worker measured: its rows in order, all evidence (`runs/…` as a tar file), and warnings."""
+    """A block that a worker measured: its rows in order, all evidence (the files of each row's folder by their names),
+    and warnings."""
 
     rows: tuple[Row, ...]
-    evidence: bytes
+    evidence: tuple[Mapping[str, bytes], ...]
     warnings: tuple[str, ...]
 
 
@@ -122,12 +121,7 @@ def measure_remotely(block: Block, tried: Mapping[Run, int], canaries: Sequence[
         slot = Slot(canaries)
         circumstances = partial(slot.circumstances, block.number, heard.warnings.append)
         measure_block(block, store, circumstances, ReplayFailures(), heard)
-        return Measured(tuple(store.rows), pack(store.folder), tuple(heard.warnings))
-
-
-def pack(folder: Path) -> bytes:
-    """All in `folder` as a tar file. What it holds is compressed already."""
-    data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode="w") as archive:
-        archive.add(folder, arcname=".")
-    return data.getvalue()
+        evidence = tuple(
+            {file.name: file.read_bytes() for file in (store.folder / row.folder).iterdir()} for row in store.rows
+        )
+        return Measured(tuple(store.rows), evidence, tuple(heard.warnings))

@@ -1,0 +1,67 @@
+"""Gates that compare a run with the others of its site: they fire, and what they said stays."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from measure.norms import ENOUGH, NORMS, Look, judged
+
+PICTURE = np.full((96, 171, 3), 255, dtype=np.uint8)
+USUAL = Look(requests=90, missed=2, exchanges=80, last_frame=PICTURE)
+
+
+def with_hole(share: float) -> np.ndarray:
+    """The picture with a grey part of that share of its height."""
+    picture = PICTURE.copy()
+    picture[: round(share * len(picture))] = 128
+    return picture
+
+
+FAULTS = {
+    "request_missed": [replace(USUAL, missed=20), replace(USUAL, exchanges=60)],
+    "last_frame_unlike": [replace(USUAL, last_frame=with_hole(0.1)), replace(USUAL, last_frame=with_hole(1)[:50])],
+}
+SOUND = [
+    replace(USUAL, missed=5),
+    replace(USUAL, missed=0, exchanges=82),
+    replace(USUAL, last_frame=with_hole(0.01)),
+    replace(USUAL, last_frame=None),
+]
+
+
+@pytest.mark.parametrize(("norm", "look"), [(norm, look) for norm, looks in FAULTS.items() for look in looks])
+def test_a_run_that_is_unlike_the_others_is_rejected_by_name(norm: str, look: Look) -> None:
+    told = judged([*[USUAL] * ENOUGH, look])
+    assert list(told) == [ENOUGH]
+    assert told[ENOUGH].startswith(f"{norm}: ")
+
+
+@pytest.mark.parametrize("look", SOUND)
+def test_a_run_like_the_others_counts(look: Look) -> None:
+    assert judged([*[USUAL] * ENOUGH, look]) == {}
+
+
+def test_every_norm_is_tried_here_and_explained() -> None:
+    assert {norm.__name__ for norm in NORMS} == set(FAULTS)
+    assert all(norm.__doc__ for norm in NORMS)
+
+
+def test_nothing_is_said_while_there_are_too_few() -> None:
+    assert judged([replace(USUAL, missed=40), *[USUAL] * (ENOUGH - 2)]) == {}
+    assert list(judged([replace(USUAL, missed=40), *[USUAL] * (ENOUGH - 1)])) == [0]
+
+
+def test_a_page_with_two_final_looks_is_not_rejected_for_either() -> None:
+    looks = [USUAL, replace(USUAL, last_frame=with_hole(0.5))] * ENOUGH
+    assert judged(looks) == {}
+
+
+@given(st.lists(st.integers(0, 40), min_size=ENOUGH, max_size=30), st.integers(0, 10))
+def test_what_was_said_stays_when_more_runs_come(missed: list[int], more: int) -> None:
+    looks = [replace(USUAL, missed=count) for count in missed]
+    said = judged(looks)
+    later = judged([*looks, *[USUAL] * more])
+    assert {place: reason for place, reason in later.items() if place < len(looks)} == said

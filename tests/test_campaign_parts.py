@@ -1,0 +1,146 @@
+"""What a campaign is made of: names, cores, canaries, films, forecasts."""
+
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from test_campaign_review import ROW
+
+from eyelevel.errors import EyelevelError
+from eyelevel.places import tool
+from measure.affinity import CORES_FOR_PLACES, layout
+from measure.aliases import base_name, choose_protocols
+from measure.canary import DRIFT, RECENT, USUAL, Canary, drift, sing, slowness
+from measure.evidence import VISUAL, analyse_film
+from measure.films import FILM, LAST, SMALL_FILM, STRIP, FilmPolicy
+from measure.forecast import forecast, modelled, require_space
+from measure.plan import Run
+from record.demo import generate
+from record.site import Site, write_site
+from tuning import networks, protocols
+
+
+@pytest.mark.parametrize(
+    ("wanted", "names"),
+    [
+        ("tcp,tcp", ["tcp", "tcp~2"]),
+        ("quic tcp quic quic", ["quic", "tcp", "quic~2", "quic~3"]),
+        (["tcp", "tcp~2"], ["tcp", "tcp~2"]),
+        ("all,tcp", ["tcp", "tcp+", "tcp+bbr", "quic", "quic+bbr", "tcp~2"]),
+    ],
+)
+def test_a_protocol_named_twice_is_measured_twice(wanted: str | list[str], names: list[str]) -> None:
+    known = protocols.load()
+    chosen = choose_protocols(wanted, known)
+    assert [protocol.name for protocol in chosen] == names
+    for protocol in chosen:
+        assert replace(protocol, name="") == replace(known[base_name(protocol.name)], name="")
+
+
+def test_an_unknown_protocol_is_told_under_any_name() -> None:
+    with pytest.raises(EyelevelError, match="unknown protocol 'quick'"):
+        choose_protocols("tcp,quick~2", protocols.load())
+
+
+def test_with_enough_cores_each_part_has_its_own() -> None:
+    assert layout(range(CORES_FOR_PLACES - 1)) is None
+    for count in (CORES_FOR_PLACES, 8, 12, 64):
+        places = layout(range(count))
+        assert places is not None
+        each = [places.servers, places.emulator, places.browser, places.film, places.analysis]
+        assert all(each)
+        assert sorted(core for cores in each for core in cores) == list(range(count))
+
+
+def test_the_canary_sings_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    if os.geteuid() != 0:
+        pytest.skip("namespaces need root")
+    sung = sing()
+    assert sung.cpu_ms > 1
+    assert sung.page_ms > 100
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_machine_that_becomes_slower_is_told() -> None:
+    usual, slow = Canary(50, 800), Canary(50 * DRIFT * 1.01, 800)
+    assert slowness([usual] * USUAL) == 1
+    assert slowness([*[usual] * USUAL, Canary(50, 1600)]) == 2
+    assert drift([*[usual] * USUAL, *[slow] * (RECENT - 1)]) is None
+    assert drift([usual] * (USUAL + RECENT)) is None
+    assert "1.26 times" in (drift([*[usual] * USUAL, *[slow] * RECENT]) or "")
+
+
+@pytest.fixture
+def filmed(tmp_path: Path) -> Path:
+    """A folder with a film: orange, then blank, then something."""
+    parts = "color=0xDE640D:d=0.4:r=30:s=320x200[a];color=white:d=0.5:r=30:s=320x200[b];"
+    parts += "testsrc=d=1:r=30:s=320x200,select=eq(n\\,0),loop=30:1,setpts=N/30/TB[c];[a][b][c]concat=n=3"
+    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-f", "lavfi", "-i", parts]
+    subprocess.run([*command, "-c:v", "libx264rgb", "-crf", "0", tmp_path / FILM], check=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("policy", "run", "valid", "left"),
+    [
+        (FilmPolicy(), 2, True, {FILM}),
+        (FilmPolicy("all", "small"), 2, True, {SMALL_FILM}),
+        (FilmPolicy("sample"), 1, True, {FILM}),
+        (FilmPolicy("sample"), 2, True, set()),
+        (FilmPolicy("sample", "small"), 2, False, {SMALL_FILM}),
+        (FilmPolicy("none"), 1, False, set()),
+    ],
+)
+def test_films_are_kept_as_told_and_what_was_seen_always(
+    filmed: Path, policy: FilmPolicy, run: int, valid: bool, left: set[str]
+) -> None:
+    analyse_film(filmed)
+    for _ in range(2):  # the second time there is nothing to do
+        policy.apply(filmed, run, valid=valid)
+        assert {path.name for path in filmed.iterdir()} == {VISUAL, STRIP, LAST} | left
+    if SMALL_FILM in left:
+        command: list[str | Path] = [tool("ffprobe"), "-v", "error", "-count_frames", "-of", "csv=p=0"]
+        counted = subprocess.run(
+            [*command, "-show_entries", "stream=nb_read_frames", filmed / SMALL_FILM],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert int(counted.stdout) in (56, 57, 58)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    return write_site(generate("demo-light"), tmp_path_factory.mktemp("sites") / "demo-light")
+
+
+def test_a_campaigns_own_runs_tell_best_how_long_the_rest_takes(site: Site, tmp_path: Path) -> None:
+    known, films = networks.load(), FilmPolicy()
+    left = [Run("demo-light", "lte", "tcp", number) for number in (2, 3)]
+    rows = [replace(ROW, site="demo-light", seconds=seconds) for seconds in (10.0, 20.0)]
+    (tmp_path / ROW.folder).mkdir(parents=True)
+    (tmp_path / ROW.folder / "film.mp4").write_bytes(bytes(5000))
+    told = forecast(left, rows, tmp_path, {"demo-light": site}, known, films)
+    assert (told.seconds, told.bytes) == (30, 10_000)
+    # A network that was twice as slow as modelled for one site is taken to be so for others.
+    model = modelled(site, known["lte"], 2, films).seconds
+    scaled = forecast(
+        [Run("other", "lte", "tcp", 2)], rows, tmp_path, {"demo-light": site, "other": site}, known, films
+    )
+    assert scaled.seconds == pytest.approx(15 / model * model)
+
+
+def test_films_and_slow_networks_need_more(site: Site) -> None:
+    known = networks.load()
+    lossless, none = FilmPolicy(), FilmPolicy("none")
+    assert modelled(site, known["mss"], 1, lossless).seconds > modelled(site, known["dsl"], 1, lossless).seconds
+    assert modelled(site, known["mss"], 1, lossless).bytes > modelled(site, known["mss"], 1, none).bytes
+
+
+def test_a_disk_that_is_too_small_is_told_by_how_much(tmp_path: Path) -> None:
+    require_space(0, tmp_path)
+    with pytest.raises(EyelevelError, match=r"too little: the campaign needs 1000000.0 GB"):
+        require_space(1e15, tmp_path)

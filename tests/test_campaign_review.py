@@ -1,0 +1,171 @@
+"""Verdicts of a person and of gates: kept, followed, and each run still counts once."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from http.client import HTTPConnection
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from eyelevel.errors import EyelevelError
+from measure.plan import Run
+from measure.results import Results, Row, followed, opened, read_rows
+from measure.review import Review, handler
+from measure.status import status
+from measure.verdicts import VERDICTS, Verdict, add_verdict, read_verdicts
+
+ROW = Row(
+    site="s", network="lte", protocol="tcp", run=1, attempt=1, valid=True, reason="", fvc=500.0, lvc=900.0,
+    vc85=700.0, si=650.5, plt=1234.5, requests=3, served=2, missed=1, exchanges=2, unrecorded=0,
+    started_at="2026-01-01T00:00:00+0000", seconds=9.5, folder="runs/s/lte/tcp/1-1", block=1, machine="here",
+    canary_cpu_ms=50.0, canary_page_ms=800.5,
+)  # fmt: skip
+SECOND = replace(ROW, attempt=2, folder="runs/s/lte/tcp/1-2")
+REJECTED = replace(ROW, valid=False, reason="request_failed: it did")
+
+
+def document() -> dict[str, Any]:
+    settings = {
+        "seed": 1,
+        "runs": 1,
+        "repeats": 2,
+        "sites": {"s": {}},
+        "networks": {"lte": {}},
+        "protocols": {"tcp": {}},
+    }
+    return {"settings": settings, "versions": {}, "machine": {}}
+
+
+@contextmanager
+def campaign(folder: Path, *rows: Row) -> Iterator[Results]:
+    with opened(folder, document()) as results:
+        results.plan([(Run("s", "lte", "tcp", 1),)])
+        for row in rows:
+            if row.folder not in {known.folder for known in results.rows}:
+                results.append(row)
+        yield results
+
+
+def verdict(row: Row, *, valid: bool, by: str = "review") -> Verdict:
+    return Verdict(row.folder, valid, "because", by, "now", row.valid, row.reason)
+
+
+def test_a_rejected_run_is_to_be_made_again_and_its_row_says_why(tmp_path: Path) -> None:
+    with campaign(tmp_path / "c", ROW) as results:
+        results.decide(verdict(ROW, valid=False))
+        assert not results.is_valid(ROW.of)
+    assert [(row.valid, row.reason) for row in read_rows(tmp_path / "c")] == [(False, "because")]
+    with campaign(tmp_path / "c", SECOND) as results:
+        assert results.is_valid(ROW.of)
+
+
+def test_a_verdict_of_another_process_is_followed(tmp_path: Path) -> None:
+    with campaign(tmp_path / "c", REJECTED) as results:
+        Review(tmp_path / "c").decide(ROW.folder, valid=True, reason="looks fine")
+        assert not results.is_valid(ROW.of)
+        results.follow_verdicts()
+        assert results.is_valid(ROW.of)
+    assert read_rows(tmp_path / "c")[0].reason == "accepted: looks fine"
+
+
+def test_a_run_never_counts_twice(tmp_path: Path) -> None:
+    with campaign(tmp_path / "c", REJECTED, SECOND):
+        pass
+    with pytest.raises(EyelevelError, match="another attempt at s lte tcp run 1 counts"):
+        Review(tmp_path / "c").decide(ROW.folder, valid=True, reason="looks fine")
+    # The campaign may succeed with another attempt before it learns of the decision.
+    told = followed([REJECTED, SECOND], [verdict(REJECTED, valid=True)])
+    assert [row.valid for row in told] == [False, True]
+    told = followed([REJECTED, SECOND], [verdict(REJECTED, valid=True), verdict(SECOND, valid=False)])
+    assert [row.valid for row in told] == [True, False]
+
+
+def test_the_last_word_holds_and_a_torn_one_is_none(tmp_path: Path) -> None:
+    add_verdict(tmp_path, verdict(ROW, valid=False))
+    with (tmp_path / VERDICTS).open("a") as file:
+        file.write(json.dumps({"folder": ROW.folder})[:-3])
+    assert len(read_verdicts(tmp_path)) == 1
+    add_verdict(tmp_path, verdict(ROW, valid=True))
+    assert [said.valid for said in read_verdicts(tmp_path)] == [False, True]
+    assert followed([ROW], read_verdicts(tmp_path))[0].valid
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Iterator[tuple[HTTPConnection, Review]]:
+    """The review of a campaign with an attempt that was rejected and one that counts, as a browser would ask it."""
+    with campaign(tmp_path / "c", replace(REJECTED, reason="film_unclean: <b>orange</b>"), SECOND):
+        pass
+    (tmp_path / "c" / ROW.folder).mkdir(parents=True)
+    (tmp_path / "c" / ROW.folder / "strip.jpg").write_bytes(b"strip")
+    (tmp_path / "c" / ROW.folder / "netlog.json.gz").write_bytes(b"not to be shown")
+    review = Review(tmp_path / "c")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler(review, tmp_path))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield HTTPConnection("127.0.0.1", server.server_address[1]), review
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def ask(connection: HTTPConnection, path: str, body: dict[str, str] | None = None, **headers: str) -> tuple[int, str]:
+    connection.request("POST" if body else "GET", path, urlencode(body) if body else None, headers)
+    response = connection.getresponse()
+    return response.status, response.read().decode()
+
+
+def test_flagged_runs_come_first_with_their_reason_and_strip(page: tuple[HTTPConnection, Review]) -> None:
+    connection, _ = page
+    assert ask(connection, "/")[0] == 200
+    code, text = ask(connection, "/setting?site=s&network=lte&protocol=tcp")
+    assert code == 200
+    assert text.index("attempt 1") < text.index("attempt 2")
+    assert "film_unclean: &lt;b&gt;orange&lt;/b&gt;" in text
+    assert ask(connection, f"/file/{ROW.folder}/strip.jpg") == (200, "strip")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [f"/file/{ROW.folder}/netlog.json.gz", "/file/../../etc/strip.jpg", "/film/..", "/nothing", "/setting?site=s"],
+)
+def test_nothing_else_is_shown(page: tuple[HTTPConnection, Review], path: str) -> None:
+    assert ask(page[0], path)[0] == 404
+
+
+def test_a_decision_is_kept_with_its_reason(page: tuple[HTTPConnection, Review]) -> None:
+    connection, review = page
+    decision = {"token": review.token, "folder": SECOND.folder, "valid": "false", "reason": "an empty page"}
+    assert ask(connection, "/verdict", decision)[0] == 303
+    assert [row.valid for row in read_rows(review.folder)] == [False, False]
+    assert read_rows(review.folder)[1].reason == "review: an empty page"
+    assert ask(connection, "/verdict", {**decision, "reason": " "})[0] == 409
+
+
+def test_pages_of_others_cannot_decide(page: tuple[HTTPConnection, Review]) -> None:
+    connection, review = page
+    decision = {"token": "guessed", "folder": SECOND.folder, "valid": "false", "reason": "x"}
+    assert ask(connection, "/verdict", decision)[0] == 403
+    assert ask(connection, "/", Host="rebound.example")[0] == 403
+    assert read_verdicts(review.folder) == []
+
+
+def test_status_tells_how_a_campaign_stands(tmp_path: Path) -> None:
+    with campaign(tmp_path / "c", REJECTED):
+        found = status(tmp_path / "c")
+        assert found.running
+        assert (found.planned, found.done, found.given_up, len(found.left)) == (1, 0, 0, 1)
+    with campaign(tmp_path / "c", SECOND):
+        pass
+    found = status(tmp_path / "c")
+    assert not found.running
+    assert (found.planned, found.done, len(found.left)) == (1, 1, 0)
+    with pytest.raises(EyelevelError, match="is no campaign"):
+        status(tmp_path)
