@@ -25,6 +25,9 @@ from record.site import Site
 from tuning import protocols
 from tuning.networks import Network
 
+# A stop may have come between the rows of the last blocks and their comparison with others.
+UNSETTLED_ROWS = 200
+
 # How often an invalid run is repeated before it is given up.
 REPEATS = 2
 
@@ -105,8 +108,7 @@ def measure(
         blocks = list(enumerate(results.plan(wanted), start=1))
         give_to_caller(campaign.folder)
         settle_films(campaign, results)
-        for group in {(row.site, row.network) for row in results.rows}:
-            apply_norms(results, *group)
+        apply_norms(results, results.rows[-UNSETTLED_ROWS:])
         left = runs_left(campaign, blocks, results)
         expected = forecast(left, results.rows, campaign.folder, campaign.sites, campaign.networks, campaign.films)
         require_space(expected.bytes, campaign.folder)
@@ -115,8 +117,7 @@ def measure(
 
             def done(block: Block) -> None:
                 results.follow_verdicts()
-                first = next(iter(block.settings))
-                shown.rejects(apply_norms(results, first.site, first.network))
+                shown.rejects(apply_norms(results, [row for row in results.rows if row.block == block.number]))
                 hand_over(block, results)
 
             # A run may be rejected when later ones are known; then it is made again at the end.
@@ -175,20 +176,26 @@ def settle_films(campaign: Campaign, results: Results) -> None:
     keep_films(campaign.films, [(campaign.folder / row.folder, row.run, row.valid) for row in results.rows])
 
 
-def apply_norms(results: Results, site: str, network: str) -> list[tuple[Row, str]]:
-    """Compare the runs of `site` behind `network` with one another (`norms`); returns those rejected now, and why."""
-    own = [row for row in results.rows if (row.site, row.network) == (site, network)]
-    # What was sound when it came stays among those that are compared, whatever was said of it later.
-    verdicts = {row.folder: results.first_verdict(row.folder) for row in own}
-    sound = [row for row in own if (said.was_valid if (said := verdicts[row.folder]) else row.valid)]
-    looks = [
-        Look(row.requests, row.missed, row.exchanges, read_last_frame(results.folder / row.folder)) for row in sound
-    ]
+def apply_norms(results: Results, fresh: Sequence[Row]) -> list[tuple[Row, str]]:
+    """Compare the runs in `fresh` with all of their site and network (`norms`); returns those rejected, and why."""
     rejected = []
-    for place, reason in judged(looks).items():
-        row = sound[place]
-        if verdicts[row.folder] is None:
-            by = reason.partition(":")[0]
-            results.decide(Verdict(row.folder, False, reason, by, now_iso(), row.valid, row.reason))
-            rejected.append((row, reason))
+    for site, network in dict.fromkeys((row.site, row.network) for row in fresh):
+        own = [row for row in results.rows if (row.site, row.network) == (site, network)]
+        # What was sound when it came stays among those that are compared, whatever was said of it later.
+        verdicts = {row.folder: results.first_verdict(row.folder) for row in own}
+        sound = [row for row in own if (said.was_valid if (said := verdicts[row.folder]) else row.valid)]
+        looks = [look(row, results.folder) for row in sound]
+        unsettled = {row.folder for row in fresh}
+        first = next((place for place, row in enumerate(sound) if row.folder in unsettled), len(sound))
+        for place, reason in judged(looks, first).items():
+            row = sound[place]
+            if verdicts[row.folder] is None:
+                by = reason.partition(":")[0]
+                results.decide(Verdict(row.folder, False, reason, by, now_iso(), row.valid, row.reason))
+                rejected.append((row, reason))
     return rejected
+
+
+def look(row: Row, folder: Path) -> Look:
+    """What of an attempt of the campaign in `folder` is compared with others."""
+    return Look(row.requests, row.missed, row.exchanges, read_last_frame(folder / row.folder))

@@ -66,8 +66,8 @@ def last_frame_unlike(look: Look, others: Sequence[Look]) -> str | None:
 NORMS: tuple[Norm, ...] = (request_missed, last_frame_unlike)
 
 
-def judged(looks: Sequence[Look]) -> dict[int, str]:
-    """Which of `looks` must not count, by their places, and why.
+def judged(looks: Sequence[Look], first: int = 0) -> dict[int, str]:
+    """Which of `looks`, from place `first` on, must not count, by their places, and why.
 
     They are all of a site and network in the order in which they were made, but for those that other gates
     rejected. With fewer than `ENOUGH` nothing is said of any.
@@ -75,7 +75,9 @@ def judged(looks: Sequence[Look]) -> dict[int, str]:
     if len(looks) < ENOUGH:
         return {}
     found = {}
-    for place, look in enumerate(looks):
+    # Until there were enough, nothing was said of any.
+    for place in range(first if first >= ENOUGH else 0, len(looks)):
+        look = looks[place]
         others = [other for number, other in enumerate(looks[: max(ENOUGH, place)]) if number != place]
         reasons = (f"{norm.__name__}: {reason}" for norm in NORMS if (reason := norm(look, others)))
         if first := next(reasons, None):
