@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from eyelevel.errors import EyelevelError, reports_errors
-from record import shelf
 from record.formats import Format, WritableFormat, har, mahimahi, responses, warc
 from record.http1 import MalformedMessage
+from record.names import place
 from record.options import keep_cookies_option
 from record.recorder.command import record
 from record.site import Recording, Site, write_site
@@ -40,7 +40,7 @@ def import_site(source: Path, name: str | None, url: str | None, keep_cookies: b
 
     Example: python -m record import ../recordings/www.yelp.com
     """
-    folder = shelf.place(name or _name_of(source))
+    folder = place(name or _name_of(source))
     recording = read_recording(source, keep_cookies=keep_cookies)
     if url:
         recording = replace(recording, url=_among(recording, url))
@@ -56,7 +56,7 @@ def export(name: str, destination: Path, form: str) -> None:
 
     Example: python -m record export demo-news demo-news.har --format har
     """
-    WRITABLE[form].write(Site.load(shelf.place(name)), destination)
+    WRITABLE[form].write(Site.load(place(name)), destination)
 
 
 @cli.command()
@@ -72,7 +72,7 @@ def demo(names: tuple[str, ...]) -> None:
     for name in names or DEMO_SITES:
         if name not in DEMO_SITES:
             raise EyelevelError(f"there is no demo site {name}; there are {', '.join(DEMO_SITES)}")
-        tell(write_site(generate(name), shelf.place(name)))
+        tell(write_site(generate(name), place(name)))
 
 
 def read_recording(source: Path, *, keep_cookies: bool = False) -> Recording:

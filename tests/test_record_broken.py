@@ -22,6 +22,7 @@ from record.__main__ import read_recording
 from record.formats.mahimahi import _RequestResponse
 from record.http1 import MAX_BODY_BYTES, Headers, Response
 from record.intake import Intake
+from record.names import place
 from record.site import Exchange, Recording, Site, write_site
 from record.urls import normal_url
 
@@ -431,7 +432,7 @@ def test_a_site_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", ["../x", "", ".hidden", "a/b", "x\0y", "x" * 101, "a b", "-x"])
 def test_a_site_cannot_be_called_what_leads_elsewhere(name: str) -> None:
     with pytest.raises(EyelevelError, match="no name for a site"):
-        shelf.place(name)
+        place(name)
 
 
 @pytest.mark.parametrize(

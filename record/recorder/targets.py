@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from eyelevel.errors import EyelevelError
+from record.names import checked
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,4 @@ def _target(text: str, where: str) -> Target:
     if len(names) > 1 or parts.scheme not in ("http", "https") or not parts.hostname:
         raise EyelevelError(f"{where}: {text!r} is neither a URL nor a name and a URL, as in: gnu https://www.gnu.org/")
     name = names[0] if names else parts.hostname.removeprefix("www.")
-    if not re.fullmatch(r"\w[\w.-]*", name):
-        raise EyelevelError(f"{where}: {name!r} is no name for a folder; use letters, digits, dots and hyphens")
-    return Target(name, url)
+    return Target(checked(name, where), url)
