@@ -40,7 +40,11 @@ def send_tcp(server: tuple[str, int], congestion_control: str, seconds: float) -
 
 
 def send_udp(server: tuple[str, int], seconds: float) -> None:
-    """Send 1500-byte packets as fast as they go, for some seconds; print how many."""
+    """Send 1500-byte packets as fast as they go, for some seconds; print how many.
+
+    Then wait until the server tells that no more comes: with this process the network would end, and with it
+    the packets on their way.
+    """
     payload = bytes(1472)
     sent = 0
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
@@ -50,7 +54,8 @@ def send_udp(server: tuple[str, int], seconds: float) -> None:
             for _ in range(64):
                 sender.send(payload)
             sent += 64
-    print(sent, flush=True)
+        print(sent, flush=True)
+        sender.recv(1)
 
 
 if __name__ == "__main__":
