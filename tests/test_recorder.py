@@ -115,6 +115,12 @@ def test_what_is_stored_is_what_the_servers_send(recorded: Recorded) -> None:
 
 
 @needs_namespaces
+def test_servers_are_asked_for_encodings_that_can_be_decoded(recorded: Recorded) -> None:
+    assert '"gzip, deflate, br"' in recorded.asked
+    assert "zstd" not in recorded.asked
+
+
+@needs_namespaces
 def test_servers_and_times_are_kept(recorded: Recorded) -> None:
     site = recorded.site
     for exchange in site.exchanges:

@@ -77,7 +77,8 @@ NGINX = """
 daemon off; worker_processes 1; user root; pid {folder}/nginx.pid; error_log {folder}/nginx.log;
 events {{}}
 http {{
-    access_log {folder}/access.log; default_type application/octet-stream;
+    log_format asked '$request "$http_accept_encoding"';
+    access_log {folder}/access.log asked; default_type application/octet-stream;
     types {{ text/html html; text/css css; text/javascript js; text/plain txt; image/png png; }}
     ssl_certificate_key {key};
     client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
@@ -181,7 +182,7 @@ def ask(method: str, url: str, user_agent: str) -> dict[str, Any]:
     parts = urlsplit(url)
     context = ssl.create_default_context(cafile=str(authority().path))
     connection = http.client.HTTPSConnection(parts.netloc, context=context)
-    headers = {"Accept-Encoding": "gzip, deflate, br, zstd", "User-Agent": user_agent, **EXTRA.get(parts.path, {})}
+    headers = {"Accept-Encoding": "br, gzip", "User-Agent": user_agent, **EXTRA.get(parts.path, {})}
     connection.request(method, url[len(f"https://{parts.netloc}") :], headers=headers)
     response = connection.getresponse()
     body = response.read()
