@@ -8,6 +8,9 @@
   // How long before pages began to tell the time their navigation is said to have begun.
   var NAVIGATION_MS = 1000;
   var DAY_MS = 86400000;
+  // Timers that are faster than this move something that a person sees; slower ones wait for something.
+  var ANIMATION_MS = 50;
+  var FRAME_MS = 1000 / 60;
   var DONE = Symbol.for("eyelevel.repeatable");
   var RealDate = Date;
   var navigationStart = beginning - NAVIGATION_MS;
@@ -56,12 +59,16 @@
     return generator(seed);
   }
 
-  // Time stands still for some calls and then moves on, so that loops that wait for it end.
+  // How long the animation of which this is a step has been going on, in ms; 0 outside of animations.
+  var animated = 0;
+
+  // Time stands still for some calls and then moves on, so that loops that wait for it end; and it goes on from step
+  // to step of an animation, which would not end either.
   function clock() {
     var calls = 0;
     return function () {
       calls += 1;
-      return beginning + Math.floor(calls / CALLS_PER_TIME) * MS_PER_STEP;
+      return beginning + Math.floor(calls / CALLS_PER_TIME) * MS_PER_STEP + Math.floor(animated);
     };
   }
 
@@ -99,6 +106,39 @@
     Told.parse = Real.parse;
     Told.now = function () { return clocks()(); };
     realm.Date = Told;
+  }
+
+  var afterwards = queueMicrotask.bind(window);
+
+  // `callback`, each call of which is a step of an animation, `step` ms after the one before.
+  function stepping(callback, step) {
+    var due = animated;
+    return function () {
+      due += step;
+      animated = due;
+      try {
+        return callback.apply(this, arguments);
+      } finally {
+        // After those who await this step, who are of it too.
+        afterwards(function () { animated = 0; });
+      }
+    };
+  }
+
+  function followAnimations(realm) {
+    ["setTimeout", "setInterval"].forEach(function (name) {
+      var real = realm[name];
+      realm[name] = function (callback, delay) {
+        var parts = [].slice.call(arguments);
+        if (typeof callback === "function" && delay > 0 && delay < ANIMATION_MS) parts[0] = stepping(callback, +delay);
+        return real.apply(this === undefined ? realm : this, parts);
+      };
+    });
+    var realFrame = realm.requestAnimationFrame;
+    realm.requestAnimationFrame = function (callback) {
+      var step = typeof callback === "function" ? stepping(callback, FRAME_MS) : callback;
+      return realFrame.call(this === undefined ? realm : this, step);
+    };
   }
 
   // The browser's own clock goes on, and would take a cookie that ends a year after `beginning` for expired.
@@ -194,6 +234,7 @@
     Object.defineProperty(realm, DONE, { value: true });
     replaceRandomNumbers(realm);
     replaceDate(realm);
+    followAnimations(realm);
     keepCookies(realm);
     replaceTimes(realm);
     replaceGuesses(realm);
