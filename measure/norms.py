@@ -79,7 +79,7 @@ def judged(looks: Sequence[Look], first: int = 0) -> dict[int, str]:
     for place in range(first if first >= ENOUGH else 0, len(looks)):
         look = looks[place]
         others = [other for number, other in enumerate(looks[: max(ENOUGH, place)]) if number != place]
-        reasons = (f"{norm.__name__}: {reason}" for norm in NORMS if (reason := norm(look, others)))
-        if first := next(reasons, None):
-            found[place] = first
+        reasons = (f"{norm.__name__}: {told}" for norm in NORMS if (told := norm(look, others)))
+        if reason := next(reasons, None):
+            found[place] = reason
     return found

@@ -1,0 +1,162 @@
+"""`python -m benchmarks.campaign`: seconds per run beyond the page's load and settle time, beside stock Browsertime.
+
+Both measure the same page in the same replay, in turn. The page's load is its page load time; its settle time is the
+quiet time after which a campaign takes a page for finished, the same for both.
+"""
+
+import gzip
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from statistics import mean
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.campaign.stock import RESULT
+from eyelevel.errors import EyelevelError, reports_errors
+from measure.attempt import Setting
+from measure.block import Block, ReplayFailures, measure_block
+from measure.browser import QUIET_MS
+from measure.films import ALL_FILMS
+from measure.plan import Run
+from measure.remote import Travelling
+from measure.results import Row
+from measure.slot import Slot
+from measure.visit import HAR
+from record import shelf
+from record.site import Site
+from replay import ReplaySpec
+from replay import run as replay
+from tuning import networks, protocols
+from tuning.settings import choose_one
+
+PROTOCOL = "tcp"
+SETTLE_S = QUIET_MS / 1000
+
+
+class Times:
+    """When runs began, as a block's watcher is told (see `measure.block.Watcher`)."""
+
+    def __init__(self) -> None:
+        self.begun: list[float] = []
+
+    def begins(self, run: Run, attempt: int) -> None:
+        """Note when."""
+        self.begun.append(time.time())
+
+    def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
+        """All are judged when all have been made."""
+
+
+def ours(setting: Setting, runs: int) -> tuple[float, dict[str, float]]:
+    """Measure one block of `runs` runs; returns the overhead per valid run and the phases (s), each per run."""
+    with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as temporary:
+        store, times, slot = Travelling(Path(temporary), {}), Times(), Slot()
+        runs_of_block = {Run(setting.site.name, setting.network.name, PROTOCOL, n): setting for n in range(1, runs + 1)}
+        block = Block(1, runs_of_block, 0, ALL_FILMS)
+        begun = time.time()
+        measure_block(block, store, partial(slot.circumstances, 1, click.echo), ReplayFailures(), times)
+        ended = time.time()
+        valid = [row for row in store.rows if row.valid]
+        if not valid:
+            raise EyelevelError(f"no run was valid, the first for {store.rows[0].reason}")
+        phases: dict[str, list[float]] = defaultdict(list)
+        for start, row in zip(times.begun, store.rows, strict=True):
+            for phase, seconds in run_phases(Path(temporary) / row.folder, start, row).items():
+                phases[phase].append(seconds)
+        found = {phase: mean(seconds) for phase, seconds in phases.items()}
+        made = sum(row.seconds for row in store.rows)
+        found["canary"] = (times.begun[0] - begun) / runs
+        found["films, gates, to the disk"] = (ended - times.begun[0] - made) / runs
+        own = sum((row.plt or 0) / 1000 + SETTLE_S for row in valid)
+        return (ended - begun - own) / len(valid), found
+
+
+def run_phases(folder: Path, start: float, row: Row) -> dict[str, float]:
+    """What the parts of one run took (s), from what it left in `folder`; it began at `start`."""
+    told: Mapping[str, float] = json.loads((folder / "times.json").read_text())
+    setup_s = json.loads((folder / "replay.json").read_text())["setup_s"]
+    har = json.loads(gzip.decompress((folder / HAR).read_bytes()))
+    navigation = datetime.fromisoformat(har["log"]["pages"][0]["startedDateTime"]).timestamp()
+    load_s = (row.plt or 0) / 1000
+    return {
+        "namespaces, servers, network": setup_s,
+        "programs that start": told["visit"] - start - setup_s,
+        "trust, X server": told["browsertime"] - told["visit"],
+        "browser's start to navigation": navigation - told["browsertime"],
+        "load": load_s,
+        "settle": SETTLE_S,
+        "browser's end, HAR": told["browsertime_end"] - navigation - load_s - SETTLE_S,
+        "packing": told["visit_end"] - told["browsertime_end"],
+        "end of the replay": start + row.seconds - told["visit_end"],
+    }
+
+
+def stock(site: Site, setting: Setting, runs: int) -> float:
+    """Let stock Browsertime load the page `runs` times; returns the overhead per run with all metrics (s)."""
+    spec = ReplaySpec(site.folder, setting.network, setting.protocol, repeatable=setting.repeatable)
+    with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as temporary:
+        command = [sys.executable, "-m", "benchmarks.campaign.stock", str(site.folder), str(runs), temporary]
+        begun = time.time()
+        replay(spec, command, stdin=subprocess.DEVNULL)
+        ended = time.time()
+        try:
+            page = json.loads((Path(temporary) / RESULT).read_text())[0]
+        except FileNotFoundError:
+            last = (Path(temporary) / "browsertime.log").read_text().strip().splitlines()[-1]
+            raise EyelevelError(f"stock Browsertime has no result: {last}") from None
+        loads: list[float] = [
+            scripts["timings"]["pageTimings"]["pageLoadTime"] / 1000 for scripts in page["browserScripts"]
+        ]
+        seen = [metrics for metrics in page["visualMetrics"] if metrics.get("SpeedIndex")]
+        if not seen:
+            raise EyelevelError("stock Browsertime computed no visual metrics")
+        return (ended - begun - sum(load + SETTLE_S for load in loads)) / len(seen)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--site", default="demo-light", show_default=True, help="A recorded site.")
+@click.option("--net", default="dsl", show_default=True, help="A network.")
+@click.option("--runs", default=5, show_default=True, help="Loads in a turn: a campaign's block, Browsertime's -n.")
+@click.option("--turns", default=3, show_default=True, help="How often each takes its turn.")
+def main(site: str, net: str, runs: int, turns: int) -> None:
+    """Print seconds per run beyond load and settle time, ours and stock Browsertime's, and where ours go.
+
+    Example: python -m benchmarks.campaign --site demo-light --turns 3
+    """
+    recorded = shelf.take(site)
+    protocol = choose_one("protocol", PROTOCOL, protocols.load())
+    setting = Setting(recorded, choose_one("network", net, networks.load()), protocol, repeatable=True)
+    own, theirs, phases = [], [], defaultdict(list)
+    for turn in range(1, turns + 1):
+        overhead, found = ours(setting, runs)
+        own.append(overhead)
+        for phase, seconds in found.items():
+            phases[phase].append(seconds)
+        theirs.append(stock(recorded, setting, runs))
+        click.echo(f"turn {turn}: ours {own[-1]:.2f} s, stock {theirs[-1]:.2f} s")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("phase of a run", "s"):
+        table.add_column(name, justify="right" if name == "s" else "left")
+    for phase, measured in phases.items():
+        table.add_row(phase, f"{mean(measured):.2f}")
+    Console(highlight=False).print(table)
+    ratio = mean(own) / mean(theirs)
+    click.echo(
+        f"beyond load and settle, {turns} x {runs} runs each: {mean(own):.2f} s a run, stock Browsertime ", nl=False
+    )
+    click.echo(f"{mean(theirs):.2f} s: {100 * ratio:.0f} %")
+
+
+if __name__ == "__main__":
+    reports_errors(main)()

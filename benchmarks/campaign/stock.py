@@ -1,0 +1,53 @@
+"""Stock Browsertime as the client of a replay: `-n` loads with its defaults, a video and visual metrics.
+
+Only what it cannot work without here is added: where the browser is, and that it runs as root. The X server is started
+for it, which spares it that.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from eyelevel.chromium import BINARY
+from eyelevel.display import x_server
+from eyelevel.places import tool
+from measure.browser import window
+from record.site import Site
+
+RESULT = "browsertime.json"
+
+
+def main(site_folder: Path, runs: int, folder: Path) -> int:
+    """Load the site `runs` times; returns Browsertime's exit status. Results are in `folder`."""
+    site = Site.load(site_folder)
+    shown = window(site)
+    folder.mkdir(parents=True, exist_ok=True)
+    with x_server(shown.screen, folder / "x.log") as display:
+        config = {
+            "browser": "chrome",
+            "iterations": runs,
+            "resultDir": str(folder),
+            "useSameDir": True,
+            "viewPort": f"{shown.width}x{shown.height}",
+            "chrome": {
+                "binaryPath": str(BINARY),
+                "chromedriverPath": str(tool("chromedriver")),
+                "args": ["no-sandbox", "disable-quic", "host-resolver-rules=MAP browser.invalid ~NOTFOUND"],
+            },
+            "video": True,
+            "visualMetrics": True,
+            "xvfbParams": {"display": display},
+        }
+        (folder / "config.json").write_text(json.dumps(config))
+        environment = {**os.environ, "DISPLAY": f":{display}", "PYTHON": sys.executable}
+        command: list[str | Path] = [tool("node"), tool("browsertime").resolve(), "--config", folder / "config.json"]
+        with (folder / "browsertime.log").open("wb") as log:
+            return subprocess.run(
+                [*command, site.url], cwd=folder, env=environment, stdout=log, stderr=log, check=False
+            ).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])))
