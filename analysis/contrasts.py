@@ -25,6 +25,7 @@ SEED = 2019
 RESAMPLES = 2000
 # Above this many runs of either, the distribution of Mann and Whitney's U is taken as normal.
 EXACT_RUNS = 60
+ROUNDING = 1e-7
 # What calls for a look at the runs themselves: |skewness| beyond this, or a run this many medians long.
 WILD_SKEWNESS = 2.0
 WILD_RATIO = 3.0
@@ -194,7 +195,8 @@ def gain_interval(a: Array, b: Array, confidence: float, keys: tuple[str, str] =
     """Bootstrap interval of the gain, by studentised resampling of the log ratio of the means.
 
     The resamples of a sample are drawn by its key and its number of runs alone, so that exchanging the samples with
-    their keys gives the mirrored interval. NaN with fewer than three runs of either, or without any variance.
+    their keys gives the mirrored interval. NaN with fewer than three runs of either, without
+    any variance, or where too many resamples repeat one run to bound it.
     """
     tail = (1 - confidence) / 2
 
@@ -206,8 +208,9 @@ def gain_interval(a: Array, b: Array, confidence: float, keys: tuple[str, str] =
         # A resample of one and the same run over and over has no error: it is as far out as can be.
         pivots = np.where(np.isnan(pivots), 0, pivots)
         low, high = np.quantile(pivots, [1 - tail, tail], axis=1, method="nearest")
-        ends = np.expm1(centre[:, None] - np.stack([low, high], axis=1) * error[:, None])
-        return np.where((error > 0)[:, None] & np.isfinite(ends), ends, np.nan)
+        ends = centre[:, None] - np.stack([low, high], axis=1) * error[:, None]
+        told = (error > 0) & np.isfinite(ends).all(axis=1)
+        return np.where(told[:, None], np.expm1(ends), np.nan)
 
     found = _two(by_count(_quietly(interval), _positive(a), _positive(b), least=3), a.shape[:-1], 2)
     return found[..., 0], found[..., 1]
@@ -220,8 +223,9 @@ def resampled_log_means(x: Array, key: str) -> tuple[Array, Array]:
     middle = x.mean(axis=1, keepdims=True)
     off = x - middle
     means = off @ weights
-    variances = np.maximum(off**2 @ weights - means**2, 0) / (size - 1)
-    return np.log(middle + means), np.sqrt(variances) / (middle + means)
+    errors = np.sqrt(np.maximum(off**2 @ weights - means**2, 0) / (size - 1)) / (middle + means)
+    # A resample of one run over and over has no error but that of rounding.
+    return np.log(middle + means), np.where(errors < ROUNDING, 0, errors)
 
 
 @cache

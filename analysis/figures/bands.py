@@ -50,7 +50,9 @@ def draw(
                         continue
                     style = look(pair.compared, protocols)
                     x, share, low, high = band(own.to_numpy(), confidence)
-                    (line,) = axes.step(x, share, where="post", color=style.color, linestyle=style.dashes)
+                    (line,) = axes.step(
+                        np.append(x[0], x), np.append(0, share), where="post", color=style.color, linestyle=style.dashes
+                    )
                     axes.fill_between(x, low, high, step="post", color=style.color, alpha=0.15, linewidth=0)
                     names[f"{named(pair.compared)} against {named(pair.reference)}"] = line
                 axes.set_title(f"{named(network)}, {named(metric)}")

@@ -24,6 +24,7 @@ from analysis.figures import (
 from analysis.films import Strip
 from analysis.gain import exclusions
 from analysis.report.findings import Findings
+from analysis.report.views import counted
 from analysis.runs import METRICS
 from analysis.sites import draw_sites
 
@@ -63,8 +64,8 @@ def plates(found: Findings, strips: list[list[Strip]]) -> list[Plate]:
     against = found.gained[found.gained["reference"] == reference]
     if len(against):
         caption = (
-            f"Distribution over {against['site'].nunique()} sites of the gain against {style.named(reference)}; "
-            "negative (left of the line) is faster."
+            f"Distribution over {counted('site', against['site'].nunique())} of the gain against "
+            f"{style.named(reference)}; negative (left of the line) is faster."
         )
         add("figure3", "paper", caption, figure3.draw, found.gained, networks, protocols, reference)
     for pair in hypotheses.comparisons:
@@ -81,6 +82,7 @@ def plates(found: Findings, strips: list[list[Strip]]) -> list[Plate]:
         caption = "Mean gain over sites with two intervals that hold for sites like these."
         pairs = hypotheses.comparisons
         add("over_sites", "beyond", caption, forest.draw, found.over_sites, networks, METRICS, pairs)
+    if len(measured.sites) > 1:
         caption = "Distribution of the gain over sites, with the band in which the true one lies as a whole."
         family = (hypotheses.family, hypotheses.family_metrics, hypotheses.confidence)
         add("bands", "beyond", caption, bands.draw, found.gained, networks, protocols, *family)

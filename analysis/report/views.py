@@ -52,9 +52,19 @@ def p_value(value: float) -> str:
     return f"{value:.2g}" if math.isfinite(value) else NOTHING
 
 
+def count(value: float) -> str:
+    """A number of runs."""
+    return f"{value:.0f}" if math.isfinite(value) else (NOTHING if math.isnan(value) else "over a million")
+
+
 def number(value: float) -> str:
     """A number with few digits."""
-    return f"{value:.3g}" if math.isfinite(value) else (NOTHING if math.isnan(value) else "more than a million")
+    return f"{value:.3g}" if math.isfinite(value) else NOTHING
+
+
+def counted(word: str, count: int) -> str:
+    """A number and what it counts: 1 site, 2 sites."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def interval(low: float, high: float, form: Callable[[float], str]) -> str:
@@ -226,7 +236,7 @@ def power(found: Findings) -> View:
     columns = [name for name in found.power if name.startswith("runs_")]
     grouped = found.power.groupby(["network", "metric"], sort=False)
     data = grouped[["scatter", *columns]].median().reset_index()
-    headings = {name: (name.removeprefix("runs_").replace("pct", " %"), number) for name in columns}
+    headings = {name: (name.removeprefix("runs_").replace("pct", " %"), count) for name in columns}
     table = shown(data, {**CELL, "scatter": ("scatter of a run", share), **headings})
     note = (
         f"Runs of each protocol with which a t test at p < {found.hypotheses.significant_p} finds a difference of so "

@@ -9,7 +9,7 @@ from analysis.comparison import PAPER_SITES
 from analysis.figures.style import named
 from analysis.hypotheses import Pair
 from analysis.report.findings import Findings
-from analysis.report.views import percent
+from analysis.report.views import counted, percent
 from analysis.runs import METRICS
 
 HEADLINE = "si"
@@ -23,8 +23,8 @@ def scope(found: Findings) -> str:
     each = f"{least}" if least == most else f"{least} to {most}"
     networks, protocols = ([named(name) for name in names] for names in (measured.networks, measured.protocols))
     return (
-        f"{len(measured.sites)} {_many('site', len(measured.sites))} behind {_list(networks)} over {_list(protocols)}: "
-        f"{len(runs)} attempts, of which {int(runs['valid'].sum())} count, {each} valid {_many('run', most)} of each setting."
+        f"{counted('site', len(measured.sites))} behind {_list(networks)} over {_list(protocols)}: {len(runs)} "
+        f"attempts, of which {int(runs['valid'].sum())} count, {each} valid {'run' if most == 1 else 'runs'} of each setting."
     )
 
 
@@ -46,21 +46,25 @@ def headline(found: Findings, network: str, pair: Pair, metric: str) -> str:
         return ""
     way = "lower" if total["gain"] < 0 else "higher"
     size = f"{abs(100 * total['gain']):.1f} % {way}"
-    bounds = ""
-    if math.isfinite(total["gain_low"]):
-        bounds = f" (95 % interval {percent(total['gain_low'])} to {percent(total['gain_high'])})".replace(
-            "95", f"{100 * found.hypotheses.confidence:g}"
-        )
     counts = found.contrasts
     for column, value in key.items():
         counts = counts[counts[column] == value]
+    # Over one site there is no interval but that of its own runs.
+    one_site = len(counts) == 1
+    whose_interval = dict(counts.iloc[0]) if one_site else total
+    low, high = whose_interval["gain_low"], whose_interval["gain_high"]
+    bounds = ""
+    if math.isfinite(low) and math.isfinite(high):
+        whose = "for this site alone, " if one_site else ""
+        confidence = f"{100 * found.hypotheses.confidence:g} %"
+        bounds = f" ({whose}{confidence} interval {percent(low)} to {percent(high)})"
     told = counts["finding"].value_counts()
     beyond = ", ".join(f"{told.get(name, 0)} {name}" for name in ("faster", "slower", "equivalent", "undecided"))
     sites = int(gained["sites"])
     sentence = (
         f"Behind {named(network)}, {named(pair.compared)}'s {named(metric)} is on average {size} than "
-        f"{named(pair.reference)}'s{bounds}: by the paper's test faster on {gained['faster']} of {sites} "
-        f"{_many('site', sites)}, slower on {gained['slower']}, no difference on {gained['no_difference']}"
+        f"{named(pair.reference)}'s{bounds}: by the paper's test faster on {gained['faster']} of "
+        f"{counted('site', sites)}, slower on {gained['slower']}, no difference on {gained['no_difference']}"
         + (f", untested on {gained['untested']}" if gained["untested"] else "")
         + f"; corrected for the number of tests, {beyond}."
     )
@@ -107,8 +111,9 @@ def warnings(found: Findings) -> list[str]:
     for row in found.aa_calibration.to_dict("records"):
         if row["warning"]:
             told.append(
-                f"Tests of nothing ({row['kind']}, {named(row['metric'])}) find something in {100 * row['found']:.1f} % "
-                f"of {row['tests']} where {100 * row['level']:g} % should: p values here are too small."
+                f"Tests of nothing ({row['kind']}, {named(row['metric'])}) find something in "
+                f"{100 * row['found']:.1f} % of {row['tests']} where {100 * row['level']:g} % should: "
+                "p values here are too small."
             )
     unusual = found.contrasts[found.contrasts["note"].str.contains("skewed|variance|of 0")]
     if len(unusual):
@@ -140,10 +145,6 @@ def _row(table: pd.DataFrame, key: dict[str, str]) -> dict[str, Any] | None:
     for column, value in key.items():
         table = table[table[column] == value] if len(table) else table
     return dict(table.iloc[0]) if len(table) else None
-
-
-def _many(word: str, count: int) -> str:
-    return word if count == 1 else f"{word}s"
 
 
 def _list(names: list[str]) -> str:

@@ -1,0 +1,132 @@
+"""What is said over sites: against the full mixed model, closed forms, and what must always hold."""
+
+import warnings
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+import pytest
+import statsmodels.formula.api as smf  # type: ignore[import-untyped]
+from scipy import stats  # type: ignore[import-untyped]
+
+from analysis import hypotheses
+from analysis.aggregate import mixed_model, mixed_models, over_sites, two_level_interval
+from analysis.contrasts import RESAMPLES
+from analysis.gain import gains, summary
+from analysis.hypotheses import Pair
+from analysis.runs import CampaignTable
+from analysis.samples import Array, Samples, samples
+from analysis.simulate import Truth, simulated
+
+
+def ratios(sites: int, blocks: int, between: float, within: float, centre: float = -0.1) -> Array:
+    draw = np.random.default_rng(3)
+    return centre + draw.normal(0, between, (sites, 1)) + draw.normal(0, within, (sites, blocks))
+
+
+def test_the_mixed_model_of_whole_blocks_is_the_mean_of_site_means() -> None:
+    table = ratios(12, 9, 0.05, 0.05)
+    found = mixed_model(table, 0.95)
+    middles = table.mean(axis=1)
+    assert found["mixed_gain"] == pytest.approx(np.expm1(middles.mean()), rel=1e-6)
+    low, high = stats.t.interval(0.95, 11, middles.mean(), stats.sem(middles))
+    assert (found["mixed_low"], found["mixed_high"]) == pytest.approx((np.expm1(low), np.expm1(high)), rel=1e-3)
+    assert found["blocks"] == 108
+
+
+def test_ratios_within_blocks_are_the_full_model() -> None:
+    """Site, site by protocol and block at random, all runs at once, gives the same estimate and error."""
+    draw = np.random.default_rng(4)
+    sites, blocks = 8, 6
+    site, own, block = draw.normal(7, 0.5, sites), draw.normal(0, 0.06, sites), draw.normal(0, 0.04, (sites, blocks))
+    rows = [
+        (s, b, p, site[s] + p * (own[s] - 0.1) + block[s, b] + draw.normal(0, 0.05))
+        for s in range(sites)
+        for b in range(blocks)
+        for p in (0, 1)
+    ]
+    table = pd.DataFrame(rows, columns=["site", "block", "protocol", "log_ms"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = smf.mixedlm(
+            "log_ms ~ protocol", table, groups="site", re_formula="~protocol", vc_formula={"block": "0 + C(block)"}
+        )
+        full = model.fit(reml=True, method=["bfgs", "powell"])
+    wide = table.pivot(index="site", columns=["protocol", "block"], values="log_ms")
+    found = mixed_model((wide[1] - wide[0]).to_numpy(), 0.95)
+    assert found["mixed_gain"] == pytest.approx(np.expm1(full.params["protocol"]), abs=1e-4)
+    reach = (np.log1p(float(found["mixed_high"])) - np.log1p(float(found["mixed_low"]))) / 2
+    assert reach / stats.t.ppf(0.975, sites - 1) == pytest.approx(full.bse["protocol"], rel=0.02)
+
+
+def test_a_mixed_model_without_spread_between_sites_is_found() -> None:
+    table = ratios(5, 40, 0, 0.05)
+    table -= table.mean(axis=1, keepdims=True)
+    found = mixed_model(table, 0.95)
+    assert found["mixed_note"] == ""
+    assert found["site_sd"] == pytest.approx(0, abs=2e-3)
+    assert found["mixed_gain"] == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("table", "note"),
+    [
+        (np.zeros((4, 5)), "no variance"),
+        (ratios(1, 9, 0, 0.1), "fewer than two sites"),
+        (ratios(4, 1, 0, 0.1), "one block a site"),
+        (np.full((3, 3), np.nan), "fewer than two sites"),
+    ],
+)
+def test_what_no_mixed_model_can_tell_is_said(table: Array, note: str) -> None:
+    found = mixed_model(table, 0.95)
+    assert note in str(found["mixed_note"])
+    assert np.isnan(float(found["mixed_gain"]))
+
+
+def test_the_two_level_interval_of_sites_without_noise_is_near_students() -> None:
+    observed = np.random.default_rng(5).normal(-0.1, 0.05, 30)
+    pool = np.repeat(observed[:, None], RESAMPLES, axis=1)
+    low, high = two_level_interval(observed, pool, 0.95)
+    expected = stats.t.interval(0.95, 29, observed.mean(), stats.sem(observed))
+    assert (low, high) == pytest.approx(expected, abs=0.004)
+
+
+def test_noise_within_sites_is_not_counted_twice() -> None:
+    """The spread between sites holds the runs' noise already; resampling that too must not widen the interval."""
+    draw = np.random.default_rng(6)
+    noise = draw.normal(0, 0.05, 30)
+    pool = noise[:, None] + draw.normal(0, 0.05, (30, RESAMPLES))
+    low, high = two_level_interval(noise, pool, 0.95)
+    expected = stats.t.interval(0.95, 29, noise.mean(), stats.sem(noise))
+    assert high - low == pytest.approx(expected[1] - expected[0], rel=0.1)
+
+
+def test_one_site_has_no_interval_over_sites() -> None:
+    assert np.isnan(two_level_interval(np.array([-0.1]), np.zeros((1, RESAMPLES)), 0.95)).all()
+
+
+def measured(**told: object) -> Samples:
+    truth = Truth(sites=4, networks=("dsl", "lte"), runs=5, effects={"quic": -0.2}, **told)  # type: ignore[arg-type]
+    return samples(CampaignTable(simulated(truth), truth.networks, truth.protocols))
+
+
+def test_aggregates_are_the_papers_means() -> None:
+    table, asked = measured(), hypotheses.load()
+    total = over_sites(table, asked)
+    told = summary(gains(table, asked.comparisons)).merge(total, on=["reference", "compared", "network", "metric"])
+    assert len(told) == len(total) == 8 * 2 * 5
+    assert told["gain_x"].to_numpy() == pytest.approx(told["gain_y"].to_numpy())
+    assert told["delta_ms_x"].to_numpy() == pytest.approx(told["delta_ms_y"].to_numpy())
+    assert (told["sites_x"] == told["sites_y"]).all()
+    assert ((total["gain_low"] < total["gain"]) & (total["gain"] < total["gain_high"])).all()
+
+
+def test_exchanging_the_protocols_flips_the_sign_of_the_mixed_model() -> None:
+    table = measured()
+    asked = hypotheses.load()
+    there, back = (
+        mixed_models(table, hypotheses.Hypotheses(0.01, 0.95, 0.05, (pair,), (pair,), asked.family_metrics))
+        for pair in (Pair("tcp+", "quic"), Pair("quic", "tcp+"))
+    )
+    there_log, back_log = (np.log1p(table["mixed_gain"].to_numpy()) for table in (there, back))
+    assert there_log == pytest.approx(-back_log, abs=1e-6)
+    assert (there["mixed_high"] < 0).all()
