@@ -13,6 +13,10 @@ from record.recorder.capture import CaptureWriter
 from record.recorder.chromium import is_the_browser_s_own
 from record.site import Exchange
 
+# To make a page repeatable, or its links https, its text must be decoded (record/content.py). The browser cannot
+# be told to do without these.
+ENCODINGS_WE_LACK = {"zstd", "dcb", "dcz"}
+
 NUMBER, BODY = "eyelevel-number", "eyelevel-body"
 
 
@@ -50,6 +54,8 @@ class Recorder:
         if is_the_browser_s_own(flow.request.host, fetch_site, fetch_mode):
             flow.response = http.Response.make(404)
             return
+        if encodings := flow.request.headers.get("accept-encoding"):
+            flow.request.headers["accept-encoding"] = without_encodings_we_lack(encodings)
         number = next(self.numbers)
         flow.metadata[NUMBER] = number
         self.capture.requested(number, flow.request.method, flow.request.url)
@@ -88,6 +94,11 @@ class Recorder:
             ttfb_ms=round((response.timestamp_start - sent(request, server)) * 1000, 3),
             request_headers=fields(request),
         )
+
+
+def without_encodings_we_lack(accepted: str) -> str:
+    """An Accept-Encoding header's value without those that a site's text cannot be decoded from."""
+    return ", ".join(coding for coding in accepted.split(", ") if coding not in ENCODINGS_WE_LACK)
 
 
 def sent(request: http.Request, server: connection.Server) -> float:

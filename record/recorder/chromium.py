@@ -11,9 +11,6 @@ from eyelevel.chromium import BINARY, COMMON_SWITCHES, DISABLED_FEATURES, NOWHER
 # In replays Browsertime switches these off.
 ALSO_DISABLED_FEATURES = ("MediaRouter", "Translate")
 
-# Servers then send gzip or brotli: to make a page repeatable, or its links https, its text must be decoded.
-ENCODINGS_WE_LACK = ("ZstdContentEncoding", "CompressionDictionaryTransport")
-
 
 def switches(window: Window, profile: Path, proxy_port: int, sandboxed: bool) -> list[str]:
     """Chromium's switches for one recording. Everything goes through the proxy, to loopback addresses too."""
@@ -29,7 +26,7 @@ def switches(window: Window, profile: Path, proxy_port: int, sandboxed: bool) ->
         "disable-component-update",
         "disable-domain-reliability",
         "disable-breakpad",
-        f"disable-features={','.join((*DISABLED_FEATURES, *ALSO_DISABLED_FEATURES, *ENCODINGS_WE_LACK))}",
+        f"disable-features={','.join((*DISABLED_FEATURES, *ALSO_DISABLED_FEATURES))}",
         *([] if sandboxed else ["no-sandbox"]),
     ]
 
