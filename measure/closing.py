@@ -20,7 +20,7 @@ from eyelevel.ownership import give_to_caller
 from eyelevel.places import SITES
 from measure import completeness
 from measure.completeness import Asked, Completeness
-from measure.evidence import read_evidence
+from measure.evidence import REPLAY_LOG, last_line, read_evidence
 from measure.film import Frame, last_frame, unlike
 from measure.gates import HTTP_VERSION, LOAD_GATES, Claim, reason_against
 from measure.load import load
@@ -126,7 +126,8 @@ def load_once(site: Site, closing: Closing, protocol: Protocol) -> Seen:
             folder = Path(temporary)
             failure = load(site, closing.network, protocol, folder, repeatable=closing.repeatable, film=closing.film)
             evidence = read_evidence(folder, filmed=False)
-            reason = failure or reason_against(evidence, claim, LOAD_GATES)
+            told = failure and f"{failure}: {last_line(folder / REPLAY_LOG)}"
+            reason = told or reason_against(evidence, claim, LOAD_GATES)
             if reason is None:
                 asked = completeness.read_asked(folder, evidence.requests)
                 return Seen(asked, last_frame(folder / FILM) if closing.film else None)

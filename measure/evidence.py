@@ -106,7 +106,7 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
     pages = _json(folder / TIMINGS, failures)
     page = pages[0] if pages else {}
     if not page:
-        failures.append(f"Browsertime tells of no page, its last words were: {_last_line(folder / LOG)}")
+        failures.append(f"Browsertime tells of no page, its last words were: {last_line(folder / LOG)}")
     seen = (_json(folder / VISUAL, failures) if filmed else None) or {}
     har = _json(folder / HAR, failures) or {"log": {"entries": []}}
     requests = _netlog(folder / NETLOG_KEPT, failures)
@@ -207,7 +207,8 @@ def _json(path: Path, failures: list[str]) -> Any:
         return None
 
 
-def _last_line(path: Path) -> str:
+def last_line(path: Path) -> str:
+    """The last line of the log at `path` that says anything, or nothing."""
     lines = path.read_text(errors="replace").split("\n") if path.exists() else []
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
