@@ -6,7 +6,6 @@ every number was is printed (`pytest -s`), with each missing URL and who asked f
 """
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -72,7 +71,7 @@ def test_what_the_page_asks_for_is_served(closed: tuple[Site, Completeness]) -> 
 
 
 def test_every_load_is_the_same(closed: tuple[Site, Completeness]) -> None:
-    site, found = closed
+    _, found = closed
     for loads in found.protocols.values():
         assert loads.jaccard_as_matched >= JACCARD_AS_MATCHED
 
