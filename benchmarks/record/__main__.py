@@ -64,7 +64,7 @@ def main(repeats: int, json_path: Path | None) -> None:
     console = Console()
     load = os.getloadavg()[0]
     console.print(
-        f"{os.cpu_count()} cores, of which others keep {load:.1f} busy; run it on a machine that does nothing else."
+        f"load average {load:.1f} on {os.cpu_count()} cores; times count only on a machine that does nothing else"
     )
     with tempfile.TemporaryDirectory(prefix="benchmark-") as temporary:
         folder = Path(temporary)
