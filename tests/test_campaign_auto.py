@@ -1,0 +1,72 @@
+"""RUNS=auto: a site gets no more runs when the rule that was fixed beforehand has decided, and no sooner."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from test_campaign_review import ROW
+
+from eyelevel.errors import EyelevelError
+from eyelevel.places import PROJECT
+from measure.__main__ import MAX_RUNS, enough_runs, number_of_runs
+from measure.results import opened
+
+Times = Callable[[int], float]
+
+
+def campaign(folder: Path, runs: int, tcp: Times, quic: Times) -> Path:
+    """A campaign with so many runs of two protocols, whose Speed Indexes are functions of the run's number."""
+    names = {"sites": {"s": {}}, "networks": {"lte": {}}, "protocols": {"tcp": {}, "quic": {}}}
+    document = {"settings": {"seed": 1, "runs": 31, "repeats": 2, **names}, "versions": {}, "machine": {}}
+    with opened(folder, document) as results:
+        for run in range(1, runs + 1):
+            for protocol, si in (("tcp", tcp), ("quic", quic)):
+                place = f"runs/s/lte/{protocol}/{run}-1"
+                results.append(replace(ROW, protocol=protocol, run=run, si=si(run), folder=place))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("runs", "tcp", "quic", "enough"),
+    [
+        (5, lambda n: 1000 + n, lambda n: 700 + n, True),
+        (4, lambda n: 1000 + n, lambda n: 700 + n, False),
+        (5, lambda n: 1000 + 300 * (n % 2), lambda n: 1030 + 300 * (n % 2), False),
+        (31, lambda n: 1000 + 300 * (n % 2), lambda n: 1030 + 300 * (n % 2), True),
+    ],
+)
+def test_a_site_that_is_decided_needs_no_more_runs(
+    tmp_path: Path, runs: int, tcp: Times, quic: Times, enough: bool
+) -> None:
+    folder = campaign(tmp_path / "c", runs, tcp, quic)
+    assert enough_runs(folder) == ([("s", "lte")] if enough else [])
+
+
+def test_a_broken_campaign_is_told(tmp_path: Path) -> None:
+    with pytest.raises(EyelevelError, match="cannot be told whether there are enough runs"):
+        enough_runs(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "most", "begun", "runs"),
+    [
+        ("5", None, {}, 5),
+        (None, None, {"runs": 7}, 7),
+        (None, None, {}, 31),
+        ("auto", None, {}, MAX_RUNS),
+        ("auto", 12, {}, 12),
+    ],
+)
+def test_the_number_of_runs(wanted: str | None, most: int | None, begun: dict[str, int], runs: int) -> None:
+    assert number_of_runs(wanted, most, begun) == runs
+
+
+@pytest.mark.parametrize("wanted", ["0", "-1", "many", "1.5"])
+def test_a_number_of_runs_that_is_none_is_told(wanted: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "measure", "--runs", wanted, "--results", str(tmp_path / "r")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=PROJECT, check=False)
+    assert done.returncode == 1
+    assert f"must be 1 or more, or auto, not '{wanted}'" in done.stderr
