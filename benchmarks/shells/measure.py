@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks.shells import peer
 from benchmarks.shells.systems import System, examples
+from eyelevel.errors import EyelevelError
 
 SERVER = "198.18.0.1"
 PORT = 4000
@@ -139,8 +140,11 @@ def running(system: System, kind: str, seconds: float, *rest: str) -> subprocess
 
 
 def last_number(output: str) -> int:
-    """The peer's count, behind whatever an emulator prints to its command's output."""
-    return int(output.split()[-1])
+    """The peer's count, among whatever an emulator prints to its command's output."""
+    counts = [line for line in output.splitlines() if line.strip().isdigit()]
+    if not counts:
+        raise EyelevelError(f"the sender inside an emulator told no count, only {output!r}; run the benchmark again")
+    return int(counts[-1])
 
 
 def cpu_seconds(system: System) -> float:
