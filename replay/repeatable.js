@@ -10,7 +10,6 @@
   var DAY_MS = 86400000;
   // Timers that are faster than this move something that a person sees; slower ones wait for something.
   var ANIMATION_MS = 50;
-  var FRAME_MS = 1000 / 60;
   var DONE = Symbol.for("eyelevel.repeatable");
   var RealDate = Date;
   var navigationStart = beginning - NAVIGATION_MS;
@@ -62,8 +61,8 @@
   // How long the animation of which this is a step has been going on, in ms; 0 outside of animations.
   var animated = 0;
 
-  // Time stands still for some calls and then moves on, so that loops that wait for it end; and it goes on from step
-  // to step of an animation, which would not end either.
+  // Time stands still for some calls and then moves on, so that loops that wait for it end; and it really goes on from
+  // step to step of an animation, which would not end either, or look as it does not.
   function clock() {
     var calls = 0;
     return function () {
@@ -110,12 +109,13 @@
 
   var afterwards = queueMicrotask.bind(window);
 
-  // `callback`, each call of which is a step of an animation, `step` ms after the one before.
-  function stepping(callback, step) {
-    var due = animated;
+  var reallyNow = performance.now.bind(performance);
+
+  // `callback`, each call of which is a step of an animation that goes on from the one at work.
+  function stepping(callback) {
+    var began = reallyNow() - animated;
     return function () {
-      due += step;
-      animated = due;
+      animated = reallyNow() - began;
       try {
         return callback.apply(this, arguments);
       } finally {
@@ -130,13 +130,13 @@
       var real = realm[name];
       realm[name] = function (callback, delay) {
         var parts = [].slice.call(arguments);
-        if (typeof callback === "function" && delay > 0 && delay < ANIMATION_MS) parts[0] = stepping(callback, +delay);
+        if (typeof callback === "function" && delay > 0 && delay < ANIMATION_MS) parts[0] = stepping(callback);
         return real.apply(this === undefined ? realm : this, parts);
       };
     });
     var realFrame = realm.requestAnimationFrame;
     realm.requestAnimationFrame = function (callback) {
-      var step = typeof callback === "function" ? stepping(callback, FRAME_MS) : callback;
+      var step = typeof callback === "function" ? stepping(callback) : callback;
       return realFrame.call(this === undefined ? realm : this, step);
     };
   }
