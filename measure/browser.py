@@ -134,7 +134,7 @@ def _phone(shown: Window, user_agent: str | None) -> dict[str, Any]:
 
 def _transport_switches(protocol: Protocol) -> list[str]:
     if protocol.transport == "tcp":
-        return ["disable-quic"]
+        return ["disable-quic", *(["enable-features=EnableTLS13EarlyData"] if protocol.early_data else [])]
     return [
         "enable-quic",
         "quic-version=h3",

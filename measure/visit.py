@@ -79,6 +79,8 @@ def visit(
                 times["browsertime"] = time.time()
                 path = f"{_pinned_ffmpeg(results, film_cores)}:{os.environ['PATH']}"
                 told = {"DISPLAY": f":{display}", "PATH": path, "EYELEVEL_RETURN_URL": site.url}
+                if protocol.fast_open:
+                    told["LD_PRELOAD"] = str(tool("fast_open.so"))
                 what = str(RETURN_VISIT) if protocol.early_data else site.url
                 status = _browsertime(results, what, limit_s, told, log)
                 times["browsertime_end"] = time.time()

@@ -27,7 +27,7 @@ def main(spec: ReplaySpec, command: list[str]) -> None:
             lines.readline()
         world.start_name_server()
         tuned = {
-            "sysctls": kernel.apply_sysctls(spec.protocol.client_sysctls),
+            "sysctls": kernel.apply_sysctls(spec.protocol.client_kernel),
             "routes": kernel.tune_client_routes(world.outward_device()),
         }
         control.sendall(json.dumps(tuned).encode() + b"\n")

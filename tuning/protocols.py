@@ -9,7 +9,12 @@ from tuning.settings import Settings, load_all, load_tables
 FILENAME = "protocols.toml"
 
 TRANSPORTS = ("tcp", "quic")
-CONGESTION_CONTROLS = ("cubic", "bbr")
+CONGESTION_CONTROLS = {"tcp": ("cubic", "bbr"), "quic": ("cubic", "bbr", "bbr2")}
+# TCP Fast Open for all that listen and all that connect, without the cookie of a visit before (Linux's ip-sysctl.rst).
+TCP_FAST_OPEN = "net.ipv4.tcp_fastopen"
+FAST_OPEN_SERVER, FAST_OPEN_CLIENT = str(0x2 | 0x200 | 0x400), str(0x1 | 0x4)
+# For the key exchange. X25519 is the one that both servers have and the browser sends a share for.
+TLS_GROUPS = ("X25519", "P-256", "P-384")
 
 
 @dataclass(frozen=True)
@@ -22,8 +27,35 @@ class Protocol:
     initial_window_packets: int
     pacing: bool
     connection_options: tuple[str, ...] = ()
+    tls_group: str = "X25519"
+    early_data: bool = False
+    fast_open: bool = False
     server_sysctls: Mapping[str, str] = field(default_factory=dict)
     client_sysctls: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def round_trips_before_request(self) -> int:
+        """What a connection costs before its first request leaves (RFC 8446, RFC 9001).
+
+        TCP Fast Open saves nothing: the browser's ClientHello, which has a key share for a post-quantum group, does
+        not fit into a SYN.
+        """
+        return {"tcp": 2, "quic": 1}[self.transport] - self.early_data
+
+    @property
+    def server_kernel(self) -> dict[str, str]:
+        """All kernel settings of the servers' namespace."""
+        return {**self.server_sysctls, **({TCP_FAST_OPEN: FAST_OPEN_SERVER} if self.fast_open else {})}
+
+    @property
+    def client_kernel(self) -> dict[str, str]:
+        """All kernel settings of the browser's namespace."""
+        return {**self.client_sysctls, **({TCP_FAST_OPEN: FAST_OPEN_CLIENT} if self.fast_open else {})}
+
+    @property
+    def restarts_after_idle(self) -> bool:
+        """Whether the servers begin anew with the initial window after a pause (RFC 5681 section 4.1)."""
+        return self.server_sysctls.get("net.ipv4.tcp_slow_start_after_idle") == "1"
 
 
 def load(file: Path | None = None) -> Settings[Protocol]:
@@ -38,17 +70,23 @@ def _read(file: Path) -> Settings[Protocol]:
 def _fault(protocol: Protocol) -> str | None:
     if protocol.transport not in TRANSPORTS:
         return f"transport must be one of {', '.join(TRANSPORTS)}, not {protocol.transport!r}"
-    if protocol.congestion_control not in CONGESTION_CONTROLS:
-        return (
-            f"congestion_control must be one of {', '.join(CONGESTION_CONTROLS)}, not {protocol.congestion_control!r}"
-        )
+    controls = CONGESTION_CONTROLS[protocol.transport]
+    if protocol.congestion_control not in controls:
+        return f"congestion_control must be one of {', '.join(controls)}, not {protocol.congestion_control!r}"
     window = protocol.initial_window_packets
     if isinstance(window, bool) or not isinstance(window, int) or window < 1:
         return f"initial_window_packets must be a whole number of at least 1, not {window!r}"
-    if not isinstance(protocol.pacing, bool):
-        return f"pacing must be true or false, not {protocol.pacing!r}"
+    for key in ("pacing", "early_data", "fast_open"):
+        if not isinstance(getattr(protocol, key), bool):
+            return f"{key} must be true or false, not {getattr(protocol, key)!r}"
     if any(not isinstance(tag, str) or len(tag) != 4 for tag in protocol.connection_options):
         return "connection_options must be a list of tags of four letters"
+    if protocol.tls_group not in TLS_GROUPS:
+        return f"tls_group must be one of {', '.join(TLS_GROUPS)}, not {protocol.tls_group!r}"
+    if protocol.transport == "quic" and protocol.tls_group != "X25519":
+        return "tls_group of quic is X25519: quic_server has no other"
+    if protocol.transport == "quic" and protocol.fast_open:
+        return "fast_open is for transport tcp"
     if protocol.transport == "tcp" and protocol.connection_options:
         return "connection_options are for transport quic"
     for name, sysctls in (("server_sysctls", protocol.server_sysctls), ("client_sysctls", protocol.client_sysctls)):

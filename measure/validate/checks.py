@@ -1,0 +1,48 @@
+"""One check: what was configured, what was measured, how far these may be apart."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Check:
+    """A finding about `subject` (a network or protocol). The texts have units; `passed` is the verdict."""
+
+    subject: str
+    name: str
+    configured: str
+    measured: str
+    tolerance: str
+    passed: bool
+
+    def document(self) -> dict[str, Any]:
+        """As a campaign keeps it."""
+        return asdict(self)
+
+
+def within(subject: str, name: str, configured: float, measured: float, tolerance: float, unit: str) -> Check:
+    """Whether `measured` is at most `tolerance` from `configured`, all in `unit`."""
+    return Check(
+        subject,
+        name,
+        _quantity(configured, unit),
+        _quantity(measured, unit),
+        f"± {_quantity(tolerance, unit)}" if tolerance else "",
+        abs(measured - configured) <= tolerance,
+    )
+
+
+def between(subject: str, name: str, least: float, measured: float, most: float, unit: str) -> Check:
+    """Whether `measured` is between `least` and `most`, all in `unit`."""
+    bounds = f"{_quantity(least, '')}to {_quantity(most, unit)}"
+    return Check(subject, name, bounds, _quantity(measured, unit), "", least <= measured <= most)
+
+
+def same(subject: str, name: str, configured: object, measured: object) -> Check:
+    """Whether `measured` is exactly what was configured."""
+    return Check(subject, name, str(configured), str(measured), "", configured == measured)
+
+
+def _quantity(value: float, unit: str) -> str:
+    """Four digits, and never a power of ten."""
+    return f"{value:,.0f} {unit}" if abs(value) >= 1000 else f"{value:.3g} {unit}"

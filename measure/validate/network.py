@@ -1,0 +1,74 @@
+"""Whether a network is as configured: round-trip time, rates, loss, queues, names (paper, Table 2)."""
+
+import json
+import math
+import sys
+import tempfile
+from dataclasses import asdict
+
+from eyelevel.errors import EyelevelError
+from measure.validate.checks import Check, within
+from measure.validate.network_probe import LARGE_BYTES, Direction, Findings
+from record.site import Site
+from replay import ReplaySpec, run
+from tuning import protocols
+from tuning.networks import Network
+
+PROBE = (sys.executable, "-m", "measure.validate.network_probe")
+
+# A program waits for the processor; of a long round trip, 1 %.
+RTT_TOLERANCE_MS, RTT_TOLERANCE = 1.0, 0.01
+RATE_TOLERANCE = 0.02
+TRACE_TOLERANCE = 0.15  # seconds of a trace are not all of it
+# A binomial count of n lost packets is within this many times √n of what is expected, but once in a thousand.
+LOSS_DEVIATIONS = 3.3
+# So many make that 10 % of the loss; a quick look takes fewer.
+LOST_PACKETS, LOST_PACKETS_QUICK = 1089, 100
+QUEUE_TOLERANCE = 0.02
+RESOLUTION_TOLERANCE_MS = 3.0
+
+
+def measure_network(network: Network, site: Site, lost_packets: int = LOST_PACKETS) -> Findings:
+    """Measure `network` between a client and the servers of `site`; of a loss, until `lost_packets` should be lost.
+
+    Raises EyelevelError.
+    """
+    host = next(iter(site.addresses))
+    protocol = protocols.load()["tcp"]
+    spec = ReplaySpec(site.folder, network, protocol, witness=(*PROBE, "peer"))
+    with tempfile.TemporaryFile("w+") as output:
+        command = [*PROBE, "client", json.dumps(asdict(network)), host, str(lost_packets)]
+        outcome = run(spec, command, stdout=output.fileno())
+        output.seek(0)
+        answer = output.read()
+    if outcome.status:
+        raise EyelevelError(f"the probe of {network.name} failed (status {outcome.status}); see above")
+    values = json.loads(answer)
+    up, down = (Direction(**values.pop(direction)) for direction in ("up", "down"))
+    return Findings(up=up, down=down, **values)
+
+
+def judge_network(network: Network, found: Findings) -> list[Check]:
+    """`found` against what `network` should be."""
+    rtt_tolerance_ms = max(RTT_TOLERANCE_MS, RTT_TOLERANCE * network.min_rtt_ms) + network.jitter_ms
+    checks = [
+        within(network.name, "minimum RTT", network.min_rtt_ms, found.rtt_min_ms, rtt_tolerance_ms, "ms"),
+        within(network.name, "median RTT", network.min_rtt_ms, found.rtt_median_ms, 3 * rtt_tolerance_ms, "ms"),
+        within(network.name, "name resolution", 0, found.resolution_ms, RESOLUTION_TOLERANCE_MS, "ms"),
+    ]
+    for direction, way, mbps, queue_bytes, trace in (
+        ("uplink", found.up, network.up_mbps, network.up_queue_bytes, network.up_trace),
+        ("downlink", found.down, network.down_mbps, network.down_queue_bytes, network.down_trace),
+    ):
+        if mbps is not None and way.mbps is not None:
+            tolerance = mbps * (TRACE_TOLERANCE if trace else RATE_TOLERANCE)
+            checks.append(within(network.name, f"{direction} rate", mbps, way.mbps, tolerance, "Mbit/s"))
+        if queue_bytes is not None and way.queue_bytes is not None:
+            # Nothing can wait but whole packets, and one is on the wire meanwhile.
+            tolerance = QUEUE_TOLERANCE * queue_bytes + LARGE_BYTES
+            checks.append(within(network.name, f"{direction} queue", queue_bytes, way.queue_bytes, tolerance, "bytes"))
+        loss = network.loss_per_direction
+        tolerance = LOSS_DEVIATIONS * math.sqrt(loss * (1 - loss) / way.sent)
+        name = f"{direction} loss of {way.sent} packets"
+        checks.append(within(network.name, name, 100 * loss, 100 * way.lost / way.sent, 100 * tolerance, "%"))
+    return checks

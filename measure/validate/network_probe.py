@@ -1,0 +1,271 @@
+"""The two programs that measure a network from within a replay, one at each end.
+
+    python -m measure.validate.network_probe peer                      next to the servers, as the replay's witness
+    python -m measure.validate.network_probe client NETWORK HOST LOST  behind the network; prints its findings as JSON
+
+Both send and receive UDP datagrams of a number and the time they were sent; both read the same clock. The client
+tells the peer what to do over a Unix socket, which no network shapes. Arrival times are the kernel's.
+"""
+
+import itertools
+import json
+import socket
+import socketserver
+import statistics
+import struct
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from replay.spec import PRIVATE
+from tuning.networks import Network
+
+CONTROL = str(PRIVATE / "probe")
+PORT = 7  # echo (RFC 862)
+HEADER = struct.Struct("!cIQ")  # what is asked, number, time sent in ns
+ECHO, DATA = b"e", b"d"
+IP_UDP_BYTES = 28
+
+SMALL_BYTES = IP_UDP_BYTES + HEADER.size
+LARGE_BYTES = 1428
+SO_TIMESTAMPNS = 35
+TIMESPEC = struct.Struct("qq")
+
+ECHOES = 100
+ECHO_INTERVAL_S = 0.02
+PACKETS_WITHOUT_LOSS = 4000
+LOSS_PACKETS_PER_S = 3000.0
+LOAD = 0.9
+# Rate and queue: so much more than the link carries, for so long.
+OVERLOAD = 1.5
+OVERLOAD_S = 3.0
+TRACE_S = 20.0
+# A sender that was not given the processor for so long starts its schedule anew, rather than send a burst.
+LATE_S = 0.02
+RESOLUTIONS = 20
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Datagrams to be sent: how many, of how many bytes (of IP), at what rate."""
+
+    packets: int
+    size_bytes: int
+    mbps: float
+
+
+@dataclass(frozen=True)
+class Direction:
+    """What was found of one direction: rate in Mbit/s, loss of how many packets, queue in bytes."""
+
+    mbps: float | None
+    sent: int
+    lost: int
+    queue_bytes: float | None
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found of a network. Times in ms; round trips are of the empty network, without serialisation."""
+
+    rtt_min_ms: float
+    rtt_median_ms: float
+    rtt_p99_ms: float
+    echoes: int
+    resolution_ms: float
+    up: Direction
+    down: Direction
+
+
+class Arrivals:
+    """What arrived at a socket: number → (time sent, time it arrived), in ns; echoes on the side of the peer."""
+
+    def __init__(self, end: socket.socket, *, echo: bool) -> None:
+        self._end = end
+        self._echo = echo
+        self._arrived: dict[int, tuple[int, int]] = {}
+        self.sender: tuple[str, int] | None = None
+        end.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+        # The kernel's stamps are of the wall clock, which may be set; over the seconds of a probe it is not.
+        self._to_monotonic_ns = time.monotonic_ns() - time.time_ns()
+        threading.Thread(target=self._receive, daemon=True).start()
+
+    def take(self) -> dict[int, tuple[int, int]]:
+        """All that arrived since the last call."""
+        arrived, self._arrived = self._arrived, {}
+        return arrived
+
+    def _receive(self) -> None:
+        while True:
+            data, ancillary, _, address = self._end.recvmsg(2048, 64)
+            kind, number, sent_ns = HEADER.unpack_from(data)
+            if kind == ECHO and self._echo:
+                self.sender = address
+                self._end.sendto(data, address)
+                continue
+            seconds, nanoseconds = TIMESPEC.unpack(ancillary[0][2][: TIMESPEC.size])
+            self._arrived[number] = (sent_ns, seconds * 10**9 + nanoseconds + self._to_monotonic_ns)
+
+
+def send(end: socket.socket, address: tuple[str, int], flow: Flow) -> None:
+    """Send `flow` evenly."""
+    interval_s = flow.size_bytes * 8 / flow.mbps / 1e6
+    padding = bytes(flow.size_bytes - SMALL_BYTES)
+    due_s = time.monotonic()
+    for number in range(flow.packets):
+        end.sendto(HEADER.pack(DATA, number, time.monotonic_ns()) + padding, address)
+        due_s += interval_s
+        if (wait_s := due_s - time.monotonic()) > 0:
+            time.sleep(wait_s)
+        elif wait_s < -LATE_S:
+            due_s = time.monotonic()
+
+
+def peer() -> None:
+    """Serve at the servers' end until ended."""
+    end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    end.bind(("", PORT))
+    arrivals = Arrivals(end, echo=True)
+
+    class Commands(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            for line in self.rfile:
+                command = json.loads(line)
+                if flow := command.get("send"):
+                    assert arrivals.sender
+                    send(end, arrivals.sender, Flow(**flow))
+                self.wfile.write(json.dumps(arrivals.take()).encode() + b"\n")
+
+    with socketserver.UnixStreamServer(CONTROL, Commands) as server:
+        print("ready", flush=True)
+        server.serve_forever()
+
+
+class Client:
+    """The client's end: measures, with the help of the peer."""
+
+    def __init__(self, network: Network, host: str, lost_packets: int) -> None:
+        self._network = network
+        self._lost_packets = lost_packets
+        self._server = (socket.gethostbyname(host), PORT)
+        self._end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._arrivals = Arrivals(self._end, echo=False)
+        self._control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._control.connect(CONTROL)
+        self._answers = self._control.makefile("r")
+        # What is on its way when a flow has been sent: both delays, a full queue, and some.
+        self._drain_s = (network.min_rtt_ms + (network.queue_ms or 0)) / 1e3 + 0.1
+
+    def measure(self, host: str) -> Findings:
+        """All of it, one thing after another."""
+        rtts_ms = sorted(self._echoes())
+        up, down = self._lost()
+        return Findings(
+            rtt_min_ms=rtts_ms[0],
+            rtt_median_ms=statistics.median(rtts_ms),
+            rtt_p99_ms=rtts_ms[int(len(rtts_ms) * 0.99) - 1],
+            echoes=len(rtts_ms),
+            resolution_ms=_resolution_ms(host),
+            up=self._overloaded(0, up),
+            down=self._overloaded(1, down),
+        )
+
+    def _echoes(self) -> list[float]:
+        """Round-trip times in ms, less what serialisation takes."""
+        for number in range(ECHOES):
+            self._end.sendto(HEADER.pack(ECHO, number, time.monotonic_ns()), self._server)
+            time.sleep(ECHO_INTERVAL_S)
+        time.sleep(self._drain_s)
+        rates = (self._network.up_mbps, self._network.down_mbps)
+        serialising_ms = sum(SMALL_BYTES * 8 / mbps / 1e3 for mbps in rates if mbps)
+        return [(arrived - sent) / 1e6 - serialising_ms for sent, arrived in self._arrivals.take().values()]
+
+    def _lost(self) -> tuple[Direction, Direction]:
+        """Send both ways at once what no queue drops anything of, so that what is missing was lost."""
+        loss = self._network.loss_per_direction
+        packets = round(self._lost_packets / loss) if loss else PACKETS_WITHOUT_LOSS
+        most_mbps = LOSS_PACKETS_PER_S * SMALL_BYTES * 8 / 1e6
+        up, down = (
+            Flow(packets, SMALL_BYTES, min(LOAD * (mbps or most_mbps), most_mbps))
+            for mbps in (self._network.up_mbps, self._network.down_mbps)
+        )
+        sending = threading.Thread(target=send, args=(self._end, self._server, up))
+        sending.start()
+        self._say({"send": asdict(down)})
+        sending.join()
+        at_peer = self._heard()
+        time.sleep(self._drain_s)
+        self._say({})
+        arrived_up = len(at_peer | self._heard())
+        arrived_down = len(self._arrivals.take())
+        return (
+            Direction(None, packets, packets - arrived_up, None),
+            Direction(None, packets, packets - arrived_down, None),
+        )
+
+    def _overloaded(self, direction: int, found: Direction) -> Direction:
+        """`found` with the rate, and how much waited in the queue, when there was more than the link carries."""
+        network = self._network
+        mbps = (network.up_mbps, network.down_mbps)[direction]
+        trace = (network.up_trace, network.down_trace)[direction]
+        if mbps is None:
+            return found
+        seconds = max(TRACE_S if trace else OVERLOAD_S, 3 * (network.queue_ms or 0) / 1e3)
+        packets = round(seconds * mbps * OVERLOAD * 1e6 / 8 / LARGE_BYTES)
+        arrived = self._sent(direction, Flow(packets, LARGE_BYTES, mbps * OVERLOAD))
+        times_ns = sorted(at for _, at in arrived.values())
+        if trace:
+            measured = (len(times_ns) - 1) * LARGE_BYTES * 8e3 / (times_ns[-1] - times_ns[0])
+            return Direction(measured, found.sent, found.lost, None)
+        gaps_ns = [after - before for before, after in itertools.pairwise(times_ns)]
+        measured = LARGE_BYTES * 8e3 / statistics.median(gaps_ns)
+        # The first found the link idle; in the second half the queue is as full as whole packets can make it.
+        one_way_ns = [arrived[number][1] - arrived[number][0] for number in sorted(arrived)]
+        waited_ns = statistics.median(one_way_ns[len(one_way_ns) // 2 :]) - min(one_way_ns)
+        return Direction(measured, found.sent, found.lost, waited_ns * measured / 8e3)
+
+    def _sent(self, direction: int, flow: Flow) -> dict[int, tuple[int, int]]:
+        """Send `flow` up (0) or down (1); returns what arrived."""
+        if direction:
+            self._say({"send": asdict(flow)})
+            self._heard()
+            time.sleep(self._drain_s)
+            return self._arrivals.take()
+        send(self._end, self._server, flow)
+        time.sleep(self._drain_s)
+        self._say({})
+        return self._heard()
+
+    def _say(self, command: dict[str, Any]) -> None:
+        """Tell the peer to send a flow, or nothing; what it has received is its answer."""
+        self._control.sendall(json.dumps(command).encode() + b"\n")
+
+    def _heard(self) -> dict[int, tuple[int, int]]:
+        """The peer's answer: what arrived there, as `Arrivals.take` has it."""
+        return {int(number): (sent, at) for number, (sent, at) in json.loads(self._answers.readline()).items()}
+
+
+def _resolution_ms(host: str) -> float:
+    """The median time to resolve `host`, which must not depend on the network."""
+    taken_s = []
+    for _ in range(RESOLUTIONS):
+        started_s = time.perf_counter()
+        socket.getaddrinfo(host, 443)
+        taken_s.append(time.perf_counter() - started_s)
+    return statistics.median(taken_s) * 1e3
+
+
+def main(arguments: Sequence[str]) -> None:
+    if arguments[0] == "peer":
+        peer()
+    else:
+        network, host, lost_packets = Network(**json.loads(arguments[1])), arguments[2], int(arguments[3])
+        print(json.dumps(asdict(Client(network, host, lost_packets).measure(host))), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

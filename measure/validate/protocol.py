@@ -1,0 +1,166 @@
+"""Whether a protocol setting is what it is said to be (paper, Table 1), from the wire and the kernel."""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from eyelevel.errors import EyelevelError
+from measure.validate.capture import Connection, kernel_congestion_control, read_connection
+from measure.validate.checks import Check, between, same, within
+from measure.validate.site import BULK_PAGE, OBJECT_BYTES, WINDOW_PAGE
+from measure.visit import LOG
+from measure.witness import CAPTURE, SOCKETS
+from record.site import Site
+from replay import ReplaySpec, run
+from tuning.networks import Network
+from tuning.protocols import Protocol
+
+# Where the first flight is looked at: its round trip is long enough to see what is sent within one.
+CLEAR = Network("clear", min_rtt_ms=100, up_mbps=100, down_mbps=100, queue_ms=200)
+# Where the answer to losses is: Cubic fills a fraction of it (1.2 / √p packets a round trip, Mathis et al., CCR 1997),
+# BBR nearly all.
+LOSSY = Network("lossy", min_rtt_ms=20, up_mbps=20, down_mbps=20, queue_ms=100, loss=0.08)
+SEED = 1
+
+# Of the browser's TLS sessions, in NSS's key log format.
+KEYS = "keys.log"
+# What is less is a page and a handshake, not an object.
+SMALL_TRANSFER_BYTES = OBJECT_BYTES // 2
+
+# A flight is what is sent before the first acknowledgement can be back.
+FLIGHT_S = 0.95 * CLEAR.min_rtt_ms / 1e3
+# IPv4 without fragments, TCP with time stamps (RFC 7323); quiche counts its window in segments of 1460 bytes.
+SEGMENT_BYTES = {"tcp": 1448, "quic": 1460}
+# QUIC sends while less than the window is in flight, so one packet more. BBR's window grows by what was acknowledged
+# during the handshake, some packets.
+FLIGHT_TOLERANCE_PACKETS = {"cubic": 1.5, "bbr": 9.0, "bbr2": 9.0}
+# The first packets go out at once however paced, the rest over a third of a round trip at twice the window in each.
+BURST_PACKETS = 10
+PACED_SHARE, UNPACED_SHARE = 0.15, 0.05
+# What cubic must stay below, and BBR reach, of the lossy link.
+CUBIC_SHARE, BBR_SHARE = 0.4, 0.5
+# In round trips, what a browser does between its first packet and its first request.
+REQUEST_TOLERANCE_RTT = 0.5
+AGREED = {
+    "tcp": {
+        "TLS version": "TLS 1.3",
+        "cipher": "AES-128-GCM",
+        "application protocol": "h2",
+    },
+    "quic": {
+        "TLS version": "TLS 1.3",
+        "cipher": "AES-128-GCM",
+        "application protocol": "h3",
+        "QUIC version": "QUIC v1",
+    },
+}
+CERTIFICATES = ["ECDSA secp256r1 by CN=Eyelevel replay testbed"]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was seen of a protocol: a load over the clear network and one over the lossy, as captured at the server."""
+
+    clear: Connection
+    lossy: Connection
+    kernel_congestion_control: str
+
+
+def observe_protocol(protocol: Protocol, sites: Mapping[str, Site]) -> Evidence:
+    """Load the validation pages over `protocol` in the browser. Raises EyelevelError."""
+    with _observed(sites[WINDOW_PAGE], CLEAR, protocol) as folder:
+        clear = read_connection(folder / CAPTURE, folder / KEYS, protocol.transport)
+        kernel = kernel_congestion_control(folder / SOCKETS)
+    with _observed(sites[BULK_PAGE], LOSSY, protocol) as folder:
+        lossy = read_connection(folder / CAPTURE, folder / KEYS, protocol.transport)
+    return Evidence(clear, lossy, kernel)
+
+
+def judge_protocol(protocol: Protocol, seen: Evidence) -> list[Check]:
+    """What was `seen` against what `protocol` should be."""
+    transport, control = protocol.transport, protocol.congestion_control
+    agreed = {**AGREED[transport], "key exchange group": protocol.tls_group}
+    checks = [same(protocol.name, what, value, seen.clear.handshake.get(what)) for what, value in agreed.items()]
+    if not protocol.early_data:  # who comes back does not ask for it again
+        chain = ", ".join(seen.clear.certificates)
+        checks.append(same(protocol.name, "certificate chain", ", ".join(CERTIFICATES), chain))
+    if protocol.fast_open:
+        in_syn_bytes = seen.clear.packets[0].payload_bytes
+        checks.append(between(protocol.name, "data in the SYN", 1, in_syn_bytes, SEGMENT_BYTES["tcp"], "bytes"))
+    checks += _flight_checks(protocol, seen.clear)
+    if transport == "tcp":
+        checks.append(same(protocol.name, "congestion control of the kernel", control, seen.kernel_congestion_control))
+    else:
+        wanted = " ".join(protocol.connection_options)
+        arrived = " ".join(tag for tag in seen.clear.connection_options if tag in protocol.connection_options)
+        checks.append(same(protocol.name, "connection options that arrived", wanted, arrived))
+    share = 100 * _second_half_mbps(seen.lossy) / (LOSSY.down_mbps or 1)
+    bounds = (0, 100 * CUBIC_SHARE) if control == "cubic" else (100 * BBR_SHARE, 100)
+    checks.append(
+        between(protocol.name, f"share of a link with {LOSSY.loss:.0%} loss", bounds[0], share, bounds[1], "%")
+    )
+    first_request_rtt = seen.clear.request_after_s / CLEAR.min_rtt_ms * 1e3
+    least = protocol.round_trips_before_request
+    most = least + REQUEST_TOLERANCE_RTT
+    checks.append(
+        between(protocol.name, "round trips before the first request", least - 0.01, first_request_rtt, most, "RTT")
+    )
+    return checks
+
+
+def _flight_checks(protocol: Protocol, clear: Connection) -> list[Check]:
+    """The first flight of an object, and that of one asked for after a pause."""
+    transfers = [
+        transfer for transfer in clear.transfers if sum(p.payload_bytes for p in transfer) > SMALL_TRANSFER_BYTES
+    ]
+    if len(transfers) != 2:
+        raise EyelevelError(
+            f"{protocol.name}: expected the transfers of 2 objects in the capture, found {len(transfers)}"
+        )
+    first, later = (
+        [packet for packet in transfer if packet.at_s - transfer[0].at_s < FLIGHT_S] for transfer in transfers
+    )
+    segment_bytes = SEGMENT_BYTES[protocol.transport]
+    window = sum(packet.payload_bytes for packet in first) / segment_bytes
+    window_later = sum(packet.payload_bytes for packet in later) / segment_bytes
+    expected = protocol.initial_window_packets
+    tolerance = FLIGHT_TOLERANCE_PACKETS[protocol.congestion_control]
+    checks = [within(protocol.name, "initial window", expected, window, tolerance, "segments")]
+    flight, which = (first, "first flight") if expected > BURST_PACKETS else (later, "flight after a pause")
+    spread = 100 * (flight[-1].at_s - flight[0].at_s) / (CLEAR.min_rtt_ms / 1e3)
+    bounds = (100 * PACED_SHARE, 95) if protocol.pacing else (0, 100 * UNPACED_SHARE)
+    checks.append(between(protocol.name, f"{which} spread over a round trip", bounds[0], spread, bounds[1], "%"))
+    if protocol.restarts_after_idle:
+        checks.append(within(protocol.name, "window after a pause", expected, window_later, tolerance, "segments"))
+    else:
+        most = max(OBJECT_BYTES / segment_bytes * 1.1, expected)
+        checks.append(between(protocol.name, "window after a pause", 1.5 * expected, window_later, most, "segments"))
+    return checks
+
+
+def _second_half_mbps(lossy: Connection) -> float:
+    """The rate of the bulk transfer once its start is over, as it left the server, in Mbit/s."""
+    bulk = max(lossy.transfers, key=len)
+    half = bulk[len(bulk) // 2 :]
+    return sum(packet.payload_bytes for packet in half) * 8 / (half[-1].at_s - half[0].at_s) / 1e6
+
+
+@contextmanager
+def _observed(site: Site, network: Network, protocol: Protocol) -> Iterator[Path]:
+    """A folder with what the witness of one load left, and the browser's keys."""
+    with tempfile.TemporaryDirectory(prefix="validate-") as temporary:
+        folder = Path(temporary)
+        witness = (sys.executable, "-m", "measure.witness", str(folder))
+        spec = ReplaySpec(site.folder, network, protocol, seed=SEED, witness=witness)
+        visit = ["env", f"SSLKEYLOGFILE={folder / KEYS}", sys.executable, "-m", "measure.visit", "--no-film"]
+        visit += ["--site", str(site.folder), "--proto", protocol.name, "--into", str(folder)]
+        with (folder / "replay.log").open("w") as log:
+            outcome = run(spec, visit, stdin=subprocess.DEVNULL, stdout=log.fileno(), stderr=log.fileno())
+        if outcome.status:
+            said = [line for file in ("replay.log", LOG) for line in (folder / file).read_text().split("\n") if line]
+            raise EyelevelError(f"{protocol.name}: the validation page could not be loaded: {' '.join(said[-1:])}")
+        yield folder

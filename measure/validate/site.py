@@ -1,0 +1,52 @@
+"""The site by which protocols are looked at: one server, and objects whose transfers tell a sender's ways."""
+
+import random
+from pathlib import Path
+
+from record.http1 import Response
+from record.site import Exchange, Recording, Site, write_site
+
+HOST = "validate.example"
+# More than any initial window, and enough to open the window far beyond.
+OBJECT_BYTES = 400_000
+# Under loss: enough for its rate to tell how losses are answered.
+BULK_BYTES = 2_000_000
+# Between two transfers: longer than a retransmission timeout, by which a window is old (RFC 9293 section 3.8.1,
+# RFC 5681 section 4.1), shorter than what a browser is left to wait for more.
+PAUSE_MS = 1500
+
+WINDOW_PAGE = "/window"
+BULK_PAGE = "/bulk"
+
+PAGE = """<!doctype html><title>{path}</title><script>
+const load = (path, then) => {{ const link = document.createElement("link");
+  link.rel = "stylesheet"; link.onload = then; link.href = path; document.head.append(link); }};
+{script}
+</script><p>{path}"""
+SCRIPTS = {
+    WINDOW_PAGE: f'setTimeout(() => load("/a", () => setTimeout(() => load("/b"), {PAUSE_MS})), {PAUSE_MS});',
+    BULK_PAGE: 'load("/c");',
+}
+
+
+def write_validation_sites(folder: Path) -> dict[str, Site]:
+    """Write a site for each page into `folder`; returns them by the page's path."""
+    return {page: write_site(_recording(page), folder / page.strip("/")) for page in SCRIPTS}
+
+
+def _recording(page: str) -> Recording:
+    noise = random.Random(page)
+    html = PAGE.format(path=page, script=SCRIPTS[page]).encode()
+    sizes = {"/a": OBJECT_BYTES, "/b": OBJECT_BYTES} if page == WINDOW_PAGE else {"/c": BULK_BYTES}
+    exchanges = [_exchange(page, "text/html", html)]
+    # A style sheet holds the load event back and is read to its end, whatever is in it.
+    exchanges += [
+        _exchange(path, "text/css", b"/*" + noise.randbytes(size).replace(b"*", b"+") + b"*/")
+        for path, size in sizes.items()
+    ]
+    return Recording(f"https://{HOST}{page}", tuple(exchanges), {"name": "eyelevel validate"})
+
+
+def _exchange(path: str, content_type: str, body: bytes) -> Exchange:
+    headers = (("Content-Type", content_type), ("Content-Length", str(len(body))), ("Cache-Control", "no-store"))
+    return Exchange("GET", f"https://{HOST}{path}", Response(200, "OK", headers, body), "192.0.2.1")

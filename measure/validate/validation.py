@@ -1,0 +1,39 @@
+"""Validating networks and protocols, one after another."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from measure.validate.checks import Check
+from measure.validate.network import LOST_PACKETS, LOST_PACKETS_QUICK, judge_network, measure_network
+from measure.validate.protocol import judge_protocol, observe_protocol
+from measure.validate.site import WINDOW_PAGE, write_validation_sites
+from tuning.networks import Network
+from tuning.protocols import Protocol
+
+
+def validate(
+    networks: Iterable[Network], protocols: Iterable[Protocol], folder: Path, *, quick: bool = False
+) -> list[Check]:
+    """Every check of `networks` and `protocols`; what is needed meanwhile is in `folder`. Shows how far it is.
+
+    Raises EyelevelError when something cannot be measured at all.
+    """
+    networks, protocols = list(networks), list(protocols)
+    sites = write_validation_sites(folder)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    checks: list[Check] = []
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=len(networks) + len(protocols))
+        for network in networks:
+            progress.update(task, description=f"measuring {network.name}")
+            lost_packets = LOST_PACKETS_QUICK if quick else LOST_PACKETS
+            checks += judge_network(network, measure_network(network, sites[WINDOW_PAGE], lost_packets))
+            progress.advance(task)
+        for protocol in protocols:
+            progress.update(task, description=f"observing {protocol.name}")
+            checks += judge_protocol(protocol, observe_protocol(protocol, sites))
+            progress.advance(task)
+    return checks
