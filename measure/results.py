@@ -6,6 +6,7 @@ Nothing here knows how a run is made.
 """
 
 import csv
+import errno
 import fcntl
 import io
 import json
@@ -106,14 +107,15 @@ class Results:
 
     def append(self, row: Row) -> None:
         """Add a row; when this returns it survives a power cut."""
-        with self._runs_csv.open("r+") as file:
-            before = file.seek(0, os.SEEK_END)
+        line = _lines([row]).encode()
+        with self._runs_csv.open("ab", buffering=0) as file:
+            before = file.tell()
             try:
-                file.write(_lines([row]))
-                file.flush()
+                if file.write(line) != len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._runs_csv))
                 os.fsync(file.fileno())
             except OSError:
-                # On a full disk, say: half a line would take the next one with it.
+                # Half a line would take the next one with it.
                 os.ftruncate(file.fileno(), before)
                 raise
         self._count(row)

@@ -1,6 +1,7 @@
 """The campaign's folder: nothing lost, nothing twice, nothing under other settings."""
 
 import csv
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eyelevel.errors import EyelevelError
+from eyelevel.places import PROJECT
 from measure.plan import Run
 from measure.results import COLUMNS, Row, changes, opened
 
@@ -87,6 +89,31 @@ def test_a_line_cut_short_anywhere_never_counts(tmp_path_factory: pytest.TempPat
         assert not results.attempts(replace(RUN, number=2))
         results.append(replace(ROW, run=2))
     assert [row["run"] for row in rows(folder)] == ["1", "2"]
+
+
+def test_a_row_that_does_not_fit_on_the_disk_leaves_no_half_line(tmp_path: Path) -> None:
+    script = """
+import resource, signal, sys
+from pathlib import Path
+from dataclasses import replace
+from test_measure_results import ROW, document
+from measure.results import opened
+with opened(Path(sys.argv[1]), document()) as results:
+    results.append(ROW)
+    size = (results.folder / "runs.csv").stat().st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, size + 20))
+    try:
+        results.append(replace(ROW, run=2))
+    except OSError:
+        print("told")
+"""
+    environment = {**os.environ, "PYTHONPATH": f"{PROJECT}:{Path(__file__).parent}"}
+    command = [sys.executable, "-c", script, str(tmp_path / "c")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "told\n"
+    assert [row["run"] for row in rows(tmp_path / "c")] == ["1"]
+    with opened(tmp_path / "c", document()) as results:
+        assert not results.attempts(replace(RUN, number=2))
 
 
 def test_a_reason_of_any_text_stays_one_line(tmp_path: Path) -> None:
