@@ -36,7 +36,7 @@ EQUAL, UNDECIDED = "equivalent", "undecided"
 def contrasts(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     """Every statistic of this module for every pair, network, site and metric with a run of both protocols.
 
-    Columns: reference, compared, network, site, metric; p values welch_p, mannwhitney_p, ks_p; cliffs_delta; the
+    Columns: reference, compared, network, site, metric; p values welch_p, block_p, mannwhitney_p, ks_p; cliffs_delta; the
     Hodges-Lehmann shift_ms with shift_low and shift_high; gain_low and gain_high (interval of the paper's gain);
     equivalence_p; family (whether declared), corrected_p (Holm's of Welch's p in the family, Benjamini and
     Hochberg's outside); finding; note.
@@ -51,6 +51,7 @@ def contrasts(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
                 "reference": pair.reference,
                 "compared": pair.compared,
                 "welch_p": welch_p(a, b),
+                "block_p": block_p(a, b),
                 "mannwhitney_p": mann_whitney(a, b)[..., 0],
                 "ks_p": ks_p(a, b),
                 "cliffs_delta": mann_whitney(a, b)[..., 1],
@@ -124,6 +125,20 @@ def mann_whitney(a: Array, b: Array) -> Array:
         return found
 
     return _two(by_count(_quietly(ranked), a, b, least=1), a.shape[:-1], 2)
+
+
+def block_p(a: Array, b: Array) -> Array:
+    """p value of Student's test of the log ratios within blocks: equal geometric means, whatever drifts between blocks.
+
+    The one test here that uses which runs were measured side by side; only blocks with both count.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.log(_positive(b)) - np.log(_positive(a))
+
+    def one_sample(x: Array) -> Array:
+        return np.where(_constant(x), np.nan, stats.ttest_1samp(x, 0, axis=-1).pvalue)
+
+    return by_count(_quietly(one_sample), ratios)
 
 
 def ks_p(a: Array, b: Array) -> Array:

@@ -66,9 +66,7 @@ def find(campaign: CampaignTable, declared: Hypotheses, apart: Executor) -> Find
     measured = samples(campaign)
     if not measured.protocols:
         tried = len(campaign.runs)
-        raise EyelevelError(
-            f"no run of the campaign {campaign.name} is valid ({tried} tried): nothing to report; see 'python -m analysis {campaign.folder}'"
-        )
+        raise EyelevelError(f"no run of the campaign {campaign.name} is valid ({tried} tried): nothing to report")
     hypotheses = declared.fitted(measured.protocols)
     mixed = apart.submit(mixed_models, measured, hypotheses)
     gained = gains(measured, hypotheses.comparisons)

@@ -23,8 +23,9 @@ def scope(found: Findings) -> str:
     each = f"{least}" if least == most else f"{least} to {most}"
     networks, protocols = ([named(name) for name in names] for names in (measured.networks, measured.protocols))
     return (
-        f"{counted('site', len(measured.sites))} behind {_list(networks)} over {_list(protocols)}: {len(runs)} "
-        f"attempts, of which {int(runs['valid'].sum())} count, {each} valid {'run' if most == 1 else 'runs'} of each setting."
+        f"{counted('site', len(measured.sites))} behind {_list(networks)} over {_list(protocols)}: "
+        f"{len(runs)} attempts, of which {int(runs['valid'].sum())} count, {each} valid "
+        f"{'run' if most == 1 else 'runs'} of each setting."
     )
 
 

@@ -1,0 +1,102 @@
+"""Simulated samples whose truth is known, and how often the statistics are right about them."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import stats  # type: ignore[import-untyped]
+
+from analysis import contrasts
+from analysis.aggregate import mixed_model, resampled_changes, two_level_interval
+from analysis.gain import anova_p, gain
+from analysis.hypotheses import Pair
+from analysis.samples import Array
+from analysis.sequential import FASTER, SLOWER, sequential_test
+
+# A test that is right fails once in so many.
+FALSE_ALARM = 1e-5
+Noise = Callable[[np.random.Generator, tuple[int, ...]], Array]
+
+
+def normal(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Factors of mean 1 with 5 % of normal noise."""
+    return 1 + draw.normal(0, 0.05, shape)
+
+
+def lognormal(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Factors with 20 % of lognormal noise."""
+    return np.exp(draw.normal(0, 0.2, shape))
+
+
+def heavy(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Factors of which one in ten is up to several times as large: a tail without a third moment."""
+    return np.exp(draw.normal(0, 0.05, shape)) * np.where(draw.random(shape) < 0.1, 1 + draw.pareto(2.5, shape), 1)
+
+
+def drifting(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """5 % of noise on times that grow by 30 % from the first block to the last."""
+    return normal(draw, shape) * np.linspace(1, 1.3, shape[-1])
+
+
+def two(noise: Noise, cells: int, runs: int, effect: float, seed: int) -> tuple[Array, Array]:
+    """Times of two protocols, of which the second takes 1 + `effect` times as long: cells x runs each."""
+    draw = np.random.default_rng(seed)
+    return 1000 * noise(draw, (cells, runs)), 1000 * (1 + effect) * noise(draw, (cells, runs))
+
+
+def consistent(successes: int, trials: int, rate: float, slack: float = 0.0) -> bool:
+    """Whether so many successes are what `rate`, give or take `slack`, brings about by chance."""
+    low = stats.binom.ppf(FALSE_ALARM, trials, max(rate - slack, 0))
+    high = stats.binom.ppf(1 - FALSE_ALARM, trials, min(rate + slack, 1))
+    return bool(low <= successes <= high)
+
+
+def false_positives(noise: Noise, cells: int, runs: int, level: float, seed: int) -> dict[str, int]:
+    """How often each test finds a difference at `level` where there is none."""
+    a, b = two(noise, cells, runs, 0, seed)
+    found = {
+        "anova": anova_p(a, b),
+        "welch": contrasts.welch_p(a, b),
+        "blocks": contrasts.block_p(a, b),
+        "mann-whitney": contrasts.mann_whitney(a, b)[..., 0],
+        "ks": contrasts.ks_p(a, b),
+    }
+    return {name: int((p < level).sum()) for name, p in found.items()}
+
+
+def gain_covered(noise: Noise, cells: int, runs: int, effect: float, seed: int) -> int:
+    """How many 95 % intervals of the gain hold the true gain."""
+    low, high = contrasts.gain_interval(*two(noise, cells, runs, effect, seed), 0.95)
+    return int(((low <= effect) & (effect <= high)).sum())
+
+
+def shift_covered(noise: Noise, cells: int, runs: int, shift_ms: float, seed: int) -> int:
+    """How many 95 % intervals of the shift hold the true one."""
+    a, b = two(noise, cells, runs, 0, seed)
+    found = contrasts.hodges_lehmann(a, b + shift_ms, 0.95)
+    return int(((found[:, 1] <= shift_ms) & (shift_ms <= found[:, 2])).sum())
+
+
+def sites_covered(campaigns: int, sites: int, runs: int, between: float, seed: int) -> tuple[int, int]:
+    """How many 95 % intervals over sites hold the truth of all sites: of the bootstrap, and of the mixed model.
+
+    Sites differ in their gain by `between`; runs have 5 % of noise, and blocks 10 % that both protocols share.
+    """
+    draw = np.random.default_rng(seed)
+    truth, pair = -0.1, Pair("a", "b")
+    boot = mixed = 0
+    for _ in range(campaigns):
+        block = np.exp(draw.normal(0, 0.1, (sites, runs)))
+        gains = truth + draw.normal(0, between, (sites, 1))
+        a, b = block * normal(draw, (sites, runs)), block * (1 + gains) * normal(draw, (sites, runs))
+        pool = resampled_changes(a, b, pair)[:, 0]
+        low, high = two_level_interval(gain(a, b), pool, 0.95)
+        boot += low <= truth <= high
+        model = mixed_model(np.log(b / a), 0.95)
+        mixed += float(model["mixed_low"]) <= truth <= float(model["mixed_high"])
+    return boot, mixed
+
+
+def sequential_false_positives(noise: Noise, cells: int, seed: int) -> int:
+    """How often the stopping rule stops at a difference that is not there."""
+    a, b = two(noise, cells, 31, 0, seed)
+    return sum(sequential_test(x, y).outcome in (FASTER, SLOWER) for x, y in zip(a.tolist(), b.tolist(), strict=True))

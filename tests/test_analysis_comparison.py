@@ -1,0 +1,117 @@
+"""The campaign beside the paper, and Table 3: by tables whose answer is known."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+import pytest
+
+from analysis import hypotheses
+from analysis.aggregate import over_sites
+from analysis.comparison import Evidence, own_name, read_paper, side_by_side
+from analysis.gain import gains
+from analysis.handshake import handshake_table
+from analysis.runs import METRICS, CampaignTable
+from analysis.samples import Samples, samples
+
+REFERENCE = Path(__file__).parents[2] / "shared" / "reference" / "wolsing2019.csv"
+
+
+def campaign(times: dict[tuple[str, str], float], network: str = "lte") -> Samples:
+    """Three runs (-1 ms, 0, +1 ms around its time) in every metric for each (site, protocol)."""
+    rows = [
+        {"site": site, "network": network, "protocol": protocol, "run": run, "valid": True, "reason": ""}
+        | dict.fromkeys(METRICS, ms + run - 2)
+        for (site, protocol), ms in times.items()
+        for run in (1, 2, 3)
+    ]
+    protocols = tuple(dict.fromkeys(protocol for _, protocol in times))
+    return samples(CampaignTable(pd.DataFrame(rows), (network,), protocols))
+
+
+def beside(measured: Samples) -> pd.DataFrame:
+    asked = hypotheses.load().fitted(measured.protocols)
+    evidence = Evidence(
+        measured,
+        gains(measured, asked.comparisons),
+        over_sites(measured, asked),
+        handshake_table(measured, ["gnu"], {"lte": 74.0}, 0.95),
+        0.95,
+    )
+    return side_by_side(read_paper(), evidence)
+
+
+def one(table: pd.DataFrame, **key: str) -> pd.Series:
+    for column, value in key.items():
+        table = table[table[column] == value]
+    (row,) = (row for _, row in table.iterrows())
+    return row
+
+
+def test_the_papers_numbers_are_all_carried() -> None:
+    if not REFERENCE.exists():
+        pytest.skip(f"{REFERENCE} is not there")
+    theirs, ours = pd.read_csv(REFERENCE), read_paper()
+    assert len(ours) == len(theirs)
+    assert ours["value"].tolist() == theirs["value"].tolist()
+    assert ours["metric"].tolist() == [" ".join(name.lower().split(" and ")) for name in theirs["metric"]]
+    assert ours["network"].tolist() == theirs["network"].str.lower().tolist()
+
+
+def test_a_mean_gain_stands_beside_the_papers() -> None:
+    times = {("a", "tcp+"): 1000.0, ("a", "quic"): 900.0, ("b", "tcp+"): 2000.0, ("b", "quic"): 1600.0}
+    row = one(beside(campaign(times)), kind="mean_gain", network="lte", compared="quic", metric="si")
+    assert (row["value"], row["ours"]) == (-0.14, pytest.approx(-0.15))
+    assert (row["same_sign"], row["covered"], row["sites"]) == ("yes", "yes", 2)
+    row = one(beside(campaign(times)), kind="mean_delta", network="lte", reference="tcp+", compared="quic")
+    assert (row["value"], row["ours"]) == (-215.9, pytest.approx(-250))
+
+
+def test_the_opposite_sign_is_said() -> None:
+    times: dict[tuple[str, str], float] = {}
+    for place in range(6):
+        times |= {(f"site {place}", "tcp+"): 1000.0, (f"site {place}", "quic"): 1100.0 + place}
+    row = one(beside(campaign(times)), kind="mean_gain", network="lte", compared="quic", metric="si")
+    assert (row["same_sign"], row["covered"]) == ("no", "no")
+
+
+def test_what_the_campaign_lacks_is_said() -> None:
+    table = beside(campaign({("a", "tcp+"): 1000.0, ("a", "quic"): 900.0}))
+    lacks = one(table, kind="mean_gain", network="mss", compared="tcp+bbr")["missing"]
+    assert lacks == "not measured: network mss, protocol tcp+bbr"
+    assert "site gnu.org" in one(table, kind="rtt_delta", network="lte", site="gnu.org", metric="fvc")["missing"]
+    assert table.loc[table["missing"] != "", "ours"].isna().all()
+    assert table.loc[table["missing"] == "", "ours"].notna().all()
+
+
+def test_counts_are_scaled_to_the_papers_sites() -> None:
+    times: dict[tuple[str, str], float] = {}
+    for site, ms in (("a", 500.0), ("b", 1000.0), ("c", 500.0), ("d", 1500.0)):
+        times |= {(site, "tcp+"): 1000.0, (site, "quic"): ms}
+    row = one(beside(campaign(times, "dsl")), kind="sites_faster", compared="quic", metric="plt")
+    assert (row["value"], row["ours"], row["sites"]) == (30, pytest.approx(38 * 2 / 4), 4)
+    # Clopper and Pearson's interval of 2 of 4: 6.76 % to 93.24 %.
+    assert (row["ours_low"], row["ours_high"]) == (
+        pytest.approx(38 * 0.0676, abs=0.01),
+        pytest.approx(38 * 0.9324, abs=0.01),
+    )
+
+
+def test_table_3_takes_one_round_trip_off_tcp() -> None:
+    measured = campaign({("gnu", "tcp+"): 1000.0, ("gnu", "quic"): 920.0, ("two", "tcp+"): 1.0, ("two", "quic"): 1.0})
+    table = handshake_table(measured, ["gnu"], {"lte": 74.0}, 0.95)
+    assert set(table["site"]) == {"gnu"}
+    assert table["metric"].tolist() == ["fvc", "plt"]
+    # 920 - (1000 - 74)
+    assert table["delta_ms"].to_numpy() == pytest.approx([-6, -6])
+    assert table["round_trips"].to_numpy() == pytest.approx([-6 / 74] * 2)
+    reach = 2.7764 * np.sqrt(2 / 3)  # t with 4 degrees of freedom, standard deviations of 1
+    assert table["delta_low"].to_numpy() == pytest.approx([-6 - reach] * 2, abs=1e-3)
+    row = one(beside(measured), kind="rtt_delta", network="lte", site="gnu.org", metric="fvc", compared="quic")
+    assert (row["value"], row["ours"], row["same_sign"]) == (0.6, pytest.approx(-6), "no")
+
+
+@pytest.mark.parametrize("name", ["gnu.org", "www.gnu.org", "Gnu", "gnu"])
+def test_a_site_is_known_under_its_usual_names(name: str) -> None:
+    assert own_name("gnu.org", ("other", name)) == name
+    assert own_name("gnu.org", ("gnu.orgs", "org")) is None

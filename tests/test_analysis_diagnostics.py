@@ -1,0 +1,117 @@
+"""The diagnostics find what was put into a simulated campaign, and nothing else."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+import pytest
+from scipy import stats  # type: ignore[import-untyped]
+
+from analysis import diagnostics
+from analysis.hypotheses import Pair
+from analysis.runs import CampaignTable, load
+from analysis.samples import samples
+from analysis.simulate import Truth, simulated, write
+from eyelevel.errors import EyelevelError
+
+QUIET = Truth(sites=4, networks=("dsl",), protocols=("tcp", "quic"), runs=20, effects={"quic": -0.1})
+
+
+def table(**told: object) -> CampaignTable:
+    truth = Truth(**{**QUIET.__dict__, **told})
+    return CampaignTable(simulated(truth), truth.networks, truth.protocols)
+
+
+def test_a_quiet_campaign_has_no_warning() -> None:
+    campaign = table(canary=True)
+    off = diagnostics.residuals(campaign.runs)
+    assert not diagnostics.drift(off)["warning"].any()
+    assert not diagnostics.canaries(off)["warning"].any()
+    assert not diagnostics.exclusion_rates(campaign.runs)["warning"].any()
+    calibration = diagnostics.aa_calibration(diagnostics.aa_p_values(samples(campaign), []), 0.95)
+    assert not calibration["warning"].any()
+
+
+def test_drift_is_found_and_measured() -> None:
+    off = diagnostics.residuals(table(drift=0.3, canary=True).runs)
+    found = diagnostics.drift(off).set_index("metric")
+    assert found.loc["si", "warning"] == "drifts"
+    assert found.loc["si", "drift"] == pytest.approx(0.3, abs=0.05)
+    assert (diagnostics.canaries(off)["warning"] == "goes with the canary").all()
+
+
+def test_runs_stand_in_the_order_measured_whatever_that_of_the_rows() -> None:
+    runs = table().runs
+    off = diagnostics.residuals(runs.sample(frac=1, random_state=1))
+    assert off["order"].tolist() == list(range(len(runs)))
+    assert off["started_at"].is_monotonic_increasing
+    assert set(off["position"]) == {1, 2}
+    assert off.groupby("protocol")["off_si"].median().abs().max() == pytest.approx(0, abs=0.01)
+
+
+def test_a_place_in_the_block_that_matters_is_found() -> None:
+    runs = table().runs
+    off = diagnostics.residuals(runs)
+    second = off["position"] == 2
+    off.loc[second, "off_plt"] += 0.1
+    found = diagnostics.drift(off).set_index("metric")["warning"]
+    assert found["plt"] == "place in the block matters"
+    assert found["si"] == ""
+
+
+def test_uneven_exclusions_are_told_of_the_protocol_that_has_them() -> None:
+    campaign = table(excluded={"quic": 0.4})
+    found = diagnostics.exclusion_rates(campaign.runs).set_index("protocol")
+    assert found.loc["quic", "warning"] == "more than the others"
+    assert found.loc["tcp", "warning"] == ""
+    assert found.loc["quic", "excluded"] == (~campaign.runs["valid"]).sum()
+    assert found.loc["quic", "p"] < 1e-3
+
+
+def test_even_exclusions_are_no_warning() -> None:
+    campaign = table(excluded={"quic": 0.1, "tcp": 0.1})
+    assert not diagnostics.exclusion_rates(campaign.runs)["warning"].any()
+
+
+def test_the_shuffled_p_value_is_fishers() -> None:
+    campaign = table(excluded={"quic": 0.05})
+    counts = diagnostics.exclusion_rates(campaign.runs)
+    expected = stats.fisher_exact(np.stack([counts["excluded"], counts["attempts"] - counts["excluded"]])).pvalue
+    assert counts["p"].iloc[0] == pytest.approx(expected, abs=0.02)
+
+
+def test_one_protocol_under_two_names_is_an_aa_pair() -> None:
+    alike = {"transport": "tcp", "pacing": True}
+    told = {"a": {"name": "a", **alike}, "b": {"name": "b", **alike}, "c": {"name": "c", "transport": "quic"}}
+    assert diagnostics.same_protocols({"settings": {"protocols": told}}) == [Pair("a", "b")]
+
+
+def test_an_aa_pair_that_is_none_is_seen() -> None:
+    measured = samples(table(sites=30))
+    found = diagnostics.aa_calibration(diagnostics.aa_p_values(measured, [Pair("tcp", "quic")]), 0.95)
+    by_kind = found[found["level"] == 0.01].set_index(["kind", "metric"])
+    assert by_kind.loc[("A/A", "si"), "warning"] == "finds too much"
+    assert by_kind.loc[("A/A", "si"), "tests"] == 30
+    assert by_kind.loc[("split", "si"), "warning"] == ""
+
+
+def test_a_simulated_campaign_is_read_as_a_measured_one(tmp_path: Path) -> None:
+    campaign = load(write(tmp_path / "simulated", Truth(sites=2, runs=3, machines=2)))
+    assert len(campaign.runs) == 2 * 4 * 5 * 3
+    assert campaign.machine_column == "machine"
+    assert samples(campaign).values.shape == (4, 2, 5, 5, 3)
+
+
+def test_a_line_that_is_being_written_is_not_a_run_yet(tmp_path: Path) -> None:
+    folder = write(tmp_path / "simulated", Truth(sites=1, runs=2))
+    whole = load(folder).runs
+    with (folder / "runs.csv").open("a") as file:
+        file.write("site-01,dsl,tcp,3,1,true,,9")
+    assert len(load(folder).runs) == len(whole)
+
+
+def test_a_run_that_counts_twice_is_refused() -> None:
+    campaign = table()
+    runs = pd.concat([campaign.runs, campaign.runs.iloc[:1]])
+    with pytest.raises(EyelevelError, match="as valid more than once"):
+        samples(CampaignTable(runs, campaign.networks, campaign.protocols))

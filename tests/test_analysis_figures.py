@@ -1,0 +1,117 @@
+"""What the figures show is what the tables say, and their files hold what a paper needs."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+import pytest
+from matplotlib.figure import Figure
+
+from analysis import diagnostics, hypotheses
+from analysis.figures import bands, figure2, figure3, order, sites_map, style, within
+from analysis.gain import gains
+from analysis.runs import CampaignTable
+from analysis.samples import Samples, samples
+from analysis.simulate import Truth, simulated
+
+TRUTH = Truth(sites=5, networks=("dsl", "lte"), runs=4, effects={"quic": -0.1, "tcp+": -0.05}, effect_sd=0.03)
+
+
+@pytest.fixture(scope="module")
+def measured() -> Samples:
+    return samples(CampaignTable(simulated(TRUTH), TRUTH.networks, TRUTH.protocols))
+
+
+@pytest.fixture(scope="module")
+def gained(measured: Samples) -> pd.DataFrame:
+    return gains(measured, hypotheses.load().comparisons)
+
+
+def test_figure_3_is_a_grid_of_networks_and_metrics(gained: pd.DataFrame) -> None:
+    figure = figure3.draw(gained, TRUTH.networks, TRUTH.protocols, "tcp")
+    assert len(figure.axes) == 2 * 4
+    assert [axes.get_title() for axes in figure.axes[:4]] == ["FVC", "SI", "VC85", "PLT"]
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["TCP+", "TCP+BBR", "QUIC", "QUIC+BBR"]
+
+
+def test_figure_3_draws_every_sites_gain(gained: pd.DataFrame) -> None:
+    figure = figure3.draw(gained, TRUTH.networks, TRUTH.protocols, "tcp")
+    quic = gained[(gained["reference"] == "tcp") & (gained["compared"] == "quic") & (gained["network"] == "lte")]
+    expected = np.sort(quic[quic["metric"] == "si"]["gain"])
+    line = next(line for line in figure.axes[5].lines if line.get_color() == style.LOOKS["quic"].color)
+    assert np.asarray(line.get_xdata())[1:] == pytest.approx(expected)
+    assert np.asarray(line.get_ydata()) == pytest.approx(np.arange(6) / 5)
+
+
+def test_the_map_has_each_gain_in_percent(gained: pd.DataFrame) -> None:
+    pair = hypotheses.load().family[0]
+    figure = sites_map.draw(gained, ("dsl", "lte"), ("si", "plt"), pair)
+    own = gained[(gained["reference"] == "tcp+") & (gained["compared"] == "quic")]
+    own = own[own["metric"].isin(["si", "plt"])]
+    shown = sorted(text.get_text() for text in figure.axes[0].texts if "%" not in text.get_text())
+    numbers = [text for text in shown if text.lstrip("+-").isdigit()]
+    assert numbers == sorted(f"{100 * value:+.0f}" for value in own["gain"])
+
+
+def test_a_band_holds_the_whole_distribution_at_its_rate() -> None:
+    """Of 400 samples of 20, the band of 95 % must leave the true uniform distribution about 20 times."""
+    draw = np.random.default_rng(1)
+    left = 0
+    for _ in range(400):
+        x, share, low, high = bands.band(draw.random(20), 0.95)
+        before = np.append(0, share[:-1])
+        reach = (high - share)[:1][0] if high[0] < 1 else 0.294
+        left += bool((np.maximum(np.abs(share - x), np.abs(before - x)) > reach).any())
+        assert (low <= share).all() and (share <= high).all()
+    assert 5 <= left <= 40
+
+
+def test_figure_2_has_a_box_for_each_size_and_protocol() -> None:
+    rows = [
+        (protocol, size, repetition, size / 1e4 + repetition)
+        for protocol in ("tcp+", "quic")
+        for size in (1000, 100_000, 10_000_000)
+        for repetition in range(5)
+    ]
+    figure = figure2.draw(pd.DataFrame(rows, columns=["protocol", "size_bytes", "repetition", "ms"]))
+    assert len(figure.axes[0].patches) == 6
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["1 KB", "100 KB", "10 MB"]
+
+
+def test_sites_without_a_protocol_or_a_metric_are_drawn_with_what_they_have(measured: Samples) -> None:
+    values = measured.values.copy()
+    values[0, 0, 1], values[1, 2, :, 3] = np.nan, np.nan
+    holed = Samples(values, measured.networks, measured.sites, measured.protocols)
+    figure = within.draw(holed, "lte", "si", TRUTH.protocols)
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [
+        name for place, name in enumerate(measured.sites) if place != 2
+    ]
+    part = gains(holed, hypotheses.load().comparisons)
+    assert figure3.draw(part, TRUTH.networks, TRUTH.protocols, "tcp").axes
+
+
+def files(figure: Figure, folder: Path) -> tuple[bytes, bytes]:
+    style.save(figure, folder, "one")
+    return (folder / "one.pdf").read_bytes(), (folder / "one.png").read_bytes()
+
+
+def test_fonts_are_embedded_and_files_reproducible(gained: pd.DataFrame, tmp_path: Path) -> None:
+    first, second = (files(figure3.draw(gained, TRUTH.networks, TRUTH.protocols, "tcp"), tmp_path) for _ in range(2))
+    assert first == second
+    pdf, png = first
+    assert b"/FontFile2" in pdf and b"/Type3" not in pdf
+    assert png.startswith(b"\x89PNG")
+
+
+def test_protocols_differ_in_grey_too() -> None:
+    """No two protocols share a line style, and no two of one style of point."""
+    looks = list(style.LOOKS.values())
+    assert len({look.marker for look in looks}) == len(looks)
+    assert len({(str(look.dashes), look.color) for look in looks}) == len(looks)
+    assert style.LOOKS["tcp+"].dashes != style.LOOKS["quic"].dashes
+
+
+def test_an_order_plot_of_few_runs_is_drawn() -> None:
+    runs = simulated(Truth(sites=1, networks=("dsl",), protocols=("tcp",), runs=3, canary=True))
+    assert order.draw(diagnostics.residuals(runs), "si", "canary_ms").axes

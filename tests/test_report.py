@@ -1,0 +1,317 @@
+"""The report of a campaign: its files, and its page in the packaged browser."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd  # type: ignore[import-untyped]
+import pytest
+from click.testing import CliRunner
+from test_measure_film import ORANGE, WHITE, film, frame, page
+
+from analysis.report.__main__ import main
+from analysis.simulate import Truth, write
+from eyelevel.chromium import BINARY
+from eyelevel.places import PROJECT, tool
+from record.recorder.webdriver import Session
+
+LIMIT_S = 60
+TRUTH = Truth(
+    sites=6,
+    networks=("dsl", "lte"),
+    protocols=("tcp", "tcp+", "quic"),
+    runs=6,
+    effects={"quic": -0.2},
+    effect_sd=0.02,
+    noise_sd=0.02,
+    excluded={"quic": 0.05},
+    canary=True,
+)
+
+
+def report(folder: Path, *options: str) -> str:
+    """Make the report of the campaign in `folder`; returns what is printed."""
+    done = CliRunner().invoke(main, [str(folder), *options])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A simulated campaign with the films of one site, one of its settings without any valid run, and its report."""
+    folder = write(tmp_path_factory.mktemp("report") / "simulated", TRUTH)
+    runs = pd.read_csv(folder / "runs.csv", keep_default_na=False)
+    # What a name may hold must not break the page.
+    runs["site"] = runs["site"].replace("site-02", "<b>&site")
+    lost = (runs["site"] == "site-03") & (runs["network"] == "lte") & (runs["protocol"] == "quic")
+    runs.loc[lost, ["valid", "reason"]] = ["false", "film: </script><script>alert(1)</script>"]
+    runs["valid"] = runs["valid"].astype(str).str.lower()
+    runs.to_csv(folder / "runs.csv", index=False)
+    scenes = [(frame(ORANGE), 12), (frame(WHITE), 9), (page(0.5), 9), (page(1.0), 30)]
+    for protocol in ("tcp+", "quic"):
+        for run in (1, 2, 3, 4, 5, 6):
+            path = folder / f"runs/site-01/dsl/{protocol}/{run}-1"
+            path.mkdir(parents=True)
+            if run == 1:
+                film(path / "film.mp4", scenes)
+            else:
+                (path / "film.mp4").hardlink_to(folder / f"runs/site-01/dsl/{protocol}/1-1/film.mp4")
+    report(folder)
+    return folder
+
+
+class Browser(Session):
+    """The packaged browser, with what it wrote to its console."""
+
+    def console(self) -> list[dict[str, Any]]:
+        """What was written since the last call."""
+        told: list[dict[str, Any]] = self._ask("POST", "/se/log", {"type": "browser"})
+        return told
+
+    def narrow(self, width: int) -> None:
+        """Make the page `width` pixels wide."""
+        metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        self._ask("POST", "/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics})
+
+    def eventually(self, script: str) -> Any:
+        """What the promise returned by `script` comes to."""
+        wrapped = f"const done = arguments[0]; (async () => {{ {script} }})().then(done, (e) => done(String(e)));"
+        return self._ask("POST", "/execute/async", {"script": wrapped, "args": []})
+
+    def quit(self) -> None:
+        """End the browser."""
+        self._ask("DELETE", "", {})
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """The packaged browser without a window."""
+    options = ["--headless=new", "--no-sandbox", "--window-size=1400,900", "--disable-gpu", "--mute-audio"]
+    options.append(f"--user-data-dir={tmp_path_factory.mktemp('browser')}")
+    wanted = {
+        "goog:chromeOptions": {"binary": str(BINARY), "args": options},
+        "goog:loggingPrefs": {"browser": "ALL"},
+        "timeouts": {"script": 1000 * LIMIT_S, "pageLoad": 1000 * LIMIT_S},
+    }
+    with subprocess.Popen([tool("chromedriver"), "--port=0"], stdout=subprocess.PIPE, text=True) as driver:
+        assert driver.stdout is not None
+        port = next(found[1] for line in driver.stdout if (found := re.search(r"successfully on port (\d+)", line)))
+        session = Browser(int(port), {"capabilities": {"alwaysMatch": wanted}}, LIMIT_S)
+        try:
+            yield session
+        finally:
+            session.quit()
+            driver.send_signal(signal.SIGTERM)
+
+
+@pytest.fixture
+def opened(browser: Browser, campaign: Path) -> Browser:
+    """The browser with the report's page, wide."""
+    browser.narrow(1400)
+    browser.open((campaign / "report" / "index.html").as_uri())
+    return browser
+
+
+def test_the_page_loads_nothing_and_complains_of_nothing(opened: Browser) -> None:
+    assert opened.console() == []
+    loaded = opened.run("return performance.getEntriesByType('resource').map((entry) => entry.name)")
+    assert [name for name in loaded if not name.startswith("data:")] == []
+    broken = opened.eventually(
+        "for (const i of document.images) { i.loading = 'eager'; }"
+        "await Promise.all([...document.images].filter((i) => i.src).map((i) => i.decode()));"
+        "return [...document.images].filter((i) => i.src && !i.naturalWidth).length;"
+    )
+    assert broken == 0
+
+
+def test_names_and_reasons_are_texts(opened: Browser) -> None:
+    assert opened.run("return document.querySelectorAll('main b').length") == 0
+    assert opened.run("return document.body.innerText.includes('<b>&site')")
+    reasons = opened.run("return document.getElementById('table-excluded_attempts').textContent")
+    assert "</script><script>alert(1)</script>" in reasons
+
+
+def column(browser: Browser, table: str, heading: str) -> list[str]:
+    script = (
+        "const table = document.getElementById(arguments[0]);"
+        "const at = [...table.tHead.rows[0].cells].findIndex((cell) => cell.textContent === arguments[1]);"
+        "return [...table.tBodies[0].rows].map((row) => row.cells[at].textContent);"
+    )
+    found: list[str] = browser.run(script, table, heading)
+    return found
+
+
+def sort_by(browser: Browser, table: str, heading: str) -> None:
+    script = (
+        "[...document.querySelectorAll(`#${arguments[0]} th button`)]"
+        ".find((button) => button.textContent === arguments[1]).click()"
+    )
+    browser.run(script, table, heading)
+
+
+def test_tables_sort_by_number_both_ways(opened: Browser) -> None:
+    before = column(opened, "table-mean_gains", "mean gain")
+    gains = [float(text.split()[0]) for text in before]
+    assert gains != sorted(gains)
+    sort_by(opened, "table-mean_gains", "mean gain")
+    up = [float(text.split()[0]) for text in column(opened, "table-mean_gains", "mean gain")]
+    assert up == sorted(gains)
+    sort_by(opened, "table-mean_gains", "mean gain")
+    down = [float(text.split()[0]) for text in column(opened, "table-mean_gains", "mean gain")]
+    assert down == sorted(gains, reverse=True)
+
+
+def test_missing_cells_come_last_whichever_way(opened: Browser) -> None:
+    for _ in range(2):
+        sort_by(opened, "table-beside_the_paper", "here")
+        cells = column(opened, "table-beside_the_paper", "here")
+        missing = [cell == "-" for cell in cells]
+        assert missing == sorted(missing) and any(missing) and not all(missing)
+
+
+def test_all_comparisons_can_be_chosen_and_sorted(opened: Browser, campaign: Path) -> None:
+    assert len(column(opened, "table-explorer", "site")) == 6
+    opened.run(
+        "const form = document.getElementById('explorer');"
+        "form.elements.pair.value = [...form.elements.pair.options].findIndex((o) => o.text === 'QUIC against TCP+');"
+        "form.elements.network.value = 1; form.dispatchEvent(new Event('change'));"
+    )
+    assert len(column(opened, "table-explorer", "site")) == 5  # site-03 has no valid run of QUIC behind lte
+    assert set(column(opened, "table-explorer", "finding")) == {"faster"}
+    sort_by(opened, "table-explorer", "gain")
+    shown = column(opened, "table-explorer", "gain")
+    table = pd.read_csv(campaign / "report" / "tables" / "comparisons.csv")
+    own = table[(table["network"] == "lte") & (table["metric"] == "si") & (table["reference"] == "tcp+")]
+    assert shown == [f"{100 * gain:+.1f} %" for gain in sorted(own["gain"])]
+
+
+def test_figures_enlarge(opened: Browser) -> None:
+    small = opened.run("return document.querySelector('figure img').getBoundingClientRect().width")
+    opened.run("document.querySelector('.enlarge').click()")
+    large = opened.run("return document.querySelector('#viewer img').getBoundingClientRect().width")
+    assert large > 1.3 * small
+    opened.run("document.querySelector('#viewer').click()")
+    assert not opened.run("return document.getElementById('viewer').open")
+
+
+def test_films_play(opened: Browser) -> None:
+    opened.run("document.querySelector('[data-films] .play').click()")
+    played = opened.eventually(
+        "const films = [...document.querySelectorAll('video')];"
+        "await Promise.all(films.map((film) => new Promise((done) => film.addEventListener('ended', done))));"
+        "return films.map((film) => [film.currentTime, film.videoWidth, film.error]);"
+    )
+    assert len(played) == 2
+    for seconds, width, error in played:
+        assert seconds > 1 and width == 480 and error is None
+
+
+@pytest.mark.parametrize("width", [1400, 400])
+def test_the_page_fits_its_window(opened: Browser, width: int) -> None:
+    opened.narrow(width)
+    opened.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert opened.run("return document.documentElement.scrollWidth") <= width
+    hidden = (
+        "return [...document.querySelectorAll('main p, main li, main h2, main h3, figcaption')]"
+        ".filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.textContent)"
+    )
+    assert opened.run(hidden) == []
+
+
+def test_the_summary_says_what_the_tables_say(campaign: Path) -> None:
+    text = (campaign / "report" / "index.html").read_text()
+    table = pd.read_csv(campaign / "report" / "tables" / "over_sites.csv")
+    for network, name in (("dsl", "DSL"), ("lte", "LTE")):
+        key = (table["network"] == network) & (table["reference"] == "tcp+") & (table["compared"] == "quic")
+        row = table[key & (table["metric"] == "si")].iloc[0]
+        assert f"Behind {name}, QUIC&#39;s SI is on average {-100 * row['gain']:.1f} % lower than TCP+&#39;s" in text
+    assert "This campaign is simulated" in text
+    assert "QUIC behind LTE lost" in text
+
+
+def test_every_file_that_the_page_names_is_there(campaign: Path) -> None:
+    folder = campaign / "report"
+    named = set(re.findall(r'href="((?:tables|figures)/[^"]+)"', (folder / "index.html").read_text()))
+    assert len(named) > 40
+    assert [name for name in named if not (folder / name).exists()] == []
+    assert {path.suffix for path in (folder / "figures").iterdir()} == {".pdf", ".png"}
+    assert "figure4_dsl_1" in {path.stem for path in (folder / "figures").iterdir()}
+
+
+def test_tables_are_latex(campaign: Path) -> None:
+    text = (campaign / "report" / "tables" / "mean_gains.tex").read_text()
+    assert text.count(r"\begin{tabular}") + text.count(r"\begin{longtable}") == 1
+    assert r"\toprule" in text and r"\%" in text
+    assert not re.search(r"(?<!\\)%(?! Over)", text.partition("\n")[2])
+    sites = (campaign / "report" / "tables" / "gains_quic_against_tcpplus.tex").read_text()
+    assert r"<b>\&site" in sites or r"\textless b\textgreater \&site" in sites
+
+
+def test_runs_as_parquet_are_those_of_the_csv(campaign: Path) -> None:
+    stored = pd.read_parquet(campaign / "report" / "runs.parquet")
+    csv = pd.read_csv(campaign / "runs.csv", keep_default_na=False)
+    assert stored["si"].tolist() == csv["si"].tolist()
+    assert stored["valid"].dtype == bool
+    assert stored["valid"].sum() == csv["valid"].sum()
+
+
+def test_figure_3_can_be_rebuilt_in_few_lines(campaign: Path, tmp_path: Path) -> None:
+    script = PROJECT / "analysis" / "example_figure3.py"
+    assert len(script.read_text().splitlines()) < 30
+    for source in ("runs.csv", "report/runs.parquet"):
+        made = tmp_path / "figure3.png"
+        subprocess.run([sys.executable, script, campaign / source, made], check=True)
+        assert made.read_bytes().startswith(b"\x89PNG")
+        made.unlink()
+
+
+def test_a_report_of_a_small_campaign_says_what_it_cannot_tell(tmp_path: Path) -> None:
+    folder = write(tmp_path / "small", Truth(sites=1, networks=("dsl",), protocols=("tcp", "quic"), runs=1))
+    report(folder)
+    text = (folder / "report" / "index.html").read_text()
+    assert "One site: nothing can be said of others" in text
+    assert "The fewest valid runs of a setting are 1" in text
+    assert "untested on 1" in text
+
+
+def test_a_report_takes_the_place_of_an_older_one_and_figures_alone_come_faster(tmp_path: Path) -> None:
+    folder = write(tmp_path / "again", Truth(sites=2, networks=("dsl",), protocols=("tcp", "quic"), runs=3))
+    (folder / "report" / "figures").mkdir(parents=True)
+    (folder / "report" / "figures" / "old.png").write_text("old")
+    report(folder, "--figures-only")
+    assert not (folder / "report" / "figures" / "old.png").exists()
+    assert (folder / "report" / "figures" / "figure3.pdf").exists()
+    assert not (folder / "report" / "index.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [(["--site", "nowhere"], "the site nowhere is not in the campaign"), (["--hypotheses", "/nowhere"], "is missing")],
+)
+def test_what_is_not_there_is_one_line(tmp_path: Path, options: list[str], told: str) -> None:
+    folder = write(tmp_path / "small", Truth(sites=1, networks=("dsl",), protocols=("tcp", "quic"), runs=2))
+    done = CliRunner().invoke(main, [str(folder), *options])
+    assert done.exit_code != 0
+    assert told in str(done.exception or done.output)
+    assert not (folder / "report").exists()
+
+
+def test_a_campaign_without_a_valid_run_is_one_line(tmp_path: Path) -> None:
+    folder = write(
+        tmp_path / "lost", Truth(sites=1, networks=("dsl",), protocols=("tcp",), runs=2, excluded={"tcp": 1})
+    )
+    done = CliRunner().invoke(main, [str(folder)])
+    assert "no run of the campaign lost is valid (2 tried)" in str(done.exception)
+
+
+def test_numbers_in_the_pages_script_are_json(campaign: Path) -> None:
+    text = (campaign / "report" / "index.html").read_text()
+    data = re.search(r'id="comparisons-data">(.*?)</script>', text, re.DOTALL)
+    assert data is not None
+    told = json.loads(data[1])
+    assert len(told["rows"]) == len(pd.read_csv(campaign / "report" / "tables" / "comparisons.csv"))
