@@ -2,26 +2,32 @@
 
 EYELEVEL_CACHE := $(abspath $(or $(EYELEVEL_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/eyelevel))
 export EYELEVEL_CACHE
+# A folder with networks.toml or protocols.toml of one's own.
+TUNING := $(and $(TUNING),$(abspath $(TUNING)))
+export EYELEVEL_TUNING := $(or $(TUNING),$(EYELEVEL_TUNING))
 PYTHON := $(EYELEVEL_CACHE)/venv/bin/python
 
 # Options for the variables that were given. What is left out, the command chooses.
 option = $(if $($2),$1 '$($2)')
 CAMPAIGN_OPTIONS = $(strip $(call option,--net,NET) $(call option,--proto,PROTO) $(call option,--sites,SITES) \
 	$(call option,--runs,RUNS) $(call option,--max-runs,MAX_RUNS) $(call option,--seed,SEED) $(call option,--films,FILMS) \
-	$(call option,--quality,QUALITY) $(call option,--dask,DASK) $(call option,--campaign,CAMPAIGN))
+	$(call option,--quality,QUALITY) $(call option,--dask,DASK) $(call option,--campaign,CAMPAIGN) \
+	$(if $(filter no,$(REPEATABLE)),--as-recorded))
 
 # What a target cannot do without is asked for before anything is done.
 needs = $(if $(filter $1,$(MAKECMDGOALS)),$(foreach v,$2,$(if $($v),,$(error $1 needs $v, as in: $3))))
 $(call needs,import,FROM,make import FROM=recordings/www.yelp.com)
 $(call needs,status,CAMPAIGN,make status CAMPAIGN=try)
 $(call needs,review,CAMPAIGN,make review CAMPAIGN=try)
+$(call needs,report,CAMPAIGN,make report CAMPAIGN=try)
+$(call needs,figures,CAMPAIGN,make figures CAMPAIGN=try)
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test record import site-info replay campaign status review clean
+.PHONY: help setup test proof record import close site-info replay campaign status review report figures validate figure2 clean
 
 help: ## show this help
-	@awk '/^[a-z-]+:.*## / { sub(/:.*## /, " "); printf "  make %-10s", $$1; sub(/^[a-z-]+/, ""); print } \
+	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-10s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
 		/^##/ { print substr($$0, 4) }' $(firstword $(MAKEFILE_LIST))
 
 setup: ## install what the testbed needs; every target below does it first, once
@@ -31,11 +37,17 @@ test: setup ## run all tests
 	@setup/cargo test --release --locked --quiet
 	@setup/as-root '$(PYTHON)' -m pytest
 
+proof: setup ## run what takes hours: faults by the dozen, fuzzing, whole corpora
+	@setup/as-root '$(PYTHON)' -m pytest tests/proof
+
 record: setup ## load SITES, a URL or a file that lists some (sites.txt), from the web and make sites of them
 	@'$(PYTHON)' -m record record $(if $(SITES),'$(SITES)')
 
 import: setup ## make a site of the recording FROM
 	@'$(PYTHON)' -m record import '$(FROM)'
+
+close: setup ## load SITES in replay until it is known what they lack; tell that, and fetch it if there is a way to the web
+	@setup/as-root '$(PYTHON)' -m measure.closing $(SITES)
 
 site-info: setup ## tell what the recorded sites are, and draw the paper's Figure 1 of them
 	@'$(PYTHON)' -m analysis.sites
@@ -52,13 +64,28 @@ status: setup ## tell how CAMPAIGN stands, also while it runs
 review: setup ## look at the films of CAMPAIGN, and accept or reject runs by eye
 	@'$(PYTHON)' -m measure.review '$(CAMPAIGN)'
 
+report: setup ## write the report of CAMPAIGN, one page with all tables and figures
+	@'$(PYTHON)' -m analysis.report '$(CAMPAIGN)'
+
+figures: setup ## draw the figures of CAMPAIGN alone
+	@'$(PYTHON)' -m analysis.report --figures-only '$(CAMPAIGN)'
+
+validate: setup ## measure each NET and PROTO, and compare with its settings
+	@setup/as-root '$(PYTHON)' -m measure.validate $(strip $(call option,--net,NET) $(call option,--proto,PROTO))
+
+figure2: setup ## compare the servers themselves: downloads of single files, the paper's Figure 2
+	@setup/as-root '$(PYTHON)' -m measure.downloads $(strip $(call option,--proto,PROTO) $(call option,--runs,RUNS))
+	@'$(PYTHON)' -m analysis.downloads
+
 clean: ## remove what setup installed, except for system packages; sites/ and results/ stay
 	@setup/clean
 
 ##
 ## Variables, of which NET, PROTO and SITES of a campaign may be lists (a,b) or all:
-##   NET              dsl, lte, da2gc, mss
-##   PROTO            tcp, tcp+, tcp+bbr, quic, quic+bbr
+##   NET              dsl, lte, da2gc, mss; also those of tuning/further and TUNING
+##   PROTO            tcp, tcp+, tcp+bbr, quic, quic+bbr; also those of tuning/further and TUNING
+##   TUNING           a folder with a networks.toml or a protocols.toml of yours
+##   REPEATABLE       no: without the script that makes pages ask for the same on every load
 ##   SITES, SITE      folders in sites/; of make record, a URL or a file of lines NAME URL
 ##   RUNS             how many of each site, network and protocol (31), or auto: until all is decided, MAX_RUNS at most
 ##   FILMS, QUALITY   all, sample or none; lossless or small: which films are kept once their metrics are

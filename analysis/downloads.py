@@ -1,0 +1,80 @@
+"""`python -m analysis.downloads`: the paper's Figure 2, and how level the two servers are."""
+
+from pathlib import Path
+
+import click
+import pandas as pd  # type: ignore[import-untyped]
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from analysis.figures import figure2, style
+from eyelevel.errors import EyelevelError, reports_errors
+from eyelevel.ownership import give_to_caller
+from eyelevel.places import RESULTS
+from tuning import networks, protocols
+from tuning.settings import choose_one
+
+TABLE = "downloads.csv"
+FIGURE = "figure2"
+
+
+def medians(downloads: pd.DataFrame, reference: str, rtt_ms: float) -> pd.DataFrame:
+    """A row for each size and each protocol but `reference`: medians in ms, and what they are apart.
+
+    `level` is the difference of the medians as a share of the reference's, once each has given back the round trips
+    that its handshake takes; these are of the protocol, not of the server. `downloads` is as `figure2.draw` takes it.
+    """
+    known = protocols.load()
+    rows = []
+    for size_bytes, of_size in downloads.groupby("size_bytes"):
+        median_ms = of_size.groupby("protocol")["ms"].median()
+        served_ms = {name: value - known[name].round_trips_before_request * rtt_ms for name, value in median_ms.items()}
+        for name in median_ms.index.drop(reference):
+            rows.append(
+                {
+                    "size_bytes": size_bytes,
+                    "protocol": name,
+                    "downloads": int((of_size["protocol"] == name).sum()),
+                    "reference_ms": median_ms[reference],
+                    "ms": median_ms[name],
+                    "level": (served_ms[name] - served_ms[reference]) / served_ms[reference],
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def told(found: pd.DataFrame, reference: str) -> Table:
+    """`found` (of `medians`) for a person."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("file", "protocol", "downloads", "median", reference, "apart but for handshakes"):
+        table.add_column(heading, justify="left" if heading in ("file", "protocol") else "right")
+    for row in found.itertuples():
+        size, level = figure2.size_name(row.size_bytes), f"{100 * row.level:+.1f} %"
+        table.add_row(size, row.protocol, f"{row.downloads}", f"{row.ms:.1f} ms", f"{row.reference_ms:.1f} ms", level)
+    return table
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("folder", type=click.Path(path_type=Path), default=RESULTS / "figure2")
+@click.option("--net", default="delay10", show_default=True, help="The network it was measured in.")
+def main(folder: Path, net: str) -> None:
+    """Draw the downloads in FOLDER, and print the medians.
+
+    Example: python -m analysis.downloads results/figure2
+    """
+    if not (folder / TABLE).exists():
+        raise EyelevelError(f"{folder / TABLE} is not there; measure it with: make figure2")
+    downloads = pd.read_csv(folder / TABLE)
+    reference = downloads["protocol"].iloc[0] if "tcp+" not in set(downloads["protocol"]) else "tcp+"
+    style.save(figure2.draw(downloads), folder, FIGURE)
+    give_to_caller(folder)
+    console = Console(highlight=False)
+    console.print(
+        told(medians(downloads, reference, choose_one("network", net, networks.load()).min_rtt_ms), reference)
+    )
+    console.print(f"drawn: {folder / FIGURE}.png and .pdf", style="dim")
+
+
+if __name__ == "__main__":
+    reports_errors(main)()
