@@ -33,7 +33,7 @@ INCOMPLETE = {
     "fandango": 0.92,
     "finishline": 0.88,
     "http2.github.io": 0.88,  # its HAR lacks two bodies
-    "imdb": 0.89,
+    "imdb": 0.94,
     "imgur": 0.98,
     "outbrain": 0.81,
     "stackoverflow": 0.86,
