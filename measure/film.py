@@ -154,7 +154,8 @@ def blocks(frame: Frame) -> NDArray[np.float64]:
 
 def is_orange(frame: Frame) -> bool:
     """Whether `frame` is Browsertime's orange, but for a blended last row or column of a scaled page."""
-    close = (np.abs(frame.astype(np.int16) - ORANGE) <= TOLERANCE).all(axis=2)
+    # Every fourth pixel of every fourth row tells a share as well.
+    close = (np.abs(frame[::4, ::4].astype(np.int16) - ORANGE) <= TOLERANCE).all(axis=2)
     return bool(close.mean() > ORANGE_SHARE)
 
 
