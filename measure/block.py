@@ -32,6 +32,9 @@ class Store(Protocol):
     def attempts(self, run: Run) -> int:
         """How often `run` has been tried."""
 
+    def failures(self, run: Run) -> int:
+        """How often `run` has been tried and did not count, for which it may be given up."""
+
     def is_valid(self, run: Run) -> bool:
         """Whether `run` has been measured."""
 
@@ -80,7 +83,7 @@ class Block:
 
 def is_left(run: Run, store: Store, repeats: int) -> bool:
     """Whether `run` is still to be measured: not yet valid, and not given up."""
-    return not store.is_valid(run) and store.attempts(run) <= repeats
+    return not store.is_valid(run) and store.failures(run) <= repeats
 
 
 def measure_block(

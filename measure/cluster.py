@@ -73,8 +73,11 @@ class Cluster:
                 if future.status == "finished":
                     bring_home(future.result(), block.repeats, results, watch)
                     done(block)
-                elif future.status == "error" and isinstance(future.exception(), EyelevelError):
-                    raise EyelevelError(f"{self._machines.get(worker, worker)}: {future.exception()}")
+                elif future.status == "error" and isinstance(fault := future.exception(), EyelevelError):
+                    watch.warns(f"the worker {worker} gets no more work: {fault}")
+                    self._refused.add(worker)
+                    self._machines.pop(worker, None)
+                    again.append(block)
                 else:
                     deaths[block.number] = deaths.get(block.number, 0) + 1
                     watch.warns(f"the worker {worker} is gone, block {block.number} is measured again elsewhere")
@@ -87,7 +90,7 @@ class Cluster:
         left = {
             run: setting for run, setting in block.settings.items() if is_left(run, results, self._campaign.repeats)
         }
-        tried = {run: results.attempts(run) for run in left}
+        tried = {run: (results.attempts(run), results.failures(run)) for run in left}
         canaries = canaries_of(self._machines[worker], results.rows)
         return client.submit(
             measure_remotely,

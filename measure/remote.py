@@ -6,6 +6,7 @@ Nothing here knows of the scheduler.
 
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +20,7 @@ from measure.canary import Canary, sing
 from measure.completeness import digest
 from measure.machine import machine, versions
 from measure.plan import Run
-from measure.results import Row, emptied, run_folder
+from measure.results import Row, counted, emptied, is_machines_fault, run_folder
 from measure.slot import Slot, machine_name
 from record.site import Site
 
@@ -51,16 +52,22 @@ class Measured:
 class Travelling:
     """A folder that takes a block's attempts in the place of the campaign's (see `measure.block.Store`)."""
 
-    def __init__(self, folder: Path, tried: Mapping[Run, int]) -> None:
-        """`tried`: how often each run had been tried before."""
+    def __init__(self, folder: Path, tried: Mapping[Run, tuple[int, int]]) -> None:
+        """`tried`: how often each run had been tried before, and how often it had failed (`Results.failures`)."""
         self.folder = folder
         self.rows: list[Row] = []
-        self._tried = dict(tried)
+        self._attempts = Counter({run: attempts for run, (attempts, _) in tried.items()})
+        self._failures = Counter({run: failures for run, (_, failures) in tried.items()})
         self._valid: set[Run] = set()
 
     def attempts(self, run: Run) -> int:
         """How often `run` has been tried."""
-        return self._tried.get(run, 0)
+        return self._attempts[run]
+
+    def failures(self, run: Run) -> int:
+        """How often `run` has been tried and did not count, for which it may be given up."""
+        own = [row for row in self.rows if row.of == run]
+        return self._failures[run] + counted(len(own), sum(map(is_machines_fault, own)))
 
     def is_valid(self, run: Run) -> bool:
         """Whether `run` has been measured."""
@@ -77,7 +84,7 @@ class Travelling:
     def append(self, row: Row) -> None:
         """Add the row of an attempt."""
         self.rows.append(row)
-        self._tried[row.of] = self.attempts(row.of) + 1
+        self._attempts[row.of] += 1
         if row.valid:
             self._valid.add(row.of)
 
@@ -112,7 +119,7 @@ def quick_check() -> None:
     sing()
 
 
-def measure_remotely(block: Block, tried: Mapping[Run, int], canaries: Sequence[Canary]) -> Measured:
+def measure_remotely(block: Block, tried: Mapping[Run, tuple[int, int]], canaries: Sequence[Canary]) -> Measured:
     """Measure `block` on this machine, whose canaries so far are `canaries`. Raises EyelevelError."""
     heard = Heard()
     # Dask removes the folder of a worker that was killed when the next one starts there.

@@ -12,6 +12,7 @@ import io
 import json
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
@@ -26,6 +27,10 @@ from measure.verdicts import Verdict, add_verdict, read_verdicts
 
 RUNS = "runs.csv"
 SUPERSEDED = "superseded"
+
+# What rejects a run for the machine's fault, not the page's: it does not count against the run, so often at most.
+MACHINES_FAULTS = ("replay", "machine_busy", "clock_shifted")
+PARDONS = 10
 
 # Settings of which more may be added to a campaign that exists.
 GROWING = ("sites", "networks", "protocols")
@@ -77,13 +82,18 @@ class Results:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.rows: list[Row] = []
-        self._attempts: dict[Run, int] = {}
+        self._attempts: Counter[Run] = Counter()
+        self._pardoned: Counter[Run] = Counter()
         self._valid: dict[Run, str] = {}
         self._verdicts: list[Verdict] = []
 
     def attempts(self, run: Run) -> int:
         """How often `run` has been tried."""
-        return self._attempts.get(run, 0)
+        return self._attempts[run]
+
+    def failures(self, run: Run) -> int:
+        """How often `run` has been tried and did not count, for which it may be given up."""
+        return counted(self._attempts[run], self._pardoned[run])
 
     def is_valid(self, run: Run) -> bool:
         """Whether `run` has been measured."""
@@ -134,7 +144,7 @@ class Results:
         rows = followed(self.rows, verdicts)
         if rows != self.rows:
             write_atomically(self._runs_csv, ",".join(COLUMNS) + "\n" + _lines(rows))
-            self.rows, self._attempts, self._valid = [], {}, {}
+            self.rows, self._attempts, self._pardoned, self._valid = [], Counter(), Counter(), {}
             for row in rows:
                 self._count(row)
 
@@ -159,11 +169,22 @@ class Results:
 
     def _count(self, row: Row) -> None:
         self.rows.append(row)
-        self._attempts[row.of] = self.attempts(row.of) + 1
+        self._attempts[row.of] += 1
+        self._pardoned[row.of] += is_machines_fault(row)
         if row.valid:
             if row.of in self._valid:
                 raise EyelevelError(f"{self._runs_csv} has two valid rows of {row.of}; remove one by 'make review'")
             self._valid[row.of] = row.folder
+
+
+def is_machines_fault(row: Row) -> bool:
+    """Whether an attempt was rejected for what the machine did, not the page."""
+    return not row.valid and row.reason.partition(":")[0] in MACHINES_FAULTS
+
+
+def counted(attempts: int, pardoned: int) -> int:
+    """How many of so many attempts count against a run, when so many failed for the machine's fault."""
+    return attempts - min(pardoned, PARDONS)
 
 
 def run_folder(folder: Path, run: Run, attempt: int) -> Path:

@@ -1,13 +1,20 @@
 """A machine's place for measuring: one run at a time, with the machine's canaries and its cores' layout."""
 
 import platform
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from eyelevel.errors import EyelevelError
 from measure.affinity import layout
 from measure.attempt import Circumstances
-from measure.canary import Canary, drift, sing, slowness
+from measure.canary import BUSY, Canary, drift, sing, slowness
 from measure.results import Row
+
+# How long a busy machine is waited for, and how long from one look to the next.
+PATIENCE_S = 900
+PAUSE_S = 10
+WAY_OUT = "go on when it is quiet, or begin another campaign if it has changed for good"
 
 # Machines made of one image may have one host name.
 MACHINE_ID = Path("/etc/machine-id")
@@ -22,11 +29,23 @@ class Slot:
         self._canaries = list(canaries)
 
     def circumstances(self, block: int, warn: Callable[[str], None]) -> Circumstances:
-        """The machine as it is now, before (a part of) `block`; `warn` is told when it has become slower."""
+        """The machine as it is now, before (a part of) `block`; `warn` is told when it has become slower.
+
+        Waits while it is too busy for runs that would count. Raises EyelevelError when it stays so.
+        """
         self._canaries.append(sing())
+        until = time.monotonic() + PATIENCE_S
+        while (factor := slowness(self._canaries)) > BUSY:
+            if time.monotonic() > until:
+                raise EyelevelError(
+                    f"{self.machine} has taken {factor:.1f} times as long as usual for too long; {WAY_OUT}"
+                )
+            warn(f"{self.machine} is busy: it takes {factor:.1f} times as long as usual; waiting")
+            time.sleep(PAUSE_S)
+            self._canaries[-1] = sing()
         if slower := drift(self._canaries):
             warn(slower)
-        return Circumstances(block, self.machine, self._canaries[-1], slowness(self._canaries), self._layout)
+        return Circumstances(block, self.machine, self._canaries[-1], factor, self._layout)
 
 
 def canaries_of(machine: str, rows: Iterable[Row]) -> list[Canary]:

@@ -19,7 +19,7 @@ from measure.forecast import Forecast, forecast, in_bytes
 from measure.plan import Run
 from measure.planfile import read_plan
 from measure.progress import in_words
-from measure.results import Row, read_document, read_rows, run_folder
+from measure.results import Row, counted, is_machines_fault, read_document, read_rows, run_folder
 from record import shelf
 from tuning import networks
 
@@ -48,8 +48,10 @@ def status(folder: Path) -> Status:
     rows = read_rows(folder)
     planned = [run for block in read_plan(folder) for run in block]
     tried = Counter(row.of for row in rows)
+    pardoned = Counter(row.of for row in rows if is_machines_fault(row))
     valid = {row.of for row in rows if row.valid}
-    given_up = {run for run, times in tried.items() if run not in valid and times > settings["repeats"]}
+    failed = {run: counted(times, pardoned[run]) for run, times in tried.items() if run not in valid}
+    given_up = {run for run, times in failed.items() if times > settings["repeats"]}
     left = tuple(run for run in planned if run not in valid and run not in given_up)
     try:
         sites = {name: shelf.take(name) for name in settings["sites"]}

@@ -10,6 +10,7 @@ from test_campaign_review import ROW
 
 from eyelevel.errors import EyelevelError
 from eyelevel.places import tool
+from measure import slot
 from measure.affinity import CORES_FOR_PLACES, layout
 from measure.aliases import base_name, choose_protocols
 from measure.canary import DRIFT, RECENT, USUAL, Canary, drift, sing, slowness
@@ -17,6 +18,7 @@ from measure.evidence import VISUAL, analyse_film
 from measure.films import FILM, LAST, SMALL_FILM, STRIP, FilmPolicy
 from measure.forecast import forecast, modelled, require_space
 from measure.plan import Run
+from measure.slot import Slot
 from record.demo import generate
 from record.site import Site, write_site
 from tuning import networks, protocols
@@ -71,6 +73,20 @@ def test_a_machine_that_becomes_slower_is_told() -> None:
     assert drift([*[usual] * USUAL, *[slow] * (RECENT - 1)]) is None
     assert drift([usual] * (USUAL + RECENT)) is None
     assert "1.26 times" in (drift([*[usual] * USUAL, *[slow] * RECENT]) or "")
+
+
+def test_a_busy_machine_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    sung, told = [Canary(500, 800), Canary(400, 800), Canary(55, 800)], list[str]()
+    monkeypatch.setattr(slot, "sing", lambda: sung.pop(0))
+    monkeypatch.setattr(slot, "PAUSE_S", 0)
+    here = Slot([Canary(50, 800)] * USUAL)
+    assert here.circumstances(7, told.append).canary == Canary(55, 800)
+    assert len(told) == 2
+    assert "10.0 times as long as usual; waiting" in told[0]
+    monkeypatch.setattr(slot, "sing", lambda: Canary(500, 800))
+    monkeypatch.setattr(slot, "PATIENCE_S", 0)
+    with pytest.raises(EyelevelError, match=r"has taken 10\.0 times as long as usual for too long"):
+        here.circumstances(8, told.append)
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ from measure.film import FilmStart, VisualMetrics
 from measure.netlog import Request
 from measure.planfile import read_plan
 from measure.progress import Watch, in_words
+from measure.results import PARDONS
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 from tuning import networks, protocols
@@ -128,6 +129,22 @@ def test_a_run_is_given_up_after_the_limit_and_stays_given_up(
     assert sorted(row["valid"] for row in rows(campaign)) == ["false"] * (REPEATS + 1) + ["true"] * 3
     assert len({row["protocol"] + row["run"] for row in rows(campaign) if row["valid"] == "false"}) == 1
     assert go(campaign, monkeypatch, [SOUND]) == ""
+
+
+def test_what_the_machine_did_does_not_count_against_a_run(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = replace(SOUND, late_wakeups=1, latest_wakeup_ms=99.0)
+    one = replace(campaign, protocols={"tcp": campaign.protocols["tcp"]}, runs=1)
+    go(one, monkeypatch, [*["no nginx", busy] * REPEATS, SOUND])
+    assert [row["valid"] for row in rows(campaign)] == ["false"] * 2 * REPEATS + ["true"]
+
+
+def test_a_page_that_always_makes_the_machine_busy_is_given_up_in_the_end(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = replace(SOUND, late_wakeups=1, latest_wakeup_ms=99.0)
+    one = replace(campaign, protocols={"tcp": campaign.protocols["tcp"]}, runs=1)
+    assert "given up" in go(one, monkeypatch, [busy])
+    assert len(rows(campaign)) == REPEATS + 1 + PARDONS
 
 
 def test_an_interrupted_campaign_goes_on_where_it_was(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
