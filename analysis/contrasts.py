@@ -36,8 +36,8 @@ EQUAL, UNDECIDED = "equivalent", "undecided"
 def contrasts(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     """Every statistic of this module for every pair, network, site and metric with a run of both protocols.
 
-    Columns: reference, compared, network, site, metric; p values welch_p, block_p, mannwhitney_p, ks_p; cliffs_delta; the
-    Hodges-Lehmann shift_ms with shift_low and shift_high; gain_low and gain_high (interval of the paper's gain);
+    Columns: reference, compared, network, site, metric; p values welch_p, block_p, mannwhitney_p, ks_p; cliffs_delta;
+    the Hodges-Lehmann shift_ms with shift_low and shift_high; gain_low and gain_high (interval of the paper's gain);
     equivalence_p; family (whether declared), corrected_p (Holm's of Welch's p in the family, Benjamini and
     Hochberg's outside); finding; note.
     """

@@ -16,6 +16,7 @@ from analysis.power import power_table
 from analysis.runs import CANARY_PREFIX, CampaignTable
 from analysis.samples import Samples, samples
 from analysis.sites import site_table
+from analysis.stopping import METRICS as STOPPING_METRICS
 from eyelevel.errors import EyelevelError
 from eyelevel.places import SITES
 from record.site import INDEX, Site
@@ -104,7 +105,7 @@ def find(campaign: CampaignTable, declared: Hypotheses, apart: Executor) -> Find
         handshake=handshake,
         paper=side_by_side(read_paper(), evidence),
         power=power_table(measured, hypotheses.significant_p),
-        stopping=stopping(measured, hypotheses),
+        stopping=stopping(measured),
         off=off,
         drift=diagnostics.drift(off),
         canaries=diagnostics.canaries(off),
@@ -130,15 +131,14 @@ def recorded_sites(campaign: CampaignTable, names: tuple[str, ...]) -> tuple[lis
     return found, tuple(missing)
 
 
-def stopping(measured: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
-    """When `RUNS=auto` would have stopped: a row for each network and site with both protocols of a family pair.
+def stopping(measured: Samples) -> pd.DataFrame:
+    """When `RUNS=auto`, which asks about each protocol against the first, would have stopped.
 
-    Columns: network, site, runs (measured of each), enough (after so many the rule stops), decided and undecided
-    (pairs and metrics of the family).
+    A row for each network and site that has all protocols; columns: network, site, runs (measured of each), enough
+    (after so many the rule stops), decided and undecided (protocols).
     """
-    rule = sequential.Rule(equivalence_margin=hypotheses.equivalence_margin)
-    pairs = [(pair.reference, pair.compared) for pair in hypotheses.family]
-    names = {name for pair in pairs for name in pair}
+    names = measured.protocols
+    pairs = [(names[0], name) for name in names[1:]]
     rows = []
     for n, network in enumerate(measured.networks):
         for s, site in enumerate(measured.sites):
@@ -148,9 +148,9 @@ def stopping(measured: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
                 whole = values[:, pd.notna(values).all(axis=0)]
                 runs[name] = dict(zip(measured.metrics, whole.tolist(), strict=True))
             least = min((len(runs[name][measured.metrics[0]]) for name in names), default=0)
-            if not least:
+            if not least or not pairs:
                 continue
-            verdict = sequential.decide(runs, pairs, hypotheses.family_metrics, rule)
+            verdict = sequential.decide(runs, pairs, STOPPING_METRICS)
             decided = [one for one in verdict.decisions.values() if one.outcome != sequential.OPEN]
             still = len(verdict.decisions) - len(decided)
             enough = least if still else max((one.runs for one in decided), default=least)

@@ -93,7 +93,8 @@ def explorer(found: Findings) -> str:
     numbers = {
         "runs_reference": "runs, against", "runs_compared": "runs", "mean_reference": "mean, against [ms]",
         "mean_compared": "mean [ms]", "gain": "gain", "gain_low": "from", "gain_high": "to", "p": "ANOVA p",
-        "welch_p": "Welch p", "block_p": "p within blocks", "mannwhitney_p": "Mann-Whitney p", "ks_p": "KS p", "cliffs_delta": "Cliff's delta",
+        "welch_p": "Welch p", "block_p": "p within blocks",
+        "mannwhitney_p": "Mann-Whitney p", "ks_p": "KS p", "cliffs_delta": "Cliff's delta",
         "shift_ms": "shift [ms]", "shift_low": "from [ms]", "shift_high": "to [ms]", "equivalence_p": "TOST p",
         "corrected_p": "corrected p",
     }  # fmt: skip

@@ -260,8 +260,8 @@ def stopping(found: Findings) -> View:
             }
         )
     note = (
-        "When the stopping rule, asked about the declared family, would have stopped. Decided: faster, slower or "
-        "equivalent in all of it."
+        "When the stopping rule, asked for each protocol's Speed Index against the first's, would have stopped. "
+        "Decided: faster, slower or equivalent, all of them."
     )
     return View("stopping", "What RUNS=auto would have saved", data, pd.DataFrame(rows), note)
 

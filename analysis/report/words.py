@@ -79,6 +79,11 @@ def warnings(found: Findings) -> list[str]:
     """What limits the trust in all of this."""
     told = []
     sites = len(found.samples.sites)
+    if found.campaign.document["settings"].get("auto"):
+        told.append(
+            "The number of runs was left to the stopping rule: it holds the level of its own decisions, but the p values "
+            "and intervals here take the runs as fixed beforehand, and what was stopped early exaggerates a little."
+        )
     if "simulated" in found.campaign.document:
         told.append("This campaign is simulated: nothing in it was measured.")
     if sites < 2:

@@ -1,0 +1,1 @@
+"""What the report of a campaign costs, by the campaign's size."""
