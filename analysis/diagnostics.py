@@ -39,27 +39,37 @@ def residuals(runs: pd.DataFrame) -> pd.DataFrame:
     return valid.join(off.replace([np.inf, -np.inf], np.nan).add_prefix("off_")).reset_index(drop=True)
 
 
-def drift(off: pd.DataFrame) -> pd.DataFrame:
+def drift(off: pd.DataFrame, machine: str | None = None) -> pd.DataFrame:
     """Whether times change in the course of a campaign, from what `residuals` returns.
 
-    A row for each metric; columns: metric, runs, drift (share, over the whole campaign, by least squares), drift_p
-    (Spearman's, against the order), position_p (Kruskal and Wallis's, over places in the block), warning.
+    `machine`: the column that tells which machine made a run, if there were several. A row for each metric; columns:
+    metric, runs, drift (share, over the whole campaign, by least squares), drift_p (Spearman's, against the order),
+    position_p and machine_p (Kruskal and Wallis's, over places in the block and over machines), warning.
     """
     rows = []
     for metric in METRICS:
-        told = off[["order", "position", f"off_{metric}"]].dropna()
+        told = off[off[f"off_{metric}"].notna()]
         order, value = told["order"].to_numpy(dtype=float), told[f"off_{metric}"].to_numpy()
-        by_position = [group.to_numpy() for _, group in told.groupby("position")[f"off_{metric}"]]
-        change, drift_p, position_p = float("nan"), float("nan"), float("nan")
+        change, drift_p, position_p, machine_p = (float("nan"),) * 4
         if len(told) > 2 and np.ptp(value) > 0:
             change = float(np.expm1(np.polyfit(order / order.max(), value, 1)[0]))
             drift_p = float(stats.spearmanr(order, value).pvalue)
-            if len(by_position) > 1:
-                position_p = float(stats.kruskal(*by_position).pvalue)
-        warning = "drifts" if drift_p < WARNING_P else ""
-        warning += ("; " if warning else "") + "place in the block matters" if position_p < WARNING_P else ""
-        rows.append((metric, len(told), change, drift_p, position_p, warning))
-    return pd.DataFrame(rows, columns=["metric", "runs", "drift", "drift_p", "position_p", "warning"])
+            position_p = _unlike_p(told, "position", metric)
+            machine_p = _unlike_p(told, machine, metric) if machine else float("nan")
+        found = {
+            "drifts": drift_p,
+            "depends on the place in the block": position_p,
+            "depends on the machine": machine_p,
+        }
+        warning = "; ".join(words for words, p in found.items() if p < WARNING_P)
+        rows.append((metric, len(told), change, drift_p, position_p, machine_p, warning))
+    return pd.DataFrame(rows, columns=["metric", "runs", "drift", "drift_p", "position_p", "machine_p", "warning"])
+
+
+def _unlike_p(off: pd.DataFrame, column: str, metric: str) -> float:
+    """p value that runs lie alike whatever their `column`."""
+    groups = [group.to_numpy() for _, group in off.groupby(column)[f"off_{metric}"]]
+    return float(stats.kruskal(*groups).pvalue) if len(groups) > 1 else float("nan")
 
 
 def canaries(off: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,8 @@ import pandas as pd  # type: ignore[import-untyped]
 import pytest
 from scipy import stats  # type: ignore[import-untyped]
 
-from analysis import diagnostics
+from analysis import diagnostics, hypotheses
+from analysis.aggregate import mixed_models
 from analysis.hypotheses import Pair
 from analysis.runs import CampaignTable, load
 from analysis.samples import samples
@@ -55,8 +56,25 @@ def test_a_place_in_the_block_that_matters_is_found() -> None:
     second = off["position"] == 2
     off.loc[second, "off_plt"] += 0.1
     found = diagnostics.drift(off).set_index("metric")["warning"]
-    assert found["plt"] == "place in the block matters"
+    assert found["plt"] == "depends on the place in the block"
     assert found["si"] == ""
+
+
+def test_a_machine_that_is_slower_is_found_and_blocks_do_not_mind() -> None:
+    campaign = table(machines=2)
+    slow = campaign.runs["machine"] == 2
+    campaign.runs.loc[slow, "si"] *= 1.2
+    off = diagnostics.residuals(campaign.runs)
+    found = diagnostics.drift(off, campaign.machine_column).set_index("metric")
+    assert "depends on the machine" in found.loc["si", "warning"]
+    assert found.loc["plt", "machine_p"] > diagnostics.WARNING_P
+    assert mixed_gain(campaign, "si") == pytest.approx(mixed_gain(campaign, "plt"), abs=0.01)
+
+
+def mixed_gain(campaign: CampaignTable, metric: str) -> float:
+    asked = hypotheses.load().fitted(campaign.protocols)
+    models = mixed_models(samples(campaign), asked).set_index("metric")
+    return float(models.loc[metric, "mixed_gain"])
 
 
 def test_uneven_exclusions_are_told_of_the_protocol_that_has_them() -> None:

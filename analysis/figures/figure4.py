@@ -7,6 +7,9 @@ from matplotlib.figure import Figure
 from analysis.figures.style import BLUE, PAGE_INCHES, VERMILION, named, styled
 from analysis.films import Strip
 
+# For times above and completeness below a row of pictures.
+BETWEEN_INCHES = 0.4
+
 
 def draw(strips: Sequence[Strip]) -> Figure:
     """Draw `strips`, all with the same times: a row each. The frame in which a metric is reached first is named."""
@@ -14,9 +17,12 @@ def draw(strips: Sequence[Strip]) -> Figure:
     height, width = strips[0].frames[0].shape[:2]
     cell = PAGE_INCHES / columns
     with styled():
-        figure = Figure(figsize=(PAGE_INCHES, len(strips) * (cell * height / width + 0.52) + 0.15))
+        picture = cell * height / width
+        figure = Figure(figsize=(PAGE_INCHES, len(strips) * (picture + BETWEEN_INCHES)))
         grid = figure.subplots(len(strips), columns, squeeze=False)
-        figure.subplots_adjust(left=0.055, right=0.995, top=0.93, bottom=0.07, wspace=0.06, hspace=0.45)
+        figure.subplots_adjust(left=0.055, right=0.995, wspace=0.06, hspace=BETWEEN_INCHES / picture)
+        edge = BETWEEN_INCHES / 2 / figure.get_figheight()
+        figure.subplots_adjust(top=1 - edge, bottom=edge)
         for row, strip in zip(grid, strips, strict=True):
             reached = _reached(strip)
             for place, axes in enumerate(row):

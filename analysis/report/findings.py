@@ -107,7 +107,7 @@ def find(campaign: CampaignTable, declared: Hypotheses, apart: Executor) -> Find
         power=power_table(measured, hypotheses.significant_p),
         stopping=stopping(measured),
         off=off,
-        drift=diagnostics.drift(off),
+        drift=diagnostics.drift(off, campaign.machine_column),
         canaries=diagnostics.canaries(off),
         exclusions=exclusions(campaign.runs),
         exclusion_rates=diagnostics.exclusion_rates(campaign.runs),

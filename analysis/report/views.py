@@ -14,6 +14,8 @@ from analysis.report.findings import Findings
 from analysis.runs import METRICS
 
 NOTHING = "-"
+# Which notes on the runs of a comparison call for a look at them; few runs do not.
+UNUSUAL = "skewed|variance|of 0"
 
 
 @dataclass(frozen=True)
@@ -271,6 +273,7 @@ def diagnostics_of(found: Findings) -> list[View]:
     drift_columns = {
         "metric": ("metric", named), "runs": "runs", "drift": ("change, first to last run", percent),
         "drift_p": ("p of a trend", p_value), "position_p": ("p of the place in the block", p_value),
+        "machine_p": ("p of the machine", p_value),
         "warning": "warning",
     }  # fmt: skip
     views = [View("drift", "Drift", found.drift, shown(found.drift, drift_columns))]
@@ -301,7 +304,7 @@ def diagnostics_of(found: Findings) -> list[View]:
 
 def unusual(found: Findings) -> View:
     """The comparisons whose runs ask for a look."""
-    data = found.contrasts[found.contrasts["note"] != ""]
+    data = found.contrasts[found.contrasts["note"].str.contains(UNUSUAL)]
     data = data[["network", "site", "compared", "reference", "metric", "note"]].reset_index(drop=True)
     columns = {"network": ("network", named), "site": "site", **PAIR, "metric": ("metric", named), "note": "note"}
     note = (

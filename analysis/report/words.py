@@ -9,7 +9,7 @@ from analysis.comparison import PAPER_SITES
 from analysis.figures.style import named
 from analysis.hypotheses import Pair
 from analysis.report.findings import Findings
-from analysis.report.views import counted, percent
+from analysis.report.views import UNUSUAL, counted, percent
 from analysis.runs import METRICS
 
 HEADLINE = "si"
@@ -81,8 +81,8 @@ def warnings(found: Findings) -> list[str]:
     sites = len(found.samples.sites)
     if found.campaign.document["settings"].get("auto"):
         told.append(
-            "The number of runs was left to the stopping rule: it holds the level of its own decisions, but the p values "
-            "and intervals here take the runs as fixed beforehand, and what was stopped early exaggerates a little."
+            "The number of runs was left to the stopping rule: it holds the level of its own decisions, but the "
+            "p values and intervals here take the runs as fixed beforehand; what was stopped early exaggerates a bit."
         )
     if "simulated" in found.campaign.document:
         told.append("This campaign is simulated: nothing in it was measured.")
@@ -100,14 +100,14 @@ def warnings(found: Findings) -> list[str]:
     for row in found.drift.to_dict("records"):
         if row["warning"]:
             told.append(
-                f"{named(row['metric'])} {row['warning']} ({percent(row['drift'])} from the first run to the last, "
-                f"p = {row['drift_p']:.2g}); blocks keep it from favouring a protocol."
+                f"{named(row['metric'])} {row['warning']} ({percent(row['drift'])} from the first run to the last); "
+                "blocks and their random order keep that from favouring a protocol."
             )
     for row in found.exclusion_rates.to_dict("records"):
         if row["warning"]:
             told.append(
                 f"{named(row['protocol'])} behind {named(row['network'])} lost {row['excluded']} of {row['attempts']} "
-                f"attempts, more than the others: what is left may be a choice."
+                f"attempts, more than the others: what is left is a selection."
             )
     for row in found.canaries.to_dict("records"):
         if row["warning"]:
@@ -121,7 +121,7 @@ def warnings(found: Findings) -> list[str]:
                 f"{100 * row['found']:.1f} % of {row['tests']} where {100 * row['level']:g} % should: "
                 "p values here are too small."
             )
-    unusual = found.contrasts[found.contrasts["note"].str.contains("skewed|variance|of 0")]
+    unusual = found.contrasts[found.contrasts["note"].str.contains(UNUSUAL)]
     if len(unusual):
         told.append(
             f"{len(unusual)} of {len(found.contrasts)} comparisons rest on runs that ask for a look (see there)."
