@@ -54,6 +54,7 @@ SEED = 1
 @click.option("--films", type=click.Choice(KEPT), help="Which films are kept once their metrics are: all unless given.")
 @click.option("--quality", type=click.Choice(QUALITIES), help="How they are kept: lossless unless given.")
 @click.option("--dask", help="Measure on the workers of a Dask scheduler, as in tcp://scheduler:8786.")
+@click.option("--trust-workers", is_flag=True, help="Do not hold a cluster's workers to 'make validate' before.")
 @click.option("--plain", is_flag=True, help="Lines only, for logs.")
 @click.option("--campaign", "name", help="The folder in results/; the time of day unless given.")
 @click.option("--results", type=click.Path(path_type=Path), default=RESULTS, help="Another folder for results.")
@@ -69,6 +70,7 @@ def main(
     films: str | None,
     quality: str | None,
     dask: str | None,
+    trust_workers: bool,
     plain: bool,
     name: str | None,
     results: Path,
@@ -105,7 +107,7 @@ def main(
     console = Console(highlight=False)
     signal.signal(signal.SIGTERM, interrupt)
     try:
-        workers = Cluster(dask, campaign) if dask else None
+        workers = Cluster(dask, campaign, validated=not trust_workers) if dask else None
         measure(campaign, partial(Watch, console, plain=plain), workers, enough_runs if campaign.auto else None)
     except KeyboardInterrupt:
         click.echo(f"\nstopped; what was measured is in {folder}; to go on: {again(folder)}", err=True)

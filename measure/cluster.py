@@ -5,8 +5,9 @@ A block whose worker dies is given to another. What was measured comes back to t
 then the rows, so that a row's evidence is always there.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,14 @@ from distributed import wait as wait_for
 
 from eyelevel.errors import EyelevelError
 from eyelevel.files import sync_file, sync_folder
+from measure.aliases import base_name
 from measure.block import Block, is_left
 from measure.campaign import Campaign
 from measure.completeness import digest
 from measure.evidence import ATTEMPT
 from measure.machine import versions
 from measure.progress import Watch
-from measure.remote import Introduction, Measured, introduce, measure_remotely
+from measure.remote import Introduction, Measured, Question, introduce, measure_remotely
 from measure.results import Results
 from measure.slot import canaries_of
 
@@ -33,11 +35,15 @@ DEATHS = 5
 
 
 class Cluster:
-    """The workers of a Dask scheduler (see `campaign.Workers`)."""
+    """The workers of a Dask scheduler (see `campaign.Workers`).
 
-    def __init__(self, scheduler: str, campaign: Campaign) -> None:
+    `validated`: whether each is held to `make validate`'s quick form before it gets work.
+    """
+
+    def __init__(self, scheduler: str, campaign: Campaign, *, validated: bool = True) -> None:
         self._scheduler = scheduler
         self._campaign = campaign
+        self._validated = validated
         self._refused: set[str] = set()
         self._machines: dict[str, str] = {}
 
@@ -51,40 +57,86 @@ class Cluster:
             self._measure(client, iter(blocks), results, watch, done)
 
     def _measure(
-        self, client: Client, coming: Iterable[Block], results: Results, watch: Watch, done: Callable[[Block], None]
+        self, client: Client, coming: Iterator[Block], results: Results, watch: Watch, done: Callable[[Block], None]
     ) -> None:
-        source, again = iter(coming), deque[Block]()
+        again: deque[Block] = deque()
+        asked: dict[Future[Any], str] = {}
         running: dict[Future[Any], tuple[str, Block]] = {}
-        deaths: dict[int, int] = {}
+        deaths: Counter[int] = Counter()
         while True:
-            for worker in self._idle(client, {worker for worker, _ in running.values()}, watch):
-                block = again.popleft() if again else next(source, None)
+            workers = _workers(client)
+            for worker in workers:
+                if worker not in {*self._machines, *self._refused, *asked.values()}:
+                    asked[self._ask(client, worker)] = worker
+            busy = {worker for worker, _ in running.values()}
+            for worker in [worker for worker in workers if worker in self._machines and worker not in busy]:
+                block = again.popleft() if again else next(coming, None)
                 if block is None:
                     break
                 running[self._submit(client, worker, block, results)] = worker, block
                 for run in block.settings:
                     watch.begins(run, results.attempts(run) + 1)
-            if not running:
+            if not running and not asked:
                 if not again:
-                    return
-                raise EyelevelError(f"{self._scheduler} has no worker that can measure: {self._why()}")
-            for future in _finished(running, client):
+                    if (block := next(coming, None)) is None:
+                        return
+                    again.append(block)
+                if workers:
+                    raise EyelevelError(
+                        f"none of the {len(workers)} workers of {self._scheduler} can measure; see above"
+                    )
+                watch.warns(f"no worker is connected to {self._scheduler}; waiting for one")
+                time.sleep(LOOK_S)
+                continue
+            if not running and not again and self._machines:
+                return  # all is measured; who is still being looked at is not needed
+            places = {**asked, **{future: worker for future, (worker, _) in running.items()}}
+            for future in _finished(places, client):
+                if future in asked:
+                    self._admit(future, asked.pop(future), watch)
+                    continue
                 worker, block = running.pop(future)
                 if future.status == "finished":
                     bring_home(future.result(), block.repeats, results, watch)
                     done(block)
                 elif future.status == "error" and isinstance(fault := future.exception(), EyelevelError):
                     watch.warns(f"the worker {worker} gets no more work: {fault}")
-                    self._refused.add(worker)
-                    self._machines.pop(worker, None)
+                    self._refuse(worker)
                     again.append(block)
                 else:
-                    deaths[block.number] = deaths.get(block.number, 0) + 1
                     watch.warns(f"the worker {worker} is gone, block {block.number} is measured again elsewhere")
+                    deaths[block.number] += 1
                     if deaths[block.number] == DEATHS:
-                        raise EyelevelError(f"{DEATHS} workers in a row were lost over block {block.number}")
+                        raise EyelevelError(f"{DEATHS} workers were lost over block {block.number}")
+                    self._refuse(worker)
                     future.cancel()
                     again.append(block)
+
+    def _ask(self, client: Client, worker: str) -> Future[Any]:
+        campaign = self._campaign
+        question = Question(
+            sites={name: site.folder for name, site in campaign.sites.items()},
+            networks=tuple(campaign.networks),
+            protocols=tuple(dict.fromkeys(base_name(name) for name in campaign.protocols)),
+            transports=tuple({protocol.transport for protocol in campaign.protocols.values()}),
+            validated=self._validated,
+        )
+        return client.submit(introduce, question, workers=[worker], allow_other_workers=False, pure=False, retries=0)
+
+    def _admit(self, future: Future[Any], worker: str, watch: Watch) -> None:
+        if future.status not in ("finished", "error"):
+            future.cancel()  # it is gone, and may come again
+            return
+        known: Introduction | BaseException = future.result() if future.status == "finished" else future.exception()
+        if fault := self._fault(known):
+            self._refuse(worker)
+            watch.warns(f"the worker {worker} is refused: {fault}")
+        elif isinstance(known, Introduction):
+            self._machines[worker] = known.name
+
+    def _refuse(self, worker: str) -> None:
+        self._refused.add(worker)
+        self._machines.pop(worker, None)
 
     def _submit(self, client: Client, worker: str, block: Block, results: Results) -> Future[Any]:
         left = {
@@ -103,31 +155,12 @@ class Cluster:
             retries=0,
         )
 
-    def _idle(self, client: Client, busy: Iterable[str], watch: Watch) -> list[str]:
-        """The workers that may measure now; those that were not known are looked at."""
-        workers = client.scheduler_info(n_workers=-1)["workers"]
-        new = [address for address in workers if address not in self._machines and address not in self._refused]
-        if new:
-            sites = {name: site.folder for name, site in self._campaign.sites.items()}
-            transports = {protocol.transport for protocol in self._campaign.protocols.values()}
-            told = client.run(introduce, sites, transports, workers=new, on_error="return")
-            for address, introduction in told.items():
-                if fault := self._fault(introduction, workers[address]):
-                    self._refused.add(address)
-                    watch.warns(f"the worker {address} is refused: {fault}")
-                else:
-                    self._machines[address] = introduction.name
-        taken = set(busy)
-        return [address for address in workers if address in self._machines and address not in taken]
-
-    def _fault(self, introduction: Introduction | BaseException, known: Mapping[str, object]) -> str | None:
+    def _fault(self, introduction: Introduction | BaseException) -> str | None:
         """Why a worker must not measure, or None."""
         if isinstance(introduction, BaseException):
             return f"it could not be looked at: {introduction!r}"
         if introduction.fault:
             return introduction.fault
-        if known.get("nthreads") != 1:
-            return f"it has {known.get('nthreads')} threads; one worker is one place: start it with --nthreads 1"
         here = versions({protocol.transport for protocol in self._campaign.protocols.values()})
         there = {name: introduction.versions.get(name, "absent") for name in here}
         found = [f"{name} is {there[name]}, here {version}" for name, version in here.items() if there[name] != version]
@@ -138,18 +171,19 @@ class Cluster:
         ]
         return "; ".join(found) or None
 
-    def _why(self) -> str:
-        return f"all {len(self._refused)} were refused, see above" if self._refused else "none is connected"
+
+def _workers(client: Client) -> list[str]:
+    return list(client.scheduler_info(n_workers=-1)["workers"])
 
 
-def _finished(running: Mapping[Future[Any], tuple[str, Block]], client: Client) -> list[Future[Any]]:
-    """Which of `running` have ended, or lost their worker; waits for a while until there is one."""
+def _finished(places: Mapping[Future[Any], str], client: Client) -> list[Future[Any]]:
+    """Which futures have ended, or lost the worker that they are bound to; waits for a while until there is one."""
     try:
-        wait_for(list(running), timeout=LOOK_S, return_when="FIRST_COMPLETED")
+        wait_for(list(places), timeout=LOOK_S, return_when="FIRST_COMPLETED")
     except TimeoutError:
-        workers = client.scheduler_info(n_workers=-1)["workers"]
-        return [future for future, (worker, _) in running.items() if worker not in workers]
-    return [future for future in running if future.done()]
+        workers = _workers(client)
+        return [future for future, worker in places.items() if worker not in workers]
+    return [future for future in places if future.done()]
 
 
 def bring_home(measured: Measured, repeats: int, results: Results, watch: Watch) -> None:

@@ -5,9 +5,11 @@ Nothing here knows of the scheduler.
 """
 
 import os
+import subprocess
+import sys
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,8 +17,9 @@ from pathlib import Path
 from distributed import get_worker
 
 from eyelevel.errors import EyelevelError
+from eyelevel.places import PROJECT
 from measure.block import Block, ReplayFailures, measure_block
-from measure.canary import Canary, sing
+from measure.canary import Canary
 from measure.completeness import digest
 from measure.machine import machine, versions
 from measure.plan import Run
@@ -37,6 +40,20 @@ class Introduction:
     versions: Mapping[str, str]
     sites: Mapping[str, str]
     fault: str | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a worker is looked at for: the sites' folders, the names of networks and protocols, and transports.
+
+    `validated`: whether it is to be held to `make validate`'s quick form.
+    """
+
+    sites: Mapping[str, Path]
+    networks: tuple[str, ...]
+    protocols: tuple[str, ...]
+    transports: tuple[str, ...]
+    validated: bool
 
 
 @dataclass(frozen=True)
@@ -102,21 +119,31 @@ class Heard:
         """Nobody watches here."""
 
 
-def introduce(site_folders: Mapping[str, Path], transports: Collection[str]) -> Introduction:
+def introduce(question: Question) -> Introduction:
     """Look at this machine before it is given work: what it is, and whether it can measure at all."""
     try:
-        quick_check()
-        sites = {name: digest(Site.load(folder)) for name, folder in site_folders.items()}
-        return Introduction(machine_name(), machine(), versions(transports), sites)
+        if os.geteuid() != 0:
+            raise EyelevelError("measuring needs root, to make network namespaces; start the worker as root")
+        if get_worker().state.nthreads != 1:
+            raise EyelevelError("one worker is one place to measure; start it with --nthreads 1")
+        sites = {name: digest(Site.load(folder)) for name, folder in question.sites.items()}
+        known = Introduction(machine_name(), machine(), versions(question.transports), sites)
+        if question.validated:
+            validate_quickly(question.networks, question.protocols)
+        return known
     except EyelevelError as error:
         return Introduction(machine_name(), {}, {}, {}, str(error))
 
 
-def quick_check() -> None:
-    """Raises EyelevelError when this machine cannot measure, or networks and protocols are not what they should be."""
-    if os.geteuid() != 0:
-        raise EyelevelError("measuring needs root, to make network namespaces; start the worker as root")
-    sing()
+def validate_quickly(networks: Sequence[str], protocols: Sequence[str]) -> None:
+    """Hold this machine to the quick form of `make validate`. Raises EyelevelError when it fails."""
+    command = [sys.executable, "-m", "measure.validate", "--quick"]
+    command += ["--net", ",".join(networks), "--proto", ",".join(protocols)]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "COLUMNS": "200"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        failed = [" ".join(line.split()) for line in done.stdout.splitlines() if "FAILED" in line]
+        raise EyelevelError(f"make validate fails there: {'; '.join(failed) or done.stderr.strip()}")
 
 
 def measure_remotely(block: Block, tried: Mapping[Run, tuple[int, int]], canaries: Sequence[Canary]) -> Measured:

@@ -109,7 +109,7 @@ def test_a_cluster_whose_workers_are_killed_has_the_same_runs(tmp_path: Path) ->
     draw = random.Random(SEED)
     with scheduler(tmp_path) as address:
         workers = [worker(tmp_path, address, number) for number in range(2)]
-        campaign = start(tmp_path, "--runs", "4", "--repeats", "30", "--dask", address)
+        campaign = start(tmp_path, "--runs", "4", "--repeats", "30", "--dask", address, "--trust-workers")
         try:
             for number in range(2, 2 + WORKER_KILLS):
                 time.sleep(draw.uniform(8.0, 20.0))
@@ -136,7 +136,9 @@ def test_a_campaign_on_two_workers_has_the_plan_and_form_of_one_without(tmp_path
     with scheduler(tmp_path) as address:
         workers = [worker(tmp_path, address, number) for number in range(2)]
         try:
-            assert start(cluster, "--runs", "1", "--dask", address).wait(300) == 0, (cluster / "log").read_text()
+            assert start(cluster, "--runs", "1", "--dask", address, "--trust-workers").wait(300) == 0, (
+                cluster / "log"
+            ).read_text()
         finally:
             for process in workers:
                 process.kill()
@@ -150,6 +152,27 @@ def test_a_campaign_on_two_workers_has_the_plan_and_form_of_one_without(tmp_path
     kept = [{str(file.relative_to(folder)) for file in folder.glob("runs/*/*/*/1-1/*")} for folder in (first, second)]
     assert kept[0] == kept[1]
     assert_whole(second, runs=2)
+
+
+def test_a_worker_that_differs_is_refused_and_a_sound_one_is_not(tmp_path: Path) -> None:
+    with scheduler(tmp_path) as address:
+        crowded = worker(tmp_path, address, 0, threads=2)
+        try:
+            assert start(tmp_path, "--runs", "1", "--dask", address).wait(300) == 1
+            told = (tmp_path / "log").read_text()
+            assert "is refused: one worker is one place to measure; start it with --nthreads 1" in told
+            assert f"none of the 1 workers of {address} can measure" in told
+            sound = worker(tmp_path, address, 1)
+            try:
+                # It is held to `make validate` here, alone on the machine.
+                assert start(tmp_path, "--dask", address).wait(600) == 0, (tmp_path / "log").read_text()
+            finally:
+                sound.kill()
+                sound.wait()
+        finally:
+            crowded.kill()
+            crowded.wait()
+    assert_whole(tmp_path / "faults", runs=2)
 
 
 def rows(folder: Path) -> list[dict[str, str]]:
@@ -208,9 +231,19 @@ def scheduler(folder: Path) -> Iterator[str]:
         process.wait()
 
 
-def worker(folder: Path, address: str, number: int) -> "subprocess.Popen[bytes]":
+def worker(folder: Path, address: str, number: int, threads: int = 1) -> "subprocess.Popen[bytes]":
     """A Dask worker on this machine, without the process that would start it again."""
-    command = [*DASK, "worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--name", f"slot{number}"]
+    command = [
+        *DASK,
+        "worker",
+        address,
+        "--nthreads",
+        str(threads),
+        "--no-nanny",
+        "--no-dashboard",
+        "--name",
+        f"slot{number}",
+    ]
     command += ["--host", "127.0.0.1", "--local-directory", str(folder / f"worker{number}")]
     with (folder / f"worker{number}.log").open("ab") as log:
         environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
