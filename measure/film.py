@@ -39,12 +39,16 @@ VISIBLE = 8
 
 @dataclass(frozen=True)
 class VisualMetrics:
-    """Times in ms from the film's zero, and Speed Index (ms), as Browsertime's own script computes them."""
+    """Times in ms from the film's zero, and Speed Index (ms), as Browsertime's own script computes them.
+
+    `progress` is how complete the page was when, in the script's notation (see `visually_complete`).
+    """
 
     fvc: float
     lvc: float
     vc85: float
     si: float
+    progress: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,7 @@ def visual_metrics(film: Path) -> VisualMetrics:
             lvc=float(found["LastVisualChange"]),
             vc85=float(visually_complete(found["VisualProgress"], 85)),
             si=float(found["SpeedIndex"]),
+            progress=str(found["VisualProgress"]),
         )
     except (ValueError, KeyError, TypeError):
         last_line = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
