@@ -2,6 +2,7 @@
 
 import subprocess
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -82,15 +83,20 @@ class Connection:
         return [bulk[begin:end] for begin, end in pairwise(starts)]
 
     @property
-    def request_after_s(self) -> float:
-        """From the client's first packet to its first request, as they came in at the server."""
+    def server(self) -> str:
+        """The address of the server."""
+        return next((packet.fields["ip.src"][0] for packet in self.packets if packet.from_server), "")
+
+    @property
+    def request_after_s(self) -> float | None:
+        """From the client's first packet to its first request, as they came in at the server; None if none did."""
         name, value = (
             ("http2.type", HEADERS_FRAME) if self.transport == "tcp" else ("quic.stream.stream_id", FIRST_STREAM)
         )
         for packet in self.packets:
             if not packet.from_server and value in packet.fields[name]:
                 return packet.at_s - self.packets[0].at_s
-        raise EyelevelError("no request was found in the capture; were its keys kept?")
+        return None
 
     @property
     def handshake(self) -> dict[str, str]:
@@ -139,11 +145,26 @@ class Connection:
         return next((p.fields[name][0] for p in self.packets if p.from_server == from_server and p.fields[name]), "")
 
 
-def read_connection(capture: Path, keys: Path, transport: str) -> Connection:
-    """The connection in `capture` that carried most, decrypted with `keys` (NSS key log); the last of those that did.
+def largest(connections: Iterable[Connection]) -> Connection:
+    """The connection that carried most; the last of those that did."""
+    connections = list(connections)
+    most_bytes = max(connection.sent_bytes for connection in connections)
+    return [connection for connection in connections if connection.sent_bytes > most_bytes / 2][-1]
 
-    Raises EyelevelError.
+
+def request_after_s(connections: Iterable[Connection]) -> float:
+    """The least time from a connection's first packet to its first request: what a busy machine did not prolong.
+
+    Of several connections to a server the last is looked at, which a browser that returns makes. Raises EyelevelError.
     """
+    asked = {c.server: after_s for c in connections if (after_s := c.request_after_s) is not None}
+    if not asked:
+        raise EyelevelError("no request was found in the capture; were its keys kept?")
+    return min(asked.values())
+
+
+def read_connections(capture: Path, keys: Path, transport: str) -> list[Connection]:
+    """The connections in `capture`, decrypted with `keys` (NSS key log), by when they began. Raises EyelevelError."""
     command: list[str | Path] = [tool("tshark"), "-r", capture, "-o", f"tls.keylog_file:{keys}", "-T", "fields"]
     command += ["-E", f"aggregator={SEPARATOR}", "-E", "separator=/t", *(word for f in FIELDS for word in ("-e", f))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -165,9 +186,7 @@ def read_connection(capture: Path, keys: Path, transport: str) -> Connection:
         streams.setdefault(fields[f"{name}.stream"][0], []).append(packet)
     if not streams:
         raise EyelevelError(f"{capture} holds no packet of {transport}")
-    connections = [Connection(transport, tuple(packets)) for packets in streams.values()]
-    most_bytes = max(connection.sent_bytes for connection in connections)
-    return [connection for connection in connections if connection.sent_bytes > most_bytes / 2][-1]
+    return [Connection(transport, tuple(packets)) for packets in streams.values()]
 
 
 def kernel_congestion_control(sockets: Path) -> str:

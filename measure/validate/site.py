@@ -1,5 +1,6 @@
 """The site by which protocols are looked at: one server, and objects whose transfers tell a sender's ways."""
 
+import json
 import random
 from pathlib import Path
 
@@ -7,6 +8,8 @@ from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 
 HOST = "validate.example"
+# Others, which are asked for next to nothing, so that more handshakes than one are seen.
+OTHER_HOSTS = tuple(f"other{n}.{HOST}" for n in range(3))
 # More than any initial window, and enough to open the window far beyond.
 OBJECT_BYTES = 400_000
 # Under loss: enough for its rate to tell how losses are answered.
@@ -21,10 +24,11 @@ BULK_PAGE = "/bulk"
 PAGE = """<!doctype html><title>{path}</title><script>
 const load = (path, then) => {{ const link = document.createElement("link");
   link.rel = "stylesheet"; link.onload = then; link.href = path; document.head.append(link); }};
+const others = () => {{ for (const host of {others}) load(`https://${{host}}/`); }};
 {script}
 </script><p>{path}"""
 SCRIPTS = {
-    WINDOW_PAGE: f'setTimeout(() => load("/a", () => setTimeout(() => load("/b"), {PAUSE_MS})), {PAUSE_MS});',
+    WINDOW_PAGE: f'setTimeout(() => load("/a", () => setTimeout(() => load("/b", others), {PAUSE_MS})), {PAUSE_MS});',
     BULK_PAGE: 'load("/c");',
 }
 
@@ -36,7 +40,7 @@ def write_validation_sites(folder: Path) -> dict[str, Site]:
 
 def _recording(page: str) -> Recording:
     noise = random.Random(page)
-    html = PAGE.format(path=page, script=SCRIPTS[page]).encode()
+    html = PAGE.format(path=page, script=SCRIPTS[page], others=json.dumps(OTHER_HOSTS)).encode()
     sizes = {"/a": OBJECT_BYTES, "/b": OBJECT_BYTES} if page == WINDOW_PAGE else {"/c": BULK_BYTES}
     exchanges = [_exchange(page, "text/html", html)]
     # A style sheet holds the load event back and is read to its end, whatever is in it.
@@ -44,9 +48,11 @@ def _recording(page: str) -> Recording:
         _exchange(path, "text/css", b"/*" + noise.randbytes(size).replace(b"*", b"+") + b"*/")
         for path, size in sizes.items()
     ]
+    if page == WINDOW_PAGE:
+        exchanges += [_exchange("/", "text/css", b"", host, f"192.0.2.{n}") for n, host in enumerate(OTHER_HOSTS, 2)]
     return Recording(f"https://{HOST}{page}", tuple(exchanges), {"name": "eyelevel validate"})
 
 
-def _exchange(path: str, content_type: str, body: bytes) -> Exchange:
+def _exchange(path: str, content_type: str, body: bytes, host: str = HOST, ip: str = "192.0.2.1") -> Exchange:
     headers = (("Content-Type", content_type), ("Content-Length", str(len(body))), ("Cache-Control", "no-store"))
-    return Exchange("GET", f"https://{HOST}{path}", Response(200, "OK", headers, body), "192.0.2.1")
+    return Exchange("GET", f"https://{host}{path}", Response(200, "OK", headers, body), ip)

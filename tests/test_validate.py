@@ -1,0 +1,94 @@
+"""Validation: it passes what is as configured, and each check fails when its setting is broken on purpose."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from measure.validate.checks import Check, between, same, within
+from measure.validate.network import LOST_PACKETS_QUICK, judge_network, measure_network
+from measure.validate.protocol import judge_protocol, observe_protocol
+from measure.validate.site import WINDOW_PAGE, write_validation_sites
+from record.site import Site
+from tuning import protocols
+from tuning.networks import Network
+from tuning.protocols import Protocol
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="replaying needs root")
+
+NETWORK = Network("n", min_rtt_ms=20, up_mbps=4, down_mbps=16, queue_ms=60, loss=0.1)
+PROTOCOLS = protocols.load()
+
+
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Site]:
+    return write_validation_sites(tmp_path_factory.mktemp("sites"))
+
+
+def failed(claimed: Network, applied: Network, sites: Mapping[str, Site]) -> dict[str, Check]:
+    """The checks of `claimed` that fail when `applied` is what there is."""
+    found = measure_network(applied, sites[WINDOW_PAGE], LOST_PACKETS_QUICK)
+    return {check.name.partition(" of ")[0]: check for check in judge_network(claimed, found) if not check.passed}
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("applied", "wrong"),
+    [
+        (NETWORK, set()),
+        (replace(NETWORK, min_rtt_ms=24), {"minimum RTT", "median RTT"}),
+        (replace(NETWORK, up_mbps=3.88), {"uplink rate"}),
+        (replace(NETWORK, queue_ms=40), {"uplink queue", "downlink queue"}),
+        (replace(NETWORK, loss=0), {"uplink loss", "downlink loss"}),
+    ],
+    ids=["as configured", "delay", "rate", "queue", "loss"],
+)
+def test_a_network_that_is_not_as_configured_fails_its_check(
+    applied: Network, wrong: set[str], sites: Mapping[str, Site]
+) -> None:
+    measured = failed(NETWORK, applied, sites)
+    assert set(measured) == wrong, measured
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("claimed", "applied", "wrong"),
+    [
+        ("tcp+", {}, set()),
+        ("tcp+", {"initial_window_packets": 20}, {"initial window"}),
+        ("tcp+", {"pacing": False}, {"first flight spread over a round trip"}),
+        ("tcp+", {"congestion_control": "bbr"}, {"congestion control of the kernel", "share of a link with 8% loss"}),
+        ("tcp+", {"tls_group": "P-256"}, {"key exchange group", "round trips before the first request"}),
+        ("tcp", {"server_sysctls": {"net.ipv4.tcp_slow_start_after_idle": "0"}}, {"window after a pause"}),
+        ("quic", {"name": "quic+bbr"}, {"connection options that arrived", "share of a link with 8% loss"}),
+    ],
+    ids=["as configured", "initial window", "pacing", "congestion control", "TLS group", "idle restart", "options"],
+)
+def test_a_protocol_that_is_not_as_configured_fails_its_check(
+    claimed: str, applied: dict[str, object], wrong: set[str], sites: Mapping[str, Site]
+) -> None:
+    protocol: Protocol = replace(PROTOCOLS[claimed], **applied)  # type: ignore[arg-type]
+    checks = judge_protocol(PROTOCOLS[claimed], observe_protocol(protocol, sites))
+    # BBR's first window is somewhat more than what it is set to.
+    allowed = {"initial window"} if "bbr" in str(applied) else set()
+    measured = {check.name: check for check in checks if not check.passed}
+    assert set(measured) - allowed == wrong, measured
+
+
+def test_checks_compare_as_they_say() -> None:
+    assert within("s", "n", 24, 24.9, 1, "ms").passed
+    assert not within("s", "n", 24, 25.1, 1, "ms").passed
+    assert not between("s", "n", 1, 0, 2, "x").passed
+    assert not same("s", "n", "h3", "h2").passed
+    check = within("s", "n", 262_500, 261_000, 6_700, "bytes")
+    assert (check.configured, check.measured, check.tolerance) == ("262,500 bytes", "261,000 bytes", "± 6,700 bytes")
+
+
+def test_sites_are_the_same_every_time(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        write_validation_sites(tmp_path / folder)
+    files = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file())
+    assert files
+    assert all((tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes() for file in files)
