@@ -2,11 +2,11 @@
 
 import json
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from analysis.hypotheses import Pair
 from eyelevel.errors import EyelevelError
 from eyelevel.places import tool
+from measure.evidence import VISUAL
+from measure.film import FilmStart, film_start, visual_metrics
+from measure.films import FILM, SMALL_FILM
 
-FILM = "film.mp4"
-VISUAL = "visual.json"
+FILMS = (FILM, SMALL_FILM)
 STRIP_FRAMES = 8
 FRAME_WIDTH = 320
 PLAY_WIDTH, PLAY_RATE = 480, 15
@@ -68,8 +70,9 @@ def typical(runs: pd.DataFrame, folder: Path, site: str, network: str, protocol:
     ].dropna(subset=["si", "plt"])
     off = (own["si"] - own["si"].median()).abs()
     for row in own.loc[off.sort_values(kind="stable").index].to_dict("records"):
-        film = folder / str(row.get("folder") or "?") / FILM
-        if film.exists():
+        of_run = folder / str(row.get("folder") or "?")
+        film = next((of_run / name for name in FILMS if (of_run / name).exists()), None)
+        if film:
             metrics = {name: float(row[name]) for name in ("fvc", "vc85", "si", "lvc", "plt")}
             return Shot(film, site, network, protocol, int(row["run"]), metrics)
     return None
@@ -101,10 +104,12 @@ def frames(film: Path, times_ms: Sequence[float]) -> list[NDArray[np.uint8]]:
 
 
 def zero_s(film: Path) -> float:
-    """Where in `film` the navigation begins: after Browsertime's orange, if it has that. In seconds."""
-    from measure.film import film_start
+    """Where in `film` the navigation begins, in seconds: after Browsertime's orange, if it has that.
 
-    start = film_start(film)
+    A film that was made smaller has another orange; the measurement has noted where the first ended.
+    """
+    noted = _seen(film).get("start")
+    start = FilmStart(**noted) if noted else film_start(film)
     return (start.stray_frames + start.orange_frames) / _rate(film) if start.orange_frames else 0.0
 
 
@@ -122,25 +127,16 @@ def progress(film: Path) -> list[tuple[float, int]]:
 
     Taken from beside the film where the measurement has kept it. Raises EyelevelError.
     """
-    try:
-        kept = json.loads((film.parent / VISUAL).read_text()).get("progress")
-    except (OSError, ValueError, AttributeError):
-        kept = None
-    return _steps(str(kept or _script(film)))
+    kept = _seen(film).get("metrics", {}).get("progress")
+    return _steps(kept or visual_metrics(film).progress)
 
 
-def _script(film: Path) -> str:
-    script = tool("browsertime").resolve().parents[1] / "visualmetrics" / "visualmetrics-portable.py"
-    options = ["--orange", "--force", "--renderignore", "5", "--json"]
-    command = [sys.executable, str(script), "--video", str(film), *options]
-    with tempfile.TemporaryDirectory(prefix="eyelevel-progress-") as temporary:
-        done = subprocess.run(
-            command, env={"PATH": "/usr/bin:/bin", "TMPDIR": temporary}, capture_output=True, text=True, check=False
-        )
+def _seen(film: Path) -> dict[str, Any]:
+    """What the measurement has noted of `film`."""
     try:
-        return str(json.loads(done.stdout)["VisualProgress"])
-    except (ValueError, KeyError):
-        raise EyelevelError(f"the progress of {film} cannot be told") from None
+        return dict(json.loads((film.parent / VISUAL).read_text()))
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
 def _steps(told: str) -> list[tuple[float, int]]:

@@ -1,0 +1,103 @@
+"""Which runs are shown, and that their frames are those of the times under them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+import pytest
+from test_measure_film import ORANGE, WHITE, film, frame, page
+
+from analysis import films
+from analysis.figures import figure4
+from analysis.films import Shot
+from analysis.hypotheses import Pair
+from eyelevel.errors import EyelevelError
+from measure.evidence import analyse_film
+from measure.films import shrink
+
+# After 12 frames of orange: nothing for 300 ms, half the page for 300 ms, then all of it.
+SCENES = [(frame(ORANGE), 12), (frame(WHITE), 9), (page(0.5), 9), (page(1.0), 30)]
+METRICS = {"fvc": 300.0, "vc85": 600.0, "si": 450.0, "lvc": 600.0, "plt": 800.0}
+
+
+def shot(path: Path) -> Shot:
+    return Shot(path, "site", "lte", "quic", 1, METRICS)
+
+
+@pytest.fixture(scope="module", params=["lossless", "small"])
+def filmed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run's film as it was made, and as a campaign with small films keeps it."""
+    folder = tmp_path_factory.mktemp("run")
+    made = film(folder / "film.mp4", SCENES)
+    analyse_film(folder)
+    if request.param == "small":
+        shrink(made)
+        return folder / "film-small.mp4"
+    return made
+
+
+def painted(picture: np.ndarray) -> float:
+    """The share of a picture that is not white."""
+    return float((picture.min(axis=2) < 240).mean())
+
+
+def test_frames_are_those_of_their_times(filmed: Path) -> None:
+    shares = [painted(one) for one in films.frames(filmed, [50, 250, 350, 550, 650, 5000])]
+    assert shares == pytest.approx([0, 0, 0.5, 0.5, 1, 1], abs=0.03)
+
+
+def test_a_strip_says_how_complete_each_frame_is(filmed: Path) -> None:
+    (strip,) = films.strips([shot(filmed)], count=4)
+    assert strip.times_ms == (200, 400, 600, 800)
+    assert strip.complete[0] == 0 and strip.complete[-1] == 100
+    assert 20 < strip.complete[1] < 80
+    figure = figure4.draw([strip, strip])
+    names = [axes.get_xlabel() for axes in figure.axes[:4]]
+    assert [" FVC" in name for name in names] == [False, True, False, False]
+    assert [" PLT" in name for name in names] == [False, False, False, True]
+
+
+def test_the_progress_is_that_of_the_films_own_metrics(tmp_path: Path) -> None:
+    made = film(tmp_path / "film.mp4", SCENES)
+    computed = films.progress(made)
+    analyse_film(tmp_path)
+    kept = json.loads((tmp_path / "visual.json").read_text())["metrics"]["progress"]
+    assert kept
+    assert films.progress(made) == computed
+    assert computed[0] == (0, 0) and computed[-1][1] == 100
+
+
+def test_a_film_that_is_none_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "film.mp4").write_bytes(b"no film")
+    with pytest.raises(EyelevelError, match="cannot be decoded"):
+        films.playable(shot(tmp_path / "film.mp4"), tmp_path / "copy.webm")
+
+
+def test_the_run_nearest_to_the_median_that_has_its_film_is_shown(tmp_path: Path) -> None:
+    times = {1: 500.0, 2: 700.0, 3: 690.0, 4: 720.0, 5: 9000.0}
+    rows = [
+        {"site": "s", "network": "lte", "protocol": "quic", "run": run, "valid": run != 5, "folder": f"runs/{run}"}
+        | dict.fromkeys(METRICS, si)
+        for run, si in times.items()
+    ]
+    runs = pd.DataFrame(rows)
+    assert films.typical(runs, tmp_path, "s", "lte", "quic") is None
+    for run in (1, 4):
+        (tmp_path / f"runs/{run}").mkdir(parents=True)
+        (tmp_path / f"runs/{run}/film.mp4").touch()
+    found = films.typical(runs, tmp_path, "s", "lte", "quic")
+    assert found is not None and found.run == 4
+
+
+def test_sites_whose_metrics_disagree_most_come_first() -> None:
+    gains = {"agrees": (-0.2, -0.19), "disagrees": (0.3, -0.1), "a little": (-0.1, -0.2), "half": (0.5, None)}
+    rows = [
+        {"network": "lte", "reference": "tcp", "compared": "quic", "site": site, "metric": metric, "gain": gain}
+        for site, pair in gains.items()
+        for metric, gain in zip(("si", "plt"), pair, strict=True)
+        if gain is not None
+    ]
+    found = films.disagreement(pd.DataFrame(rows), "lte", Pair("tcp", "quic"))
+    assert found == ["disagrees", "a little", "agrees"]
+    assert films.disagreement(pd.DataFrame(rows), "dsl", Pair("tcp", "quic")) == []
