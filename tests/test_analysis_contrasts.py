@@ -156,6 +156,12 @@ def test_a_cell_depends_on_no_other(a: list[list[float]], b: list[list[float]]) 
         assert together[place] == pytest.approx(alone, nan_ok=True)
 
 
+def test_ties_in_one_cell_leave_the_exact_p_value_of_another() -> None:
+    tied, clear = [1.0, 1, 2, 2, 3], [1.0, 2, 3, 4, 5]
+    found = contrasts.mann_whitney(padded(tied, clear), padded([2.0, 3, 4, 5, 6], [6.0, 7, 8, 9, 10]))
+    assert found[1, 0] == pytest.approx(2 / 252)  # of the 252 ways to rank 5 and 5, one is this and one its mirror
+
+
 def test_cells_without_enough_runs_are_no_number() -> None:
     table = padded([1, 2, 3], [1], [])
     assert by_count(lambda x: x.mean(axis=1), table).tolist() == pytest.approx([2, np.nan, np.nan], nan_ok=True)
