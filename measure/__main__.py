@@ -18,12 +18,13 @@ from rich.console import Console
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.ownership import give_to_caller
 from eyelevel.places import PROJECT, RESULTS
-from measure.aliases import choose_protocols
+from measure.aliases import base_name, choose_protocols
 from measure.campaign import REPEATS, Campaign, measure
 from measure.cluster import Cluster
 from measure.films import KEPT, QUALITIES, FilmPolicy
 from measure.progress import Watch
 from measure.results import read_document
+from measure.validate.record import validate_campaign
 from record import shelf
 from record.demo import DEMO_SITES
 from record.site import Site
@@ -55,6 +56,7 @@ SEED = 1
 @click.option("--quality", type=click.Choice(QUALITIES), help="How they are kept: lossless unless given.")
 @click.option("--dask", help="Measure on the workers of a Dask scheduler, as in tcp://scheduler:8786.")
 @click.option("--trust-workers", is_flag=True, help="Do not hold a cluster's workers to 'make validate' before.")
+@click.option("--validate/--no-validate", default=True, help="Whether to measure networks and protocols before.")
 @click.option("--plain", is_flag=True, help="Lines only, for logs.")
 @click.option("--campaign", "name", help="The folder in results/; the time of day unless given.")
 @click.option("--results", type=click.Path(path_type=Path), default=RESULTS, help="Another folder for results.")
@@ -71,6 +73,7 @@ def main(
     quality: str | None,
     dask: str | None,
     trust_workers: bool,
+    validate: bool,
     plain: bool,
     name: str | None,
     results: Path,
@@ -107,6 +110,13 @@ def main(
     console = Console(highlight=False)
     signal.signal(signal.SIGTERM, interrupt)
     try:
+        if validate and not dask:
+            known = protocols.load()
+            distinct = [
+                known[name] for name in dict.fromkeys(base_name(protocol.name) for protocol in chosen_protocols)
+            ]
+            if checks := validate_campaign(folder, chosen_networks, distinct):
+                console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
         workers = Cluster(dask, campaign, validated=not trust_workers) if dask else None
         measure(campaign, partial(Watch, console, plain=plain), workers, enough_runs if campaign.auto else None)
     except KeyboardInterrupt:

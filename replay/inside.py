@@ -79,6 +79,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
         ):
             if spec.protocol.transport == "tcp":
                 evidence["server_routes"] = kernel.tune_server_routes(world.outward_device(), spec.protocol)
+                evidence["paced_by"] = kernel.pace(world.outward_device()) if spec.protocol.pacing else None
             evidence["setup_s"] = round(time.monotonic() - started, 3)
             evidence["client"] = _exchange_readiness(connection)
             status = _await_exit(stack, leash)

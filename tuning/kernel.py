@@ -48,6 +48,22 @@ def tune_server_routes(device: str, protocol: Protocol) -> list[dict[str, Any]]:
     return _tune_routes(device, {"initcwnd": protocol.initial_window_packets, "congctl": protocol.congestion_control})
 
 
+def pace(device: str) -> str:
+    """Let the kernel's fq discipline pace what servers send over `device`, where it has that; returns what paces.
+
+    Without it, the servers' listening sockets ask for TCP's own pacing (`servers.nginx`), which every kernel has
+    and which gives way to fq.
+    """
+    command: list[str | Path] = [tool("tc"), "qdisc", "replace", "dev", device, "root", "fq"]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        return "sockets"
+    shown = subprocess.run([tool("tc"), "-json", "qdisc", "show", "dev", device], capture_output=True, check=True)
+    held = [discipline["kind"] for discipline in json.loads(shown.stdout)]
+    if held != ["fq"]:
+        raise EyelevelError(f"{device} should be paced by fq, but has {', '.join(held) or 'nothing'}")
+    return "fq"
+
+
 def tune_client_routes(device: str) -> list[dict[str, Any]]:
     """The same for what the browser sends."""
     return _tune_routes(device, {"congctl": CLIENT_CONGESTION_CONTROL})

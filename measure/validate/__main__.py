@@ -58,7 +58,7 @@ def main(net: str | None, proto: str | None, quick: bool, file: Path | None) -> 
     chosen_protocols = [] if proto == "none" else choose("protocol", proto, protocols.load())
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory(prefix="validate-") as folder:
-        checks = validate(chosen_networks, chosen_protocols, Path(folder), quick=quick)
+        checks, _ = validate(chosen_networks, chosen_protocols, Path(folder), quick=quick)
     console.print(table(checks))
     if file:
         write_atomically(file, json.dumps([check.document() for check in checks], indent=1) + "\n")

@@ -7,9 +7,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from eyelevel.errors import EyelevelError
-from measure.validate.capture import Connection, kernel_congestion_control, largest, read_connections, request_after_s
+from measure.validate.capture import (
+    Connection,
+    Packet,
+    kernel_congestion_control,
+    largest,
+    read_connections,
+    request_after_s,
+)
 from measure.validate.checks import Check, between, same, within
 from measure.validate.site import BULK_PAGE, OBJECT_BYTES, WINDOW_PAGE
 from measure.visit import LOG
@@ -70,6 +78,23 @@ class Evidence:
     request_after_s: float
     kernel_congestion_control: str
 
+    def document(self) -> dict[str, Any]:
+        """What a reader may want to see of it, as JSON takes it."""
+        clear = self.clear
+        return {
+            "handshake": clear.handshake,
+            "certificates": clear.certificates,
+            "connection_options": clear.connection_options,
+            "transport_parameters": clear.transport_parameters,
+            "kernel_congestion_control": self.kernel_congestion_control,
+            "request_after_s": self.request_after_s,
+            "flights": [
+                [[round(packet.at_s - transfer[0].at_s, 6), packet.payload_bytes] for packet in _flight(transfer)]
+                for transfer in _objects(clear)
+            ],
+            "lossy_mbps": _second_half_mbps(self.lossy),
+        }
+
 
 def observe_protocol(protocol: Protocol, sites: Mapping[str, Site]) -> Evidence:
     """Load the validation pages over `protocol` in the browser. Raises EyelevelError."""
@@ -115,16 +140,12 @@ def judge_protocol(protocol: Protocol, seen: Evidence) -> list[Check]:
 
 def _flight_checks(protocol: Protocol, clear: Connection) -> list[Check]:
     """The first flight of an object, and that of one asked for after a pause."""
-    transfers = [
-        transfer for transfer in clear.transfers if sum(p.payload_bytes for p in transfer) > SMALL_TRANSFER_BYTES
-    ]
+    transfers = _objects(clear)
     if len(transfers) != 2:
         raise EyelevelError(
             f"{protocol.name}: expected the transfers of 2 objects in the capture, found {len(transfers)}"
         )
-    first, later = (
-        [packet for packet in transfer if packet.at_s - transfer[0].at_s < FLIGHT_S] for transfer in transfers
-    )
+    first, later = map(_flight, transfers)
     segment_bytes = SEGMENT_BYTES[protocol.transport]
     window = sum(packet.payload_bytes for packet in first) / segment_bytes
     window_later = sum(packet.payload_bytes for packet in later) / segment_bytes
@@ -141,6 +162,16 @@ def _flight_checks(protocol: Protocol, clear: Connection) -> list[Check]:
         most = max(OBJECT_BYTES / segment_bytes * 1.1, expected)
         checks.append(between(protocol.name, "window after a pause", 1.5 * expected, window_later, most, "segments"))
     return checks
+
+
+def _objects(clear: Connection) -> list[list[Packet]]:
+    """The transfers of the page's objects."""
+    return [transfer for transfer in clear.transfers if sum(p.payload_bytes for p in transfer) > SMALL_TRANSFER_BYTES]
+
+
+def _flight(transfer: list[Packet]) -> list[Packet]:
+    """What was sent before the first acknowledgement could be back."""
+    return [packet for packet in transfer if packet.at_s - transfer[0].at_s < FLIGHT_S]
 
 
 def _second_half_mbps(lossy: Connection) -> float:

@@ -1,7 +1,9 @@
 """Validating networks and protocols, one after another."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -16,24 +18,29 @@ from tuning.protocols import Protocol
 
 def validate(
     networks: Iterable[Network], protocols: Iterable[Protocol], folder: Path, *, quick: bool = False
-) -> list[Check]:
-    """Every check of `networks` and `protocols`; what is needed meanwhile is in `folder`. Shows how far it is.
+) -> tuple[list[Check], dict[str, Any]]:
+    """Every check of `networks` and `protocols`, and by their names what was seen; shows how far it is.
 
-    Raises EyelevelError when something cannot be measured at all.
+    What is needed meanwhile is in `folder`. Raises EyelevelError when something cannot be measured at all.
     """
     networks, protocols = list(networks), list(protocols)
     sites = write_validation_sites(folder)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     checks: list[Check] = []
+    seen: dict[str, Any] = {}
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=len(networks) + len(protocols))
         for network in networks:
             progress.update(task, description=f"measuring {network.name}")
             lost_packets = LOST_PACKETS_QUICK if quick else LOST_PACKETS
-            checks += judge_network(network, measure_network(network, sites[WINDOW_PAGE], lost_packets))
+            findings = measure_network(network, sites[WINDOW_PAGE], lost_packets)
+            checks += judge_network(network, findings)
+            seen[network.name] = asdict(findings)
             progress.advance(task)
         for protocol in protocols:
             progress.update(task, description=f"observing {protocol.name}")
-            checks += judge_protocol(protocol, observe_protocol(protocol, sites))
+            evidence = observe_protocol(protocol, sites)
+            checks += judge_protocol(protocol, evidence)
+            seen[protocol.name] = evidence.document()
             progress.advance(task)
-    return checks
+    return checks, seen

@@ -1,0 +1,49 @@
+"""What QUIC saves: of a page from one server, the first byte is there one round trip before TCP's, in every network."""
+
+import json
+import os
+import statistics
+from pathlib import Path
+
+import pytest
+
+from measure.load import load
+from measure.visit import TIMINGS
+from record.http1 import Response
+from record.site import Exchange, Recording, Site, write_site
+from tuning import networks, protocols
+from tuning.networks import Network
+from tuning.settings import choose
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="replaying needs root")
+
+# The median of so many loads of each is compared. A browser's own time varies by milliseconds.
+LOADS = 21
+TOLERANCE = 0.05
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    page = Response(200, "OK", (("Content-Type", "text/html"),), b"<!doctype html><title>one</title>one")
+    exchange = Exchange("GET", "https://one.example/", page, "192.0.2.1")
+    return write_site(Recording("https://one.example/", (exchange,), {"name": "test"}), tmp_path / "one")
+
+
+@pytest.mark.parametrize("network", choose("network", "all", networks.load()), ids=lambda network: network.name)
+def test_quic_saves_one_round_trip(network: Network, site: Site, tmp_path: Path) -> None:
+    first_bytes_ms: dict[str, list[float]] = {"tcp+": [], "quic": []}
+    for number in range(LOADS):
+        for name, times_ms in first_bytes_ms.items():
+            folder = tmp_path / f"{network.name}-{name}-{number}"
+            folder.mkdir()
+            assert load(site, network, protocols.load()[name], folder, repeatable=False, film=False) is None
+            times_ms.append(_first_byte_ms(folder))
+    tcp_ms, quic_ms = (statistics.median(times_ms) for times_ms in first_bytes_ms.values())
+    print(f"{network.name}: TCP {tcp_ms:.1f} ms, QUIC {quic_ms:.1f} ms, {tcp_ms - quic_ms:.2f} ms apart")
+    assert tcp_ms - quic_ms == pytest.approx(network.min_rtt_ms, rel=TOLERANCE)
+
+
+def _first_byte_ms(folder: Path) -> float:
+    """From the start of the navigation to the first byte of the page."""
+    timing = json.loads((folder / TIMINGS).read_text())[0]["browserScripts"][0]["timings"]["navigationTiming"]
+    return float(timing["responseStart"])
