@@ -11,7 +11,7 @@ from typing import Any
 
 from eyelevel.errors import EyelevelError
 from eyelevel.files import write_atomically
-from measure.film import FilmStart, VisualMetrics, film_size, film_start, last_frame, visual_metrics
+from measure.film import FilmStart, VisualMetrics, film_size, film_start, last_look, visual_metrics
 from measure.films import keep_last_frame, keep_strip
 from measure.netlog import Request, read_netlog
 from measure.visit import FILM, HAR, LOG, NETLOG_KEPT, TIMINGS
@@ -92,7 +92,7 @@ def analyse_film(folder: Path) -> None:
     try:
         found["size"] = film_size(film)
         found["start"] = asdict(film_start(film))
-        keep_last_frame(last_frame(film), folder)
+        keep_last_frame(last_look(film), folder)
         found["metrics"] = asdict(visual_metrics(film))
         keep_strip(film, found["start"], found["metrics"]["lvc"], folder)
     except EyelevelError as error:

@@ -20,7 +20,7 @@ from PIL import Image
 from eyelevel.errors import EyelevelError
 from eyelevel.files import sync_file, sync_folder
 from eyelevel.places import tool
-from measure.film import Frame, blocks
+from measure.film import Frame
 
 STRIP = "strip.jpg"
 LAST = "last.png"
@@ -85,9 +85,9 @@ def shrunk(film: Path, made: Path) -> bool:
     return True
 
 
-def keep_last_frame(frame: Frame, folder: Path) -> None:
-    """Store how `frame` looks in `folder`."""
-    Image.fromarray(blocks(frame).round().astype(np.uint8)).save(folder / LAST)
+def keep_last_frame(look: Frame, folder: Path) -> None:
+    """Store the last frame's blocks in `folder`."""
+    Image.fromarray(look).save(folder / LAST)
     sync_file(folder / LAST)
 
 

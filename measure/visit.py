@@ -94,7 +94,8 @@ def _browsertime(results: Path, what: str, limit_s: float, told: Mapping[str, st
     # Run by our own Node: the script's first line would take whichever comes first in PATH.
     command: list[str | Path] = [tool("node"), "--import", QUICK_STOP, tool("browsertime").resolve()]
     command += ["--config", results / CONFIG, what]
-    environment = {**os.environ, **told}
+    # What Node would compile into TMPDIR goes with it.
+    environment = {**os.environ, **told, "NODE_DISABLE_COMPILE_CACHE": "1"}
     process = subprocess.Popen(command, cwd=results, env=environment, stdout=log, stderr=log, start_new_session=True)
     try:
         return process.wait(limit_s + OVERHEAD_S)
