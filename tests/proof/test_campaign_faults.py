@@ -30,12 +30,14 @@ SEED = 7
 # How programs are called in /proc/PID/comm, which has 15 letters.
 VICTIMS = ("orchestrator", "chromium", "ffmpeg", "nginx", "quic_server", "mm-net", "node", "uwsgi-core")
 PATIENCE_S = 20
-CAMPAIGN = ["--net", "dsl", "--proto", "tcp,quic", "--sites", "demo-light", "--campaign", "faults", "--plain"]
+# What is validated beforehand is not a campaign's process.
+OPTIONS = ["--plain", "--no-validate"]
+CAMPAIGN = ["--net", "dsl", "--proto", "tcp,quic", "--sites", "demo-light", "--campaign", "faults"]
 CAMPAIGN.append("--no-validate")
 
 
 def start(folder: Path, *more: str) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "measure", *CAMPAIGN, "--results", str(folder), *more]
+    command = [sys.executable, "-m", "measure", *CAMPAIGN, *OPTIONS, "--results", str(folder), *more]
     with (folder / "log").open("ab") as log:
         return subprocess.Popen(command, cwd=PROJECT, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
 

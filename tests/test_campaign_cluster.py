@@ -1,0 +1,98 @@
+"""A cluster's workers are refused when they differ, and what they measured comes home whole (the rest is proven in
+tests/proof/test_campaign_faults.py, with true workers)."""
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from test_campaign_review import ROW
+
+from eyelevel.errors import EyelevelError
+from measure import cluster
+from measure.campaign import Campaign
+from measure.cluster import Cluster, bring_home
+from measure.completeness import digest
+from measure.plan import Run
+from measure.progress import Watch
+from measure.remote import Introduction, Measured, Travelling
+from measure.results import opened
+from record.demo import generate
+from record.site import write_site
+from tuning import networks, protocols
+
+HERE = {"chromium": "156", "kernel": "6.1"}
+
+
+@pytest.fixture
+def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
+    site = write_site(generate("demo-light"), tmp_path / "demo-light")
+    monkeypatch.setattr(cluster, "versions", lambda transports: HERE)
+    known = {"tcp": protocols.load()["tcp"]}
+    return Campaign(tmp_path / "c", {"demo-light": site}, {"dsl": networks.load()["dsl"]}, known, runs=1, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "fault"),
+    [
+        ({}, None),
+        ({"versions": {**HERE, "quic_server": "150"}}, None),
+        ({"versions": {"chromium": "157", "kernel": "6.1"}}, "chromium is 157, here 156"),
+        ({"versions": {"chromium": "156"}}, "kernel is absent, here 6.1"),
+        ({"sites": {"demo-light": "0" * 64}}, "the site demo-light is another"),
+        ({"fault": "nginx is not installed"}, "nginx is not installed"),
+    ],
+)
+def test_a_worker_that_differs_is_refused_with_the_difference(
+    campaign: Campaign, changed: dict[str, Any], fault: str | None
+) -> None:
+    sites = {name: digest(site) for name, site in campaign.sites.items()}
+    sound = Introduction("there", {}, HERE, sites)
+    assert Cluster("tcp://nowhere:1", campaign)._fault(replace(sound, **changed)) == fault
+
+
+def test_a_scheduler_that_is_not_there_is_told(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "CONNECT_TIMEOUT_S", 1)
+    watch = Watch(Console(file=io.StringIO()), [], 0)
+    settings = {"seed": 1, "runs": 1, "sites": {}, "networks": {}, "protocols": {}}
+    told = r"there is no Dask scheduler at tcp://127\.0\.0\.1:1"
+    with (
+        opened(campaign.folder, {"settings": settings, "versions": {}}) as results,
+        pytest.raises(EyelevelError, match=told),
+    ):
+        Cluster("tcp://127.0.0.1:1", campaign).measure([], results, watch, lambda _: None)
+
+
+def test_what_a_worker_measured_comes_home_whole(tmp_path: Path) -> None:
+    settings = {"seed": 1, "runs": 1, "sites": {}, "networks": {}, "protocols": {}}
+    rejected = replace(ROW, valid=False, reason="film_unclean: it is")
+    second = replace(ROW, attempt=2, folder="runs/s/lte/tcp/1-2")
+    evidence = {"attempt.json": b"{}", "film.mp4": b"film"}
+    printed = io.StringIO()
+    watch = Watch(Console(file=printed, width=200), [ROW.of], 0)
+    with opened(tmp_path / "c", {"settings": settings, "versions": {}}) as results:
+        # What an attempt that was broken off has left.
+        (results.empty_run_folder(ROW.of, 1) / "old").touch()
+        bring_home(Measured((rejected, second), (evidence, evidence), ("it drifts",)), 2, results, watch)
+        assert results.is_valid(ROW.of)
+        assert results.attempts(ROW.of) == 2
+        for row in (rejected, second):
+            found = {file.name: file.read_bytes() for file in (results.folder / row.folder).iterdir()}
+            assert found == evidence
+    assert "warning: it drifts" in printed.getvalue()
+    assert "film_unclean: it is; once more" in printed.getvalue()
+
+
+def test_a_block_that_travels_numbers_its_attempts_on(tmp_path: Path) -> None:
+    run = Run("s", "lte", "tcp", 1)
+    store = Travelling(tmp_path, {run: (4, 2)})
+    assert (store.attempts(run), store.failures(run), store.is_valid(run)) == (4, 2, False)
+    store.append(replace(ROW, attempt=5, valid=False, reason="machine_busy: it is"))
+    assert (store.attempts(run), store.failures(run)) == (5, 2)
+    store.append(replace(ROW, attempt=6, valid=False, reason="error_page: it is"))
+    assert (store.attempts(run), store.failures(run)) == (6, 3)
+    store.append(replace(ROW, attempt=7))
+    assert store.is_valid(run)
+    assert store.run_folder(run, 7) == tmp_path / "runs/s/lte/tcp/1-7"
