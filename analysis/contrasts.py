@@ -31,6 +31,9 @@ WILD_SKEWNESS = 2.0
 WILD_RATIO = 3.0
 FEW_RUNS = 5
 EQUAL, UNDECIDED = "equivalent", "undecided"
+COLUMNS = ["reference", "compared", "network", "site", "metric", "welch_p", "block_p", "mannwhitney_p", "ks_p"]
+COLUMNS += ["cliffs_delta", "shift_ms", "shift_low", "shift_high", "gain_low", "gain_high", "equivalence_p"]
+COLUMNS += ["family", "corrected_p", "finding", "note"]
 
 
 def contrasts(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
@@ -69,13 +72,12 @@ def contrasts(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
         table["family"] = pair in hypotheses.family and table["metric"].isin(hypotheses.family_metrics)
         tables.append(table[there.ravel()])
     if not tables:
-        return pd.DataFrame()
+        return pd.DataFrame(columns=COLUMNS).astype({"note": str, "family": bool})
     found = pd.concat(tables, ignore_index=True)
     found["family"] = found["family"].astype(bool)
     found["corrected_p"] = corrected_p(found["welch_p"].to_numpy(), found["family"].to_numpy())
     found["finding"] = finding(found, hypotheses)
-    order = ["reference", "compared", "network", "site", "metric"]
-    return found.drop(columns="slower")[[*order, *found.columns.difference([*order, "slower"], sort=False)]]
+    return found[COLUMNS]
 
 
 def finding(found: pd.DataFrame, hypotheses: Hypotheses) -> NDArray[np.object_]:

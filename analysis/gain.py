@@ -20,6 +20,8 @@ from analysis.samples import Array, Samples, by_count, counts
 SETTING = ["network", "site", "protocol"]
 # The paper's threshold for calling two settings different.
 SIGNIFICANT_P = 0.01
+COLUMNS = ["reference", "compared", "network", "site", "metric", "runs_reference", "runs_compared", "mean_reference"]
+COLUMNS += ["mean_compared", "gain", "delta_ms", "p", "verdict"]
 FASTER, SLOWER, SAME, UNTESTED = "faster", "slower", "no difference", "untested"
 
 
@@ -60,11 +62,7 @@ def gains(samples: Samples, pairs: Iterable[Pair]) -> pd.DataFrame:
         }
         table = samples.frame(columns)
         tables.append(table[(table["runs_reference"] > 0) & (table["runs_compared"] > 0)])
-    order = ["reference", "compared", "network", "site", "metric"]
-    if not tables:
-        return pd.DataFrame(columns=[*order, "gain", "delta_ms", "p", "verdict"])
-    found = pd.concat(tables, ignore_index=True)
-    return found[[*order, *found.columns.difference(order, sort=False)]]
+    return pd.concat(tables, ignore_index=True)[COLUMNS] if tables else pd.DataFrame(columns=COLUMNS)
 
 
 def summary(gained: pd.DataFrame) -> pd.DataFrame:

@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -280,7 +280,36 @@ def test_a_report_of_a_small_campaign_says_what_it_cannot_tell(tmp_path: Path) -
     assert "untested on 1" in text
 
 
-def test_a_report_takes_the_place_of_an_older_one_and_figures_alone_come_faster(tmp_path: Path) -> None:
+def without_what_is_usual(runs: pd.DataFrame) -> pd.DataFrame:
+    """No Speed Index, no visual change, constant PLT, no time of day."""
+    runs["si"], runs["fvc"], runs["plt"], runs["started_at"] = "", 0.0, 1000.0, ""
+    return runs
+
+
+def no_site_with_both(runs: pd.DataFrame) -> pd.DataFrame:
+    return runs[(runs["site"] == "site-01") == (runs["protocol"] == "tcp")]
+
+
+@pytest.mark.parametrize(
+    ("protocols", "change", "told"),
+    [
+        (("tcp",), None, "no pair of protocols with Speed Index to compare"),
+        (("tcp", "quic"), without_what_is_usual, "Valid runs lack some metrics: SI"),
+        (("tcp", "quic"), no_site_with_both, "no pair of protocols with Speed Index to compare"),
+        (("mine", "yours"), None, "yours&#39;s SI is on average"),
+    ],
+)
+def test_there_is_a_report_of_every_campaign_with_a_valid_run(
+    tmp_path: Path, protocols: tuple[str, ...], change: Callable[[pd.DataFrame], pd.DataFrame] | None, told: str
+) -> None:
+    folder = write(tmp_path / "odd", Truth(sites=2, networks=("moon",), protocols=protocols, runs=4))
+    if change:
+        change(pd.read_csv(folder / "runs.csv", dtype=str)).to_csv(folder / "runs.csv", index=False)
+    report(folder)
+    assert told in (folder / "report" / "index.html").read_text()
+
+
+def test_figures_alone_take_the_place_of_older_ones_and_make_no_page(tmp_path: Path) -> None:
     folder = write(tmp_path / "again", Truth(sites=2, networks=("dsl",), protocols=("tcp", "quic"), runs=3))
     (folder / "report" / "figures").mkdir(parents=True)
     (folder / "report" / "figures" / "old.png").write_text("old")

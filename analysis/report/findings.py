@@ -9,7 +9,7 @@ from analysis import diagnostics, sequential
 from analysis.aggregate import mixed_models, over_sites
 from analysis.comparison import Evidence, read_paper, side_by_side
 from analysis.contrasts import contrasts
-from analysis.gain import exclusions, gains, means, summary
+from analysis.gain import exclusions, gains, in_order, means, summary
 from analysis.handshake import handshake_table
 from analysis.hypotheses import Hypotheses, Pair
 from analysis.power import power_table
@@ -99,7 +99,7 @@ def find(campaign: CampaignTable, declared: Hypotheses, apart: Executor) -> Find
         sites_missing=missing,
         means=means(campaign.runs),
         gained=gained,
-        summary=summary(gained) if len(gained) else pd.DataFrame(),
+        summary=summary(gained),
         contrasts=contrasted,
         over_sites=aggregated.merge(modelled, on=key, how="left") if len(modelled) else aggregated,
         handshake=handshake,
@@ -110,12 +110,17 @@ def find(campaign: CampaignTable, declared: Hypotheses, apart: Executor) -> Find
         drift=diagnostics.drift(off, campaign.machine_column),
         canaries=diagnostics.canaries(off),
         exclusions=exclusions(campaign.runs),
-        exclusion_rates=diagnostics.exclusion_rates(campaign.runs),
+        exclusion_rates=ordered(diagnostics.exclusion_rates(campaign.runs), measured),
         aa_pairs=tuple(aa_pairs),
         aa_p_values=p_values,
         aa_calibration=diagnostics.aa_calibration(p_values, hypotheses.confidence),
-        spread=diagnostics.spread(campaign.runs),
+        spread=ordered(diagnostics.spread(campaign.runs), measured),
     )
+
+
+def ordered(table: pd.DataFrame, measured: Samples) -> pd.DataFrame:
+    """`table` with its networks and protocols in the campaign's order, not that in which they were measured."""
+    return in_order(in_order(table, "protocol", measured.protocols), "network", measured.networks)
 
 
 def recorded_sites(campaign: CampaignTable, names: tuple[str, ...]) -> tuple[list[Site], tuple[str, ...]]:
