@@ -76,8 +76,8 @@ def two_level_interval(observed: Array, pool: Array, confidence: float) -> tuple
         return float("nan"), float("nan")
     chosen, resample = _draws(sites)
     replicates = pool[chosen, resample]
-    errors = replicates.std(axis=1, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
+        errors = replicates.std(axis=1, ddof=1)
         pivots = (replicates.mean(axis=1) - observed.mean()) / errors
     pivots = np.where(np.isnan(pivots), 0, pivots)
     tail = (1 - confidence) / 2
