@@ -80,6 +80,12 @@ def _read(file: Path) -> Settings[Network]:
     return networks
 
 
+def read_trace(path: Path) -> list[bytes]:
+    """The lines of a trace in Mahimahi's format, which may be packed by gzip. Raises OSError, EOFError."""
+    content = path.read_bytes()
+    return (gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content).split()
+
+
 def _with_traces(network: Network, file: Path) -> Network:
     """`network` with its traces, whose names are relative to `file`, found and looked into."""
     for direction in ("up", "down"):
@@ -87,15 +93,14 @@ def _with_traces(network: Network, file: Path) -> Network:
             continue
         path = (file.parent / name).resolve()
         try:
-            content = path.read_bytes()
-            lines = (gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content).split()
+            lines = read_trace(path)
             period_ms = int(lines[-1])
             mbps = len(lines) * TRACE_LINE_BYTES * 8 / period_ms / 1e3
         except (OSError, EOFError) as error:
             raise EyelevelError(f"{file}: [{network.name}]: {direction}_trace: {path}: {error}") from None
         except (ValueError, IndexError, ZeroDivisionError):
             raise EyelevelError(f"{file}: [{network.name}]: {direction}_trace: {path} is no Mahimahi trace") from None
-        digest = hashlib.sha256(content).hexdigest()
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
         found = {f"{direction}_trace": str(path), f"{direction}_trace_sha256": digest, f"{direction}_mbps": mbps}
         network = replace(network, **found)  # type: ignore[arg-type]
     return network

@@ -7,8 +7,10 @@ Both send and receive UDP datagrams of a number and the time they were sent; bot
 tells the peer what to do over a Unix socket, which no network shapes. Arrival times are the kernel's.
 """
 
+import bisect
 import itertools
 import json
+import os
 import socket
 import socketserver
 import statistics
@@ -18,10 +20,11 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from replay.spec import PRIVATE
-from tuning.networks import Network
+from tuning.networks import TRACE_LINE_BYTES, Network, read_trace
 
 CONTROL = str(PRIVATE / "probe")
 PORT = 7  # echo (RFC 862)
@@ -42,7 +45,7 @@ LOAD = 0.9
 # Rate and queue: so much more than the link carries, for so long.
 OVERLOAD = 1.5
 OVERLOAD_S = 3.0
-TRACE_S = 20.0
+TRACE_S, TRACE_OVERLOAD = 20.0, 6.0  # a trace must never run dry at its peaks
 # A sender that was not given the processor for so long starts its schedule anew, rather than send a burst.
 LATE_S = 0.02
 RESOLUTIONS = 20
@@ -59,12 +62,16 @@ class Flow:
 
 @dataclass(frozen=True)
 class Direction:
-    """What was found of one direction: rate in Mbit/s, loss of how many packets, queue in bytes."""
+    """What was found of one direction: rate in Mbit/s, loss of how many packets, queue in bytes.
+
+    `trace_mbps` is what a trace lets through in the time in which the rate was measured.
+    """
 
     mbps: float | None
     sent: int
     lost: int
     queue_bytes: float | None
+    trace_mbps: float | None = None
 
 
 @dataclass(frozen=True)
@@ -180,8 +187,9 @@ class Client:
             self._end.sendto(HEADER.pack(ECHO, number, time.monotonic_ns()), self._server)
             time.sleep(ECHO_INTERVAL_S)
         time.sleep(self._drain_s)
-        rates = (self._network.up_mbps, self._network.down_mbps)
-        serialising_ms = sum(SMALL_BYTES * 8 / mbps / 1e3 for mbps in rates if mbps)
+        network = self._network
+        links = ((network.up_mbps, network.up_trace), (network.down_mbps, network.down_trace))
+        serialising_ms = sum(SMALL_BYTES * 8 / mbps / 1e3 for mbps, trace in links if mbps and not trace)
         return [(arrived - sent) / 1e6 - serialising_ms for sent, arrived in self._arrivals.take().values()]
 
     def _lost(self) -> tuple[Direction, Direction]:
@@ -215,12 +223,13 @@ class Client:
         if mbps is None:
             return found
         seconds = max(TRACE_S if trace else OVERLOAD_S, 3 * (network.queue_ms or 0) / 1e3)
-        packets = round(seconds * mbps * OVERLOAD * 1e6 / 8 / LARGE_BYTES)
-        arrived = self._sent(direction, Flow(packets, LARGE_BYTES, mbps * OVERLOAD))
+        offered_mbps = mbps * (TRACE_OVERLOAD if trace else OVERLOAD)
+        packets = round(seconds * offered_mbps * 1e6 / 8 / LARGE_BYTES)
+        arrived = self._sent(direction, Flow(packets, LARGE_BYTES, offered_mbps))
         times_ns = sorted(at for _, at in arrived.values())
         if trace:
             measured = (len(times_ns) - 1) * LARGE_BYTES * 8e3 / (times_ns[-1] - times_ns[0])
-            return Direction(measured, found.sent, found.lost, None)
+            return Direction(measured, found.sent, found.lost, None, trace_mbps(Path(trace), times_ns[0], times_ns[-1]))
         gaps_ns = [after - before for before, after in itertools.pairwise(times_ns)]
         measured = LARGE_BYTES * 8e3 / statistics.median(gaps_ns)
         # The first found the link idle; in the second half the queue is as full as whole packets can make it.
@@ -247,6 +256,36 @@ class Client:
     def _heard(self) -> dict[int, tuple[int, int]]:
         """The peer's answer: what arrived there, as `Arrivals.take` has it."""
         return {int(number): (sent, at) for number, (sent, at) in json.loads(self._answers.readline()).items()}
+
+
+def trace_mbps(trace: Path, begin_ns: int, end_ns: int) -> float:
+    """What a link with this Mahimahi `trace` lets through between two instants of the monotonic clock, in Mbit/s.
+
+    The trace began with the shell, and is repeated with its last time as period.
+    """
+    at_ms = [int(line) for line in read_trace(trace)]
+    started_ns = _shell_started_ns()
+
+    def lines_until(instant_ns: int) -> int:
+        rounds, within_ms = divmod((instant_ns - started_ns) / 1e6, at_ms[-1])
+        return int(rounds) * len(at_ms) + bisect.bisect_right(at_ms, within_ms)
+
+    # The shell counts four bytes with each packet, as Mahimahi does.
+    useful_bytes = TRACE_LINE_BYTES * LARGE_BYTES / (LARGE_BYTES + 4)
+    return (lines_until(end_ns) - lines_until(begin_ns)) * useful_bytes * 8e3 / (end_ns - begin_ns)
+
+
+def _shell_started_ns() -> int:
+    """When the shell that we run in began, on the monotonic clock, to a hundredth of a second (proc(5))."""
+    pid = os.getppid()
+    started_ns = 0
+    while pid > 1:
+        name, _, rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
+        fields = rest.split()
+        if "(mm-net" in name:
+            started_ns = int(fields[19]) * 10**9 // os.sysconf("SC_CLK_TCK")
+        pid = int(fields[1])
+    return started_ns
 
 
 def _resolution_ms(host: str) -> float:
