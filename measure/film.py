@@ -78,7 +78,8 @@ def visual_metrics(film: Path) -> VisualMetrics:
     ]
     # Beside the film, where what a killed process leaves is swept up with the rest of a broken attempt.
     with tempfile.TemporaryDirectory(dir=film.parent, prefix=".metrics-") as temporary:
-        environment = {**os.environ, "TMPDIR": temporary}
+        # As many are analysed at once as there are cores.
+        environment = {**os.environ, "TMPDIR": temporary, "OPENBLAS_NUM_THREADS": "1"}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     try:
         found = json.loads(done.stdout)
