@@ -21,7 +21,10 @@ ENOUGH = 6
 MISSED_REQUESTS = 3
 MISSED_SHARE = 0.05
 
-# The share of the picture that may look otherwise than in that of the `RESEMBLED` share of others most like it.
+# The share of the picture that may look otherwise than in that of the `RESEMBLED` share of others most like it. Of 93
+# runs of ten recorded and generated sites, one was more unlike: a carousel caught while it faded (13 %). Of the others,
+# none was by more than 0.07 %. So about 1 % are rejected without need, and it is noticed when a picture is missing that
+# takes a twentieth of the window.
 UNLIKE_SHARE = 0.05
 RESEMBLED = 0.25
 
