@@ -40,14 +40,15 @@ test: setup ## run all tests
 proof: setup ## run what takes hours: faults by the dozen, fuzzing, whole corpora
 	@setup/as-root '$(PYTHON)' -m pytest tests/proof
 
-record: setup ## load SITES, a URL or a file that lists some (sites.txt), from the web and make sites of them
-	@'$(PYTHON)' -m record record $(if $(SITES),'$(SITES)')
+record: setup ## load SITES, a URL or a file that lists some (sites.txt), from the web, make sites of them, and close these
+	@'$(PYTHON)' -m record record $(if $(SITES),'$(SITES)'); status=$$?; \
+		setup/as-root '$(PYTHON)' -m measure.closing --recorded && exit $$status
 
 import: setup ## make a site of the recording FROM
 	@'$(PYTHON)' -m record import '$(FROM)'
 
-close: setup ## load SITES in replay until it is known what they lack; tell that, and fetch it if there is a way to the web
-	@setup/as-root '$(PYTHON)' -m measure.closing $(SITES)
+close: setup ## find out what SITES, or all not closed yet, ask for that was not recorded; fetch it if possible
+	@setup/as-root '$(PYTHON)' -m measure.closing $(foreach site,$(SITES),'$(site)')
 
 site-info: setup ## tell what the recorded sites are, and draw the paper's Figure 1 of them
 	@'$(PYTHON)' -m analysis.sites
@@ -64,11 +65,11 @@ status: setup ## tell how CAMPAIGN stands, also while it runs
 review: setup ## look at the films of CAMPAIGN, and accept or reject runs by eye
 	@'$(PYTHON)' -m measure.review '$(CAMPAIGN)'
 
-report: setup ## write the report of CAMPAIGN, one page with all tables and figures
-	@'$(PYTHON)' -m analysis.report '$(CAMPAIGN)'
+report: setup ## write the report of CAMPAIGN: one page with all tables, figures, and films of SITE if given
+	@'$(PYTHON)' -m analysis.report $(call option,--site,SITE) '$(CAMPAIGN)'
 
 figures: setup ## draw the figures of CAMPAIGN alone
-	@'$(PYTHON)' -m analysis.report --figures-only '$(CAMPAIGN)'
+	@'$(PYTHON)' -m analysis.report --figures-only $(call option,--site,SITE) '$(CAMPAIGN)'
 
 validate: setup ## measure each NET and PROTO, and compare with its settings
 	@setup/as-root '$(PYTHON)' -m measure.validate $(strip $(call option,--net,NET) $(call option,--proto,PROTO))
