@@ -40,8 +40,11 @@ def test_tcp_is_enforced(tmp_path: Path) -> None:
 
 def test_protocols_differ_in_nothing_but_the_transport(tmp_path: Path) -> None:
     recorded = site(tmp_path)
+    # Early data needs a visit before, which makes it another experiment.
     configs = [
-        browser.browsertime_config(recorded, protocol, 300, Path("/run/results"), 7) for protocol in PROTOCOLS.values()
+        browser.browsertime_config(recorded, protocol, 300, Path("/run/results"), 7)
+        for protocol in PROTOCOLS.values()
+        if not protocol.early_data
     ]
     for config in configs:
         config["chrome"]["args"] = [switch for switch in config["chrome"]["args"] if "quic" not in switch]
