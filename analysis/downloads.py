@@ -1,5 +1,6 @@
 """`python -m analysis.downloads`: the paper's Figure 2, and how level the two servers are."""
 
+import json
 from pathlib import Path
 
 import click
@@ -12,10 +13,9 @@ from analysis.figures import figure2, style
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.ownership import give_to_caller
 from eyelevel.places import RESULTS
-from tuning import networks, protocols
-from tuning.settings import choose_one
+from tuning import protocols
 
-TABLE = "downloads.csv"
+TABLE, MADE = "downloads.csv", "downloads.json"
 FIGURE = "figure2"
 
 
@@ -57,8 +57,7 @@ def told(found: pd.DataFrame, reference: str) -> Table:
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("folder", type=click.Path(path_type=Path), default=RESULTS / "figure2")
-@click.option("--net", default="delay10", show_default=True, help="The network it was measured in.")
-def main(folder: Path, net: str) -> None:
+def main(folder: Path) -> None:
     """Draw the downloads in FOLDER, and print the medians.
 
     Example: python -m analysis.downloads results/figure2
@@ -66,13 +65,12 @@ def main(folder: Path, net: str) -> None:
     if not (folder / TABLE).exists():
         raise EyelevelError(f"{folder / TABLE} is not there; measure it with: make figure2")
     downloads = pd.read_csv(folder / TABLE)
+    rtt_ms = json.loads((folder / MADE).read_text())["network"]["min_rtt_ms"]
     reference = downloads["protocol"].iloc[0] if "tcp+" not in set(downloads["protocol"]) else "tcp+"
     style.save(figure2.draw(downloads), folder, FIGURE)
     give_to_caller(folder)
     console = Console(highlight=False)
-    console.print(
-        told(medians(downloads, reference, choose_one("network", net, networks.load()).min_rtt_ms), reference)
-    )
+    console.print(told(medians(downloads, reference, rtt_ms), reference))
     console.print(f"drawn: {folder / FIGURE}.png and .pdf", style="dim")
 
 

@@ -6,10 +6,12 @@ and tells the last of them how long each took.
 """
 
 import itertools
+import json
 import os
 import random
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -23,6 +25,8 @@ from eyelevel.ownership import give_to_caller
 from eyelevel.places import RESULTS
 from measure.evidence import REQUEST_LOG
 from measure.load import load
+from measure.machine import machine, versions
+from measure.progress import now_iso
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from tuning import networks, protocols
@@ -72,8 +76,9 @@ def download(site: Site, network: Network, protocol: Protocol) -> list[float]:
         if failure := load(site, network, protocol, folder, repeatable=False, film=False):
             raise EyelevelError(f"downloads over {protocol.name} failed: {failure}")
         urls = [line.split("\t")[2] for line in (folder / REQUEST_LOG).read_text().splitlines()]
-        told = next((url for url in urls if urlsplit(url).path == "/told"), "")
-        times_ms = [float(ms) for ms in parse_qs(urlsplit(told).query).get("ms", [""])[0].split()]
+        # A browser that returns tells of two visits; the last is the one that is asked about.
+        told = [url for url in urls if urlsplit(url).path == "/told"][-1:]
+        times_ms = [float(ms) for url in told for ms in parse_qs(urlsplit(url).query).get("ms", [""])[0].split()]
     if len(times_ms) != REPETITIONS_A_LOAD:
         raise EyelevelError(f"downloads over {protocol.name}: the page told {len(times_ms)} times")
     return times_ms
@@ -131,6 +136,9 @@ def main(net: str, proto: str, runs: int, seed: int, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     text = "".join(f"{','.join(map(str, row))}\n" for row in (COLUMNS, *rows))
     write_atomically(folder / "downloads.csv", text)
+    made = {"network": asdict(network), "protocols": [asdict(protocol) for protocol in chosen], "seed": seed}
+    made |= {"versions": versions({protocol.transport for protocol in chosen}), "machine": machine(), "at": now_iso()}
+    write_atomically(folder / "downloads.json", json.dumps(made, indent=1) + "\n")
     give_to_caller(folder.parent, folder)
 
 

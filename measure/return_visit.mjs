@@ -9,6 +9,7 @@ export default async function (context, commands) {
   await driver.executeScript("chrome.send('flushSocketPools');");
   await commands.cdp.send("Network.clearBrowserCache");
   await commands.cdp.send("Network.clearBrowserCookies");
+  await commands.cdp.send("Storage.clearDataForOrigin", { origin: new URL(url).origin, storageTypes: "all" });
   await driver.get("data:,");
   return commands.measure.start(url);
 }

@@ -7,6 +7,7 @@ Leaves in FOLDER:
 """
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -41,7 +42,9 @@ def main(folder: Path) -> None:
         while signal.sigtimedwait({signal.SIGTERM}, SAMPLE_S) is None:
             sockets.write(subprocess.run(sample, capture_output=True, text=True, check=True).stdout)
         dumpcap.send_signal(signal.SIGINT)
-        dumpcap.communicate()
+        _, said = dumpcap.communicate()
+    if not (counted := re.search(r"received/dropped on interface .*: \d+/(\d+)", said)) or int(counted[1]):
+        raise EyelevelError(f"the capture is not whole: {' '.join(said.split()) or 'dumpcap ended early'}")
 
 
 def _unblock() -> None:

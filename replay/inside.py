@@ -79,7 +79,8 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
         ):
             if spec.protocol.transport == "tcp":
                 evidence["server_routes"] = kernel.tune_server_routes(world.outward_device(), spec.protocol)
-                evidence["paced_by"] = kernel.pace(world.outward_device()) if spec.protocol.pacing else None
+                device, paced = world.outward_device(), spec.protocol.pacing
+                evidence["queueing_discipline"] = kernel.set_discipline(device, paced=paced)
             evidence["setup_s"] = round(time.monotonic() - started, 3)
             evidence["client"] = _exchange_readiness(connection)
             status = _await_exit(stack, leash)
@@ -146,6 +147,8 @@ def _witnessing(command: Sequence[str]) -> Iterator[None]:
             witness.process.wait()
             raise witness.failure()
         yield
+    if witness.process.returncode not in (0, -signal.SIGTERM):
+        raise witness.failure()
 
 
 def _exchange_readiness(connection: socket.socket) -> dict[str, Any]:

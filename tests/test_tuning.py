@@ -52,6 +52,7 @@ def test_a_spec_survives_the_way_into_the_namespaces(name: str, protocol: str) -
 
 
 NETWORK = "up_mbps = 1\ndown_mbps = 1\nmin_rtt_ms = 10\nloss = 0\nqueue_ms = 100\n"
+QUIC = 'transport = "quic"\ncongestion_control = "cubic"\ninitial_window_packets = 32\n'
 PROTOCOL = 'transport = "tcp"\ncongestion_control = "cubic"\ninitial_window_packets = 10\npacing = false\n'
 
 
@@ -91,6 +92,13 @@ def test_a_wrong_networks_file_is_one_line_that_names_the_place(text: str, said:
         (f"[x]\n{PROTOCOL.replace('false', '1')}", "true or false"),
         (f'[x]\n{PROTOCOL}connection_options = ["TBBR"]', "transport quic"),
         (f'[x]\n{PROTOCOL}server_sysctls = {{"vm.swappiness" = "1"}}', "under net."),
+        (f'[x]\n{PROTOCOL}tls_group = "P-256"\nearly_data = true', "HelloRetryRequest"),
+        (f"[x]\n{QUIC}pacing = false", "always paces"),
+        (f'[x]\n{QUIC}pacing = true\nconnection_options = ["BYTE", "IW20"]', "no IW tag for 32 packets"),
+        (f'[x]\n{QUIC}pacing = true\nconnection_options = ["TBBR"]', "must have BYTE for cubic"),
+        (f'[x]\n{QUIC}pacing = true\nconnection_options = ["BYTE", "TBBR"]', "no other's tag"),
+        (f'[x]\n{QUIC}pacing = true\nconnection_options = ["BYTE"]\nfast_open = true', "transport tcp"),
+        (f'[x]\n{QUIC}pacing = true\nconnection_options = ["BYTE"]\ntls_group = "P-256"', "no other"),
     ],
 )
 def test_a_wrong_protocols_file_is_said(text: str, said: str, tmp_path: Path) -> None:

@@ -61,10 +61,22 @@ def test_a_network_that_is_not_as_configured_fails_its_check(
         ("tcp+", {"pacing": False}, {"first flight spread over a round trip"}),
         ("tcp+", {"congestion_control": "bbr"}, {"congestion control of the kernel", "share of a link with 8% loss"}),
         ("tcp+", {"tls_group": "P-256"}, {"key exchange group", "round trips before the first request"}),
+        ("tcp+tfo", {}, set()),
+        ("tcp+tfo", {"fast_open": False}, {"data in the SYN"}),
         ("tcp", {"server_sysctls": {"net.ipv4.tcp_slow_start_after_idle": "0"}}, {"window after a pause"}),
         ("quic", {"name": "quic+bbr"}, {"connection options that arrived", "share of a link with 8% loss"}),
     ],
-    ids=["as configured", "initial window", "pacing", "congestion control", "TLS group", "idle restart", "options"],
+    ids=[
+        "as configured",
+        "initial window",
+        "pacing",
+        "congestion control",
+        "TLS group",
+        "TFO",
+        "no TFO",
+        "idle restart",
+        "options",
+    ],
 )
 def test_a_protocol_that_is_not_as_configured_fails_its_check(
     claimed: str, applied: dict[str, object], wrong: set[str], sites: Mapping[str, Site]
@@ -72,7 +84,7 @@ def test_a_protocol_that_is_not_as_configured_fails_its_check(
     protocol: Protocol = replace(PROTOCOLS[claimed], **applied)  # type: ignore[arg-type]
     checks = judge_protocol(PROTOCOLS[claimed], observe_protocol(protocol, sites))
     # BBR's first window is somewhat more than what it is set to.
-    allowed = {"initial window"} if "bbr" in str(applied) else set()
+    allowed = {"initial window"} if "bbr" in str(applied) else set[str]()
     measured = {check.name: check for check in checks if not check.passed}
     assert set(measured) - allowed == wrong, measured
 

@@ -48,20 +48,24 @@ def tune_server_routes(device: str, protocol: Protocol) -> list[dict[str, Any]]:
     return _tune_routes(device, {"initcwnd": protocol.initial_window_packets, "congctl": protocol.congestion_control})
 
 
-def pace(device: str) -> str:
-    """Let the kernel's fq discipline pace what servers send over `device`, where it has that; returns what paces.
+def set_discipline(device: str, *, paced: bool) -> str:
+    """Set how packets queue at `device`: by fq, which paces TCP, if it is to be `paced` and the kernel has that.
 
-    Without it, the servers' listening sockets ask for TCP's own pacing (`servers.nginx`), which every kernel has
-    and which gives way to fq.
+    Otherwise by pfifo, which does not, whatever this machine's default is; what is to be paced then relies on the
+    listening sockets, which ask for TCP's own pacing (`servers.nginx`). Returns which it is. Raises EyelevelError.
     """
-    command: list[str | Path] = [tool("tc"), "qdisc", "replace", "dev", device, "root", "fq"]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
-        return "sockets"
+    for kind in ("fq", "pfifo") if paced else ("pfifo",):
+        command: list[str | Path] = [tool("tc"), "qdisc", "replace", "dev", device, "root", kind]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if not done.returncode:
+            break
+    else:
+        raise EyelevelError(f"{device} cannot have a queue of its own: {done.stderr.strip()}")
     shown = subprocess.run([tool("tc"), "-json", "qdisc", "show", "dev", device], capture_output=True, check=True)
     held = [discipline["kind"] for discipline in json.loads(shown.stdout)]
-    if held != ["fq"]:
-        raise EyelevelError(f"{device} should be paced by fq, but has {', '.join(held) or 'nothing'}")
-    return "fq"
+    if held != [kind]:
+        raise EyelevelError(f"{device} should queue by {kind}, but does by {', '.join(held) or 'nothing'}")
+    return kind
 
 
 def tune_client_routes(device: str) -> list[dict[str, Any]]:

@@ -13,8 +13,12 @@ CONGESTION_CONTROLS = {"tcp": ("cubic", "bbr"), "quic": ("cubic", "bbr", "bbr2")
 # TCP Fast Open for all that listen and all that connect, without the cookie of a visit before (Linux's ip-sysctl.rst).
 TCP_FAST_OPEN = "net.ipv4.tcp_fastopen"
 FAST_OPEN_SERVER, FAST_OPEN_CLIENT = str(0x2 | 0x200 | 0x400), str(0x1 | 0x4)
-# For the key exchange. X25519 is the one that both servers have and the browser sends a share for.
+# For the key exchange. The browser sends a share for one of those that the servers have.
 TLS_GROUPS = ("X25519", "P-256", "P-384")
+BROWSERS_GROUP = "X25519"
+# What tells quic_server its congestion control and its initial window, unless this is quiche's own.
+QUIC_CONTROL_TAGS = {"cubic": "BYTE", "bbr": "TBBR", "bbr2": "B2ON"}
+QUIC_WINDOW_PACKETS = 32
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,8 @@ class Protocol:
         TCP Fast Open saves nothing: the browser's ClientHello, which has a key share for a post-quantum group, does
         not fit into a SYN.
         """
-        return {"tcp": 2, "quic": 1}[self.transport] - self.early_data
+        retry = self.tls_group != BROWSERS_GROUP  # a HelloRetryRequest, since the browser sends no share for it
+        return {"tcp": 2, "quic": 1}[self.transport] + retry - self.early_data
 
     @property
     def server_kernel(self) -> dict[str, str]:
@@ -55,7 +60,8 @@ class Protocol:
     @property
     def restarts_after_idle(self) -> bool:
         """Whether the servers begin anew with the initial window after a pause (RFC 5681 section 4.1)."""
-        return self.server_sysctls.get("net.ipv4.tcp_slow_start_after_idle") == "1"
+        sysctl = self.server_sysctls.get("net.ipv4.tcp_slow_start_after_idle", "1")  # as Linux has it
+        return self.transport == "tcp" and sysctl != "0"
 
 
 def load(file: Path | None = None) -> Settings[Protocol]:
@@ -83,13 +89,33 @@ def _fault(protocol: Protocol) -> str | None:
         return "connection_options must be a list of tags of four letters"
     if protocol.tls_group not in TLS_GROUPS:
         return f"tls_group must be one of {', '.join(TLS_GROUPS)}, not {protocol.tls_group!r}"
-    if protocol.transport == "quic" and protocol.tls_group != "X25519":
-        return "tls_group of quic is X25519: quic_server has no other"
-    if protocol.transport == "quic" and protocol.fast_open:
-        return "fast_open is for transport tcp"
-    if protocol.transport == "tcp" and protocol.connection_options:
+    if protocol.early_data and protocol.tls_group != BROWSERS_GROUP:
+        return f"early_data needs tls_group {BROWSERS_GROUP}: a HelloRetryRequest rejects it (RFC 8446 section 4.2.10)"
+    if protocol.transport == "quic":
+        return _quic_fault(protocol)
+    if protocol.connection_options:
         return "connection_options are for transport quic"
     for name, sysctls in (("server_sysctls", protocol.server_sysctls), ("client_sysctls", protocol.client_sysctls)):
         if any(not key.startswith("net.") or not isinstance(value, str) for key, value in sysctls.items()):
             return f"{name} must map names under net. to text"
+    return None
+
+
+def _quic_fault(protocol: Protocol) -> str | None:
+    """What quic_server would not do as it is told."""
+    if protocol.tls_group != BROWSERS_GROUP:
+        return f"tls_group of quic is {BROWSERS_GROUP}: quic_server has no other"
+    if protocol.fast_open:
+        return "fast_open is for transport tcp"
+    if not protocol.pacing:
+        return "pacing of quic is true: quic_server always paces"
+    if protocol.server_sysctls or protocol.client_sysctls:
+        return "server_sysctls and client_sysctls are for transport tcp"
+    wanted = QUIC_CONTROL_TAGS[protocol.congestion_control]
+    if [tag for tag in protocol.connection_options if tag in QUIC_CONTROL_TAGS.values()] != [wanted]:
+        return f"connection_options must have {wanted} for {protocol.congestion_control}, and no other's tag"
+    packets = protocol.initial_window_packets
+    windows = [] if packets == QUIC_WINDOW_PACKETS else [f"IW{packets:02}"]
+    if [tag for tag in protocol.connection_options if tag.startswith("IW")] != windows:
+        return f"connection_options must have {windows[0] if windows else 'no IW tag'} for {packets} packets"
     return None

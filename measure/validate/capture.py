@@ -1,7 +1,6 @@
 """What a capture at the servers, decrypted with the browser's keys, tells of a connection. tshark reads the packets."""
 
 import subprocess
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,6 +35,7 @@ FIELDS = (
     "tcp.srcport",
     "udp.srcport",
     "tcp.len",
+    "tcp.ack",
     "udp.length",
     "tls.handshake.type",
     "tls.handshake.ciphersuite",
@@ -97,6 +97,12 @@ class Connection:
             if not packet.from_server and value in packet.fields[name]:
                 return packet.at_s - self.packets[0].at_s
         return None
+
+    @property
+    def accepted_in_syn_bytes(self) -> int:
+        """What the server acknowledged of data that came with the SYN (RFC 7413); SYN and SYN-ACK come first."""
+        answer = next(packet for packet in self.packets if packet.from_server)
+        return int(answer.fields["tcp.ack"][0]) - 1
 
     @property
     def handshake(self) -> dict[str, str]:
@@ -190,14 +196,14 @@ def read_connections(capture: Path, keys: Path, transport: str) -> list[Connecti
 
 
 def kernel_congestion_control(sockets: Path) -> str:
-    """The congestion control that `ss -ti` told most often of the servers' connections; empty when of none."""
+    """Every congestion control that `ss -ti` told of the servers' connections: one name, if all is right."""
     lines = sockets.read_text().splitlines()
     told = [
         info.split()[0]
         for address, info in pairwise(lines)
         if not address.startswith("\t") and f":{HTTPS_PORT} " in address and info.startswith("\t")
     ]
-    return Counter(told).most_common(1)[0][0] if told else ""
+    return " ".join(sorted(set(told)))
 
 
 def _named(names: dict[str, str], values: list[str]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from eyelevel.errors import EyelevelError
 from measure.validate.checks import Check, between, within
-from measure.validate.network_probe import LARGE_BYTES, Direction, Findings
+from measure.validate.network_probe import OVERLOAD, Direction, Findings, probe_bytes
 from record.site import Site
 from replay import ReplaySpec, run
 from tuning import protocols
@@ -74,7 +74,7 @@ def judge_network(network: Network, found: Findings) -> list[Check]:
             checks.append(within(network.name, f"{direction} rate", configured_mbps, way.mbps, tolerance, "Mbit/s"))
         if queue_bytes is not None and way.queue_bytes is not None:
             # Nothing can wait but whole packets, and one is on the wire meanwhile.
-            tolerance = QUEUE_TOLERANCE * queue_bytes + LARGE_BYTES
+            tolerance = QUEUE_TOLERANCE * queue_bytes + probe_bytes(queue_bytes, (mbps or 0) * OVERLOAD)
             checks.append(within(network.name, f"{direction} queue", queue_bytes, way.queue_bytes, tolerance, "bytes"))
         loss = network.loss_per_direction
         tolerance = LOSS_DEVIATIONS * math.sqrt(loss * (1 - loss) / way.sent)

@@ -10,6 +10,7 @@ tells the peer what to do over a Unix socket, which no network shapes. Arrival t
 import bisect
 import itertools
 import json
+import math
 import os
 import socket
 import socketserver
@@ -23,6 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from eyelevel.errors import EyelevelError
 from replay.spec import PRIVATE
 from tuning.networks import TRACE_LINE_BYTES, Network, read_trace
 
@@ -34,7 +36,9 @@ IP_UDP_BYTES = 28
 
 SMALL_BYTES = IP_UDP_BYTES + HEADER.size
 LARGE_BYTES = 1428
-SO_TIMESTAMPNS = 35
+# Smaller where few large ones fill a queue, as long as a program can keep up with so many.
+QUEUE_PACKETS, OVERLOAD_PACKETS_PER_S = 40, 5000
+SO_TIMESTAMPNS, SO_RCVBUFFORCE = 35, 33
 TIMESPEC = struct.Struct("qq")
 
 ECHOES = 100
@@ -96,7 +100,7 @@ class Arrivals:
         self._arrived: dict[int, tuple[int, int]] = {}
         self.sender: tuple[str, int] | None = None
         end.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+        end.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 22)
         # The kernel's stamps are of the wall clock, which may be set; over the seconds of a probe it is not.
         self._to_monotonic_ns = time.monotonic_ns() - time.time_ns()
         threading.Thread(target=self._receive, daemon=True).start()
@@ -224,14 +228,16 @@ class Client:
             return found
         seconds = max(TRACE_S if trace else OVERLOAD_S, 3 * (network.queue_ms or 0) / 1e3)
         offered_mbps = mbps * (TRACE_OVERLOAD if trace else OVERLOAD)
-        packets = round(seconds * offered_mbps * 1e6 / 8 / LARGE_BYTES)
-        arrived = self._sent(direction, Flow(packets, LARGE_BYTES, offered_mbps))
+        queue_bytes = (network.up_queue_bytes, network.down_queue_bytes)[direction] or 0
+        size_bytes = LARGE_BYTES if trace else probe_bytes(queue_bytes, offered_mbps)
+        packets = round(seconds * offered_mbps * 1e6 / 8 / size_bytes)
+        arrived = self._sent(direction, Flow(packets, size_bytes, offered_mbps))
         times_ns = sorted(at for _, at in arrived.values())
         if trace:
             measured = (len(times_ns) - 1) * LARGE_BYTES * 8e3 / (times_ns[-1] - times_ns[0])
             return Direction(measured, found.sent, found.lost, None, trace_mbps(Path(trace), times_ns[0], times_ns[-1]))
         gaps_ns = [after - before for before, after in itertools.pairwise(times_ns)]
-        measured = LARGE_BYTES * 8e3 / statistics.median(gaps_ns)
+        measured = size_bytes * 8e3 / statistics.median(gaps_ns)
         # The first found the link idle; in the second half the queue is as full as whole packets can make it.
         one_way_ns = [arrived[number][1] - arrived[number][0] for number in sorted(arrived)]
         waited_ns = statistics.median(one_way_ns[len(one_way_ns) // 2 :]) - min(one_way_ns)
@@ -256,6 +262,12 @@ class Client:
     def _heard(self) -> dict[int, tuple[int, int]]:
         """The peer's answer: what arrived there, as `Arrivals.take` has it."""
         return {int(number): (sent, at) for number, (sent, at) in json.loads(self._answers.readline()).items()}
+
+
+def probe_bytes(queue_bytes: int, mbps: float) -> int:
+    """The size of the packets that fill a queue of `queue_bytes` at `mbps`: the smaller, the finer it is measured."""
+    keeping_up_bytes = math.ceil(mbps * 1e6 / 8 / OVERLOAD_PACKETS_PER_S)
+    return min(LARGE_BYTES, max(queue_bytes // QUEUE_PACKETS, keeping_up_bytes, SMALL_BYTES))
 
 
 def trace_mbps(trace: Path, begin_ns: int, end_ns: int) -> float:
@@ -285,6 +297,8 @@ def _shell_started_ns() -> int:
         if "(mm-net" in name:
             started_ns = int(fields[19]) * 10**9 // os.sysconf("SC_CLK_TCK")
         pid = int(fields[1])
+    if not started_ns:
+        raise EyelevelError("the probe of a trace must run inside mm-net")
     return started_ns
 
 

@@ -36,6 +36,8 @@ SEED = 1
 
 # Of the browser's TLS sessions, in NSS's key log format.
 KEYS = "keys.log"
+# Connection options that the browser sends of itself: of HTTP/3's ORIGIN frame, nothing that the server decides by.
+BROWSERS_TAGS = ("ORIG",)
 # What is less is a page and a handshake, not an object.
 SMALL_TRANSFER_BYTES = OBJECT_BYTES // 2
 
@@ -44,13 +46,15 @@ FLIGHT_S = 0.95 * CLEAR.min_rtt_ms / 1e3
 # IPv4 without fragments, TCP with time stamps (RFC 7323); quiche counts its window in segments of 1460 bytes.
 SEGMENT_BYTES = {"tcp": 1448, "quic": 1460}
 # QUIC sends while less than the window is in flight, so one packet more. BBR's window grows by what was acknowledged
-# during the handshake, some packets.
-FLIGHT_TOLERANCE_PACKETS = {"cubic": 1.5, "bbr": 9.0, "bbr2": 9.0}
+# before: over TCP by the segments of handshake and page.
+FLIGHT_TOLERANCE_PACKETS = 1.5
+BBR_GROWTH_PACKETS = {"tcp": 9.0, "quic": 4.0}
 # The first packets go out at once however paced, the rest over a third of a round trip at twice the window in each.
 BURST_PACKETS = 10
 PACED_SHARE, UNPACED_SHARE = 0.15, 0.05
-# What cubic must stay below, and BBR reach, of the lossy link.
-CUBIC_SHARE, BBR_SHARE = 0.4, 0.5
+# What cubic must stay below, and BBR reach, of the lossy link. Of some 30 loads of all settings, on an idle machine and
+# on a busy one, cubic had 9 to 37 %, BBR 69 to 94 %.
+CUBIC_SHARE, BBR_SHARE = 0.55, 0.6
 # In round trips, what a browser does between its first packet and its first request.
 REQUEST_TOLERANCE_RTT = 0.5
 AGREED = {
@@ -75,6 +79,7 @@ class Evidence:
 
     clear: Connection
     lossy: Connection
+    certificates: list[str]
     request_after_s: float
     kernel_congestion_control: str
 
@@ -83,7 +88,7 @@ class Evidence:
         clear = self.clear
         return {
             "handshake": clear.handshake,
-            "certificates": clear.certificates,
+            "certificates": self.certificates,
             "connection_options": clear.connection_options,
             "transport_parameters": clear.transport_parameters,
             "kernel_congestion_control": self.kernel_congestion_control,
@@ -103,7 +108,9 @@ def observe_protocol(protocol: Protocol, sites: Mapping[str, Site]) -> Evidence:
         kernel = kernel_congestion_control(folder / SOCKETS)
     with _observed(sites[BULK_PAGE], LOSSY, protocol) as folder:
         lossy = largest(read_connections(folder / CAPTURE, folder / KEYS, protocol.transport))
-    return Evidence(largest(connections), lossy, request_after_s(connections), kernel)
+    # Who returns does not ask for the chain again.
+    certificates = next((chain for connection in connections if (chain := connection.certificates)), [])
+    return Evidence(largest(connections), lossy, certificates, request_after_s(connections), kernel)
 
 
 def judge_protocol(protocol: Protocol, seen: Evidence) -> list[Check]:
@@ -111,18 +118,16 @@ def judge_protocol(protocol: Protocol, seen: Evidence) -> list[Check]:
     transport, control = protocol.transport, protocol.congestion_control
     agreed = {**AGREED[transport], "key exchange group": protocol.tls_group}
     checks = [same(protocol.name, what, value, seen.clear.handshake.get(what)) for what, value in agreed.items()]
-    if not protocol.early_data:  # who comes back does not ask for it again
-        chain = ", ".join(seen.clear.certificates)
-        checks.append(same(protocol.name, "certificate chain", ", ".join(CERTIFICATES), chain))
+    checks.append(same(protocol.name, "certificate chain", ", ".join(CERTIFICATES), ", ".join(seen.certificates)))
     if protocol.fast_open:
-        in_syn_bytes = seen.clear.packets[0].payload_bytes
-        checks.append(between(protocol.name, "data in the SYN", 1, in_syn_bytes, SEGMENT_BYTES["tcp"], "bytes"))
+        accepted_bytes = seen.clear.accepted_in_syn_bytes
+        checks.append(between(protocol.name, "data in the SYN", 1, accepted_bytes, SEGMENT_BYTES["tcp"], "bytes"))
     checks += _flight_checks(protocol, seen.clear)
     if transport == "tcp":
         checks.append(same(protocol.name, "congestion control of the kernel", control, seen.kernel_congestion_control))
     else:
         wanted = " ".join(protocol.connection_options)
-        arrived = " ".join(tag for tag in seen.clear.connection_options if tag in protocol.connection_options)
+        arrived = " ".join(tag for tag in seen.clear.connection_options if tag not in BROWSERS_TAGS)
         checks.append(same(protocol.name, "connection options that arrived", wanted, arrived))
     share = 100 * _second_half_mbps(seen.lossy) / (LOSSY.down_mbps or 1)
     bounds = (0, 100 * CUBIC_SHARE) if control == "cubic" else (100 * BBR_SHARE, 100)
@@ -150,8 +155,11 @@ def _flight_checks(protocol: Protocol, clear: Connection) -> list[Check]:
     window = sum(packet.payload_bytes for packet in first) / segment_bytes
     window_later = sum(packet.payload_bytes for packet in later) / segment_bytes
     expected = protocol.initial_window_packets
-    tolerance = FLIGHT_TOLERANCE_PACKETS[protocol.congestion_control]
-    checks = [within(protocol.name, "initial window", expected, window, tolerance, "segments")]
+    tolerance = FLIGHT_TOLERANCE_PACKETS
+    most = expected + max(
+        tolerance, 0 if protocol.congestion_control == "cubic" else BBR_GROWTH_PACKETS[protocol.transport]
+    )
+    checks = [between(protocol.name, "initial window", expected - tolerance, window, most, "segments")]
     flight, which = (first, "first flight") if expected > BURST_PACKETS else (later, "flight after a pause")
     spread = 100 * (flight[-1].at_s - flight[0].at_s) / (CLEAR.min_rtt_ms / 1e3)
     bounds = (100 * PACED_SHARE, 95) if protocol.pacing else (0, 100 * UNPACED_SHARE)
@@ -178,6 +186,8 @@ def _second_half_mbps(lossy: Connection) -> float:
     """The rate of the bulk transfer once its start is over, as it left the server, in Mbit/s."""
     bulk = max(lossy.transfers, key=len)
     half = bulk[len(bulk) // 2 :]
+    if len(half) < 2 or half[0].at_s == half[-1].at_s:
+        raise EyelevelError("the bulk transfer is missing in the capture of the lossy network")
     return sum(packet.payload_bytes for packet in half) * 8 / (half[-1].at_s - half[0].at_s) / 1e6
 
 

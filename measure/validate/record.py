@@ -26,7 +26,9 @@ def validate_campaign(folder: Path, networks: Iterable[Network], protocols: Iter
     Returns the checks; they are kept in `folder`, passed or not. Raises EyelevelError when one failed.
     """
     networks, protocols = list(networks), list(protocols)
-    on = {"host": machine()["host"], "versions": versions({protocol.transport for protocol in protocols})}
+    here = machine()
+    programs = versions({protocol.transport for protocol in protocols})
+    on = {"host": here["host"], "testbed": here["testbed"], "versions": programs}
     entries = _entries(folder)
     proven = [setting for entry in entries if entry["on"] == on for setting in entry["passed"]]
     networks = [network for network in networks if _told(network) not in proven]

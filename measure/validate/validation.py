@@ -1,6 +1,7 @@
 """Validating networks and protocols, one after another."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from eyelevel.errors import EyelevelError
 from measure.validate.checks import Check
 from measure.validate.network import LOST_PACKETS, LOST_PACKETS_QUICK, judge_network, measure_network
 from measure.validate.protocol import judge_protocol, observe_protocol
@@ -21,7 +23,7 @@ def validate(
 ) -> tuple[list[Check], dict[str, Any]]:
     """Every check of `networks` and `protocols`, and by their names what was seen; shows how far it is.
 
-    What is needed meanwhile is in `folder`. Raises EyelevelError when something cannot be measured at all.
+    What is needed meanwhile is in `folder`. What cannot be measured at all is a check that failed.
     """
     networks, protocols = list(networks), list(protocols)
     sites = write_validation_sites(folder)
@@ -33,14 +35,25 @@ def validate(
         for network in networks:
             progress.update(task, description=f"measuring {network.name}")
             lost_packets = LOST_PACKETS_QUICK if quick else LOST_PACKETS
-            findings = measure_network(network, sites[WINDOW_PAGE], lost_packets)
-            checks += judge_network(network, findings)
-            seen[network.name] = asdict(findings)
+            with measurable(network.name, checks):
+                findings = measure_network(network, sites[WINDOW_PAGE], lost_packets)
+                checks += judge_network(network, findings)
+                seen[network.name] = asdict(findings)
             progress.advance(task)
         for protocol in protocols:
             progress.update(task, description=f"observing {protocol.name}")
-            evidence = observe_protocol(protocol, sites)
-            checks += judge_protocol(protocol, evidence)
-            seen[protocol.name] = evidence.document()
+            with measurable(protocol.name, checks):
+                evidence = observe_protocol(protocol, sites)
+                checks += judge_protocol(protocol, evidence)
+                seen[protocol.name] = evidence.document()
             progress.advance(task)
     return checks, seen
+
+
+@contextmanager
+def measurable(subject: str, checks: list[Check]) -> Iterator[None]:
+    """Make a check of `subject` that failed of an error, so that what was found of others is not lost."""
+    try:
+        yield
+    except EyelevelError as error:
+        checks.append(Check(subject, "measurement", "possible", str(error), "", passed=False))
