@@ -32,12 +32,13 @@ REPLAY_FAILED = "replay"
 
 @dataclass(frozen=True)
 class Setting:
-    """What is loaded, behind what, over what; `repeatable` as in `replay.repeatable`."""
+    """What is loaded, behind what, over what; `repeatable` and `seed` as in `replay.spec`."""
 
     site: Site
     network: Network
     protocol: Protocol
     repeatable: bool
+    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,11 @@ class Circumstances:
     layout: Layout | None = None
 
 
-def make(setting: Setting, circumstances: Circumstances, folder: Path) -> None:
-    """Load the page once in a fresh browser behind a fresh replay; what that leaves is in `folder`."""
+def make(setting: Setting, circumstances: Circumstances, folder: Path, attempt: int = 1) -> None:
+    """Load the page once in a fresh browser behind a fresh replay; what that leaves is in `folder`.
+
+    Another `attempt` meets other losses.
+    """
     started_at, clock, started = now_iso(), time.time(), time.monotonic()
     failure = load(
         setting.site,
@@ -62,6 +66,7 @@ def make(setting: Setting, circumstances: Circumstances, folder: Path) -> None:
         folder,
         repeatable=setting.repeatable,
         layout=circumstances.layout,
+        seed=None if setting.seed is None else setting.seed + attempt,
     )
     seconds = time.monotonic() - started
     made = {

@@ -101,7 +101,7 @@ def measure_block(
                 attempt = store.attempts(run) + 1
                 if now and not is_made(folders[run]):
                     watch.begins(run, attempt)
-                    make(block.settings[run], now, store.empty_run_folder(run, attempt))
+                    make(block.settings[run], now, store.empty_run_folder(run, attempt), attempt)
                 analysts.take(folders[run])
             analysts.finish()
         judged: dict[Run, bool] = {}

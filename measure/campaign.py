@@ -16,7 +16,7 @@ from measure.forecast import forecast, require_space
 from measure.machine import machine, versions
 from measure.norms import Look, judged
 from measure.plan import Block as PlannedBlock
-from measure.plan import Run, plan
+from measure.plan import Run, plan, seed_of
 from measure.progress import Watch, now_iso
 from measure.results import Results, Row, opened
 from measure.slot import Slot, canaries_of, machine_name
@@ -74,7 +74,13 @@ class Campaign:
 
     def setting(self, run: Run) -> Setting:
         """What `run` loads, behind what, over what."""
-        return Setting(self.sites[run.site], self.networks[run.network], self.protocols[run.protocol], self.repeatable)
+        return Setting(
+            self.sites[run.site],
+            self.networks[run.network],
+            self.protocols[run.protocol],
+            self.repeatable,
+            seed_of(run, self.seed),
+        )
 
     def block(self, number: int, runs: Iterable[Run]) -> Block:
         """The block of the plan with this number, or what is left of it."""

@@ -31,13 +31,15 @@ def load(
     repeatable: bool,
     film: bool = True,
     layout: Layout | None = None,
+    seed: int | None = None,
 ) -> str | None:
     """Load `site` once behind `network` over `protocol`; returns why the replay failed, if it did.
 
     What the load leaves is in `folder` (see `measure.visit`), with what the servers were asked (`REQUEST_LOG`)
-    and the settings as they were read back (`REPLAY_EVIDENCE`). Each part runs on its cores of `layout`.
+    and the settings as they were read back (`REPLAY_EVIDENCE`). Each part runs on its cores of `layout`; the
+    network's losses are drawn from `seed`.
     """
-    spec = ReplaySpec(site.folder, network, protocol, folder / REQUEST_LOG, repeatable=repeatable)
+    spec = ReplaySpec(site.folder, network, protocol, folder / REQUEST_LOG, repeatable=repeatable, seed=seed)
     if layout:
         spec = replace(spec, server_cores=layout.servers, emulator_cores=layout.emulator)
     visit: list[str | Path] = [*pinned(layout.browser if layout else ())]

@@ -27,6 +27,14 @@ class Run:
 Block = tuple[Run, ...]
 
 
+def seed_of(run: Run, seed: int) -> int:
+    """What the network draws the losses of `run` from, in a campaign with `seed`: other ones for each run.
+
+    Protocols do not share them: the tests that compare these take their runs as independent.
+    """
+    return Random(f"{seed}/{run}").getrandbits(62)
+
+
 def plan(sites: Iterable[str], networks: Iterable[str], protocols: Sequence[str], runs: int, seed: int) -> list[Block]:
     """All blocks in the order they are to be measured.
 

@@ -68,6 +68,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
         request_log=spec.request_log,
         think_time=spec.think_time,
     )
+    evidence["seed"] = spec.seed
     evidence["server_sysctls"] = kernel.apply_sysctls(spec.protocol.server_kernel)
     with SERVERS[spec.protocol.transport](serving), _control_socket() as control:
         client = [*pinned(spec.emulator_cores), *shell(spec.network, spec.seed), "--"]

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measure.plan import Block, plan
+from measure.plan import Block, plan, seed_of
 
 names = st.lists(st.sampled_from(["a", "b", "c", "d", "e"]), min_size=1, max_size=4, unique=True)
 seeds = st.integers(0, 2**32)
@@ -59,3 +59,11 @@ def test_blocks_of_a_round_are_shuffled() -> None:
     blocks = plan("abcdef", "wxyz", "pq", 2, 1)
     assert order(blocks, 1) != sorted(order(blocks, 1))
     assert order(blocks, 1) != order(blocks, 2)
+
+
+def test_every_run_has_losses_of_its_own_and_the_same_in_the_same_campaign() -> None:
+    runs = [run for block in plan(["a", "b"], ["lte"], ["tcp", "tcp~2"], 5, seed=1) for run in block]
+    seeds = [seed_of(run, 1) for run in runs]
+    assert len(set(seeds)) == len(runs)
+    assert seeds == [seed_of(run, 1) for run in runs]
+    assert not set(seeds) & {seed_of(run, 2) for run in runs}
