@@ -15,7 +15,7 @@ from measure.progress import now_iso
 from measure.validate.checks import Check
 from measure.validate.validation import validate
 from tuning.networks import Network
-from tuning.protocols import Protocol
+from tuning.protocols import TRANSPORTS, Protocol
 
 FILENAME = "validation.json"
 
@@ -27,10 +27,11 @@ def validate_campaign(folder: Path, networks: Iterable[Network], protocols: Iter
     """
     networks, protocols = list(networks), list(protocols)
     here = machine()
-    programs = versions({protocol.transport for protocol in protocols})
-    on = {"host": here["host"], "testbed": here["testbed"], "versions": programs}
+    on = {"host": here["host"], "testbed": here["testbed"], "versions": versions(TRANSPORTS)}
     entries = _entries(folder)
-    proven = [setting for entry in entries if entry["on"] == on for setting in entry["passed"]]
+    # Two checkouts with uncommitted changes are called alike, whatever these are.
+    told_apart = not str(here["testbed"]).endswith("-dirty")
+    proven = [setting for entry in entries if told_apart and entry["on"] == on for setting in entry["passed"]]
     networks = [network for network in networks if _told(network) not in proven]
     protocols = [protocol for protocol in protocols if _told(protocol) not in proven]
     if not networks and not protocols:

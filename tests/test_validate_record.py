@@ -1,0 +1,81 @@
+"""What a campaign keeps of its validations: nothing is measured twice, and nothing that failed is used."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eyelevel.errors import EyelevelError
+from measure.validate import record
+from measure.validate.checks import Check
+from tuning import networks, protocols
+from tuning.networks import Network
+from tuning.protocols import Protocol
+
+NETWORKS, PROTOCOLS = networks.load(), protocols.load()
+
+
+class Validation:
+    """Stands in for measuring: notes what was asked for, and fails what is in `wrong`."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.wrong: set[str] = set()
+
+    def __call__(
+        self, nets: Iterable[Network], protos: Iterable[Protocol], folder: Path, *, quick: bool
+    ) -> tuple[list[Check], dict[str, Any]]:
+        self.asked = [network.name for network in nets] + [protocol.name for protocol in protos]
+        checks = [Check(name, "c", "1", "2", "", name not in self.wrong) for name in self.asked]
+        return checks, {name: {} for name in self.asked}
+
+
+@pytest.fixture
+def validation(monkeypatch: pytest.MonkeyPatch) -> Validation:
+    stand_in = Validation()
+    monkeypatch.setattr(record, "validate", stand_in)
+    monkeypatch.setattr(record, "versions", lambda transports: {"mm-net": "1"})
+    monkeypatch.setattr(record, "machine", lambda: {"host": "here", "testbed": "abc"})
+    return stand_in
+
+
+def test_what_was_found_right_is_not_measured_again(validation: Validation, tmp_path: Path) -> None:
+    chosen = [NETWORKS["lte"]], [PROTOCOLS["tcp"]]
+    assert len(record.validate_campaign(tmp_path, *chosen)) == 2
+    assert record.validate_campaign(tmp_path, *chosen) == []
+    record.validate_campaign(tmp_path, [NETWORKS["lte"], NETWORKS["dsl"]], [PROTOCOLS["tcp"], PROTOCOLS["quic"]])
+    assert validation.asked == ["dsl", "quic"]
+
+
+def test_other_programs_or_another_testbed_are_measured_anew(
+    validation: Validation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = [NETWORKS["lte"]], [PROTOCOLS["tcp"]]
+    record.validate_campaign(tmp_path, *chosen)
+    monkeypatch.setattr(record, "machine", lambda: {"host": "here", "testbed": "def-dirty"})
+    assert len(record.validate_campaign(tmp_path, *chosen)) == 2
+    assert len(record.validate_campaign(tmp_path, *chosen)) == 2
+    monkeypatch.setattr(record, "machine", lambda: {"host": "here", "testbed": "def"})
+    assert len(record.validate_campaign(tmp_path, *chosen)) == 2
+    monkeypatch.setattr(record, "versions", lambda transports: {"mm-net": "2"})
+    assert len(record.validate_campaign(tmp_path, *chosen)) == 2
+
+
+def test_what_failed_is_told_kept_and_measured_again(validation: Validation, tmp_path: Path) -> None:
+    validation.wrong = {"quic"}
+    chosen = [NETWORKS["lte"]], [PROTOCOLS["quic"]]
+    with pytest.raises(EyelevelError, match="1 of 2 checks failed, the first: quic, c: 2 instead of 1"):
+        record.validate_campaign(tmp_path, *chosen)
+    (kept,) = json.loads((tmp_path / record.FILENAME).read_text())
+    assert [check["passed"] for check in kept["checks"]] == [True, False]
+    validation.wrong = set()
+    record.validate_campaign(tmp_path, *chosen)
+    assert validation.asked == ["quic"]
+
+
+def test_a_broken_record_is_told(validation: Validation, tmp_path: Path) -> None:
+    (tmp_path / record.FILENAME).write_text("[")
+    with pytest.raises(EyelevelError, match="is broken"):
+        record.validate_campaign(tmp_path, [NETWORKS["lte"]], [])
