@@ -14,6 +14,8 @@ METRICS = ("fvc", "lvc", "vc85", "si", "plt")
 NEEDED = ("site", "network", "protocol", "run", "valid", "reason", *METRICS)
 # What a campaign on several machines calls the column that tells which one made a run.
 MACHINE_COLUMNS = ("machine", "worker")
+# A check of a network or protocol: the machine, what of, what, as it should be and was, how far apart it may be.
+VALIDATED = ("host", "subject", "name", "configured", "measured", "tolerance", "passed")
 # Columns that tell how busy the machine was, whatever was measured for that.
 CANARY_PREFIX = "canary"
 
@@ -21,13 +23,14 @@ CANARY_PREFIX = "canary"
 @dataclass(frozen=True)
 class CampaignTable:
     """A campaign's attempts, one row each, its protocols and networks in the order they were named, and all that
-    `campaign.json` tells of it."""
+    `campaign.json` tells of it. `validation` has a row for each check of a network or protocol (`VALIDATED`)."""
 
     runs: pd.DataFrame
     networks: tuple[str, ...]
     protocols: tuple[str, ...]
     document: dict[str, Any] = field(default_factory=dict)
     folder: Path = Path()
+    validation: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(VALIDATED)))
 
     @property
     def name(self) -> str:
@@ -69,4 +72,15 @@ def load(folder: Path) -> CampaignTable:
     for column in (name for name in runs if name.startswith(CANARY_PREFIX)):
         runs[column] = pd.to_numeric(runs[column], errors="coerce")
     runs["valid"] = runs["valid"].astype(bool)
-    return CampaignTable(runs, networks, protocols, document, folder)
+    return CampaignTable(runs, networks, protocols, document, folder, validation(folder))
+
+
+def validation(folder: Path) -> pd.DataFrame:
+    """What was checked of networks and protocols before the runs in `folder`. Raises EyelevelError."""
+    file = folder / "validation.json"
+    try:
+        entries = json.loads(file.read_text()) if file.exists() else []
+        rows = [{"host": entry["on"]["host"], **check} for entry in entries for check in entry["checks"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise EyelevelError(f"{file} is broken: {error!r}") from None
+    return pd.DataFrame(rows, columns=list(VALIDATED))

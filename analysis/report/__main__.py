@@ -130,7 +130,12 @@ def _shots(found: Findings, network: str, site: str | None) -> list[films.Shot]:
 def tables(found: Findings) -> dict[str, list[View]]:
     """Section of the page → its tables."""
     return {
-        "measured": [views.protocols(found), views.networks(found), views.settings_means(found)],
+        "measured": [
+            views.protocols(found),
+            views.networks(found),
+            views.validation(found),
+            views.settings_means(found),
+        ],
         "sites": [views.sites(found)] if len(found.sites) else [],
         "paper": [views.mean_gains(found), views.table3(found)] if len(found.gained) else [],
         "by_site": [views.gains_by_site(found, pair) for pair in found.hypotheses.comparisons],

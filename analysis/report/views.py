@@ -329,7 +329,9 @@ def sites(found: Findings) -> View:
     """The recorded sites."""
     data = found.sites
     columns = {name: name.replace("_", " ") for name in data if name != "largest"}
-    return View("figure1_sites", "The sites (the paper's Figure 1)", data, shown(data, columns))
+    told = shown(data, columns).replace({"nan": NOTHING, "<NA>": NOTHING})
+    note = "Served and Jaccard: as make close found, where it was asked." if "served" in data else ""
+    return View("figure1_sites", "The sites (the paper's Figure 1)", data, told, note)
 
 
 def settings_means(found: Findings) -> View:
@@ -354,3 +356,24 @@ def _intervals(data: pd.DataFrame, low: str, high: str, form: Callable[[float], 
 
 def _file(pair: Pair) -> str:
     return f"{pair.compared}_against_{pair.reference}".replace("+", "plus")
+
+
+def validation(found: Findings) -> View:
+    """What was measured of networks and protocols before the first run."""
+    data = found.campaign.validation
+    shown = pd.DataFrame(
+        {
+            "of": data["subject"],
+            "check": data["name"],
+            "configured": data["configured"] + " " + data["tolerance"],
+            "measured": data["measured"],
+            "verdict": data["passed"].map({True: "ok", False: "FAILED"}),
+        }
+    )
+    failed = int((~data["passed"].astype(bool)).sum())
+    note = (
+        f"{counted('check', len(data))} before the first run, {failed} failed."
+        if len(data)
+        else "This campaign was made without: nothing tells that its networks and protocols were as configured."
+    )
+    return View("validation", "Networks and protocols, as measured", data, shown, note)
