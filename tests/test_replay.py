@@ -95,7 +95,7 @@ def test_no_connection_waits_for_another(site: Site) -> None:
 def test_every_protocol_is_set_up_and_read_back(site: Site, protocol: str) -> None:
     wanted = PROTOCOLS[protocol]
     outcome, _ = replay(site, "true", NETWORKS["dsl"], protocol)
-    assert outcome.evidence["server_sysctls"] == wanted.server_sysctls
+    assert outcome.evidence["server_sysctls"] == wanted.server_kernel
     if wanted.transport == "tcp":
         metrics = [route["metrics"][0] for route in outcome.evidence["server_routes"]]
         expected = {"initcwnd": wanted.initial_window_packets, "congestion": wanted.congestion_control}
