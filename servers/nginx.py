@@ -83,7 +83,9 @@ def _nginx(serving: Serving) -> Iterator[Daemon]:
     )
     config = serving.folder / "nginx.conf"
     template = templates.get_template("nginx.conf.j2")
-    text = template.render(folder=serving.folder, listening=listening, certificates=serving.certificates, protocol=serving.protocol)
+    text = template.render(
+        folder=serving.folder, listening=listening, certificates=serving.certificates, protocol=serving.protocol
+    )
     write_atomically(config, text)
     with ExitStack() as stack:
         sockets = [

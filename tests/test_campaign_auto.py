@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_campaign_review import ROW
@@ -19,7 +20,7 @@ Times = Callable[[int], float]
 
 def campaign(folder: Path, runs: int, tcp: Times, quic: Times) -> Path:
     """A campaign with so many runs of two protocols, whose Speed Indexes are functions of the run's number."""
-    names = {"sites": {"s": {}}, "networks": {"lte": {}}, "protocols": {"tcp": {}, "quic": {}}}
+    names: dict[str, Any] = {"sites": {"s": {}}, "networks": {"lte": {}}, "protocols": {"tcp": {}, "quic": {}}}
     document = {"settings": {"seed": 1, "runs": 31, "repeats": 2, **names}, "versions": {}, "machine": {}}
     with opened(folder, document) as results:
         for run in range(1, runs + 1):

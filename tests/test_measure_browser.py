@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from eyelevel.chromium import Window
 from measure import browser
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
@@ -73,7 +74,7 @@ def test_a_mobile_recording_gets_a_phone(tmp_path: Path) -> None:
 
 
 def test_the_recorded_viewport_is_kept_but_for_the_encoders_even_numbers(tmp_path: Path) -> None:
-    assert browser.window(site(tmp_path, viewport=(1280, 801))) == browser.Window(1280, 802, mobile=False)
+    assert browser.window(site(tmp_path, viewport=(1280, 801))) == Window(1280, 802, mobile=False)
 
 
 def test_the_pointer_starts_beside_the_window(tmp_path: Path) -> None:

@@ -134,7 +134,8 @@ def test_a_run_is_given_up_after_the_limit_and_stays_given_up(
 def test_what_the_machine_did_does_not_count_against_a_run(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
     busy = replace(SOUND, late_wakeups=1, latest_wakeup_ms=99.0)
     one = replace(campaign, protocols={"tcp": campaign.protocols["tcp"]}, runs=1)
-    go(one, monkeypatch, [*["no nginx", busy] * REPEATS, SOUND])
+    outcomes: list[Evidence | str] = ["no nginx", busy]
+    go(one, monkeypatch, [*outcomes * REPEATS, SOUND])
     assert [row["valid"] for row in rows(campaign)] == ["false"] * 2 * REPEATS + ["true"]
 
 
