@@ -160,8 +160,10 @@ def nginx_alone() -> None:
     with tempfile.TemporaryDirectory(prefix="nginx-") as folder:
         config, pid = Path(folder) / "nginx.conf", Path(folder) / "pid"
         config.write_text(f"pid {pid}; error_log {folder}/log; events {{}}")
-        subprocess.run([tool("nginx"), "-p", folder, "-c", config], check=True)
-        subprocess.run([tool("nginx"), "-p", folder, "-c", config, "-s", "stop"], check=True)
+        try:
+            subprocess.run([tool("nginx"), "-p", folder, "-c", config], check=True)
+        finally:  # in the background it outlives us, however we end
+            subprocess.run([tool("nginx"), "-p", folder, "-c", config, "-s", "stop"], check=True)
 
 
 def median_s(action: Callable[[], object], repeats: int) -> float:
