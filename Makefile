@@ -75,7 +75,7 @@ validate: setup ## measure each NET and PROTO, and compare with its settings
 	@setup/as-root '$(PYTHON)' -m measure.validate $(strip $(call option,--net,NET) $(call option,--proto,PROTO))
 
 figure2: setup ## compare the servers themselves: downloads of single files, the paper's Figure 2
-	@setup/as-root '$(PYTHON)' -m measure.downloads $(strip $(call option,--net,NET) $(call option,--proto,PROTO) \
+	@setup/as-root '$(PYTHON)' -m measure.studies.downloads $(strip $(call option,--net,NET) $(call option,--proto,PROTO) \
 		$(call option,--runs,RUNS) $(call option,--seed,SEED))
 	@'$(PYTHON)' -m analysis.downloads
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from analysis.hypotheses import Pair
 from eyelevel.errors import EyelevelError
 from eyelevel.places import tool
-from measure.evidence import VISUAL
-from measure.film import FilmStart, film_start, visual_metrics
-from measure.films import FILM, SMALL_FILM
+from measure.run.evidence import VISUAL
+from measure.run.film import FilmStart, film_start, visual_metrics
+from measure.run.films import FILM, SMALL_FILM
 
 FILMS = (FILM, SMALL_FILM)
 STRIP_FRAMES = 8

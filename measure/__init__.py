@@ -1,9 +1,12 @@
 """Measuring: page loads of replayed sites, filmed, checked and put into a table.
 
-The path of one run: `visit` (one page load, inside the replay) → `film` (what was seen, and when) →
-`evidence` (what happened) → `gates` (whether it counts) → `norms` (whether it is like the others of its site) →
-`results` (the campaign's folder).
+`run` is one load and what it left: `visit` (the load, inside the replay) → `film` (what was seen, and when) →
+`evidence` (what happened) → `gates` (whether it counts). `host` is the machine that it is made on.
 
-A `campaign` is a `plan` of blocks. A `block` makes its runs' `attempt`s on one machine (`slot`), this one or those of a
-`cluster` (`remote`). `status` and `review` look at it from outside.
+`campaign` is many: a `plan` of blocks, of which each `block` makes its runs' `attempt`s on one machine (`slot`), this
+one or those of a cluster, compares them with the others of their site (`norms`), and keeps them (`results`).
+`status` and `review` look at one from outside.
+
+`validate` proves that networks and protocols are as configured, `closing` completes recordings, and `studies` asks
+what a campaign of filmed pages cannot answer.
 """

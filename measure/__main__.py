@@ -18,12 +18,12 @@ from rich.console import Console
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.ownership import give_to_caller
 from eyelevel.places import PROJECT, RESULTS
-from measure.aliases import base_name, choose_protocols
-from measure.campaign import REPEATS, Campaign, measure
-from measure.cluster import Cluster
-from measure.films import KEPT, QUALITIES, FilmPolicy
-from measure.progress import Watch
-from measure.results import read_document
+from measure.campaign.campaign import REPEATS, Campaign, measure
+from measure.campaign.cluster import Cluster
+from measure.campaign.progress import Watch
+from measure.campaign.results import read_document
+from measure.run.aliases import base_name, choose_protocols
+from measure.run.films import KEPT, QUALITIES, FilmPolicy
 from measure.validate.record import validate_campaign
 from record import shelf
 from record.demo import DEMO_SITES

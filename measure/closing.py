@@ -15,18 +15,18 @@ from pathlib import Path
 
 import click
 
+from eyelevel.clock import now_iso
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.ownership import give_to_caller
 from eyelevel.places import SITES
 from measure import completeness
 from measure.completeness import Asked, Completeness
-from measure.evidence import REPLAY_LOG, last_line, read_evidence
-from measure.film import Frame, last_frame, unlike
-from measure.gates import HTTP_VERSION, LOAD_GATES, Claim, reason_against
-from measure.load import load
-from measure.machine import versions
-from measure.progress import now_iso
-from measure.visit import FILM
+from measure.host.machine import versions
+from measure.run.evidence import REPLAY_LOG, last_line, read_evidence
+from measure.run.film import Frame, last_frame, unlike
+from measure.run.gates import HTTP_VERSION, LOAD_GATES, Claim, reason_against
+from measure.run.load import load
+from measure.run.visit import FILM
 from record import shelf
 from record.recorder import sandbox
 from record.recorder.spec import RecordSpec

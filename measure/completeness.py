@@ -16,9 +16,9 @@ from statistics import mean
 
 from eyelevel.errors import EyelevelError
 from eyelevel.files import write_atomically
-from measure.evidence import REQUEST_LOG, page_requests
-from measure.netlog import Request
-from measure.visit import HAR
+from measure.run.evidence import REQUEST_LOG, page_requests
+from measure.run.netlog import Request
+from measure.run.visit import HAR
 from record.site import Site
 from servers.matching import Kind
 

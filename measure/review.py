@@ -19,14 +19,14 @@ from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 import click
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from eyelevel.clock import now_iso
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.ownership import give_to_caller
 from eyelevel.places import RESULTS
-from measure.film import unlike_blocks
-from measure.films import FILM, SMALL_FILM, STRIP, STRIP_PICTURES, read_last_frame, shrunk
-from measure.progress import now_iso
-from measure.results import Row, followed, following, read_rows
-from measure.verdicts import PERSON, Verdict, add_verdict, read_verdicts
+from measure.campaign.results import Row, followed, following, read_rows
+from measure.campaign.verdicts import PERSON, Verdict, add_verdict, read_verdicts
+from measure.run.film import unlike_blocks
+from measure.run.films import FILM, SMALL_FILM, STRIP, STRIP_PICTURES, read_last_frame, shrunk
 
 LOCAL = "127.0.0.1"
 KINDS = {".jpg": "image/jpeg", ".mp4": "video/mp4"}

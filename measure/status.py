@@ -13,13 +13,13 @@ from rich.table import Table
 
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.places import RESULTS
-from measure.evidence import ATTEMPT
-from measure.films import FilmPolicy
-from measure.forecast import Forecast, forecast, in_bytes
-from measure.plan import Run
-from measure.planfile import read_plan
-from measure.progress import in_words
-from measure.results import Row, counted, is_machines_fault, read_document, read_rows, run_folder
+from measure.campaign.forecast import Forecast, forecast, in_bytes
+from measure.campaign.plan import Run
+from measure.campaign.planfile import read_plan
+from measure.campaign.progress import in_words
+from measure.campaign.results import Row, counted, is_machines_fault, read_document, read_rows, run_folder
+from measure.run.evidence import ATTEMPT
+from measure.run.films import FilmPolicy
 from record import shelf
 from tuning import networks
 

@@ -56,7 +56,7 @@ def main(
 def _what_to_try(spec: ReplaySpec) -> str:
     """What a person who finds themselves in the client's namespace can do there."""
     url = Site.load(spec.site).url
-    load = f"python -m measure.visit --site {spec.site} --proto {spec.protocol.name} --into /tmp/visit"
+    load = f"python -m measure.run.visit --site {spec.site} --proto {spec.protocol.name} --into /tmp/visit"
     tries = [f"ping -c 3 {urlsplit(url).hostname}", load, "exit"]
     if spec.protocol.transport == "tcp":  # curl's QUIC is not Chromium's
         tries.insert(1, f"curl -so /dev/null -w '%{{http_version}} %{{time_total}}\\n' {url}")

@@ -13,7 +13,7 @@ from test_campaign_review import ROW
 from eyelevel.errors import EyelevelError
 from eyelevel.places import PROJECT
 from measure.__main__ import MAX_RUNS, enough_runs, number_of_runs
-from measure.results import opened
+from measure.campaign.results import opened
 
 Times = Callable[[int], float]
 

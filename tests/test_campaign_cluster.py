@@ -11,14 +11,14 @@ from rich.console import Console
 from test_campaign_review import ROW
 
 from eyelevel.errors import EyelevelError
-from measure import cluster
-from measure.campaign import Campaign
-from measure.cluster import Cluster, bring_home
+from measure.campaign import cluster
+from measure.campaign.campaign import Campaign
+from measure.campaign.cluster import Cluster, bring_home
+from measure.campaign.plan import Run
+from measure.campaign.progress import Watch
+from measure.campaign.remote import Introduction, Measured, Travelling
+from measure.campaign.results import opened
 from measure.completeness import digest
-from measure.plan import Run
-from measure.progress import Watch
-from measure.remote import Introduction, Measured, Travelling
-from measure.results import opened
 from record.demo import generate
 from record.site import write_site
 from tuning import networks, protocols

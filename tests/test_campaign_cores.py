@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eyelevel.processes import pinned
-from measure.visit import _pinned_ffmpeg
+from measure.run.visit import _pinned_ffmpeg
 from record.demo import generate
 from record.site import write_site
 from replay import ReplaySpec, run

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measure.norms import ENOUGH, NORMS, Look, judged
+from measure.campaign.norms import ENOUGH, NORMS, Look, judged
 
 PICTURE = np.full((96, 171, 3), 255, dtype=np.uint8)
 USUAL = Look(requests=90, missed=2, exchanges=80, last_frame=PICTURE)

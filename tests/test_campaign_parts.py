@@ -10,15 +10,15 @@ from test_campaign_review import ROW
 
 from eyelevel.errors import EyelevelError
 from eyelevel.places import tool
-from measure import slot
-from measure.affinity import CORES_FOR_PLACES, layout
-from measure.aliases import base_name, choose_protocols
-from measure.canary import DRIFT, RECENT, USUAL, Canary, drift, sing, slowness
-from measure.evidence import VISUAL, analyse_film
-from measure.films import FILM, LAST, SMALL_FILM, STRIP, FilmPolicy
-from measure.forecast import forecast, modelled, require_space
-from measure.plan import Run
-from measure.slot import Slot
+from measure.campaign import slot
+from measure.campaign.forecast import forecast, modelled, require_space
+from measure.campaign.plan import Run
+from measure.campaign.slot import Slot
+from measure.host.affinity import CORES_FOR_PLACES, layout
+from measure.host.canary import DRIFT, RECENT, USUAL, Canary, drift, sing, slowness
+from measure.run.aliases import base_name, choose_protocols
+from measure.run.evidence import VISUAL, analyse_film
+from measure.run.films import FILM, LAST, SMALL_FILM, STRIP, FilmPolicy
 from record.demo import generate
 from record.site import Site, write_site
 from tuning import networks, protocols

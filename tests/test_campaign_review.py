@@ -14,11 +14,11 @@ from urllib.parse import urlencode
 import pytest
 
 from eyelevel.errors import EyelevelError
-from measure.plan import Run
-from measure.results import Results, Row, followed, opened, read_rows
+from measure.campaign.plan import Run
+from measure.campaign.results import Results, Row, followed, opened, read_rows
+from measure.campaign.verdicts import VERDICTS, Verdict, add_verdict, read_verdicts
 from measure.review import Review, handler
 from measure.status import status
-from measure.verdicts import VERDICTS, Verdict, add_verdict, read_verdicts
 
 ROW = Row(
     site="s", network="lte", protocol="tcp", run=1, attempt=1, valid=True, reason="", fvc=500.0, lvc=900.0,

@@ -16,10 +16,10 @@ from rich.console import Console
 from analysis.__main__ import report
 from analysis.runs import load
 from eyelevel.places import PROJECT, tool
-from measure.campaign import Campaign, measure
-from measure.evidence import read_evidence
-from measure.progress import Watch
-from measure.visit import FILM
+from measure.campaign.campaign import Campaign, measure
+from measure.campaign.progress import Watch
+from measure.run.evidence import read_evidence
+from measure.run.visit import FILM
 from record.__main__ import read_recording
 from record.demo import generate
 from record.site import Site, write_site

@@ -17,17 +17,17 @@ from rich.console import Console
 
 from eyelevel.errors import EyelevelError
 from eyelevel.ownership import give_to_caller
-from measure import attempt, block, slot
-from measure import campaign as campaigns
-from measure.block import REPLAY_FAILURES_IN_A_ROW
-from measure.campaign import REPEATS, Campaign, measure
-from measure.canary import Canary
-from measure.evidence import Asked, Evidence
-from measure.film import FilmStart, VisualMetrics
-from measure.netlog import Request
-from measure.planfile import read_plan
-from measure.progress import Watch, in_words
-from measure.results import PARDONS
+from measure.campaign import attempt, block, slot
+from measure.campaign import campaign as campaigns
+from measure.campaign.block import REPLAY_FAILURES_IN_A_ROW
+from measure.campaign.campaign import REPEATS, Campaign, measure
+from measure.campaign.planfile import read_plan
+from measure.campaign.progress import Watch, in_words
+from measure.campaign.results import PARDONS
+from measure.host.canary import Canary
+from measure.run.evidence import Asked, Evidence
+from measure.run.film import FilmStart, VisualMetrics
+from measure.run.netlog import Request
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 from tuning import networks, protocols

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measure.evidence import REQUEST_LOG, VISUAL, Asked, read_evidence, read_request_log
-from measure.netlog import OWN_PURPOSES, Request, read_netlog
-from measure.visit import HAR, LOG, NETLOG_KEPT, TIMINGS
+from measure.run.evidence import REQUEST_LOG, VISUAL, Asked, read_evidence, read_request_log
+from measure.run.netlog import OWN_PURPOSES, Request, read_netlog
+from measure.run.visit import HAR, LOG, NETLOG_KEPT, TIMINGS
 
 KINDS = [
     "REQUEST_ALIVE",

@@ -8,7 +8,7 @@ import pytest
 
 from eyelevel.errors import EyelevelError
 from eyelevel.places import tool
-from measure.film import (
+from measure.run.film import (
     FilmStart,
     Frame,
     film_start,

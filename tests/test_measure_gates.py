@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from measure.canary import BUSY
-from measure.evidence import Asked, Evidence
-from measure.film import FilmStart, VisualMetrics
-from measure.gates import (
+from measure.host.canary import BUSY
+from measure.run.evidence import Asked, Evidence
+from measure.run.film import FilmStart, VisualMetrics
+from measure.run.gates import (
     CLOCK_SHIFT_S,
     FILM_AHEAD_MS,
     GATES,
@@ -16,7 +16,7 @@ from measure.gates import (
     Claim,
     reason_against,
 )
-from measure.netlog import Request
+from measure.run.netlog import Request
 
 CLAIM = Claim("h3", {"198.18.0.1", "198.18.0.2"}, (1366, 768))
 PAGE = Request("https://a.example/", "GET", True, False, "198.18.0.1", "h3", 200)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measure.plan import Block, plan, seed_of
+from measure.campaign.plan import Block, plan, seed_of
 
 names = st.lists(st.sampled_from(["a", "b", "c", "d", "e"]), min_size=1, max_size=4, unique=True)
 seeds = st.integers(0, 2**32)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from eyelevel.errors import EyelevelError
 from eyelevel.places import PROJECT
-from measure.plan import Run
-from measure.results import COLUMNS, Row, changes, opened
+from measure.campaign.plan import Run
+from measure.campaign.results import COLUMNS, Row, changes, opened
 
 RUN = Run("s", "lte", "tcp", 1)
 ROW = Row(
@@ -97,7 +97,7 @@ import resource, signal, sys
 from pathlib import Path
 from dataclasses import replace
 from test_measure_results import ROW, document
-from measure.results import opened
+from measure.campaign.results import opened
 with opened(Path(sys.argv[1]), document()) as results:
     results.append(ROW)
     size = (results.folder / "runs.csv").stat().st_size
@@ -167,7 +167,7 @@ def test_another_browser_is_refused() -> None:
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
-    script = "import sys; from pathlib import Path; from measure.results import opened\n"
+    script = "import sys; from pathlib import Path; from measure.campaign.results import opened\n"
     script += f"with opened(Path({str(tmp_path / 'c')!r}), {document()!r}): print('in')"
     with opened(tmp_path / "c", document()):
         second = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

@@ -15,12 +15,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from measure.campaign import Campaign
+from measure.campaign.campaign import Campaign
+from measure.campaign.results import changes
 from measure.completeness import read_asked
-from measure.evidence import Evidence, read_evidence
-from measure.load import REPLAY_EVIDENCE, load
-from measure.results import changes
-from measure.visit import HAR, TIMINGS
+from measure.run.evidence import Evidence, read_evidence
+from measure.run.load import REPLAY_EVIDENCE, load
+from measure.run.visit import HAR, TIMINGS
 from record.http1 import Headers, Response
 from record.site import Exchange, Recording, Site, write_site
 from replay.repeatable import with_script

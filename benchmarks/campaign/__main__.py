@@ -24,15 +24,15 @@ from rich.table import Table
 
 from benchmarks.campaign.stock import RESULT
 from eyelevel.errors import EyelevelError, reports_errors
-from measure.attempt import Setting
-from measure.block import Block, ReplayFailures, measure_block
-from measure.browser import QUIET_MS
-from measure.films import ALL_FILMS
-from measure.plan import Run
-from measure.remote import Travelling
-from measure.results import Row
-from measure.slot import Slot
-from measure.visit import HAR
+from measure.campaign.attempt import Setting
+from measure.campaign.block import Block, ReplayFailures, measure_block
+from measure.campaign.plan import Run
+from measure.campaign.remote import Travelling
+from measure.campaign.results import Row
+from measure.campaign.slot import Slot
+from measure.run.browser import QUIET_MS
+from measure.run.films import ALL_FILMS
+from measure.run.visit import HAR
 from record import shelf
 from record.site import Site
 from replay import ReplaySpec
@@ -45,7 +45,7 @@ SETTLE_S = QUIET_MS / 1000
 
 
 class Times:
-    """When runs began, as a block's watcher is told (see `measure.block.Watcher`)."""
+    """When runs began, as a block's watcher is told (see `measure.campaign.block.Watcher`)."""
 
     def __init__(self) -> None:
         self.begun: list[float] = []

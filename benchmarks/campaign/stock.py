@@ -13,7 +13,7 @@ from pathlib import Path
 from eyelevel.chromium import BINARY
 from eyelevel.display import x_server
 from eyelevel.places import tool
-from measure.browser import window
+from measure.run.browser import window
 from record.site import Site
 
 RESULT = "browsertime.json"

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from eyelevel.errors import EyelevelError
+from measure.run.visit import LOG
+from measure.run.witness import CAPTURE, SOCKETS
 from measure.validate.capture import (
     Connection,
     Packet,
@@ -20,8 +22,6 @@ from measure.validate.capture import (
 )
 from measure.validate.checks import Check, between, same, within
 from measure.validate.site import BULK_PAGE, OBJECT_BYTES, WINDOW_PAGE
-from measure.visit import LOG
-from measure.witness import CAPTURE, SOCKETS
 from record.site import Site
 from replay import ReplaySpec, run
 from tuning.networks import Network
@@ -196,9 +196,9 @@ def _observed(site: Site, network: Network, protocol: Protocol) -> Iterator[Path
     """A folder with what the witness of one load left, and the browser's keys."""
     with tempfile.TemporaryDirectory(prefix="validate-") as temporary:
         folder = Path(temporary)
-        witness = (sys.executable, "-m", "measure.witness", str(folder))
+        witness = (sys.executable, "-m", "measure.run.witness", str(folder))
         spec = ReplaySpec(site.folder, network, protocol, seed=SEED, witness=witness)
-        visit = ["env", f"SSLKEYLOGFILE={folder / KEYS}", sys.executable, "-m", "measure.visit", "--no-film"]
+        visit = ["env", f"SSLKEYLOGFILE={folder / KEYS}", sys.executable, "-m", "measure.run.visit", "--no-film"]
         visit += ["--site", str(site.folder), "--proto", protocol.name, "--into", str(folder)]
         with (folder / "replay.log").open("w") as log:
             outcome = run(spec, visit, stdin=subprocess.DEVNULL, stdout=log.fileno(), stderr=log.fileno())

@@ -7,11 +7,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from eyelevel.clock import now_iso
 from eyelevel.errors import EyelevelError
 from eyelevel.files import write_atomically
 from eyelevel.ownership import give_to_caller
-from measure.machine import machine, versions
-from measure.progress import now_iso
+from measure.host.machine import machine, versions
 from measure.validate.checks import Check
 from measure.validate.validation import validate
 from tuning.networks import Network

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from eyelevel.places import PROJECT, tool
-from measure.planfile import read_plan
+from measure.campaign.planfile import read_plan
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="replaying needs root")
 

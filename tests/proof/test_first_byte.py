@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from scipy.stats import trim_mean  # type: ignore[import-untyped]
 
-from measure.load import load
-from measure.visit import TIMINGS
+from measure.run.load import load
+from measure.run.visit import TIMINGS
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from tuning import networks, protocols

@@ -8,10 +8,10 @@ from pathlib import Path
 from statistics import mean
 
 from eyelevel.errors import EyelevelError
-from measure.browser import QUIET_MS, UNLIMITED_MBPS
-from measure.films import FilmPolicy
-from measure.plan import Run
-from measure.results import Row
+from measure.campaign.plan import Run
+from measure.campaign.results import Row
+from measure.run.browser import QUIET_MS, UNLIMITED_MBPS
+from measure.run.films import FilmPolicy
 from record.site import Site
 from tuning.networks import Network
 

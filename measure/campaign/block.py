@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Protocol
 
 from eyelevel.errors import EyelevelError
-from measure.affinity import Layout
-from measure.attempt import REPLAY_FAILED, Circumstances, Setting, is_made, judge, make
-from measure.evidence import analyse_film
-from measure.films import FilmPolicy
-from measure.plan import Run
-from measure.results import Row
+from measure.campaign.attempt import REPLAY_FAILED, Circumstances, Setting, is_made, judge, make
+from measure.campaign.plan import Run
+from measure.campaign.results import Row
+from measure.host.affinity import Layout
+from measure.run.evidence import analyse_film
+from measure.run.films import FilmPolicy
 
 # After so many the rest of the campaign would fare the same.
 REPLAY_FAILURES_IN_A_ROW = 5

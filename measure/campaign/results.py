@@ -21,9 +21,9 @@ from typing import Any
 
 from eyelevel.errors import EyelevelError
 from eyelevel.files import sync_folder, write_atomically
-from measure.plan import Block, Run, extended
-from measure.planfile import read_plan, write_plan
-from measure.verdicts import Verdict, add_verdict, read_verdicts
+from measure.campaign.plan import Block, Run, extended
+from measure.campaign.planfile import read_plan, write_plan
+from measure.campaign.verdicts import Verdict, add_verdict, read_verdicts
 
 RUNS = "runs.csv"
 SUPERSEDED = "superseded"

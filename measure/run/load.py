@@ -1,4 +1,4 @@
-"""One page load as the client of a replay, from outside: the site is replayed, and `measure.visit` run in it."""
+"""One page load as the client of a replay, from outside: the site is replayed, and `measure.run.visit` run in it."""
 
 import json
 import subprocess
@@ -9,10 +9,10 @@ from pathlib import Path
 from eyelevel.errors import EyelevelError
 from eyelevel.files import write_atomically
 from eyelevel.processes import pinned
-from measure.affinity import Layout
-from measure.aliases import base_name
-from measure.browser import load_limit_s
-from measure.evidence import REPLAY_LOG, REQUEST_LOG
+from measure.host.affinity import Layout
+from measure.run.aliases import base_name
+from measure.run.browser import load_limit_s
+from measure.run.evidence import REPLAY_LOG, REQUEST_LOG
 from record.site import Site
 from replay import ReplaySpec
 from replay import run as replay
@@ -35,7 +35,7 @@ def load(
 ) -> str | None:
     """Load `site` once behind `network` over `protocol`; returns why the replay failed, if it did.
 
-    What the load leaves is in `folder` (see `measure.visit`), with what the servers were asked (`REQUEST_LOG`)
+    What the load leaves is in `folder` (see `measure.run.visit`), with what the servers were asked (`REQUEST_LOG`)
     and the settings as they were read back (`REPLAY_EVIDENCE`). Each part runs on its cores of `layout`; the
     network's losses are drawn from `seed`.
     """
@@ -43,7 +43,15 @@ def load(
     if layout:
         spec = replace(spec, server_cores=layout.servers, emulator_cores=layout.emulator)
     visit: list[str | Path] = [*pinned(layout.browser if layout else ())]
-    visit += [sys.executable, "-m", "measure.visit", "--site", str(site.folder), "--proto", base_name(protocol.name)]
+    visit += [
+        sys.executable,
+        "-m",
+        "measure.run.visit",
+        "--site",
+        str(site.folder),
+        "--proto",
+        base_name(protocol.name),
+    ]
     visit += ["--limit", f"{load_limit_s(site, network):.0f}", "--into", str(folder)]
     visit += [] if film else ["--no-film"]
     visit += ["--film-cores", ",".join(str(core) for core in layout.film)] if layout else []

@@ -2,15 +2,15 @@
 
 A gate looks at the evidence of a run and says why the run must not count, or None. It compares with what
 the run is said to be (`Claim`), never with the settings that were meant to bring it about. A new gate is
-a function here and a line in `GATES`. Those that compare a run with others are in `measure.norms`.
+a function here and a line in `GATES`. Those that compare a run with others are in `measure.campaign.norms`.
 """
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from measure.canary import BUSY
-from measure.evidence import Evidence
-from measure.netlog import Request
+from measure.host.canary import BUSY
+from measure.run.evidence import Evidence
+from measure.run.netlog import Request
 
 # What the browser calls a protocol, by transport.
 HTTP_VERSION = {"tcp": "h2", "quic": "h3"}

@@ -16,16 +16,16 @@ from distributed import wait as wait_for
 
 from eyelevel.errors import EyelevelError
 from eyelevel.files import sync_file, sync_folder
-from measure.aliases import base_name
-from measure.block import Block, is_left
-from measure.campaign import Campaign
+from measure.campaign.block import Block, is_left
+from measure.campaign.campaign import Campaign
+from measure.campaign.progress import Watch
+from measure.campaign.remote import Introduction, Measured, Question, introduce, measure_remotely
+from measure.campaign.results import Results
+from measure.campaign.slot import canaries_of
 from measure.completeness import digest
-from measure.evidence import ATTEMPT
-from measure.machine import versions
-from measure.progress import Watch
-from measure.remote import Introduction, Measured, Question, introduce, measure_remotely
-from measure.results import Results
-from measure.slot import canaries_of
+from measure.host.machine import versions
+from measure.run.aliases import base_name
+from measure.run.evidence import ATTEMPT
 
 CONNECT_TIMEOUT_S = 30
 # How often it is looked whether workers came or went, which Dask does not tell.

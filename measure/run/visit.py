@@ -1,4 +1,4 @@
-"""`python -m measure.visit`: load a replayed site once in a fresh browser, and film it.
+"""`python -m measure.run.visit`: load a replayed site once in a fresh browser, and film it.
 
 Runs as the client of a replay; it must never know whether the load will count. Leaves in its folder:
 
@@ -32,7 +32,7 @@ from eyelevel.display import x_server
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.places import tool
 from eyelevel.processes import pinned
-from measure.browser import NETLOG, browsertime_config, window
+from measure.run.browser import NETLOG, browsertime_config, window
 from record.site import Site
 from servers.certificates import authority
 from tuning import protocols
@@ -139,7 +139,7 @@ def main(site_folder: Path, proto: str, limit_s: float, film: bool, film_cores: 
     """Load a site once, inside its replay.
 
     Example: python -m replay --site demo-news --net lte --proto quic -- \\
-    python -m measure.visit --site sites/demo-news --proto quic --into /tmp/visit
+    python -m measure.run.visit --site sites/demo-news --proto quic --into /tmp/visit
     """
     protocol = choose_one("protocol", proto, protocols.load())
     cores = [int(core) for core in film_cores.split(",") if core]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from eyelevel.errors import EyelevelError
 from eyelevel.files import write_atomically
-from measure.plan import Block, Run
+from measure.campaign.plan import Block, Run
 
 PLAN = "plan.csv"
 COLUMNS = ("block", "site", "network", "protocol", "run")

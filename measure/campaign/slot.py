@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from eyelevel.errors import EyelevelError
-from measure.affinity import layout
-from measure.attempt import Circumstances
-from measure.canary import BUSY, Canary, drift, sing, slowness
-from measure.results import Row
+from measure.campaign.attempt import Circumstances
+from measure.campaign.results import Row
+from measure.host.affinity import layout
+from measure.host.canary import BUSY, Canary, drift, sing, slowness
 
 # How long a busy machine is waited for, and how long from one look to the next.
 PATIENCE_S = 900

@@ -20,7 +20,7 @@ from PIL import Image
 from eyelevel.errors import EyelevelError
 from eyelevel.files import sync_file, sync_folder
 from eyelevel.places import tool
-from measure.film import Frame
+from measure.run.film import Frame
 
 STRIP = "strip.jpg"
 LAST = "last.png"

@@ -11,9 +11,9 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
-from measure.forecast import Forecast, in_bytes
-from measure.plan import Run
-from measure.results import Row
+from measure.campaign.forecast import Forecast, in_bytes
+from measure.campaign.plan import Run
+from measure.campaign.results import Row
 
 
 class Watch:
@@ -108,8 +108,3 @@ def in_words(seconds: float) -> str:
     if minutes < 48 * 60:
         return f"{minutes // 60} h {minutes % 60:02} min"
     return f"{minutes // 1440} d {minutes % 1440 // 60} h"
-
-
-def now_iso() -> str:
-    """The time of day, with its offset from UTC, to the second."""
-    return time.strftime("%Y-%m-%dT%H:%M:%S%z")

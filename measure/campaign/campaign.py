@@ -6,21 +6,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from eyelevel.clock import now_iso
 from eyelevel.ownership import give_to_caller
-from measure import affinity, browser
-from measure.attempt import Setting
-from measure.block import Block, ReplayFailures, is_left, keep_films, measure_block
+from measure.campaign.attempt import Setting
+from measure.campaign.block import Block, ReplayFailures, is_left, keep_films, measure_block
+from measure.campaign.forecast import forecast, require_space
+from measure.campaign.norms import Look, judged
+from measure.campaign.plan import Block as PlannedBlock
+from measure.campaign.plan import Run, plan, seed_of
+from measure.campaign.progress import Watch
+from measure.campaign.results import Results, Row, opened
+from measure.campaign.slot import Slot, canaries_of, machine_name
+from measure.campaign.verdicts import Verdict
 from measure.completeness import digest
-from measure.films import ALL_FILMS, FilmPolicy, read_last_frame
-from measure.forecast import forecast, require_space
-from measure.machine import machine, versions
-from measure.norms import Look, judged
-from measure.plan import Block as PlannedBlock
-from measure.plan import Run, plan, seed_of
-from measure.progress import Watch, now_iso
-from measure.results import Results, Row, opened
-from measure.slot import Slot, canaries_of, machine_name
-from measure.verdicts import Verdict
+from measure.host import affinity
+from measure.host.machine import machine, versions
+from measure.run import browser
+from measure.run.films import ALL_FILMS, FilmPolicy, read_last_frame
 from record.site import Site
 from tuning import protocols
 from tuning.networks import Network

@@ -18,13 +18,13 @@ from distributed import get_worker
 
 from eyelevel.errors import EyelevelError
 from eyelevel.places import PROJECT
-from measure.block import Block, ReplayFailures, measure_block
-from measure.canary import Canary
+from measure.campaign.block import Block, ReplayFailures, measure_block
+from measure.campaign.plan import Run
+from measure.campaign.results import Row, counted, emptied, is_machines_fault, run_folder
+from measure.campaign.slot import Slot, machine_name
 from measure.completeness import digest
-from measure.machine import machine, versions
-from measure.plan import Run
-from measure.results import Row, counted, emptied, is_machines_fault, run_folder
-from measure.slot import Slot, machine_name
+from measure.host.canary import Canary
+from measure.host.machine import machine, versions
 from record.site import Site
 
 
@@ -67,7 +67,7 @@ class Measured:
 
 
 class Travelling:
-    """A folder that takes a block's attempts in the place of the campaign's (see `measure.block.Store`)."""
+    """A folder that takes a block's attempts in the place of the campaign's (see `measure.campaign.block.Store`)."""
 
     def __init__(self, folder: Path, tried: Mapping[Run, tuple[int, int]]) -> None:
         """`tried`: how often each run had been tried before, and how often it had failed (`Results.failures`)."""
@@ -107,7 +107,7 @@ class Travelling:
 
 
 class Heard:
-    """Takes note of warnings, for whoever watches the campaign (see `measure.block.Watcher`)."""
+    """Takes note of warnings, for whoever watches the campaign (see `measure.campaign.block.Watcher`)."""
 
     def __init__(self) -> None:
         self.warnings: list[str] = []

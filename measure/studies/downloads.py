@@ -1,4 +1,4 @@
-"""`python -m measure.downloads`: how long single files take from both servers (paper, Figure 2).
+"""`python -m measure.studies.downloads`: how long single files take from both servers (paper, Figure 2).
 
 Each file is downloaded by the browser, over a connection of its own, behind a delay and nothing else: the two servers
 should take alike. A page asks as many servers as there are repetitions for one file each, one after the other,
@@ -19,14 +19,14 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from eyelevel.clock import now_iso
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.files import write_atomically
 from eyelevel.ownership import give_to_caller
 from eyelevel.places import RESULTS
-from measure.evidence import REQUEST_LOG
-from measure.load import load
-from measure.machine import machine, versions
-from measure.progress import now_iso
+from measure.host.machine import machine, versions
+from measure.run.evidence import REQUEST_LOG
+from measure.run.load import load
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from tuning import networks, protocols
@@ -127,7 +127,7 @@ def _exchange(
 def main(net: str, proto: str, runs: int, seed: int, folder: Path) -> None:
     """Measure how long files from 1 KB to 10 MB take from both servers; the table is downloads.csv.
 
-    Example: python -m measure.downloads --proto tcp+,quic
+    Example: python -m measure.studies.downloads --proto tcp+,quic
     """
     if os.geteuid() != 0:
         raise EyelevelError("measuring needs root, to make network namespaces; run it as root or with sudo")

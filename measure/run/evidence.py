@@ -11,10 +11,10 @@ from typing import Any
 
 from eyelevel.errors import EyelevelError
 from eyelevel.files import write_atomically
-from measure.film import FilmStart, VisualMetrics, film_size, film_start, last_look, visual_metrics
-from measure.films import keep_last_frame, keep_strip
-from measure.netlog import Request, read_netlog
-from measure.visit import FILM, HAR, LOG, NETLOG_KEPT, TIMINGS
+from measure.run.film import FilmStart, VisualMetrics, film_size, film_start, last_look, visual_metrics
+from measure.run.films import keep_last_frame, keep_strip
+from measure.run.netlog import Request, read_netlog
+from measure.run.visit import FILM, HAR, LOG, NETLOG_KEPT, TIMINGS
 from servers.matching import Kind
 
 REQUEST_LOG = "requests.tsv"

@@ -12,16 +12,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from eyelevel.clock import now_iso
 from eyelevel.files import sync_file, sync_folder, write_atomically
-from measure.affinity import Layout
-from measure.browser import window
-from measure.canary import Canary
-from measure.evidence import ATTEMPT, read_evidence
-from measure.gates import HTTP_VERSION, Claim, reason_against
-from measure.load import load
-from measure.plan import Run
-from measure.progress import now_iso
-from measure.results import Row
+from measure.campaign.plan import Run
+from measure.campaign.results import Row
+from measure.host.affinity import Layout
+from measure.host.canary import Canary
+from measure.run.browser import window
+from measure.run.evidence import ATTEMPT, read_evidence
+from measure.run.gates import HTTP_VERSION, Claim, reason_against
+from measure.run.load import load
 from record.site import Site
 from tuning.networks import Network
 from tuning.protocols import Protocol

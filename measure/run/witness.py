@@ -1,4 +1,4 @@
-"""`python -m measure.witness FOLDER`: a replay's witness, which captures what the servers send and receive.
+"""`python -m measure.run.witness FOLDER`: a replay's witness, which captures what the servers send and receive.
 
 Leaves in FOLDER:
 

@@ -1,0 +1,1 @@
+"""One page load, and what it left."""
