@@ -1,6 +1,5 @@
 """What a person sees of a campaign while it runs: a line for each run, and how it stands below."""
 
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
