@@ -19,6 +19,8 @@ WARNING_P = 0.01
 # A share of excluded attempts that a protocol exceeds the least excluded one by, told whatever its p value.
 UNEVEN_SHARE = 0.1
 UNIFORM_LEVELS = (0.01, 0.05)
+# What an attempt is called that nothing was wrong with, but a person chose another one at the same run.
+SUPERSEDED = "superseded"
 
 
 def residuals(runs: pd.DataFrame) -> pd.DataFrame:
@@ -95,7 +97,8 @@ def exclusion_rates(runs: pd.DataFrame) -> pd.DataFrame:
     Columns: network, protocol, attempts, excluded, share, p (chi-squared, for the network as a whole; exact by
     10 000 shuffles where few are expected), warning.
     """
-    grouped = runs.groupby(["network", "protocol"], sort=False)["valid"]
+    sound = runs[~runs["reason"].str.startswith(f"{SUPERSEDED}:")]
+    grouped = sound.groupby(["network", "protocol"], sort=False)["valid"]
     table = grouped.agg(attempts="size", excluded=lambda valid: (~valid).sum()).reset_index()
     table["share"] = table["excluded"] / table["attempts"]
     tests = {network: _uneven_p(group) for network, group in table.groupby("network", sort=False)}

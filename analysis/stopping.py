@@ -1,30 +1,31 @@
 """`python -m analysis.stopping`: which sites behind which networks need no more runs, for a campaign of RUNS=auto.
 
-The rule is that of `analysis.sequential`; it is asked for Speed Index, each protocol against the first.
+The rule is that of `analysis.sequential`; it is asked for the declared family of hypotheses, in its metrics.
 """
 
 from pathlib import Path
 
 import click
 
+from analysis import hypotheses
+from analysis.hypotheses import Hypotheses
 from analysis.runs import CampaignTable, load
 from analysis.sequential import decide
 from eyelevel.errors import reports_errors
 
-METRICS = ("si",)
 
-
-def decided(campaign: CampaignTable) -> list[tuple[str, str]]:
+def decided(campaign: CampaignTable, declared: Hypotheses) -> list[tuple[str, str]]:
     """Site and network of all that are decided, as far as has been measured."""
-    reference, *others = campaign.protocols
+    asked = declared.fitted(campaign.protocols)
+    pairs = [(pair.reference, pair.compared) for pair in asked.family]
     found = []
     for (site, network), runs in campaign.valid.groupby(["site", "network"], sort=False):
         ordered = runs.sort_values("run", kind="stable")
         times = {
-            str(name): {metric: own[metric].tolist() for metric in METRICS}
+            str(name): {metric: own[metric].tolist() for metric in asked.family_metrics}
             for name, own in ordered.groupby("protocol", sort=False)
         }
-        if not decide(times, [(reference, other) for other in others], METRICS).go_on:
+        if not decide(times, pairs, asked.family_metrics).go_on:
             found.append((str(site), str(network)))
     return found
 
@@ -36,7 +37,7 @@ def main(folder: Path) -> None:
 
     Example: python -m analysis.stopping results/try
     """
-    for site, network in decided(load(folder)):
+    for site, network in decided(load(folder), hypotheses.load()):
         click.echo(f"{site}\t{network}")
 
 

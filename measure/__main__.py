@@ -22,7 +22,7 @@ from measure.campaign.campaign import REPEATS, Campaign, measure
 from measure.campaign.cluster import Cluster
 from measure.campaign.progress import Watch
 from measure.campaign.results import read_document
-from measure.run.aliases import base_name, choose_protocols
+from measure.run.aliases import choose_protocols, distinct
 from measure.run.films import KEPT, QUALITIES, FilmPolicy
 from measure.validate.record import validate_campaign
 from record import shelf
@@ -110,13 +110,8 @@ def main(
     console = Console(highlight=False)
     signal.signal(signal.SIGTERM, interrupt)
     try:
-        if validate and not dask:
-            known = protocols.load()
-            distinct = [
-                known[name] for name in dict.fromkeys(base_name(protocol.name) for protocol in chosen_protocols)
-            ]
-            if checks := validate_campaign(folder, chosen_networks, distinct):
-                console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
+        if validate and not dask and (checks := validate_campaign(folder, chosen_networks, distinct(chosen_protocols))):
+            console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
         workers = Cluster(dask, campaign, validated=not trust_workers) if dask else None
         measure(campaign, partial(Watch, console, plain=plain), workers, enough_runs if campaign.auto else None)
     except KeyboardInterrupt:

@@ -91,6 +91,12 @@ def test_even_exclusions_are_no_warning() -> None:
     assert not diagnostics.exclusion_rates(campaign.runs)["warning"].any()
 
 
+def test_an_attempt_that_another_was_preferred_to_is_no_exclusion() -> None:
+    runs = table(excluded={"quic": 0.4}).runs
+    runs.loc[~runs["valid"], "reason"] = "superseded: another attempt counts"
+    assert diagnostics.exclusion_rates(runs)["excluded"].sum() == 0
+
+
 def test_the_shuffled_p_value_is_fishers() -> None:
     campaign = table(excluded={"quic": 0.05})
     counts = diagnostics.exclusion_rates(campaign.runs)

@@ -16,7 +16,6 @@ from analysis.power import power_table
 from analysis.runs import CANARY_PREFIX, CampaignTable
 from analysis.samples import Samples, samples
 from analysis.sites import site_table
-from analysis.stopping import METRICS as STOPPING_METRICS
 from eyelevel.errors import EyelevelError
 from eyelevel.places import SITES
 from record.site import INDEX, Site
@@ -105,7 +104,7 @@ def find(campaign: CampaignTable, declared: Hypotheses, apart: Executor) -> Find
         handshake=handshake,
         paper=side_by_side(read_paper(), evidence),
         power=power_table(measured, hypotheses.significant_p),
-        stopping=stopping(measured),
+        stopping=stopping(measured, hypotheses),
         off=off,
         drift=diagnostics.drift(off, campaign.machine_column),
         canaries=diagnostics.canaries(off),
@@ -136,14 +135,14 @@ def recorded_sites(campaign: CampaignTable, names: tuple[str, ...]) -> tuple[lis
     return found, tuple(missing)
 
 
-def stopping(measured: Samples) -> pd.DataFrame:
-    """When `RUNS=auto`, which asks about each protocol against the first, would have stopped.
+def stopping(measured: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
+    """When `RUNS=auto`, which asks about the declared family, would have stopped.
 
     A row for each network and site that has all protocols; columns: network, site, runs (measured of each), enough
-    (after so many the rule stops), decided and undecided (protocols).
+    (after so many the rule stops), decided and undecided (of each pair, in each metric).
     """
     names = measured.protocols
-    pairs = [(names[0], name) for name in names[1:]]
+    pairs = [(pair.reference, pair.compared) for pair in hypotheses.family]
     rows = []
     for n, network in enumerate(measured.networks):
         for s, site in enumerate(measured.sites):
@@ -155,7 +154,7 @@ def stopping(measured: Samples) -> pd.DataFrame:
             least = min((len(runs[name][measured.metrics[0]]) for name in names), default=0)
             if not least or not pairs:
                 continue
-            verdict = sequential.decide(runs, pairs, STOPPING_METRICS)
+            verdict = sequential.decide(runs, pairs, hypotheses.family_metrics)
             decided = [one for one in verdict.decisions.values() if one.outcome != sequential.OPEN]
             still = len(verdict.decisions) - len(decided)
             enough = least if still else max((one.runs for one in decided), default=least)

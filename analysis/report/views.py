@@ -262,7 +262,7 @@ def stopping(found: Findings) -> View:
             }
         )
     note = (
-        "When the stopping rule, asked for each protocol's Speed Index against the first's, would have stopped. "
+        "When the stopping rule, asked for the declared family, would have stopped. "
         "Decided: faster, slower or equivalent, all of them."
     )
     return View("stopping", "What RUNS=auto would have saved", data, pd.DataFrame(rows), note)

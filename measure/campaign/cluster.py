@@ -24,8 +24,9 @@ from measure.campaign.results import Results
 from measure.campaign.slot import canaries_of
 from measure.completeness import digest
 from measure.host.machine import versions
-from measure.run.aliases import base_name
+from measure.run.aliases import distinct
 from measure.run.evidence import ATTEMPT
+from measure.validate.record import keep_entries
 
 CONNECT_TIMEOUT_S = 30
 # How often it is looked whether workers came or went, which Dask does not tell.
@@ -93,7 +94,7 @@ class Cluster:
             places = {**asked, **{future: worker for future, (worker, _) in running.items()}}
             for future in _finished(places, client):
                 if future in asked:
-                    self._admit(future, asked.pop(future), watch)
+                    self._admit(future, asked.pop(future), results, watch)
                     continue
                 worker, block = running.pop(future)
                 if future.status == "finished":
@@ -116,18 +117,20 @@ class Cluster:
         campaign = self._campaign
         question = Question(
             sites={name: site.folder for name, site in campaign.sites.items()},
-            networks=tuple(campaign.networks),
-            protocols=tuple(dict.fromkeys(base_name(name) for name in campaign.protocols)),
+            networks=tuple(campaign.networks.values()),
+            protocols=tuple(distinct(campaign.protocols.values())),
             transports=tuple({protocol.transport for protocol in campaign.protocols.values()}),
             validated=self._validated,
         )
         return client.submit(introduce, question, workers=[worker], allow_other_workers=False, pure=False, retries=0)
 
-    def _admit(self, future: Future[Any], worker: str, watch: Watch) -> None:
+    def _admit(self, future: Future[Any], worker: str, results: Results, watch: Watch) -> None:
         if future.status not in ("finished", "error"):
             future.cancel()  # it is gone, and may come again
             return
         known: Introduction | BaseException = future.result() if future.status == "finished" else future.exception()
+        if isinstance(known, Introduction) and known.validation:
+            keep_entries(results.folder, known.validation)
         if fault := self._fault(known):
             self._refuse(worker)
             watch.warns(f"the worker {worker} is refused: {fault}")

@@ -5,19 +5,17 @@ Nothing here knows of the scheduler.
 """
 
 import os
-import subprocess
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from distributed import get_worker
 
 from eyelevel.errors import EyelevelError
-from eyelevel.places import PROJECT
 from measure.campaign.block import Block, ReplayFailures, measure_block
 from measure.campaign.plan import Run
 from measure.campaign.results import Row, counted, emptied, is_machines_fault, run_folder
@@ -25,14 +23,18 @@ from measure.campaign.slot import Slot, machine_name
 from measure.completeness import digest
 from measure.host.canary import Canary
 from measure.host.machine import machine, versions
+from measure.validate.record import kept_entries, validate_campaign
 from record.site import Site
+from tuning.networks import Network
+from tuning.protocols import Protocol
 
 
 @dataclass(frozen=True)
 class Introduction:
     """A worker's machine: its name, what it is, the versions of all programs, and the fingerprints of its sites.
 
-    `fault` is why it cannot measure, if it cannot.
+    `fault` is why it cannot measure, if it cannot. `validation` is what was measured of networks and protocols there
+    (`measure.validate.record`), passed or not.
     """
 
     name: str
@@ -40,18 +42,19 @@ class Introduction:
     versions: Mapping[str, str]
     sites: Mapping[str, str]
     fault: str | None = None
+    validation: Sequence[dict[str, Any]] = ()
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a worker is looked at for: the sites' folders, the names of networks and protocols, and transports.
+    """What a worker is looked at for: the sites' folders, the networks and protocols, and transports.
 
     `validated`: whether it is to be held to `make validate`'s quick form.
     """
 
     sites: Mapping[str, Path]
-    networks: tuple[str, ...]
-    protocols: tuple[str, ...]
+    networks: tuple[Network, ...]
+    protocols: tuple[Protocol, ...]
     transports: tuple[str, ...]
     validated: bool
 
@@ -128,22 +131,20 @@ def introduce(question: Question) -> Introduction:
             raise EyelevelError("one worker is one place to measure; start it with --nthreads 1")
         sites = {name: digest(Site.load(folder)) for name, folder in question.sites.items()}
         known = Introduction(machine_name(), machine(), versions(question.transports), sites)
-        if question.validated:
-            validate_quickly(question.networks, question.protocols)
-        return known
+        return validated(known, question) if question.validated else known
     except EyelevelError as error:
         return Introduction(machine_name(), {}, {}, {}, str(error))
 
 
-def validate_quickly(networks: Sequence[str], protocols: Sequence[str]) -> None:
-    """Hold this machine to the quick form of `make validate`. Raises EyelevelError when it fails."""
-    command = [sys.executable, "-m", "measure.validate", "--quick"]
-    command += ["--net", ",".join(networks), "--proto", ",".join(protocols)]
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "COLUMNS": "200"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        failed = [" ".join(line.split()) for line in done.stdout.splitlines() if "FAILED" in line]
-        raise EyelevelError(f"make validate fails there: {'; '.join(failed) or done.stderr.strip()}")
+def validated(known: Introduction, question: Question) -> Introduction:
+    """`known` of this machine, held to the quick form of `make validate`, with what that measured."""
+    fault = None
+    with tempfile.TemporaryDirectory(dir=get_worker().local_directory, prefix="validate-") as temporary:
+        try:
+            validate_campaign(Path(temporary), question.networks, question.protocols)
+        except EyelevelError as error:
+            fault = f"make validate fails there: {error}"
+        return replace(known, fault=fault, validation=kept_entries(Path(temporary)))
 
 
 def measure_remotely(block: Block, tried: Mapping[Run, tuple[int, int]], canaries: Sequence[Canary]) -> Measured:

@@ -34,3 +34,8 @@ def base_name(name: str) -> str:
     """The protocol that `name` stands for."""
     base, separator, number = name.rpartition(SEPARATOR)
     return base if separator and number.isdecimal() else name
+
+
+def distinct(protocols: Iterable[Protocol]) -> list[Protocol]:
+    """`protocols`, each once and under its own name."""
+    return list({base_name(one.name): replace(one, name=base_name(one.name)) for one in protocols}.values())

@@ -28,7 +28,7 @@ def validate_campaign(folder: Path, networks: Iterable[Network], protocols: Iter
     networks, protocols = list(networks), list(protocols)
     here = machine()
     on = {"host": here["host"], "testbed": here["testbed"], "versions": versions(TRANSPORTS)}
-    entries = _entries(folder)
+    entries = kept_entries(folder)
     # Two checkouts with uncommitted changes are called alike, whatever these are.
     told_apart = not str(here["testbed"]).endswith("-dirty")
     proven = [setting for entry in entries if told_apart and entry["on"] == on for setting in entry["passed"]]
@@ -48,9 +48,7 @@ def validate_campaign(folder: Path, networks: Iterable[Network], protocols: Iter
         "checks": [check.document() for check in checks],
         "seen": seen,
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / FILENAME, json.dumps([*entries, entry], indent=1) + "\n")
-    give_to_caller(folder)
+    keep_entries(folder, [entry])
     if failed:
         check = failed[0]
         raise EyelevelError(
@@ -61,7 +59,16 @@ def validate_campaign(folder: Path, networks: Iterable[Network], protocols: Iter
     return checks
 
 
-def _entries(folder: Path) -> list[dict[str, Any]]:
+def keep_entries(folder: Path, more: Iterable[dict[str, Any]]) -> None:
+    """Add what was measured, here or on another machine, to what `folder` keeps. Raises EyelevelError."""
+    entries = [*kept_entries(folder), *more]
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / FILENAME, json.dumps(entries, indent=1) + "\n")
+    give_to_caller(folder)
+
+
+def kept_entries(folder: Path) -> list[dict[str, Any]]:
+    """What `folder` keeps, an entry for each time something was measured. Raises EyelevelError when it is broken."""
     try:
         entries: list[dict[str, Any]] = json.loads((folder / FILENAME).read_text())
     except FileNotFoundError:
