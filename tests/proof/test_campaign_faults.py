@@ -33,7 +33,6 @@ PATIENCE_S = 20
 # What is validated beforehand is not a campaign's process.
 OPTIONS = ["--plain", "--no-validate"]
 CAMPAIGN = ["--net", "dsl", "--proto", "tcp,quic", "--sites", "demo-light", "--campaign", "faults"]
-CAMPAIGN.append("--no-validate")
 
 
 def start(folder: Path, *more: str) -> "subprocess.Popen[bytes]":
@@ -176,6 +175,9 @@ def test_a_worker_that_differs_is_refused_and_a_sound_one_is_not(tmp_path: Path)
             crowded.kill()
             crowded.wait()
     assert_whole(tmp_path / "faults", runs=2)
+    (validated,) = json.loads((tmp_path / "faults" / "validation.json").read_text())
+    assert all(check["passed"] for check in validated["checks"])
+    assert {setting["name"] for setting in validated["passed"]} == {"dsl", "tcp", "quic"}
 
 
 def rows(folder: Path) -> list[dict[str, str]]:
