@@ -1,6 +1,5 @@
 """What a capture at the servers, decrypted with the browser's keys, tells of a connection. tshark reads the packets."""
 
-import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from eyelevel.errors import EyelevelError
-from eyelevel.places import tool
+from measure.run.capture import told_by_tshark
 
 HTTPS_PORT = 443
 UDP_HEADER_BYTES = 8
@@ -171,14 +170,13 @@ def request_after_s(connections: Iterable[Connection]) -> float:
 
 def read_connections(capture: Path, keys: Path, transport: str) -> list[Connection]:
     """The connections in `capture`, decrypted with `keys` (NSS key log), by when they began. Raises EyelevelError."""
-    command: list[str | Path] = [tool("tshark"), "-r", capture, "-o", f"tls.keylog_file:{keys}", "-T", "fields"]
-    command += ["-E", f"aggregator={SEPARATOR}", "-E", "separator=/t", *(word for f in FIELDS for word in ("-e", f))]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise EyelevelError(f"tshark cannot read {capture}: {done.stderr.strip().splitlines()[-1:]}")
+    options = ["-T", "fields", "-E", f"aggregator={SEPARATOR}", "-E", "separator=/t"]
+    options += [word for field in FIELDS for word in ("-e", field)]
+    with told_by_tshark(capture, keys, *options) as told:
+        lines = told.read().decode().splitlines()
     name = {"tcp": "tcp", "quic": "udp"}[transport]
     streams: dict[str, list[Packet]] = {}
-    for line in done.stdout.splitlines():
+    for line in lines:
         fields = {f: text.split(SEPARATOR) if text else [] for f, text in zip(FIELDS, line.split("\t"), strict=True)}
         if not fields[f"{name}.stream"]:
             continue
