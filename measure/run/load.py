@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,17 +33,22 @@ def load(
     film: bool = True,
     layout: Layout | None = None,
     seed: int | None = None,
+    witness: Sequence[str] = (),
+    around: Sequence[str] = (),
 ) -> str | None:
     """Load `site` once behind `network` over `protocol`; returns why the replay failed, if it did.
 
     What the load leaves is in `folder` (see `measure.run.visit`), with what the servers were asked (`REQUEST_LOG`)
     and the settings as they were read back (`REPLAY_EVIDENCE`). Each part runs on its cores of `layout`; the
     network's losses are drawn from `seed`.
+
+    `witness` runs beside the servers (`replay.spec`); `around` is a command that runs the visit, given after it.
     """
     spec = ReplaySpec(site.folder, network, protocol, folder / REQUEST_LOG, repeatable=repeatable, seed=seed)
+    spec = replace(spec, witness=tuple(witness))
     if layout:
         spec = replace(spec, server_cores=layout.servers, emulator_cores=layout.emulator)
-    visit: list[str | Path] = [*pinned(layout.browser if layout else ())]
+    visit: list[str | Path] = [*around, *pinned(layout.browser if layout else ())]
     visit += [
         sys.executable,
         "-m",
