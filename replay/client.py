@@ -28,7 +28,7 @@ def main(spec: ReplaySpec, command: list[str]) -> None:
         world.start_name_server()
         tuned = {
             "sysctls": kernel.apply_sysctls(spec.protocol.client_kernel),
-            "routes": kernel.tune_client_routes(world.outward_device()),
+            "routes": kernel.tune_client_routes(world.outward_device(), spec.protocol),
         }
         control.sendall(json.dumps(tuned).encode() + b"\n")
     environment = world.client_environment(authority().path)

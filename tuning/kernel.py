@@ -68,9 +68,10 @@ def set_discipline(device: str, *, paced: bool) -> str:
     return kind
 
 
-def tune_client_routes(device: str) -> list[dict[str, Any]]:
-    """The same for what the browser sends."""
-    return _tune_routes(device, {"congctl": CLIENT_CONGESTION_CONTROL})
+def tune_client_routes(device: str, protocol: Protocol) -> list[dict[str, Any]]:
+    """The same for the browser's side: what it sends, and the largest segments that it asks for."""
+    announced = {"advmss": protocol.mss_bytes} if protocol.mss_bytes else {}
+    return _tune_routes(device, {"congctl": CLIENT_CONGESTION_CONTROL, **announced})
 
 
 def _tune_routes(device: str, attributes: Mapping[str, int | str]) -> list[dict[str, Any]]:

@@ -13,6 +13,8 @@ CONGESTION_CONTROLS = {"tcp": ("cubic", "bbr"), "quic": ("cubic", "bbr", "bbr2")
 # TCP Fast Open for all that listen and all that connect, without the cookie of a visit before (Linux's ip-sysctl.rst).
 TCP_FAST_OPEN = "net.ipv4.tcp_fastopen"
 FAST_OPEN_SERVER, FAST_OPEN_CLIENT = str(0x2 | 0x200 | 0x400), str(0x1 | 0x4)
+# The maximum segment size in packets of 1500 bytes, the least that Linux takes, and what time stamps take of it.
+LARGEST_MSS_BYTES, LEAST_MSS_BYTES, TIMESTAMPS_BYTES = 1460, 536, 12
 # For the key exchange. The browser sends a share for one of those that the servers have.
 TLS_GROUPS = ("X25519", "P-256", "P-384")
 BROWSERS_GROUP = "X25519"
@@ -34,8 +36,14 @@ class Protocol:
     tls_group: str = "X25519"
     early_data: bool = False
     fast_open: bool = False
+    mss_bytes: int | None = None
     server_sysctls: Mapping[str, str] = field(default_factory=dict)
     client_sysctls: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def segment_bytes(self) -> int:
+        """What a full segment of TCP carries beside its time stamps (RFC 7323)."""
+        return (self.mss_bytes or LARGEST_MSS_BYTES) - TIMESTAMPS_BYTES
 
     @property
     def round_trips_before_request(self) -> int:
@@ -91,6 +99,11 @@ def _fault(protocol: Protocol) -> str | None:
         return f"tls_group must be one of {', '.join(TLS_GROUPS)}, not {protocol.tls_group!r}"
     if protocol.early_data and protocol.tls_group != BROWSERS_GROUP:
         return f"early_data needs tls_group {BROWSERS_GROUP}: a HelloRetryRequest rejects it (RFC 8446 section 4.2.10)"
+    if (mss := protocol.mss_bytes) is not None:
+        if protocol.transport != "tcp":
+            return "mss_bytes is for transport tcp"
+        if isinstance(mss, bool) or not isinstance(mss, int) or not LEAST_MSS_BYTES <= mss <= LARGEST_MSS_BYTES:
+            return f"mss_bytes must be a whole number from {LEAST_MSS_BYTES} to {LARGEST_MSS_BYTES}, not {mss!r}"
     if protocol.transport == "quic":
         return _quic_fault(protocol)
     if protocol.connection_options:
