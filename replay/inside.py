@@ -66,6 +66,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
         folder=PRIVATE / "servers",
         certificates=certify(authority(), _certified_names(site), PRIVATE / "certificates"),
         request_log=spec.request_log,
+        qlog=spec.qlog,
         think_time=spec.think_time,
     )
     evidence["seed"] = spec.seed

@@ -21,6 +21,7 @@ WITNESSED_DEVICE = "EYELEVEL_WITNESSED_DEVICE"
 class ReplaySpec:
     """One replay: the site's folder, the network and protocol, and where to log what the servers are asked.
 
+    `qlog`: the folder to which the servers of QUIC log what the congestion control of each connection does.
     `repeatable`: whether pages are made to ask for the same on every load (`replay.repeatable`).
     `think_time`: whether a response is sent as long after its request as when it was recorded.
     `seed`: what the network's random choices are drawn from; None draws a new one.
@@ -37,6 +38,7 @@ class ReplaySpec:
     think_time: bool = False
     seed: int | None = None
     witness: tuple[str, ...] = ()
+    qlog: Path | None = None
     server_cores: tuple[int, ...] = ()
     emulator_cores: tuple[int, ...] = ()
 
@@ -59,6 +61,7 @@ class ReplaySpec:
             think_time=values["think_time"],
             seed=values["seed"],
             witness=tuple(values["witness"]),
+            qlog=Path(values["qlog"]) if values["qlog"] else None,
             server_cores=tuple(values["server_cores"]),
             emulator_cores=tuple(values["emulator_cores"]),
         )

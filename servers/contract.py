@@ -15,6 +15,7 @@ class Serving:
     """What a server needs: the site, the folder its responses lie in, and where to log requests.
 
     `content` has the site's files, or what stands in for them; `folder` is the server's own, for what it makes.
+    `qlog`: the folder to which the server logs what the congestion control of each connection does, if it can.
     `think_time`: whether a response is sent as long after its request as when it was recorded.
     """
 
@@ -24,6 +25,7 @@ class Serving:
     folder: Path
     certificates: dict[str, ServerCertificate]
     request_log: Path | None
+    qlog: Path | None = None
     think_time: bool = False
 
     def listening(self) -> list[tuple[str, int]]:

@@ -24,6 +24,8 @@ def serve(serving: Serving) -> Iterator[None]:
             command += ["--certificate", certificate.chain, "--key", certificate.key]
             if serving.request_log:
                 command += ["--request-log", serving.request_log]
+            if serving.qlog:
+                command += ["--qlog", serving.qlog]
             if serving.think_time:
                 command.append("--think-time")
             log = serving.folder / f"quic_server-{address}-{port}.log"

@@ -8,6 +8,7 @@ import re
 import select
 import signal
 import subprocess
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from eyelevel.places import tool
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 from record.urls import normal_url
+from servers.qlog import METRICS, STATE, read_qlog
 from servers.quic import fetch
 
 CASES = json.loads((Path(__file__).parent / "vectors" / "matching.json").read_text())["cases"]
@@ -331,6 +333,8 @@ def test_version_names_the_chromium_it_was_built_from() -> None:
 
 # Chromium over HTTP/3.
 
+SENT, RECEIVED = "transport:packet_sent", "transport:packet_received"
+
 
 @contextmanager
 def namespace() -> Iterator[list[str]]:
@@ -345,7 +349,9 @@ def namespace() -> Iterator[list[str]]:
 
 
 @contextmanager
-def serving(run: list[str], folder: Path, certificate: Certificate, log: Path) -> Iterator[None]:
+def serving(
+    run: list[str], folder: Path, certificate: Certificate, log: Path, qlog: Path | None = None
+) -> Iterator[None]:
     """quic_server on 127.0.0.1:443 of a namespace."""
     command: list[str | Path] = [
         *run,
@@ -358,6 +364,7 @@ def serving(run: list[str], folder: Path, certificate: Certificate, log: Path) -
         folder,
     ]
     command += ["--certificate", certificate.chain, "--key", certificate.key, "--request-log", log]
+    command += ["--qlog", qlog] if qlog else []
     with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         assert server.stdout.readline().startswith(b"listening on 127.0.0.1:443: ")
@@ -535,6 +542,69 @@ def test_chromium_loads_a_site_over_http3(tmp_path: Path, certificate: Certifica
     assert kinds["GET", "https://www.example/to?a=1&nonce=7"] == "prefix"
     assert kinds["GET", "https://www.example/never"] == "miss"
     assert ["exact", "GET", "https://www.example/", "www.example/00000-index"] in asked
+
+
+@needs_quic_server
+@needs_chromium
+def test_a_qlog_tells_all_of_a_connection_that_qvis_reads(tmp_path: Path, certificate: Certificate) -> None:
+    folder = stored(
+        tmp_path,
+        exchange(
+            "GET", "https://www.example/", ok(b"<!doctype html><title>home</title>", ("Content-Type", "text/html"))
+        ),
+        exchange("GET", "https://www.example/big", ok(BIG, ("Content-Type", "application/octet-stream"))),
+    )
+    (tmp_path / "qlog").mkdir()
+    with (
+        namespace() as run,
+        serving(run, folder, certificate, tmp_path / "requests.log", tmp_path / "qlog"),
+        browsing(run, tmp_path / "profile", certificate) as browser,
+    ):
+        browser.load("https://www.example/")
+        assert browser.evaluate("fetch('/big').then(r => r.arrayBuffer()).then(b => b.byteLength)") == len(BIG)
+
+    # A file for the connection that has carried something; the server's end has written it to its last record.
+    logs = [read_qlog(path) for path in (tmp_path / "qlog").glob("quic-127.0.0.1-*.sqlog")]
+    log = max(logs, key=lambda log: len(log.events))
+    assert log.events[-1].name == "connectivity:connection_closed"
+    assert log.parameters["congestion_control"] == "cubic"
+    assert log.parameters["initial_congestion_window"] == 32 * 1460
+    assert log.parameters["pacing"] is True
+    assert log.parameters["connection_options"] == ["ORIG"]  # the browser's own
+
+    # What qvis draws: packets by number and length, acknowledged ranges, losses, windows.
+    sent = {event.data["header"]["packet_number"]: event.data["raw"]["length"] for event in log.named(SENT)}
+    acked = {
+        number
+        for event in log.named(RECEIVED)
+        for frame in event.data["frames"]
+        for first, last in frame["acked_ranges"]
+        for number in range(first, last + 1)
+    }
+    assert acked
+    assert acked <= set(sent)
+    metrics: dict[str, list[float]] = defaultdict(list)
+    for event in log.named(METRICS):
+        for name, value in event.data.items():
+            metrics[name].append(value)
+    assert all(0 < rtt < 1000 for rtt in metrics["smoothed_rtt"])
+    assert min(metrics["latest_rtt"]) == pytest.approx(metrics["min_rtt"][-1], abs=0.002)
+    assert max(metrics["congestion_window"]) > 32 * 1460
+    assert max(metrics["bytes_in_flight"]) <= max(metrics["congestion_window"]) + 1500
+    delivered = metrics["bytes_delivered"][-1]
+    assert len(BIG) < delivered < 1.05 * len(BIG)
+    assert sum(sent.values()) == pytest.approx(delivered, rel=0.02)
+    states = [event.data["new"] for event in log.named(STATE)]
+    assert states[0] == "slow_start"
+    assert states[-1] == "application_limited"
+    assert [event.data.get("old") for event in log.named(STATE)] == [None, *states[:-1]]
+
+
+@needs_quic_server
+def test_a_folder_for_qlogs_that_cannot_be_written_to_is_named(arguments: dict[str, str | Path]) -> None:
+    status, error = fails(arguments | {"--qlog": "/nowhere"})
+    assert status == 1
+    assert "cannot write qlogs to /nowhere: No such file or directory" in error
 
 
 # Fetching the source.

@@ -1,6 +1,10 @@
 // quic_server: replays recorded responses over QUIC v1 and HTTP/3 from one
 // address.
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <iostream>
 #include <set>
 #include <utility>
@@ -11,6 +15,7 @@
 #include "absl/log/initialize.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "certificate.h"
 #include "match_lines.h"
@@ -37,8 +42,12 @@ absl::Status Serve(const Options& options, Replay& replay) {
     }
     log = *std::move(opened);
   }
+  if (!options.qlog.empty() && access(options.qlog.c_str(), W_OK | X_OK) != 0) {
+    return absl::UnavailableError(absl::StrCat(
+        "cannot write qlogs to ", options.qlog, ": ", std::strerror(errno)));
+  }
   ReplayBackend backend(replay, log, options.think_time);
-  ReplayServer server(*std::move(certificate), &backend);
+  ReplayServer server(*std::move(certificate), &backend, options.qlog);
   absl::Status listening = server.Listen(options.address);
   if (!listening.ok()) {
     return listening;

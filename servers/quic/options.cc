@@ -16,7 +16,7 @@ constexpr int kBadUsage = 2;
 
 constexpr char kHelp[] =
     R"(Usage: quic_server --address IP --port PORT --responses DIR --certificate PEM --key PEM
-                   [--request-log FILE] [--think-time]
+                   [--request-log FILE] [--qlog DIR] [--think-time]
        quic_server --responses DIR --match
 
 Replays recorded responses over QUIC version 1 and HTTP/3.
@@ -28,6 +28,7 @@ Replays recorded responses over QUIC version 1 and HTTP/3.
   --certificate PEM   certificate chain, the server's own first
   --key PEM           its private key
   --request-log FILE  append a line per request: kind, method, URL, file, separated by tabs
+  --qlog DIR          write what the congestion control of each connection does to DIR/quic-*.sqlog
   --think-time        send each response as long after its request as when it was recorded
   --match             serve nothing; for every line METHOD<TAB>URL[<TAB>ORIGIN<TAB>REQUESTED-METHOD
                       <TAB>REQUESTED-HEADERS<TAB>RANGE<TAB>IF-NONE-MATCH<TAB>IF-MODIFIED-SINCE] on
@@ -55,6 +56,7 @@ std::variant<Options, int> ParseCommandLine(int argc, char** argv) {
       {"think-time", no_argument, nullptr, 't'},
       {"match", no_argument, nullptr, 'm'},
       {"request-log", required_argument, nullptr, 'l'},
+      {"qlog", required_argument, nullptr, 'q'},
       {"version", no_argument, nullptr, 'v'},
       {"help", no_argument, nullptr, 'h'},
       {},
@@ -81,6 +83,9 @@ std::variant<Options, int> ParseCommandLine(int argc, char** argv) {
         break;
       case 'l':
         options.request_log = optarg;
+        break;
+      case 'q':
+        options.qlog = optarg;
         break;
       case 't':
         options.think_time = true;

@@ -17,6 +17,7 @@ struct Options {
   std::string certificate;
   std::string key;
   std::string request_log;
+  std::string qlog;
   bool think_time = false;
   bool match = false;  // Serve nothing; of the others only `responses` is set.
 };

@@ -1,9 +1,13 @@
 #include "replay_dispatcher.h"
 
 #include <cstddef>
+#include <iostream>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "connection_log.h"
+#include "qlog_file.h"
 #include "quiche/quic/core/quic_connection.h"
-#include "quiche/quic/tools/quic_simple_server_session.h"
 
 namespace eyelevel {
 namespace {
@@ -27,12 +31,29 @@ std::unique_ptr<quic::QuicSession> ReplayDispatcher::CreateQuicSession(
       connection_id, self_address, peer_address, helper(), alarm_factory(),
       writer(), /*owns_writer=*/false, quic::Perspective::IS_SERVER,
       quic::ParsedQuicVersionVector{version}, connection_id_generator);
-  auto session = std::make_unique<quic::QuicSimpleServerSession>(
+  auto session = std::make_unique<ReplaySession>(
       config(), GetSupportedVersions(), connection, this, session_helper(),
       crypto_config(), compressed_certs_cache(), server_backend());
   session->set_max_inbound_header_list_size(kMaxRequestHeaderBytes);
+  if (!qlog_.empty()) {
+    KeepLog(*session);
+  }
   session->Initialize();
   return session;
+}
+
+void ReplayDispatcher::KeepLog(ReplaySession& session) {
+  const quic::QuicConnection& connection = *session.connection();
+  absl::StatusOr<QlogFile> file = QlogFile::Create(
+      absl::StrCat(qlog_, "/quic-", connection.self_address().host().ToString(),
+                   "-", connection.connection_id().ToString(), ".sqlog"));
+  if (!file.ok()) {
+    // The page load goes on; whoever looks for the log does not find it.
+    std::cerr << "quic_server: " << file.status().message() << std::endl;
+    return;
+  }
+  session.KeepLog(
+      std::make_unique<ConnectionLog>(connection, *std::move(file)));
 }
 
 }  // namespace eyelevel

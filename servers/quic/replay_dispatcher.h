@@ -1,10 +1,12 @@
 // quiche's dispatcher, whose sessions take requests as large as the TCP side
-// does.
+// does, and may log what their connections do.
 
 #ifndef EYELEVEL_SERVERS_QUIC_REPLAY_DISPATCHER_H_
 #define EYELEVEL_SERVERS_QUIC_REPLAY_DISPATCHER_H_
 
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "absl/strings/string_view.h"
 #include "quiche/quic/core/connection_id_generator.h"
@@ -14,12 +16,17 @@
 #include "quiche/quic/core/tls_chlo_extractor.h"
 #include "quiche/quic/platform/api/quic_socket_address.h"
 #include "quiche/quic/tools/quic_simple_dispatcher.h"
+#include "replay_session.h"
 
 namespace eyelevel {
 
 class ReplayDispatcher : public quic::QuicSimpleDispatcher {
  public:
   using QuicSimpleDispatcher::QuicSimpleDispatcher;
+
+  // From now on every connection is logged to a file in `folder`, unless that
+  // is empty.
+  void LogConnections(std::string folder) { qlog_ = std::move(folder); }
 
  protected:
   std::unique_ptr<quic::QuicSession> CreateQuicSession(
@@ -29,6 +36,11 @@ class ReplayDispatcher : public quic::QuicSimpleDispatcher {
       const quic::ParsedQuicVersion& version,
       const quic::ParsedClientHello& parsed_chlo,
       quic::ConnectionIdGeneratorInterface& connection_id_generator) override;
+
+ private:
+  void KeepLog(ReplaySession& session);
+
+  std::string qlog_;
 };
 
 }  // namespace eyelevel

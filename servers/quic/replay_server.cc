@@ -96,11 +96,13 @@ absl::Status CheckFree(const quic::QuicSocketAddress& address) {
 }  // namespace
 
 ReplayServer::ReplayServer(std::unique_ptr<quic::ProofSource> certificate,
-                           quic::QuicSimpleServerBackend* backend)
+                           quic::QuicSimpleServerBackend* backend,
+                           std::string qlog)
     : QuicServer(std::move(certificate), /*proof_verifier=*/nullptr, Config(),
                  quic::QuicCryptoServerConfig::ConfigOptions(),
                  {quic::ParsedQuicVersion::RFCv1()}, backend,
-                 quic::kQuicDefaultConnectionIdLength) {
+                 quic::kQuicDefaultConnectionIdLength),
+      qlog_(std::move(qlog)) {
   SetCongestionControlDefaults();
 }
 
@@ -140,12 +142,14 @@ quic::QuicPacketWriter* ReplayServer::CreateWriter(int fd) {
 
 // As QuicServer makes it, but for its class.
 quic::QuicDispatcher* ReplayServer::CreateQuicDispatcher() {
-  return new ReplayDispatcher(
+  auto* const dispatcher = new ReplayDispatcher(  // The server's.
       &config(), &crypto_config(), version_manager(),
       std::make_unique<quic::QuicDefaultConnectionHelper>(),
       std::make_unique<quic::QuicSimpleCryptoServerStreamHelper>(),
       event_loop()->CreateAlarmFactory(), server_backend(),
       expected_server_connection_id_length(), connection_id_generator());
+  dispatcher->LogConnections(qlog_);
+  return dispatcher;
 }
 
 void ReplayServer::ServeUntilSignal() {

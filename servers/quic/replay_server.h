@@ -5,6 +5,7 @@
 #define EYELEVEL_SERVERS_QUIC_REPLAY_SERVER_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "quiche/quic/core/crypto/proof_source.h"
@@ -19,9 +20,10 @@ namespace eyelevel {
 
 class ReplayServer : public quic::QuicServer {
  public:
-  // `backend` must outlive the server.
+  // `backend` must outlive the server. `qlog`: the folder to which every
+  // connection is logged, or empty.
   ReplayServer(std::unique_ptr<quic::ProofSource> certificate,
-               quic::QuicSimpleServerBackend* backend);
+               quic::QuicSimpleServerBackend* backend, std::string qlog);
 
   // Binds `address`, which no other socket may hold; port 0 takes a free one.
   // From here on SIGTERM and SIGINT wait for ServeUntilSignal.
@@ -40,6 +42,7 @@ class ReplayServer : public quic::QuicServer {
   quic::QuicDispatcher* CreateQuicDispatcher() override;
 
  private:
+  const std::string qlog_;
   quic::QuicIpAddress host_;
   quic::OwnedSocketFd signal_fd_;
 };

@@ -1,0 +1,98 @@
+"""The log of what a connection's congestion control does: a qlog (version 0.3, which qvis opens) a connection.
+
+quic_server writes its own (`servers/quic/connection_log.h`); for TCP it is made of what the kernel tells
+(`measure.run.sockets`). Both have the events
+
+    recovery:parameters_set            congestion_control, initial_congestion_window
+    recovery:metrics_updated           what has changed: congestion_window, bytes_in_flight, ssthresh, bytes_delivered
+                                       (bytes), min_rtt, smoothed_rtt (ms), pacing_rate, bandwidth_estimate (bit/s),
+                                       packets_lost (from the start)
+    recovery:congestion_state_updated  new, and old but for the first
+
+and QUIC's also those of its packets, latest_rtt and pto_count. Form: JSON text sequences (RFC 7464), of which the
+first record tells of the connection, each other of an event.
+"""
+
+import itertools
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eyelevel.errors import EyelevelError
+from eyelevel.files import write_atomically
+
+SUFFIX = ".sqlog"
+VERSION, FORMAT = "0.3", "JSON-SEQ"
+RECORD = "\x1e"
+
+STARTED = "connectivity:connection_started"
+PARAMETERS = "recovery:parameters_set"
+METRICS = "recovery:metrics_updated"
+STATE = "recovery:congestion_state_updated"
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened `time_ms` after the log's reference time."""
+
+    time_ms: float
+    name: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Qlog:
+    """A connection: its title, when it began (s since 1970), and what happened."""
+
+    title: str
+    began_s: float
+    events: tuple[Event, ...]
+
+    def named(self, name: str) -> list[Event]:
+        """The events of this name, in order."""
+        return [event for event in self.events if event.name == name]
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What was decided of the connection's recovery; empty if nothing was."""
+        return {key: value for event in self.named(PARAMETERS) for key, value in event.data.items()}
+
+
+def read_qlog(path: Path) -> Qlog:
+    """The qlog at `path`. Raises EyelevelError when it is none, was cut short, or its times go back."""
+    records = path.read_text(errors="replace").split(RECORD)
+    try:
+        if records[0] or not records[-1].endswith("\n"):
+            raise ValueError("it was cut short")
+        header, *told = (json.loads(record) for record in records[1:])
+        if (header["qlog_version"], header["qlog_format"]) != (VERSION, FORMAT):
+            raise ValueError(f"it is not of version {VERSION} in {FORMAT}")
+        began_s = header["trace"]["common_fields"]["reference_time"] / 1e3
+        events = tuple(Event(float(event["time"]), event["name"], event["data"]) for event in told)
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise EyelevelError(f"{path} is no qlog that can be read: {error}") from None
+    if any(later.time_ms < event.time_ms for event, later in itertools.pairwise(events)):
+        raise EyelevelError(f"{path} is no qlog that can be read: its times go back")
+    return Qlog(header["title"], began_s, events)
+
+
+def write_qlog(path: Path, qlog: Qlog, seen_by: str, protocols: Iterable[str]) -> None:
+    """Write `qlog` to `path`; `seen_by` names what it was made by, at the server."""
+    header = {
+        "qlog_version": VERSION,
+        "qlog_format": FORMAT,
+        "title": qlog.title,
+        "trace": {
+            "vantage_point": {"name": seen_by, "type": "server"},
+            "common_fields": {
+                "time_format": "relative",
+                "reference_time": round(qlog.began_s * 1e3, 3),
+                "protocol_type": list(protocols),
+            },
+        },
+    }
+    told = ({"time": round(event.time_ms, 3), "name": event.name, "data": event.data} for event in qlog.events)
+    records = (json.dumps(record, separators=(",", ":")) for record in (header, *told))
+    write_atomically(path, "".join(f"{RECORD}{record}\n" for record in records))
