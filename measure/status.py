@@ -17,7 +17,7 @@ from measure.campaign.forecast import Forecast, forecast, in_bytes
 from measure.campaign.plan import Run
 from measure.campaign.planfile import read_plan
 from measure.campaign.progress import in_words
-from measure.campaign.results import Row, counted, is_machines_fault, read_document, read_rows, run_folder
+from measure.campaign.results import Row, counted, is_machines_fault, is_over_time, read_document, read_rows, run_folder
 from measure.run.evidence import ATTEMPT
 from measure.run.films import FilmPolicy
 from record import shelf
@@ -49,14 +49,16 @@ def status(folder: Path) -> Status:
     planned = [run for block in read_plan(folder) for run in block]
     tried = Counter(row.of for row in rows)
     pardoned = Counter(row.of for row in rows if is_machines_fault(row))
+    late = Counter(row.of for row in rows if is_over_time(row))
     valid = {row.of for row in rows if row.valid}
-    failed = {run: counted(times, pardoned[run]) for run, times in tried.items() if run not in valid}
+    failed = {run: counted(times, pardoned[run], late[run]) for run, times in tried.items() if run not in valid}
     given_up = {run for run, times in failed.items() if times > settings["repeats"]}
     left = tuple(run for run in planned if run not in valid and run not in given_up)
     try:
         sites = {name: shelf.take(name) for name in settings["sites"]}
         films = FilmPolicy(**document.get("films", {}))
-        expected = forecast(left, rows, folder, sites, networks.load(), films)
+        filmed = settings.get("filmed", True)
+        expected = forecast(left, rows, folder, sites, networks.load(), films, filmed=filmed)
     except (EyelevelError, KeyError):  # a site or a network has gone from this machine since
         expected = None
     current = tuple(str(run) for run in left if _being_made(run_folder(folder, run, tried[run] + 1)))

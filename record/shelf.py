@@ -1,9 +1,11 @@
-"""The sites at hand: those in `sites/`, and the demo sites, which are generated when first asked for."""
+"""The sites at hand: those in `sites/`, and those that are generated when first asked for: demo sites into the same
+place, pages of a grid into the cache, where they may take much room and are in nobody's way."""
 
 import sys
 
 from eyelevel.ownership import give_to_caller
-from eyelevel.places import SITES
+from eyelevel.places import SITES, cache_dir
+from record import grid
 from record.demo import DEMO_SITES, generate
 from record.site import Site, write_site
 
@@ -14,15 +16,28 @@ def recorded() -> list[str]:
 
 
 def at_hand() -> list[str]:
-    """The names of all sites that `take` can give."""
+    """The names of all sites that `take` can give, but for pages of a grid, of which there is any."""
     return list(dict.fromkeys([*recorded(), *DEMO_SITES]))
 
 
 def take(name: str) -> Site:
-    """The site `name`, one of those at hand. Raises EyelevelError when it is broken."""
+    """The site `name`, one of those at hand or a page of a grid. Raises EyelevelError when it is broken."""
     folder = SITES / name
+    if page := grid.page_named(name):
+        return _take_page(page)
     if name in DEMO_SITES and not folder.is_dir():
         print(f"generating {name}", file=sys.stderr)
         write_site(generate(name), folder)
         give_to_caller(folder, SITES)
     return Site.load(folder)
+
+
+def _take_page(page: grid.Page) -> Site:
+    folder = cache_dir() / "grid" / page.name
+    if folder.is_dir():
+        site = Site.load(folder)
+        if site.recorder == grid.RECORDER:
+            return site
+    site = write_site(grid.generate(page), folder)
+    give_to_caller(folder, cache_dir())
+    return site

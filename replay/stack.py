@@ -22,5 +22,7 @@ def shell(network: Network, seed: int | None = None) -> list[str | Path]:
         if mbps is not None:
             command += [option, trace or f"{mbps:g}M", f"{queue}=droptail", f"{queue}-args=bytes={queue_bytes}"]
     if network.loss:
-        command += ["--loss", f"{network.loss_per_direction:.9f}"]
+        ways = {"--loss": network.up_loss} if network.up_loss == network.down_loss else {}
+        ways = ways or {"--loss-up": network.up_loss, "--loss-down": network.down_loss}
+        command += [word for option, loss in ways.items() if loss for word in (option, f"{loss:.9f}")]
     return [*command, *(["--seed", str(seed)] if seed is not None else [])]

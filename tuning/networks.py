@@ -14,6 +14,9 @@ FILENAME = "networks.toml"
 # What a grid of networks may vary, and the unit that the value has in a network's name.
 GRID_UNITS = {"up_mbps": "mbps", "down_mbps": "mbps", "min_rtt_ms": "ms", "loss": "loss", "queue_ms": "queue"}
 
+# Which directions lose packets.
+BOTH, UP, DOWN = "both", "up", "down"
+
 # What one line of a Mahimahi trace lets through.
 TRACE_LINE_BYTES = 1504
 
@@ -21,6 +24,8 @@ TRACE_LINE_BYTES = 1504
 @dataclass(frozen=True)
 class Network:
     """One access network (paper, Table 2). Rates in Mbit/s, times in ms, loss as a round-trip probability.
+
+    Both directions share the loss, or `loss_on` names the one that has it.
 
     A direction's rate is constant, or follows a trace in Mahimahi's format, a file; without either, it has no limit.
     Of a trace, the rate is its mean.
@@ -34,6 +39,7 @@ class Network:
     queue_ms: float | None = None
     jitter_ms: float = 0
     reorder: bool = False
+    loss_on: str = BOTH
     up_trace: str | None = None
     down_trace: str | None = None
     up_trace_sha256: str | None = field(default=None, metadata=DERIVED)
@@ -45,9 +51,19 @@ class Network:
         return self.min_rtt_ms / 2
 
     @property
-    def loss_per_direction(self) -> float:
-        """Drop probability in each direction, such that a packet and its answer both survive with 1 - loss."""
-        return 1 - math.sqrt(1 - self.loss)
+    def up_loss(self) -> float:
+        """Drop probability on the way to the servers; a packet and its answer both survive with 1 - loss."""
+        return self._loss(UP)
+
+    @property
+    def down_loss(self) -> float:
+        """The same on the way to the client."""
+        return self._loss(DOWN)
+
+    def _loss(self, direction: str) -> float:
+        if self.loss_on == BOTH:
+            return 1 - math.sqrt(1 - self.loss)
+        return self.loss if self.loss_on == direction else 0.0
 
     @property
     def up_queue_bytes(self) -> int | None:
@@ -129,6 +145,8 @@ def _fault(network: Network) -> str | None:
         return "reorder must be true or false"
     if not 0 <= network.loss < 1:
         return "loss must be at least 0 and less than 1"
+    if network.loss_on not in (BOTH, UP, DOWN):
+        return f"loss_on must be {BOTH}, {UP} or {DOWN}"
     return None
 
 

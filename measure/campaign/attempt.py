@@ -18,7 +18,7 @@ from measure.campaign.plan import Run
 from measure.campaign.results import Row
 from measure.host.affinity import Layout
 from measure.host.canary import Canary
-from measure.run.browser import window
+from measure.run.browser import QUIET_MS, window
 from measure.run.evidence import ATTEMPT, read_evidence
 from measure.run.gates import HTTP_VERSION, Claim, reason_against
 from measure.run.load import load
@@ -32,13 +32,17 @@ REPLAY_FAILED = "replay"
 
 @dataclass(frozen=True)
 class Setting:
-    """What is loaded, behind what, over what; `repeatable` and `seed` as in `replay.spec`."""
+    """What is loaded, behind what, over what; `repeatable` and `seed` as in `replay.spec`, the rest as in
+    `measure.run.load`."""
 
     site: Site
     network: Network
     protocol: Protocol
     repeatable: bool
     seed: int | None = None
+    filmed: bool = True
+    quiet_ms: int = QUIET_MS
+    limit_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,9 @@ def make(setting: Setting, circumstances: Circumstances, folder: Path, attempt: 
         setting.protocol,
         folder,
         repeatable=setting.repeatable,
+        film=setting.filmed,
+        quiet_ms=setting.quiet_ms,
+        limit_s=setting.limit_s,
         layout=circumstances.layout,
         seed=None if setting.seed is None else setting.seed + attempt,
     )
@@ -94,10 +101,14 @@ def is_made(folder: Path) -> bool:
 def judge(setting: Setting, run: Run, number: int, folder: Path, campaign: Path) -> Row:
     """The row of attempt `number` at `run`, of which `folder`, within the `campaign`'s, has the evidence."""
     made: dict[str, Any] = json.loads((folder / ATTEMPT).read_text())
-    evidence = read_evidence(folder)
+    evidence = read_evidence(folder, filmed=setting.filmed)
     shown = window(setting.site)
     claim = Claim(
-        HTTP_VERSION[setting.protocol.transport], frozenset(setting.site.servers), (shown.width, shown.height)
+        HTTP_VERSION[setting.protocol.transport],
+        frozenset(setting.site.servers),
+        (shown.width, shown.height),
+        setting.filmed,
+        setting.limit_s,
     )
     reason = f"{REPLAY_FAILED}: {made['failure']}" if made["failure"] else reason_against(evidence, claim)
     visual, canary = evidence.visual, made["canary"] or {}

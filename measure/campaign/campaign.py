@@ -41,6 +41,11 @@ class Campaign:
     `repeatable`: whether pages are made to ask for the same on every load (`replay.repeatable`).
     `films`: which films are kept. `auto`: whether `runs` is only how many there are at most.
     `repeats`: how often an invalid run is repeated before it is given up.
+    `filmed`: whether loads are; without, a run has no visual metrics, and its film is not asked for.
+    `quiet_ms`, `limit_s`: for how long a page must ask for nothing until it has finished, and how long (s) a load may
+    take, if not what suits its size and network.
+    `canary_s`: how old a canary may be when a block begins.
+    `without`: sites and networks whose runs are not planned. `study`: what the study that it is of tells of itself.
     """
 
     folder: Path
@@ -53,6 +58,12 @@ class Campaign:
     films: FilmPolicy = ALL_FILMS
     repeats: int = REPEATS
     auto: bool = False
+    filmed: bool = True
+    quiet_ms: int = browser.QUIET_MS
+    limit_s: float | None = None
+    canary_s: float = 0.0
+    without: frozenset[tuple[str, str]] = frozenset()
+    study: Mapping[str, Any] | None = None
 
     def document(self) -> dict[str, Any]:
         """All of it that results depend on, as `campaign.json` keeps it."""
@@ -63,7 +74,9 @@ class Campaign:
                 "auto": self.auto,
                 "repeats": self.repeats,
                 "repeatable": self.repeatable,
-                "browser": browser.settings(),
+                "filmed": self.filmed,
+                "limit_s": self.limit_s,
+                "browser": browser.settings(self.quiet_ms),
                 "sites": {name: {"url": site.url, "sha256": digest(site)} for name, site in self.sites.items()},
                 "networks": {name: asdict(network) for name, network in self.networks.items()},
                 "protocols": {name: asdict(protocol) for name, protocol in self.protocols.items()},
@@ -72,6 +85,7 @@ class Campaign:
             "machine": {**machine(), "cores": affinity.described(affinity.layout())},
             "films": asdict(self.films),
             "begun_at": now_iso(),
+            **({"study": dict(self.study)} if self.study else {}),
         }
 
     def setting(self, run: Run) -> Setting:
@@ -82,6 +96,9 @@ class Campaign:
             self.protocols[run.protocol],
             self.repeatable,
             seed_of(run, self.seed),
+            self.filmed,
+            self.quiet_ms,
+            self.limit_s,
         )
 
     def block(self, number: int, runs: Iterable[Run]) -> Block:
@@ -112,13 +129,15 @@ def measure(
     Raises EyelevelError when the disk is too small, or replays fail again and again.
     """
     wanted = plan(campaign.sites, campaign.networks, list(campaign.protocols), campaign.runs, campaign.seed)
+    wanted = [block for block in wanted if (block[0].site, block[0].network) not in campaign.without]
     with opened(campaign.folder, campaign.document()) as results:
         blocks = list(enumerate(results.plan(wanted), start=1))
         give_to_caller(campaign.folder)
         settle_films(campaign, results)
         apply_norms(results, results.rows[-UNSETTLED_ROWS:])
         left = runs_left(campaign, blocks, results)
-        expected = forecast(left, results.rows, campaign.folder, campaign.sites, campaign.networks, campaign.films)
+        known = (campaign.folder, campaign.sites, campaign.networks, campaign.films)
+        expected = forecast(left, results.rows, *known, filmed=campaign.filmed)
         require_space(expected.bytes, campaign.folder)
         planned = sum(len(block) for _, block in blocks)
         with watch(left, planned - len(left)).shown(expected) as shown:
@@ -133,17 +152,20 @@ def measure(
                 stopped = enough or (lambda _: ())
                 todo = still_wanted(campaign, blocks, results, set(left), stopped)
                 before = len(results.rows)
-                (workers or Here()).measure(todo, results, shown, done)
+                (workers or Here(campaign.canary_s)).measure(todo, results, shown, done)
                 if len(results.rows) == before:
                     break
 
 
 class Here:
-    """This machine measures, a block at a time."""
+    """This machine measures, a block at a time; `canary_s` is how old a canary may be when a block begins."""
+
+    def __init__(self, canary_s: float = 0.0) -> None:
+        self._canary_s = canary_s
 
     def measure(self, blocks: Iterable[Block], results: Results, watch: Watch, done: Callable[[Block], None]) -> None:
         """See `Workers`."""
-        slot, failures = Slot(canaries_of(machine_name(), results.rows)), ReplayFailures()
+        slot, failures = Slot(canaries_of(machine_name(), results.rows), self._canary_s), ReplayFailures()
         for block in blocks:
             require_space(0, results.folder)
             circumstances = partial(slot.circumstances, block.number, watch.warns)

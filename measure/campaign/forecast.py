@@ -18,6 +18,9 @@ from tuning.networks import Network
 # A run beside the load itself, and a canary: seconds on two cores (benchmarks/campaign).
 RUN_S = 6.0
 CANARY_S = 1.5
+# The same for a run that is not filmed, of a static page.
+UNFILMED_RUN_S = 2.3
+UNFILMED_BYTES = 150_000
 # How many round trips a page takes at least: its own handshake, and those of what it asks for in turn.
 ROUND_TRIPS = 10
 # A run's evidence without the film, and the film of a second, lossless and small.
@@ -47,6 +50,8 @@ def forecast(
     sites: Mapping[str, Site],
     networks: Mapping[str, Network],
     films: FilmPolicy,
+    *,
+    filmed: bool = True,
 ) -> Forecast:
     """What the runs `left` will take, when `rows` were made so far in the campaign's `folder`.
 
@@ -60,28 +65,32 @@ def forecast(
     scales: dict[str, list[float]] = defaultdict(list)
     for (site, network), found in known.items():
         if site in sites and network in networks:
-            scales[network].append(found.seconds / modelled(sites[site], networks[network], 1, films).seconds)
+            scales[network].append(
+                found.seconds / modelled(sites[site], networks[network], 1, films, filmed=filmed).seconds
+            )
     total = Forecast(0.0, 0.0)
     for run in left:
         if (run.site, run.network) in known:
             total += known[run.site, run.network]
         else:
-            model = modelled(sites[run.site], networks[run.network], run.number, films)
+            model = modelled(sites[run.site], networks[run.network], run.number, films, filmed=filmed)
             scale = mean(scales[run.network]) if scales[run.network] else 1.0
             total += Forecast(model.seconds * scale, model.bytes)
     return total
 
 
-def modelled(site: Site, network: Network, run: int, films: FilmPolicy) -> Forecast:
+def modelled(site: Site, network: Network, run: int, films: FilmPolicy, *, filmed: bool = True) -> Forecast:
     """What run number `run` of `site` behind `network` takes: the size over the rate that a TCP connection reaches
     (Mathis et al., CCR 1997: (MSS / RTT) * 1.22 / sqrt(p)) or the link has, and some round trips."""
     rtt_s = network.min_rtt_ms / 1000
     rate_bps = (network.down_mbps or UNLIMITED_MBPS) * 1e6
-    if network.loss_per_direction and rtt_s:
+    if network.down_loss and rtt_s:
         # A page's servers each have a connection, and share the link.
         connections = len(site.servers)
-        rate_bps = min(rate_bps, connections * 1460 * 8 / rtt_s * 1.22 / network.loss_per_direction**0.5)
+        rate_bps = min(rate_bps, connections * 1460 * 8 / rtt_s * 1.22 / network.down_loss**0.5)
     load_s = 8 * sum(exchange.bytes for exchange in site.exchanges) / rate_bps + ROUND_TRIPS * rtt_s
+    if not filmed:
+        return Forecast(UNFILMED_RUN_S + load_s, UNFILMED_BYTES)
     film_s = load_s + QUIET_MS / 1000
     film_bytes = FILM_BYTES_PER_S[films.quality] * film_s if films.keeps(run, valid=True) else 0
     return Forecast(RUN_S + film_s + CANARY_S / 2, EVIDENCE_BYTES + film_bytes)

@@ -55,7 +55,8 @@ class Watch:
         if row.valid or given_up:
             self._left.discard(run)
         if row.valid:
-            told = f"PLT {row.plt:.0f} ms, SI {row.si:.0f} ms, {row.requests} requests, {row.missed} missed"
+            seen = "" if row.si is None else f"SI {row.si:.0f} ms, "
+            told = f"PLT {row.plt:.0f} ms, {seen}{row.requests} requests, {row.missed} missed"
         else:
             self._rejected[row.reason.partition(":")[0]] += 1
             told = f"invalid: {row.reason}" + ("; given up" if given_up else "; once more")

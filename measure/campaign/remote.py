@@ -18,7 +18,7 @@ from distributed import get_worker
 from eyelevel.errors import EyelevelError
 from measure.campaign.block import Block, ReplayFailures, measure_block
 from measure.campaign.plan import Run
-from measure.campaign.results import Row, counted, emptied, is_machines_fault, run_folder
+from measure.campaign.results import Row, counted, emptied, is_machines_fault, is_over_time, run_folder
 from measure.campaign.slot import Slot, machine_name
 from measure.completeness import digest
 from measure.host.canary import Canary
@@ -87,7 +87,7 @@ class Travelling:
     def failures(self, run: Run) -> int:
         """How often `run` has been tried and did not count, for which it may be given up."""
         own = [row for row in self.rows if row.of == run]
-        return self._failures[run] + counted(len(own), sum(map(is_machines_fault, own)))
+        return self._failures[run] + counted(len(own), sum(map(is_machines_fault, own)), sum(map(is_over_time, own)))
 
     def is_valid(self, run: Run) -> bool:
         """Whether `run` has been measured."""

@@ -31,6 +31,9 @@ SUPERSEDED = "superseded"
 # What rejects a run for the machine's fault, not the page's: it does not count against the run, so often at most.
 MACHINES_FAULTS = ("replay", "machine_busy", "clock_shifted")
 PARDONS = 10
+# What rejects a run that would take as long again: it counts as often against it.
+OVER_TIME = "over_time"
+OVER_TIME_WEIGHT = 100
 
 # Settings of which more may be added to a campaign that exists.
 GROWING = ("sites", "networks", "protocols")
@@ -84,6 +87,7 @@ class Results:
         self.rows: list[Row] = []
         self._attempts: Counter[Run] = Counter()
         self._pardoned: Counter[Run] = Counter()
+        self._late: Counter[Run] = Counter()
         self._valid: dict[Run, str] = {}
         self._verdicts: list[Verdict] = []
 
@@ -93,7 +97,7 @@ class Results:
 
     def failures(self, run: Run) -> int:
         """How often `run` has been tried and did not count, for which it may be given up."""
-        return counted(self._attempts[run], self._pardoned[run])
+        return counted(self._attempts[run], self._pardoned[run], self._late[run])
 
     def is_valid(self, run: Run) -> bool:
         """Whether `run` has been measured."""
@@ -144,7 +148,8 @@ class Results:
         rows = followed(self.rows, verdicts)
         if rows != self.rows:
             write_atomically(self._runs_csv, ",".join(COLUMNS) + "\n" + _lines(rows))
-            self.rows, self._attempts, self._pardoned, self._valid = [], Counter(), Counter(), {}
+            self.rows, self._valid = [], {}
+            self._attempts, self._pardoned, self._late = Counter(), Counter(), Counter()
             for row in rows:
                 self._count(row)
 
@@ -171,6 +176,7 @@ class Results:
         self.rows.append(row)
         self._attempts[row.of] += 1
         self._pardoned[row.of] += is_machines_fault(row)
+        self._late[row.of] += is_over_time(row)
         if row.valid:
             if row.of in self._valid:
                 raise EyelevelError(f"{self._runs_csv} has two valid rows of {row.of}; remove one by 'make review'")
@@ -182,9 +188,15 @@ def is_machines_fault(row: Row) -> bool:
     return not row.valid and row.reason.partition(":")[0] in MACHINES_FAULTS
 
 
-def counted(attempts: int, pardoned: int) -> int:
-    """How many of so many attempts count against a run, when so many failed for the machine's fault."""
-    return attempts - min(pardoned, PARDONS)
+def is_over_time(row: Row) -> bool:
+    """Whether an attempt was rejected since it was not over in the time that it may take."""
+    return row.reason.partition(":")[0] == OVER_TIME
+
+
+def counted(attempts: int, pardoned: int, late: int = 0) -> int:
+    """How many of so many attempts count against a run, when so many failed for the machine's fault, and so many were
+    not over in time."""
+    return attempts - min(pardoned, PARDONS) + OVER_TIME_WEIGHT * late
 
 
 def run_folder(folder: Path, run: Run, attempt: int) -> Path:
@@ -337,13 +349,18 @@ def _settle(folder: Path, document: Mapping[str, Any]) -> None:
     if old is not None and (found := changes(old, document)):
         shown = "; ".join(found[:8]) + (f"; and {len(found) - 8} more" if len(found) > 8 else "")
         raise EyelevelError(f"the campaign {folder.name} was begun otherwise: {shown}; use another campaign name")
-    if old is None or _compared(old) != _compared(document):
+    if old is None or _compared(old) != _compared(document) or old.get("study") != document.get("study"):
         write_atomically(folder / "campaign.json", json.dumps(document, indent=1) + "\n")
 
 
 def _compared(document: Mapping[str, Any]) -> dict[str, Any]:
     compared = {key: document[key] for key in ("settings", "versions")}
     normal: dict[str, Any] = json.loads(json.dumps(compared))
+    # What campaigns begun by earlier versions did not say, and did.
+    normal["settings"] = {"filmed": True, "limit_s": None, **normal["settings"]}
+    networks = normal["settings"].get("networks")
+    if isinstance(networks, dict):
+        normal["settings"]["networks"] = {name: {"loss_on": "both", **told} for name, told in networks.items()}
     return normal
 
 

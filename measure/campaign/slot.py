@@ -3,6 +3,7 @@
 import platform
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from eyelevel.errors import EyelevelError
@@ -21,18 +22,23 @@ MACHINE_ID = Path("/etc/machine-id")
 
 
 class Slot:
-    """This machine, of which `canaries` are those so far."""
+    """This machine, of which `canaries` are those so far; one counts for blocks that begin within `canary_s`."""
 
-    def __init__(self, canaries: Iterable[Canary] = ()) -> None:
+    def __init__(self, canaries: Iterable[Canary] = (), canary_s: float = 0.0) -> None:
         self.machine = machine_name()
         self._layout = layout()
         self._canaries = list(canaries)
+        self._canary_s = canary_s
+        self._sung: tuple[float, Circumstances] | None = None
 
     def circumstances(self, block: int, warn: Callable[[str], None]) -> Circumstances:
         """The machine as it is now, before (a part of) `block`; `warn` is told when it has become slower.
 
         Waits while it is too busy for runs that would count. Raises EyelevelError when it stays so.
         """
+        if self._sung and time.monotonic() - self._sung[0] < self._canary_s:
+            # Told with the rows of the block it was sung for alone, so that it is not taken for several.
+            return replace(self._sung[1], block=block, canary=None)
         self._canaries.append(sing())
         until = time.monotonic() + PATIENCE_S
         while (factor := slowness(self._canaries)) > BUSY:
@@ -45,7 +51,9 @@ class Slot:
             self._canaries[-1] = sing()
         if slower := drift(self._canaries):
             warn(slower)
-        return Circumstances(block, self.machine, self._canaries[-1], factor, self._layout)
+        found = Circumstances(block, self.machine, self._canaries[-1], factor, self._layout)
+        self._sung = time.monotonic(), found
+        return found
 
 
 def canaries_of(machine: str, rows: Iterable[Row]) -> list[Canary]:

@@ -30,6 +30,8 @@ UNLIMITED_MBPS = 1000.0
 ORANGE_MS = 300
 # A request to a host not asked before takes three round trips (TCP, TLS, HTTP): 2.3 s in the slowest network.
 QUIET_MS = 3000
+# The same for a page that asks for nothing after its load event.
+STATIC_QUIET_MS = 100
 POLL_MS = 200
 FRAMERATE = 30
 
@@ -40,12 +42,12 @@ PAGE_COMPLETE = Path(__file__).with_name("page_complete.js")
 NETLOG = "netlog.json"
 
 
-def settings() -> dict[str, object]:
-    """What is the same for every load and matters to its result."""
+def settings(quiet_ms: int = QUIET_MS) -> dict[str, object]:
+    """What is the same for every load and matters to its result. `quiet_ms`: see `browsertime_config`."""
     return {
         "settle_ms": SETTLE_MS,
         "orange_ms": ORANGE_MS,
-        "quiet_ms": QUIET_MS,
+        "quiet_ms": quiet_ms,
         "poll_ms": POLL_MS,
         "framerate": FRAMERATE,
         "connect_s": CONNECT_S,
@@ -71,16 +73,25 @@ def load_limit_s(site: Site, network: Network) -> float:
     """
     total_bits = 8 * sum(exchange.bytes for exchange in site.exchanges)
     rate_bps = (network.down_mbps or UNLIMITED_MBPS) * 1e6
-    if network.loss_per_direction and network.min_rtt_ms:
-        mathis_bps = 1460 * 8 / (network.min_rtt_ms / 1e3) * 1.22 / network.loss_per_direction**0.5
+    if network.down_loss and network.min_rtt_ms:
+        mathis_bps = 1460 * 8 / (network.min_rtt_ms / 1e3) * 1.22 / network.down_loss**0.5
         rate_bps = min(rate_bps, mathis_bps)
     return 60 + 4 * total_bits / rate_bps
 
 
 def browsertime_config(
-    site: Site, protocol: Protocol, limit_s: float, folder: Path, display: int, film: bool = True
+    site: Site,
+    protocol: Protocol,
+    limit_s: float,
+    folder: Path,
+    display: int,
+    film: bool = True,
+    quiet_ms: int = QUIET_MS,
 ) -> dict[str, Any]:
-    """Browsertime's configuration for one load of `site` on `display`, with results in `folder`."""
+    """Browsertime's configuration for one load of `site` on `display`, with results in `folder`.
+
+    `quiet_ms`: for how long nothing must have been asked for before the page counts as finished.
+    """
     limit_ms = round(limit_s * 1000)
     shown = window(site)
     chrome: dict[str, Any] = {
@@ -110,7 +121,7 @@ def browsertime_config(
         # the page while it loads.
         "pageLoadStrategy": "normal",
         "pageCompleteCheck": str(PAGE_COMPLETE),
-        "pageCompleteWaitTime": QUIET_MS,
+        "pageCompleteWaitTime": quiet_ms,
         "pageCompleteCheckPollTimeout": POLL_MS,
         "timeouts": {
             "browserStart": 60_000,

@@ -14,7 +14,7 @@ from eyelevel.files import write_atomically
 from measure.run.film import FilmStart, VisualMetrics, film_size, film_start, last_look, visual_metrics
 from measure.run.films import keep_last_frame, keep_strip
 from measure.run.netlog import Request, read_netlog
-from measure.run.visit import FILM, HAR, LOG, NETLOG_KEPT, TIMINGS
+from measure.run.visit import FILM, HAR, LOG, NETLOG_KEPT, TIMES, TIMINGS
 from servers.matching import Kind
 
 REQUEST_LOG = "requests.tsv"
@@ -55,7 +55,8 @@ class Evidence:
     `requests` are all the browser made (from the netlog), `har_protocols` are how often the page's
     requests used each protocol as the developer tools tell it. `first_paint` is when the browser says that it
     first painted, `film_size` the film's width and height in pixels. `late_wakeups` are how often the emulated
-    network handed packets on more than 1 ms late, `latest_wakeup_ms` how late at worst, `clock_shift_s` how far
+    network handed packets on more than 1 ms late, `latest_wakeup_ms` how late at worst, `browsed_s` how long the
+    browser was driven (0 when it was not to the end), `clock_shift_s` how far
     the machine's clock was put forward or back meanwhile, `slowness` how many times as long as usual the
     canary took before the run's block.
     """
@@ -71,6 +72,7 @@ class Evidence:
     film_size: tuple[int, int] | None = None
     late_wakeups: int = 0
     latest_wakeup_ms: float = 0.0
+    browsed_s: float = 0.0
     clock_shift_s: float = 0.0
     slowness: float = 1.0
 
@@ -124,6 +126,7 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
         film_size=(seen["size"][0], seen["size"][1]) if "size" in seen else None,
         late_wakeups=late_wakeups,
         latest_wakeup_ms=latest_wakeup_ms,
+        browsed_s=_browsed_s(folder / TIMES),
         clock_shift_s=circumstances.get("clock_shift_s", 0.0),
         slowness=circumstances.get("slowness", 1.0),
     )
@@ -175,6 +178,13 @@ def _lateness(log: Path) -> tuple[int, float]:
     """How often the emulated network was late, and how late at worst, over all its shells."""
     told = LATE.findall(log.read_text(errors="replace")) if log.exists() else []
     return sum(int(times) for times, _ in told), max((float(worst) for _, worst in told), default=0.0)
+
+
+def _browsed_s(path: Path) -> float:
+    times = json.loads(path.read_text()) if path.exists() else {}
+    return (
+        float(times.get("browsertime_end", 0.0) - times.get("browsertime", 0.0)) if "browsertime_end" in times else 0.0
+    )
 
 
 def _told_by_browsertime(page: dict[str, Any]) -> list[str]:

@@ -28,15 +28,24 @@ CLOCK_SHIFT_S = 0.5
 
 @dataclass(frozen=True)
 class Claim:
-    """What a run is said to be: its HTTP version (h2 or h3), the addresses of the site's servers, and the size in
-    pixels of the page's window."""
+    """What a run is said to be: its HTTP version (h2 or h3), the addresses of the site's servers, the size in pixels
+    of the page's window, whether it was filmed, and how long (s) it may have taken at most, if that was said."""
 
     http_version: str
     servers: Collection[str]
     window: tuple[int, int] | None = None
+    filmed: bool = True
+    limit_s: float | None = None
 
 
 Gate = Callable[[Evidence, Claim], str | None]
+
+
+def over_time(evidence: Evidence, claim: Claim) -> str | None:
+    """The page was given as long as it may take, and more would be another measurement."""
+    if claim.limit_s is not None and evidence.plt is None and evidence.browsed_s >= claim.limit_s:
+        return f"not loaded within {claim.limit_s:g} s"
+    return None
 
 
 def load_failed(evidence: Evidence, claim: Claim) -> str | None:
@@ -92,6 +101,8 @@ def request_failed(evidence: Evidence, claim: Claim) -> str | None:
 def film_unclean(evidence: Evidence, claim: Claim) -> str | None:
     """The film does not go from orange to blank at once, so its zero or its first change is not to be trusted."""
     start = evidence.film
+    if not claim.filmed:
+        return None
     if start is None:
         return "there is no film"
     if not start.orange_frames:
@@ -103,6 +114,8 @@ def film_unclean(evidence: Evidence, claim: Claim) -> str | None:
 
 def visual_metrics_missing(evidence: Evidence, claim: Claim) -> str | None:
     """The film gave no visual metrics, or shows a page that never changed."""
+    if not claim.filmed:
+        return None
     if evidence.visual is None:
         return "there are no visual metrics"
     if evidence.visual.fvc <= 0:
@@ -139,7 +152,7 @@ def clock_shifted(evidence: Evidence, claim: Claim) -> str | None:
     return None
 
 
-LOAD_GATES: tuple[Gate, ...] = (load_failed, error_page, load_unfinished, wrong_protocol, outside)
+LOAD_GATES: tuple[Gate, ...] = (over_time, load_failed, error_page, load_unfinished, wrong_protocol, outside)
 FILM_GATES: tuple[Gate, ...] = (film_unclean, visual_metrics_missing, other_display)
 MACHINE_GATES: tuple[Gate, ...] = (machine_busy, clock_shifted)
 GATES: tuple[Gate, ...] = (*LOAD_GATES, request_failed, *FILM_GATES, *MACHINE_GATES)

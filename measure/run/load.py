@@ -12,7 +12,7 @@ from eyelevel.files import write_atomically
 from eyelevel.processes import pinned
 from measure.host.affinity import Layout
 from measure.run.aliases import base_name
-from measure.run.browser import load_limit_s
+from measure.run.browser import QUIET_MS, load_limit_s
 from measure.run.evidence import REPLAY_LOG, REQUEST_LOG
 from record.site import Site
 from replay import ReplaySpec
@@ -31,6 +31,8 @@ def load(
     *,
     repeatable: bool,
     film: bool = True,
+    quiet_ms: int = QUIET_MS,
+    limit_s: float | None = None,
     layout: Layout | None = None,
     seed: int | None = None,
     witness: Sequence[str] = (),
@@ -40,7 +42,8 @@ def load(
 
     What the load leaves is in `folder` (see `measure.run.visit`), with what the servers were asked (`REQUEST_LOG`)
     and the settings as they were read back (`REPLAY_EVIDENCE`). Each part runs on its cores of `layout`; the
-    network's losses are drawn from `seed`.
+    network's losses are drawn from `seed`. The load may take `limit_s`, or what suits its size and the network;
+    `quiet_ms` as in `measure.run.visit`.
 
     `witness` runs beside the servers (`replay.spec`); `around` is a command that runs the visit, given after it.
     """
@@ -58,7 +61,8 @@ def load(
         "--proto",
         base_name(protocol.name),
     ]
-    visit += ["--limit", f"{load_limit_s(site, network):.0f}", "--into", str(folder)]
+    visit += ["--limit", f"{limit_s or load_limit_s(site, network):.0f}", "--into", str(folder)]
+    visit += ["--quiet-ms", str(quiet_ms)]
     visit += [] if film else ["--no-film"]
     visit += ["--film-cores", ",".join(str(core) for core in layout.film)] if layout else []
     with (folder / REPLAY_LOG).open("wb") as log:

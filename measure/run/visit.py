@@ -32,7 +32,7 @@ from eyelevel.display import x_server
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.places import tool
 from eyelevel.processes import pinned
-from measure.run.browser import NETLOG, browsertime_config, window
+from measure.run.browser import NETLOG, QUIET_MS, browsertime_config, window
 from record.site import Site
 from servers.certificates import authority
 from tuning import protocols
@@ -60,11 +60,12 @@ def visit(
     *,
     film: bool = True,
     film_cores: Collection[int] = (),
+    quiet_ms: int = QUIET_MS,
 ) -> int:
     """Load `site` once and put what was recorded into `folder`; returns Browsertime's exit status.
 
-    Filmed or not, and on `film_cores` if there are any; they are not those of the browser. Raises EyelevelError
-    when the load could not be tried.
+    Filmed or not, and on `film_cores` if there are any; they are not those of the browser. The page has finished
+    when it has asked for nothing for `quiet_ms`. Raises EyelevelError when the load could not be tried.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / LOG).unlink(missing_ok=True)
@@ -74,7 +75,7 @@ def visit(
         results = Path(temporary)
         try:
             with x_server(window(site).screen, folder / LOG) as display, (folder / LOG).open("ab") as log:
-                config = browsertime_config(site, protocol, limit_s, results, display, film)
+                config = browsertime_config(site, protocol, limit_s, results, display, film, quiet_ms)
                 (results / CONFIG).write_text(json.dumps(config))
                 times["browsertime"] = time.time()
                 path = f"{_pinned_ffmpeg(results, film_cores)}:{os.environ['PATH']}"
@@ -134,8 +135,11 @@ def _keep(results: Path, folder: Path) -> None:
 @click.option("--limit", "limit_s", type=float, default=300, show_default=True, help="Seconds a load may take.")
 @click.option("--film/--no-film", default=True, show_default=True, help="Whether to film it.")
 @click.option("--film-cores", default="", help="Processor cores for the film alone, separated by commas.")
+@click.option("--quiet-ms", default=QUIET_MS, show_default=True, help="For how long the page must ask for nothing.")
 @click.option("--into", "folder", required=True, type=click.Path(path_type=Path), help="Where to put the results.")
-def main(site_folder: Path, proto: str, limit_s: float, film: bool, film_cores: str, folder: Path) -> None:
+def main(
+    site_folder: Path, proto: str, limit_s: float, film: bool, film_cores: str, quiet_ms: int, folder: Path
+) -> None:
     """Load a site once, inside its replay.
 
     Example: python -m replay --site demo-news --net lte --proto quic -- \\
@@ -143,7 +147,8 @@ def main(site_folder: Path, proto: str, limit_s: float, film: bool, film_cores: 
     """
     protocol = choose_one("protocol", proto, protocols.load())
     cores = [int(core) for core in film_cores.split(",") if core]
-    sys.exit(visit(Site.load(site_folder), protocol, limit_s, folder.resolve(), film=film, film_cores=cores))
+    site = Site.load(site_folder)
+    sys.exit(visit(site, protocol, limit_s, folder.resolve(), film=film, film_cores=cores, quiet_ms=quiet_ms))
 
 
 if __name__ == "__main__":

@@ -64,9 +64,9 @@ def judge_network(network: Network, found: Findings) -> list[Check]:
     checks += [
         within(network.name, "name resolution", 0, found.resolution_ms, RESOLUTION_TOLERANCE_MS, "ms"),
     ]
-    for direction, way, mbps, queue_bytes, trace in (
-        ("uplink", found.up, network.up_mbps, network.up_queue_bytes, network.up_trace),
-        ("downlink", found.down, network.down_mbps, network.down_queue_bytes, network.down_trace),
+    for direction, way, mbps, queue_bytes, trace, loss in (
+        ("uplink", found.up, network.up_mbps, network.up_queue_bytes, network.up_trace, network.up_loss),
+        ("downlink", found.down, network.down_mbps, network.down_queue_bytes, network.down_trace, network.down_loss),
     ):
         configured_mbps = way.trace_mbps if trace else mbps
         if configured_mbps is not None and way.mbps is not None:
@@ -76,7 +76,6 @@ def judge_network(network: Network, found: Findings) -> list[Check]:
             # Nothing can wait but whole packets, and one is on the wire meanwhile.
             tolerance = QUEUE_TOLERANCE * queue_bytes + probe_bytes(queue_bytes, (mbps or 0) * OVERLOAD)
             checks.append(within(network.name, f"{direction} queue", queue_bytes, way.queue_bytes, tolerance, "bytes"))
-        loss = network.loss_per_direction
         tolerance = LOSS_DEVIATIONS * math.sqrt(loss * (1 - loss) / way.sent)
         name = f"{direction} loss of {way.sent} packets"
         checks.append(within(network.name, name, 100 * loss, 100 * way.lost / way.sent, 100 * tolerance, "%"))

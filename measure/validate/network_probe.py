@@ -198,7 +198,7 @@ class Client:
 
     def _lost(self) -> tuple[Direction, Direction]:
         """Send both ways at once what no queue drops anything of, so that what is missing was lost."""
-        loss = self._network.loss_per_direction
+        loss = max(self._network.up_loss, self._network.down_loss)
         packets = round(self._lost_packets / loss) if loss else PACKETS_WITHOUT_LOSS
         most_mbps = LOSS_PACKETS_PER_S * SMALL_BYTES * 8 / 1e6
         up, down = (

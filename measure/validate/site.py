@@ -4,7 +4,7 @@ import json
 import random
 from pathlib import Path
 
-from record.http1 import Response
+from record.made import made
 from record.site import Exchange, Recording, Site, write_site
 
 HOST = "validate.example"
@@ -54,5 +54,4 @@ def _recording(page: str) -> Recording:
 
 
 def _exchange(path: str, content_type: str, body: bytes, host: str = HOST, ip: str = "192.0.2.1") -> Exchange:
-    headers = (("Content-Type", content_type), ("Content-Length", str(len(body))), ("Cache-Control", "no-store"))
-    return Exchange("GET", f"https://{host}{path}", Response(200, "OK", headers, body), ip)
+    return made(f"https://{host}{path}", content_type, body, ip)

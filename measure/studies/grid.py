@@ -1,0 +1,312 @@
+"""`python -m measure.studies.grid`: page load times over a grid of generated pages and networks.
+
+A preset says which pages, networks and protocols. What comes of it is an ordinary campaign, without films: each round
+loads a page once over every protocol, one after the other. A cell is a page behind a network.
+"""
+
+import os
+import re
+import shlex
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from eyelevel.errors import EyelevelError, reports_errors
+from eyelevel.ownership import give_to_caller
+from eyelevel.places import RESULTS
+from measure.campaign.campaign import Campaign, measure
+from measure.campaign.forecast import forecast
+from measure.campaign.plan import Run
+from measure.campaign.progress import Watch, in_words
+from measure.campaign.results import RUNS, Row, is_over_time, read_document, read_rows
+from measure.run.aliases import base_name, choose_protocols
+from measure.run.browser import STATIC_QUIET_MS, UNLIMITED_MBPS
+from measure.run.films import ALL_FILMS
+from measure.studies.presets import PRESETS, Preset, Series, read_preset
+from measure.validate.record import validate_campaign
+from record import shelf
+from record.grid import Page, page_named, read_size
+from tuning import networks, protocols
+from tuning.networks import Network
+from tuning.protocols import Protocol
+from tuning.settings import choose
+
+SEED = 1
+# A canary takes as long as a load; one a minute tells as well how the machine does.
+CANARY_S = 60.0
+# A page loads in one round trip after those of the handshake at the earliest.
+ROUND_TRIPS = 2
+# After so many loads that took too long, a cell gets no more rounds.
+OVER_TIME_ENDS = 2
+UNITS_S = {"s": 1, "m": 60, "h": 3600}
+NO_TIME, NO_BUDGET = "time", "budget"
+
+Cell = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A cell that is not measured: its page and network, whether for want of `time` or of `budget`, and in words."""
+
+    site: str
+    network: str
+    of: str
+    reason: str
+
+
+def least_s(page: Page, network: Network) -> float:
+    """The seconds in which no protocol can load `page` behind `network`: its bytes at the link's rate, and the round
+    trips of a handshake and a request."""
+    return (
+        8 * page.count * page.size_bytes / ((network.down_mbps or UNLIMITED_MBPS) * 1e6)
+        + ROUND_TRIPS * network.min_rtt_ms / 1000
+    )
+
+
+def impossible(pages: Iterable[Page], chosen: Iterable[Network], limit_s: float) -> list[LeftOut]:
+    """The cells whose loads cannot end within `limit_s`, whatever the protocol."""
+    return [
+        LeftOut(page.name, network.name, NO_TIME, f"takes at least {least:.0f} s, may take {limit_s:g} s")
+        for page, network in product(pages, chosen)
+        if (least := least_s(page, network)) > limit_s
+    ]
+
+
+def beyond_budget(expected_s: Mapping[Cell, float], budget_s: float) -> list[LeftOut]:
+    """The cells that do not fit into `budget_s` when each takes as long as `expected_s` says: of what is expected to
+    take long, as much as must be, so that as many as possible fit."""
+    left_out, taken_s = [], 0.0
+    for cell, seconds in sorted(expected_s.items(), key=lambda entry: entry[1]):
+        if taken_s + seconds > budget_s:
+            left_out.append(LeftOut(*cell, NO_BUDGET, f"would take about {in_words(seconds)}"))
+        else:
+            taken_s += seconds
+    return left_out
+
+
+def too_slow(rows: Iterable[Row]) -> set[Cell]:
+    """The cells of which so many loads took too long that they get no more rounds."""
+    late = Counter((row.site, row.network) for row in rows if is_over_time(row))
+    return {cell for cell, times in late.items() if times >= OVER_TIME_ENDS}
+
+
+class Rounds:
+    """Says which cells need no more rounds: those that are too slow, and all when the time is over."""
+
+    def __init__(self, cells: Collection[Cell], until: float | None) -> None:
+        """`until`: when no more rounds are begun, on the monotonic clock (s)."""
+        self._cells, self._until = cells, until
+        self.is_over = False
+
+    def __call__(self, folder: Path) -> Collection[Cell]:
+        self.is_over = self._until is not None and time.monotonic() > self._until
+        return self._cells if self.is_over else too_slow(read_rows(folder))
+
+
+def read_budget(text: str) -> float:
+    """The seconds that `text` says: 90s, 60m, 1.5h. Raises EyelevelError."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
+    if not match:
+        raise EyelevelError(f"a budget is said like 90s, 60m or 1.5h, not {text!r}")
+    return float(match[1]) * UNITS_S[match[2]]
+
+
+def left_out(
+    pages: Sequence[Page],
+    chosen: Sequence[Network],
+    over: Sequence[Protocol],
+    runs: int,
+    limit_s: float,
+    budget_s: float | None,
+    folder: Path,
+) -> list[LeftOut]:
+    """The cells that cannot end in time or, as far as physics and what has been measured in `folder` tell, do not fit
+    into `budget_s`; without a budget, those that did not fit into that of before. Raises EyelevelError."""
+    out = impossible(pages, chosen, limit_s)
+    if budget_s is None:
+        before = [LeftOut(**one) for one in ((read_document(folder) or {}).get("study") or {}).get("left_out", ())]
+        return out + [one for one in before if one.of == NO_BUDGET]
+    rows = read_rows(folder) if (folder / RUNS).exists() else []
+    done, known = {row.of for row in rows if row.valid}, {network.name: network for network in chosen}
+    cannot = {(one.site, one.network) for one in out}
+    expected_s = {}
+    for page, network in product(pages, chosen):
+        if (page.name, network.name) not in cannot:
+            planned = [Run(page.name, network.name, one.name, number + 1) for one in over for number in range(runs)]
+            left = [run for run in planned if run not in done]
+            sites = {page.name: shelf.take(page.name)}
+            seconds = forecast(left, rows, folder, sites, known, ALL_FILMS, filmed=False).seconds
+            expected_s[page.name, network.name] = min(seconds, len(left) * limit_s)
+    return out + beyond_budget(expected_s, budget_s)
+
+
+def grid_campaign(
+    folder: Path,
+    preset: str,
+    pages: Sequence[Page],
+    chosen: Sequence[Network],
+    over: Sequence[Protocol],
+    runs: int,
+    seed: int,
+    limit_s: float,
+    budget_s: float | None = None,
+) -> Campaign:
+    """The campaign of `pages` in `folder`, but for the cells that are `left_out`. Raises EyelevelError."""
+    out = left_out(pages, chosen, over, runs, limit_s, budget_s, folder)
+    without = frozenset((one.site, one.network) for one in out)
+    begun = (read_document(folder) or {}).get("settings", {}).get("sites", {})
+    names = [page.name for page in pages if any((page.name, network.name) not in without for network in chosen)]
+    if not names:
+        raise EyelevelError(f"nothing is left to measure: {out[0].site} behind {out[0].network} {out[0].reason}")
+    return Campaign(
+        folder=folder,
+        sites={name: shelf.take(name) for name in dict.fromkeys([*begun, *names])},
+        networks={network.name: network for network in chosen},
+        protocols={protocol.name: protocol for protocol in over},
+        runs=runs,
+        seed=seed,
+        repeatable=False,
+        filmed=False,
+        quiet_ms=STATIC_QUIET_MS,
+        limit_s=limit_s,
+        canary_s=CANARY_S,
+        without=without,
+        study={
+            "name": "grid",
+            "preset": preset,
+            "pages": [page.name for page in pages],
+            "budget_s": budget_s,
+            "left_out": [asdict(one) for one in out],
+        },
+    )
+
+
+def say_left_out(out: Sequence[LeftOut], measured: int, console: Console) -> None:
+    """Tell which cells are not measured, beside so many that are."""
+    console.print(f"{measured} cells are to be measured, {len(out)} are left out")
+    for one in out:
+        why = "cannot finish in its time" if one.of == NO_TIME else "is beyond the budget"
+        console.print(f"  {one.site} behind {one.network} {why}: it {one.reason}", soft_wrap=True)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--preset", type=click.Choice(PRESETS), help="Which grid; that of the campaign if it exists.")
+@click.option("--counts", help="Other numbers of objects, where the grid varies them.")
+@click.option("--sizes", help="Other sizes of objects (100B, 10KB), where the grid varies them.")
+@click.option("--net", help="Networks, or groups of them, instead of the grid's.")
+@click.option("--proto", help="Protocols instead of the grid's; differences are against the first.")
+@click.option("--runs", type=click.IntRange(min=1), help="Rounds instead of the grid's.")
+@click.option("--limit", "limit_s", type=click.FloatRange(min=1), help="Seconds that a load may take.")
+@click.option("--budget", help="How long all may take (90s, 60m, 1.5h): cells that do not fit are left out.")
+@click.option("--seed", type=int, help=f"What the order of the loads is drawn from ({SEED}).")
+@click.option("--validate/--no-validate", default=True, help="Whether to measure networks and protocols before.")
+@click.option("--plain", is_flag=True, help="Lines only, for logs.")
+@click.option("--campaign", "name", help="The folder in results/; the grid's name unless given.")
+@click.option("--results", type=click.Path(path_type=Path), default=RESULTS, help="Another folder for results.")
+def main(
+    preset: str | None,
+    counts: str | None,
+    sizes: str | None,
+    net: str | None,
+    proto: str | None,
+    runs: int | None,
+    limit_s: float | None,
+    budget: str | None,
+    seed: int | None,
+    validate: bool,
+    plain: bool,
+    name: str | None,
+    results: Path,
+) -> None:
+    """Measure page load times over a grid of generated pages and networks.
+
+    Values are separated by commas or blanks. A grid that was begun goes on where it was.
+
+    Example: python -m measure.studies.grid --preset longlook --net longlook-10mbps-62ms-0loss --budget 60m
+    """
+    folder = results / campaign_name(name or preset)
+    begun = read_document(folder) or {}
+    study, settings = begun.get("study") or {}, begun.get("settings", {})
+    if begun and study.get("name") != "grid":
+        raise EyelevelError(f"{folder} is another kind of campaign; name one of your own with --campaign")
+    if not (preset := preset or study.get("preset")):
+        raise EyelevelError(f"name a grid with --preset: {', '.join(PRESETS)}")
+    grid = narrowed(read_preset(preset), counts, sizes)
+    before = [page for site in study.get("pages", ()) if (page := page_named(site))]
+    chosen = choose("network", net or list(settings.get("networks", ())) or grid.networks, networks.load())
+    over = choose_protocols(proto or list(settings.get("protocols", ())) or grid.protocols, protocols.load())
+    budget_s = read_budget(budget) if budget else None
+    campaign = grid_campaign(
+        folder,
+        preset,
+        before if before and not (counts or sizes) else grid.pages(),
+        chosen,
+        over,
+        runs or settings.get("runs", grid.runs),
+        settings.get("seed", SEED) if seed is None else seed,
+        limit_s or settings.get("limit_s") or grid.limit_s,
+        budget_s,
+    )
+    if os.geteuid() != 0:
+        raise EyelevelError("measuring needs root, to make network namespaces; run it as root or with sudo")
+    if not results.exists():
+        results.mkdir(parents=True)
+        give_to_caller(results)
+    console = Console(highlight=False)
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    measured = set(product(campaign.sites, campaign.networks)) - campaign.without
+    say_left_out([LeftOut(**one) for one in (campaign.study or {})["left_out"]], len(measured), console)
+    again = f"python -m measure.studies.grid --campaign {shlex.quote(folder.name)}"
+    again += f" --results {shlex.quote(str(results))}" if results != RESULTS else ""
+    rounds = Rounds(measured, None if budget_s is None else time.monotonic() + budget_s)
+    try:
+        if validate and measured:
+            needed = [network for network in chosen if network.name in {network for _, network in measured}]
+            known = protocols.load()
+            distinct = [known[one] for one in dict.fromkeys(base_name(protocol.name) for protocol in over)]
+            if checks := validate_campaign(folder, needed, distinct):
+                console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
+        measure(campaign, partial(Watch, console, plain=plain), enough=rounds)
+    except KeyboardInterrupt:
+        click.echo(f"\nstopped; what was measured is in {folder}; to go on: {again}", err=True)
+        sys.exit(130)
+    if rounds.is_over:
+        console.print(f"the budget is used up; to go on: {again}")
+    for site, network in sorted(too_slow(read_rows(folder))):
+        console.print(f"{site} behind {network} cannot finish in its time ({campaign.limit_s:g} s)")
+    console.print(f"measured: {folder}; what it says: python -m analysis.report {folder.name}")
+
+
+def narrowed(grid: Preset, counts: str | None, sizes: str | None) -> Preset:
+    """`grid` with other counts or sizes, each a list as a person gives it. Raises EyelevelError."""
+    try:
+        some = [int(count) for count in (counts or "").replace(",", " ").split()]
+    except ValueError:
+        raise EyelevelError(f"--counts takes whole numbers, not {counts!r}") from None
+    if min(some, default=1) < 1:
+        raise EyelevelError(f"--counts takes numbers from 1 on, not {counts!r}")
+    large = [read_size(size) for size in (sizes or "").replace(",", " ").split()]
+    series: tuple[Series, ...] = tuple(one.narrowed(some, large) for one in grid.series)
+    return Preset(grid.name, series, grid.networks, grid.protocols, grid.runs, grid.limit_s)
+
+
+def campaign_name(name: str | None) -> str:
+    """`name` if it can be a folder's name. Raises EyelevelError."""
+    if name is None:
+        raise EyelevelError(f"name a grid with --preset: {', '.join(PRESETS)}")
+    if name != Path(name).name or name.startswith("."):
+        raise EyelevelError(f"a campaign is a folder in results/, and {name!r} cannot be its name")
+    return name
+
+
+if __name__ == "__main__":
+    reports_errors(main)()

@@ -1,0 +1,109 @@
+"""Pages of a grid: so many images of the same size from so many servers, and nothing else.
+
+The page is static HTML; its images are valid and end in noise, so that nothing on the way can make them smaller. A
+page's name says what it is, and the same name always gives the same bytes.
+"""
+
+import hashlib
+import re
+import struct
+import zlib
+from dataclasses import dataclass
+from itertools import pairwise
+
+from eyelevel.errors import EyelevelError
+from record.made import made
+from record.site import Exchange, Recording
+
+HOST = "grid.example"
+RECORDER = {"name": "eyelevel grid", "version": "1"}
+UNITS = {"B": 1, "KB": 1000}
+NAME = re.compile(r"grid-(?P<count>[1-9]\d*)x(?P<size>[1-9]\d*)(?P<unit>B|KB)(?:-(?P<servers>[1-9]\d*)s)?")
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+# What every chunk has around its data: length, type, CRC.
+CHUNK_BYTES = 12
+# Decoders may read a chunk into memory before they skip it.
+PADDING_BYTES = 1 << 16
+# Lower case says that it is private, and that who does not know it may skip it (PNG, section 5.4).
+PADDING = b"noSe"
+
+
+@dataclass(frozen=True)
+class Page:
+    """`count` images of `size_bytes` each, spread in turn over `servers` servers, of which the first has the page."""
+
+    count: int
+    size_bytes: int
+    servers: int = 1
+
+    @property
+    def name(self) -> str:
+        """What the site is called: `grid-100x10KB`, `grid-100x10KB-4s`."""
+        spread = f"-{self.servers}s" if self.servers > 1 else ""
+        return f"grid-{self.count}x{size_name(self.size_bytes)}{spread}"
+
+
+def size_name(size_bytes: int) -> str:
+    """`size_bytes` as a page's name has it: 100B, 10KB."""
+    return f"{size_bytes}B" if size_bytes % 1000 else f"{size_bytes // 1000}KB"
+
+
+def read_size(text: str) -> int:
+    """The bytes that `text` says as a page's name does. Raises EyelevelError."""
+    match = re.fullmatch(r"([1-9]\d*)(B|KB)", text)
+    if not match:
+        raise EyelevelError(f"a size is said like 100B or 10KB, not {text!r}")
+    return int(match[1]) * UNITS[match[2]]
+
+
+def page_named(name: str) -> Page | None:
+    """The page that a site of this name is, or None when it is none of a grid."""
+    match = NAME.fullmatch(name)
+    if not match:
+        return None
+    return Page(int(match["count"]), int(match["size"]) * UNITS[match["unit"]], int(match["servers"] or 1))
+
+
+def generate(page: Page) -> Recording:
+    """The recording of `page`. Raises EyelevelError when its images are too small to be any."""
+    sources = [f"https://{_host(number % page.servers)}/{number}.png" for number in range(page.count)]
+    images = "\n".join(f'<img src="{source}" alt="">' for source in sources)
+    # A browser asks for an icon otherwise.
+    html = f'<!doctype html><title>{page.name}</title><link rel="icon" href="data:,">\n{images}\n'.encode()
+    exchanges: list[Exchange] = [made(f"https://{HOST}/", "text/html", html, _address(0))]
+    exchanges += [
+        made(source, "image/png", image(page.size_bytes, f"{page.name}/{number}"), _address(number % page.servers))
+        for number, source in enumerate(sources)
+    ]
+    return Recording(f"https://{HOST}/", tuple(exchanges), RECORDER)
+
+
+def image(size_bytes: int, seed: str) -> bytes:
+    """A PNG file of one white pixel and exactly `size_bytes`, filled up with noise drawn from `seed`.
+
+    Raises EyelevelError when it cannot be that small.
+    """
+    header = _chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0))
+    begin = SIGNATURE + header + _chunk(b"IDAT", zlib.compress(b"\x00\xff"))
+    end = _chunk(b"IEND", b"")
+    padding = size_bytes - len(begin) - len(end)
+    if padding < CHUNK_BYTES:
+        raise EyelevelError(f"an image has at least {len(begin) + len(end) + CHUNK_BYTES} bytes, not {size_bytes}")
+    chunks = -(-padding // (CHUNK_BYTES + PADDING_BYTES))
+    noise = hashlib.shake_128(seed.encode()).digest(padding - chunks * CHUNK_BYTES)
+    ends = [len(noise) * number // chunks for number in range(chunks + 1)]
+    filled = [_chunk(PADDING, noise[start:stop]) for start, stop in pairwise(ends)]
+    return b"".join((begin, *filled, end))
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return b"".join((struct.pack(">I", len(data)), kind, data, struct.pack(">I", zlib.crc32(data, zlib.crc32(kind)))))
+
+
+def _host(server: int) -> str:
+    return f"s{server}.{HOST}" if server else HOST
+
+
+def _address(server: int) -> str:
+    return f"192.0.2.{server + 1}"

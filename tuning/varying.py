@@ -1,0 +1,48 @@
+"""`python -m tuning.varying`: a trace in Mahimahi's format of a rate that is drawn anew every second.
+
+It made `further/traces/longlook-varying.gz`, after Kakhki et al. (IMC 2017): evenly from 50 to 150 Mbit/s.
+"""
+
+import gzip
+import random
+from pathlib import Path
+
+import click
+
+from eyelevel.errors import reports_errors
+from eyelevel.files import write_atomically
+
+# What one line of a trace lets through (Winstein et al., Mahimahi).
+LINE_BITS = 1504 * 8
+
+
+def varying_trace(least_mbps: float, most_mbps: float, seconds: int, seed: int) -> list[int]:
+    """The ms at which a packet may leave, in order, for a rate drawn evenly for each of `seconds`."""
+    rates = random.Random(seed)
+    times, waiting_bits = [], 0.0
+    for second in range(seconds):
+        bits_per_ms = rates.uniform(least_mbps, most_mbps) * 1000
+        for ms in range(1, 1001):
+            waiting_bits += bits_per_ms
+            times += [1000 * second + ms] * int(waiting_bits // LINE_BITS)
+            waiting_bits %= LINE_BITS
+    return times
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--least", default=50.0, show_default=True, help="Mbit/s.")
+@click.option("--most", default=150.0, show_default=True, help="Mbit/s.")
+@click.option("--seconds", default=30, show_default=True, help="Until it repeats.")
+@click.option("--seed", default=2017, show_default=True, help="What the rates are drawn from.")
+def main(file: Path, least: float, most: float, seconds: int, seed: int) -> None:
+    """Write such a trace, packed by gzip, to FILE.
+
+    Example: python -m tuning.varying tuning/further/traces/longlook-varying.gz
+    """
+    text = "".join(f"{ms}\n" for ms in varying_trace(least, most, seconds, seed))
+    write_atomically(file, gzip.compress(text.encode(), 9, mtime=0))
+
+
+if __name__ == "__main__":
+    reports_errors(main)()
