@@ -23,11 +23,16 @@ BY_TRANSPORT = {
     "tcp": {"nginx": "-v", "uwsgi": "--version"},
     "quic": {"quic_server": "--version"},
 }
+CAPTURING = {"dumpcap": "--version", "tshark": "--version", "ping": "-V"}
 
 
-def versions(transports: Collection[str]) -> dict[str, str]:
-    """Name → version of everything that takes part in a run over `transports`. Raises EyelevelError."""
+def versions(transports: Collection[str], *, capturing: bool = False) -> dict[str, str]:
+    """Name → version of everything that takes part in a run over `transports`, captured or not.
+
+    Raises EyelevelError.
+    """
     asked = COMMON | {name: flag for transport in transports for name, flag in BY_TRANSPORT[transport].items()}
+    asked |= CAPTURING if capturing else {}
     found = {name: _version(name, flag) for name, flag in asked.items()}
     found["browsertime"] = _browsertime()
     found["python"] = platform.python_version()
