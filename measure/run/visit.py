@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -47,6 +47,9 @@ TIMES = "times.json"
 CONFIG = "config.json"
 RETURN_VISIT = Path(__file__).with_name("return_visit.mjs")
 QUICK_STOP = Path(__file__).with_name("quick_stop.mjs")
+QUICK_START = Path(__file__).with_name("quick_start.mjs")
+# Before that, Browsertime does not ask whether a page has finished, and needs not where it must be quiet for longer.
+FIRST_ASKED_MS = 2000
 
 # What Browsertime may need beyond the load itself: to start and stop the browser, to write its files.
 OVERHEAD_S = 120
@@ -83,7 +86,8 @@ def visit(
                 if protocol.fast_open:
                     told["LD_PRELOAD"] = str(tool("fast_open.so"))
                 what = str(RETURN_VISIT) if protocol.early_data else site.url
-                status = _browsertime(results, what, limit_s, told, log)
+                preloaded = [QUICK_STOP, *([QUICK_START] if quiet_ms < FIRST_ASKED_MS else [])]
+                status = _browsertime(results, what, limit_s, told, preloaded, log)
                 times["browsertime_end"] = time.time()
                 return status
         finally:
@@ -91,10 +95,14 @@ def visit(
             (folder / TIMES).write_text(json.dumps({**times, "visit_end": time.time()}))
 
 
-def _browsertime(results: Path, what: str, limit_s: float, told: Mapping[str, str], log: IO[bytes]) -> int:
+def _browsertime(
+    results: Path, what: str, limit_s: float, told: Mapping[str, str], preloaded: Iterable[Path], log: IO[bytes]
+) -> int:
     # Run by our own Node: the script's first line would take whichever comes first in PATH.
-    command: list[str | Path] = [tool("node"), "--import", QUICK_STOP, tool("browsertime").resolve()]
-    command += ["--config", results / CONFIG, what]
+    command: list[str | Path] = [tool("node")]
+    for script in preloaded:
+        command += ["--import", script]
+    command += [tool("browsertime").resolve(), "--config", results / CONFIG, what]
     # What Node would compile into TMPDIR goes with it.
     environment = {**os.environ, **told, "NODE_DISABLE_COMPILE_CACHE": "1"}
     process = subprocess.Popen(command, cwd=results, env=environment, stdout=log, stderr=log, start_new_session=True)
