@@ -1,7 +1,7 @@
 """The log of what a connection's congestion control does: a qlog (version 0.3, which qvis opens) a connection.
 
 quic_server writes its own (`servers/quic/connection_log.h`); for TCP it is made of what the kernel tells
-(`measure.run.sockets`). Both have the events
+(`measure.run.socket_series`). Both have the events
 
     recovery:parameters_set            congestion_control, initial_congestion_window
     recovery:metrics_updated           what has changed: congestion_window, bytes_in_flight, ssthresh, bytes_delivered
