@@ -35,6 +35,7 @@ FIELDS = (
     "udp.srcport",
     "tcp.len",
     "tcp.ack",
+    "tcp.options.mss_val",
     "udp.length",
     "tls.handshake.type",
     "tls.handshake.ciphersuite",
@@ -102,6 +103,11 @@ class Connection:
         """What the server acknowledged of data that came with the SYN (RFC 7413); SYN and SYN-ACK come first."""
         answer = next(packet for packet in self.packets if packet.from_server)
         return int(answer.fields["tcp.ack"][0]) - 1
+
+    @property
+    def announced_mss_bytes(self) -> int:
+        """The largest segments that the browser's side asks for (RFC 9293, section 3.7.1)."""
+        return int(self._first("tcp.options.mss_val", from_server=False))
 
     @property
     def handshake(self) -> dict[str, str]:

@@ -25,7 +25,7 @@ from measure.validate.site import BULK_PAGE, OBJECT_BYTES, WINDOW_PAGE
 from record.site import Site
 from replay import ReplaySpec, run
 from tuning.networks import Network
-from tuning.protocols import Protocol
+from tuning.protocols import LARGEST_MSS_BYTES, Protocol
 
 # Where the first flight is looked at: its round trip is long enough to see what is sent within one.
 CLEAR = Network("clear", min_rtt_ms=100, up_mbps=100, down_mbps=100, queue_ms=200)
@@ -43,8 +43,8 @@ SMALL_TRANSFER_BYTES = OBJECT_BYTES // 2
 
 # A flight is what is sent before the first acknowledgement can be back.
 FLIGHT_S = 0.95 * CLEAR.min_rtt_ms / 1e3
-# IPv4 without fragments, TCP with time stamps (RFC 7323); quiche counts its window in segments of 1460 bytes.
-SEGMENT_BYTES = {"tcp": 1448, "quic": 1460}
+# What quiche counts its window in.
+QUIC_SEGMENT_BYTES = 1460
 # QUIC sends while less than the window is in flight, so one packet more. BBR's window grows by what was acknowledged
 # before: over TCP by the segments of handshake and page.
 FLIGHT_TOLERANCE_PACKETS = 1.5
@@ -121,9 +121,13 @@ def judge_protocol(protocol: Protocol, seen: Evidence) -> list[Check]:
     checks.append(same(protocol.name, "certificate chain", ", ".join(CERTIFICATES), ", ".join(seen.certificates)))
     if protocol.fast_open:
         accepted_bytes = seen.clear.accepted_in_syn_bytes
-        checks.append(between(protocol.name, "data in the SYN", 1, accepted_bytes, SEGMENT_BYTES["tcp"], "bytes"))
+        checks.append(between(protocol.name, "data in the SYN", 1, accepted_bytes, protocol.segment_bytes, "bytes"))
     checks += _flight_checks(protocol, seen.clear)
     if transport == "tcp":
+        mss_bytes = protocol.mss_bytes or LARGEST_MSS_BYTES
+        checks.append(
+            within(protocol.name, "maximum segment size", mss_bytes, seen.clear.announced_mss_bytes, 0, "bytes")
+        )
         checks.append(same(protocol.name, "congestion control of the kernel", control, seen.kernel_congestion_control))
     else:
         wanted = " ".join(protocol.connection_options)
@@ -151,7 +155,7 @@ def _flight_checks(protocol: Protocol, clear: Connection) -> list[Check]:
             f"{protocol.name}: expected the transfers of 2 objects in the capture, found {len(transfers)}"
         )
     first, later = map(_flight, transfers)
-    segment_bytes = SEGMENT_BYTES[protocol.transport]
+    segment_bytes = protocol.segment_bytes if protocol.transport == "tcp" else QUIC_SEGMENT_BYTES
     window = sum(packet.payload_bytes for packet in first) / segment_bytes
     window_later = sum(packet.payload_bytes for packet in later) / segment_bytes
     expected = protocol.initial_window_packets
