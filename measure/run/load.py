@@ -37,6 +37,7 @@ def load(
     seed: int | None = None,
     witness: Sequence[str] = (),
     around: Sequence[str] = (),
+    qlog: Path | None = None,
 ) -> str | None:
     """Load `site` once behind `network` over `protocol`; returns why the replay failed, if it did.
 
@@ -46,9 +47,10 @@ def load(
     `quiet_ms` as in `measure.run.visit`.
 
     `witness` runs beside the servers (`replay.spec`); `around` is a command that runs the visit, given after it.
+    The servers of QUIC log their connections to `qlog` (`replay.spec`).
     """
     spec = ReplaySpec(site.folder, network, protocol, folder / REQUEST_LOG, repeatable=repeatable, seed=seed)
-    spec = replace(spec, witness=tuple(witness))
+    spec = replace(spec, witness=tuple(witness), qlog=qlog)
     if layout:
         spec = replace(spec, server_cores=layout.servers, emulator_cores=layout.emulator)
     visit: list[str | Path] = [*around, *pinned(layout.browser if layout else ())]

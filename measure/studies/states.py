@@ -1,0 +1,176 @@
+"""`python -m measure.studies.states`: what congestion control does while a page loads, over time.
+
+QUIC's servers log it by themselves, TCP's connections are looked at in the kernel every few milliseconds; either way a
+run's folder (see `measure.studies.runs`) has a qlog for each connection (see `servers.qlog`), and the load's evidence.
+Its `run.json` tells beside the rest when the navigation began and when the page had all it asked for.
+"""
+
+import gzip
+import json
+import os
+import signal
+import sys
+import time
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from eyelevel.clock import now_iso
+from eyelevel.errors import EyelevelError, reports_errors
+from eyelevel.files import write_atomically
+from eyelevel.ownership import give_to_caller
+from eyelevel.places import RESULTS
+from measure.__main__ import campaign_name, choose_sites, interrupt
+from measure.campaign.attempt import REPLAY_FAILED, Circumstances
+from measure.run.aliases import choose_protocols
+from measure.run.evidence import ATTEMPT, Evidence, read_evidence
+from measure.run.gates import HTTP_VERSION, LOAD_GATES, MACHINE_GATES, Claim, reason_against, request_failed
+from measure.run.load import load
+from measure.run.socket_series import write_qlogs
+from measure.run.socket_witness import INTERVAL_S, SAMPLING
+from measure.run.visit import HAR
+from measure.studies.runs import Judged, Setting, Study, make_watched
+from servers.qlog import METRICS, SUFFIX, Qlog, read_qlog
+from tuning import networks, protocols
+from tuning.settings import choose
+
+STUDY = "states"
+GATES = (*LOAD_GATES, request_failed, *MACHINE_GATES)
+RUNS = 10
+SEED = 1
+
+# How long the kernel may not have been looked at during a load: as long as windows take to change, a round trip.
+LEAST_GAP_MS = 100.0
+
+
+def make(setting: Setting, seed: int, circumstances: Circumstances, folder: Path) -> Judged:
+    """Load the page once, with a qlog of each of its connections in `folder`, and judge it."""
+    started_at, clock, started = now_iso(), time.time(), time.monotonic()
+    tcp = setting.protocol.transport == "tcp"
+    failure = load(
+        setting.site,
+        setting.network,
+        setting.protocol,
+        folder,
+        repeatable=True,
+        film=False,
+        layout=circumstances.layout,
+        seed=seed,
+        witness=(sys.executable, "-m", "measure.run.socket_witness", str(folder)) if tcp else (),
+        qlog=None if tcp else folder,
+    )
+    seconds = time.monotonic() - started
+    made = {
+        "started_at": started_at,
+        "seconds": round(seconds, 3),
+        "clock_shift_s": round(time.time() - clock - seconds, 3),
+        "canary": asdict(circumstances.canary) if circumstances.canary else None,
+        "slowness": round(circumstances.slowness, 3),
+    }
+    write_atomically(folder / ATTEMPT, json.dumps(made, indent=1) + "\n")
+    if failure:
+        return Judged(f"{REPLAY_FAILED}: {failure}", document=made)
+    evidence = read_evidence(folder, filmed=False)
+    claim = Claim(HTTP_VERSION[setting.protocol.transport], frozenset(setting.site.servers))
+    if reason := reason_against(evidence, claim, GATES):
+        return Judged(reason, document=made)
+    load_s = loading_time(folder, evidence)
+    made |= {"navigated_s": load_s[0], "finished_s": load_s[1], "plt_ms": evidence.plt}
+    try:
+        if tcp:
+            write_qlogs(folder)
+        logs = [read_qlog(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
+    except EyelevelError as error:
+        return Judged(f"states: {error}", document=made)
+    reason = _fault(setting, logs) or (_sampling_fault(setting, load_s, folder) if tcp else "")
+    told = f"PLT {evidence.plt:.0f} ms, {len(logs)} connections"
+    return Judged(reason and f"states: {reason}", told, {**made, "connections": len(logs)})
+
+
+def loading_time(folder: Path, evidence: Evidence) -> tuple[float, float]:
+    """When the navigation began, and when the page had all that it asked for, in s since 1970."""
+    log = json.loads(gzip.decompress((folder / HAR).read_bytes()))["log"]
+    page, own = log["pages"][-1], {request.url for request in evidence.requests if request.own}
+    ends = [
+        _seconds(entry) + entry["time"] / 1e3
+        for entry in log["entries"]
+        if entry["pageref"] == page["id"] and entry["request"]["url"] not in own
+    ]
+    began = _seconds(page)
+    return began, max(ends, default=began)
+
+
+def _seconds(dated: dict[str, Any]) -> float:
+    return datetime.fromisoformat(dated["startedDateTime"]).timestamp()
+
+
+def _fault(setting: Setting, logs: list[Qlog]) -> str:
+    """Why the logs must not be believed, or nothing."""
+    carrying = [log for log in logs if log.named(METRICS)]
+    if not carrying:
+        return "no connection was logged"
+    for log in carrying:
+        control = log.parameters.get("congestion_control")
+        if control != setting.protocol.congestion_control:
+            return f"{log.title}: {control} instead of {setting.protocol.congestion_control}"
+    return ""
+
+
+def _sampling_fault(setting: Setting, load_s: tuple[float, float], folder: Path) -> str:
+    most_ms = max(LEAST_GAP_MS, setting.network.min_rtt_ms)
+    for at_s, gap_ms in json.loads((folder / SAMPLING).read_text())["gaps"]:
+        if load_s[0] <= at_s <= load_s[1] + gap_ms / 1e3 and gap_ms > most_ms:
+            return f"the kernel was not asked for {gap_ms:.0f} ms"
+    return ""
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--site", required=True, help="Folders in sites/, or demo sites.")
+@click.option("--net", required=True, help="Networks of tuning/networks.toml.")
+@click.option("--proto", required=True, help="Protocols of tuning/protocols.toml.")
+@click.option("--runs", default=RUNS, show_default=True, type=click.IntRange(min=1), help="Runs of each.")
+@click.option("--seed", default=SEED, show_default=True, help="What the order of the runs is drawn from.")
+@click.option("--campaign", "name", default=STUDY, show_default=True, help="The folder in results/.")
+@click.option("--results", type=click.Path(path_type=Path), default=RESULTS, help="Another folder for results.")
+def main(site: str, net: str, proto: str, runs: int, seed: int, name: str, results: Path) -> None:
+    """Log what congestion control does while sites are loaded: windows, round-trip times, losses and states over time.
+
+    What is there already is not made again. Afterwards: make report CAMPAIGN=states
+
+    Example: python -m measure.studies.states --site demo-light --net lte --proto tcp+,quic --runs 3
+    """
+    if os.geteuid() != 0:
+        raise EyelevelError("measuring needs root, to make network namespaces; run it as root or with sudo")
+    study = Study(
+        name=STUDY,
+        campaign=results / campaign_name(name),
+        sites={site.name: site for site in choose_sites(site)},
+        networks={network.name: network for network in choose("network", net, networks.load())},
+        protocols={protocol.name: protocol for protocol in choose_protocols(proto, protocols.load())},
+        runs=runs,
+        seed=seed,
+        make=make,
+        settings={"sampling_ms": INTERVAL_S * 1e3},
+    )
+    if not results.exists():
+        results.mkdir(parents=True)
+        give_to_caller(results)
+    signal.signal(signal.SIGTERM, interrupt)
+    console = Console(highlight=False)
+    try:
+        given_up = make_watched(study, console)
+    except KeyboardInterrupt:
+        click.echo(f"\nstopped; what was logged is in {study.campaign}; to go on, give the same command", err=True)
+        sys.exit(130)
+    folder = study.campaign / STUDY
+    if given_up:
+        raise EyelevelError(f"{len(given_up)} runs were given up; their attempts are in {folder}, under rejected")
+    console.print(f"logged: {folder}; qvis opens the {SUFFIX} files", soft_wrap=True)
+
+
+if __name__ == "__main__":
+    reports_errors(main)()
