@@ -19,6 +19,11 @@ def cache_dir() -> Path:
     return Path(base) / "eyelevel"
 
 
+def authority_certificate() -> Path:
+    """The certificate of this machine's authority (`servers.certificates` makes it)."""
+    return cache_dir() / "authority" / "certificate.pem"
+
+
 def tool(name: str) -> Path:
     """The absolute path of an installed program.
 

@@ -9,9 +9,9 @@ import socket
 import sys
 
 from eyelevel.errors import reports_errors
+from eyelevel.places import authority_certificate
 from replay import world
 from replay.spec import CONTROL, ReplaySpec
-from servers.certificates import authority
 from tuning import kernel
 
 # What shells say when there is no such command (POSIX, 2.8.2).
@@ -31,7 +31,7 @@ def main(spec: ReplaySpec, command: list[str]) -> None:
             "routes": kernel.tune_client_routes(world.outward_device(), spec.protocol),
         }
         control.sendall(json.dumps(tuned).encode() + b"\n")
-    environment = world.client_environment(authority().path)
+    environment = world.client_environment(authority_certificate())
     try:
         os.execvpe(command[0], command, environment)
     except OSError as error:

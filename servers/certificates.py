@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from eyelevel.errors import EyelevelError, reports_errors
-from eyelevel.places import cache_dir
+from eyelevel.places import authority_certificate
 
 LIFETIME = timedelta(days=90)
 RENEWED_BEFORE_END = timedelta(days=14)
@@ -45,8 +45,8 @@ class ServerCertificate:
 
 def authority() -> Authority:
     """This machine's authority; made on first use, and anew before it runs out. Raises EyelevelError."""
-    folder = cache_dir() / "authority"
-    certificate_path, key_path = folder / "certificate.pem", folder / "key.pem"
+    certificate_path = authority_certificate()
+    folder, key_path = certificate_path.parent, certificate_path.with_name("key.pem")
     try:
         certificate = x509.load_pem_x509_certificate(certificate_path.read_bytes())
         key = serialization.load_pem_private_key(key_path.read_bytes(), password=None)

@@ -27,7 +27,7 @@ SETTLE_MS = 500
 # What a load may take is worked out from, where the network has no limit.
 UNLIMITED_MBPS = 1000.0
 # Between the start of the film and the navigation: some frames of orange, by which the film's zero is found.
-ORANGE_MS = 300
+ORANGE_MS = 200
 # A request to a host not asked before takes three round trips (TCP, TLS, HTTP): 2.3 s in the slowest network.
 QUIET_MS = 3000
 # The same for a page that asks for nothing after its load event.

@@ -30,11 +30,10 @@ import click
 from eyelevel.chromium import trust
 from eyelevel.display import x_server
 from eyelevel.errors import EyelevelError, reports_errors
-from eyelevel.places import tool
+from eyelevel.places import authority_certificate, tool
 from eyelevel.processes import pinned
 from measure.run.browser import NETLOG, QUIET_MS, browsertime_config, window
 from record.site import Site
-from servers.certificates import authority
 from tuning import protocols
 from tuning.settings import choose_one
 
@@ -73,7 +72,7 @@ def visit(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / LOG).unlink(missing_ok=True)
     times = {"visit": time.time()}
-    trust(authority().path, Path.home())
+    trust(authority_certificate(), Path.home())
     with tempfile.TemporaryDirectory(prefix="visit-") as temporary:
         results = Path(temporary)
         try:
