@@ -24,7 +24,7 @@ $(call needs,figures,CAMPAIGN,make figures CAMPAIGN=try)
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test proof record import close site-info replay campaign status review report figures validate figure2 clean
+.PHONY: help setup test proof record import close site-info replay campaign status review report figures validate figure2 grid clean
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-10s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -79,6 +79,11 @@ figure2: setup ## compare the servers themselves: downloads of single files, the
 		$(call option,--runs,RUNS) $(call option,--seed,SEED))
 	@'$(PYTHON)' -m analysis.downloads
 
+grid: setup ## measure page load times over a grid of generated pages and networks: PRESET=longlook, controlled
+	@setup/as-root '$(PYTHON)' -m measure.studies.grid $(strip $(call option,--preset,PRESET) $(call option,--counts,COUNTS) \
+		$(call option,--sizes,SIZES) $(call option,--net,NET) $(call option,--proto,PROTO) $(call option,--runs,RUNS) \
+		$(call option,--budget,BUDGET) $(call option,--seed,SEED) $(call option,--campaign,CAMPAIGN))
+
 clean: ## remove what setup installed, except for system packages; sites/ and results/ stay
 	@setup/clean
 
@@ -92,6 +97,8 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   RUNS             how many of each site, network and protocol (31), or auto: until all is decided, MAX_RUNS at most
 ##   FILMS, QUALITY   all, sample or none; lossless or small: which films are kept once their metrics are
 ##   DASK             the scheduler of a Dask cluster to measure on (tcp://scheduler:8786)
+##   PRESET, COUNTS   of make grid: longlook, longlook-0rtt or controlled; other numbers of objects, and
+##   SIZES, BUDGET    sizes of them (10KB,1000KB); how long it may take (60m)
 ##   CAMPAIGN         the folder in results/ (the time of day)
 ##   SEED             what the order of the runs is drawn from
 ##   FROM             a recording: a folder of Mahimahi's save.* files or of raw responses, a WARC, or a HAR

@@ -28,7 +28,7 @@ from measure.campaign.forecast import forecast
 from measure.campaign.plan import Run
 from measure.campaign.progress import Watch, in_words
 from measure.campaign.results import RUNS, Row, is_over_time, read_document, read_rows
-from measure.run.aliases import base_name, choose_protocols
+from measure.run.aliases import choose_protocols, distinct
 from measure.run.browser import STATIC_QUIET_MS, UNLIMITED_MBPS
 from measure.run.films import ALL_FILMS
 from measure.studies.presets import PRESETS, Preset, Series, read_preset
@@ -271,9 +271,7 @@ def main(
     try:
         if validate and measured:
             needed = [network for network in chosen if network.name in {network for _, network in measured}]
-            known = protocols.load()
-            distinct = [known[one] for one in dict.fromkeys(base_name(protocol.name) for protocol in over)]
-            if checks := validate_campaign(folder, needed, distinct):
+            if checks := validate_campaign(folder, needed, distinct(over)):
                 console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
         measure(campaign, partial(Watch, console, plain=plain), enough=rounds)
     except KeyboardInterrupt:
