@@ -1,0 +1,111 @@
+"""What the bytes of a packet are for. Every byte of a capture is of exactly one kind."""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+IP = "ip"
+TRANSPORT = "transport"
+SECURITY = "security"
+FRAMING = "framing"
+HANDSHAKE = "handshake"
+ACKNOWLEDGING = "acknowledging"
+PADDING = "padding"
+CONTROL = "control"
+HTTP_HEADERS = "http_headers"
+AGAIN = "again"
+PAYLOAD = "payload"
+OTHER = "other"
+UNREAD = "unread"
+
+# In the order of tables, with what each means.
+KINDS = {
+    IP: "headers of IP",
+    TRANSPORT: "headers of TCP or UDP",
+    SECURITY: "TLS record headers, content types and authentication tags, or QUIC's packet headers and tags",
+    FRAMING: "frame headers of HTTP/2 or HTTP/3, and those of QUIC's frames that carry streams or handshake",
+    HANDSHAKE: "TLS handshake messages",
+    ACKNOWLEDGING: "packets that do nothing but acknowledge, whole, and QUIC's ACK frames in others",
+    PADDING: "PADDING frames, and padding of HTTP/2",
+    CONTROL: "what steers connections and streams: settings, windows, priorities, pings, connection ids, closing",
+    HTTP_HEADERS: "HTTP header fields as they were compressed, with QPACK's streams",
+    AGAIN: "content of streams that had been sent before",
+    PAYLOAD: "HTTP content",
+    OTHER: "packets of no connection to a server: the pings before the load",
+    UNREAD: "what came when the browser had closed the connection and had made no keys for it",
+}
+
+
+@dataclass(frozen=True)
+class Piece:
+    """So many bytes of a packet, of one kind; `label` names the message they are of, if that has a name."""
+
+    kind: str
+    bytes: int
+    label: str = ""
+
+
+class Stream:
+    """One direction of a byte stream: what its bytes are for, by offset, and which have been sent already."""
+
+    def __init__(self) -> None:
+        self._ends: list[int] = []
+        self._runs: list[tuple[str, str]] = []
+        self._sent: list[tuple[int, int]] = []
+
+    @property
+    def length(self) -> int:
+        """Up to where it is known."""
+        return self._ends[-1] if self._ends else 0
+
+    def lay(self, length: int, kind: str, label: str = "") -> None:
+        """The next `length` bytes are of `kind`."""
+        if length > 0:
+            self._ends.append(self.length + length)
+            self._runs.append((kind, label))
+
+    def take(self, start: int, end: int) -> list[Piece]:
+        """The pieces of a packet with the bytes from `start` to `end`; those that were taken before are `AGAIN`."""
+        pieces = []
+        for begin, stop, fresh in self._fresh(start, end):
+            for kind, label, size in self._known(begin, stop):
+                pieces.append(Piece(kind if fresh else AGAIN, size, label))
+        return pieces
+
+    def _known(self, start: int, end: int) -> Iterable[tuple[str, str, int]]:
+        place = bisect_right(self._ends, start)
+        while start < end:
+            kind, label = self._runs[place] if place < len(self._runs) else (UNREAD, "")
+            stop = min(end, self._ends[place]) if place < len(self._ends) else end
+            yield kind, label, stop - start
+            start, place = stop, place + 1
+
+    def _fresh(self, start: int, end: int) -> list[tuple[int, int, bool]]:
+        """The range cut where it meets what was sent before; then it is sent, too."""
+        cuts = []
+        at = start
+        for begin, stop in self._sent:
+            if stop <= at or begin >= end:
+                continue
+            if begin > at:
+                cuts.append((at, begin, True))
+            cuts.append((max(at, begin), min(stop, end), False))
+            at = min(stop, end)
+        if at < end:
+            cuts.append((at, end, True))
+        self._mark(start, end)
+        return cuts
+
+    def _mark(self, start: int, end: int) -> None:
+        touching = [part for part in self._sent if part[0] <= end and part[1] >= start]
+        whole = (min([start, *(b for b, _ in touching)]), max([end, *(e for _, e in touching)]))
+        self._sent = sorted([*(part for part in self._sent if part not in touching), whole])
+
+
+def counted(pieces: Iterable[Piece]) -> Counter[str]:
+    """Bytes by kind."""
+    total: Counter[str] = Counter()
+    for piece in pieces:
+        total[piece.kind] += piece.bytes
+    return total
