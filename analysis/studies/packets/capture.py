@@ -65,6 +65,10 @@ QUIC_FRAMES = {
     29: "CONNECTION_CLOSE",
     30: "HANDSHAKE_DONE",
 }
+PADDED = "PADDING"
+UNREMARKABLE = (PADDED, "PING", "ACK", "QPACK")
+# Of more handshake messages in a row the first and the last are told.
+MESSAGES_TOLD = 2
 LONG_PACKETS = ("Initial", "0-RTT", "Handshake", "Retry")
 SHORT_PACKET = "1-RTT"
 
@@ -293,7 +297,7 @@ class _Reader:
         assert bare.connection
         size = int(frame.get("size", 0))
         if frame_type == PADDING_FRAME:
-            yield _Part(size, PADDING, "PADDING", line=line)
+            yield _Part(size, PADDING, PADDED, line=line)
         elif frame_type in ACK_FRAMES:
             yield _Part(size, ACKNOWLEDGING, "ACK", line=line)
         elif frame_type == CRYPTO_FRAME or frame_type in STREAM_FRAMES:
@@ -348,18 +352,17 @@ class _Reader:
 
 
 def _words(pieces: Iterable[Piece]) -> str:
-    """What a (QUIC) packet carries: its messages, and of what is in nearly every packet only what is there alone."""
-    labels: dict[str, None] = {}
-    for piece in pieces:
-        if piece.label:
-            labels[f"{piece.label} again" if piece.kind == AGAIN else piece.label] = None
-    telling = [label for label in labels if label not in ("PADDING", "PING", "ACK", "QPACK")]
-    if not telling:
-        telling = [label for label in labels if label != "PADDING"]
+    """What a (QUIC) packet carries: its messages; what is in nearly every packet only where there is nothing else, and
+    padding where it is the most."""
+    pieces = list(pieces)
+    labels = dict.fromkeys(f"{p.label} again" if p.kind == AGAIN else p.label for p in pieces if p.label)
+    telling = [label for label in labels if label not in UNREMARKABLE] or [label for label in labels if label != PADDED]
     tls = [label for label in telling if label in (*TLS_MESSAGES.values(), "ChangeCipherSpec")]
-    if len(tls) > 2:
+    if len(tls) > MESSAGES_TOLD:
         telling = [f"{tls[0]} … {tls[-1]}", *(label for label in telling if label not in tls)]
-    return ", ".join(telling)
+    padding_bytes = sum(piece.bytes for piece in pieces if piece.kind == PADDING)
+    mostly_padding = 2 * padding_bytes > sum(piece.bytes for piece in pieces)
+    return ", ".join([*telling, *([PADDED] if mostly_padding else [])])
 
 
 def _quic_name(quic: ElementTree.Element) -> str:
