@@ -75,7 +75,7 @@ class TcpInfo:
     cwnd: int
     retransmitted: int
     pacing_bytes_per_s: int
-    acked_bytes: int
+    delivered_bytes: int
     unsent_bytes: int
     delivery_bytes_per_s: int
     bbr: Bbr | None
@@ -150,7 +150,8 @@ def decoded(message: bytes) -> TcpInfo | None:
         cwnd=told["snd_cwnd"],
         retransmitted=told["total_retrans"],
         pacing_bytes_per_s=told["pacing_rate"],
-        acked_bytes=told["bytes_acked"],
+        # What is acknowledged out of order has arrived, too.
+        delivered_bytes=told["bytes_acked"] + told["sacked"] * told["snd_mss"],
         unsent_bytes=told["notsent_bytes"],
         delivery_bytes_per_s=told["delivery_rate"],
         bbr=bbr,

@@ -83,7 +83,7 @@ def metrics(info: TcpInfo) -> Mapping[str, Any]:
         "pacing_rate": None if info.pacing_bytes_per_s == UNLIMITED else info.pacing_bytes_per_s * 8,
         "delivery_rate": info.delivery_bytes_per_s * 8,
         "bandwidth_estimate": info.bbr and info.bbr.bandwidth_bytes_per_s * 8,
-        "bytes_delivered": info.acked_bytes,
+        "bytes_delivered": info.delivered_bytes,
         "packets_lost": info.retransmitted,
     }
     return {name: value for name, value in told.items() if value is not None}

@@ -1,0 +1,180 @@
+"""Congestion states as graphs: circles are states with their share of time, arrows how one follows another.
+
+After Kakhki et al., "Taking a Long Look at QUIC" (IMC 2017), Figure 3.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle, FancyArrowPatch
+
+from analysis.figures.style import BLUE, GREEN, ORANGE, PAGE_INCHES, PURPLE, SKY, VERMILION, styled
+
+# In the order of a table.
+ORDER = (
+    "application_limited",
+    "slow_start",
+    "startup",
+    "drain",
+    "congestion_avoidance",
+    "probe_bw",
+    "probe_rtt",
+    "recovery",
+    "pto",
+    "rto",
+)
+LABELS = {
+    "application_limited": "application\nlimited",
+    "slow_start": "slow\nstart",
+    "congestion_avoidance": "congestion\navoidance",
+    "probe_bw": "probe\nbandwidth",
+    "probe_rtt": "probe\nRTT",
+    "pto": "probe\ntimeout",
+    "rto": "retransmission\ntimeout",
+}
+COLORS = {
+    "application_limited": "0.78",
+    "slow_start": SKY,
+    "startup": SKY,
+    "drain": PURPLE,
+    "congestion_avoidance": BLUE,
+    "probe_bw": BLUE,
+    "probe_rtt": GREEN,
+    "recovery": ORANGE,
+    "pto": VERMILION,
+    "rto": VERMILION,
+}
+OTHER_COLOR = "0.5"
+DARK = (BLUE, VERMILION)
+# Where each state stands in every graph, in degrees from the right; a controller has only one of two in a place.
+ANGLES = {
+    "application_limited": 180,
+    "slow_start": 112,
+    "startup": 112,
+    "drain": 54,
+    "congestion_avoidance": 0,
+    "probe_bw": 0,
+    "probe_rtt": -48,
+    "recovery": -96,
+    "pto": -142,
+    "rto": -142,
+}
+OTHER_ANGLE = 82
+# An arrow that is followed less often is drawn without its number.
+TOLD_PROBABILITY = 0.05
+PANEL_INCHES = 3.3
+RADIUS, LEAST_RADIUS, MOST_RADIUS = 1.0, 0.15, 0.34
+BEND = 0.16
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A setting: its title, state → share of time, and transition → how likely it is, and how often it was seen."""
+
+    title: str
+    shares: Mapping[str, float]
+    probabilities: Mapping[tuple[str, str], float]
+    counts: Mapping[tuple[str, str], int]
+
+
+def label(state: str) -> str:
+    """A state as a reader knows it."""
+    return LABELS.get(state, state).replace("\n", " ")
+
+
+def draw(graphs: Sequence[Graph]) -> Figure:
+    """The `graphs` side by side, two in a row."""
+    rows = -(-len(graphs) // 2)
+    with styled():
+        figure = Figure(figsize=(PAGE_INCHES, PANEL_INCHES * rows), layout="constrained")
+        for number, graph in enumerate(graphs, start=1):
+            _draw_one(figure.add_subplot(rows, min(2, len(graphs)), number), graph)
+    return figure
+
+
+def _draw_one(axes: Axes, graph: Graph) -> None:
+    states = list(graph.shares)
+    places = {state: _place(state) for state in states}
+    radii = {state: _radius(graph.shares[state]) for state in states}
+    for (before, after), probability in sorted(graph.probabilities.items(), key=lambda entry: entry[1]):
+        _arrow(axes, places[before], places[after], radii[before], radii[after], probability)
+    for state in states:
+        axes.add_patch(
+            Circle(places[state], radii[state], facecolor=COLORS.get(state, OTHER_COLOR), edgecolor="black", lw=0.6)
+        )
+        _name(axes, state, places[state], radii[state], graph.shares[state])
+    axes.set_title(f"{graph.title}, {sum(graph.counts.values())} transitions")
+    axes.set_xlim(-1.75, 1.75)
+    axes.set_ylim(-1.6, 1.6)
+    axes.set_aspect("equal")
+    axes.axis("off")
+
+
+def _place(state: str) -> tuple[float, float]:
+    angle = math.radians(ANGLES.get(state, OTHER_ANGLE))
+    return RADIUS * math.cos(angle), RADIUS * math.sin(angle)
+
+
+def _radius(share: float) -> float:
+    """Areas are as the shares, within what can be seen and has room."""
+    return LEAST_RADIUS + (MOST_RADIUS - LEAST_RADIUS) * math.sqrt(share)
+
+
+def _arrow(
+    axes: Axes,
+    start: tuple[float, float],
+    end: tuple[float, float],
+    start_radius: float,
+    end_radius: float,
+    probability: float,
+) -> None:
+    """A bent arrow from circle to circle; the one back is bent to the other side."""
+    shade = f"{0.72 - 0.6 * probability:.2f}"
+    points_a_unit = 72 * PANEL_INCHES / 3.5
+    axes.add_patch(
+        FancyArrowPatch(
+            start,
+            end,
+            connectionstyle=f"arc3,rad={BEND}",
+            arrowstyle="-|>",
+            mutation_scale=8,
+            shrinkA=start_radius * points_a_unit,
+            shrinkB=end_radius * points_a_unit,
+            color=shade,
+            lw=0.5 + 1.8 * probability,
+        )
+    )
+    if probability >= TOLD_PROBABILITY:
+        # Half of the way of a quadratic curve whose control point lies `BEND` of its length aside; nearer to the
+        # start, where arrows from other states are fewer.
+        dx, dy = end[0] - start[0], end[1] - start[1]
+        control = ((start[0] + end[0]) / 2 + BEND * dy, (start[1] + end[1]) / 2 - BEND * dx)
+        t = 0.42
+        x = (1 - t) ** 2 * start[0] + 2 * t * (1 - t) * control[0] + t**2 * end[0]
+        y = (1 - t) ** 2 * start[1] + 2 * t * (1 - t) * control[1] + t**2 * end[1]
+        background = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
+        axes.text(x, y, f"{probability:.2f}", size=6.5, ha="center", va="center", bbox=background)
+
+
+def _name(axes: Axes, state: str, place: tuple[float, float], radius: float, share: float) -> None:
+    """The state's name outside its circle, its share within."""
+    x, y = place
+    out = (radius + 0.07) / RADIUS
+    at = (x + x * out, y + y * out)
+    horizontal = "center" if abs(x) < 0.35 else ("left" if x > 0 else "right")
+    vertical = "center" if abs(y) < 0.35 else ("bottom" if y > 0 else "top")
+    axes.text(*at, LABELS.get(state, state), size=7, ha=horizontal, va=vertical)
+    text = f"{100 * share:.0f} %" if share >= 0.0095 else f"{100 * share:.1f} %"
+    axes.text(
+        x,
+        y,
+        text,
+        size=6.5,
+        ha="center",
+        va="center",
+        weight="bold",
+        color="white" if COLORS.get(state) in DARK else "black",
+    )
