@@ -38,6 +38,11 @@ class CampaignTable:
         return self.folder.resolve().name
 
     @property
+    def filmed(self) -> bool:
+        """Whether its loads were filmed; otherwise page load times are all there is."""
+        return bool(self.document.get("settings", {}).get("filmed", True))
+
+    @property
     def valid(self) -> pd.DataFrame:
         """The attempts that count."""
         return self.runs[self.runs["valid"]]

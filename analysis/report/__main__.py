@@ -1,4 +1,4 @@
-"""`python -m analysis.report`: everything that a campaign says, as one page, figures and tables."""
+"""`python -m analysis.report`: everything that a campaign or a study says, as one page, figures and tables."""
 
 import platform
 from collections.abc import Iterator
@@ -13,11 +13,12 @@ import click
 
 from analysis import films, hypotheses
 from analysis.films import Strip
-from analysis.report import views
+from analysis.report import studies, views
 from analysis.report.findings import Findings, find
 from analysis.report.latex import latex
-from analysis.report.page import PlayedFilm, page
+from analysis.report.page import PlayedFilm, page, study_page
 from analysis.report.plates import Plate, plates
+from analysis.report.section import Section
 from analysis.report.views import View
 from analysis.runs import CampaignTable, load
 from eyelevel.errors import EyelevelError, reports_errors
@@ -26,39 +27,68 @@ from eyelevel.ownership import give_to_caller
 from eyelevel.places import RESULTS
 
 REPORT = "report"
+RUNS = "runs.csv"
 LIBRARIES = ("numpy", "scipy", "pandas", "statsmodels", "matplotlib", "pyarrow")
 # All films of a page together; what does not fit any more is told.
 FILM_BYTES = 16_000_000
 
 
-def write_report(campaign: CampaignTable, declared: hypotheses.Hypotheses, site: str | None = None) -> Path:
-    """Write the report of `campaign` into its folder, in place of an older one; returns where.
+def write_report(folder: Path, declared: hypotheses.Hypotheses, site: str | None = None) -> Path:
+    """Write the report of what is in `folder` into it, in place of an older one; returns where.
 
     `site`: whose films to show, instead of the site with the largest disagreement. Raises EyelevelError.
     """
-    into = campaign.folder / REPORT
-    with workers() as apart, replacing_folder(into) as folder:
-        found = find(campaign, declared, apart)
-        strips, played, missing = shown_films(found, site, folder)
-        drawn = draw(plates(found, strips), folder / "figures", apart)
-        sections = tables(found)
-        write_tables([view for group in sections.values() for view in group], found, folder)
-        told = {name: version(name) for name in LIBRARIES} | {"python": platform.python_version()}
-        html = page(found, drawn, sections, played, missing, told, folder / "figures")
-        (folder / "index.html").write_text(html)
+    campaign, studied = contents(folder)
+    into = folder / REPORT
+    told = {name: version(name) for name in LIBRARIES} | {"python": platform.python_version()}
+    with workers() as apart, replacing_folder(into) as new:
+        of_studies = [plate for section in studied for plate in section.plates]
+        figures = new / "figures"
+        if campaign and campaign.filmed:
+            found = find(campaign, declared, apart)
+            strips, played, missing = shown_films(found, site, new)
+            drawn = draw([*plates(found, strips), *of_studies], figures, apart)
+            views_of = tables(found)
+            html = page(found, drawn, views_of, played, missing, told, figures, studied)
+            write_comparisons(found, new)
+        else:
+            drawn = draw(of_studies, figures, apart)
+            views_of = study_tables(campaign) if campaign else {}
+            html = study_page(folder.resolve().name, campaign, studied, drawn, views_of, told, figures)
+        for drawing in (one for section in studied for one in section.drawings):
+            (figures / f"{drawing.name}.svg").write_text(drawing.svg)
+        shown = [view for group in views_of.values() for view in group]
+        write_tables([*shown, *(view for section in studied for view in section.views)], new)
+        if campaign:
+            campaign.runs.to_parquet(new / "runs.parquet", index=False)
+        (new / "index.html").write_text(html)
     give_to_caller(into)
     return into
 
 
-def write_figures(campaign: CampaignTable, declared: hypotheses.Hypotheses, site: str | None = None) -> Path:
-    """Write the figures of `campaign` alone, into the same place as its report has them; returns where."""
-    into = campaign.folder / REPORT / "figures"
-    with workers() as apart, replacing_folder(into) as folder:
-        found = find(campaign, declared, apart)
-        strips, _, _ = shown_films(found, site, None)
-        draw(plates(found, strips), folder, apart)
+def write_figures(folder: Path, declared: hypotheses.Hypotheses, site: str | None = None) -> Path:
+    """Write the figures of what is in `folder` alone, to where its report has them; returns where."""
+    campaign, studied = contents(folder)
+    into = folder / REPORT / "figures"
+    with workers() as apart, replacing_folder(into) as new:
+        made = [plate for section in studied for plate in section.plates]
+        if campaign and campaign.filmed:
+            found = find(campaign, declared, apart)
+            strips, _, _ = shown_films(found, site, None)
+            made = [*plates(found, strips), *made]
+        draw(made, new, apart)
+        for drawing in (one for section in studied for one in section.drawings):
+            (new / f"{drawing.name}.svg").write_text(drawing.svg)
     give_to_caller(into.parent)
     return into
+
+
+def contents(folder: Path) -> tuple[CampaignTable | None, list[Section]]:
+    """The campaign in `folder`, if there is one, and the sections of its studies. Raises EyelevelError."""
+    studied = studies.sections(folder)
+    if studied and not (folder / RUNS).exists():
+        return None, studied
+    return load(folder), studied
 
 
 @contextmanager
@@ -131,9 +161,9 @@ def tables(found: Findings) -> dict[str, list[View]]:
     """Section of the page → its tables."""
     return {
         "measured": [
-            views.protocols(found),
-            views.networks(found),
-            views.validation(found),
+            views.protocols(found.campaign, found.samples.protocols),
+            views.networks(found.campaign, found.samples.networks),
+            views.validation(found.campaign),
             views.settings_means(found),
         ],
         "sites": [views.sites(found)] if len(found.sites) else [],
@@ -144,21 +174,36 @@ def tables(found: Findings) -> dict[str, list[View]]:
         "power": [views.power(found), views.stopping(found)],
         "diagnostics": views.diagnostics_of(found),
         "within": [views.unusual(found)] if len(found.contrasts) else [],
-        "exclusions": [views.excluded_attempts(found)],
+        "exclusions": [views.excluded_attempts(found.campaign)],
     }
 
 
-def write_tables(made: list[View], found: Findings, folder: Path) -> None:
-    """Each table as CSV and LaTeX, all comparisons as CSV, all attempts as Parquet."""
+def study_tables(campaign: CampaignTable) -> dict[str, list[View]]:
+    """The same of an unfilmed campaign, whose results are told by its study."""
+    measured = [
+        views.protocols(campaign, campaign.protocols),
+        views.networks(campaign, campaign.networks),
+        views.validation(campaign),
+    ]
+    return {"measured": measured, "exclusions": [views.excluded_attempts(campaign)]}
+
+
+def write_tables(made: list[View], folder: Path) -> None:
+    """Each table as CSV and LaTeX."""
     into = folder / "tables"
-    into.mkdir()
+    into.mkdir(exist_ok=True)
     for view in made:
         view.data.to_csv(into / f"{view.name}.csv", index=False)
         (into / f"{view.name}.tex").write_text(latex(view))
+
+
+def write_comparisons(found: Findings, folder: Path) -> None:
+    """All comparisons of a campaign as CSV."""
     key = ["reference", "compared", "network", "site", "metric"]
     comparisons = found.gained.merge(found.contrasts, on=key, how="left") if len(found.contrasts) else found.gained
+    into = folder / "tables"
+    into.mkdir(exist_ok=True)
     comparisons.to_csv(into / "comparisons.csv", index=False)
-    found.campaign.runs.to_parquet(folder / "runs.parquet", index=False)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -178,9 +223,9 @@ def main(campaign: str, site: str | None, declared: Path, figures_only: bool) ->
 
     Example: python -m analysis.report try --site demo-news
     """
-    folder = Path(campaign) if (Path(campaign) / "runs.csv").exists() else RESULTS / campaign
+    folder = Path(campaign) if (Path(campaign) / RUNS).exists() or "/" in campaign else RESULTS / campaign
     write = write_figures if figures_only else write_report
-    click.echo(write(load(folder), hypotheses.load(declared), site))
+    click.echo(write(folder, hypotheses.load(declared), site))
 
 
 if __name__ == "__main__":

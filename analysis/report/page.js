@@ -100,4 +100,5 @@ function explore() {
   form.addEventListener("change", fill);
   fill();
 }
-explore();
+// The page of a study has no comparisons of sites.
+if (document.getElementById("comparisons-data")) explore();

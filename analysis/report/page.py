@@ -3,7 +3,7 @@
 import base64
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,9 @@ from analysis.films import Shot
 from analysis.report import words
 from analysis.report.findings import Findings
 from analysis.report.plates import Plate
+from analysis.report.section import Section
 from analysis.report.views import View
-from analysis.runs import METRICS
+from analysis.runs import METRICS, CampaignTable
 
 HERE = Path(__file__).parent
 # Long tables are folded together on the page.
@@ -43,9 +44,46 @@ def page(
     missing: list[str],
     versions: Mapping[str, str],
     figures: Path,
+    sections: Sequence[Section] = (),
 ) -> str:
-    """The page as HTML. `views`: section → its tables; `figures`: where the plates' PNG files lie; `missing`: what
-    could not be shown, and why; `versions`: of what made the report."""
+    """The page of a campaign as HTML. `views`: section → its tables; `figures`: where the plates' PNG files lie;
+    `missing`: what could not be shown, and why; `versions`: of what made the report; `sections`: of studies."""
+    return (
+        _environment(figures)
+        .get_template("page.html.j2")
+        .render(
+            **_shared(found.campaign.document, plates, views, versions, sections),
+            found=found,
+            scope=words.scope(found),
+            headlines=words.headlines(found),
+            agreement=words.paper_agreement(found),
+            warnings=words.warnings(found),
+            films=list(films),
+            missing=missing,
+            explorer=Markup(explorer(found)),
+            metrics=METRICS,
+        )
+    )
+
+
+def study_page(
+    name: str,
+    campaign: CampaignTable | None,
+    sections: Sequence[Section],
+    plates: Iterable[Plate],
+    views: Mapping[str, list[View]],
+    versions: Mapping[str, str],
+    figures: Path,
+) -> str:
+    """The page of a folder that has studies alone, as HTML; `campaign`: its unfilmed campaign, if it has one."""
+    document = campaign.document if campaign else {}
+    shared = _shared(document, plates, views, versions, sections)
+    return (
+        _environment(figures).get_template("study.html.j2").render(**shared, name=name, measured=campaign is not None)
+    )
+
+
+def _environment(figures: Path) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
@@ -53,32 +91,40 @@ def page(
     environment.filters["film"] = lambda film: _data_url("video/webm", film.data)
     environment.filters["named"] = named
     environment.filters["cells"] = cells
+    environment.filters["inline"] = inline
+    return environment
+
+
+def _shared(
+    document: Mapping[str, Any],
+    plates: Iterable[Plate],
+    views: Mapping[str, list[View]],
+    versions: Mapping[str, str],
+    sections: Sequence[Section],
+) -> dict[str, Any]:
+    """What the pages of campaigns and of studies both show."""
     by_section: dict[str, list[Plate]] = {}
     for plate in plates:
         by_section.setdefault(plate.section, []).append(plate)
-    document = found.campaign.document
-    return environment.get_template("page.html.j2").render(
-        found=found,
-        scope=words.scope(found),
-        headlines=words.headlines(found),
-        agreement=words.paper_agreement(found),
-        warnings=words.warnings(found),
-        plates=by_section,
-        views=views,
-        films=list(films),
-        missing=missing,
-        explorer=Markup(explorer(found)),
-        versions=versions,
-        told_versions=document.get("versions", {}),
-        machine=document.get("machine", {}),
-        browser=document["settings"].get("browser", {}),
-        settings=document["settings"],
-        begun_at=document.get("begun_at", ""),
-        folded_rows=FOLDED_ROWS,
-        metrics=METRICS,
-        css=Markup((HERE / "page.css").read_text()),
-        js=Markup((HERE / "page.js").read_text()),
-    )
+    return {
+        "plates": by_section,
+        "views": {**views, **{section.name: list(section.views) for section in sections}},
+        "sections": sections,
+        "versions": versions,
+        "told_versions": document.get("versions", {}),
+        "machine": document.get("machine", {}),
+        "settings": document.get("settings", {}),
+        "browser": document.get("settings", {}).get("browser", {}),
+        "begun_at": document.get("begun_at", ""),
+        "folded_rows": FOLDED_ROWS,
+        "css": Markup((HERE / "page.css").read_text()),
+        "js": Markup((HERE / "page.js").read_text()),
+    }
+
+
+def inline(svg: str) -> Markup:
+    """A drawing as a part of the page: without what may only stand at a file's beginning."""
+    return Markup(svg[svg.index("<svg") :])
 
 
 def cells(table: pd.DataFrame) -> list[list[str]]:

@@ -11,7 +11,7 @@ from analysis.figures.style import named
 from analysis.gain import SIGNIFICANT_P
 from analysis.hypotheses import Pair
 from analysis.report.findings import Findings
-from analysis.runs import METRICS
+from analysis.runs import METRICS, CampaignTable
 
 NOTHING = "-"
 # Which notes on the runs of a comparison call for a look at them; few runs do not.
@@ -87,9 +87,9 @@ PAIR = {"compared": ("protocol", named), "reference": ("against", named)}
 CELL = {"network": ("network", named), "metric": ("metric", named)}
 
 
-def protocols(found: Findings) -> View:
+def protocols(campaign: CampaignTable, names: Sequence[str]) -> View:
     """The paper's Table 1: the protocol settings."""
-    told = _settings(found, "protocols", found.samples.protocols)
+    told = _settings(campaign, "protocols", names)
     rows = []
     for name, one in told.items():
         sysctls = [f"{key} = {value}" for key, value in one.get("server_sysctls", {}).items()]
@@ -108,9 +108,9 @@ def protocols(found: Findings) -> View:
     return View("table1_protocols", "Protocol settings (the paper's Table 1)", table, table)
 
 
-def networks(found: Findings) -> View:
+def networks(campaign: CampaignTable, names: Sequence[str]) -> View:
     """The paper's Table 2: the networks."""
-    told = _settings(found, "networks", found.samples.networks)
+    told = _settings(campaign, "networks", names)
     columns = {
         "up_mbps": "up [Mbit/s]", "down_mbps": "down [Mbit/s]", "min_rtt_ms": "min. RTT [ms]", "loss": "loss",
         "queue_ms": "queue [ms]",
@@ -314,9 +314,9 @@ def unusual(found: Findings) -> View:
     return View("unusual", "Comparisons that ask for a look at their runs", data, shown(data, columns), note)
 
 
-def excluded_attempts(found: Findings) -> View:
+def excluded_attempts(campaign: CampaignTable) -> View:
     """Every attempt that does not count."""
-    runs = found.campaign.runs
+    runs = campaign.runs
     data = runs.loc[~runs["valid"], ["network", "site", "protocol", "run", "attempt", "reason"]]
     columns = {
         "network": ("network", named), "site": "site", "protocol": ("protocol", named), "run": "run",
@@ -345,8 +345,8 @@ def settings_means(found: Findings) -> View:
     return View("settings", "Every setting", data, shown(data, columns))
 
 
-def _settings(found: Findings, group: str, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    told = found.campaign.document["settings"][group]
+def _settings(campaign: CampaignTable, group: str, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    told = campaign.document["settings"][group]
     return {name: told[name] if isinstance(told, dict) and isinstance(told.get(name), dict) else {} for name in names}
 
 
@@ -358,9 +358,9 @@ def _file(pair: Pair) -> str:
     return f"{pair.compared}_against_{pair.reference}".replace("+", "plus")
 
 
-def validation(found: Findings) -> View:
+def validation(campaign: CampaignTable) -> View:
     """What was measured of networks and protocols before the first run."""
-    data = found.campaign.validation
+    data = campaign.validation
     shown = pd.DataFrame(
         {
             "of": data["subject"],
