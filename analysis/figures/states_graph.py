@@ -49,25 +49,27 @@ COLORS = {
 }
 OTHER_COLOR = "0.5"
 DARK = (BLUE, VERMILION)
-# Where each state stands in every graph, in degrees from the right; a controller has only one of two in a place.
-ANGLES = {
-    "application_limited": 180,
-    "slow_start": 112,
-    "startup": 112,
-    "drain": 54,
-    "congestion_avoidance": 0,
-    "probe_bw": 0,
-    "probe_rtt": -48,
-    "recovery": -96,
-    "pto": -142,
-    "rto": -142,
+# Where each state stands in every graph, in sevenths of a turn from the left, clockwise; a controller has only one of
+# two in a place.
+PLACES = {
+    "application_limited": 0,
+    "slow_start": 1,
+    "startup": 1,
+    "drain": 2,
+    "congestion_avoidance": 3,
+    "probe_bw": 3,
+    "probe_rtt": 4,
+    "recovery": 5,
+    "pto": 6,
+    "rto": 6,
 }
-OTHER_ANGLE = 82
+OTHER_PLACE = 2.5
 # An arrow that is followed less often is drawn without its number.
 TOLD_PROBABILITY = 0.05
 PANEL_INCHES = 3.3
-RADIUS, LEAST_RADIUS, MOST_RADIUS = 1.0, 0.15, 0.34
+RADIUS, LEAST_RADIUS, MOST_RADIUS = 1.1, 0.15, 0.34
 BEND = 0.16
+HALF_WIDTH = 1.85
 
 
 @dataclass(frozen=True)
@@ -107,14 +109,14 @@ def _draw_one(axes: Axes, graph: Graph) -> None:
         )
         _name(axes, state, places[state], radii[state], graph.shares[state])
     axes.set_title(f"{graph.title}, {sum(graph.counts.values())} transitions")
-    axes.set_xlim(-1.75, 1.75)
-    axes.set_ylim(-1.6, 1.6)
+    axes.set_xlim(-HALF_WIDTH, HALF_WIDTH)
+    axes.set_ylim(-HALF_WIDTH * 0.87, HALF_WIDTH * 0.87)
     axes.set_aspect("equal")
     axes.axis("off")
 
 
 def _place(state: str) -> tuple[float, float]:
-    angle = math.radians(ANGLES.get(state, OTHER_ANGLE))
+    angle = math.pi - 2 * math.pi * PLACES.get(state, OTHER_PLACE) / 7
     return RADIUS * math.cos(angle), RADIUS * math.sin(angle)
 
 
@@ -133,7 +135,7 @@ def _arrow(
 ) -> None:
     """A bent arrow from circle to circle; the one back is bent to the other side."""
     shade = f"{0.72 - 0.6 * probability:.2f}"
-    points_a_unit = 72 * PANEL_INCHES / 3.5
+    points_a_unit = 72 * PANEL_INCHES / (2 * HALF_WIDTH)
     axes.add_patch(
         FancyArrowPatch(
             start,
