@@ -4,6 +4,7 @@ import platform
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from multiprocessing import get_context
 from os import sched_getaffinity
@@ -181,8 +182,8 @@ def tables(found: Findings) -> dict[str, list[View]]:
 def study_tables(campaign: CampaignTable) -> dict[str, list[View]]:
     """The same of an unfilmed campaign, whose results are told by its study."""
     measured = [
-        views.protocols(campaign, campaign.protocols),
-        views.networks(campaign, campaign.networks),
+        replace(views.protocols(campaign, campaign.protocols), title="Protocol settings"),
+        replace(views.networks(campaign, campaign.networks), title="Networks"),
         views.validation(campaign),
     ]
     return {"measured": measured, "exclusions": [views.excluded_attempts(campaign)]}

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 import pandas as pd  # type: ignore[import-untyped]
@@ -116,11 +117,28 @@ def networks(campaign: CampaignTable, names: Sequence[str]) -> View:
         "queue_ms": "queue [ms]",
     }  # fmt: skip
     rows = [
-        {"network": named(name)} | {title: str(one.get(key, NOTHING)) for key, title in columns.items()}
+        {"network": named(name)}
+        | {title: NOTHING if one.get(key) is None else str(one[key]) for key, title in columns.items()}
+        | {"further": further(one)}
         for name, one in told.items()
     ]
     table = pd.DataFrame(rows)
+    if not table["further"].any():
+        table = table.drop(columns="further")
     return View("table2_networks", "Networks (the paper's Table 2)", table, table)
+
+
+def further(network: Mapping[str, Any]) -> str:
+    """What of a network those of the paper do not have."""
+    told = []
+    for direction in ("up", "down"):
+        if trace := network.get(f"{direction}_trace"):
+            told.append(f"rate {direction} by mean, after {PurePath(trace).name}")
+    if network.get("jitter_ms"):
+        told.append(f"jitter {network['jitter_ms']:g} ms" + (" with reordering" if network.get("reorder") else ""))
+    if network.get("loss") and network.get("loss_on", "both") != "both":
+        told.append(f"loss on the {network['loss_on']}link alone")
+    return "; ".join(told)
 
 
 def table3(found: Findings) -> View:

@@ -178,12 +178,12 @@ def scope(campaign: CampaignTable, found: pd.DataFrame) -> list[str]:
     """What was measured, and what came out."""
     pages, networks = pages_of(campaign), campaign.networks
     made = found[found["state"] == MEASURED]
-    rounds = f"{made['rounds'].min()} to {made['rounds'].max()}" if len(made) else "0"
-    rounds = rounds if made["rounds"].nunique() > 1 else rounds.partition(" ")[0]
+    least, most = (int(made["rounds"].min()), int(made["rounds"].max())) if len(made) else (0, 0)
+    rounds = counted("round", most) if least == most else f"{least} to {most} rounds"
     first = (
         f"{counted('page', len(pages))} behind {counted('network', len(networks))} over "
         f"{' and '.join(named(name) for name in campaign.protocols)}: {len(made)} of {len(found)} cells measured, "
-        f"{rounds} rounds each; {len(campaign.runs)} loads, of which {int(campaign.runs['valid'].sum())} count."
+        f"{rounds} each; {len(campaign.runs)} loads, of which {int(campaign.runs['valid'].sum())} count."
     )
     said = []
     for compared in campaign.protocols[1:]:
@@ -244,7 +244,10 @@ def without_rate(campaign: CampaignTable, found: pd.DataFrame) -> list[str]:
 
 def _times(table: pd.DataFrame, whose: str) -> list[str]:
     columns = (table[f"mean_{whose}"], table[f"sd_{whose}"], table[f"runs_{whose}"])
-    return [NOTHING if not runs else f"{ms(mean)} ± {ms(sd)} ({runs})" for mean, sd, runs in zip(*columns, strict=True)]
+    return [
+        f"{ms(mean)}{f' ± {ms(sd)}' if runs > 1 else ''} ({runs})" if runs else NOTHING
+        for mean, sd, runs in zip(*columns, strict=True)
+    ]
 
 
 def _condition(network: str) -> str:

@@ -29,7 +29,9 @@ def beside(cells: pd.DataFrame, old: pd.DataFrame) -> pd.DataFrame:
     found["old_difference"] = (found["old_reference"] - found["old_compared"]) / found["old_reference"]
     found["old_verdict"] = [verdict(value) for value in found["old_difference"]]
     found["change"] = [change(*pair) for pair in zip(found["old_verdict"], found["verdict"], strict=True)]
-    return found
+    networks = list(dict.fromkeys(old["network"]))
+    found = found.sort_values(["network"], key=lambda names: names.map(networks.index), kind="stable")
+    return found.reset_index(drop=True)
 
 
 def change(old: str, new: str) -> str:
