@@ -1,0 +1,325 @@
+"""Packets: captures of real loads are whole, decrypted, accounted for to the last byte, and show what RFCs demand."""
+
+import json
+import math
+import os
+import struct
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis.figures.packets_sequence import Panel, draw
+from analysis.studies.packets import section
+from analysis.studies.packets.bytes import (
+    AGAIN,
+    CONTROL,
+    FRAMING,
+    HTTP_HEADERS,
+    KINDS,
+    PADDING,
+    PAYLOAD,
+    UNREAD,
+    Piece,
+    Stream,
+)
+from analysis.studies.packets.layers import Assembly, lay_http2, lay_http3
+from analysis.studies.packets.runs import ENDS, Read, read_run
+from analysis.studies.packets.sequence import Step, averaged
+from eyelevel.errors import EyelevelError
+from eyelevel.places import tool
+from measure.campaign.plan import Run
+from measure.studies.packets import CLIENT, KEYS, PING, REJECTED, SERVERS, study
+from measure.studies.packets.__main__ import delays_in_ms
+from measure.studies.packets.attempt import Judged, judge
+from measure.studies.packets.attempt import Setting as Attempted
+from measure.studies.packets.ping import Pinged, expected_ms, fault
+from measure.studies.packets.study import REPEATS, Study, Watch, capture, with_added_rtt
+from record.made import made
+from record.site import Recording, Site, write_site
+from replay.repeatable import make_repeatable
+from tuning import protocols
+from tuning.networks import Network
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="replaying needs root")
+
+# So long that what a busy machine adds is little of it.
+NETWORK = Network("far", min_rtt_ms=200)
+PROTOCOLS = ("tcp+", "quic")
+PICTURE_BYTES = 30_000
+PAGE = b'<!doctype html><title>packets</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/style">'
+STYLE = b"/*" + bytes(65 + place % 26 for place in range(PICTURE_BYTES)) + b"*/"
+
+
+def site_in(folder: Path) -> Site:
+    """A page and its style sheet, from one server."""
+    exchanges = (
+        made("https://packets.example/", "text/html", PAGE, "192.0.2.1"),
+        made("https://packets.example/style", "text/css", STYLE, "192.0.2.1"),
+    )
+    return write_site(Recording("https://packets.example/", exchanges, {"name": "eyelevel test"}), folder / "packets")
+
+
+def study_in(folder: Path) -> Study:
+    known = protocols.load()
+    chosen = {name: known[name] for name in PROTOCOLS}
+    return Study(folder / "results", site_in(folder), {NETWORK.name: NETWORK}, chosen, runs=1, seed=1)
+
+
+def told_of(ends: list[tuple[Run, Judged]]) -> Watch:
+    return Watch(lambda run, attempt: None, lambda run, judged, last: ends.append((run, judged)), print)
+
+
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """One load over each protocol."""
+    made_study = study_in(tmp_path_factory.mktemp("packets"))
+    ends: list[tuple[Run, Judged]] = []
+    assert capture(made_study, told_of(ends)) == [], ends
+    return made_study
+
+
+@pytest.fixture(scope="module")
+def runs(captured: Study) -> Mapping[str, Read]:
+    return {run.protocol: read_run(captured.folder(run)) for block in captured.blocks for run in block}
+
+
+def packet_bytes(capture_file: Path) -> Iterator[int]:
+    """The length of every packet in a pcapng file, by its enhanced packet blocks (draft-ietf-opsawg-pcapng 4.3)."""
+    data, at = capture_file.read_bytes(), 0
+    while at < len(data):
+        kind, length = struct.unpack_from("<II", data, at)
+        if kind == 6:
+            yield struct.unpack_from("<I", data, at + 24)[0]
+        at += length
+
+
+@needs_root
+def test_the_clients_first_quic_datagram_has_at_least_1200_bytes(runs: Mapping[str, Read]) -> None:
+    """RFC 9000 section 14.1."""
+    assert runs["quic"].connections
+    for connection in runs["quic"].connections:
+        assert connection["first_packet_udp_bytes"] >= 1200
+
+
+@needs_root
+@pytest.mark.parametrize(("protocol", "round_trips"), [("tcp+", 2), ("quic", 1)])
+def test_a_request_leaves_after_two_round_trips_over_tcp_and_one_over_quic(
+    protocol: str, round_trips: int, runs: Mapping[str, Read]
+) -> None:
+    """TCP's handshake and TLS 1.3's (RFC 8446 section 2), or both in one (RFC 9001 section 4), seen by the client."""
+    [connection] = [connection for connection in runs[protocol].connections if connection["first"]]
+    for name in ("handshake_ms", "request_ms"):
+        assert round_trips <= connection[name] / NETWORK.min_rtt_ms < round_trips + 0.5
+    assert connection["handshake_ms"] <= connection["request_ms"] < connection["first_byte_ms"]
+    assert connection["first_byte_ms"] / NETWORK.min_rtt_ms >= round_trips + 1
+
+
+@needs_root
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_bytes_of_the_table_add_up_to_those_in_the_files(
+    protocol: str, captured: Study, runs: Mapping[str, Read], tmp_path: Path
+) -> None:
+    make_repeatable(captured.site, tmp_path)
+    responses = [file.read_bytes() for file in tmp_path.glob("packets.example/*")]
+    bodies_bytes = sum(len(response.partition(b"\r\n\r\n")[2]) for response in responses)
+    assert bodies_bytes > len(PAGE) + len(STYLE)
+    folder = captured.folder(Run(captured.site.name, NETWORK.name, protocol, 1))
+    for end, file in ENDS.items():
+        rows = {row["direction"]: row for row in runs[protocol].captures if row["end"] == end}
+        sizes = list(packet_bytes(folder / file))
+        assert (rows["all"]["packets"], rows["all"]["bytes"]) == (len(sizes), sum(sizes))
+        for direction in rows.values():
+            assert sum(direction[kind] for kind in KINDS) == direction["bytes"]
+        assert sum(rows[way]["bytes"] for way in ("up", "down", "pings")) == rows["all"]["bytes"]
+        assert rows["down"][PAYLOAD] == bodies_bytes
+        assert rows["up"][PAYLOAD] == 0
+        assert max(sizes) <= 1500
+    for connection in runs[protocol].connections:
+        assert sum(connection[kind] for kind in KINDS) == connection["bytes"]
+        assert sum(connection[f"handshake_{kind}"] for kind in KINDS) == connection["handshake_bytes"]
+
+
+@needs_root
+@pytest.mark.parametrize(("protocol", "http"), [("tcp+", "http2"), ("quic", "http3")])
+def test_a_run_holds_all_of_itself_and_its_captures_their_own_keys(protocol: str, http: str, captured: Study) -> None:
+    folder = captured.folder(Run(captured.site.name, NETWORK.name, protocol, 1))
+    assert json.loads((folder / PING).read_text())["mean_ms"] == pytest.approx(NETWORK.min_rtt_ms, abs=2)
+    assert "CLIENT_TRAFFIC_SECRET" in (folder / KEYS).read_text()
+    for file in (CLIENT, SERVERS):
+        command: list[str | Path] = [tool("tshark"), "-r", folder / file, "-Y", http]
+        assert subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@needs_root
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_both_ends_saw_the_packets_of_the_handshake_half_a_round_trip_apart(
+    protocol: str, runs: Mapping[str, Read]
+) -> None:
+    steps = runs[protocol].steps
+    assert steps[0].lines == (("SYN",) if protocol == "tcp+" else ("Initial: ClientHello",))
+    assert "HEADERS" in next(step for step in reversed(steps) if step.from_server).lines[-1]
+    for step in steps:
+        assert step.received_ms - step.sent_ms == pytest.approx(NETWORK.delay_ms, abs=10)
+
+
+@needs_root
+def test_what_was_captured_is_not_captured_again(captured: Study) -> None:
+    ends: list[tuple[Run, Judged]] = []
+    capture(captured, told_of(ends))
+    assert not ends
+    with pytest.raises(EyelevelError, match="begun otherwise"):
+        capture(replace(captured, seed=2), told_of(ends))
+
+
+@needs_root
+def test_a_run_after_wrong_pings_does_not_count(captured: Study) -> None:
+    run = Run(captured.site.name, NETWORK.name, "tcp+", 1)
+    nearer = Attempted(captured.site, replace(NETWORK, min_rtt_ms=190), captured.protocols["tcp+"])
+    assert judge(nearer, None, captured.folder(run)).reason.startswith("ping: pings took 20")
+
+
+@needs_root
+def test_the_section_tells_every_setting(captured: Study, runs: Mapping[str, Read]) -> None:
+    told = section(captured.campaign)
+    assert told
+    assert len(told.drawings) == 1
+    for view in told.views[:2]:
+        assert list(view.data["protocol"]) == list(PROTOCOLS)
+
+
+def test_a_campaign_without_captures_has_no_section(tmp_path: Path) -> None:
+    assert section(tmp_path) is None
+
+
+def test_a_rejected_attempt_is_kept_and_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made_study = replace(study_in(tmp_path), protocols={"quic": protocols.load()["quic"]})
+    [[run]] = made_study.blocks
+    verdicts = iter([Judged("ping: wrong", None), Judged("", None)])
+
+    def make(setting: Attempted, seed: int, circumstances: object, folder: Path) -> Judged:
+        judged = next(verdicts)
+        (folder / "run.json").write_text(json.dumps({"valid": judged.valid, "seed": seed}))
+        return judged
+
+    monkeypatch.setattr(study, "make", make)
+    ends: list[tuple[Run, Judged]] = []
+    assert capture(made_study, told_of(ends)) == []
+    assert [judged.valid for _, judged in ends] == [False, True]
+    folder = made_study.folder(run)
+    first = json.loads((folder.parent / REJECTED / "1-1" / "run.json").read_text())
+    assert first["seed"] != json.loads((folder / "run.json").read_text())["seed"]
+
+    verdicts = iter([Judged("ping: wrong", None)] * (REPEATS + 1))
+    again = replace(made_study, runs=2)
+    assert [given_up.number for given_up in capture(again, told_of(ends))] == [2]
+
+
+def test_networks_with_added_round_trips_have_names_and_keep_the_rest() -> None:
+    network = Network("lte", min_rtt_ms=74, up_mbps=2.8, down_mbps=10.5, queue_ms=200)
+    found = with_added_rtt(network, delays_in_ms("0, 10,50"))
+    assert list(found) == ["lte", "lte+10ms", "lte+50ms"]
+    assert found["lte+50ms"] == replace(network, name="lte+50ms", min_rtt_ms=124)
+    for wrong in ("", "x", "-1", "inf"):
+        with pytest.raises(EyelevelError, match="delays are numbers"):
+            delays_in_ms(wrong)
+
+
+def test_pings_are_held_to_the_network_and_what_serialising_takes() -> None:
+    slow = Network("slow", min_rtt_ms=100, up_mbps=0.468, down_mbps=0.468, queue_ms=200)
+    least_ms, most_ms = expected_ms(slow)
+    assert (least_ms + most_ms) / 2 == pytest.approx(100 + 2 * 84 * 8 / 468)
+    assert most_ms - least_ms == pytest.approx(2 * 1.0287, abs=0.001)
+    assert fault(Pinged(20, 20, 102, 102.9, 104, 0.3), slow) is None
+    assert fault(Pinged(20, 20, 102, 105, 110, 0.3), slow)
+    assert fault(Pinged(20, 0, math.nan, math.nan, math.nan, math.nan), slow)
+
+
+def test_bytes_of_a_stream_are_told_once_and_then_as_sent_again() -> None:
+    stream = Stream()
+    stream.lay(5, FRAMING)
+    stream.lay(10, PAYLOAD, "DATA")
+    assert stream.take(0, 8) == [Piece(FRAMING, 5), Piece(PAYLOAD, 3, "DATA")]
+    assert stream.take(6, 12) == [Piece(AGAIN, 2, "DATA"), Piece(PAYLOAD, 4, "DATA")]
+    assert stream.take(12, 18) == [Piece(PAYLOAD, 3, "DATA"), Piece(UNREAD, 3)]
+    assert {piece.kind for piece in stream.take(0, 18)} == {AGAIN}
+
+
+def test_frames_of_http_are_told_apart() -> None:
+    http2 = Stream()
+    lay_http2(http2, 100, 0, 11)
+    lay_http2(http2, 0, 4, 0)
+    assert http2.take(0, 118) == [
+        Piece(FRAMING, 9, "DATA"),
+        Piece(PAYLOAD, 89, "DATA"),
+        Piece(PADDING, 11),
+        Piece(FRAMING, 9, "SETTINGS"),
+    ]
+    # A response of HEADERS and DATA whose length takes two bytes, arriving in parts and out of order.
+    response = bytes([1, 3, *b"abc", 0, 0x40, 100]) + bytes(100)
+    assembly = Assembly()
+    for start, end in ((6, 108), (0, 7)):
+        assembly.add(start, response[start:end])
+    http3 = assembly.laid(lambda stream, data: lay_http3(stream, data, 0))
+    assert http3.take(0, 108) == [
+        Piece(FRAMING, 2, "HEADERS"),
+        Piece(HTTP_HEADERS, 3, "HEADERS"),
+        Piece(FRAMING, 3, "DATA"),
+        Piece(PAYLOAD, 100, "DATA"),
+    ]
+    control = Stream()
+    lay_http3(control, bytes([0, 4, 2, 1, 1]), 2)
+    assert control.take(0, 5) == [Piece(FRAMING, 1), Piece(FRAMING, 2, "SETTINGS"), Piece(CONTROL, 2, "SETTINGS")]
+
+
+def step(name: str, sent_ms: float, received_ms: float, *, from_server: bool = False, size: int = 60) -> Step:
+    return Step(from_server, (name,), (size, size), sent_ms, received_ms)
+
+
+def exchanged(late_ms: float, *, lost: bool = False, more: tuple[Step, ...] = ()) -> tuple[Step, ...]:
+    received_ms = math.nan if lost else 10 + late_ms
+    return (
+        step("SYN", 0, received_ms),
+        step("SYN, ACK", 11 + late_ms, 21 + late_ms, from_server=True, size=60 + int(late_ms)),
+        *more,
+    )
+
+
+def test_times_are_means_of_the_runs_that_had_the_same_packets() -> None:
+    more = (step("ACK", 30, 40),)
+    runs = [exchanged(0), exchanged(4), exchanged(500, more=more), exchanged(900, lost=True)]
+    found = averaged(runs)
+    assert found
+    assert (found.runs, found.all_runs, found.others) == (2, 4, 2)
+    assert [(s.sent_ms, s.received_ms, s.bytes) for s in found.steps] == [(0, 12, (60, 60)), (13, 23, (60, 64))]
+    assert averaged([]) is None
+
+
+def test_packets_that_cross_may_leave_in_either_order() -> None:
+    up, down = step("ACK", 20, 30), step("SETTINGS", 21, 31, from_server=True)
+    sooner = replace(down, sent_ms=19, received_ms=29)
+    found = averaged([(up, down), (sooner, up)])
+    assert found
+    assert (found.runs, found.others) == (2, 0)
+    # Of one direction the order is what counts.
+    other = step("FIN", 22, 32)
+    found = averaged([(up, other), (other, up)])
+    assert found
+    assert (found.runs, found.others) == (1, 1)
+
+
+def test_the_diagram_shows_every_packet_with_its_times_and_loss() -> None:
+    exchange = averaged([exchanged(0, more=(step("ACK <1>", 22, math.nan),))])
+    assert exchange
+    drawn = draw("two", [Panel("tcp+", exchange), Panel("quic", exchange)], rtt_ms=20)
+    texts = [
+        "".join(text.itertext()) for text in ElementTree.fromstring(drawn).iter("{http://www.w3.org/2000/svg}text")
+    ]
+    for told in ("TCP+", "QUIC", "SYN 60 B", "SYN, ACK 60 B", "ACK <1> 60 B", "10.0", "21.0"):
+        assert told in texts
+    assert texts.count("mean of 1 of 1 runs") == 2
+    assert texts.count("1 RTT") == 1
+    assert drawn.count("l8 8m0 -8l-8 8") == 2
