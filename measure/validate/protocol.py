@@ -24,6 +24,7 @@ from measure.validate.checks import Check, between, same, within
 from measure.validate.site import BULK_PAGE, OBJECT_BYTES, WINDOW_PAGE
 from record.site import Site
 from replay import ReplaySpec, run
+from servers.qlog import SUFFIX, read_qlog
 from tuning.networks import Network
 from tuning.protocols import LARGEST_MSS_BYTES, Protocol
 
@@ -75,13 +76,16 @@ CERTIFICATES = ["ECDSA secp256r1 by CN=Eyelevel replay testbed"]
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was seen of a protocol: a load over the clear network and one over the lossy, as captured at the server."""
+    """What was seen of a protocol: a load over the clear network and one over the lossy, as captured at the server.
+
+    `congestion_control` is what the server took, as the kernel or quic_server tells.
+    """
 
     clear: Connection
     lossy: Connection
     certificates: list[str]
     request_after_s: float
-    kernel_congestion_control: str
+    congestion_control: str
 
     def document(self) -> dict[str, Any]:
         """What a reader may want to see of it, as JSON takes it."""
@@ -91,7 +95,7 @@ class Evidence:
             "certificates": self.certificates,
             "connection_options": clear.connection_options,
             "transport_parameters": clear.transport_parameters,
-            "kernel_congestion_control": self.kernel_congestion_control,
+            "congestion_control": self.congestion_control,
             "request_after_s": self.request_after_s,
             "flights": [
                 [[round(packet.at_s - transfer[0].at_s, 6), packet.payload_bytes] for packet in _flight(transfer)]
@@ -105,12 +109,13 @@ def observe_protocol(protocol: Protocol, sites: Mapping[str, Site]) -> Evidence:
     """Load the validation pages over `protocol` in the browser. Raises EyelevelError."""
     with _observed(sites[WINDOW_PAGE], CLEAR, protocol) as folder:
         connections = read_connections(folder / CAPTURE, folder / KEYS, protocol.transport)
-        kernel = kernel_congestion_control(folder / SOCKETS)
+        tcp = protocol.transport == "tcp"
+        control = kernel_congestion_control(folder / SOCKETS) if tcp else _logged_congestion_control(folder)
     with _observed(sites[BULK_PAGE], LOSSY, protocol) as folder:
         lossy = largest(read_connections(folder / CAPTURE, folder / KEYS, protocol.transport))
     # Who returns does not ask for the chain again.
     certificates = next((chain for connection in connections if (chain := connection.certificates)), [])
-    return Evidence(largest(connections), lossy, certificates, request_after_s(connections), kernel)
+    return Evidence(largest(connections), lossy, certificates, request_after_s(connections), control)
 
 
 def judge_protocol(protocol: Protocol, seen: Evidence) -> list[Check]:
@@ -128,11 +133,11 @@ def judge_protocol(protocol: Protocol, seen: Evidence) -> list[Check]:
         checks.append(
             within(protocol.name, "maximum segment size", mss_bytes, seen.clear.announced_mss_bytes, 0, "bytes")
         )
-        checks.append(same(protocol.name, "congestion control of the kernel", control, seen.kernel_congestion_control))
     else:
         wanted = " ".join(protocol.connection_options)
         arrived = " ".join(tag for tag in seen.clear.connection_options if tag not in BROWSERS_TAGS)
         checks.append(same(protocol.name, "connection options that arrived", wanted, arrived))
+    checks.append(same(protocol.name, "congestion control of the server", control, seen.congestion_control))
     share = 100 * _second_half_mbps(seen.lossy) / (LOSSY.down_mbps or 1)
     bounds = (0, 100 * CUBIC_SHARE) if control == "cubic" else (100 * BBR_SHARE, 100)
     checks.append(
@@ -195,13 +200,19 @@ def _second_half_mbps(lossy: Connection) -> float:
     return sum(packet.payload_bytes for packet in half) * 8 / (half[-1].at_s - half[0].at_s) / 1e6
 
 
+def _logged_congestion_control(folder: Path) -> str:
+    """Every congestion control that quic_server logged of its connections: one name, if all is right."""
+    logs = [read_qlog(path) for path in folder.glob(f"*{SUFFIX}")]
+    return " ".join(sorted({str(log.parameters.get("congestion_control")) for log in logs}))
+
+
 @contextmanager
 def _observed(site: Site, network: Network, protocol: Protocol) -> Iterator[Path]:
     """A folder with what the witness of one load left, and the browser's keys."""
     with tempfile.TemporaryDirectory(prefix="validate-") as temporary:
         folder = Path(temporary)
         witness = (sys.executable, "-m", "measure.run.witness", str(folder))
-        spec = ReplaySpec(site.folder, network, protocol, seed=SEED, witness=witness)
+        spec = ReplaySpec(site.folder, network, protocol, seed=SEED, witness=witness, qlog=folder)
         visit = ["env", f"SSLKEYLOGFILE={folder / KEYS}", sys.executable, "-m", "measure.run.visit", "--no-film"]
         visit += ["--site", str(site.folder), "--proto", protocol.name, "--into", str(folder)]
         with (folder / "replay.log").open("w") as log:
