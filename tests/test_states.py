@@ -1,0 +1,333 @@
+"""Congestion states: from the kernel's accounts and from logs to windows, spells and shares of time."""
+
+import json
+import socket
+import struct
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from analysis.figures import states as windows_figure
+from analysis.figures import states_graph
+from analysis.figures.style import save
+from analysis.studies.states import read_settings, section
+from analysis.studies.states_series import Spell, probabilities, series, shares, spells, transitions
+from eyelevel.errors import EyelevelError
+from measure.run.inet_diag import Asker, Bbr, TcpInfo, decoded, identity, lasting
+from measure.run.socket_series import congestion_state, metrics, qlog_of, write_qlogs
+from measure.run.socket_witness import ACCOUNTS, RECORD
+from servers.qlog import METRICS, PARAMETERS, STATE, Event, Qlog, read_qlog, write_qlog
+
+BEGAN_S = 1_000.0
+MSS = 1448
+
+
+def account(**changed: object) -> TcpInfo:
+    """A connection in slow start with half of its window in flight and more to send."""
+    values: dict[str, object] = {
+        "server": ("198.18.0.1", 443),
+        "client": ("100.64.0.2", 50000),
+        "congestion_control": "cubic",
+        "ca_state": 0,
+        "mss_bytes": MSS,
+        "in_flight": 16,
+        "smoothed_rtt_ms": 50.0,
+        "min_rtt_ms": 48.0,
+        "ssthresh": None,
+        "cwnd": 32,
+        "retransmitted": 0,
+        "pacing_bytes_per_s": 1_000_000,
+        "delivered_bytes": 0,
+        "unsent_bytes": 100_000,
+        "delivery_bytes_per_s": 0,
+        "bbr": None,
+    }
+    return TcpInfo(**{**values, **changed})  # type: ignore[arg-type]
+
+
+def message(*, cookie: int = 7, ca_state: int = 0, cwnd: int = 32, age_ms: int = 0, sacked: int = 0) -> bytes:
+    """An answer of the kernel's, laid out by hand after linux/inet_diag.h and linux/tcp.h."""
+    ends = (
+        struct.pack("!HH", 443, 50000)
+        + bytes([198, 18, 0, 1]).ljust(16, b"\0")
+        + bytes([100, 64, 0, 2]).ljust(16, b"\0")
+    )
+    head = struct.pack("=BBBB", 2, 1, 0, 0) + ends + struct.pack("=IQ", 0, cookie) + bytes(20)
+    info = bytearray(232)
+    info[1] = ca_state
+    for at, value in {
+        16: MSS,
+        24: 20,
+        28: sacked,
+        44: age_ms,
+        68: 50_000,
+        76: 0x7FFFFFFF,
+        80: cwnd,
+        148: 48_000,
+    }.items():
+        struct.pack_into("=I", info, at, value)
+    struct.pack_into("=Q", info, 120, 5_000)
+    attributes = [(2, bytes(info)), (4, b"bbr\0"), (16, struct.pack("=5I", 1_250_000, 0, 48_000, 739, 739))]
+    return head + b"".join(
+        struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4) for kind, value in attributes
+    )
+
+
+def test_an_account_of_the_kernel_is_read_as_its_headers_lay_it_out() -> None:
+    info = decoded(message(sacked=2))
+    assert info is not None
+    assert (info.server, info.client) == (("198.18.0.1", 443), ("100.64.0.2", 50000))
+    assert (info.congestion_control, info.mss_bytes, info.cwnd, info.ssthresh) == ("bbr", MSS, 32, None)
+    assert (info.in_flight, info.delivered_bytes) == (18, 5_000 + 2 * MSS)
+    assert (info.smoothed_rtt_ms, info.min_rtt_ms) == (50.0, 48.0)
+    assert info.bbr == Bbr(1_250_000, 739 / 256, 739 / 256)
+    assert decoded(message()[:72]) is None
+
+
+def test_the_kernel_is_asked_and_tells_what_the_socket_itself_tells() -> None:
+    with (
+        closing(Asker()) as kernel,
+        socket.create_server(("127.0.0.1", 0)) as listening,
+        socket.create_connection(listening.getsockname()) as client,
+        listening.accept()[0] as server,
+    ):
+        server.sendall(b"x" * 5_000)
+        assert client.recv(5_000, socket.MSG_WAITALL)
+        infos = [info for answer in kernel.ask() if (info := decoded(answer))]
+        [own] = [info for info in infos if (info.server, info.client) == (server.getsockname(), client.getsockname())]
+        told = server.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 232)
+        control = server.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+    assert own.congestion_control == control.rstrip(b"\0").decode()
+    assert (own.mss_bytes, own.cwnd) == (*struct.unpack_from("=I", told, 16), *struct.unpack_from("=I", told, 80))
+    assert (own.delivered_bytes, own.in_flight, own.unsent_bytes) == (5_000, 0, 0)
+    assert own.smoothed_rtt_ms == struct.unpack_from("=I", told, 68)[0] / 1e3
+
+
+def test_only_what_changes_by_itself_makes_an_account_another() -> None:
+    assert lasting(message(age_ms=1)) == lasting(message(age_ms=2))
+    assert lasting(message(cwnd=32)) != lasting(message(cwnd=33))
+    assert lasting(message(ca_state=0)) != lasting(message(ca_state=3))
+    assert identity(message(cookie=1)) != identity(message(cookie=2))
+
+
+@pytest.mark.parametrize(
+    ("changed", "state"),
+    [
+        ({}, "slow_start"),
+        ({"ssthresh": 40}, "slow_start"),
+        ({"ssthresh": 32}, "congestion_avoidance"),
+        ({"ssthresh": 32, "ca_state": 1}, "congestion_avoidance"),
+        ({"ca_state": 2}, "recovery"),
+        ({"ca_state": 3, "unsent_bytes": 0}, "recovery"),
+        ({"ca_state": 4, "unsent_bytes": 0}, "rto"),
+        ({"unsent_bytes": 0}, "application_limited"),
+        ({"unsent_bytes": 0, "in_flight": 32}, "slow_start"),
+        ({"bbr": Bbr(1, 739 / 256, 739 / 256)}, "startup"),
+        ({"bbr": Bbr(1, 88 / 256, 739 / 256)}, "drain"),
+        ({"bbr": Bbr(1, 1.25, 2)}, "probe_bw"),
+        ({"bbr": Bbr(1, 0.75, 2)}, "probe_bw"),
+        ({"bbr": Bbr(1, 1, 1), "unsent_bytes": 0}, "probe_rtt"),
+        ({"bbr": Bbr(1, 1, 2), "unsent_bytes": 0}, "application_limited"),
+    ],
+)
+def test_the_state_of_a_tcp_connection(changed: dict[str, object], state: str) -> None:
+    assert congestion_state(account(**changed)) == state
+
+
+def test_metrics_are_bytes_milliseconds_and_bits() -> None:
+    told = metrics(account(ssthresh=40, bbr=Bbr(2_500_000, 1, 2), retransmitted=3, pacing_bytes_per_s=2**64 - 1))
+    assert told["congestion_window"] == 32 * MSS
+    assert told["bytes_in_flight"] == 16 * MSS
+    assert told["ssthresh"] == 40 * MSS
+    assert told["bandwidth_estimate"] == 20_000_000
+    assert told["packets_lost"] == 3
+    assert "pacing_rate" not in told
+    assert metrics(account())["pacing_rate"] == 8_000_000
+
+
+def test_accounts_become_one_qlog_a_connection(tmp_path: Path) -> None:
+    told = [(0.0, message()), (0.001, message(cookie=8)), (0.005, message(cwnd=40)), (0.010, message(ca_state=3))]
+    data = b"".join(RECORD.pack(BEGAN_S + at_s, len(one)) + one for at_s, one in told)
+    (tmp_path / ACCOUNTS).write_bytes(data)
+    paths = write_qlogs(tmp_path)
+    assert [path.name for path in paths] == ["tcp-198.18.0.1-50000.sqlog", "tcp-198.18.0.1-50000-2.sqlog"]
+    assert not (tmp_path / ACCOUNTS).exists()
+    first = read_qlog(paths[0])
+    assert first.began_s == pytest.approx(BEGAN_S)
+    assert first.parameters["congestion_control"] == "bbr"
+    assert [event.data["congestion_window"] for event in first.named(METRICS)] == [32 * MSS, 40 * MSS, 32 * MSS]
+    assert [(round(event.time_ms), event.data["new"]) for event in first.named(STATE)] == [
+        (0, "application_limited"),
+        (10, "recovery"),
+    ]
+
+
+def test_times_never_go_back_when_the_clock_is_put() -> None:
+    log = qlog_of([(BEGAN_S, account()), (BEGAN_S + 1, account(cwnd=40)), (BEGAN_S - 5, account(cwnd=50))])
+    assert [event.time_ms for event in log.events] == sorted(event.time_ms for event in log.events)
+
+
+def test_a_qlog_is_text_sequences_that_qvis_takes(tmp_path: Path) -> None:
+    log = Qlog("a title", BEGAN_S, (Event(0.5, METRICS, {"congestion_window": 1}), Event(1, STATE, {"new": "startup"})))
+    write_qlog(tmp_path / "a.sqlog", log, "Linux", ["TCP"])
+    assert read_qlog(tmp_path / "a.sqlog") == log
+    # RFC 7464: each text between a record separator and a line feed.
+    records = (tmp_path / "a.sqlog").read_bytes().split(b"\x1e")
+    assert records[0] == b""
+    assert all(record.endswith(b"\n") and record.count(b"\n") == 1 for record in records[1:])
+    header = json.loads(records[1])
+    # What qvis looks for before it takes a file (its TextSequenceJSONToQlog, its Defaults.versionAliases).
+    assert (header["qlog_version"], header["qlog_format"]) == ("0.3", "JSON-SEQ")
+    assert header["trace"]["vantage_point"]["type"] == "server"
+    assert header["trace"]["common_fields"]["time_format"] == "relative"
+    assert header["trace"]["common_fields"]["reference_time"] == BEGAN_S * 1e3
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        (lambda text: text[:-1], "cut short"),
+        (lambda text: text[1:], "cut short"),
+        (lambda text: text.replace('"0.3"', '"0.9"'), "not of version"),
+        (lambda text: text.replace('"time":1', '"time":-1'), "times go back"),
+        (lambda text: text.replace('"name"', '"nam"'), "no qlog that can be read"),
+    ],
+)
+def test_a_broken_qlog_is_named(broken: object, reason: str, tmp_path: Path) -> None:
+    log = Qlog("a title", BEGAN_S, (Event(0.5, METRICS, {}), Event(1, STATE, {"new": "startup"})))
+    path = tmp_path / "a.sqlog"
+    write_qlog(path, log, "Linux", ["TCP"])
+    path.write_text(broken(path.read_text()))  # type: ignore[operator]
+    with pytest.raises(EyelevelError, match=reason) as raised:
+        read_qlog(path)
+    assert str(path) in str(raised.value)
+
+
+def log_of(*states: tuple[float, str], delivered: tuple[tuple[float, float], ...] = ((2_000, 10.0),)) -> Qlog:
+    """A connection with these states (ms, state) and deliveries (ms, bytes)."""
+    events = [Event(at, STATE, {"new": state}) for at, state in states]
+    events += [Event(at, METRICS, {"bytes_delivered": total}) for at, total in delivered]
+    return Qlog("t", BEGAN_S, tuple(sorted(events, key=lambda event: event.time_ms)))
+
+
+def rounded(found: list[Spell]) -> list[tuple[str, float, float]]:
+    return [(spell.state, round(spell.start_s, 6), round(spell.end_s, 6)) for spell in found]
+
+
+def test_spells_end_with_the_last_delivery_before_the_page_was_complete() -> None:
+    log = log_of((0, "a"), (500, "b"), delivered=((100, 1.0), (900, 2.0), (5_000, 3.0)))
+    assert rounded(spells(log, BEGAN_S, BEGAN_S + 2)) == [("a", 0, 0.5), ("b", 0.5, 0.9)]
+    # What was before the navigation is not counted, nor what follows the page.
+    assert rounded(spells(log, BEGAN_S + 0.6, BEGAN_S + 2)) == [("b", 0, 0.3)]
+    assert rounded(spells(log, BEGAN_S, BEGAN_S + 0.3)) == [("a", 0, 0.1)]
+
+
+def test_what_tcp_would_not_show_is_part_of_the_spell_before() -> None:
+    log = log_of((0, "a"), (100, "b"), (102, "a"), (500, "c"))
+    assert [(spell.state, round(spell.seconds, 3)) for spell in spells(log, BEGAN_S, BEGAN_S + 9)] == [
+        ("a", 0.5),
+        ("c", 1.5),
+    ]
+    beginning = log_of((0, "a"), (1, "b"), (500, "c"))
+    assert [spell.state for spell in spells(beginning, BEGAN_S, BEGAN_S + 9)] == ["b", "c"]
+    assert [spell.state for spell in spells(beginning, BEGAN_S, BEGAN_S + 9, least_s=0)] == ["a", "b", "c"]
+
+
+def test_shares_weigh_connections_by_their_time_and_transitions_are_counted_within_each() -> None:
+    long, short = [Spell("a", 0, 6), Spell("b", 6, 8), Spell("a", 8, 9)], [Spell("b", 0, 1)]
+    assert shares([long, short]) == {"a": pytest.approx(0.7), "b": pytest.approx(0.3)}
+    assert shares([]) == {}
+    counts = transitions([long, short, [Spell("a", 0, 1), Spell("c", 1, 2)]])
+    assert counts == {("a", "b"): 1, ("b", "a"): 1, ("a", "c"): 1}
+    assert probabilities(counts) == {("a", "b"): 0.5, ("a", "c"): 0.5, ("b", "a"): 1.0}
+
+
+def test_a_series_keeps_what_was_told_last() -> None:
+    events = (
+        Event(0, METRICS, {"congestion_window": 10, "smoothed_rtt": 50.0}),
+        Event(100, METRICS, {"bytes_in_flight": 5}),
+        Event(200, METRICS, {"congestion_window": 20, "bytes_delivered": 7, "packets_lost": 1}),
+    )
+    table = series(Qlog("t", BEGAN_S, events), BEGAN_S - 1)
+    assert table["time_s"].tolist() == pytest.approx([1.0, 1.1, 1.2])
+    assert table["window"].tolist() == [10, 10, 20]
+    assert table["in_flight"].tolist() == [0, 5, 5]
+    assert table["smoothed_rtt_ms"].tolist() == [50, 50, 50]
+    assert table["delivered"].tolist() == [0, 0, 7]
+    assert table["lost"].tolist() == [0, 0, 1]
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    """A campaign with three runs of each of two protocols behind one network, made by hand."""
+    study = tmp_path / "try" / "states"
+    study.mkdir(parents=True)
+    settings: dict[str, dict[str, object]] = {
+        "sites": {"s": {}},
+        "networks": {"lte": {}},
+        "protocols": {"tcp+": {}, "quic": {}, "quic+bbr": {}},
+    }
+    (study / "states.json").write_text(json.dumps({"settings": settings}))
+    for protocol, slow_s in (("tcp+", 1.0), ("quic", 0.5)):
+        for number, plt_ms in ((1, 3000), (2, 2000), (10, 1000)):
+            folder = study / "s" / "lte" / protocol / str(number)
+            folder.mkdir(parents=True)
+            told = {"navigated_s": BEGAN_S, "finished_s": BEGAN_S + 9, "plt_ms": plt_ms}
+            (folder / "run.json").write_text(json.dumps(told))
+            events = [
+                Event(0, PARAMETERS, {"congestion_control": "cubic"}),
+                Event(0, METRICS, {"congestion_window": 46_720, "smoothed_rtt": 74.0, "min_rtt": 74.0}),
+                Event(0, STATE, {"new": "slow_start"}),
+                Event(slow_s * 1e3, METRICS, {"congestion_window": 90_000, "bytes_in_flight": 80_000}),
+                Event(slow_s * 1e3, STATE, {"old": "slow_start", "new": "recovery"}),
+                Event(2_000, METRICS, {"bytes_delivered": 1_000_000, "packets_lost": 4, "smoothed_rtt": 90.0}),
+            ]
+            write_qlog(folder / "busy.sqlog", Qlog("busy", BEGAN_S, tuple(events)), "Linux", ["TCP"])
+            idle = log_of((0, "application_limited"), delivered=((500, 100.0),))
+            write_qlog(folder / "idle.sqlog", idle, "Linux", ["TCP"])
+        rejected = study / "s" / "lte" / protocol / "rejected" / "1-1"
+        rejected.mkdir(parents=True)
+        (rejected / "run.json").write_text("{}")
+    return tmp_path / "try"
+
+
+def test_settings_have_their_counting_runs_and_a_typical_one(campaign: Path) -> None:
+    tcp, quic = read_settings(campaign)
+    assert (tcp.protocol, quic.protocol) == ("tcp+", "quic")
+    assert [load.number for load in tcp.loads] == [1, 2, 10]
+    assert tcp.typical.number == 2
+    assert tcp.typical.busiest.path.name == "busy.sqlog"
+    assert shares(tcp.spells) == {
+        "slow_start": pytest.approx(0.4),
+        "recovery": pytest.approx(0.4),
+        "application_limited": pytest.approx(0.2),
+    }
+
+
+def test_the_section_has_its_figures_and_tables_and_is_none_without_runs(campaign: Path, tmp_path: Path) -> None:
+    assert section(tmp_path) is None
+    found = section(campaign)
+    assert found is not None
+    drawn = tmp_path / "figures"
+    drawn.mkdir()
+    names = [plate.write(drawn) for plate in found.plates]
+    assert names == ["states_windows_s_lte", "states_graph_s_lte"]
+    assert all((drawn / f"{name}.{kind}").stat().st_size > 5_000 for name in names for kind in ("pdf", "png"))
+    table = found.views[0].shown.set_index("protocol")
+    assert table.loc["TCP+", "slow start"] == "40.0 %"
+    assert table.loc["QUIC", "recovery"] == "60.0 %"
+    totals = found.views[1].data.set_index("protocol")
+    assert totals.loc["tcp+", "seconds"] == pytest.approx(7.5)
+    assert totals.loc["quic", "lost_packets"] == 4
+    assert totals.loc["quic", "largest_window_kb"] == 90
+
+
+def test_states_that_nobody_knows_yet_are_drawn_all_the_same(tmp_path: Path) -> None:
+    told = [Spell("refill", 0, 1), Spell("probe_bw", 1, 2)]
+    counts = transitions([told])
+    graph = states_graph.Graph("new", shares([told]), probabilities(counts), counts)
+    save(states_graph.draw([graph]), tmp_path, "graph")
+    log = Qlog("t", BEGAN_S, (Event(0, METRICS, {"congestion_window": 1}),))
+    save(windows_figure.draw([windows_figure.Drawn("quic", series(log, BEGAN_S), told)]), tmp_path, "windows")
+    assert len(list(tmp_path.iterdir())) == 4
