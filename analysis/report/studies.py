@@ -4,10 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from analysis.report.section import Section
-from analysis.studies import grid
+from analysis.studies import grid, packets
 
 # In the order of the page.
-STUDIES: tuple[Callable[[Path], Section | None], ...] = (grid.section,)
+STUDIES: tuple[Callable[[Path], Section | None], ...] = (grid.section, packets.section)
 
 
 def sections(folder: Path) -> list[Section]:
