@@ -76,7 +76,7 @@ def go(campaign: Campaign, monkeypatch: pytest.MonkeyPatch, outcomes: Sequence[E
         return outcome if isinstance(outcome, str) else None
 
     monkeypatch.setattr(attempt, "load", load)
-    monkeypatch.setattr(attempt, "read_evidence", lambda folder: evidence.get(folder, SOUND))
+    monkeypatch.setattr(attempt, "read_evidence", lambda folder, **_: evidence.get(folder, SOUND))
     printed = io.StringIO()
     measure(campaign, partial(Watch, Console(file=printed, width=200)))
     return printed.getvalue()
@@ -223,7 +223,7 @@ def test_a_run_that_is_unlike_the_others_is_rejected_once_they_are_known_and_rep
 
 def test_sites_with_enough_runs_get_no_more(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempt, "load", lambda *_, **__: None)
-    monkeypatch.setattr(attempt, "read_evidence", lambda folder: SOUND)
+    monkeypatch.setattr(attempt, "read_evidence", lambda folder, **_: SOUND)
 
     def enough(folder: Path) -> list[tuple[str, str]]:
         return [("site", "lte")] if len(rows(campaign)) >= 4 else []

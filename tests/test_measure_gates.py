@@ -18,7 +18,7 @@ from measure.run.gates import (
 )
 from measure.run.netlog import Request
 
-CLAIM = Claim("h3", {"198.18.0.1", "198.18.0.2"}, (1366, 768))
+CLAIM = Claim("h3", {"198.18.0.1", "198.18.0.2"}, (1366, 768), limit_s=60)
 PAGE = Request("https://a.example/", "GET", True, False, "198.18.0.1", "h3", 200)
 IMAGE = Request("https://b.example/i", "GET", False, False, "198.18.0.2", "h3", 200)
 SOUND = Evidence(
@@ -41,6 +41,10 @@ def with_request(request: Request) -> Evidence:
 
 
 FAULTS = {
+    "over_time": [
+        replace(SOUND, plt=None, browsed_s=61),
+        replace(SOUND, plt=None, browsed_s=61, failures=("it broke",)),
+    ],
     "load_failed": [replace(SOUND, failures=("browsertime.json is missing",))],
     "load_unfinished": [replace(SOUND, plt=None)],
     "error_page": [
@@ -83,6 +87,16 @@ def test_a_sound_run_counts() -> None:
 @pytest.mark.parametrize(("gate", "evidence"), [(gate, fault) for gate, faults in FAULTS.items() for fault in faults])
 def test_a_gate_fires_and_names_itself(gate: str, evidence: Evidence) -> None:
     assert (reason_against(evidence, CLAIM) or "").startswith(f"{gate}: ")
+
+
+def test_a_load_that_was_not_filmed_needs_no_film_and_all_else() -> None:
+    unfilmed = replace(SOUND, visual=None, film=None, film_size=None)
+    assert reason_against(unfilmed, replace(CLAIM, filmed=False)) is None
+    assert (reason_against(unfilmed, CLAIM) or "").startswith("film_unclean: ")
+    for gate in ("over_time", "load_failed", "wrong_protocol", "outside", "request_failed", "machine_busy"):
+        for fault in FAULTS[gate]:
+            told = reason_against(replace(fault, visual=None, film=None), replace(CLAIM, filmed=False))
+            assert (told or "").startswith(f"{gate}: ")
 
 
 def test_every_gate_is_tried_here_and_explained() -> None:

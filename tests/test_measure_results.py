@@ -173,3 +173,11 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         second = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert "another process is measuring the campaign c" in second.stderr
     assert "in" not in second.stdout.split()
+
+
+def test_a_campaign_begun_before_it_could_say_so_was_filmed_and_lost_packets_both_ways() -> None:
+    network = {"up_mbps": 2.8, "loss_on": "both"}
+    assert changes(document(), document(filmed=True, limit_s=None, networks={"lte": network})) == []
+    assert changes(document(), document(filmed=False)) == ["settings/filmed was True, is False"]
+    one_way = document(networks={"lte": {**network, "loss_on": "up"}})
+    assert changes(document(), one_way) == ["settings/networks/lte/loss_on was both, is up"]

@@ -1,0 +1,299 @@
+"""Grids: their pages, their presets, what is left out, and one that is really measured."""
+
+import gzip
+import io
+import json
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+from test_measure_results import ROW
+from test_report import Browser, browser  # noqa: F401
+
+from analysis.report.__main__ import main as report
+from eyelevel.errors import EyelevelError
+from measure.campaign import slot
+from measure.campaign.campaign import REPEATS
+from measure.campaign.plan import Run
+from measure.campaign.results import Row, counted, read_rows
+from measure.host.canary import Canary
+from measure.studies import grid
+from measure.studies.presets import PRESETS, Series, read_preset
+from record.grid import Page, generate, image, page_named, read_size
+from record.site import write_site
+from tuning import networks, protocols
+from tuning.networks import TRACE_LINE_BYTES, read_trace
+from tuning.settings import choose
+from tuning.varying import varying_trace
+
+NETWORKS = networks.load()
+PROTOCOLS = protocols.load()
+# Around what one chunk of padding holds, and the sizes of the presets but for the largest.
+SIZES = (79, 100, 1000, 5000, 65_614, 65_615, 65_626, 65_627, 65_628, 300_000, 10_000_000)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_an_image_has_exactly_its_size_and_is_valid(size: int) -> None:
+    made = image(size, "some page")
+    assert len(made) == size
+    with Image.open(io.BytesIO(made)) as shown:
+        shown.verify()
+    with Image.open(io.BytesIO(made)) as shown:
+        assert (shown.size, shown.getpixel((0, 0))) == ((1, 1), 255)
+
+
+def test_an_image_is_incompressible_and_follows_from_its_seed() -> None:
+    made = image(100_000, "some page")
+    assert len(zlib.compress(made, 9)) > 99_900
+    assert made == image(100_000, "some page")
+    assert made != image(100_000, "another")
+    assert zlib.crc32(made) == 0x237ECEB0
+
+
+def test_an_image_that_would_be_too_small_is_refused() -> None:
+    with pytest.raises(EyelevelError, match="at least 79 bytes, not 78"):
+        image(78, "")
+
+
+def test_the_browser_shows_the_images(browser: Browser, tmp_path: Path) -> None:  # noqa: F811
+    for size in (100, 10_000, 10_000_000):
+        (tmp_path / f"{size}.png").write_bytes(image(size, "shown"))
+    tags = "".join(f'<img src="{path.name}">' for path in tmp_path.glob("*.png"))
+    (tmp_path / "page.html").write_text(f"<!doctype html>{tags}")
+    browser.open((tmp_path / "page.html").as_uri())
+    shown = "return [...document.images].map((one) => one.complete && one.naturalWidth * one.naturalHeight)"
+    assert browser.run(shown) == [1, 1, 1]
+    decoded = "await Promise.all([...document.images].map((one) => one.decode())); return 'all';"
+    assert browser.eventually(decoded) == "all"
+
+
+def test_a_page_is_its_images_spread_over_its_servers_and_nothing_else(tmp_path: Path) -> None:
+    site = write_site(generate(Page(5, 1000, 2)), tmp_path / "grid-5x1KB-2s")
+    html, *images = (site.recorded(exchange) for exchange in site.exchanges)
+    assert html.response.header("content-type") == "text/html"
+    assert b"script" not in html.response.body
+    assert html.response.body.count(b"<img ") == 5
+    assert [exchange.url.encode() in html.response.body for exchange in images] == [True] * 5
+    assert {len(exchange.response.body) for exchange in images} == {1000}
+    assert len({exchange.response.body for exchange in images}) == 5
+    assert [exchange.recorded_ip for exchange in (html, *images)] == [f"192.0.2.{n}" for n in (1, 1, 2, 1, 2, 1)]
+    for exchange in (html, *images):
+        assert exchange.response.header("cache-control") == "no-store"
+        assert exchange.response.header("content-encoding") is None
+    assert generate(Page(5, 1000, 2)) == generate(Page(5, 1000, 2))
+
+
+@pytest.mark.parametrize("page", [Page(1, 100), Page(200, 10_000), Page(1, 210_000_000), Page(64, 300_000, 4)])
+def test_a_name_says_what_a_page_is(page: Page) -> None:
+    assert page_named(page.name) == page
+
+
+@pytest.mark.parametrize(
+    "name", ["grid-0x1KB", "grid-1x1MB", "grid-1x1KB-0s", "demo-news", "grid-1x1KB-", "grid-01x1KB"]
+)
+def test_another_name_is_no_page(name: str) -> None:
+    assert page_named(name) is None
+
+
+def test_sizes_are_read() -> None:
+    assert [read_size("100B"), read_size("300KB")] == [100, 300_000]
+    with pytest.raises(EyelevelError, match="100B or 10KB, not '1MB'"):
+        read_size("1MB")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_names_what_there_is(name: str) -> None:
+    preset = read_preset(name)
+    assert choose("network", preset.networks, NETWORKS)
+    assert len(choose("protocol", preset.protocols, PROTOCOLS)) >= 2
+
+
+def test_the_presets_have_the_factors_of_the_studies() -> None:
+    controlled = read_preset("controlled")
+    assert {(page.count, page.size_bytes) for page in controlled.pages()} == {
+        (count, size) for count in (2, 64, 128) for size in (100, 1000, 10_000, 300_000)
+    }
+    assert (controlled.runs, len(controlled.networks)) == (5, 3)
+    longlook = read_preset("longlook")
+    pages = longlook.pages()
+    sizes = (5, 10, 100, 200, 500, 1000, 10_000, 210_000)
+    assert {page.size_bytes for page in pages if page.count == 1} == {1000 * size for size in sizes}
+    assert {page.count for page in pages if page.size_bytes == 10_000} == {1, 2, 5, 10, 100, 200}
+    assert len(pages) == 8 + 5
+    assert longlook.runs == 10
+    names = [network.name for network in choose("network", longlook.networks, NETWORKS)]
+    assert len(names) == 4 * 3 * 3 + 3 + 1
+    assert NETWORKS["longlook-jitter-10mbps"].reorder
+    both = read_preset("longlook-0rtt").protocols
+    assert [PROTOCOLS[protocol].early_data for protocol in both] == [False, True]
+
+
+def test_a_wrong_preset_is_told(tmp_path: Path) -> None:
+    (tmp_path / "odd.toml").write_text('networks = ["lte"]\nprotocols = ["tcp"]\nruns = 1\nlimit = 3\npages = []\n')
+    with pytest.raises(EyelevelError, match=r"odd.toml must have the keys .*limit_s.*; see limit"):
+        read_preset("odd", tmp_path)
+
+
+def test_a_series_is_narrowed_where_it_varies() -> None:
+    of_sizes, of_counts = Series((1,), (5000, 10_000)), Series((1, 2, 5), (10_000,))
+    assert of_sizes.narrowed((1, 50), (100,)) == Series((1,), (100,))
+    assert of_counts.narrowed((1, 50), (100,)) == Series((1, 50), (10_000,))
+    assert of_counts.narrowed((), ()) == of_counts
+
+
+def test_the_rate_that_varies_is_drawn_evenly_every_second() -> None:
+    file = Path(NETWORKS["longlook-varying"].down_trace or "")
+    assert [int(ms) for ms in read_trace(file)] == varying_trace(50, 150, 30, 2017)
+    times = [int(line) for line in gzip.decompress(file.read_bytes()).split()]
+    rates = [sum((ms - 1) // 1000 == second for ms in times) * TRACE_LINE_BYTES * 8 / 1e6 for second in range(30)]
+    assert times[-1] == 30_000
+    assert all(49.9 < rate < 150.1 for rate in rates)
+    assert min(rates) < 70
+    assert max(rates) > 130
+
+
+def test_what_one_direction_loses_the_other_does_not() -> None:
+    network = NETWORKS["controlled-100ms"]
+    assert (network.up_loss, network.down_loss) == (0.02, 0)
+
+
+def test_a_cell_that_no_protocol_can_finish_in_time_is_left_out() -> None:
+    slow, fast = NETWORKS["longlook-5mbps-12ms-0loss"], NETWORKS["longlook-100mbps-12ms-0loss"]
+    page = Page(1, 210_000_000)
+    # 210 MB are 1680 Mbit: 336 s at 5 Mbit/s, 16.8 s at 100.
+    assert grid.least_s(page, slow) == pytest.approx(336.024)
+    assert grid.least_s(page, fast) == pytest.approx(16.824)
+    (one,) = grid.impossible([page, Page(1, 5000)], [slow, fast], 60)
+    assert (one.site, one.network, one.of) == ("grid-1x210000KB", slow.name, grid.NO_TIME)
+    assert one.reason == "takes at least 336 s, may take 60 s"
+
+
+def test_a_budget_holds_as_many_cells_as_possible() -> None:
+    expected_s = {("a", "n"): 50.0, ("b", "n"): 10.0, ("c", "n"): 30.0, ("d", "n"): 20.0}
+    out = grid.beyond_budget(expected_s, 60)
+    assert [(one.site, one.of, one.reason) for one in out] == [("a", grid.NO_BUDGET, "would take about 50 s")]
+    assert grid.beyond_budget(expected_s, 110) == []
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("60m", 3600), ("1.5h", 5400)])
+def test_budgets_are_read(text: str, seconds: float) -> None:
+    assert grid.read_budget(text) == seconds
+
+
+def test_a_budget_that_says_no_unit_is_refused() -> None:
+    with pytest.raises(EyelevelError, match=r"90s, 60m or 1\.5h, not '60'"):
+        grid.read_budget("60")
+
+
+def campaign(folder: Path, budget_s: float | None) -> Any:
+    pages = [Page(1, 5000), Page(1, 1_000_000), Page(1, 210_000_000)]
+    chosen = [NETWORKS["longlook-10mbps-12ms-0loss"]]
+    over = [PROTOCOLS["tcp+"], PROTOCOLS["quic"]]
+    return grid.grid_campaign(folder, "longlook", pages, chosen, over, 10, 1, 60, budget_s)
+
+
+def test_a_budgeted_grid_says_what_it_leaves_out_and_goes_on_with_the_same(tmp_path: Path) -> None:
+    # Twenty loads of 5 KB take about a minute, and 16 s longer of 1 MB, 0.8 s each at 10 Mbit/s.
+    first = campaign(tmp_path, 70)
+    assert list(first.sites) == ["grid-1x5KB"]
+    assert not first.filmed
+    told = {one["site"]: one["of"] for one in first.study["left_out"]}
+    assert told == {"grid-1x1000KB": grid.NO_BUDGET, "grid-1x210000KB": grid.NO_TIME}
+    (tmp_path / "campaign.json").write_text(json.dumps(first.document()))
+    assert campaign(tmp_path, None).study["left_out"] == first.study["left_out"]
+    more = campaign(tmp_path, 300)
+    assert list(more.sites) == ["grid-1x5KB", "grid-1x1000KB"]
+    assert {one["of"] for one in more.study["left_out"]} == {grid.NO_TIME}
+
+
+def test_a_cell_whose_loads_take_too_long_gets_no_more_rounds(tmp_path: Path) -> None:
+    late = replace(ROW, valid=False, reason="over_time: not loaded within 60 s")
+    failed = replace(ROW, valid=False, reason="load_failed: no")
+    assert grid.too_slow([late, failed, ROW]) == set()
+    assert grid.too_slow([late, ROW, replace(late, protocol="quic")]) == {("s", "lte")}
+    # One that is late is not tried again, whatever is said of others.
+    assert counted(1, 0, late=1) > REPEATS
+    assert counted(1, 0) <= REPEATS
+
+
+def test_when_the_budget_is_used_up_no_round_is_begun(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text(",".join(Row.__dataclass_fields__) + "\n")
+    cells = {("a", "n"), ("b", "n")}
+    assert set(grid.Rounds(cells, None)(tmp_path)) == set()
+    over = grid.Rounds(cells, 0.0)
+    assert set(over(tmp_path)) == cells
+    assert over.is_over
+
+
+def test_a_canary_serves_for_as_long_as_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    sung: list[Canary] = []
+
+    def sing() -> Canary:
+        sung.append(Canary(50.0, 800.0))
+        return sung[-1]
+
+    monkeypatch.setattr(slot, "sing", sing)
+    one = slot.Slot((), 1000.0)
+    first, second = one.circumstances(1, print), one.circumstances(2, print)
+    assert len(sung) == 1
+    assert (first.block, first.canary) == (1, sung[0])
+    assert (second.block, second.canary) == (2, None)
+    every = slot.Slot()
+    assert every.circumstances(1, print).canary
+    assert every.circumstances(2, print).canary
+    assert len(sung) == 3
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A grid of four cells, measured once over both protocols: behind da2gc, 130 KB alone take 2.2 s."""
+    folder = tmp_path_factory.mktemp("results")
+    options = ["--preset", "controlled", "--counts", "1", "--sizes", "100B,130KB", "--net", "controlled-clean,da2gc"]
+    options += ["--runs", "1", "--limit", "3", "--no-validate", "--results", str(folder), "--campaign", "tiny"]
+    done = CliRunner().invoke(grid.main, options)
+    assert done.exit_code == 0, done.output
+    assert "grid-1x130KB behind da2gc cannot finish in its time (3 s)" in done.output
+    return folder / "tiny"
+
+
+def test_a_grid_is_measured_over_both_protocols(measured: Path) -> None:
+    rows = read_rows(measured)
+    cells = {(row.site, row.network, row.protocol): row for row in rows if row.network == "controlled-clean"}
+    assert len(cells) == 4
+    for row in cells.values():
+        assert row.valid, row.reason
+        assert (row.requests, row.served, row.exchanges) == (2, 2, 2)
+        assert row.plt is not None
+        assert 10 < row.plt < 2000
+        assert (row.fvc, row.si) == (None, None)
+        left = {path.name for path in (measured / row.folder).iterdir()}
+        assert "browsertime.har.gz" in left
+        assert not any("film" in name for name in left)
+    document = json.loads((measured / "campaign.json").read_text())
+    assert document["settings"]["filmed"] is False
+    assert document["settings"]["browser"]["quiet_ms"] == 100
+    assert document["study"]["preset"] == "controlled"
+
+
+def test_a_load_that_takes_too_long_says_so_and_is_not_repeated(measured: Path) -> None:
+    late = [row for row in read_rows(measured) if (row.site, row.network) == ("grid-1x130KB", "da2gc")]
+    assert sorted(row.protocol for row in late) == ["quic", "tcp+"]
+    assert {row.reason for row in late} == {"over_time: not loaded within 3 s"}
+    assert {row.of for row in late} == {Run("grid-1x130KB", "da2gc", name, 1) for name in ("tcp+", "quic")}
+
+
+def test_the_report_of_a_grid_is_a_page_of_its_own(measured: Path, browser: Browser) -> None:  # noqa: F811
+    done = CliRunner().invoke(report, [str(measured)])
+    assert done.exit_code == 0, done.output
+    browser.open((measured / "report" / "index.html").as_uri())
+    assert browser.console() == []
+    text = browser.run("return document.body.innerText")
+    assert "2 pages behind 2 networks over TCP+ and QUIC" in text
+    assert "1 cell cannot finish in the 3 s that a load may take." in text
+    assert browser.run("return [...document.images].filter((one) => one.src && !one.naturalWidth).length") == 0
+    files = {path.name for path in (measured / "report").glob("*/*")}
+    assert {"heatmap_quic.pdf", "heatmap_quic.png", "grid_cells.csv", "grid_cells.tex", "validation.csv"} <= files
