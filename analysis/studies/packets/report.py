@@ -50,7 +50,7 @@ def _words(folder: Path, runs: Sequence[Read], connections: pd.DataFrame) -> lis
     rejected = [json.loads(path.read_text()) for path in (folder / FOLDER).glob(f"*/*/*/{REJECTED}/*/{RUN}")]
     told = [
         f"{counted('load', len(runs))} in {counted('setting', len(settings))}, captured at both ends and decrypted; "
-        f"{counted('attempt', len(rejected))} did not count{_reasons(rejected)}.",
+        + (f"{counted('attempt', len(rejected))} did not count{_reasons(rejected)}." if rejected else "all counted."),
         LINK_HEADERS,
     ]
     first = connections[connections["first"]]
@@ -65,7 +65,7 @@ def _words(folder: Path, runs: Sequence[Read], connections: pd.DataFrame) -> lis
 
 def _reasons(rejected: Sequence[dict[str, Any]]) -> str:
     gates = pd.Series([run["reason"].partition(":")[0] for run in rejected], dtype=object).value_counts()
-    return f" ({', '.join(f'{gate} {times}' for gate, times in gates.items())})" if len(gates) else ""
+    return f" ({', '.join(f'{gate} {times}' for gate, times in gates.items())})"
 
 
 def _summary(table: pd.DataFrame, keys: list[str], columns: Sequence[str]) -> pd.DataFrame:
