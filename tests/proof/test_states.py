@@ -1,0 +1,132 @@
+"""What is recorded of a lossless bulk download agrees with itself and with the network: window, rate and RTT."""
+
+import os
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.studies.states_series import delivered_bytes, series
+from measure.campaign.attempt import Circumstances
+from measure.studies.runs import Setting
+from measure.studies.states import make
+from record.made import made
+from record.site import Recording, Site, write_site
+from servers.qlog import STATE, SUFFIX, Qlog, read_qlog
+from tuning import protocols
+from tuning.networks import Network
+from tuning.protocols import Protocol
+
+# A queue that no window fills within the download, so that nothing is lost.
+NETWORK = Network("known", min_rtt_ms=80, up_mbps=10, down_mbps=10, queue_ms=1000)
+SIZE_BYTES = 8_000_000
+# What of a packet on the wire counts in the window: TCP's payload of a full segment, all that QUIC puts into UDP.
+COUNTED = {"tcp": 1448 / 1500, "quic": 1250 / 1278}
+# The part of the download that is looked at: when its start is over, also BBR's drain.
+PART = (0.4, 0.97)
+# When nothing was acknowledged for longer, the machine had no time for the replay, and the load is made again.
+QUIET_S, TRIES = 0.1, 4
+TOLERANCE = 0.1
+BBR_GAIN = 2.0
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="replays need root")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    page = b'<!doctype html><title>bulk</title><link rel="stylesheet" href="/bulk">'
+    # A style sheet holds the load event back and is read to its end, whatever is in it.
+    bulk = b"/*" + random.Random(1).randbytes(SIZE_BYTES).replace(b"*", b"+") + b"*/"
+    exchanges = (
+        made("https://bulk.example/", "text/html", page, "192.0.2.1"),
+        made("https://bulk.example/bulk", "text/css", bulk, "192.0.2.1"),
+    )
+    return write_site(
+        Recording("https://bulk.example/", exchanges, {"name": "test"}), tmp_path_factory.mktemp("s") / "bulk"
+    )
+
+
+@dataclass(frozen=True)
+class Means:
+    """Of the part of a download: rate (bytes/s), RTTs (s), sizes (bytes), the controller's own estimate of the rate,
+    and the longest time (s) in which nothing was told."""
+
+    rate: float
+    rtt_s: float
+    min_rtt_s: float
+    in_flight: float
+    window: float
+    estimate: float
+    longest_s: float
+
+
+def means(log: Qlog) -> Means:
+    """Over time, but for the RTT: over what was delivered, as Little's law (Operations Research 9, 1961) has it."""
+    table = series(log, log.began_s)
+    whole = table["delivered"].max()
+    part = table[table["delivered"].between(PART[0] * whole, PART[1] * whole)]
+    assert part["lost"].min() == part["lost"].max(), "packets were lost"
+    seconds, delivered = np.diff(part["time_s"]), np.diff(part["delivered"])
+
+    def over_time(column: str) -> float:
+        return float((part[column].to_numpy()[:-1] * seconds).sum() / seconds.sum())
+
+    return Means(
+        rate=delivered.sum() / seconds.sum(),
+        rtt_s=float((part["smoothed_rtt_ms"].to_numpy()[1:] * delivered).sum() / delivered.sum()) / 1e3,
+        min_rtt_s=part["min_rtt_ms"].min() / 1e3,
+        in_flight=over_time("in_flight"),
+        window=over_time("window"),
+        estimate=over_time("bandwidth_bps") / 8,
+        longest_s=seconds.max(),
+    )
+
+
+def download(site: Site, protocol: Protocol, folder: Path) -> tuple[Qlog, Means]:
+    """The log of the bulk download, and its means, of a load in which the machine was quiet."""
+    for number in range(TRIES):
+        tried = folder / str(number)
+        tried.mkdir()
+        judged = make(Setting(site, NETWORK, protocol), 1, Circumstances(1, "here"), tried)
+        assert judged.valid, judged.reason
+        log = max((read_qlog(path) for path in tried.glob(f"*{SUFFIX}")), key=delivered_bytes)
+        if (found := means(log)).longest_s < QUIET_S:
+            return log, found
+    pytest.fail("the machine is too busy")
+
+
+@pytest.mark.parametrize("name", ["tcp+", "tcp+bbr", "quic", "quic+bbr"])
+def test_window_is_rate_times_rtt(name: str, site: Site, tmp_path: Path) -> None:
+    protocol = protocols.load()[name]
+    log, found = download(site, protocol, tmp_path)
+    assert log.parameters["congestion_control"] == protocol.congestion_control
+    assert SIZE_BYTES < delivered_bytes(log) < 1.05 * SIZE_BYTES
+
+    product, least_product = found.rate * found.rtt_s, found.rate * found.min_rtt_s
+    print(
+        f"{name}: {found.rate * 8 / 1e6:.2f} Mbit/s, RTT {found.rtt_s:.4f} s, min {found.min_rtt_s:.4f} s; "
+        f"in flight {found.in_flight / product:.3f} of rate x RTT, window {found.window / product:.3f} of it and "
+        f"{found.window / least_product:.3f} of rate x min RTT; estimate {found.estimate / found.rate:.3f} of the rate"
+    )
+    assert NETWORK.down_mbps
+    link = NETWORK.down_mbps * 1e6 / 8 * COUNTED[protocol.transport]
+    assert found.rate < 1.03 * link
+    if found.window > 1.25 * link * found.min_rtt_s:  # or slow start has ended early, and the window does not fill it
+        assert found.rate == pytest.approx(link, rel=0.05)
+    assert found.min_rtt_s * 1e3 == pytest.approx(NETWORK.min_rtt_ms, rel=0.02)
+    assert found.in_flight == pytest.approx(product, rel=TOLERANCE)
+    states = [event.data["new"] for event in log.named(STATE)]
+    if protocol.congestion_control == "cubic":
+        # Cubic sends all that its window lets it.
+        assert found.window == pytest.approx(product, rel=TOLERANCE)
+        assert states.index("slow_start") < states.index("congestion_avoidance")
+    else:
+        # BBR paces at what it takes the link's rate for; its window is a bound, twice the product and something for
+        # acknowledgements that come in lumps.
+        assert found.estimate == pytest.approx(found.rate, rel=TOLERANCE)
+        assert BBR_GAIN * (1 - TOLERANCE) < found.window / least_product < 1.5 * BBR_GAIN
+        assert states.index("startup") < states.index("drain") < states.index("probe_bw")
+    assert "rto" not in states
+    assert "pto" not in states
