@@ -4,10 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from analysis.report.section import Section
-from analysis.studies import grid, packets
+from analysis.studies import grid, packets, states
 
 # In the order of the page.
-STUDIES: tuple[Callable[[Path], Section | None], ...] = (grid.section, packets.section)
+STUDIES: tuple[Callable[[Path], Section | None], ...] = (
+    grid.section,
+    states.section,
+    packets.section,
+)
 
 
 def sections(folder: Path) -> list[Section]:
