@@ -200,7 +200,7 @@ def controlled_words(old: pd.DataFrame) -> list[str]:
     changed = told.loc[told["change"] != "as then", "change"].value_counts()
     listed = "; ".join(f"{text}: {number}" for text, number in changed.items())
     return [
-        f"Of {len(told)} cells, {same} have the verdict of then{f'; {listed}' if listed else ''}.",
+        f"Verdicts as then: {same} of {counted('cell', len(told))}{f'; {listed}' if listed else ''}.",
         "The slides say neither whose the delay is nor where packets were lost. Here the delay is the round trip's: "
         "their page of two small objects over TCP with TLS took four times 100 ms. What is lost is on the uplink: 128 "
         "objects of 300 KB in 3.3 s are 94 Mbit/s, a hundred times what a loss of 2 % leaves a TCP connection on the "

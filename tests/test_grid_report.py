@@ -1,0 +1,254 @@
+"""What a grid's report says: numbers worked out by hand, white cells, and the older study beside it."""
+
+import csv
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+import pytest
+from click.testing import CliRunner
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from analysis.figures import heatmap
+from analysis.report.__main__ import main as report
+from analysis.runs import load
+from analysis.studies import grid, grid_cells
+from analysis.studies.grid_cells import cells, compare, described, panels, verdict
+from analysis.studies.grid_controlled import REFERENCE, beside, change, read_old
+from eyelevel.errors import EyelevelError
+from measure.campaign.results import COLUMNS, Row
+from measure.studies.presets import read_preset
+from record.grid import Page
+from tuning import networks
+
+NETWORKS = networks.load()
+SHARED = Path("/work/shared/reference/slides_plt.csv")
+FAST, SLOW = "longlook-100mbps-62ms-0loss", "longlook-10mbps-62ms-0.01loss"
+Times = Mapping[tuple[str, str, str], Sequence[float]]
+
+
+def write(folder: Path, times: Times, *, preset: str = "longlook", pages: Sequence[str] = (), **study: object) -> Path:
+    """A grid in `folder` with page load times of (site, network, protocol); None is a load that took too long."""
+    sites = dict.fromkeys([*(site for site, _, _ in times), *pages])
+    chosen = dict.fromkeys(network for _, network, _ in times)
+    names = dict.fromkeys(protocol for _, _, protocol in times)
+    settings = {"seed": 1, "runs": 3, "filmed": False, "limit_s": 60.0, "sites": {site: {} for site in sites}}
+    settings |= {
+        "networks": {name: asdict(NETWORKS[name]) for name in chosen},
+        "protocols": {name: {} for name in names},
+    }
+    told = {"name": "grid", "preset": preset, "pages": list(sites), "left_out": [], **study}
+    folder.mkdir()
+    (folder / "campaign.json").write_text(json.dumps({"settings": settings, "study": told, "machine": {"cpus": 2}}))
+    with (folder / "runs.csv").open("w") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        for (site, network, protocol), values in times.items():
+            for number, plt in enumerate(values, start=1):
+                late = bool(np.isnan(plt))
+                row = dict.fromkeys(Row.__dataclass_fields__, "")
+                row |= {"site": site, "network": network, "protocol": protocol, "run": str(number), "attempt": "1"}
+                row |= {"valid": "false" if late else "true", "plt": "" if late else f"{plt:g}"}
+                row |= {"reason": "over_time: not loaded within 60 s" if late else ""}
+                row |= {"folder": f"runs/{site}/{network}/{protocol}/{number}-1"}
+                writer.writerow(row[column] for column in COLUMNS)
+    return folder
+
+
+@pytest.fixture
+def longlook(tmp_path: Path) -> Path:
+    """Three pages behind two networks: one cell sure, one not, one too slow, one beyond the budget, two not made."""
+    times = {
+        ("grid-1x5KB", FAST, "tcp+"): (200, 201, 199),
+        ("grid-1x5KB", FAST, "quic"): (150, 151, 149),
+        ("grid-1x5KB", SLOW, "tcp+"): (100, 110, 120),
+        ("grid-1x5KB", SLOW, "quic"): (80, 90, 100),
+        ("grid-1x10000KB", FAST, "tcp+"): (1000, 1010, 990),
+        ("grid-1x10000KB", FAST, "quic"): (1000, np.nan, 1200),
+    }
+    left_out = [{"site": "grid-1x10000KB", "network": SLOW, "of": "budget", "reason": "would take about 9 min"}]
+    return write(tmp_path / "grid", times, pages=("grid-2x5KB",), left_out=left_out)
+
+
+def cell(found: pd.DataFrame, site: str, network: str) -> "pd.Series[float]":
+    (row,) = (row for _, row in found.iterrows() if (row["site"], row["network"]) == (site, network))
+    return row
+
+
+def test_a_cell_is_compared_as_worked_out_by_hand() -> None:
+    # Means 110 and 90, variances 100: t = 20 / sqrt(100/3 + 100/3) = 2.449 with 4 degrees of freedom, p = 0.0705.
+    found = compare(np.array([100.0, 110, 120]), np.array([80.0, 90, 100]))
+    assert found["difference"] == pytest.approx(20 / 110)
+    assert found["p"] == pytest.approx(0.0705, abs=1e-4)
+    assert (found["mean_reference"], found["sd_reference"], found["mean_compared"]) == (110, 10, 90)
+    assert (found["rounds"], found["verdict"]) == (3, "similar")
+
+
+def test_welchs_degrees_of_freedom_follow_from_unequal_variances() -> None:
+    # t = 5 / sqrt(1/3 + 25/3) = 1.698; df = (26/3)^2 / ((1/3)^2/2 + (25/3)^2/2) = 2.16, p = 0.222.
+    found = compare(np.array([19.0, 20, 21]), np.array([10.0, 15, 20]))
+    assert found["p"] == pytest.approx(0.222, abs=5e-4)
+
+
+def test_a_verdict_needs_both_a_small_p_and_a_large_difference() -> None:
+    assert [verdict(0.3, 0.001), verdict(-0.3, 0.001)] == ["faster", "slower"]
+    assert [verdict(0.3, 0.02), verdict(0.04, 0.001), verdict(-0.04, 0.001)] == ["similar"] * 3
+    assert [verdict(float("nan"), 0.5), verdict(0.3, float("nan"))] == ["", ""]
+
+
+def test_each_cell_says_what_became_of_it(longlook: Path) -> None:
+    found = cells(load(longlook))
+    assert len(found) == 3 * 2
+    sure, unsure = (cell(found, "grid-1x5KB", network) for network in (FAST, SLOW))
+    assert (sure["difference"], sure["verdict"], sure["state"]) == (0.25, "faster", "measured")
+    assert (unsure["verdict"], unsure["state"], unsure["rounds"]) == ("similar", "measured", 3)
+    late, budget = (cell(found, "grid-1x10000KB", network) for network in (FAST, SLOW))
+    assert (late["state"], late["remark"]) == ("time", "1 of 6 loads did not end in time")
+    assert (budget["state"], budget["remark"]) == ("budget", "would take about 9 min")
+    assert cell(found, "grid-2x5KB", FAST)["state"] == "open"
+
+
+def drawn(longlook: Path) -> Figure:
+    (plate,) = grid.heat_maps(load(longlook), cells(load(longlook)))
+    return plate.draw(*plate.arguments)
+
+
+def test_the_heat_map_is_white_where_nothing_is_sure_and_hatched_where_nothing_is(longlook: Path) -> None:
+    by_size, by_count = drawn(longlook).axes[:2]
+    assert [label.get_text() for label in by_size.get_xticklabels()] == ["5 KB", "10 MB"]
+    assert [label.get_text() for label in by_count.get_xticklabels()] == ["1", "2"]
+    rows = ["100 Mbit/s, 62 ms", "10 Mbit/s, 62 ms, 1 % loss"]
+    assert [label.get_text() for label in by_size.get_yticklabels()] == rows
+    values: np.ndarray[Any, Any] = np.ma.filled(np.ma.asarray(by_size.images[0].get_array(), dtype=float), np.nan)
+    assert values[0, 0] == 0.25
+    assert np.isnan(values).sum() == 3
+    texts = {text.get_position(): text.get_text() for text in by_size.texts}
+    assert texts == {(0, 0): "+25\n(3)", (0, 1): "+18\n(3)", (1, 0): "time", (1, 1): "budget"}
+    hatched = {patch.get_xy() for patch in by_size.patches if isinstance(patch, Rectangle) and patch.get_hatch()}
+    assert hatched == {(0.5, -0.5), (0.5, 0.5)}
+
+
+def test_a_sure_cell_takes_the_colour_of_who_is_faster() -> None:
+    told = {(0, 0): heatmap.Cell(0.4, 0.001, 10), (0, 1): heatmap.Cell(-0.4, 0.001, 10)}
+    image = heatmap.draw([heatmap.Map("size", ["a", "b"], told)], ["net"], "QUIC").axes[0].images[0]
+    ((red, blue),) = image.to_rgba(np.array([[0.4, -0.4]]))
+    assert red[0] > 2 * red[2]
+    assert blue[2] > 2 * blue[0]
+
+
+def test_pages_stand_by_what_varies() -> None:
+    controlled, longlook = (panels(read_preset(name).pages()) for name in ("controlled", "longlook"))
+    assert [len(panel.pages) for panel in controlled] == [12]
+    assert [(panel.title, len(panel.pages)) for panel in longlook] == [
+        ("size of one object", 8),
+        ("number of objects", 6),
+    ]
+    assert [page.count for page in longlook[1].pages] == [1, 2, 5, 10, 100, 200]
+    spread = panels([Page(count, 1000, servers) for count in (1, 2) for servers in (1, 4)])
+    assert [panel.title for panel in spread] == ["number of objects, 1 servers", "number of objects, 4 servers"]
+
+
+@pytest.mark.parametrize(
+    ("network", "told"),
+    [
+        (FAST, "100 Mbit/s, 62 ms"),
+        ("controlled-200ms", "no rate limit, 200 ms, 2 % loss on the uplink"),
+        ("longlook-jitter-10mbps", "10 Mbit/s, 112 ms ± 10 ms, reordering"),
+        ("longlook-varying", "varying, 101 Mbit/s by mean, 12 ms"),
+    ],
+)
+def test_a_network_is_told_in_a_few_words(network: str, told: str) -> None:
+    assert described(asdict(NETWORKS[network])) == told
+
+
+def test_the_bars_are_of_what_the_browser_told(longlook: Path) -> None:
+    for protocol, wait, receive in (("tcp+", 70, 930), ("quic", 64, 950)):
+        folder = longlook / f"runs/grid-1x10000KB/{FAST}/{protocol}/1-1"
+        folder.mkdir(parents=True)
+        entries = [
+            {"request": {"url": "https://grid.example/"}, "timings": {"wait": 1, "receive": 2}},
+            {"request": {"url": "https://grid.example/0.png"}, "timings": {"wait": wait, "receive": receive}},
+        ]
+        (folder / "browsertime.har.gz").write_bytes(gzip.compress(json.dumps({"log": {"entries": entries}}).encode()))
+    (plate,) = grid.bars(load(longlook))
+    heights = [bar.get_height() for bar in plate.draw(*plate.arguments).axes[0].patches if isinstance(bar, Rectangle)]
+    assert heights == [70, 930, 64, 950]
+    (folder / "browsertime.har.gz").write_bytes(gzip.compress(b"{}"))
+    with pytest.raises(EyelevelError, match="does not tell of the page's image"):
+        grid.bars(load(longlook))
+
+
+def test_the_old_study_is_whole_and_as_it_was_told() -> None:
+    old = read_old()
+    assert len(old) == 3 * 2 * 12
+    assert not old.duplicated(["network", "protocol", "count", "size_bytes"]).any()
+    assert REFERENCE.read_text().startswith("#")
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="needs the shared reference")
+def test_the_old_study_is_transcribed_without_a_slip() -> None:
+    conditions = {"0% (5ms)": "controlled-clean", "2% (100ms)": "controlled-100ms", "2% (200ms)": "controlled-200ms"}
+    sizes = {"100bytes": 100, "1Kb": 1000, "10Kb": 10_000, "300Kb": 300_000}
+    told = {}
+    for row in csv.DictReader(SHARED.open()):
+        if row["scenario"] == "controlled":
+            count, size = row["page"].split(" @ ")
+            protocol = {"TCP /w SSL": "tcp+", "QUIC": "quic"}[row["protocol"]]
+            told[conditions[row["condition"]], protocol, int(count), sizes[size]] = float(row["plt_ms"])
+    names = ["network", "protocol", "count", "size_bytes", "plt_ms"]
+    assert {tuple(row[:4]): row[4] for row in read_old()[names].itertuples(index=False)} == told
+
+
+def test_what_changed_since_the_old_study_is_told(tmp_path: Path) -> None:
+    times = {
+        ("grid-2x100B", "controlled-clean", "tcp+"): (100, 101, 99),
+        ("grid-2x100B", "controlled-clean", "quic"): (60, 61, 59),
+        ("grid-128x300KB", "controlled-100ms", "tcp+"): (1000, 1001, 999),
+        ("grid-128x300KB", "controlled-100ms", "quic"): (500, 501, 499),
+    }
+    folder = write(tmp_path / "controlled", times, preset="controlled")
+    found = beside(cells(load(folder)), read_old())
+    told = {(row["site"], row["network"]): row for _, row in found.iterrows()}
+    same, other = told["grid-2x100B", "controlled-clean"], told["grid-128x300KB", "controlled-100ms"]
+    # Then 50.64 over TCP and 38 over QUIC.
+    assert same["old_difference"] == pytest.approx((50.64 - 38) / 50.64)
+    assert (same["old_verdict"], same["verdict"], same["change"]) == ("faster", "faster", "as then")
+    assert (other["old_verdict"], other["change"]) == ("slower", "slower then, faster now")
+    section = grid.section(folder)
+    assert section
+    assert section.words[1] == "Verdicts as then: 1 of 2 cells; slower then, faster now: 1."
+    assert [view.name for view in section.views] == ["controlled", "grid_cells"]
+    assert change("slower", "") == ""
+
+
+def test_a_section_says_what_limits_it(longlook: Path) -> None:
+    section = grid.section(longlook)
+    assert section
+    assert section.words[0].startswith(
+        "3 pages behind 2 networks over TCP+ and QUIC: 2 of 6 cells measured, 3 rounds each"
+    )
+    assert section.words[-1] == (
+        "1 cell cannot finish in the 60 s that a load may take. "
+        "1 cell did not fit into the budget, which was used for the shorter ones."
+    )
+
+
+def test_another_folder_has_no_grid(tmp_path: Path) -> None:
+    assert grid.section(tmp_path) is None
+
+
+def test_a_folder_without_campaign_and_study_is_refused(tmp_path: Path) -> None:
+    done = CliRunner().invoke(report, [str(tmp_path)])
+    assert isinstance(done.exception, EyelevelError)
+    assert "is no campaign" in str(done.exception)
+    assert not (tmp_path / "report").exists()
+
+
+def test_states_of_cells_have_words() -> None:
+    assert set(grid.REASONS) == {grid_cells.TIME, grid_cells.BUDGET}
