@@ -183,8 +183,8 @@ def _drawings(runs: Sequence[Read]) -> list[Drawing]:
         if not panels:
             continue
         caption = (
-            f"{site} behind {named(network)}: the connection of the first request until the response begins. Times in "
-            "ms, means of the runs that had the same packets in the same order each way."
+            f"{site} behind {named(network)}: what the client sent until the first request, and the server until the "
+            "response begins. Times in ms, means of the runs that had the same packets in the same order each way."
         )
         title = f"{site} behind {network}: packets until the first response"
         svg = packets_sequence.draw(title, panels, own[0].setting["rtt_ms"])

@@ -1,4 +1,4 @@
-"""The packets of a connection until its first response, as both ends saw them, and the mean of runs that had alike."""
+"""The packets of a connection until the first request and response, as both ends saw them; means of runs with alike."""
 
 import math
 from collections import defaultdict
@@ -38,22 +38,20 @@ class Exchange:
 
 
 def steps(client: Capture, servers: Capture, connection: Connection) -> tuple[Step, ...]:
-    """The packets of `connection` until the first of a response, in the order they left.
+    """What the client sent on `connection` until its first request, and the server until its first response.
 
-    Both captures are of one machine's clock. A packet that one end sent and the other has not seen was lost.
+    In the order they left. Both captures are of one machine's clock. A packet that one end sent and the other has not
+    seen was lost.
     """
     here, there = (_of(capture, connection) for capture in (client, servers))
     zero_s = min(packet.at_s for packet in here)
-    found = [*_crossed(here, there, zero_s, from_server=False), *_crossed(there, here, zero_s, from_server=True)]
-    answers = [
-        step.received_ms for step, packet in found if step.from_server and HEADERS in packet.messages and not step.lost
-    ]
-    end_ms = min(answers, default=math.inf)
-    # What arrived after the response began is not on the way to it.
-    kept = [
-        step for step, _ in found if (step.received_ms if step.from_server else step.sent_ms) <= end_ms or step.lost
-    ]
-    return tuple(sorted((step for step in kept if step.sent_ms <= end_ms), key=lambda step: step.sent_ms))
+    found = []
+    for sender, receiver, from_server in ((here, there, False), (there, here, True)):
+        crossed = _crossed(sender, receiver, zero_s, from_server=from_server)
+        # The first that arrived: before it, one that was lost may have to be sent again.
+        last = next((n for n, (step, packet) in enumerate(crossed) if _asks(packet) and not step.lost), None)
+        found += [step for step, _ in crossed[: None if last is None else last + 1]]
+    return tuple(sorted(found, key=lambda step: step.sent_ms))
 
 
 def averaged(runs: Iterable[Sequence[Step]]) -> Exchange | None:
@@ -72,6 +70,11 @@ def averaged(runs: Iterable[Sequence[Step]]) -> Exchange | None:
     means = [_mean(alike) for direction in directions for alike in zip(*direction, strict=True)]
     ordered = tuple(sorted(means, key=lambda step: step.sent_ms))
     return Exchange(ordered, len(chosen), sum(len(group) for group in groups.values()), len(groups) - 1)
+
+
+def _asks(packet: Packet) -> bool:
+    """Whether it has (a part of) a request or response, sent for the first time or again."""
+    return any(HEADERS in line for line in packet.lines)
 
 
 def _shape(run: Sequence[Step]) -> object:
