@@ -67,9 +67,9 @@ OTHER_PLACE = 2.5
 # An arrow that is followed less often is drawn without its number.
 TOLD_PROBABILITY = 0.05
 PANEL_INCHES = 3.3
-RADIUS, LEAST_RADIUS, MOST_RADIUS = 1.1, 0.15, 0.34
+RADIUS, LEAST_RADIUS, MOST_RADIUS = 1.25, 0.17, 0.34
 BEND = 0.16
-HALF_WIDTH = 1.85
+HALF_WIDTH = 2.0
 
 
 @dataclass(frozen=True)

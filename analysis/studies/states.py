@@ -6,7 +6,7 @@ the navigation's, to the last acknowledgement of data before the page had all it
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,8 @@ from servers.qlog import SUFFIX, read_qlog
 
 STUDY = "states"
 NAME = "states"
-# The setting's own order first; recorded numbers are folders.
 RUN = "run.json"
+IDLE, REPAIRING = "application_limited", ("recovery", "pto", "rto")
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,13 @@ def section(campaign: Path) -> Section | None:
     plates: list[Plate] = []
     for (site, network), group in groups.items():
         plates += [_windows(site, network, group), _graph(site, network, group)]
-    return Section(NAME, "Congestion states", WORDS, tuple(plates), views=(share_table(settings), totals(settings)))
+    return Section(
+        NAME,
+        "Congestion states",
+        (found_words(groups), *WORDS),
+        tuple(plates),
+        views=(share_table(settings), totals(settings)),
+    )
 
 
 WORDS = (
@@ -132,6 +138,24 @@ WORDS = (
     "last acknowledgement before the page had all that it asked for. Application limited is a connection that has "
     "nothing to send although its window has room: waiting for requests, or for the last acknowledgements.",
 )
+
+
+def found_words(groups: Mapping[tuple[str, str], Sequence[Setting]]) -> str:
+    """How connections spent their time, in a sentence for each site and network."""
+    return " ".join(_found(site, network, group) for (site, network), group in groups.items())
+
+
+def _found(site: str, network: str, group: Sequence[Setting]) -> str:
+    told = []
+    for setting in group:
+        spent = shares(setting.spells)
+        idle, missing = spent.get(IDLE, 0.0), sum(spent.get(state, 0.0) for state in REPAIRING)
+        runs = counted("run", len(setting.loads))
+        told.append(f"{named(setting.protocol)} {share(idle)} and {share(missing)} ({runs})")
+    return (
+        f"{site} behind {named(network)}: of their time connections had nothing to send, and were in recovery or "
+        f"waiting after a timeout: {', '.join(told)}."
+    )
 
 
 def share_table(settings: Sequence[Setting]) -> View:
@@ -163,7 +187,7 @@ def totals(settings: Sequence[Setting]) -> View:
             "network": setting.network,
             "protocol": setting.protocol,
             "runs": len(setting.loads),
-            "connections": sum(len(load.connections) for load in setting.loads),
+            "connections": sum(bool(told) for told in setting.spells),
             "seconds": sum(spell.seconds for told in setting.spells for spell in told),
             "transitions": sum(transitions(setting.spells).values()),
             "plt_ms": _mean(load.plt_ms for load in setting.loads),
@@ -182,13 +206,11 @@ def totals(settings: Sequence[Setting]) -> View:
                 "runs": str(row["runs"]),
                 "connections": str(row["connections"]),
                 "their time [s]": f"{row['seconds']:.1f}",
-                "transitions": str(row["transitions"]),
                 "PLT [ms]": ms(row["plt_ms"]),
                 "busiest: MB": f"{row['busiest_mb']:.2f}",
                 "largest window [KB]": f"{row['largest_window_kb']:.0f}",
                 "packets lost": f"{row['lost_packets']:.1f}",
-                "min. RTT [ms]": ms(row["min_rtt_ms"]),
-                "largest smoothed RTT [ms]": ms(row["largest_srtt_ms"]),
+                "largest RTT [ms]": ms(row["largest_srtt_ms"]),
             }
         )
     note = "From PLT on, means over runs; from MB on, of the connection that carried most. TCP's losses are its "
