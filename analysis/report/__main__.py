@@ -55,7 +55,8 @@ def write_report(folder: Path, declared: hypotheses.Hypotheses, site: str | None
         else:
             drawn = draw(of_studies, figures, apart)
             views_of = study_tables(campaign) if campaign else {}
-            html = study_page(folder.resolve().name, campaign, studied, drawn, views_of, told, figures)
+            measured_with = studies.documents(folder, studied)
+            html = study_page(folder.resolve().name, campaign, studied, drawn, views_of, told, figures, measured_with)
         for drawing in (one for section in studied for one in section.drawings):
             (figures / f"{drawing.name}.svg").write_text(drawing.svg)
         shown = [view for group in views_of.values() for view in group]

@@ -74,13 +74,14 @@ def study_page(
     views: Mapping[str, list[View]],
     versions: Mapping[str, str],
     figures: Path,
+    documents: Mapping[str, Mapping[str, Any]],
 ) -> str:
-    """The page of a folder that has studies alone, as HTML; `campaign`: its unfilmed campaign, if it has one."""
+    """The page of a folder that has studies alone, as HTML; `campaign`: its unfilmed campaign, if it has one;
+    `documents`: by titles, what those that are no campaign were measured with."""
     document = campaign.document if campaign else {}
     shared = _shared(document, plates, views, versions, sections)
-    return (
-        _environment(figures).get_template("study.html.j2").render(**shared, name=name, measured=campaign is not None)
-    )
+    template = _environment(figures).get_template("study.html.j2")
+    return template.render(**shared, name=name, measured=campaign is not None, documents=documents)
 
 
 def _environment(figures: Path) -> jinja2.Environment:
