@@ -21,7 +21,7 @@ _ATTRIBUTE = struct.Struct("=HH")
 _MESSAGE_BYTES = 72
 _ANSWER_BYTES = 1 << 18
 # Of tcp_info, how long ago things were: never twice the same.
-_AGES = slice(44, 60)
+_AGES_AT, _AGES_END = 44, 60
 
 # Where in tcp_info a field lies, and its struct format.
 _FIELDS = {
@@ -119,9 +119,15 @@ def identity(message: bytes) -> bytes:
 
 def lasting(message: bytes) -> bytes:
     """All that a message tells of the connection's sending, without what changes by the mere passing of time."""
-    kept = [attribute for kind, attribute in _attributes(message) if kind in (_CONG, _BBRINFO)]
-    info = dict(_attributes(message)).get(_INFO, b"")
-    return b"".join([message[:1], info[: _AGES.start], info[_AGES.stop :], *kept])
+    at = _MESSAGE_BYTES
+    while at + _ATTRIBUTE.size <= len(message):
+        length, kind = _ATTRIBUTE.unpack_from(message, at)
+        if kind == _INFO:
+            info = at + _ATTRIBUTE.size
+            end = min(at + length, info + _TCP_INFO_BYTES)
+            return message[info : info + _AGES_AT] + message[info + _AGES_END : end] + message[at + length :]
+        at += (length + 3) & ~3
+    return b""
 
 
 def decoded(message: bytes) -> TcpInfo | None:
