@@ -147,11 +147,14 @@ def test_pages_stand_by_what_varies() -> None:
     assert [len(panel.pages) for panel in controlled] == [12]
     assert [(panel.title, len(panel.pages)) for panel in longlook] == [
         ("size of one object", 8),
-        ("number of objects", 6),
+        ("number of objects of 10 KB", 6),
     ]
     assert [page.count for page in longlook[1].pages] == [1, 2, 5, 10, 100, 200]
     spread = panels([Page(count, 1000, servers) for count in (1, 2) for servers in (1, 4)])
-    assert [panel.title for panel in spread] == ["number of objects, 1 servers", "number of objects, 4 servers"]
+    assert [panel.title for panel in spread] == [
+        "number of objects of 1 KB, 1 server",
+        "number of objects of 1 KB, 4 servers",
+    ]
 
 
 @pytest.mark.parametrize(

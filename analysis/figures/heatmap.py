@@ -87,7 +87,7 @@ def _label(ax: object, x: int, y: int, cell: Cell) -> None:
     if cell.difference is None:
         text, color = cell.reason, "black"
     else:
-        text = f"{100 * cell.difference:+.0f}\n({cell.rounds})"
+        text = f"{round(100 * cell.difference):+d}\n({cell.rounds})"
         color = "white" if cell.is_sure and abs(cell.difference) > 0.7 * DEEPEST else "black"
         color = color if cell.is_sure else "0.35"
     box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6} if cell.difference is None else None

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 
 from analysis.contrasts import welch_p
+from analysis.figures.figure2 import size_name
 from analysis.gain import SIGNIFICANT_P
 from analysis.runs import CampaignTable
 from record.grid import Page, page_named
@@ -128,7 +129,7 @@ def panels(pages: Sequence[Page]) -> list[Panel]:
     made = []
     for number in servers:
         own = {page for page in pages if page.servers == number}
-        told = f", {number} servers" if spread else ""
+        told = f", {number} {'server' if number == 1 else 'servers'}" if spread else ""
         suffix = f"_{number}s" if spread else ""
         by_size = [(count, [page for page in own if page.count == count]) for count in counts]
         by_count = [(size, [page for page in own if page.size_bytes == size]) for size in sizes]
@@ -138,7 +139,9 @@ def panels(pages: Sequence[Page]) -> list[Panel]:
             ordered = sorted(own, key=lambda page: (page.size_bytes, page.count))
             made.append(Panel(f"all{suffix}", f"objects and their size{told}", tuple(ordered)))
             continue
-        lines += [(f"count_{size}B", "number of objects", of) for size, of in by_count if len(of) > 1]
+        lines += [
+            (f"count_{size}B", f"number of objects of {size_name(size)}", of) for size, of in by_count if len(of) > 1
+        ]
         covered = {page for _, _, of in lines for page in of}
         lines += [("others", "other pages", sorted(own - covered, key=str))] if own - covered else []
         made += [
