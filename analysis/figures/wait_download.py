@@ -29,13 +29,13 @@ def draw(timings: pd.DataFrame, networks: Sequence[tuple[str, str]], protocols: 
                 at = place + (number - (len(protocols) - 1) / 2) * width
                 wait_ms, receive_ms = own["wait_ms"].mean(), own["receive_ms"].mean()
                 axes.bar(at, wait_ms, 0.85 * width, color=color)
+                sd_ms = (own["wait_ms"] + own["receive_ms"]).std(ddof=1) if len(own) > 1 else 0.0
                 axes.bar(
                     at, receive_ms, 0.85 * width, bottom=wait_ms, facecolor="none", edgecolor=color, hatch="////",
-                    yerr=(own["wait_ms"] + own["receive_ms"]).std(ddof=1) if len(own) > 1 else None,
-                    error_kw={"linewidth": 0.8, "capsize": 2},
+                    yerr=sd_ms or None, error_kw={"linewidth": 0.8, "capsize": 2},
                 )  # fmt: skip
                 axes.annotate(
-                    f"{wait_ms:.0f} + {receive_ms:.0f}\n({len(own)})", (at, wait_ms + receive_ms), (0, 4),
+                    f"{wait_ms:.0f} + {receive_ms:.0f}\n({len(own)})", (at, wait_ms + receive_ms + sd_ms), (0, 3),
                     textcoords="offset points", ha="center", fontsize=5.5,
                 )  # fmt: skip
         axes.margins(y=0.2)
