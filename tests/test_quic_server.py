@@ -333,7 +333,7 @@ def test_version_names_the_chromium_it_was_built_from() -> None:
 
 # Chromium over HTTP/3.
 
-SENT, RECEIVED = "transport:packet_sent", "transport:packet_received"
+SENT, RECEIVED, LOST = "transport:packet_sent", "transport:packet_received", "recovery:packet_lost"
 
 
 @contextmanager
@@ -557,16 +557,17 @@ def test_a_qlog_tells_all_of_a_connection_that_qvis_reads(tmp_path: Path, certif
     (tmp_path / "qlog").mkdir()
     with (
         namespace() as run,
-        serving(run, folder, certificate, tmp_path / "requests.log", tmp_path / "qlog"),
         browsing(run, tmp_path / "profile", certificate) as browser,
+        # Ended by SIGTERM while the browser is connected.
+        serving(run, folder, certificate, tmp_path / "requests.log", tmp_path / "qlog"),
     ):
         browser.load("https://www.example/")
         assert browser.evaluate("fetch('/big').then(r => r.arrayBuffer()).then(b => b.byteLength)") == len(BIG)
 
-    # A file for the connection that has carried something; the server's end has written it to its last record.
+    # A file for each connection, whole.
     logs = [read_qlog(path) for path in (tmp_path / "qlog").glob("quic-127.0.0.1-*.sqlog")]
     log = max(logs, key=lambda log: len(log.events))
-    assert log.events[-1].name == "connectivity:connection_closed"
+    assert (log.events[-1].name, log.events[-1].data["owner"]) == ("connectivity:connection_closed", "local")
     assert log.parameters["congestion_control"] == "cubic"
     assert log.parameters["initial_congestion_window"] == 32 * 1460
     assert log.parameters["pacing"] is True
@@ -593,7 +594,9 @@ def test_a_qlog_tells_all_of_a_connection_that_qvis_reads(tmp_path: Path, certif
     assert max(metrics["bytes_in_flight"]) <= max(metrics["congestion_window"]) + 1500
     delivered = metrics["bytes_delivered"][-1]
     assert len(BIG) < delivered < 1.05 * len(BIG)
-    assert sum(sent.values()) == pytest.approx(delivered, rel=0.02)
+    lost = [event.data["header"]["packet_number"] for event in log.named(LOST)]
+    assert sum(sent.values()) - sum(sent[number] for number in lost) == pytest.approx(delivered, rel=0.02)
+    assert len(lost) == max(metrics["packets_lost"], default=0)
     states = [event.data["new"] for event in log.named(STATE)]
     assert states[0] == "slow_start"
     assert states[-1] == "application_limited"
