@@ -18,7 +18,8 @@ UDP_HEADER_BYTES = 8
 BULK_BYTES = 600
 # HTTP/2 frames of type 1 are HEADERS (RFC 9113 section 6.2); the first stream a client opens has number 0 in QUIC.
 HEADERS_FRAME, FIRST_STREAM = "1", "0"
-SERVER_HELLO = "2"
+SERVER_HELLO, NEW_SESSION_TICKET, ENCRYPTED_EXTENSIONS = "2", "4", "8"
+EARLY_DATA = "42"  # as an extension (RFC 8446 section 4.2.10)
 
 # TLS and QUIC code points that the two servers are to agree on (RFC 8446 section 4.2, RFC 9000 section 15).
 TLS_VERSIONS = {"0x0304": "TLS 1.3"}
@@ -38,6 +39,7 @@ FIELDS = (
     "tcp.options.mss_val",
     "udp.length",
     "tls.handshake.type",
+    "tls.handshake.extension.type",
     "tls.handshake.ciphersuite",
     "tls.handshake.extensions_key_share_group",
     "tls.handshake.extensions.supported_version",
@@ -97,6 +99,16 @@ class Connection:
             if not packet.from_server and value in packet.fields[name]:
                 return packet.at_s - self.packets[0].at_s
         return None
+
+    @property
+    def took_early_data(self) -> bool:
+        """Whether the server agreed to what came with the client's first flight (RFC 8446 section 4.2.10)."""
+        for packet in self.packets:
+            messages, extensions = (packet.fields[f"tls.handshake.{name}"] for name in ("type", "extension.type"))
+            if packet.from_server and ENCRYPTED_EXTENSIONS in messages:
+                # Each ticket beside it has one, too, and says another thing by it.
+                return extensions.count(EARLY_DATA) > messages.count(NEW_SESSION_TICKET)
+        return False
 
     @property
     def accepted_in_syn_bytes(self) -> int:
@@ -172,6 +184,11 @@ def request_after_s(connections: Iterable[Connection]) -> float:
     if not asked:
         raise EyelevelError("no request was found in the capture; were its keys kept?")
     return min(asked.values())
+
+
+def early_data(connections: Iterable[Connection]) -> dict[str, bool]:
+    """Of each server that was asked anything, whether it took early data, on the last connection to it."""
+    return {c.server: c.took_early_data for c in connections if c.request_after_s is not None}
 
 
 def read_connections(capture: Path, keys: Path, transport: str) -> list[Connection]:

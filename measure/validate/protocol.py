@@ -15,13 +15,14 @@ from measure.run.witness import CAPTURE, SOCKETS
 from measure.validate.capture import (
     Connection,
     Packet,
+    early_data,
     kernel_congestion_control,
     largest,
     read_connections,
     request_after_s,
 )
 from measure.validate.checks import Check, between, same, within
-from measure.validate.site import BULK_PAGE, OBJECT_BYTES, WINDOW_PAGE
+from measure.validate.site import BULK_PAGE, OBJECT_BYTES, SERVERS, WINDOW_PAGE
 from record.site import Site
 from replay import ReplaySpec, run
 from servers.qlog import SUFFIX, read_qlog
@@ -78,13 +79,15 @@ CERTIFICATES = ["ECDSA secp256r1 by CN=Eyelevel replay testbed"]
 class Evidence:
     """What was seen of a protocol: a load over the clear network and one over the lossy, as captured at the server.
 
-    `congestion_control` is what the server took, as the kernel or quic_server tells.
+    `early_data` is, of each server, whether it took any. `congestion_control` is what the server took, as the kernel or
+    quic_server tells.
     """
 
     clear: Connection
     lossy: Connection
     certificates: list[str]
     request_after_s: float
+    early_data: dict[str, bool]
     congestion_control: str
 
     def document(self) -> dict[str, Any]:
@@ -97,6 +100,7 @@ class Evidence:
             "transport_parameters": clear.transport_parameters,
             "congestion_control": self.congestion_control,
             "request_after_s": self.request_after_s,
+            "early_data": self.early_data,
             "flights": [
                 [[round(packet.at_s - transfer[0].at_s, 6), packet.payload_bytes] for packet in _flight(transfer)]
                 for transfer in _objects(clear)
@@ -115,7 +119,8 @@ def observe_protocol(protocol: Protocol, sites: Mapping[str, Site]) -> Evidence:
         lossy = largest(read_connections(folder / CAPTURE, folder / KEYS, protocol.transport))
     # Who returns does not ask for the chain again.
     certificates = next((chain for connection in connections if (chain := connection.certificates)), [])
-    return Evidence(largest(connections), lossy, certificates, request_after_s(connections), control)
+    asked_s, early = request_after_s(connections), early_data(connections)
+    return Evidence(largest(connections), lossy, certificates, asked_s, early, control)
 
 
 def judge_protocol(protocol: Protocol, seen: Evidence) -> list[Check]:
@@ -143,6 +148,10 @@ def judge_protocol(protocol: Protocol, seen: Evidence) -> list[Check]:
     checks.append(
         between(protocol.name, f"share of a link with {LOSSY.loss:.0%} loss", bounds[0], share, bounds[1], "%")
     )
+    if protocol.early_data:
+        without = sorted(server for server, took in seen.early_data.items() if not took)
+        measured = f"all {len(seen.early_data)}" if not without else f"all but {', '.join(without)}"
+        checks.append(same(protocol.name, "servers that took early data", f"all {SERVERS}", measured))
     first_request_rtt = seen.request_after_s / CLEAR.min_rtt_ms * 1e3
     least = protocol.round_trips_before_request
     most = least + REQUEST_TOLERANCE_RTT

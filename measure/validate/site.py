@@ -10,6 +10,7 @@ from record.site import Exchange, Recording, Site, write_site
 HOST = "validate.example"
 # Others, which are asked for next to nothing, so that more handshakes than one are seen.
 OTHER_HOSTS = tuple(f"other{n}.{HOST}" for n in range(3))
+SERVERS = 1 + len(OTHER_HOSTS)
 # More than any initial window, and enough to open the window far beyond.
 OBJECT_BYTES = 400_000
 # Under loss: enough for its rate to tell how losses are answered.
