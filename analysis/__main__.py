@@ -64,7 +64,12 @@ def network_table(runs: pd.DataFrame, network: str, protocols: tuple[str, ...], 
             name = ""
             if (site, setting["protocol"]) in against.index:
                 gained = against.loc[(site, setting["protocol"])]
-                table.add_row("", "  gain", "", *(_gain(gained.loc[metric]) for metric in METRICS))
+                table.add_row(
+                    "",
+                    "  gain",
+                    "",
+                    *(_gain(gained.loc[metric]) if metric in gained.index else "-" for metric in METRICS),
+                )
         table.add_section()
     return table
 

@@ -1,12 +1,9 @@
 """`python -m measure`: run a campaign, or go on with one, and say what it found."""
 
-import errno
 import os
 import shlex
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -16,10 +13,10 @@ import click
 from rich.console import Console
 
 from eyelevel.errors import EyelevelError, reports_errors
-from eyelevel.ownership import give_to_caller
 from eyelevel.places import PROJECT, RESULTS
 from measure.campaign.campaign import REPEATS, Campaign, measure
 from measure.campaign.cluster import Cluster
+from measure.campaign.command import campaign_name, going_on, require_root
 from measure.campaign.progress import Watch
 from measure.campaign.results import read_document
 from measure.run.aliases import choose_protocols, distinct
@@ -87,6 +84,10 @@ def main(
     """
     folder = results / campaign_name(name)
     document = read_document(folder) or {}
+    if study := document.get("study"):
+        raise EyelevelError(
+            f"{folder.name} is a {study['name']}; go on with it by: make {study['name']} CAMPAIGN={name}"
+        )
     begun, kept = document.get("settings", {}), FilmPolicy(**document.get("films", {}))
     chosen_networks = choose("network", net or list(begun.get("networks", ())) or "all", networks.load())
     chosen_protocols = choose_protocols(proto or list(begun.get("protocols", ())) or "all", protocols.load())
@@ -102,26 +103,13 @@ def main(
         repeats=begun.get("repeats", REPEATS) if repeats is None else repeats,
         auto=begun.get("auto", False) if runs is None else runs == AUTO,
     )
-    if os.geteuid() != 0:
-        raise EyelevelError("measuring needs root, to make network namespaces; run it as root or with sudo")
-    if not results.exists():
-        results.mkdir(parents=True)
-        give_to_caller(results)
+    require_root()
     console = Console(highlight=False)
-    signal.signal(signal.SIGTERM, interrupt)
-    try:
+    with going_on(folder, again(folder)):
         if validate and not dask and (checks := validate_campaign(folder, chosen_networks, distinct(chosen_protocols))):
             console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
         workers = Cluster(dask, campaign, validated=not trust_workers) if dask else None
         measure(campaign, partial(Watch, console, plain=plain), workers, enough_runs if campaign.auto else None)
-    except KeyboardInterrupt:
-        click.echo(f"\nstopped; what was measured is in {folder}; to go on: {again(folder)}", err=True)
-        sys.exit(130)
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        told = f"the disk of {folder} is full; what was measured is safe; free some of it, then go on: {again(folder)}"
-        raise EyelevelError(told) from None
     # As a program of its own: what is to the right of measuring is not imported here.
     analysis = [sys.executable, "-m", "analysis", str(folder.resolve())]
     subprocess.run(analysis, env={**os.environ, "PYTHONPATH": str(PROJECT)}, check=False)
@@ -155,15 +143,6 @@ def enough_runs(folder: Path) -> list[tuple[str, str]]:
     return [(site, network) for site, network in (line.split("\t") for line in done.stdout.splitlines())]
 
 
-def campaign_name(name: str | None) -> str:
-    """`name` if it can be a folder's name, or one made of the time of day. Raises EyelevelError."""
-    if name is None:
-        return time.strftime("%Y%m%d-%H%M%S")
-    if name != Path(name).name or name.startswith("."):
-        raise EyelevelError(f"a campaign is a folder in results/, and {name!r} cannot be its name")
-    return name
-
-
 def choose_sites(wanted: str | list[str]) -> list[Site]:
     """The sites that `wanted` names; demo sites are generated when they are not there yet.
 
@@ -174,11 +153,6 @@ def choose_sites(wanted: str | list[str]) -> list[Site]:
     else:
         names = choose("site", wanted, {name: name for name in shelf.at_hand()})
     return [shelf.take(name) for name in names]
-
-
-def interrupt(*_: object) -> None:
-    """End like Ctrl-C does."""
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -4,11 +4,8 @@ A preset says which pages, networks and protocols. What comes of it is an ordina
 loads a page once over every protocol, one after the other. A cell is a page behind a network.
 """
 
-import os
 import re
 import shlex
-import signal
-import sys
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -21,9 +18,9 @@ import click
 from rich.console import Console
 
 from eyelevel.errors import EyelevelError, reports_errors
-from eyelevel.ownership import give_to_caller
 from eyelevel.places import RESULTS
 from measure.campaign.campaign import Campaign, measure
+from measure.campaign.command import campaign_name, going_on, require_root
 from measure.campaign.forecast import forecast
 from measure.campaign.plan import Run
 from measure.campaign.progress import Watch, in_words
@@ -233,6 +230,8 @@ def main(
 
     Example: python -m measure.studies.grid --preset longlook --net longlook-10mbps-62ms-0loss --budget 60m
     """
+    if not (name or preset):
+        raise EyelevelError(f"name a grid with --preset: {', '.join(PRESETS)}")
     folder = results / campaign_name(name or preset)
     begun = read_document(folder) or {}
     study, settings = begun.get("study") or {}, begun.get("settings", {})
@@ -248,7 +247,7 @@ def main(
     campaign = grid_campaign(
         folder,
         preset,
-        before if before and not (counts or sizes) else grid.pages(),
+        list(dict.fromkeys([*before, *(grid.pages() if counts or sizes or not before else ())])),
         chosen,
         over,
         runs or settings.get("runs", grid.runs),
@@ -256,27 +255,18 @@ def main(
         limit_s or settings.get("limit_s") or grid.limit_s,
         budget_s,
     )
-    if os.geteuid() != 0:
-        raise EyelevelError("measuring needs root, to make network namespaces; run it as root or with sudo")
-    if not results.exists():
-        results.mkdir(parents=True)
-        give_to_caller(results)
+    require_root()
     console = Console(highlight=False)
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     measured = set(product(campaign.sites, campaign.networks)) - campaign.without
     say_left_out([LeftOut(**one) for one in (campaign.study or {})["left_out"]], len(measured), console)
     again = f"python -m measure.studies.grid --campaign {shlex.quote(folder.name)}"
     again += f" --results {shlex.quote(str(results))}" if results != RESULTS else ""
     rounds = Rounds(measured, None if budget_s is None else time.monotonic() + budget_s)
-    try:
-        if validate and measured:
-            needed = [network for network in chosen if network.name in {network for _, network in measured}]
-            if checks := validate_campaign(folder, needed, distinct(over)):
-                console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
+    with going_on(folder, again):
+        needed = [network for network in chosen if network.name in {name for _, name in measured}]
+        if validate and (checks := validate_campaign(folder, needed, distinct(over))):
+            console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
         measure(campaign, partial(Watch, console, plain=plain), enough=rounds)
-    except KeyboardInterrupt:
-        click.echo(f"\nstopped; what was measured is in {folder}; to go on: {again}", err=True)
-        sys.exit(130)
     if rounds.is_over:
         console.print(f"the budget is used up; to go on: {again}")
     for site, network in sorted(too_slow(read_rows(folder))):
@@ -295,15 +285,6 @@ def narrowed(grid: Preset, counts: str | None, sizes: str | None) -> Preset:
     large = [read_size(size) for size in (sizes or "").replace(",", " ").split()]
     series: tuple[Series, ...] = tuple(one.narrowed(some, large) for one in grid.series)
     return Preset(grid.name, series, grid.networks, grid.protocols, grid.runs, grid.limit_s)
-
-
-def campaign_name(name: str | None) -> str:
-    """`name` if it can be a folder's name. Raises EyelevelError."""
-    if name is None:
-        raise EyelevelError(f"name a grid with --preset: {', '.join(PRESETS)}")
-    if name != Path(name).name or name.startswith("."):
-        raise EyelevelError(f"a campaign is a folder in results/, and {name!r} cannot be its name")
-    return name
 
 
 if __name__ == "__main__":

@@ -24,8 +24,9 @@ from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.files import write_atomically
 from eyelevel.ownership import give_to_caller
 from eyelevel.places import RESULTS
-from measure.__main__ import campaign_name, choose_sites, interrupt
+from measure.__main__ import choose_sites
 from measure.campaign.attempt import REPLAY_FAILED, Circumstances
+from measure.campaign.command import campaign_name, interrupt
 from measure.run.aliases import choose_protocols
 from measure.run.evidence import ATTEMPT, Evidence, read_evidence
 from measure.run.gates import HTTP_VERSION, LOAD_GATES, MACHINE_GATES, Claim, reason_against, request_failed

@@ -13,7 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.ownership import give_to_caller
 from eyelevel.places import RESULTS
-from measure.__main__ import campaign_name, choose_sites, interrupt
+from measure.__main__ import choose_sites
+from measure.campaign.command import campaign_name, interrupt
 from measure.campaign.plan import Run
 from measure.campaign.progress import in_words
 from measure.run.aliases import choose_protocols
