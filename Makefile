@@ -22,9 +22,10 @@ $(call needs,review,CAMPAIGN,make review CAMPAIGN=try)
 $(call needs,report,CAMPAIGN,make report CAMPAIGN=try)
 $(call needs,figures,CAMPAIGN,make figures CAMPAIGN=try)
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
+$(call needs,states,SITE NET PROTO,make states SITE=demo-news NET=lte PROTO=tcp+,quic)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test proof record import close site-info replay campaign status review report figures validate figure2 grid clean
+.PHONY: help setup test proof record import close site-info replay campaign status review report figures validate figure2 grid states clean
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-10s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -83,6 +84,11 @@ grid: setup ## measure page load times over a grid of generated pages and networ
 	@setup/as-root '$(PYTHON)' -m measure.studies.grid $(strip $(call option,--preset,PRESET) $(call option,--counts,COUNTS) \
 		$(call option,--sizes,SIZES) $(call option,--net,NET) $(call option,--proto,PROTO) $(call option,--runs,RUNS) \
 		$(call option,--budget,BUDGET) $(call option,--seed,SEED) $(call option,--campaign,CAMPAIGN))
+
+states: setup ## log what congestion control does while SITE is loaded RUNS times behind NET over PROTO, and write the report
+	@setup/as-root '$(PYTHON)' -m measure.studies.states $(strip $(call option,--site,SITE) $(call option,--net,NET) \
+		$(call option,--proto,PROTO) $(call option,--runs,RUNS) $(call option,--seed,SEED) $(call option,--campaign,CAMPAIGN))
+	@'$(PYTHON)' -m analysis.report '$(or $(CAMPAIGN),states)'
 
 clean: ## remove what setup installed, except for system packages; sites/ and results/ stay
 	@setup/clean
