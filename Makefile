@@ -83,7 +83,7 @@ figure2: setup ## compare the servers themselves: downloads of single files, the
 grid: setup ## measure page load times over a grid of generated pages and networks: PRESET=longlook, controlled
 	@setup/as-root '$(PYTHON)' -m measure.studies.grid $(strip $(call option,--preset,PRESET) $(call option,--counts,COUNTS) \
 		$(call option,--sizes,SIZES) $(call option,--net,NET) $(call option,--proto,PROTO) $(call option,--runs,RUNS) \
-		$(call option,--budget,BUDGET) $(call option,--seed,SEED) $(call option,--campaign,CAMPAIGN))
+		$(call option,--limit,LIMIT) $(call option,--budget,BUDGET) $(call option,--seed,SEED) $(call option,--campaign,CAMPAIGN))
 
 states: setup ## log what congestion control does while SITE is loaded RUNS times behind NET over PROTO, and write the report
 	@setup/as-root '$(PYTHON)' -m measure.studies.states $(strip $(call option,--site,SITE) $(call option,--net,NET) \
@@ -104,7 +104,8 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   FILMS, QUALITY   all, sample or none; lossless or small: which films are kept once their metrics are
 ##   DASK             the scheduler of a Dask cluster to measure on (tcp://scheduler:8786)
 ##   PRESET, COUNTS   of make grid: longlook, longlook-0rtt or controlled; other numbers of objects, and
-##   SIZES, BUDGET    sizes of them (10KB,1000KB); how long it may take (60m)
+##   SIZES, BUDGET    sizes of them (10KB,1000KB); how long it may take in all (60m)
+##   LIMIT            of make grid: how many seconds a load may take
 ##   CAMPAIGN         the folder in results/ (the time of day)
 ##   SEED             what the order of the runs is drawn from
 ##   FROM             a recording: a folder of Mahimahi's save.* files or of raw responses, a WARC, or a HAR
