@@ -14,8 +14,10 @@ from PIL import Image
 from test_measure_results import ROW
 from test_report import Browser, browser  # noqa: F401
 
+from analysis.__main__ import main as analysis
 from analysis.report.__main__ import main as report
 from eyelevel.errors import EyelevelError
+from measure.__main__ import main as campaign_command
 from measure.campaign import slot
 from measure.campaign.campaign import REPEATS
 from measure.campaign.plan import Run
@@ -284,6 +286,12 @@ def test_a_load_that_takes_too_long_says_so_and_is_not_repeated(measured: Path) 
     assert sorted(row.protocol for row in late) == ["quic", "tcp+"]
     assert {row.reason for row in late} == {"over_time: not loaded within 3 s"}
     assert {row.of for row in late} == {Run("grid-1x130KB", "da2gc", name, 1) for name in ("tcp+", "quic")}
+
+
+def test_a_grid_is_told_from_a_campaign_of_sites(measured: Path) -> None:
+    done = CliRunner().invoke(campaign_command, ["--campaign", "tiny", "--results", str(measured.parent)])
+    assert "tiny is a grid; go on with it by: make grid CAMPAIGN=tiny" in str(done.exception)
+    CliRunner().invoke(analysis, [str(measured)], catch_exceptions=False)
 
 
 def test_the_report_of_a_grid_is_a_page_of_its_own(measured: Path, browser: Browser) -> None:  # noqa: F811

@@ -1,0 +1,86 @@
+"""A report shows what studies say: in a campaign's page, or in one of their own."""
+
+import json
+from pathlib import Path
+
+import pandas as pd  # type: ignore[import-untyped]
+import pytest
+from click.testing import CliRunner
+from matplotlib.figure import Figure
+
+from analysis.report import studies
+from analysis.report.__main__ import main
+from analysis.report.plates import Plate
+from analysis.report.section import Drawing, Section
+from analysis.report.views import View
+from analysis.simulate import Truth, write
+
+SVG = '<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><title>drawn</title></svg>'
+TABLE = pd.DataFrame({"what": ["<b>"], "how many": ["3"]})
+
+
+def picture() -> Figure:
+    figure = Figure(figsize=(1, 1))
+    figure.subplots().plot([1, 2])
+    return figure
+
+
+SECTION = Section(
+    "fake",
+    "A study's title",
+    ("First & foremost.", "Then."),
+    (Plate("fake_figure", "fake", "Its caption.", picture, ()),),
+    (Drawing("fake_drawing", "What is drawn.", SVG),),
+    (View("fake_table", "Its table", TABLE, TABLE),),
+)
+FILES = {"figures/fake_figure.pdf", "figures/fake_figure.png", "figures/fake_drawing.svg"}
+FILES |= {"tables/fake_table.csv", "tables/fake_table.tex", "index.html"}
+
+
+@pytest.fixture(autouse=True)
+def fake(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One study, which has something to say of any folder."""
+    monkeypatch.setattr(studies, "STUDIES", (lambda folder: SECTION,))
+
+
+def reported(folder: Path, *options: str) -> tuple[str, set[str]]:
+    """The report's page, and the files beside it."""
+    done = CliRunner().invoke(main, [str(folder), *options])
+    assert done.exit_code == 0, done.output
+    report = folder / "report"
+    page = report / "index.html"
+    return page.read_text() if page.exists() else "", {str(path.relative_to(report)) for path in report.rglob("*.*")}
+
+
+def shows_the_study(page: str) -> bool:
+    """Whether all of `SECTION` is on the page, texts as texts and the drawing as a drawing."""
+    parts = ['<section id="fake"><h2>A study&#39;s title</h2>', "<p>First &amp; foremost.</p>", "<td>&lt;b&gt;</td>"]
+    parts += ["<title>drawn</title>", 'alt="Its caption."', "figures/fake_drawing.svg", 'href="#fake"']
+    return all(part in page for part in parts) and "<?xml" not in page
+
+
+def test_a_folder_of_a_study_alone_has_a_page_with_what_it_was_measured_with(tmp_path: Path) -> None:
+    (tmp_path / "fake").mkdir()
+    told = {"versions": {"chromium": "Chromium 1"}, "machine": {"host": "here"}}
+    (tmp_path / "fake" / "fake.json").write_text(json.dumps(told))
+    page, files = reported(tmp_path)
+    assert shows_the_study(page)
+    assert files == FILES
+    assert "<dt>chromium</dt><dd>Chromium 1</dd>" in page
+    assert 'id="measured"' not in page
+
+
+def test_a_campaign_shows_its_studies_after_its_own_sections(tmp_path: Path) -> None:
+    truth = Truth(sites=2, networks=("dsl",), protocols=("tcp+", "quic"), runs=3, effects={})
+    folder = write(tmp_path / "campaign", truth)
+    page, files = reported(folder)
+    assert shows_the_study(page)
+    assert page.index('id="exclusions"') < page.index('id="fake"') < page.index('id="methods"')
+    assert files > FILES
+    assert {"tables/comparisons.csv", "figures/figure3.pdf"} < files
+
+
+def test_figures_alone_are_those_of_studies_too(tmp_path: Path) -> None:
+    (tmp_path / "fake").mkdir()
+    page, files = reported(tmp_path, "--figures-only")
+    assert (page, files) == ("", {name for name in FILES if name.startswith("figures/")})
