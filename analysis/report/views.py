@@ -13,6 +13,7 @@ from analysis.gain import SIGNIFICANT_P
 from analysis.hypotheses import Pair
 from analysis.report.findings import Findings
 from analysis.runs import METRICS, CampaignTable
+from measure.validate.checks import UNCHECKED
 
 NOTHING = "-"
 # Which notes on the runs of a comparison call for a look at them; few runs do not.
@@ -379,18 +380,19 @@ def _file(pair: Pair) -> str:
 def validation(campaign: CampaignTable) -> View:
     """What was measured of networks and protocols before the first run."""
     data = campaign.validation
+    unchecked = data["measured"].astype(str).str.startswith(UNCHECKED)
     shown = pd.DataFrame(
         {
             "of": data["subject"],
             "check": data["name"],
             "configured": data["configured"] + " " + data["tolerance"],
             "measured": data["measured"],
-            "verdict": data["passed"].map({True: "ok", False: "FAILED"}),
+            "verdict": data["passed"].map({True: "ok", False: "FAILED"}).mask(unchecked, NOTHING),
         }
     )
     failed = int((~data["passed"].astype(bool)).sum())
     note = (
-        f"{counted('check', len(data))} before the first run, {failed} failed."
+        f"{counted('check', int((~unchecked).sum()))} before the first run, {failed} failed."
         if len(data)
         else "This campaign was made without: nothing tells that its networks and protocols were as configured."
     )

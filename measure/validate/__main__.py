@@ -28,6 +28,7 @@ def table(checks: list[Check]) -> Table:
         if check.subject != subject and subject:
             shown.add_section()
         verdict = "[green]ok[/]" if check.passed else "[bold red]FAILED[/]"
+        verdict = verdict if check.checked else "-"
         first = check.subject if check.subject != subject else ""
         shown.add_row(first, check.name, f"{check.configured} {check.tolerance}", check.measured, verdict)
         subject = check.subject
@@ -64,7 +65,7 @@ def main(net: str | None, proto: str | None, quick: bool, file: Path | None) -> 
         write_atomically(file, json.dumps([check.document() for check in checks], indent=1) + "\n")
     if failed := [f"{check.subject}: {check.name}" for check in checks if not check.passed]:
         raise EyelevelError(f"{len(failed)} of {len(checks)} checks failed: {', '.join(failed)}")
-    console.print(f"All {len(checks)} checks passed.")
+    console.print(f"All {sum(check.checked for check in checks)} checks passed.")
 
 
 if __name__ == "__main__":

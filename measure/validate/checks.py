@@ -3,10 +3,15 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+UNCHECKED = "not checked"
+
 
 @dataclass(frozen=True)
 class Check:
-    """A finding about `subject` (a network or protocol). The texts have units; `passed` is the verdict."""
+    """A finding about `subject` (a network or protocol). The texts have units; `passed` is the verdict.
+
+    What `measured` tells as `UNCHECKED` was not looked at, and is there so that nobody takes it for proven.
+    """
 
     subject: str
     name: str
@@ -14,6 +19,11 @@ class Check:
     measured: str
     tolerance: str
     passed: bool
+
+    @property
+    def checked(self) -> bool:
+        """Whether anything was measured."""
+        return not self.measured.startswith(UNCHECKED)
 
     def document(self) -> dict[str, Any]:
         """As a campaign keeps it."""
@@ -41,6 +51,11 @@ def between(subject: str, name: str, least: float, measured: float, most: float,
 def same(subject: str, name: str, configured: object, measured: object) -> Check:
     """Whether `measured` is exactly what was configured."""
     return Check(subject, name, str(configured), str(measured), "", configured == measured)
+
+
+def unchecked(subject: str, name: str, configured: float, unit: str, why: str) -> Check:
+    """What is `configured` but cannot be measured, and `why`."""
+    return Check(subject, name, _quantity(configured, unit), f"{UNCHECKED}: {why}", "", passed=True)
 
 
 def _quantity(value: float, unit: str) -> str:

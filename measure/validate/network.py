@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import asdict
 
 from eyelevel.errors import EyelevelError
-from measure.validate.checks import Check, between, within
+from measure.validate.checks import Check, between, unchecked, within
 from measure.validate.network_probe import OVERLOAD, Direction, Findings, probe_bytes
 from record.site import Site
 from replay import ReplaySpec, run
@@ -19,6 +19,8 @@ PROBE = (sys.executable, "-m", "measure.validate.network_probe")
 # A program waits for the processor; of a long round trip, 1 %.
 RTT_TOLERANCE_MS, RTT_TOLERANCE = 1.0, 0.01
 RATE_TOLERANCE = 0.02
+# Of all packets together: a sender that a busy machine held up for longer than the queue lasted sent fewer.
+MEAN_RATE_TOLERANCE = 0.05
 TRACE_TOLERANCE = 0.05  # it is known to some ms only which part of it was played
 # A binomial count of n lost packets is within this many times √n of what is expected, but once in a thousand.
 LOSS_DEVIATIONS = 3.3
@@ -72,10 +74,17 @@ def judge_network(network: Network, found: Findings) -> list[Check]:
         if configured_mbps is not None and way.mbps is not None:
             tolerance = configured_mbps * (TRACE_TOLERANCE if trace else RATE_TOLERANCE)
             checks.append(within(network.name, f"{direction} rate", configured_mbps, way.mbps, tolerance, "Mbit/s"))
+            if way.mean_mbps is not None:
+                tolerance = configured_mbps * MEAN_RATE_TOLERANCE
+                name = f"{direction} mean rate"
+                checks.append(within(network.name, name, configured_mbps, way.mean_mbps, tolerance, "Mbit/s"))
         if queue_bytes is not None and way.queue_bytes is not None:
             # Nothing can wait but whole packets, and one is on the wire meanwhile.
             tolerance = QUEUE_TOLERANCE * queue_bytes + probe_bytes(queue_bytes, (mbps or 0) * OVERLOAD)
             checks.append(within(network.name, f"{direction} queue", queue_bytes, way.queue_bytes, tolerance, "bytes"))
+        elif queue_bytes is not None and trace:
+            why = "what waits in it moves with the trace"
+            checks.append(unchecked(network.name, f"{direction} queue", queue_bytes, "bytes", why))
         tolerance = LOSS_DEVIATIONS * math.sqrt(loss * (1 - loss) / way.sent)
         name = f"{direction} loss of {way.sent} packets"
         checks.append(within(network.name, name, 100 * loss, 100 * way.lost / way.sent, 100 * tolerance, "%"))

@@ -68,6 +68,7 @@ class Flow:
 class Direction:
     """What was found of one direction: rate in Mbit/s, loss of how many packets, queue in bytes.
 
+    Of a constant rate, `mbps` is that of the usual gap between two packets, and `mean_mbps` that of all together;
     `trace_mbps` is what a trace lets through in the time in which the rate was measured.
     """
 
@@ -76,6 +77,7 @@ class Direction:
     lost: int
     queue_bytes: float | None
     trace_mbps: float | None = None
+    mean_mbps: float | None = None
 
 
 @dataclass(frozen=True)
@@ -241,7 +243,10 @@ class Client:
         # The first found the link idle; in the second half the queue is as full as whole packets can make it.
         one_way_ns = [arrived[number][1] - arrived[number][0] for number in sorted(arrived)]
         waited_ns = statistics.median(one_way_ns[len(one_way_ns) // 2 :]) - min(one_way_ns)
-        return Direction(measured, found.sent, found.lost, waited_ns * measured / 8e3)
+        # The link never rests from the first packet to the last. What is lost on the way down has passed it before.
+        passed = len(gaps_ns) / (1 - network.down_loss if direction else 1)
+        mean_mbps = passed * size_bytes * 8e3 / (times_ns[-1] - times_ns[0])
+        return Direction(measured, found.sent, found.lost, waited_ns * measured / 8e3, mean_mbps=mean_mbps)
 
     def _sent(self, direction: int, flow: Flow) -> dict[int, tuple[int, int]]:
         """Send `flow` up (0) or down (1); returns what arrived."""
