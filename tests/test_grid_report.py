@@ -87,7 +87,7 @@ def test_a_cell_is_compared_as_worked_out_by_hand() -> None:
     assert found["difference"] == pytest.approx(20 / 110)
     assert found["p"] == pytest.approx(0.0705, abs=1e-4)
     assert (found["mean_reference"], found["sd_reference"], found["mean_compared"]) == (110, 10, 90)
-    assert (found["rounds"], found["verdict"]) == (3, "similar")
+    assert (found["rounds"], found["verdict"]) == (3, "undecided")
 
 
 def test_welchs_degrees_of_freedom_follow_from_unequal_variances() -> None:
@@ -98,7 +98,8 @@ def test_welchs_degrees_of_freedom_follow_from_unequal_variances() -> None:
 
 def test_a_verdict_needs_both_a_small_p_and_a_large_difference() -> None:
     assert [verdict(0.3, 0.001), verdict(-0.3, 0.001)] == ["faster", "slower"]
-    assert [verdict(0.3, 0.02), verdict(0.04, 0.001), verdict(-0.04, 0.001)] == ["similar"] * 3
+    assert [verdict(0.3, 0.02), verdict(-0.3, 0.02)] == ["undecided"] * 2
+    assert [verdict(0.04, 0.001), verdict(-0.04, 0.001), verdict(0.04, 0.5)] == ["similar"] * 3
     assert [verdict(float("nan"), 0.5), verdict(0.3, float("nan"))] == ["", ""]
 
 
@@ -107,7 +108,7 @@ def test_each_cell_says_what_became_of_it(longlook: Path) -> None:
     assert len(found) == 3 * 2
     sure, unsure = (cell(found, "grid-1x5KB", network) for network in (FAST, SLOW))
     assert (sure["difference"], sure["verdict"], sure["state"]) == (0.25, "faster", "measured")
-    assert (unsure["verdict"], unsure["state"], unsure["rounds"]) == ("similar", "measured", 3)
+    assert (unsure["verdict"], unsure["state"], unsure["rounds"]) == ("undecided", "measured", 3)
     late, budget = (cell(found, "grid-1x10000KB", network) for network in (FAST, SLOW))
     assert (late["state"], late["remark"]) == ("time", "1 of 6 loads did not end in time")
     assert (budget["state"], budget["remark"]) == ("budget", "would take about 9 min")

@@ -20,6 +20,7 @@ from analysis.studies.grid_cells import (
     SIMILAR_WITHIN,
     SLOWER,
     TIME,
+    UNDECIDED,
     cells,
     described,
     pages_of,
@@ -171,7 +172,10 @@ def controlled_view(old: pd.DataFrame) -> View:
 def verdicts_told() -> str:
     """What the words of a verdict mean."""
     apart = f"{100 * SIMILAR_WITHIN:g} %"
-    return f"Faster, slower: p < 0.01 (Welch's t test) and means {apart} apart or more; similar otherwise."
+    return (
+        f"Similar: means less than {apart} apart. Faster, slower: further apart, and p < 0.01 (Welch's t test). Undecided: "
+        "further apart, but not for sure."
+    )
 
 
 def scope(campaign: CampaignTable, found: pd.DataFrame) -> list[str]:
@@ -188,7 +192,7 @@ def scope(campaign: CampaignTable, found: pd.DataFrame) -> list[str]:
     said = []
     for compared in campaign.protocols[1:]:
         verdicts = made.loc[made["compared"] == compared, "verdict"].value_counts()
-        numbers = ", ".join(f"{name} in {verdicts.get(name, 0)}" for name in (FASTER, SLOWER, SIMILAR))
+        numbers = ", ".join(f"{name} in {verdicts.get(name, 0)}" for name in (FASTER, SLOWER, SIMILAR, UNDECIDED))
         said.append(f"{named(compared)} against {named(campaign.protocols[0])}: {numbers} cells.")
     return [f"{first} {' '.join(said)} {verdicts_told()}"]
 

@@ -16,7 +16,7 @@ from record.grid import Page, page_named
 
 # A difference of the means that is smaller is none, however sure it is.
 SIMILAR_WITHIN = 0.05
-FASTER, SLOWER, SIMILAR = "faster", "slower", "similar"
+FASTER, SLOWER, SIMILAR, UNDECIDED = "faster", "slower", "similar", "undecided"
 # Why a cell has no difference: its loads do not end in time, it was beyond the budget, or it is not measured (yet).
 TIME, BUDGET, OPEN = "time", "budget", "open"
 MEASURED = "measured"
@@ -38,7 +38,7 @@ def cells(campaign: CampaignTable) -> pd.DataFrame:
 
     `difference` is (mean of the first protocol - mean of the compared one) / mean of the first, so that positive means
     that the compared one is faster, as Kakhki et al. have it; `p` is Welch's t test's; `rounds` is how many runs of
-    each there are at least. `verdict` is faster or slower where p < 0.01 and the difference is 5 % or more.
+    each there are at least. `verdict` is similar where the means are less than 5 % apart, faster or slower where p < 0.01, undecided elsewhere.
     """
     left_out = {(one["site"], one["network"]): one for one in campaign.document.get("study", {}).get("left_out", ())}
     late = Counter(_cells_of(campaign.runs[campaign.runs["reason"].str.startswith("over_time:")]))
@@ -88,11 +88,13 @@ def compare(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 
 def verdict(difference: float, p: float = 0.0) -> str:
-    """Faster, slower or similar for a `difference` as in `cells`; empty where there is none, or none can be told."""
+    """The verdict on a `difference` as in `cells`; empty where there is none, or no p value."""
     if np.isnan(difference) or np.isnan(p):
         return ""
-    if p >= SIGNIFICANT_P or abs(difference) < SIMILAR_WITHIN:
+    if abs(difference) < SIMILAR_WITHIN:
         return SIMILAR
+    if p >= SIGNIFICANT_P:
+        return UNDECIDED
     return FASTER if difference > 0 else SLOWER
 
 
