@@ -16,6 +16,8 @@ from analysis.studies.packets.sequence import Step, steps
 from measure.run.visit import HAR
 from measure.studies.packets import CLIENT, DOCUMENT, FOLDER, KEYS, PING, RUN, SERVERS
 
+# The browser may connect just before it tells that it navigates; its visit before ended with a silence of QUIET_MS.
+AHEAD_S = 1.0
 ENDS = {"client": CLIENT, "servers": SERVERS}
 
 
@@ -63,7 +65,7 @@ def read_run(folder: Path) -> Read:
     captures = {end: read_capture(folder / file, folder / KEYS) for end, file in ENDS.items()}
     rows = list(_capture_rows(setting, captures))
     # A browser that returns has been there in the same capture before.
-    begun_s = _navigated_s(folder) if run["protocol"]["early_data"] else 0.0
+    begun_s = _navigated_s(folder) - AHEAD_S if run["protocol"]["early_data"] else 0.0
     client = _since(captures["client"], begun_s)
     first = first_to_be_asked(client)
     return Read(
