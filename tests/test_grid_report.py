@@ -226,7 +226,10 @@ def test_what_changed_since_the_old_study_is_told(tmp_path: Path) -> None:
     assert (other["old_verdict"], other["change"]) == ("slower", "slower then, faster now")
     section = grid.section(folder)
     assert section
-    assert section.words[1] == "Verdicts as then: 1 of 2 cells; slower then, faster now: 1."
+    assert section.words[1] == (
+        "Verdicts as then: 1 of 2 cells; slower then, faster now: 1. "
+        "By the size of the difference alone, sure or not, 1 would be as then."
+    )
     assert [view.name for view in section.views] == ["controlled", "grid_cells"]
     assert change("slower", "") == ""
 

@@ -25,6 +25,7 @@ from analysis.studies.grid_cells import (
     described,
     pages_of,
     panels,
+    verdict,
 )
 from analysis.studies.grid_controlled import PRESET as CONTROLLED
 from analysis.studies.grid_controlled import beside, read_old
@@ -173,8 +174,8 @@ def verdicts_told() -> str:
     """What the words of a verdict mean."""
     apart = f"{100 * SIMILAR_WITHIN:g} %"
     return (
-        f"Similar: means less than {apart} apart. Faster, slower: further apart, and p < 0.01 (Welch's t test). Undecided: "
-        "further apart, but not for sure."
+        f"Similar: means less than {apart} apart. Faster, slower: further apart, and p < 0.01 (Welch's t test). "
+        "Undecided: further apart, but not for sure."
     )
 
 
@@ -202,9 +203,11 @@ def controlled_words(old: pd.DataFrame) -> list[str]:
     told = old[old["change"] != ""]
     same = int((told["change"] == "as then").sum())
     changed = told.loc[told["change"] != "as then", "change"].value_counts()
+    by_size = int((told["difference"].map(verdict) == told["old_verdict"]).sum())
     listed = "; ".join(f"{text}: {number}" for text, number in changed.items())
     return [
-        f"Verdicts as then: {same} of {counted('cell', len(told))}{f'; {listed}' if listed else ''}.",
+        f"Verdicts as then: {same} of {counted('cell', len(told))}{f'; {listed}' if listed else ''}. "
+        f"By the size of the difference alone, sure or not, {by_size} would be as then.",
         "The slides say neither whose the delay is nor where packets were lost. Here the delay is the round trip's: "
         "their page of two small objects over TCP with TLS took four times 100 ms. What is lost is on the uplink: 128 "
         "objects of 300 KB in 3.3 s are 94 Mbit/s, a hundred times what a loss of 2 % leaves a TCP connection on the "

@@ -38,7 +38,8 @@ def cells(campaign: CampaignTable) -> pd.DataFrame:
 
     `difference` is (mean of the first protocol - mean of the compared one) / mean of the first, so that positive means
     that the compared one is faster, as Kakhki et al. have it; `p` is Welch's t test's; `rounds` is how many runs of
-    each there are at least. `verdict` is similar where the means are less than 5 % apart, faster or slower where p < 0.01, undecided elsewhere.
+    each there are at least. `verdict` is similar where the means are less than 5 % apart, faster or slower where
+    p < 0.01, undecided elsewhere.
     """
     left_out = {(one["site"], one["network"]): one for one in campaign.document.get("study", {}).get("left_out", ())}
     late = Counter(_cells_of(campaign.runs[campaign.runs["reason"].str.startswith("over_time:")]))
