@@ -14,6 +14,10 @@ CAMPAIGN_OPTIONS = $(strip $(call option,--net,NET) $(call option,--proto,PROTO)
 	$(call option,--quality,QUALITY) $(call option,--dask,DASK) $(call option,--campaign,CAMPAIGN) \
 	$(if $(filter no,$(REPEATABLE)),--as-recorded))
 
+GRID_OPTIONS = $(strip $(call option,--preset,PRESET) $(call option,--counts,COUNTS) $(call option,--sizes,SIZES) \
+	$(call option,--net,NET) $(call option,--proto,PROTO) $(call option,--runs,RUNS) $(call option,--limit,LIMIT) \
+	$(call option,--budget,BUDGET) $(call option,--seed,SEED) $(call option,--campaign,CAMPAIGN))
+
 # What a target cannot do without is asked for before anything is done.
 needs = $(if $(filter $1,$(MAKECMDGOALS)),$(foreach v,$2,$(if $($v),,$(error $1 needs $v, as in: $3))))
 $(call needs,import,FROM,make import FROM=recordings/www.yelp.com)
@@ -80,10 +84,9 @@ figure2: setup ## compare the servers themselves: downloads of single files, the
 		$(call option,--runs,RUNS) $(call option,--seed,SEED))
 	@'$(PYTHON)' -m analysis.downloads
 
-grid: setup ## measure page load times over a grid of generated pages and networks: PRESET=longlook, controlled
-	@setup/as-root '$(PYTHON)' -m measure.studies.grid $(strip $(call option,--preset,PRESET) $(call option,--counts,COUNTS) \
-		$(call option,--sizes,SIZES) $(call option,--net,NET) $(call option,--proto,PROTO) $(call option,--runs,RUNS) \
-		$(call option,--limit,LIMIT) $(call option,--budget,BUDGET) $(call option,--seed,SEED) $(call option,--campaign,CAMPAIGN))
+grid: setup ## measure a PRESET of generated pages and networks (longlook, longlook-0rtt, controlled), or go on with CAMPAIGN
+	@setup/as-root '$(PYTHON)' -m measure.studies.grid $(GRID_OPTIONS)
+	@'$(PYTHON)' -m analysis.report '$(or $(CAMPAIGN),$(PRESET))'
 
 states: setup ## log what congestion control does while SITE is loaded RUNS times behind NET over PROTO, and write the report
 	@setup/as-root '$(PYTHON)' -m measure.studies.states $(strip $(call option,--site,SITE) $(call option,--net,NET) \
@@ -103,9 +106,9 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   RUNS             how many of each site, network and protocol (31), or auto: until all is decided, MAX_RUNS at most
 ##   FILMS, QUALITY   all, sample or none; lossless or small: which films are kept once their metrics are
 ##   DASK             the scheduler of a Dask cluster to measure on (tcp://scheduler:8786)
-##   PRESET, COUNTS   of make grid: longlook, longlook-0rtt or controlled; other numbers of objects, and
-##   SIZES, BUDGET    sizes of them (10KB,1000KB); how long it may take in all (60m)
-##   LIMIT            of make grid: how many seconds a load may take
+##   PRESET           of make grid: longlook, longlook-0rtt, controlled
+##   COUNTS, SIZES    of make grid: other numbers and sizes of objects (1,10 and 100B,10KB)
+##   BUDGET, LIMIT    of make grid: how long all may take (60m); how many seconds a load may
 ##   CAMPAIGN         the folder in results/ (the time of day)
 ##   SEED             what the order of the runs is drawn from
 ##   FROM             a recording: a folder of Mahimahi's save.* files or of raw responses, a WARC, or a HAR
