@@ -146,7 +146,8 @@ def _bytes(captures: pd.DataFrame) -> View:
     kinds = "; ".join(f"{kind}: {meaning}" for kind, meaning in KINDS.items() if page[kind].any())
     note = (
         f"Means over runs of the whole capture at the browser's end (the file has the servers', too). {kinds}. They "
-        "add up to the bytes of all packets in the file. Overhead is all but payload, without the pings."
+        "add up to the bytes of all packets in the file. Overhead is all but payload, without the pings. Of a protocol "
+        "with early data, the visit before is in it."
     )
     return View("packets_bytes", "What the bytes were for", data, shown(page, {**SHOWN_SETTING, **forms}), note)
 
