@@ -27,9 +27,10 @@ $(call needs,report,CAMPAIGN,make report CAMPAIGN=try)
 $(call needs,figures,CAMPAIGN,make figures CAMPAIGN=try)
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 $(call needs,states,SITE NET PROTO,make states SITE=demo-news NET=lte PROTO=tcp+,quic)
+$(call needs,packets,SITE NET PROTO,make packets SITE=demo-light NET=dsl PROTO=tcp+,quic)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test proof record import close site-info replay campaign status review report figures validate figure2 grid states clean
+.PHONY: help setup test proof record import close site-info replay campaign status review report figures validate figure2 grid states packets clean
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-10s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -93,6 +94,12 @@ states: setup ## log what congestion control does while SITE is loaded RUNS time
 		$(call option,--proto,PROTO) $(call option,--runs,RUNS) $(call option,--seed,SEED) $(call option,--campaign,CAMPAIGN))
 	@'$(PYTHON)' -m analysis.report '$(or $(CAMPAIGN),states)'
 
+packets: setup ## capture loads of SITE at both ends over each PROTO, with DELAYS added to the round trip of NET, and write the report
+	@setup/as-root '$(PYTHON)' -m measure.studies.packets $(strip $(call option,--site,SITE) $(call option,--net,NET) \
+		$(call option,--proto,PROTO) $(call option,--runs,RUNS) $(call option,--delays,DELAYS) $(call option,--seed,SEED) \
+		$(call option,--campaign,CAMPAIGN))
+	@'$(PYTHON)' -m analysis.report '$(or $(CAMPAIGN),packets)'
+
 clean: ## remove what setup installed, except for system packages; sites/ and results/ stay
 	@setup/clean
 
@@ -109,6 +116,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   PRESET           of make grid: longlook, longlook-0rtt, controlled
 ##   COUNTS, SIZES    of make grid: other numbers and sizes of objects (1,10 and 100B,10KB)
 ##   BUDGET, LIMIT    of make grid: how long all may take (60m); how many seconds a load may
+##   DELAYS           of make packets: what is added to the round trip, in ms (0,10,20,50)
 ##   CAMPAIGN         the folder in results/ (the time of day)
 ##   SEED             what the order of the runs is drawn from
 ##   FROM             a recording: a folder of Mahimahi's save.* files or of raw responses, a WARC, or a HAR
