@@ -26,8 +26,8 @@ $(call needs,review,CAMPAIGN,make review CAMPAIGN=try)
 $(call needs,report,CAMPAIGN,make report CAMPAIGN=try)
 $(call needs,figures,CAMPAIGN,make figures CAMPAIGN=try)
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
-$(call needs,states,SITE NET PROTO,make states SITE=demo-news NET=lte PROTO=tcp+,quic)
-$(call needs,packets,SITE NET PROTO,make packets SITE=demo-light NET=dsl PROTO=tcp+,quic)
+$(call needs,states,SITE NET PROTO,make states SITE=demo-news NET=lte PROTO=quic)
+$(call needs,packets,SITE NET PROTO,make packets SITE=demo-light NET=dsl PROTO=quic)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test proof record import close site-info replay campaign status review report figures validate figure2 grid states packets clean
