@@ -111,8 +111,18 @@ def test_each_cell_says_what_became_of_it(longlook: Path) -> None:
     assert (unsure["verdict"], unsure["state"], unsure["rounds"]) == ("undecided", "measured", 3)
     late, budget = (cell(found, "grid-1x10000KB", network) for network in (FAST, SLOW))
     assert (late["state"], late["remark"]) == ("time", "1 of 6 loads did not end in time")
+    # Those that did end in time are no sample of all.
+    assert (late["rounds"], late["runs_reference"], late["verdict"]) == (0, 0, "")
+    assert late[["mean_reference", "mean_compared", "difference", "p"]].isna().all()
     assert (budget["state"], budget["remark"]) == ("budget", "would take about 9 min")
     assert cell(found, "grid-2x5KB", FAST)["state"] == "open"
+
+
+def test_a_load_that_takes_too_long_is_of_its_protocols_cells_alone(tmp_path: Path) -> None:
+    times = {("grid-1x5KB", FAST, name): (200, 201, 199) for name in ("tcp+", "quic")}
+    folder = write(tmp_path / "three", {**times, ("grid-1x5KB", FAST, "tcp"): (500, np.nan, 500)})
+    found = cells(load(folder)).set_index("compared")["state"]
+    assert found.to_dict() == {"quic": "measured", "tcp": "time"}
 
 
 def drawn(longlook: Path) -> Figure:

@@ -20,6 +20,7 @@ FASTER, SLOWER, SIMILAR, UNDECIDED = "faster", "slower", "similar", "undecided"
 # Why a cell has no difference: its loads do not end in time, it was beyond the budget, or it is not measured (yet).
 TIME, BUDGET, OPEN = "time", "budget", "open"
 MEASURED = "measured"
+NO_TIMES = np.array([])
 
 COLUMNS = ["compared", "reference", "site", "count", "size_bytes", "servers", "network", "rounds", "runs_reference"]
 COLUMNS += ["mean_reference", "sd_reference", "runs_compared", "mean_compared", "sd_compared", "difference", "p"]
@@ -39,11 +40,12 @@ def cells(campaign: CampaignTable) -> pd.DataFrame:
     `difference` is (mean of the first protocol - mean of the compared one) / mean of the first, so that positive means
     that the compared one is faster, as Kakhki et al. have it; `p` is Welch's t test's; `rounds` is how many runs of
     each there are at least. `verdict` is similar where the means are less than 5 % apart, faster or slower where
-    p < 0.01, undecided elsewhere.
+    p < 0.01, undecided elsewhere. Where a load of either protocol was not over in time, there are no numbers: those
+    that were are no sample of all.
     """
     left_out = {(one["site"], one["network"]): one for one in campaign.document.get("study", {}).get("left_out", ())}
-    late = Counter(_cells_of(campaign.runs[campaign.runs["reason"].str.startswith("over_time:")]))
-    attempts = Counter(_cells_of(campaign.runs))
+    late = _counted(campaign.runs[campaign.runs["reason"].str.startswith("over_time:")])
+    attempts = _counted(campaign.runs)
     times = {
         key: group["plt"].dropna().to_numpy(dtype=float)
         for key, group in campaign.valid.groupby(["site", "network", "protocol"])
@@ -54,7 +56,9 @@ def cells(campaign: CampaignTable) -> pd.DataFrame:
         for network in campaign.networks:
             cell = (page.name, network)
             for compared in others:
-                a, b = (times.get((*cell, protocol), np.array([])) for protocol in (reference, compared))
+                both = [(*cell, protocol) for protocol in (reference, compared)]
+                tried, too_late = (sum(number[key] for key in both) for number in (attempts, late))
+                a, b = (times.get(key, NO_TIMES) if not too_late else NO_TIMES for key in both)
                 row: dict[str, Any] = {
                     "compared": compared,
                     "reference": reference,
@@ -63,7 +67,7 @@ def cells(campaign: CampaignTable) -> pd.DataFrame:
                 }
                 row |= {"size_bytes": page.size_bytes, "servers": page.servers, "network": network}
                 row |= compare(a, b)
-                row["state"], row["remark"] = _state(row["rounds"], attempts[cell], late[cell], left_out.get(cell))
+                row["state"], row["remark"] = _state(row["rounds"], tried, too_late, left_out.get(cell))
                 rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -99,13 +103,12 @@ def verdict(difference: float, p: float = 0.0) -> str:
     return FASTER if difference > 0 else SLOWER
 
 
-def _cells_of(runs: pd.DataFrame) -> list[tuple[str, str]]:
-    return list(zip(runs["site"], runs["network"], strict=True))
+def _counted(runs: pd.DataFrame) -> Counter[tuple[str, str, str]]:
+    return Counter(zip(runs["site"], runs["network"], runs["protocol"], strict=True))
 
 
 def _state(rounds: int, attempts: int, late: int, left_out: Mapping[str, str] | None) -> tuple[str, str]:
     if late:
-        # What did end in time is no sample of all.
         return TIME, f"{late} of {attempts} loads did not end in time"
     if rounds:
         return MEASURED, ""
