@@ -23,6 +23,8 @@ NAME = re.compile(r"grid-(?P<count>[1-9]\d*)x(?P<size>[1-9]\d*)(?P<unit>B|KB)(?:
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 # What every chunk has around its data: length, type, CRC.
 CHUNK_BYTES = 12
+# As many as the network has addresses that recorded servers are said to have (RFC 5737).
+MOST_SERVERS = 254
 # Decoders may read a chunk into memory before they skip it.
 PADDING_BYTES = 1 << 16
 # Lower case says that it is private, and that who does not know it may skip it (PNG, section 5.4).
@@ -66,7 +68,9 @@ def page_named(name: str) -> Page | None:
 
 
 def generate(page: Page) -> Recording:
-    """The recording of `page`. Raises EyelevelError when its images are too small to be any."""
+    """The recording of `page`. Raises EyelevelError when its images are too small to be any, or its servers too many."""
+    if page.servers > min(page.count, MOST_SERVERS):
+        raise EyelevelError(f"{page.name}: a page has at most {MOST_SERVERS} servers, and an image from each")
     sources = [f"https://{_host(number % page.servers)}/{number}.png" for number in range(page.count)]
     images = "\n".join(f'<img src="{source}" alt="">' for source in sources)
     # A browser asks for an icon otherwise.

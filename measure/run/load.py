@@ -63,7 +63,7 @@ def load(
         "--proto",
         base_name(protocol.name),
     ]
-    visit += ["--limit", f"{limit_s or load_limit_s(site, network):.0f}", "--into", str(folder)]
+    visit += ["--limit", f"{limit_s or load_limit_s(site, network):.3f}", "--into", str(folder)]
     visit += ["--quiet-ms", str(quiet_ms)]
     visit += [] if film else ["--no-film"]
     visit += ["--film-cores", ",".join(str(core) for core in layout.film)] if layout else []

@@ -97,16 +97,17 @@ def too_slow(rows: Iterable[Row]) -> set[Cell]:
 
 
 class Rounds:
-    """Says which cells need no more rounds: those that are too slow, and all when the time is over."""
+    """Says which cells get no more rounds: those that are left out or too slow, and all when the time is over."""
 
-    def __init__(self, cells: Collection[Cell], until: float | None) -> None:
-        """`until`: when no more rounds are begun, on the monotonic clock (s)."""
-        self._cells, self._until = cells, until
+    def __init__(self, cells: Collection[Cell], without: Collection[Cell], until: float | None) -> None:
+        """`without`: cells that are left out now, and may have been planned when there was more time. `until`: when no
+        more rounds are begun, on the monotonic clock (s)."""
+        self._cells, self._without, self._until = {*cells}, {*without}, until
         self.is_over = False
 
     def __call__(self, folder: Path) -> Collection[Cell]:
         self.is_over = self._until is not None and time.monotonic() > self._until
-        return self._cells if self.is_over else too_slow(read_rows(folder))
+        return self._without | (self._cells if self.is_over else too_slow(read_rows(folder)))
 
 
 def read_budget(text: str) -> float:
@@ -134,15 +135,15 @@ def left_out(
         return out + [one for one in before if one.of == NO_BUDGET]
     rows = read_rows(folder) if (folder / RUNS).exists() else []
     done, known = {row.of for row in rows if row.valid}, {network.name: network for network in chosen}
-    cannot = {(one.site, one.network) for one in out}
+    no_more = {(one.site, one.network) for one in out} | too_slow(rows)
+    cells = [cell for cell in product((page.name for page in pages), known) if cell not in no_more]
+    sites = {name: shelf.take(name) for name in dict.fromkeys(name for name, _ in cells)}
     expected_s = {}
-    for page, network in product(pages, chosen):
-        if (page.name, network.name) not in cannot:
-            planned = [Run(page.name, network.name, one.name, number + 1) for one in over for number in range(runs)]
-            left = [run for run in planned if run not in done]
-            sites = {page.name: shelf.take(page.name)}
-            seconds = forecast(left, rows, folder, sites, known, ALL_FILMS, filmed=False).seconds
-            expected_s[page.name, network.name] = min(seconds, len(left) * limit_s)
+    for site, network in cells:
+        planned = [Run(site, network, one.name, number + 1) for one in over for number in range(runs)]
+        left = [run for run in planned if run not in done]
+        seconds = forecast(left, rows, folder, {site: sites[site]}, known, ALL_FILMS, filmed=False).seconds
+        expected_s[site, network] = min(seconds, len(left) * limit_s)
     return out + beyond_budget(expected_s, budget_s)
 
 
@@ -244,6 +245,8 @@ def main(
     chosen = choose("network", net or list(settings.get("networks", ())) or grid.networks, networks.load())
     over = choose_protocols(proto or list(settings.get("protocols", ())) or grid.protocols, protocols.load())
     budget_s = read_budget(budget) if budget else None
+    # Before pages are generated, which may take minutes and much room.
+    require_root()
     campaign = grid_campaign(
         folder,
         preset,
@@ -255,13 +258,12 @@ def main(
         limit_s or settings.get("limit_s") or grid.limit_s,
         budget_s,
     )
-    require_root()
     console = Console(highlight=False)
     measured = set(product(campaign.sites, campaign.networks)) - campaign.without
     say_left_out([LeftOut(**one) for one in (campaign.study or {})["left_out"]], len(measured), console)
     again = f"python -m measure.studies.grid --campaign {shlex.quote(folder.name)}"
     again += f" --results {shlex.quote(str(results))}" if results != RESULTS else ""
-    rounds = Rounds(measured, None if budget_s is None else time.monotonic() + budget_s)
+    rounds = Rounds(measured, campaign.without, None if budget_s is None else time.monotonic() + budget_s)
     with going_on(folder, again):
         needed = [network for network in chosen if network.name in {name for _, name in measured}]
         if validate and (checks := validate_campaign(folder, needed, distinct(over))):
