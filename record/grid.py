@@ -68,7 +68,7 @@ def page_named(name: str) -> Page | None:
 
 
 def generate(page: Page) -> Recording:
-    """The recording of `page`. Raises EyelevelError when its images are too small to be any, or its servers too many."""
+    """The recording of `page`. Raises EyelevelError when its images are too small or its servers too many."""
     if page.servers > min(page.count, MOST_SERVERS):
         raise EyelevelError(f"{page.name}: a page has at most {MOST_SERVERS} servers, and an image from each")
     sources = [f"https://{_host(number % page.servers)}/{number}.png" for number in range(page.count)]
