@@ -71,7 +71,10 @@ Maker = Callable[[Setting, int, Circumstances, Path], Judged]
 
 @dataclass(frozen=True)
 class Study:
-    """What is to be made, and the folder of the campaign that it goes to; `settings` are those of the study's own."""
+    """What is to be made, and the folder of the campaign that it goes to.
+
+    `settings` are those of the study's own; `captures` is whether it needs the programs that capture packets.
+    """
 
     name: str
     campaign: Path
@@ -82,6 +85,7 @@ class Study:
     seed: int
     make: Maker
     settings: Mapping[str, Any] = field(default_factory=dict)
+    captures: bool = False
 
     @property
     def blocks(self) -> list[Block]:
@@ -109,7 +113,7 @@ class Study:
                 "networks": {name: asdict(network) for name, network in self.networks.items()},
                 "protocols": {name: asdict(protocol) for name, protocol in self.protocols.items()},
             },
-            "versions": versions({protocol.transport for protocol in self.protocols.values()}),
+            "versions": versions({one.transport for one in self.protocols.values()}, capturing=self.captures),
             "machine": {**machine(), "cores": affinity.described(affinity.layout())},
             "begun_at": now_iso(),
         }
@@ -131,6 +135,8 @@ def make_runs(study: Study, watch: Watch) -> list[Run]:
     """
     given_up: list[Run] = []
     with _opened(study):
+        for run in (run for block in study.blocks for run in block):
+            _place(study, run)
         slot, failures = Slot(), 0
         for number, block in enumerate(study.blocks, start=1):
             left = [run for run in block if not counts(study.folder(run))]
@@ -187,8 +193,7 @@ def counts(folder: Path) -> bool:
 
 def _kept(study: Study, run: Run, now: Circumstances) -> Judged:
     """Make an attempt at `run`, and put it where runs that count lie, or those that do not."""
-    counting, setting = study.folder(run), study.setting(run)
-    rejected = counting.parent / REJECTED
+    setting, rejected = study.setting(run), study.folder(run).parent / REJECTED
     number = 1 + len(list(rejected.glob(f"{run.number}-*")))
     seed = seed_of(run, study.seed) + number
     kept = rejected / f"{run.number}-{number}"
@@ -197,12 +202,20 @@ def _kept(study: Study, run: Run, now: Circumstances) -> Judged:
         told = {"valid": judged.valid, "reason": judged.reason, "seed": seed, "network": asdict(setting.network)}
         told |= {"protocol": asdict(setting.protocol), "machine": now.machine, **judged.document}
         write_atomically(folder / RUN, json.dumps(told, indent=1) + "\n")
-    if judged.valid:
-        kept = kept.rename(counting)
-        if not any(rejected.iterdir()):
-            rejected.rmdir()
     give_to_caller(kept, study.campaign)
+    _place(study, run)
     return judged
+
+
+def _place(study: Study, run: Run) -> None:
+    """Put an attempt at `run` that counts where those lie; also one of before, if that was ended just then."""
+    counting = study.folder(run)
+    rejected = counting.parent / REJECTED
+    for kept in rejected.glob(f"{run.number}-*"):
+        if counts(kept):
+            kept.rename(counting)
+            if not any(rejected.iterdir()):
+                rejected.rmdir()
 
 
 @contextmanager
