@@ -28,6 +28,7 @@ VERSION, FORMAT = "0.3", "JSON-SEQ"
 RECORD = "\x1e"
 
 STARTED = "connectivity:connection_started"
+CLOSED = "connectivity:connection_closed"
 PARAMETERS = "recovery:parameters_set"
 METRICS = "recovery:metrics_updated"
 STATE = "recovery:congestion_state_updated"

@@ -12,12 +12,14 @@ from analysis.figures import states as windows_figure
 from analysis.figures import states_graph
 from analysis.figures.style import save
 from analysis.studies.states import read_settings, section
-from analysis.studies.states_series import Spell, probabilities, series, shares, spells, transitions
+from analysis.studies.states_series import Spell, delivered_bytes, probabilities, series, shares, spells, transitions
 from eyelevel.errors import EyelevelError
 from measure.run.inet_diag import Asker, Bbr, TcpInfo, decoded, identity, lasting
 from measure.run.socket_series import congestion_state, metrics, qlog_of, write_qlogs
 from measure.run.socket_witness import ACCOUNTS, RECORD
-from servers.qlog import METRICS, PARAMETERS, STATE, Event, Qlog, read_qlog, write_qlog
+from measure.studies.states import fault
+from servers.qlog import CLOSED, METRICS, PARAMETERS, STATE, Event, Qlog, read_qlog, write_qlog
+from tuning import protocols
 
 BEGAN_S = 1_000.0
 MSS = 1448
@@ -223,15 +225,40 @@ def test_spells_end_with_the_last_delivery_before_the_page_was_complete() -> Non
     assert rounded(spells(log, BEGAN_S, BEGAN_S + 0.3)) == [("a", 0, 0.1)]
 
 
-def test_what_tcp_would_not_show_is_part_of_the_spell_before() -> None:
-    log = log_of((0, "a"), (100, "b"), (102, "a"), (500, "c"))
-    assert [(spell.state, round(spell.seconds, 3)) for spell in spells(log, BEGAN_S, BEGAN_S + 9)] == [
-        ("a", 0.5),
-        ("c", 1.5),
-    ]
-    beginning = log_of((0, "a"), (1, "b"), (500, "c"))
-    assert [spell.state for spell in spells(beginning, BEGAN_S, BEGAN_S + 9)] == ["b", "c"]
-    assert [spell.state for spell in spells(beginning, BEGAN_S, BEGAN_S + 9, least_s=0)] == ["a", "b", "c"]
+def test_spells_are_what_one_sees_who_looks_every_five_milliseconds() -> None:
+    log = log_of((0, "a"), (101, "b"), (103, "a"), (500, "c"))
+    assert rounded(spells(log, BEGAN_S, BEGAN_S + 9)) == [("a", 0, 0.5), ("c", 0.5, 2)]
+    # What is there at a look is seen, however short; and of what alternates fast, neither has all of the time.
+    turns = [(1000 + 3 * n, "cd"[n % 2]) for n in range(200)]
+    looks = log_of((0, "a"), (99, "b"), (101, "a"), *turns, delivered=((1_600, 10.0),))
+    found = spells(looks, BEGAN_S, BEGAN_S + 9)
+    assert rounded(found)[:3] == [("a", 0, 0.1), ("b", 0.1, 0.105), ("a", 0.105, 1)]
+    assert shares([found[3:]]) == {"c": pytest.approx(0.5, abs=0.01), "d": pytest.approx(0.5, abs=0.01)}
+    assert spells(Qlog("t", BEGAN_S, ()), BEGAN_S, BEGAN_S + 1) == []
+
+
+def test_what_a_connection_carried_is_counted_from_the_navigation_on() -> None:
+    log = log_of((0, "a"), delivered=((100, 1_000.0), (900, 1_500.0), (5_000, 9_000.0)))
+    assert delivered_bytes(log) == 9_000
+    assert delivered_bytes(log, BEGAN_S + 0.5, BEGAN_S + 2) == 500
+    assert delivered_bytes(log, BEGAN_S + 6) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "closed", "control", "reason"),
+    [
+        ("quic", True, "cubic", ""),
+        ("quic", False, "cubic", "t: the log was cut short"),
+        ("tcp+", False, "cubic", ""),
+        ("quic", True, "bbr", "t: bbr instead of cubic"),
+    ],
+)
+def test_a_log_is_whole_and_of_the_congestion_control_under_test(
+    name: str, closed: bool, control: str, reason: str
+) -> None:
+    events = (Event(0, PARAMETERS, {"congestion_control": control}), Event(0, METRICS, {"congestion_window": 1}))
+    log = Qlog("t", BEGAN_S, (*events, Event(1, CLOSED, {})) if closed else events)
+    assert fault(protocols.load()[name], [log]) == reason
 
 
 def test_shares_weigh_connections_by_their_time_and_transitions_are_counted_within_each() -> None:

@@ -38,11 +38,10 @@ IDLE, REPAIRING = "application_limited", ("recovery", "pto", "rto")
 
 @dataclass(frozen=True)
 class Connection:
-    """A connection of a load: its log, what it carried, its controller and its spells."""
+    """A connection of a load: its log, what it carried meanwhile (bytes), and its spells."""
 
     path: Path
     delivered: float
-    control: str
     spells: tuple[Spell, ...]
 
 
@@ -88,8 +87,8 @@ def read_load(folder: Path) -> Load:
     connections = []
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         log = read_qlog(path)
-        told = tuple(spells(log, run["navigated_s"], run["finished_s"]))
-        connections.append(Connection(path, delivered_bytes(log), log.parameters.get("congestion_control", ""), told))
+        within = (run["navigated_s"], run["finished_s"])
+        connections.append(Connection(path, delivered_bytes(log, *within), tuple(spells(log, *within))))
     return Load(int(folder.name), run["navigated_s"], run["plt_ms"], tuple(connections))
 
 
@@ -133,7 +132,7 @@ def section(campaign: Path) -> Section | None:
 WORDS = (
     "What the servers' congestion control did while pages were loaded, after Kakhki et al., “Taking a Long Look at "
     "QUIC” (IMC 2017), Figure 3. QUIC's servers log each packet sent, acknowledged or lost; TCP's connections are "
-    "looked at in the kernel every 5 ms, so what passes faster is left out for QUIC, too.",
+    "looked at in the kernel every 5 ms, so QUIC's logs are read at steps of 5 ms, too.",
     "Shares of time are those of all connections of all runs together, each by its time: from its beginning to the "
     "last acknowledgement before the page had all that it asked for. Application limited is a connection that has "
     "nothing to send although its window has room: waiting for requests, or for the last acknowledgements.",

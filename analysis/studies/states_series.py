@@ -3,6 +3,7 @@
 Functions of what `servers.qlog` reads; times in s from a moment that the caller names (s since 1970), sizes in bytes.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +14,11 @@ import pandas as pd  # type: ignore[import-untyped]
 
 from servers.qlog import METRICS, STATE, Qlog
 
-# TCP's connections are looked at so often (`measure.run.socket_witness`): what is shorter is seen of QUIC alone.
-LEAST_SPELL_S = 0.005
+# TCP's connections are looked at so often (`measure.run.socket_witness`). QUIC's servers tell of every change, so their
+# logs are looked at as often here: what passes faster is then as likely to be seen of the one as of the other.
+LOOK_S = 0.005
+# What is so much later than a look counts as being at it: less than clocks tell, more than rounding loses.
+AT_ONCE_S = 2e-6
 
 # Columns of a series, and what qlog calls them; RTTs are in ms, rates in bit/s, losses from the start.
 COLUMNS = {
@@ -55,28 +59,30 @@ def series(qlog: Qlog, zero_s: float) -> pd.DataFrame:
     return table
 
 
-def spells(qlog: Qlog, zero_s: float, end_s: float, least_s: float = LEAST_SPELL_S) -> list[Spell]:
-    """The spells of a connection between `zero_s` and `end_s` (s since 1970), in order.
+def spells(qlog: Qlog, zero_s: float, end_s: float) -> list[Spell]:
+    """The spells of a connection between `zero_s` and `end_s` (s since 1970), in order, as seen by one who looks every
+    `LOOK_S`: a spell begins and ends with a look, and what is over before the next is not seen.
 
     They end with the last of its data that was acknowledged before `end_s`: what is idle afterwards is not counted.
-    Those shorter than `least_s` are part of the spell before.
     """
     over_s = min(end_s, _last_delivery_s(qlog, end_s)) - zero_s
     began_s = qlog.began_s - zero_s
     told = [(began_s + event.time_ms / 1e3, str(event.data["new"])) for event in qlog.named(STATE)]
     ends = [start for start, _ in told[1:]] + [over_s]
-    clipped = [Spell(state, max(start, 0.0), min(end, over_s)) for (start, state), end in zip(told, ends, strict=True)]
-    joined: list[Spell] = []
-    for spell in clipped:
-        if spell.seconds <= 0:
+    seen: list[Spell] = []
+    for (start, state), end in zip(told, ends, strict=False):
+        first_s, last_s = _next_look_s(max(start, 0.0)), _next_look_s(min(end, over_s))
+        if last_s <= first_s:
             continue
-        if joined and (spell.seconds < least_s or spell.state == joined[-1].state):
-            joined[-1] = Spell(joined[-1].state, joined[-1].start_s, spell.end_s)
-        elif joined and len(joined) == 1 and joined[0].seconds < least_s:
-            joined[0] = Spell(spell.state, joined[0].start_s, spell.end_s)
+        if seen and seen[-1].state == state:
+            seen[-1] = Spell(state, seen[-1].start_s, last_s)
         else:
-            joined.append(spell)
-    return joined
+            seen.append(Spell(state, first_s, last_s))
+    return seen
+
+
+def _next_look_s(at_s: float) -> float:
+    return math.ceil((at_s - AT_ONCE_S) / LOOK_S) * LOOK_S
 
 
 def shares(connections: Iterable[Sequence[Spell]]) -> dict[str, float]:
@@ -104,9 +110,16 @@ def probabilities(counted: Mapping[tuple[str, str], int]) -> dict[tuple[str, str
     return {(before, after): times / leaving[before] for (before, after), times in counted.items()}
 
 
-def delivered_bytes(qlog: Qlog) -> float:
-    """What a connection has carried to the client."""
-    return max((event.data.get("bytes_delivered", 0.0) for event in qlog.named(METRICS)), default=0.0)
+def delivered_bytes(qlog: Qlog, zero_s: float = -math.inf, end_s: float = math.inf) -> float:
+    """What a connection has carried to the client, between `zero_s` and `end_s` (s since 1970)."""
+    before = within = 0.0
+    for event in qlog.named(METRICS):
+        at_s, delivered = qlog.began_s + event.time_ms / 1e3, float(event.data.get("bytes_delivered", 0.0))
+        if at_s < zero_s:
+            before = max(before, delivered)
+        elif at_s <= end_s:
+            within = max(within, delivered)
+    return max(0.0, within - before)
 
 
 def _last_delivery_s(qlog: Qlog, end_s: float) -> float:

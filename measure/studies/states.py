@@ -7,8 +7,6 @@ Its `run.json` tells beside the rest when the navigation began and when the page
 
 import gzip
 import json
-import os
-import signal
 import sys
 import time
 from dataclasses import asdict
@@ -22,11 +20,10 @@ from rich.console import Console
 from eyelevel.clock import now_iso
 from eyelevel.errors import EyelevelError, reports_errors
 from eyelevel.files import write_atomically
-from eyelevel.ownership import give_to_caller
 from eyelevel.places import RESULTS
 from measure.__main__ import choose_sites
 from measure.campaign.attempt import REPLAY_FAILED, Circumstances
-from measure.campaign.command import campaign_name, interrupt
+from measure.campaign.command import campaign_name, going_on, require_root
 from measure.run.aliases import choose_protocols
 from measure.run.evidence import ATTEMPT, Evidence, read_evidence
 from measure.run.gates import HTTP_VERSION, LOAD_GATES, MACHINE_GATES, Claim, reason_against, request_failed
@@ -35,8 +32,9 @@ from measure.run.socket_series import write_qlogs
 from measure.run.socket_witness import INTERVAL_S, SAMPLING
 from measure.run.visit import HAR
 from measure.studies.runs import Judged, Setting, Study, make_watched
-from servers.qlog import METRICS, SUFFIX, Qlog, read_qlog
+from servers.qlog import CLOSED, METRICS, SUFFIX, Qlog, read_qlog
 from tuning import networks, protocols
+from tuning.protocols import Protocol
 from tuning.settings import choose
 
 STUDY = "states"
@@ -87,7 +85,7 @@ def make(setting: Setting, seed: int, circumstances: Circumstances, folder: Path
         logs = [read_qlog(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
     except EyelevelError as error:
         return Judged(f"states: {error}", document=made)
-    reason = _fault(setting, logs) or (_sampling_fault(load_s, folder) if tcp else "")
+    reason = fault(setting.protocol, logs) or (_sampling_fault(load_s, folder) if tcp else "")
     told = f"PLT {evidence.plt:.0f} ms, {len(logs)} connections"
     return Judged(reason and f"states: {reason}", told, {**made, "connections": len(logs)})
 
@@ -109,15 +107,18 @@ def _seconds(dated: dict[str, Any]) -> float:
     return datetime.fromisoformat(dated["startedDateTime"]).timestamp()
 
 
-def _fault(setting: Setting, logs: list[Qlog]) -> str:
+def fault(protocol: Protocol, logs: list[Qlog]) -> str:
     """Why the logs must not be believed, or nothing."""
     carrying = [log for log in logs if log.named(METRICS)]
     if not carrying:
         return "no connection was logged"
     for log in carrying:
+        # quic_server closes all connections before it ends.
+        if protocol.transport == "quic" and not log.named(CLOSED):
+            return f"{log.title}: the log was cut short"
         control = log.parameters.get("congestion_control")
-        if control != setting.protocol.congestion_control:
-            return f"{log.title}: {control} instead of {setting.protocol.congestion_control}"
+        if control != protocol.congestion_control:
+            return f"{log.title}: {control} instead of {protocol.congestion_control}"
     return ""
 
 
@@ -143,8 +144,7 @@ def main(site: str, net: str, proto: str, runs: int, seed: int, name: str, resul
 
     Example: python -m measure.studies.states --site demo-light --net lte --proto tcp+,quic --runs 3
     """
-    if os.geteuid() != 0:
-        raise EyelevelError("measuring needs root, to make network namespaces; run it as root or with sudo")
+    require_root()
     study = Study(
         name=STUDY,
         campaign=results / campaign_name(name),
@@ -156,16 +156,9 @@ def main(site: str, net: str, proto: str, runs: int, seed: int, name: str, resul
         make=make,
         settings={"sampling_ms": INTERVAL_S * 1e3},
     )
-    if not results.exists():
-        results.mkdir(parents=True)
-        give_to_caller(results)
-    signal.signal(signal.SIGTERM, interrupt)
     console = Console(highlight=False)
-    try:
+    with going_on(study.campaign, "give the same command"):
         given_up = make_watched(study, console)
-    except KeyboardInterrupt:
-        click.echo(f"\nstopped; what was logged is in {study.campaign}; to go on, give the same command", err=True)
-        sys.exit(130)
     folder = study.campaign / STUDY
     if given_up:
         raise EyelevelError(f"{len(given_up)} runs were given up; their attempts are in {folder}, under rejected")
