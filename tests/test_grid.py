@@ -192,6 +192,13 @@ def test_budgets_are_read(text: str, seconds: float) -> None:
     assert grid.read_budget(text) == seconds
 
 
+def test_a_grid_of_one_protocol_is_refused(tmp_path: Path) -> None:
+    options = ["--preset", "controlled", "--proto", "quic", "--results", str(tmp_path)]
+    done = CliRunner().invoke(grid.main, options)
+    assert str(done.exception) == "a grid compares protocols, and quic is one alone; name more with --proto"
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_budget_that_says_no_unit_is_refused() -> None:
     with pytest.raises(EyelevelError, match=r"90s, 60m or 1\.5h, not '60'"):
         grid.read_budget("60")

@@ -256,6 +256,18 @@ def test_a_section_says_what_limits_it(longlook: Path) -> None:
     )
 
 
+def test_early_data_is_told_to_be_of_a_second_visit(tmp_path: Path) -> None:
+    times = {("grid-1x5KB", FAST, "quic"): (200, 201, 199), ("grid-1x5KB", FAST, "quic+0rtt"): (150, 151, 149)}
+    folder = write(tmp_path / "early", times)
+    document = json.loads((folder / "campaign.json").read_text())
+    document["settings"]["protocols"]["quic+0rtt"]["early_data"] = True
+    assert grid.returning(load(folder)) == []
+    (folder / "campaign.json").write_text(json.dumps(document))
+    section = grid.section(folder)
+    assert section
+    assert section.words[-1].startswith("Loads over quic+0rtt are a browser's second visit, those over QUIC its first.")
+
+
 def test_another_folder_has_no_grid(tmp_path: Path) -> None:
     assert grid.section(tmp_path) is None
 

@@ -224,7 +224,22 @@ def limits(campaign: CampaignTable, found: pd.DataFrame) -> list[str]:
         told.append(f"{counted('cell', len(late))} cannot finish in the {limit_s:g} s that a load may take.")
     if len(beyond):
         told.append(f"{counted('cell', len(beyond))} did not fit into the budget, which was used for the shorter ones.")
-    return [*([" ".join(told)] if told else []), *without_rate(campaign, found)]
+    return [*([" ".join(told)] if told else []), *returning(campaign), *without_rate(campaign, found)]
+
+
+def returning(campaign: CampaignTable) -> list[str]:
+    """What else differs where a protocol with early data is compared with one without."""
+    told = campaign.document["settings"]["protocols"]
+    with_it = [name for name in campaign.protocols if told[name].get("early_data")]
+    without = [name for name in campaign.protocols if name not in with_it]
+    if not with_it or not without:
+        return []
+    return [
+        f"Loads over {' and '.join(map(named, with_it))} are a browser's second visit, those over "
+        f"{' and '.join(map(named, without))} its first. What it has done by then besides, such as starting its "
+        "processes and checking certificates, is in the difference, too, and weighs the more, the shorter the round "
+        "trip that early data saves."
+    ]
 
 
 def without_rate(campaign: CampaignTable, found: pd.DataFrame) -> list[str]:

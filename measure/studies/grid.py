@@ -244,6 +244,8 @@ def main(
     before = [page for site in study.get("pages", ()) if (page := page_named(site))]
     chosen = choose("network", net or list(settings.get("networks", ())) or grid.networks, networks.load())
     over = choose_protocols(proto or list(settings.get("protocols", ())) or grid.protocols, protocols.load())
+    if len(over) < 2:
+        raise EyelevelError(f"a grid compares protocols, and {over[0].name} is one alone; name more with --proto")
     budget_s = read_budget(budget) if budget else None
     # Before pages are generated, which may take minutes and much room.
     require_root()
