@@ -308,6 +308,12 @@ def test_a_load_that_takes_too_long_says_so_and_is_not_repeated(measured: Path) 
     assert {row.of for row in late} == {Run("grid-1x700KB", "mss", name, 1) for name in ("tcp+", "quic")}
 
 
+def test_a_grid_does_not_become_another(measured: Path) -> None:
+    options = ["--preset", "longlook", "--campaign", "tiny", "--results", str(measured.parent)]
+    done = CliRunner().invoke(grid.main, options)
+    assert str(done.exception).endswith("tiny is of the grid controlled; name another for longlook with --campaign")
+
+
 def test_a_grid_is_told_from_a_campaign_of_sites(measured: Path) -> None:
     done = CliRunner().invoke(campaign_command, ["--campaign", "tiny", "--results", str(measured.parent)])
     assert "tiny is a grid; go on with it by: make grid CAMPAIGN=tiny" in str(done.exception)

@@ -350,6 +350,17 @@ def test_the_section_has_its_figures_and_tables_and_is_none_without_runs(campaig
     assert totals.loc["quic", "largest_window_kb"] == 90
 
 
+def test_a_run_that_is_not_whole_any_more_is_named(campaign: Path) -> None:
+    folder = campaign / "states" / "s" / "lte" / "quic" / "2"
+    for log in folder.glob("*.sqlog"):
+        log.unlink()
+    with pytest.raises(EyelevelError, match=r"quic/2 has no log of a connection"):
+        section(campaign)
+    (folder / "run.json").write_text("{}")
+    with pytest.raises(EyelevelError, match=r"quic/2/run.json is broken: KeyError\('navigated_s'\)"):
+        section(campaign)
+
+
 def test_states_that_nobody_knows_yet_are_drawn_all_the_same(tmp_path: Path) -> None:
     told = [Spell("refill", 0, 1), Spell("probe_bw", 1, 2)]
     counts = transitions([told])

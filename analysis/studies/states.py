@@ -28,6 +28,7 @@ from analysis.studies.states_series import (
     spells,
     transitions,
 )
+from eyelevel.errors import EyelevelError
 from servers.qlog import SUFFIX, read_qlog
 
 STUDY = "states"
@@ -82,14 +83,19 @@ class Setting:
 
 
 def read_load(folder: Path) -> Load:
-    """The run in `folder`. Raises EyelevelError when a log of it cannot be read."""
-    run = json.loads((folder / RUN).read_text())
+    """The run in `folder`. Raises EyelevelError when it or a log of it cannot be read."""
+    try:
+        run = json.loads((folder / RUN).read_text())
+        within, plt_ms = (float(run["navigated_s"]), float(run["finished_s"])), float(run["plt_ms"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EyelevelError(f"{folder / RUN} is broken: {error!r}") from None
     connections = []
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         log = read_qlog(path)
-        within = (run["navigated_s"], run["finished_s"])
         connections.append(Connection(path, delivered_bytes(log, *within), tuple(spells(log, *within))))
-    return Load(int(folder.name), run["navigated_s"], run["plt_ms"], tuple(connections))
+    if not connections:
+        raise EyelevelError(f"{folder} has no log of a connection (any more)")
+    return Load(int(folder.name), within[0], plt_ms, tuple(connections))
 
 
 def read_settings(campaign: Path) -> list[Setting]:

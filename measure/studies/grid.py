@@ -238,6 +238,8 @@ def main(
     study, settings = begun.get("study") or {}, begun.get("settings", {})
     if begun and study.get("name") != "grid":
         raise EyelevelError(f"{folder} is another kind of campaign; name one of your own with --campaign")
+    if preset and study.get("preset", preset) != preset:
+        raise EyelevelError(f"{folder} is of the grid {study['preset']}; name another for {preset} with --campaign")
     if not (preset := preset or study.get("preset")):
         raise EyelevelError(f"name a grid with --preset: {', '.join(PRESETS)}")
     grid = narrowed(read_preset(preset), counts, sizes)
