@@ -2,13 +2,16 @@
 
 import ctypes
 import fcntl
+import os
 import re
+import select
 import signal
 import socket
 import struct
 import subprocess
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -20,27 +23,80 @@ from eyelevel.places import tool
 SIOCETHTOOL, ETHTOOL_STSO = 0x8946, 0x1F
 
 
+# dumpcap reads what the kernel collected four times a second, and what it has not read when it is ended is lost.
+READ_S = 0.25
+# How long it may take to read what there is; a busy machine lets it wait.
+CATCH_UP_S = 3.0
+# Nobody reads what it says meanwhile, some 160 bytes a second.
+PIPE_BYTES = 1 << 20
+BEGUN = re.compile(r"^File: ", re.MULTILINE)
+PROGRESS = re.compile(r"\rPackets: (\d+) ")
+COUNTED = re.compile(r"received/dropped on interface .*: (\d+)/(\d+)")
+
+
 @contextmanager
-def capturing(device: str, file: Path) -> Iterator[None]:
+def capturing(device: str, file: Path) -> Iterator[Callable[[], None]]:
     """Write every packet of `device` to `file` (pcapng) while the block runs.
 
-    Raises EyelevelError when dumpcap fails, or has missed a packet.
+    Yields a function that looks how many packets have passed by the kernel's count. A block at whose end the device
+    may be gone has to call it before, or what dumpcap had not read yet may be missing at the end of the file.
+
+    Raises EyelevelError when dumpcap fails, or has missed one of the packets that were seen to have passed.
     """
-    command: list[str | Path] = [tool("dumpcap"), "-q", "-i", device, "-w", file]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as dumpcap:
+    with subprocess.Popen(
+        [tool("dumpcap"), "-i", device, "-w", file], stderr=subprocess.PIPE, pipesize=PIPE_BYTES
+    ) as dumpcap:
         assert dumpcap.stderr
+        said = _Said(dumpcap.stderr)
+        passed = 0
         try:
-            said = ""
-            while not said.startswith("File:"):  # the packets after this line are in it
-                if not (line := dumpcap.stderr.readline()):
-                    raise EyelevelError(f"dumpcap could not capture: {said.strip() or 'it said nothing'}")
-                said = line
-            yield
+            # The packets after this are in the file.
+            if not said.until(lambda text: BEGUN.search(text) is not None):
+                raise EyelevelError(f"dumpcap could not capture: {_last_line(said.text)}")
+            before = _passed(device)
+
+            def look() -> None:
+                nonlocal passed
+                passed = max(passed, _passed(device) - before)
+
+            yield look
+            look()
+            said.until(lambda text: int((PROGRESS.findall(text) or [0])[-1]) >= passed, CATCH_UP_S)
         finally:
             dumpcap.send_signal(signal.SIGINT)
-            _, said = dumpcap.communicate()
-    if not (counted := re.search(r"received/dropped on interface .*: \d+/(\d+)", said)) or int(counted[1]):
-        raise EyelevelError(f"the capture is not whole: {' '.join(said.split()) or 'dumpcap ended early'}")
+            said.until(lambda _: False)
+    counted = COUNTED.search(said.text)
+    if not counted or int(counted[1]) < passed or int(counted[2]):
+        raise EyelevelError(f"the capture is not whole: {passed} packets passed; {_last_line(said.text)}")
+
+
+class _Said:
+    """What a program has said so far through a pipe."""
+
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self._pipe = pipe
+        self.text = ""
+
+    def until(self, enough: Callable[[str], bool], limit_s: float | None = None) -> bool:
+        """Whether there is `enough` in the text, at the latest when the program ends or after `limit_s`."""
+        end_s = None if limit_s is None else time.monotonic() + limit_s
+        while not enough(self.text):
+            left_s = None if end_s is None else max(0.0, end_s - time.monotonic())
+            if not select.select([self._pipe], [], [], left_s)[0]:
+                return False
+            if not (more := os.read(self._pipe.fileno(), 1 << 16)):
+                return False
+            self.text += more.decode(errors="replace")
+        return True
+
+
+def _passed(device: str) -> int:
+    """How many packets went through `device`, both ways, by the kernel's count; 0 when it is gone (proc(5))."""
+    for line in Path("/proc/self/net/dev").read_text().splitlines():
+        name, _, counts = line.partition(":")
+        if name.strip() == device:
+            return int(counts.split()[1]) + int(counts.split()[9])
+    return 0
 
 
 def segment_before_capture(device: str) -> None:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,28 @@ def counts(folder: Path) -> bool:
     return (folder / RUN).exists() and bool(json.loads((folder / RUN).read_text())["valid"])
 
 
+def runs_of(campaign: Path, study: str) -> list[tuple[Run, Path]]:
+    """The runs of `study` in the folder of a campaign that count, and their folders, in the order of its document."""
+    document = campaign / study / f"{study}.json"
+    if not document.exists():
+        return []
+    settings = json.loads(document.read_text())["settings"]
+    found = []
+    for site, network, protocol in product(*(settings[group] for group in GROWING)):
+        folders = (campaign / study / site / network / protocol).glob("[0-9]*")
+        numbers = sorted(int(folder.name) for folder in folders if counts(folder))
+        runs = [Run(site, network, protocol, number) for number in numbers]
+        found += [(run, campaign / study / site / network / protocol / str(run.number)) for run in runs]
+    return found
+
+
+def rejected_reasons(campaign: Path, study: str) -> list[str]:
+    """Why attempts of `study` in the folder of a campaign do not count."""
+    documents = (campaign / study).glob(f"*/*/*/{REJECTED}/[0-9]*/{RUN}")
+    attempts = [json.loads(document.read_text()) for document in documents]
+    return [attempt["reason"] for attempt in attempts if not attempt["valid"]]
+
+
 def _kept(study: Study, run: Run, now: Circumstances) -> Judged:
     """Make an attempt at `run`, and put it where runs that count lie, or those that do not."""
     setting, rejected = study.setting(run), study.folder(run).parent / REJECTED
@@ -211,7 +234,7 @@ def _place(study: Study, run: Run) -> None:
     """Put an attempt at `run` that counts where those lie; also one of before, if that was ended just then."""
     counting = study.folder(run)
     rejected = counting.parent / REJECTED
-    for kept in rejected.glob(f"{run.number}-*"):
+    for kept in sorted(rejected.glob(f"{run.number}-*")):
         if counts(kept):
             kept.rename(counting)
             if not any(rejected.iterdir()):

@@ -110,13 +110,21 @@ class Capture:
 
 def read_capture(capture: Path, keys: Path) -> Capture:
     """What is in `capture`, decrypted with `keys` (NSS key log). Raises EyelevelError."""
-    reader = _Reader()
+    reader, broken = _Reader(), None
     with told_by_tshark(capture, keys, *OPTIONS) as told:
-        for _, element in ElementTree.iterparse(told):
-            if element.tag == "packet":
-                reader.add(element)
-                element.clear()
-    return Capture(reader.packets(), reader.hosts)
+        try:
+            for _, element in ElementTree.iterparse(told):
+                if element.tag == "packet":
+                    reader.add(element)
+                    element.clear()
+        except ElementTree.ParseError as error:  # tshark itself can say better what is wrong, at the end
+            broken = error
+    if broken:
+        raise EyelevelError(f"what tshark says of {capture} breaks off: {broken}")
+    try:
+        return Capture(reader.packets(), reader.hosts)
+    except EyelevelError as error:
+        raise EyelevelError(f"{capture}: {error}") from None
 
 
 # The stream once it is known, where in it a packet's part begins, and its size.
@@ -266,7 +274,7 @@ class _Reader:
         return _Raw(packet, parts, [""], bare=", ".join(names))
 
     def _quic_packet(self, bare: Packet, parts: list[_Part], protos: dict[str, list[ElementTree.Element]]) -> _Raw:
-        lines, closes, only_acknowledges = [], False, True
+        lines, closes, types = [], False, set()
         parts.append(_Part(UDP_HEADER_BYTES, TRANSPORT))
         for line, quic in enumerate(protos.get("quic", ())):
             size = int(quic.get("size", 0))
@@ -279,12 +287,12 @@ class _Reader:
             parts.append(_Part(size - payload_bytes + tag_bytes, SECURITY, line=line))
             for frame in frames:
                 frame_type = int(_value(frame, "quic.frame_type") or -1)
-                only_acknowledges &= frame_type in (PADDING_FRAME, *ACK_FRAMES)
+                types.add(frame_type)
                 closes |= frame_type in CLOSE_FRAMES
                 parts += self._quic_frame(bare, frame, frame_type, lines[-1], line)
             parts.append(_Part(payload_bytes - frames_bytes - tag_bytes, UNREAD, line=line))
         udp = protos["udp"][0]
-        if only_acknowledges and lines:
+        if types and types <= {PADDING_FRAME, *ACK_FRAMES}:
             for part in parts:
                 part.kind = ACKNOWLEDGING if part.kind in (IP, TRANSPORT, SECURITY) else part.kind
         mark = (_value(udp, "udp.payload") or "",)

@@ -1,7 +1,7 @@
 """The study of packets as a section of a report."""
 
-import json
 import math
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from analysis.studies.packets.bytes import KINDS, OTHER, PAYLOAD
 from analysis.studies.packets.connections import TIMES
 from analysis.studies.packets.runs import Read, read_runs
 from analysis.studies.packets.sequence import averaged
-from measure.studies.packets import FOLDER, REJECTED, RUN
+from measure.studies.packets import STUDY
+from measure.studies.runs import rejected_reasons
 
 NAME = "packets"
 SETTING = ["site", "network", "protocol"]
@@ -47,10 +48,10 @@ def section(folder: Path) -> Section | None:
 
 def _words(folder: Path, runs: Sequence[Read], connections: pd.DataFrame) -> list[str]:
     settings = {tuple(run.setting[key] for key in SETTING) for run in runs}
-    rejected = [json.loads(path.read_text()) for path in (folder / FOLDER).glob(f"*/*/*/{REJECTED}/*/{RUN}")]
+    rejected = rejected_reasons(folder, STUDY)
     told = [
         f"{counted('load', len(runs))} in {counted('setting', len(settings))}, captured at both ends and decrypted; "
-        + (f"{counted('attempt', len(rejected))} did not count{_reasons(rejected)}." if rejected else "all counted."),
+        + (f"{counted('attempt', len(rejected))} did not count ({_gates(rejected)})." if rejected else "all counted."),
         LINK_HEADERS,
     ]
     first = connections[connections["first"]]
@@ -63,9 +64,10 @@ def _words(folder: Path, runs: Sequence[Read], connections: pd.DataFrame) -> lis
     return told
 
 
-def _reasons(rejected: Sequence[dict[str, Any]]) -> str:
-    gates = pd.Series([run["reason"].partition(":")[0] for run in rejected], dtype=object).value_counts()
-    return f" ({', '.join(f'{gate} {times}' for gate, times in gates.items())})"
+def _gates(reasons: Sequence[str]) -> str:
+    """How often each gate is named in `reasons`."""
+    times = Counter(reason.partition(":")[0] for reason in reasons)
+    return ", ".join(f"{gate} {number}" for gate, number in times.most_common())
 
 
 def _summary(table: pd.DataFrame, keys: list[str], columns: Sequence[str]) -> pd.DataFrame:

@@ -14,7 +14,8 @@ from analysis.studies.packets.capture import Capture, read_capture
 from analysis.studies.packets.connections import by_connection, first_to_be_asked, handshake, tally, times
 from analysis.studies.packets.sequence import Step, steps
 from measure.run.visit import HAR
-from measure.studies.packets import CLIENT, DOCUMENT, FOLDER, KEYS, PING, RUN, SERVERS
+from measure.studies.packets import CLIENT, KEYS, PING, SERVERS, STUDY
+from measure.studies.runs import RUN, runs_of
 
 # The browser may connect just before it tells that it navigates; its visit before ended with a silence of QUIET_MS.
 AHEAD_S = 1.0
@@ -34,20 +35,17 @@ class Read:
 
 def read_runs(campaign: Path) -> list[Read]:
     """All runs of the campaign that count, in the order of their settings. Raises EyelevelError."""
-    folders = [path.parent for path in sorted((campaign / FOLDER).glob(f"*/*/*/*/{RUN}"))]
-    told = [(folder, json.loads((folder / RUN).read_text())) for folder in folders]
-    valid = [(folder, run) for folder, run in told if run["valid"]]
-    if not valid:
+    folders = [folder for _, folder in runs_of(campaign, STUDY)]
+    if not folders:
         return []
-    with ProcessPoolExecutor(min(len(valid), len(os.sched_getaffinity(0)))) as workers:
-        found = list(workers.map(read_run, [folder for folder, _ in valid]))
-    order = list(json.loads((campaign / FOLDER / DOCUMENT).read_text())["settings"]["protocols"])
-    return sorted(found, key=lambda run: _place(run.setting, order))
+    with ProcessPoolExecutor(min(len(folders), len(os.sched_getaffinity(0)))) as workers:
+        found = list(workers.map(read_run, folders))
+    return sorted(found, key=lambda run: _place(run.setting))
 
 
-def _place(setting: dict[str, Any], protocols: list[str]) -> tuple[Any, ...]:
-    named = setting["network"].partition("+")[0]
-    return setting["site"], named, setting["rtt_ms"], protocols.index(setting["protocol"]), setting["run"]
+def _place(setting: dict[str, Any]) -> tuple[str, str, float]:
+    """Networks that differ in their delay alone stand together, the nearest first."""
+    return setting["site"], setting["network"].partition("+")[0], setting["rtt_ms"]
 
 
 def read_run(folder: Path) -> Read:

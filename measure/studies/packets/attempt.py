@@ -2,106 +2,58 @@
 
 import json
 import sys
-import time
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from eyelevel.clock import now_iso
 from eyelevel.errors import EyelevelError
-from eyelevel.files import write_atomically
 from measure.campaign.attempt import REPLAY_FAILED, Circumstances
 from measure.run.capture import add_keys
-from measure.run.evidence import ATTEMPT, REPLAY_LOG, last_line, read_evidence
-from measure.run.gates import HTTP_VERSION, LOAD_GATES, MACHINE_GATES, Claim, reason_against, request_failed
-from measure.run.load import load
-from measure.run.witness import CAPTURE
-from measure.studies.packets import CLIENT, KEYS, PING, RUN, SERVERS
+from measure.run.evidence import REPLAY_LOG, last_line, read_evidence
+from measure.studies.packets import CLIENT, KEYS, PING, SERVERS
 from measure.studies.packets.ping import Pinged, fault
-from record.site import Site
-from tuning.networks import Network
-from tuning.protocols import Protocol
+from measure.studies.runs import Judged, Setting
+from measure.studies.unfilmed import load_unfilmed, reason_against_load
 
-assert CAPTURE == SERVERS
-GATES = (*LOAD_GATES, request_failed, *MACHINE_GATES)
 ENDS = (sys.executable, "-m", "measure.studies.packets.ends")
 
 
-@dataclass(frozen=True)
-class Setting:
-    """What is loaded, behind what, over what."""
-
-    site: Site
-    network: Network
-    protocol: Protocol
-
-
-@dataclass(frozen=True)
-class Judged:
-    """An attempt's verdict: why it does not count, or nothing; the ping's mean and deviation, if there was one."""
-
-    reason: str
-    ping: Pinged | None
-
-    @property
-    def valid(self) -> bool:
-        return not self.reason
-
-
 def make(setting: Setting, seed: int, circumstances: Circumstances, folder: Path) -> Judged:
-    """Load the page once, captured at both ends, and judge it; all of it is in `folder`."""
-    started_at, clock, started = now_iso(), time.time(), time.monotonic()
-    address = next(iter(setting.site.addresses.values()))[0]
-    failure = load(
-        setting.site,
-        setting.network,
-        setting.protocol,
+    """Load the page once, captured at both ends in `folder`, and judge it."""
+    address, rtt_ms = next(iter(setting.site.addresses.values()))[0], setting.network.min_rtt_ms
+    failure, made = load_unfilmed(
+        setting,
+        seed,
+        circumstances,
         folder,
-        repeatable=True,
-        film=False,
-        layout=circumstances.layout,
-        seed=seed,
         witness=(*ENDS, "servers", str(folder)),
-        around=(*ENDS, "client", str(folder), address, str(setting.network.min_rtt_ms)),
+        around=(*ENDS, "client", str(folder), address, str(rtt_ms)),
     )
-    seconds = time.monotonic() - started
-    made: dict[str, Any] = {
-        "started_at": started_at,
-        "seconds": round(seconds, 3),
-        "clock_shift_s": round(time.time() - clock - seconds, 3),
-        "failure": failure,
-        "seed": seed,
-        "machine": circumstances.machine,
-        "canary": asdict(circumstances.canary) if circumstances.canary else None,
-        "slowness": round(circumstances.slowness, 3),
-    }
-    write_atomically(folder / ATTEMPT, json.dumps(made, indent=1) + "\n")
-    judged = judge(setting, failure, folder)
-    told = {"valid": judged.valid, "reason": judged.reason, "network": asdict(setting.network)}
-    told |= {"protocol": asdict(setting.protocol), **made}
-    write_atomically(folder / RUN, json.dumps(told, indent=1) + "\n")
-    return judged
+    reason = f"{REPLAY_FAILED}: {failure}" if failure else reason_against_captured(setting, folder)
+    told = ""
+    if (folder / PING).exists():
+        pinged = read_ping(folder)
+        told = f"ping {pinged.mean_ms:.2f} ± {pinged.sd_ms:.2f} ms"
+    return Judged(reason, told, made)
 
 
-def judge(setting: Setting, failure: str | None, folder: Path) -> Judged:
-    """The verdict on the attempt in `folder`, whose replay had this `failure`; puts the keys into its captures."""
-    if failure:
-        return Judged(f"{REPLAY_FAILED}: {failure}", None)
+def read_ping(folder: Path) -> Pinged:
+    """What the pings before the load in `folder` found."""
+    return Pinged(**json.loads((folder / PING).read_text()))
+
+
+def reason_against_captured(setting: Setting, folder: Path) -> str:
+    """Why the load of `setting` in `folder` must not count, or nothing; if it may, puts the keys into its captures."""
     if not (folder / PING).exists():
-        return Judged(f"ping: {last_line(folder / REPLAY_LOG)}", None)
-    pinged = Pinged(**json.loads((folder / PING).read_text()))
-    if wrong := fault(pinged, setting.network):
-        return Judged(f"ping: {wrong}", pinged)
-    # The visit's own failure is told by what it left; the captures' by what is missing.
+        return f"ping: {last_line(folder / REPLAY_LOG)}"
+    if wrong := fault(read_ping(folder), setting.network):
+        return f"ping: {wrong}"
+    if reason := reason_against_load(setting, read_evidence(folder, filmed=False)):
+        return reason
     for name in (CLIENT, SERVERS, KEYS):
         if not (folder / name).exists():
-            return Judged(f"capture: there is no {name}; {last_line(folder / REPLAY_LOG)}", pinged)
-    claim = Claim(HTTP_VERSION[setting.protocol.transport], frozenset(setting.site.servers))
-    if reason := reason_against(read_evidence(folder, filmed=False), claim, GATES):
-        return Judged(reason, pinged)
+            return f"capture: there is no {name}; {last_line(folder / REPLAY_LOG)}"
     try:
         for name in (CLIENT, SERVERS):
             add_keys(folder / name, folder / KEYS)
     except EyelevelError as error:
-        return Judged(f"capture: {error}", pinged)
-    return Judged("", pinged)
+        return f"capture: {error}"
+    return ""
