@@ -2,7 +2,9 @@
 place, pages of a grid into the cache, where they may take much room and are in nobody's way."""
 
 import sys
+from contextlib import suppress
 
+from eyelevel.errors import EyelevelError
 from eyelevel.ownership import give_to_caller
 from eyelevel.places import SITES, cache_dir
 from record import grid
@@ -35,9 +37,11 @@ def take(name: str) -> Site:
 def _take_page(page: grid.Page) -> Site:
     folder = cache_dir() / "grid" / page.name
     if folder.is_dir():
-        site = Site.load(folder)
-        if site.recorder == grid.RECORDER:
-            return site
+        # One that is broken is made anew.
+        with suppress(EyelevelError):
+            site = Site.load(folder)
+            if site.recorder == grid.RECORDER:
+                return site
     site = write_site(grid.generate(page), folder)
     give_to_caller(folder, cache_dir())
     return site

@@ -3,14 +3,14 @@
 quic_server writes its own (`servers/quic/connection_log.h`); for TCP it is made of what the kernel tells
 (`measure.run.socket_series`). Both have the events
 
-    recovery:parameters_set            congestion_control, initial_congestion_window
+    recovery:parameters_set            congestion_control, initial_congestion_window (TCP's as first seen)
     recovery:metrics_updated           what has changed: congestion_window, bytes_in_flight, ssthresh, bytes_delivered
                                        (bytes), min_rtt, smoothed_rtt (ms), pacing_rate, bandwidth_estimate (bit/s),
                                        packets_lost (from the start)
     recovery:congestion_state_updated  new, and old but for the first
 
-and QUIC's also those of its packets, latest_rtt and pto_count. Form: JSON text sequences (RFC 7464), of which the
-first record tells of the connection, each other of an event.
+and QUIC's also those of its packets, latest_rtt and pto_count; TCP's also delivery_rate (bit/s).
+Form: JSON text sequences (RFC 7464), of which the first record tells of the connection, each other of an event.
 """
 
 import itertools

@@ -25,6 +25,7 @@ from measure.campaign.results import Row, counted, read_rows
 from measure.host.canary import Canary
 from measure.studies import grid
 from measure.studies.presets import PRESETS, Series, read_preset
+from record import shelf
 from record.grid import Page, generate, image, page_named, read_size
 from record.site import write_site
 from tuning import networks, protocols
@@ -111,6 +112,19 @@ def test_sizes_are_read() -> None:
     assert [read_size("100B"), read_size("300KB")] == [100, 300_000]
     with pytest.raises(EyelevelError, match="100B or 10KB, not '1MB'"):
         read_size("1MB")
+
+
+def test_a_page_is_kept_in_the_cache_and_made_anew_when_it_is_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EYELEVEL_CACHE", str(tmp_path))
+    first = shelf.take("grid-2x100B")
+    assert first.folder == tmp_path / "grid" / "grid-2x100B"
+    made_at = first.folder.stat().st_ctime_ns
+    assert shelf.take("grid-2x100B").folder.stat().st_ctime_ns == made_at
+    for file in first.folder.glob("*.json"):
+        file.write_text("{")
+    assert shelf.take("grid-2x100B").exchanges == first.exchanges
 
 
 @pytest.mark.parametrize("name", PRESETS)
