@@ -300,7 +300,7 @@ def campaign(tmp_path: Path) -> Path:
         for number, plt_ms in ((1, 3000), (2, 2000), (10, 1000)):
             folder = study / "s" / "lte" / protocol / str(number)
             folder.mkdir(parents=True)
-            told = {"navigated_s": BEGAN_S, "finished_s": BEGAN_S + 9, "plt_ms": plt_ms}
+            told = {"valid": True, "navigated_s": BEGAN_S, "finished_s": BEGAN_S + 9, "plt_ms": plt_ms}
             (folder / "run.json").write_text(json.dumps(told))
             events = [
                 Event(0, PARAMETERS, {"congestion_control": "cubic"}),
@@ -315,7 +315,7 @@ def campaign(tmp_path: Path) -> Path:
             write_qlog(folder / "idle.sqlog", idle, "Linux", ["TCP"])
         rejected = study / "s" / "lte" / protocol / "rejected" / "1-1"
         rejected.mkdir(parents=True)
-        (rejected / "run.json").write_text("{}")
+        (rejected / "run.json").write_text(json.dumps({"valid": False, "reason": "states: cut"}))
     return tmp_path / "try"
 
 
@@ -356,7 +356,7 @@ def test_a_run_that_is_not_whole_any_more_is_named(campaign: Path) -> None:
         log.unlink()
     with pytest.raises(EyelevelError, match=r"quic/2 has no log of a connection"):
         section(campaign)
-    (folder / "run.json").write_text("{}")
+    (folder / "run.json").write_text(json.dumps({"valid": True}))
     with pytest.raises(EyelevelError, match=r"quic/2/run.json is broken: KeyError\('navigated_s'\)"):
         section(campaign)
 

@@ -29,11 +29,11 @@ from analysis.studies.states_series import (
     transitions,
 )
 from eyelevel.errors import EyelevelError
+from measure.studies.runs import RUN, runs_of
 from servers.qlog import SUFFIX, read_qlog
 
 STUDY = "states"
 NAME = "states"
-RUN = "run.json"
 IDLE, REPAIRING = "application_limited", ("recovery", "pto", "rto")
 
 
@@ -100,19 +100,10 @@ def read_load(folder: Path) -> Load:
 
 def read_settings(campaign: Path) -> list[Setting]:
     """All settings that have runs in the folder of `campaign`, in the order of the study's document."""
-    study = campaign / STUDY
-    if not (study / f"{STUDY}.json").exists():
-        return []
-    told = json.loads((study / f"{STUDY}.json").read_text())["settings"]
-    found = []
-    for site in told["sites"]:
-        for network in told["networks"]:
-            for protocol in told["protocols"]:
-                folders = (study / site / network / protocol).glob("[0-9]*")
-                runs = sorted((path for path in folders if (path / RUN).exists()), key=lambda path: int(path.name))
-                if runs:
-                    found.append(Setting(site, network, protocol, tuple(map(read_load, runs))))
-    return found
+    loads: dict[tuple[str, str, str], list[Load]] = defaultdict(list)
+    for run, folder in runs_of(campaign, STUDY):
+        loads[run.site, run.network, run.protocol].append(read_load(folder))
+    return [Setting(*setting, tuple(of_setting)) for setting, of_setting in loads.items()]
 
 
 def section(campaign: Path) -> Section | None:

@@ -188,8 +188,13 @@ def make_watched(study: Study, console: Console) -> list[Run]:
 
 
 def counts(folder: Path) -> bool:
-    """Whether there is a run in `folder` that counts."""
-    return (folder / RUN).exists() and bool(json.loads((folder / RUN).read_text())["valid"])
+    """Whether there is a run in `folder` that counts. Raises EyelevelError."""
+    if not (folder / RUN).exists():
+        return False
+    try:
+        return bool(json.loads((folder / RUN).read_text())["valid"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise EyelevelError(f"{folder / RUN} is broken: {error!r}") from None
 
 
 def runs_of(campaign: Path, study: str) -> list[tuple[Run, Path]]:

@@ -8,39 +8,30 @@ Its `run.json` tells beside the rest when the navigation began and when the page
 import gzip
 import json
 import sys
-import time
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
-from eyelevel.clock import now_iso
 from eyelevel.errors import EyelevelError, reports_errors
-from eyelevel.files import write_atomically
-from eyelevel.places import RESULTS
 from measure.__main__ import choose_sites
 from measure.campaign.attempt import REPLAY_FAILED, Circumstances
-from measure.campaign.command import campaign_name, going_on, require_root
+from measure.campaign.command import campaign_name, require_root
 from measure.run.aliases import choose_protocols
-from measure.run.evidence import ATTEMPT, Evidence, read_evidence
-from measure.run.gates import HTTP_VERSION, LOAD_GATES, MACHINE_GATES, Claim, reason_against, request_failed
-from measure.run.load import load
+from measure.run.evidence import Evidence, read_evidence
 from measure.run.socket_series import write_qlogs
 from measure.run.socket_witness import INTERVAL_S, SAMPLING
 from measure.run.visit import HAR
-from measure.studies.runs import Judged, Setting, Study, make_watched
+from measure.studies.command import carry_out, study_options
+from measure.studies.runs import Judged, Setting, Study
+from measure.studies.unfilmed import load_unfilmed, reason_against_load
 from servers.qlog import CLOSED, METRICS, SUFFIX, Qlog, read_qlog
 from tuning import networks, protocols
 from tuning.protocols import Protocol
 from tuning.settings import choose
 
 STUDY = "states"
-GATES = (*LOAD_GATES, request_failed, *MACHINE_GATES)
-RUNS = 10
-SEED = 1
 
 # How long the kernel may not have been looked at during a load: ten times as long as usual.
 LONGEST_GAP_MS = 50.0
@@ -48,34 +39,19 @@ LONGEST_GAP_MS = 50.0
 
 def make(setting: Setting, seed: int, circumstances: Circumstances, folder: Path) -> Judged:
     """Load the page once, with a qlog of each of its connections in `folder`, and judge it."""
-    started_at, clock, started = now_iso(), time.time(), time.monotonic()
     tcp = setting.protocol.transport == "tcp"
-    failure = load(
-        setting.site,
-        setting.network,
-        setting.protocol,
+    failure, made = load_unfilmed(
+        setting,
+        seed,
+        circumstances,
         folder,
-        repeatable=True,
-        film=False,
-        layout=circumstances.layout,
-        seed=seed,
         witness=(sys.executable, "-m", "measure.run.socket_witness", str(folder)) if tcp else (),
         qlog=None if tcp else folder,
     )
-    seconds = time.monotonic() - started
-    made = {
-        "started_at": started_at,
-        "seconds": round(seconds, 3),
-        "clock_shift_s": round(time.time() - clock - seconds, 3),
-        "canary": asdict(circumstances.canary) if circumstances.canary else None,
-        "slowness": round(circumstances.slowness, 3),
-    }
-    write_atomically(folder / ATTEMPT, json.dumps(made, indent=1) + "\n")
     if failure:
         return Judged(f"{REPLAY_FAILED}: {failure}", document=made)
     evidence = read_evidence(folder, filmed=False)
-    claim = Claim(HTTP_VERSION[setting.protocol.transport], frozenset(setting.site.servers))
-    if reason := reason_against(evidence, claim, GATES):
+    if reason := reason_against_load(setting, evidence):
         return Judged(reason, document=made)
     load_s = loading_time(folder, evidence)
     made |= {"navigated_s": load_s[0], "finished_s": load_s[1], "plt_ms": evidence.plt}
@@ -130,13 +106,7 @@ def _sampling_fault(load_s: tuple[float, float], folder: Path) -> str:
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--site", required=True, help="Folders in sites/, or demo sites.")
-@click.option("--net", required=True, help="Networks of tuning/networks.toml.")
-@click.option("--proto", required=True, help="Protocols of tuning/protocols.toml.")
-@click.option("--runs", default=RUNS, show_default=True, type=click.IntRange(min=1), help="Runs of each.")
-@click.option("--seed", default=SEED, show_default=True, help="What the order of the runs is drawn from.")
-@click.option("--campaign", "name", default=STUDY, show_default=True, help="The folder in results/.")
-@click.option("--results", type=click.Path(path_type=Path), default=RESULTS, help="Another folder for results.")
+@study_options(STUDY)
 def main(site: str, net: str, proto: str, runs: int, seed: int, name: str, results: Path) -> None:
     """Log what congestion control does while sites are loaded: windows, round-trip times, losses and states over time.
 
@@ -156,13 +126,7 @@ def main(site: str, net: str, proto: str, runs: int, seed: int, name: str, resul
         make=make,
         settings={"sampling_ms": INTERVAL_S * 1e3},
     )
-    console = Console(highlight=False)
-    with going_on(study.campaign, "give the same command"):
-        given_up = make_watched(study, console)
-    folder = study.campaign / STUDY
-    if given_up:
-        raise EyelevelError(f"{len(given_up)} runs were given up; their attempts are in {folder}, under rejected")
-    console.print(f"logged: {folder}; qvis opens the {SUFFIX} files", soft_wrap=True)
+    click.echo(f"logged: {carry_out(study)}; qvis opens the {SUFFIX} files")
 
 
 if __name__ == "__main__":
