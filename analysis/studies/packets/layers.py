@@ -24,7 +24,7 @@ TLS_MESSAGES = {
     24: "KeyUpdate",
     25: "CompressedCertificate",
 }
-FINISHED, CLIENT_HELLO = TLS_MESSAGES[20], TLS_MESSAGES[1]
+FINISHED = TLS_MESSAGES[20]
 
 # RFC 9113 section 6.
 HTTP2_FRAMES = {
