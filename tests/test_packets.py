@@ -185,7 +185,7 @@ def test_both_captures_go_on_until_connections_are_closed(protocol: str, runs: M
         assert rows["client", way]["packets"] == rows["servers", way]["packets"]
         assert rows["client", way]["bytes"] == rows["servers", way]["bytes"]
     [first] = [connection for connection in runs[protocol].connections if connection["first"]]
-    # The server's FIN comes as an answer (RFC 9293 section 3.6); nothing answers when QUIC closes (RFC 9000 section 10.2).
+    # The server's FIN comes as an answer (RFC 9293 section 3.6); when QUIC closes nothing does (RFC 9000 section 10.2).
     assert first["closing_ms"] >= (NETWORK.min_rtt_ms if protocol == "tcp+" else 0)
 
 
