@@ -2,6 +2,7 @@
 
 import ctypes
 import fcntl
+import json
 import os
 import re
 import shutil
@@ -9,6 +10,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+from eyelevel.errors import EyelevelError
 
 # What Python does not offer of Linux (renameat(2), syncfs(2)).
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -118,3 +122,14 @@ def _umask() -> int:
     mask = os.umask(0o022)
     os.umask(mask)
     return mask
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object that the file at `path` holds as JSON. Raises EyelevelError when it is missing or broken."""
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise EyelevelError(f"{path} cannot be read: {error}") from None
+    if not isinstance(found, dict):
+        raise EyelevelError(f"{path} is broken: it holds no object of JSON")
+    return found

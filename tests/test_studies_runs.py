@@ -132,3 +132,14 @@ def test_a_study_is_made_by_one_process_at_a_time(tmp_path: Path) -> None:
 def test_a_campaign_without_the_study_has_no_runs_of_it(tmp_path: Path) -> None:
     assert runs_of(tmp_path, "tries") == []
     assert rejected_reasons(tmp_path, "tries") == []
+
+
+def test_what_is_broken_is_named(tmp_path: Path) -> None:
+    study = study_in(tmp_path, Attempts(""))
+    watched(study)
+    document = study.campaign / "tries" / "tries.json"
+    document.write_text("{broken")
+    with pytest.raises(EyelevelError, match=r"tries\.json cannot be read"):
+        runs_of(study.campaign, "tries")
+    with pytest.raises(EyelevelError, match=r"tries\.json cannot be read"):
+        watched(study)

@@ -1,13 +1,12 @@
 """Which studies a report shows: each says of a campaign's folder what it has to say, or that there is nothing of it."""
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from analysis.report.section import Section
 from analysis.studies import grid, packets, states
-from eyelevel.errors import EyelevelError
+from eyelevel.files import read_json
 
 # In the order of the page.
 STUDIES: tuple[Callable[[Path], Section | None], ...] = (
@@ -28,10 +27,6 @@ def documents(folder: Path, shown: Sequence[Section]) -> dict[str, dict[str, Any
     told = {}
     for section in shown:
         path = folder / section.name / f"{section.name}.json"
-        try:
-            told[section.title] = json.loads(path.read_text())
-        except FileNotFoundError:
-            continue
-        except ValueError as error:
-            raise EyelevelError(f"{path} is broken: {error}") from None
+        if path.exists():
+            told[section.title] = read_json(path)
     return told

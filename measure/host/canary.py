@@ -38,7 +38,7 @@ RECENT = 3
 DRIFT = 1.25
 # From here on the runs after a single canary do not count (`gates.machine_busy`). Of 143 canaries of two campaigns on
 # such a machine, the second beside compilers and other campaigns, one took more than twice as long as usual; the runs
-# after those that took 1.25 to 2 times as long were 1 to 8 % slower than their setting's median, in SI and PLT.
+# after those that took 1.25 to 2 times as long were up to 8 % slower than their setting's median, in SI and PLT.
 BUSY = 2.0
 
 

@@ -181,10 +181,12 @@ def _lateness(log: Path) -> tuple[int, float]:
 
 
 def _browsed_s(path: Path) -> float:
-    times = json.loads(path.read_text()) if path.exists() else {}
-    return (
-        float(times.get("browsertime_end", 0.0) - times.get("browsertime", 0.0)) if "browsertime_end" in times else 0.0
-    )
+    """How long Browsertime ran, or 0 when that is not told."""
+    try:
+        times = json.loads(path.read_text())
+        return float(times["browsertime_end"] - times["browsertime"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0.0
 
 
 def _told_by_browsertime(page: dict[str, Any]) -> list[str]:

@@ -21,7 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from eyelevel.clock import now_iso
 from eyelevel.errors import EyelevelError
-from eyelevel.files import replacing_folder, write_atomically
+from eyelevel.files import read_json, replacing_folder, write_atomically
 from eyelevel.ownership import give_to_caller
 from measure.campaign.attempt import REPLAY_FAILED, Circumstances
 from measure.campaign.block import REPLAY_FAILURES_IN_A_ROW
@@ -202,7 +202,7 @@ def runs_of(campaign: Path, study: str) -> list[tuple[Run, Path]]:
     document = campaign / study / f"{study}.json"
     if not document.exists():
         return []
-    settings = json.loads(document.read_text())["settings"]
+    settings = read_json(document)["settings"]
     found = []
     for site, network, protocol in product(*(settings[group] for group in GROWING)):
         folders = (campaign / study / site / network / protocol).glob("[0-9]*")
@@ -215,7 +215,7 @@ def runs_of(campaign: Path, study: str) -> list[tuple[Run, Path]]:
 def rejected_reasons(campaign: Path, study: str) -> list[str]:
     """Why attempts of `study` in the folder of a campaign do not count."""
     documents = (campaign / study).glob(f"*/*/*/{REJECTED}/[0-9]*/{RUN}")
-    attempts = [json.loads(document.read_text()) for document in documents]
+    attempts = [read_json(document) for document in documents]
     return [attempt["reason"] for attempt in attempts if not attempt["valid"]]
 
 
@@ -268,7 +268,7 @@ def _opened(study: Study) -> Iterator[None]:
 def _settle(path: Path, document: dict[str, Any]) -> None:
     """Keep `document`, with what was made before under other names. Raises EyelevelError when it differs."""
     if path.exists():
-        old: dict[str, Any] = json.loads(path.read_text())
+        old = read_json(path)
         for group in GROWING:
             document["settings"][group] = {**old["settings"][group], **document["settings"][group]}
         document["versions"] = {**old["versions"], **document["versions"]}

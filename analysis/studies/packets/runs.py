@@ -13,6 +13,7 @@ from typing import Any
 from analysis.studies.packets.capture import Capture, read_capture
 from analysis.studies.packets.connections import by_connection, first_to_be_asked, handshake, tally, times
 from analysis.studies.packets.sequence import Step, steps
+from eyelevel.files import read_json
 from measure.run.visit import HAR
 from measure.studies.packets import CLIENT, KEYS, PING, SERVERS, STUDY
 from measure.studies.runs import RUN, runs_of
@@ -50,8 +51,7 @@ def _place(setting: dict[str, Any]) -> tuple[str, str, float]:
 
 def read_run(folder: Path) -> Read:
     """The run in `folder`. Raises EyelevelError."""
-    run: dict[str, Any] = json.loads((folder / RUN).read_text())
-    ping: dict[str, Any] = json.loads((folder / PING).read_text())
+    run, ping = read_json(folder / RUN), read_json(folder / PING)
     setting = {
         "site": folder.parts[-4],
         "network": folder.parts[-3],
