@@ -47,58 +47,57 @@ proof: setup ## run what takes hours: faults by the dozen, fuzzing, whole corpor
 	@setup/as-root '$(PYTHON)' -m pytest tests/proof
 
 record: setup ## load SITES, a URL or a file that lists some (sites.txt), from the web, make sites of them, and close these
-	@'$(PYTHON)' -m record record $(if $(SITES),'$(SITES)'); status=$$?; \
-		setup/as-root '$(PYTHON)' -m measure.closing --recorded && exit $$status
+	@'$(PYTHON)' -m eyelevel record $(if $(SITES),'$(SITES)'); status=$$?; \
+		setup/as-root '$(PYTHON)' -m eyelevel close --recorded && exit $$status
 
 import: setup ## make a site of the recording FROM
-	@'$(PYTHON)' -m record import '$(FROM)'
+	@'$(PYTHON)' -m eyelevel import '$(FROM)'
 
 close: setup ## find out what SITES, or all not closed yet, ask for that was not recorded; fetch it if possible
-	@setup/as-root '$(PYTHON)' -m measure.closing $(foreach site,$(SITES),'$(site)')
+	@setup/as-root '$(PYTHON)' -m eyelevel close $(foreach site,$(SITES),'$(site)')
 
 site-info: setup ## tell what the recorded sites are, and draw the paper's Figure 1 of them
-	@'$(PYTHON)' -m analysis.sites
+	@'$(PYTHON)' -m eyelevel site-info
 
 replay: setup ## open a shell as the client of SITE, behind the network NET, over PROTO
-	@setup/as-root '$(PYTHON)' -m replay --site '$(SITE)' --net '$(NET)' --proto '$(PROTO)'
+	@setup/as-root '$(PYTHON)' -m eyelevel replay --site '$(SITE)' --net '$(NET)' --proto '$(PROTO)'
 
 campaign: setup ## measure SITES over every NET and PROTO, or go on with it; the result is results/CAMPAIGN
-	@setup/as-root '$(PYTHON)' -m measure $(CAMPAIGN_OPTIONS)
+	@setup/as-root '$(PYTHON)' -m eyelevel campaign $(CAMPAIGN_OPTIONS)
 
 status: setup ## tell how CAMPAIGN stands, also while it runs
-	@'$(PYTHON)' -m measure.status '$(CAMPAIGN)'
+	@'$(PYTHON)' -m eyelevel status '$(CAMPAIGN)'
 
 review: setup ## look at the films of CAMPAIGN, and accept or reject runs by eye
-	@'$(PYTHON)' -m measure.review '$(CAMPAIGN)'
+	@'$(PYTHON)' -m eyelevel review '$(CAMPAIGN)'
 
 report: setup ## write the report of CAMPAIGN: one page with all tables, figures, and films of SITE if given
-	@'$(PYTHON)' -m analysis.report $(call option,--site,SITE) '$(CAMPAIGN)'
+	@'$(PYTHON)' -m eyelevel report $(call option,--site,SITE) '$(CAMPAIGN)'
 
 figures: setup ## draw the figures of CAMPAIGN alone
-	@'$(PYTHON)' -m analysis.report --figures-only $(call option,--site,SITE) '$(CAMPAIGN)'
+	@'$(PYTHON)' -m eyelevel report --figures-only $(call option,--site,SITE) '$(CAMPAIGN)'
 
 validate: setup ## measure each NET and PROTO, and compare with its settings
-	@setup/as-root '$(PYTHON)' -m measure.validate $(strip $(call option,--net,NET) $(call option,--proto,PROTO))
+	@setup/as-root '$(PYTHON)' -m eyelevel validate $(strip $(call option,--net,NET) $(call option,--proto,PROTO))
 
 figure2: setup ## compare the servers themselves: downloads of single files, the paper's Figure 2
-	@setup/as-root '$(PYTHON)' -m measure.studies.downloads $(strip $(call option,--net,NET) $(call option,--proto,PROTO) \
+	@setup/as-root '$(PYTHON)' -m eyelevel figure2 $(strip $(call option,--net,NET) $(call option,--proto,PROTO) \
 		$(call option,--runs,RUNS) $(call option,--seed,SEED))
-	@'$(PYTHON)' -m analysis.downloads
 
 grid: setup ## measure a PRESET of generated pages and networks (longlook, longlook-0rtt, controlled), or go on with CAMPAIGN
-	@setup/as-root '$(PYTHON)' -m measure.studies.grid $(GRID_OPTIONS)
-	@'$(PYTHON)' -m analysis.report '$(or $(CAMPAIGN),$(PRESET))'
+	@setup/as-root '$(PYTHON)' -m eyelevel grid $(GRID_OPTIONS)
+	@'$(PYTHON)' -m eyelevel report '$(or $(CAMPAIGN),$(PRESET))'
 
 states: setup ## log what congestion control does while SITE is loaded RUNS times behind NET over PROTO, and write the report
-	@setup/as-root '$(PYTHON)' -m measure.studies.states $(strip $(call option,--site,SITE) $(call option,--net,NET) \
+	@setup/as-root '$(PYTHON)' -m eyelevel states $(strip $(call option,--site,SITE) $(call option,--net,NET) \
 		$(call option,--proto,PROTO) $(call option,--runs,RUNS) $(call option,--seed,SEED) $(call option,--campaign,CAMPAIGN))
-	@'$(PYTHON)' -m analysis.report '$(or $(CAMPAIGN),states)'
+	@'$(PYTHON)' -m eyelevel report '$(or $(CAMPAIGN),states)'
 
 packets: setup ## capture loads of SITE at both ends over each PROTO, with DELAYS added to the round trip of NET, and write the report
-	@setup/as-root '$(PYTHON)' -m measure.studies.packets $(strip $(call option,--site,SITE) $(call option,--net,NET) \
+	@setup/as-root '$(PYTHON)' -m eyelevel packets $(strip $(call option,--site,SITE) $(call option,--net,NET) \
 		$(call option,--proto,PROTO) $(call option,--runs,RUNS) $(call option,--delays,DELAYS) $(call option,--seed,SEED) \
 		$(call option,--campaign,CAMPAIGN))
-	@'$(PYTHON)' -m analysis.report '$(or $(CAMPAIGN),packets)'
+	@'$(PYTHON)' -m eyelevel report '$(or $(CAMPAIGN),packets)'
 
 clean: ## remove what setup installed, except for system packages; sites/ and results/ stay
 	@setup/clean

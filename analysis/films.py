@@ -13,8 +13,8 @@ import pandas as pd  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from analysis.hypotheses import Pair
-from eyelevel.errors import EyelevelError
-from eyelevel.places import tool
+from base.errors import EyelevelError
+from base.places import tool
 from measure.run.evidence import VISUAL
 from measure.run.film import FilmStart, film_start, visual_metrics
 from measure.run.films import FILM, SMALL_FILM

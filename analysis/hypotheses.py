@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 
 DECLARED = Path(__file__).with_name("hypotheses.toml")
 KEYS = {"significant_p", "confidence", "equivalence_margin", "comparisons", "family"}

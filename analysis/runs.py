@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd  # type: ignore[import-untyped]
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 
 METRICS = ("fvc", "lvc", "vc85", "si", "plt")
 NEEDED = ("site", "network", "protocol", "run", "valid", "reason", *METRICS)

@@ -14,7 +14,7 @@ import pandas as pd  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from analysis.runs import METRICS, CampaignTable
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 
 Array = NDArray[np.float64]
 CELL = ["network", "site", "metric"]

@@ -1,10 +1,8 @@
-"""`python -m analysis.sites`: what the recorded sites are, as a table and as the paper's Figure 1."""
+"""What the recorded sites are, as a table and as the paper's Figure 1."""
 
 import math
 from collections.abc import Iterable
-from pathlib import Path
 
-import click
 import matplotlib as mpl
 import pandas as pd  # type: ignore[import-untyped]
 from matplotlib.figure import Figure
@@ -13,10 +11,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from eyelevel.errors import EyelevelError, reports_errors
-from eyelevel.places import PROJECT, SITES
 from measure import completeness
-from record.site import INDEX, Site
+from record.site import Site
 
 FORMATS = ("png", "pdf", "svg")
 # The first two of Okabe and Ito's colours, told apart by colour-blind readers and in grey.
@@ -99,32 +95,3 @@ def _percent(share: float) -> str:
 
 def _host(url: str) -> str:
     return url.partition("://")[2].partition("/")[0].partition(":")[0]
-
-
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--into",
-    type=click.Path(path_type=Path),
-    default=PROJECT / "results" / "sites",
-    help="Where to put the table and the figure; results/sites unless given.",
-)
-def main(into: Path) -> None:
-    """Print a table of the recorded sites, and write it and the paper's Figure 1 as files.
-
-    Example: python -m analysis.sites --into /tmp/sites
-    """
-    folders = sorted(path.parent for path in SITES.glob(f"[!.]*/{INDEX}"))
-    if not folders:
-        raise EyelevelError(f"there are no sites in {SITES}; import one, or run 'python -m record demo'")
-    table = site_table(Site.load(folder) for folder in folders)
-    print_sites(table, Console())
-    into.mkdir(parents=True, exist_ok=True)
-    table.to_csv(into / "sites.csv", index=False)
-    figure = draw_sites(table)
-    for form in FORMATS:
-        figure.savefig(into / f"figure1.{form}", dpi=200)
-    click.echo(f"{into}: sites.csv, figure1.{{{','.join(FORMATS)}}}")
-
-
-if __name__ == "__main__":
-    reports_errors(main)()

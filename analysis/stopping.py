@@ -1,17 +1,11 @@
-"""`python -m analysis.stopping`: which sites behind which networks need no more runs, for a campaign of RUNS=auto.
+"""Which sites behind which networks need no more runs, for a campaign of RUNS=auto.
 
 The rule is that of `analysis.sequential`; it is asked for the declared family of hypotheses, in its metrics.
 """
 
-from pathlib import Path
-
-import click
-
-from analysis import hypotheses
 from analysis.hypotheses import Hypotheses
-from analysis.runs import CampaignTable, load
+from analysis.runs import CampaignTable
 from analysis.sequential import decide
-from eyelevel.errors import reports_errors
 
 
 def decided(campaign: CampaignTable, declared: Hypotheses) -> list[tuple[str, str]]:
@@ -28,18 +22,3 @@ def decided(campaign: CampaignTable, declared: Hypotheses) -> list[tuple[str, st
         if not decide(times, pairs, asked.family_metrics).go_on:
             found.append((str(site), str(network)))
     return found
-
-
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("folder", type=click.Path(path_type=Path))
-def main(folder: Path) -> None:
-    """Print a line for each site and network of the campaign in FOLDER that is decided: their names and a tab.
-
-    Example: python -m analysis.stopping results/try
-    """
-    for site, network in decided(load(folder), hypotheses.load()):
-        click.echo(f"{site}\t{network}")
-
-
-if __name__ == "__main__":
-    reports_errors(main)()

@@ -1,4 +1,1 @@
-"""The floor every other folder stands on: errors, files, places, programs, the browser.
-
-Nothing here knows of sites, servers or networks.
-"""
+"""The program `eyelevel`: its commands, above the libraries, which hold none."""

@@ -1,13 +1,10 @@
-"""`python -m measure.closing`: close recordings, that is, find out what their pages ask for that was not recorded.
+"""Close recordings, that is, find out what their pages ask for that was not recorded.
 
 A site is loaded in replay several times over each transport. What was missed is fetched through the recorder
 where that is possible, and the site loaded again; in the end it is told what is missing still. The result is
 kept with the site (`measure.completeness`).
 """
 
-import os
-import signal
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,10 +12,9 @@ from pathlib import Path
 
 import click
 
-from eyelevel.clock import now_iso
-from eyelevel.errors import EyelevelError, reports_errors
-from eyelevel.ownership import give_to_caller
-from eyelevel.places import SITES
+from base.clock import now_iso
+from base.errors import EyelevelError
+from base.ownership import give_to_caller
 from measure import completeness
 from measure.completeness import Asked, Completeness
 from measure.host.machine import versions
@@ -27,14 +23,11 @@ from measure.run.film import Frame, last_frame, unlike
 from measure.run.gates import HTTP_VERSION, LOAD_GATES, Claim, reason_against
 from measure.run.load import load
 from measure.run.visit import FILM
-from record import shelf
 from record.recorder import sandbox
 from record.recorder.spec import RecordSpec
 from record.site import Recording, Site, write_site
-from tuning import networks, protocols
 from tuning.networks import Network
 from tuning.protocols import Protocol
-from tuning.settings import choose, choose_one
 
 LOADS = 3
 PROTOCOLS = "tcp,quic"
@@ -199,71 +192,3 @@ def summary(name: str, found: Completeness) -> str:
         by = f", asked for by {', '.join(missed.asked_by)}" if missed.asked_by else ""
         lines.append(f"  missed in {missed.loads} of {total} loads: {missed.method} {missed.url}{by}")
     return "\n".join(lines)
-
-
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("names", nargs=-1, metavar="[SITE]...")
-@click.option("--loads", type=click.IntRange(min=1), default=LOADS, show_default=True, help="Over each protocol.")
-@click.option("--proto", default=PROTOCOLS, show_default=True, help="Protocols of tuning/protocols.toml.")
-@click.option("--net", default=NETWORK, show_default=True, help="A network of tuning/networks.toml.")
-@click.option("--repeatable/--as-recorded", default=True, show_default=True, help="Whether pages get the script.")
-@click.option("--film", is_flag=True, help="Film the loads, and compare the films' last frames.")
-@click.option("--fetch/--no-fetch", default=None, help="Fetch what is missing; of what we recorded, unless given.")
-@click.option("--origin-ca", type=click.Path(path_type=Path, resolve_path=True), help="As of 'record record'.")
-@click.option("--recorded", is_flag=True, help="Of those not named: only what we recorded ourselves.")
-@click.option("--sites", "folder", type=click.Path(path_type=Path), default=SITES, help="Another folder than sites/.")
-def main(
-    names: tuple[str, ...],
-    loads: int,
-    proto: str,
-    net: str,
-    repeatable: bool,
-    film: bool,
-    fetch: bool | None,
-    origin_ca: Path | None,
-    recorded: bool,
-    folder: Path,
-) -> None:
-    """Close the sites of these names, or all; those that are not closed yet, unless given.
-
-    Example: python -m measure.closing www.yelp.com
-    """
-    if os.geteuid() != 0:
-        raise EyelevelError("closing needs root, to make network namespaces; run it as root or with sudo")
-    closing = Closing(
-        loads=loads,
-        network=choose_one("network", net, networks.load()),
-        protocols={protocol.name: protocol for protocol in choose("protocol", proto, protocols.load())},
-        repeatable=repeatable,
-        film=film,
-        origin_ca=origin_ca,
-    )
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    failed = []
-    for site in chosen(" ".join(names).replace(",", " ").split(), folder):
-        own = OWN_RECORDER in site.recorder.get("tool", "")
-        if recorded and not names and not own:
-            continue
-        try:
-            click.echo(summary(site.name, close(site, closing, fetch=own if fetch is None else fetch)))
-        except EyelevelError as error:
-            click.echo(f"eyelevel: {error}", err=True)
-            failed.append(site.name)
-    if failed:
-        sys.exit(f"eyelevel: not closed: {', '.join(failed)}; see above")
-
-
-def chosen(names: Sequence[str], folder: Path) -> list[Site]:
-    """The sites `names` of `folder`, or without names all that are not closed yet. Raises EyelevelError."""
-    if folder != SITES:
-        known = {path.name: path.name for path in sorted(folder.glob("[!.]*")) if path.is_dir()}
-        sites = [Site.load(folder / name) for name in (choose("site", list(names), known) if names else known)]
-    elif names:
-        sites = [shelf.take(name) for name in choose("site", list(names), {n: n for n in shelf.at_hand()})]
-    else:
-        sites = [shelf.take(name) for name in shelf.recorded()]
-    return sites if names else [site for site in sites if completeness.read(site) is None]
-
-
-if __name__ == "__main__":
-    reports_errors(main)()

@@ -14,8 +14,8 @@ from itertools import combinations
 from pathlib import Path
 from statistics import mean
 
-from eyelevel.errors import EyelevelError
-from eyelevel.files import write_atomically
+from base.errors import EyelevelError
+from base.files import write_atomically
 from measure.run.evidence import REQUEST_LOG, page_requests
 from measure.run.netlog import Request
 from measure.run.visit import HAR

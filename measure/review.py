@@ -1,28 +1,23 @@
-"""`python -m measure.review`: look at a campaign's films, and accept or reject runs by eye.
+"""Look at a campaign's films, and accept or reject runs by eye.
 
 A local page, for a browser on this machine. A decision is a verdict (`verdicts`) with its reason; the campaign
 follows it at once, or, while it is being measured, after the block at hand.
 """
 
 import secrets
-import tempfile
-import threading
-import webbrowser
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from statistics import median
 from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
-import click
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from eyelevel.clock import now_iso
-from eyelevel.errors import EyelevelError, reports_errors
-from eyelevel.ownership import give_to_caller
-from eyelevel.places import RESULTS
+from base.clock import now_iso
+from base.errors import EyelevelError
+from base.ownership import give_to_caller
 from measure.campaign.results import Row, followed, following, read_rows
 from measure.campaign.verdicts import PERSON, Verdict, add_verdict, read_verdicts
 from measure.run.film import unlike_blocks
@@ -227,30 +222,3 @@ def handler(review: Review, scratch: Path) -> type[BaseHTTPRequestHandler]:
             """A person looks at the page, not at this."""
 
     return Handler
-
-
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("campaign")
-@click.option("--port", default=0, help="The page's port on 127.0.0.1; a free one unless given.")
-@click.option("--open/--no-open", "browse", default=True, help="Whether to open the page in a browser.")
-def main(campaign: str, port: int, browse: bool) -> None:
-    """Show the runs of CAMPAIGN (a folder in results/, or any path of one) and take decisions on them.
-
-    Example: python -m measure.review try
-    """
-    folder = Path(campaign)
-    review = Review(folder if (folder / "runs.csv").exists() else RESULTS / campaign)
-    with tempfile.TemporaryDirectory(prefix="eyelevel-review-") as scratch:
-        server = ThreadingHTTPServer((LOCAL, port), handler(review, Path(scratch)))
-        url = f"http://{LOCAL}:{server.server_address[1]}/"
-        click.echo(f"{url} shows the runs of {review.folder.name}; Ctrl-C ends it")
-        if browse:
-            threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            server.server_close()
-
-
-if __name__ == "__main__":
-    reports_errors(main)()

@@ -1,22 +1,17 @@
-"""`python -m measure.status`: how a campaign stands, at any time, also while it runs."""
+"""How a campaign stands, at any time, also while it runs."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
-from eyelevel.errors import EyelevelError, reports_errors
-from eyelevel.places import RESULTS
-from measure.campaign.forecast import Forecast, forecast, in_bytes
+from base.errors import EyelevelError
+from measure.campaign.forecast import Forecast, forecast
 from measure.campaign.plan import Run
 from measure.campaign.planfile import read_plan
-from measure.campaign.progress import in_words
 from measure.campaign.results import Row, counted, is_machines_fault, is_over_time, read_document, read_rows, run_folder
 from measure.run.evidence import ATTEMPT
 from measure.run.films import FilmPolicy
@@ -74,8 +69,8 @@ def table(rows: Sequence[Row]) -> Table:
     for protocol in protocols:
         shown.add_column(protocol, justify="right")
     shown.add_column("the last was", overflow="fold")
-    for gate, _ in Counter(_gate(row) for row in rejected).most_common():
-        own = [row for row in rejected if _gate(row) == gate]
+    for gate, _ in Counter(gate_of(row) for row in rejected).most_common():
+        own = [row for row in rejected if gate_of(row) == gate]
         counts = [str(sum(row.protocol == protocol for row in own) or "") for protocol in protocols]
         shown.add_row(gate, *counts, f"{own[-1].of}: {own[-1].reason.partition(': ')[2]}")
     attempts = Counter(row.protocol for row in rows)
@@ -84,7 +79,7 @@ def table(rows: Sequence[Row]) -> Table:
     return shown
 
 
-def _gate(row: Row) -> str:
+def gate_of(row: Row) -> str:
     return row.reason.partition(":")[0]
 
 
@@ -96,36 +91,3 @@ def _is_running(folder: Path) -> bool:
     """Whether a process holds the campaign (`results.opened`); asked without touching its lock."""
     held = f":{folder.stat().st_ino} "
     return any("FLOCK" in line and held in line for line in Path("/proc/locks").read_text().splitlines())
-
-
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("campaign")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def main(campaign: str, as_json: bool) -> None:
-    """Tell how CAMPAIGN (a folder in results/, or any path of one) stands.
-
-    Example: python -m measure.status try
-    """
-    folder = Path(campaign)
-    found = status(folder if (folder / "campaign.json").exists() else RESULTS / campaign)
-    counts = {"planned": found.planned, "done": found.done, "left": len(found.left), "given_up": found.given_up}
-    if as_json:
-        gates = Counter(_gate(row) for row in found.rows if not row.valid)
-        seconds = found.expected.seconds if found.expected else None
-        click.echo(json.dumps({**counts, "running": found.running, "rejected": gates, "seconds_left": seconds}))
-        return
-    console = Console(highlight=False)
-    told = f"{found.done} of {found.planned} runs done, {len(found.left)} left, {found.given_up} given up"
-    console.print(f"{told}; {'running' if found.running else 'not running'}")
-    if found.left and found.expected:
-        console.print(f"left: about {in_words(found.expected.seconds)}, {in_bytes(found.expected.bytes)}")
-    for run in found.current if found.running else ():
-        console.print(f"now: {run}")
-    if any(not row.valid for row in found.rows):
-        console.print(table(found.rows))
-    elif found.rows:
-        console.print(f"none of {len(found.rows)} attempts was rejected")
-
-
-if __name__ == "__main__":
-    reports_errors(main)()

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from urllib.parse import urljoin
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 from record.http1 import Response, first_value
 from record.intake import Intake
 from record.site import Exchange, Recording

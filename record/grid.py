@@ -11,7 +11,7 @@ import zlib
 from dataclasses import dataclass
 from itertools import pairwise
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 from record.made import made
 from record.site import Exchange, Recording
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 from record.content import BrokenContent, UndecodableContent, decode
 from record.http1 import MAX_BODY_BYTES, Headers, MalformedMessage, Response
 from record.privacy import without_cookie_values

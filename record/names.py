@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from eyelevel.errors import EyelevelError
-from eyelevel.places import SITES
+from base.errors import EyelevelError
+from base.places import SITES
 
 
 def checked(name: str, where: str = "") -> str:

@@ -4,12 +4,13 @@ place, pages of a grid into the cache, where they may take much room and are in 
 import sys
 from contextlib import suppress
 
-from eyelevel.errors import EyelevelError
-from eyelevel.ownership import give_to_caller
-from eyelevel.places import SITES, cache_dir
+from base.errors import EyelevelError
+from base.ownership import give_to_caller
+from base.places import SITES, cache_dir
 from record import grid
 from record.demo import DEMO_SITES, generate
 from record.site import Site, write_site
+from tuning.settings import choose
 
 
 def recorded() -> list[str]:
@@ -45,3 +46,15 @@ def _take_page(page: grid.Page) -> Site:
     site = write_site(grid.generate(page), folder)
     give_to_caller(folder, cache_dir())
     return site
+
+
+def choose_sites(wanted: str | list[str]) -> list[Site]:
+    """The sites that `wanted` names; demo sites are generated when they are not there yet.
+
+    All are those in sites/, or the demo sites when there is none. Raises EyelevelError.
+    """
+    if wanted == "all":
+        names = recorded() or list(DEMO_SITES)
+    else:
+        names = choose("site", wanted, {name: name for name in at_hand()})
+    return [take(name) for name in names]

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from eyelevel.errors import EyelevelError
-from eyelevel.files import replacing_folder, write_atomically
+from base.errors import EyelevelError
+from base.files import replacing_folder, write_atomically
 from record.http1 import Headers, MalformedMessage, Response, format_response, parse_response
 
 FORMAT = 1

@@ -1,14 +1,11 @@
-"""What a person is told of a site."""
-
-import click
+"""What a person reads of a site that was stored."""
 
 from record.site import Site
 
 
-def tell(site: Site) -> None:
-    """Say in a few lines what was stored, and what was not."""
+def summary(site: Site) -> str:
+    """What was stored of `site`, and what was not, in a few lines."""
     total = sum(exchange.bytes for exchange in site.exchanges)
     counts = f"{len(site.exchanges)} exchanges of {len(site.addresses)} hosts on {len(site.servers)} servers"
-    click.echo(f"{site.name}: {counts}, {total / 1e6:.2f} MB, starts at {site.url}")
-    for reason in site.skipped:
-        click.echo(f"  left out: {reason[:160]}")
+    lines = [f"{site.name}: {counts}, {total / 1e6:.2f} MB, starts at {site.url}"]
+    return "\n".join([*lines, *(f"  left out: {reason[:160]}" for reason in site.skipped)])

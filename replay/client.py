@@ -8,8 +8,8 @@ import os
 import socket
 import sys
 
-from eyelevel.errors import reports_errors
-from eyelevel.places import authority_certificate
+from base.errors import reports_errors
+from base.places import authority_certificate
 from replay import world
 from replay.spec import CONTROL, ReplaySpec
 from tuning import kernel

@@ -16,8 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from eyelevel.errors import EyelevelError
-from eyelevel.processes import pinned, running
+from base.errors import EyelevelError
+from base.processes import pinned, running
 from record.site import Site
 from replay import world
 from replay.repeatable import make_repeatable

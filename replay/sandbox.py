@@ -15,8 +15,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from eyelevel.errors import EyelevelError
-from eyelevel.places import PROJECT, cache_dir, tool
+from base.errors import EyelevelError
+from base.places import PROJECT, cache_dir, tool
+from base.privileges import require_root
 from replay.spec import ReplayOutcome, ReplaySpec
 
 TEARDOWN_TIMEOUT_S = 15.0
@@ -28,8 +29,7 @@ def run(spec: ReplaySpec, command: Sequence[str | Path], **streams: int | None) 
     `streams` (stdin, stdout, stderr) are handed to the command as in `subprocess.Popen`. Raises
     EyelevelError when the replay could not be set up, or a part of it failed while the command ran.
     """
-    if os.geteuid() != 0:
-        raise EyelevelError("replaying needs root, to make network namespaces; run it as root or with sudo")
+    require_root("replaying")
     leash_end, leash = os.pipe()
     report, report_end = os.pipe()
     inside = [sys.executable, "-m", "replay.inside", str(leash_end), str(report_end), spec.dumps(), *command]

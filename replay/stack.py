@@ -6,7 +6,7 @@ All in one hop: `mm-net` does to each packet what the nested `mm-delay`, `mm-lin
 
 from pathlib import Path
 
-from eyelevel.places import tool
+from base.places import tool
 from tuning.networks import Network
 
 

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from eyelevel.errors import EyelevelError
-from eyelevel.places import cache_dir, tool
+from base.errors import EyelevelError
+from base.places import cache_dir, tool
 from record.site import Site
 from replay.spec import PRIVATE
 

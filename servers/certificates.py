@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from eyelevel.errors import EyelevelError, reports_errors
-from eyelevel.places import authority_certificate
+from base.errors import EyelevelError, reports_errors
+from base.places import authority_certificate
 
 LIFETIME = timedelta(days=90)
 RENEWED_BEFORE_END = timedelta(days=14)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from eyelevel.errors import EyelevelError
-from eyelevel.files import write_atomically
-from eyelevel.places import PROJECT, tool
-from eyelevel.processes import Daemon, running
+from base.errors import EyelevelError
+from base.files import write_atomically
+from base.places import PROJECT, tool
+from base.processes import Daemon, running
 from servers.application import READY
 from servers.certificates import authority
 from servers.contract import Serving

@@ -1,7 +1,7 @@
 """The log of what a connection's congestion control does: a qlog (version 0.3, which qvis opens) a connection.
 
 quic_server writes its own (`servers/quic/connection_log.h`); for TCP it is made of what the kernel tells
-(`measure.run.socket_series`). Both have the events
+(`studies.states.socket_series`). Both have the events
 
     recovery:parameters_set            congestion_control, initial_congestion_window (TCP's as first seen)
     recovery:metrics_updated           what has changed: congestion_window, bytes_in_flight, ssthresh, bytes_delivered
@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eyelevel.errors import EyelevelError
-from eyelevel.files import write_atomically
+from base.errors import EyelevelError
+from base.files import write_atomically
 
 SUFFIX = ".sqlog"
 VERSION, FORMAT = "0.3", "JSON-SEQ"

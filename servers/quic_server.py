@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from eyelevel.places import tool
-from eyelevel.processes import running
+from base.places import tool
+from base.processes import running
 from record.site import host_folder
 from servers.contract import Serving
 

@@ -14,7 +14,7 @@ as_root() {
   "$PROJECT/setup/as-root" "$@"
 }
 
-# Link a program into the place where eyelevel.places.tool looks first.
+# Link a program into the place where base.places.tool looks first.
 install_program() { # NAME TARGET
   mkdir -p "$EYELEVEL_CACHE/bin"
   ln -sfn "$2" "$EYELEVEL_CACHE/bin/$1"

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from rich.console import Console
 from scipy import stats  # type: ignore[import-untyped]
 
-from analysis.__main__ import report
+from analysis.first_answer import report
 from analysis.gain import anova_p, exclusions, gain, gains, means
 from analysis.hypotheses import Pair
 from analysis.runs import METRICS, CampaignTable, load
 from analysis.samples import samples
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 
 times = st.lists(st.floats(1, 1e5), min_size=2, max_size=40)
 

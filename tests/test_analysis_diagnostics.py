@@ -13,7 +13,7 @@ from analysis.hypotheses import Pair
 from analysis.runs import CampaignTable, load
 from analysis.samples import samples
 from analysis.simulate import Truth, simulated, write
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 
 QUIET = Truth(sites=4, networks=("dsl",), protocols=("tcp", "quic"), runs=20, effects={"quic": -0.1})
 

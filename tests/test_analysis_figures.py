@@ -8,11 +8,12 @@ import pytest
 from matplotlib.figure import Figure
 
 from analysis import diagnostics, hypotheses
-from analysis.figures import bands, figure2, figure3, order, sites_map, style, within
+from analysis.figures import bands, figure3, order, sites_map, style, within
 from analysis.gain import gains
 from analysis.runs import CampaignTable
 from analysis.samples import Samples, samples
 from analysis.simulate import Truth, simulated
+from studies.downloads import figure2
 
 TRUTH = Truth(sites=5, networks=("dsl", "lte"), runs=4, effects={"quic": -0.1, "tcp+": -0.05}, effect_sd=0.03)
 

@@ -12,7 +12,7 @@ from analysis import films
 from analysis.figures import figure4
 from analysis.films import Shot
 from analysis.hypotheses import Pair
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 from measure.run.evidence import analyse_film
 from measure.run.films import shrink
 

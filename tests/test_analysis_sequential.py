@@ -10,7 +10,7 @@ from scipy import stats  # type: ignore[import-untyped]
 from scipy.signal import fftconvolve  # type: ignore[import-untyped]
 
 from analysis.sequential import BOUNDS, EQUIVALENT, FASTER, LOOKS, OPEN, SLOWER, Rule, decide, sequential_test
-from eyelevel.places import PROJECT
+from base.places import PROJECT
 
 SIGNIFICANT_P = 0.01
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from test_campaign_review import ROW
 
-from eyelevel.errors import EyelevelError
-from eyelevel.places import PROJECT
-from measure.__main__ import MAX_RUNS, enough_runs, number_of_runs
+from base.errors import EyelevelError
+from base.places import PROJECT
+from eyelevel.commands.campaign import MAX_RUNS, enough_runs, number_of_runs
 from measure.campaign.results import opened
 
 Times = Callable[[int], float]
@@ -67,7 +67,7 @@ def test_the_number_of_runs(wanted: str | None, most: int | None, begun: dict[st
 
 @pytest.mark.parametrize("wanted", ["0", "-1", "many", "1.5"])
 def test_a_number_of_runs_that_is_none_is_told(wanted: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "measure", "--runs", wanted, "--results", str(tmp_path / "r")]
+    command = [sys.executable, "-m", "eyelevel", "campaign", "--runs", wanted, "--results", str(tmp_path / "r")]
     done = subprocess.run(command, capture_output=True, text=True, cwd=PROJECT, check=False)
     assert done.returncode == 1
     assert f"must be 1 or more, or auto, not '{wanted}'" in done.stderr

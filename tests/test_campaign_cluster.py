@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 from test_campaign_review import ROW
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 from measure.campaign import cluster
 from measure.campaign.campaign import Campaign
 from measure.campaign.cluster import Cluster, bring_home

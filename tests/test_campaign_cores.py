@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from eyelevel.processes import pinned
+from base.processes import pinned
 from measure.run.visit import _pinned_ffmpeg
 from record.demo import generate
 from record.site import write_site

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from test_campaign_review import ROW
 
-from eyelevel.errors import EyelevelError
-from eyelevel.places import tool
+from base.errors import EyelevelError
+from base.places import tool
 from measure.campaign import slot
 from measure.campaign.forecast import forecast, modelled, require_space
 from measure.campaign.plan import Run

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 from measure.campaign.plan import Run
 from measure.campaign.results import Results, Row, followed, opened, read_rows
 from measure.campaign.verdicts import VERDICTS, Verdict, add_verdict, read_verdicts

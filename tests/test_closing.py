@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from analysis.sites import site_table
-from eyelevel.errors import EyelevelError
-from eyelevel.places import PROJECT
+from base.errors import EyelevelError
+from base.places import PROJECT
 from measure import completeness
 from measure.closing import Closing, close, summary
 from measure.completeness import UNREACHABLE, Asked, Completeness, jaccard, missed_urls, summarise
-from record.__main__ import read_recording
 from record.demo import generate
+from record.formats.reading import read_recording
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from tuning import networks, protocols

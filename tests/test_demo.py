@@ -20,8 +20,8 @@ import pytest
 from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
 from PIL import Image
 
-from eyelevel.errors import EyelevelError
-from eyelevel.places import tool
+from base.errors import EyelevelError
+from base.places import tool
 from record.content import decode
 from record.demo import DEMO_SITES, generate
 from record.site import Recording, write_site

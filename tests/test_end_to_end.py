@@ -13,15 +13,15 @@ import pandas as pd  # type: ignore[import-untyped]
 import pytest
 from rich.console import Console
 
-from analysis.__main__ import report
+from analysis.first_answer import report
 from analysis.runs import load
-from eyelevel.places import PROJECT, tool
+from base.places import PROJECT, tool
 from measure.campaign.campaign import Campaign, measure
 from measure.campaign.progress import Watch
 from measure.run.evidence import read_evidence
 from measure.run.visit import FILM
-from record.__main__ import read_recording
 from record.demo import generate
+from record.formats.reading import read_recording
 from record.site import Site, write_site
 from tuning import networks, protocols
 
@@ -117,7 +117,7 @@ def test_the_answer_is_printed(campaign: Campaign, valid: pd.DataFrame) -> None:
 def test_ctrl_c_ends_a_campaign_cleanly(tmp_path: Path) -> None:
     arguments = ["--net", "lte", "--proto", "tcp", "--sites", "demo-light", "--runs", "1", "--campaign", "stopped"]
     arguments.append("--no-validate")
-    command = [sys.executable, "-m", "measure", *arguments, "--results", str(tmp_path)]
+    command = [sys.executable, "-m", "eyelevel", "campaign", *arguments, "--results", str(tmp_path)]
     folder = tmp_path / "stopped"
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=PROJECT, start_new_session=True)
     with process:
@@ -125,7 +125,7 @@ def test_ctrl_c_ends_a_campaign_cleanly(tmp_path: Path) -> None:
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of the foreground
         _, told = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "-m measure --campaign stopped" in told
+    assert "eyelevel campaign --campaign stopped" in told
     assert "Traceback" not in told
     assert len((folder / "runs.csv").read_text().splitlines()) == 1
 

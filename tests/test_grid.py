@@ -14,20 +14,21 @@ from PIL import Image
 from test_measure_results import ROW
 from test_report import Browser, browser  # noqa: F401
 
-from analysis.__main__ import main as analysis
-from analysis.report.__main__ import main as report
-from eyelevel.errors import EyelevelError
-from measure.__main__ import main as campaign_command
+from base.errors import EyelevelError
+from eyelevel.commands.campaign import main as campaign_command
+from eyelevel.commands.grid import main as grid_command
+from eyelevel.commands.report import main as report
+from eyelevel.commands.results import main as analysis
 from measure.campaign import slot
 from measure.campaign.campaign import REPEATS
 from measure.campaign.plan import Run
 from measure.campaign.results import Row, counted, read_rows
 from measure.host.canary import Canary
-from measure.studies import grid
-from measure.studies.presets import PRESETS, Series, read_preset
 from record import shelf
 from record.grid import Page, generate, image, page_named, read_size
 from record.site import write_site
+from studies.grid import measure as grid
+from studies.grid.presets import PRESETS, Series, read_preset
 from tuning import networks, protocols
 from tuning.networks import TRACE_LINE_BYTES, read_trace
 from tuning.settings import choose
@@ -208,7 +209,7 @@ def test_budgets_are_read(text: str, seconds: float) -> None:
 
 def test_a_grid_of_one_protocol_is_refused(tmp_path: Path) -> None:
     options = ["--preset", "controlled", "--proto", "quic", "--results", str(tmp_path)]
-    done = CliRunner().invoke(grid.main, options)
+    done = CliRunner().invoke(grid_command, options)
     assert str(done.exception) == "a grid compares protocols, and quic is one alone; name more with --proto"
     assert not list(tmp_path.iterdir())
 
@@ -289,7 +290,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
     options = ["--preset", "controlled", "--counts", "1", "--sizes", "100B,700KB", "--net", "controlled-clean,mss"]
     options += ["--runs", "1", "--limit", "5", "--no-validate", "--results", str(folder), "--campaign", "tiny"]
-    done = CliRunner().invoke(grid.main, options)
+    done = CliRunner().invoke(grid_command, options)
     assert done.exit_code == 0, done.output
     assert "grid-1x700KB behind mss cannot finish in its time (5 s)" in done.output
     return folder / "tiny"
@@ -324,7 +325,7 @@ def test_a_load_that_takes_too_long_says_so_and_is_not_repeated(measured: Path) 
 
 def test_a_grid_does_not_become_another(measured: Path) -> None:
     options = ["--preset", "longlook", "--campaign", "tiny", "--results", str(measured.parent)]
-    done = CliRunner().invoke(grid.main, options)
+    done = CliRunner().invoke(grid_command, options)
     assert str(done.exception).endswith("tiny is of the grid controlled; name another for longlook with --campaign")
 
 

@@ -15,16 +15,17 @@ from click.testing import CliRunner
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from analysis.figures import heatmap
-from analysis.report.__main__ import main as report
 from analysis.runs import load
-from analysis.studies import grid, grid_cells
-from analysis.studies.grid_cells import cells, compare, described, panels, verdict
-from analysis.studies.grid_controlled import REFERENCE, beside, change, read_old
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
+from eyelevel.commands.report import main as report
 from measure.campaign.results import COLUMNS, Row
-from measure.studies.presets import read_preset
 from record.grid import Page
+from studies.grid import cells as grid_cells
+from studies.grid import heatmap
+from studies.grid import section as grid
+from studies.grid.cells import cells, compare, described, panels, verdict
+from studies.grid.controlled import REFERENCE, beside, change, read_old
+from studies.grid.presets import read_preset
 from tuning import networks
 
 NETWORKS = networks.load()

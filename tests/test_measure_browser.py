@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from eyelevel.chromium import Window
+from base.chromium import Window
 from measure.run import browser
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from eyelevel.errors import EyelevelError
-from eyelevel.ownership import give_to_caller
+from base.errors import EyelevelError
+from base.ownership import give_to_caller
 from measure.campaign import attempt, block, slot
 from measure.campaign import campaign as campaigns
 from measure.campaign.block import REPLAY_FAILURES_IN_A_ROW
@@ -286,7 +286,7 @@ def test_without_sudo_nothing_changes_hands(monkeypatch: pytest.MonkeyPatch, tmp
 )
 def test_an_unknown_value_is_told_with_the_allowed_ones(arguments: list[str], told: str, tmp_path: Path) -> None:
     usual = ["--net", "lte", "--proto", "tcp", "--sites", "demo-light", "--results", str(tmp_path / "results")]
-    command = [sys.executable, "-m", "measure", *usual, *arguments]
+    command = [sys.executable, "-m", "eyelevel", "campaign", *usual, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert told in done.stderr

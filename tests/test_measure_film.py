@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eyelevel.errors import EyelevelError
-from eyelevel.places import tool
+from base.errors import EyelevelError
+from base.places import tool
 from measure.run.film import (
     FilmStart,
     Frame,

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyelevel.errors import EyelevelError
-from eyelevel.places import PROJECT
+from base.errors import EyelevelError
+from base.places import PROJECT
 from measure.campaign.plan import Run
 from measure.campaign.results import COLUMNS, Row, changes, opened
 

@@ -13,9 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from analysis.figures.packets_sequence import Panel, draw
-from analysis.studies.packets import section
-from analysis.studies.packets.bytes import (
+from base.errors import EyelevelError
+from base.places import PROJECT, tool
+from measure.campaign.plan import Run
+from record.made import made
+from record.site import Recording, Site, write_site
+from replay.repeatable import make_repeatable
+from studies.packets import section
+from studies.packets.attempt import make, reason_against_captured
+from studies.packets.bytes import (
     AGAIN,
     CONTROL,
     FRAMING,
@@ -27,21 +33,15 @@ from analysis.studies.packets.bytes import (
     Piece,
     Stream,
 )
-from analysis.studies.packets.capture import read_capture
-from analysis.studies.packets.layers import Assembly, lay_http2, lay_http3
-from analysis.studies.packets.runs import ENDS, Read, read_run
-from analysis.studies.packets.sequence import Step, averaged
-from eyelevel.errors import EyelevelError
-from eyelevel.places import PROJECT, tool
-from measure.campaign.plan import Run
-from measure.studies.packets import CLIENT, KEYS, PING, SERVERS, STUDY
-from measure.studies.packets.attempt import make, reason_against_captured
-from measure.studies.packets.delays import delays_in_ms, with_added_rtt
-from measure.studies.packets.ping import Pinged, expected_ms, fault
-from measure.studies.runs import Judged, Study, Watch, make_runs
-from record.made import made
-from record.site import Recording, Site, write_site
-from replay.repeatable import make_repeatable
+from studies.packets.capture import read_capture
+from studies.packets.delays import delays_in_ms, with_added_rtt
+from studies.packets.files import CLIENT, KEYS, PING, SERVERS, STUDY
+from studies.packets.layers import Assembly, lay_http2, lay_http3
+from studies.packets.ping import Pinged, expected_ms, fault
+from studies.packets.runs import ENDS, Read, read_run
+from studies.packets.sequence import Step, averaged
+from studies.packets.sequence_drawing import Panel, draw
+from studies.runs import Judged, Study, Watch, make_runs
 from tuning import protocols
 from tuning.networks import Network
 

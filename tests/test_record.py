@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyelevel.errors import EyelevelError
-from record.__main__ import read_recording
+from base.errors import EyelevelError
 from record.assemble import start_page
 from record.content import UndecodableContent, decode, encode
 from record.formats import WritableFormat, har, mahimahi
+from record.formats.reading import read_recording
 from record.http1 import MalformedMessage, Response, format_response, parse_response, unchunk
 from record.site import INDEX, Exchange, Recording, Site, write_site
 from record.upgrade import upgrade
@@ -297,7 +297,7 @@ def test_a_site_s_own_folder_is_a_recording(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_command_is_answered_by_one_line(arguments: list[str], said: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "record", *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-m", "eyelevel", *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert said in done.stderr
     assert done.stderr.count("\n") == 1

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from eyelevel.errors import EyelevelError
-from eyelevel.files import replacing_folder
+from base.errors import EyelevelError
+from base.files import replacing_folder
 from record import shelf
-from record.__main__ import read_recording
 from record.formats.mahimahi import _RequestResponse
+from record.formats.reading import read_recording
 from record.http1 import MAX_BODY_BYTES, Headers, Response
 from record.intake import Intake
 from record.names import place
@@ -329,8 +329,8 @@ def test_a_har_too_large_for_any_page_is_refused(tmp_path: Path) -> None:
 IMPORT = """
 import json, sys
 from pathlib import Path
-from eyelevel.errors import reports_errors
-from record.__main__ import read_recording
+from base.errors import reports_errors
+from record.formats.reading import read_recording
 recording = reports_errors(read_recording)(Path(sys.argv[1]))
 print(json.dumps({"exchanges": len(recording.exchanges), "skipped": recording.skipped}))
 """
@@ -482,7 +482,7 @@ def test_a_start_page_that_was_not_recorded_is_refused(tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / "save.0").write_bytes(save_file())
     done = subprocess.run(
-        [sys.executable, "-m", "record", "import", tmp_path / "m", "--url", "https://b.example/"],
+        [sys.executable, "-m", "eyelevel", "import", tmp_path / "m", "--url", "https://b.example/"],
         capture_output=True,
         text=True,
         check=False,

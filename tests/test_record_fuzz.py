@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_record_broken import PAGE, har_entry, save_file, warc_record
 
-from eyelevel.errors import EyelevelError
-from record.__main__ import read_recording
+from base.errors import EyelevelError
+from record.formats.reading import read_recording
 from record.site import write_site
 from servers.application import load_responses
 

@@ -18,8 +18,8 @@ from clients.origin import HOSTS, NOWHERE, SECRETS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyelevel.errors import EyelevelError
-from eyelevel.places import PROJECT, tool
+from base.errors import EyelevelError
+from base.places import PROJECT, tool
 from record.http1 import Headers, Response, parse_response
 from record.privacy import without_cookie_values
 from record.recorder.capture import CaptureWriter, read_capture
@@ -79,7 +79,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     urls = ["https://nowhere.example/", "http://origin.example/", "https://static.origin.example/missing"]
     options = ["--origin-ca", str(authority().path), "--into", str(folder / "sites")]
     command = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable]
-    command += [str(CLIENTS / "origin.py"), str(folder), sys.executable, "-m", "record", "record", *urls, *options]
+    command += [str(CLIENTS / "origin.py"), str(folder), sys.executable, "-m", "eyelevel", "record", *urls, *options]
     done = subprocess.run(command, env=environment(), cwd=PROJECT, capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr
     assert (folder / "answers.json").exists(), said

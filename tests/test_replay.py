@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from replay import ReplayOutcome, ReplaySpec, run

@@ -14,10 +14,10 @@ import pytest
 from click.testing import CliRunner
 from test_measure_film import ORANGE, WHITE, film, frame, page
 
-from analysis.report.__main__ import main
 from analysis.simulate import Truth, write
-from eyelevel.chromium import BINARY
-from eyelevel.places import PROJECT, tool
+from base.chromium import BINARY
+from base.places import PROJECT, tool
+from eyelevel.commands.report import main
 from record.recorder.webdriver import Session
 
 LIMIT_S = 60

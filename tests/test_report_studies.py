@@ -8,12 +8,11 @@ import pytest
 from click.testing import CliRunner
 from matplotlib.figure import Figure
 
-from analysis.report import studies
-from analysis.report.__main__ import main
 from analysis.report.plates import Plate
 from analysis.report.section import Drawing, Section
 from analysis.report.views import View
 from analysis.simulate import Truth, write
+from eyelevel.commands import report
 
 SVG = '<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><title>drawn</title></svg>'
 TABLE = pd.DataFrame({"what": ["<b>"], "how many": ["3"]})
@@ -40,16 +39,16 @@ FILES |= {"tables/fake_table.csv", "tables/fake_table.tex", "index.html"}
 @pytest.fixture(autouse=True)
 def fake(monkeypatch: pytest.MonkeyPatch) -> None:
     """One study, which has something to say of any folder."""
-    monkeypatch.setattr(studies, "STUDIES", (lambda folder: SECTION,))
+    monkeypatch.setattr(report, "SECTIONS", (lambda folder: SECTION,))
 
 
 def reported(folder: Path, *options: str) -> tuple[str, set[str]]:
     """The report's page, and the files beside it."""
-    done = CliRunner().invoke(main, [str(folder), *options])
+    done = CliRunner().invoke(report.main, [str(folder), *options])
     assert done.exit_code == 0, done.output
-    report = folder / "report"
-    page = report / "index.html"
-    return page.read_text() if page.exists() else "", {str(path.relative_to(report)) for path in report.rglob("*.*")}
+    into = folder / "report"
+    page = into / "index.html"
+    return page.read_text() if page.exists() else "", {str(path.relative_to(into)) for path in into.rglob("*.*")}
 
 
 def shows_the_study(page: str) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 import conftest
 import pytest
 
-from eyelevel.places import PROJECT
+from base.places import PROJECT
 
 # In a user namespace of its own our user is another one, who may read what is ours and has no privilege.
 AS_ORDINARY_USER = ("unshare", "--user", "--map-user=1000")
@@ -124,7 +124,7 @@ def test_a_target_asks_for_what_it_needs_before_anything_is_done(tmp_path: Path,
 def test_a_dry_run_shows_the_commands_and_runs_none(tmp_path: Path) -> None:
     status, said = run("make", "-n", "campaign", "NET=lte", "PROTO=tcp,quic", EYELEVEL_CACHE=str(tmp_path / "cache"))
     assert status == 0
-    assert "-m measure --net 'lte' --proto 'tcp,quic'" in said
+    assert "-m eyelevel campaign --net 'lte' --proto 'tcp,quic'" in said
     assert not (tmp_path / "cache").exists()
 
 

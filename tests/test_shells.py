@@ -25,8 +25,8 @@ from typing import Any
 import pytest
 import shells_peer
 
-from eyelevel.errors import EyelevelError
-from eyelevel.places import tool
+from base.errors import EyelevelError
+from base.places import tool
 
 SERVER = shells_peer.SERVER
 SERVER_V6 = shells_peer.SERVER_V6

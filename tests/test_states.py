@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from analysis.figures import states as windows_figure
-from analysis.figures import states_graph
 from analysis.figures.style import save
-from analysis.studies.states import read_settings, section
-from analysis.studies.states_series import Spell, delivered_bytes, probabilities, series, shares, spells, transitions
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 from measure.run.inet_diag import Asker, Bbr, TcpInfo, decoded, identity, lasting
-from measure.run.socket_series import congestion_state, metrics, qlog_of, write_qlogs
-from measure.run.socket_witness import ACCOUNTS, RECORD
-from measure.studies.states import fault
 from servers.qlog import CLOSED, METRICS, PARAMETERS, STATE, Event, Qlog, read_qlog, write_qlog
+from studies.states import graph as states_graph
+from studies.states import windows_figure
+from studies.states.measure import fault
+from studies.states.section import read_settings, section
+from studies.states.series import Spell, delivered_bytes, probabilities, series, shares, spells, transitions
+from studies.states.socket_series import congestion_state, metrics, qlog_of, write_qlogs
+from studies.states.socket_witness import ACCOUNTS, RECORD
 from tuning import protocols
 
 BEGAN_S = 1_000.0

@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 from measure.campaign.attempt import Circumstances
 from measure.campaign.block import REPLAY_FAILURES_IN_A_ROW
 from measure.campaign.plan import Run
-from measure.studies import runs as engine
-from measure.studies.runs import (
+from record.made import made
+from record.site import Recording, write_site
+from studies import runs as engine
+from studies.runs import (
     REJECTED,
     REPEATS,
     RUN,
@@ -23,8 +25,6 @@ from measure.studies.runs import (
     rejected_reasons,
     runs_of,
 )
-from record.made import made
-from record.site import Recording, write_site
 from tuning import protocols
 from tuning.networks import Network
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 from replay.spec import ReplaySpec
 from replay.stack import shell
 from tuning import kernel, networks, protocols

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 from measure.validate import record
 from measure.validate.checks import Check
 from tuning import networks, protocols

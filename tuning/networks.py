@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 from tuning.settings import DERIVED, Settings, load_all, load_tables
 
 FILENAME = "networks.toml"

@@ -12,7 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 
 T = TypeVar("T")
 

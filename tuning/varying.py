@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from eyelevel.errors import reports_errors
-from eyelevel.files import write_atomically
+from base.errors import reports_errors
+from base.files import write_atomically
 
 # What one line of a trace lets through (Winstein et al., Mahimahi).
 LINE_BITS = 1504 * 8

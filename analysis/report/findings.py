@@ -16,8 +16,8 @@ from analysis.power import power_table
 from analysis.runs import CANARY_PREFIX, CampaignTable
 from analysis.samples import Samples, samples
 from analysis.sites import site_table
-from eyelevel.errors import EyelevelError
-from eyelevel.places import SITES
+from base.errors import EyelevelError
+from base.places import SITES
 from record.site import INDEX, Site
 
 # As campaign.json calls a network's smallest round-trip time.

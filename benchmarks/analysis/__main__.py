@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from analysis.simulate import Truth, write
-from eyelevel.places import PROJECT
+from base.places import PROJECT
 
 # The paper's number of sites, and fractions of it; each with its 4 networks, 5 protocols and 31 runs.
 SITES = (1, 5, 10, 19, 38)
@@ -78,7 +78,7 @@ def measure(sites: int, folder: Path) -> Result:
         sites=sites,
         runs=sum(1 for _ in table.open()) - 1,
         csv_bytes=table.stat().st_size,
-        report=cost([sys.executable, "-m", "analysis.report", str(campaign)]),
+        report=cost([sys.executable, "-m", "eyelevel", "report", str(campaign)]),
         page_bytes=(campaign / "report" / "index.html").stat().st_size,
         read_csv=cost([sys.executable, "-c", READ, str(table)]),
         empty_page=cost([sys.executable, "-c", DRAW, str(folder / "empty")]),

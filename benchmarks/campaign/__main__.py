@@ -22,8 +22,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from base.errors import EyelevelError, reports_errors
 from benchmarks.campaign.stock import RESULT
-from eyelevel.errors import EyelevelError, reports_errors
 from measure.campaign.attempt import Setting
 from measure.campaign.block import Block, ReplayFailures, measure_block
 from measure.campaign.plan import Run

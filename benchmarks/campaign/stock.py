@@ -10,9 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from eyelevel.chromium import BINARY
-from eyelevel.display import x_server
-from eyelevel.places import tool
+from base.chromium import BINARY
+from base.display import x_server
+from base.places import tool
 from measure.run.browser import window
 from record.site import Site
 

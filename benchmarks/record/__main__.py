@@ -23,10 +23,10 @@ from rich.console import Console
 from rich.table import Table
 from warcio.archiveiterator import ArchiveIterator
 
+from base.errors import EyelevelError, reports_errors
+from base.places import tool
 from benchmarks.record import material
-from eyelevel.errors import EyelevelError, reports_errors
-from eyelevel.places import tool
-from record.__main__ import read_recording
+from record.formats.reading import read_recording
 from record.site import Site, write_site
 from replay import ReplaySpec, run
 from tuning import protocols

@@ -18,9 +18,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from base.errors import EyelevelError, reports_errors
 from benchmarks.shells import measure, systems
 from benchmarks.shells.systems import System
-from eyelevel.errors import EyelevelError, reports_errors
 
 DELAYS_MS = (0, 5, 20, 380)
 INSIDE = "BENCHMARK_INSIDE"

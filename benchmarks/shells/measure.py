@@ -11,9 +11,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from base.errors import EyelevelError
 from benchmarks.shells import peer
 from benchmarks.shells.systems import System, examples
-from eyelevel.errors import EyelevelError
 
 SERVER = "198.18.0.1"
 PORT = 4000

@@ -5,8 +5,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from eyelevel.errors import EyelevelError
-from eyelevel.places import tool
+from base.errors import EyelevelError
+from base.places import tool
 
 
 @dataclass(frozen=True)

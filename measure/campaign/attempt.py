@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from eyelevel.clock import now_iso
-from eyelevel.files import sync_file, sync_folder, write_atomically
+from base.clock import now_iso
+from base.files import sync_file, sync_folder, write_atomically
 from measure.campaign.plan import Run
 from measure.campaign.results import Row
 from measure.host.affinity import Layout

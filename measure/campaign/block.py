@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 from measure.campaign.attempt import REPLAY_FAILED, Circumstances, Setting, is_made, judge, make
 from measure.campaign.plan import Run
 from measure.campaign.results import Row

@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from eyelevel.clock import now_iso
-from eyelevel.ownership import give_to_caller
+from base.clock import now_iso
+from base.ownership import give_to_caller
 from measure.campaign.attempt import Setting
 from measure.campaign.block import Block, ReplayFailures, is_left, keep_films, measure_block
 from measure.campaign.forecast import forecast, require_space

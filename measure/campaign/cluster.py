@@ -14,8 +14,8 @@ from typing import Any
 from distributed import Client, Future
 from distributed import wait as wait_for
 
-from eyelevel.errors import EyelevelError
-from eyelevel.files import sync_file, sync_folder
+from base.errors import EyelevelError
+from base.files import sync_file, sync_folder
 from measure.campaign.block import Block, is_left
 from measure.campaign.campaign import Campaign
 from measure.campaign.progress import Watch

@@ -1,7 +1,6 @@
 """What the commands that measure into a campaign's folder share: its name, who may, and how they end."""
 
 import errno
-import os
 import signal
 import sys
 import time
@@ -11,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from eyelevel.errors import EyelevelError
-from eyelevel.ownership import give_to_caller
+from base.errors import EyelevelError
+from base.ownership import give_to_caller
 
 
 def campaign_name(name: str | None) -> str:
@@ -22,12 +21,6 @@ def campaign_name(name: str | None) -> str:
     if name != Path(name).name or name.startswith("."):
         raise EyelevelError(f"a campaign is a folder in results/, and {name!r} cannot be its name")
     return name
-
-
-def require_root() -> None:
-    """Raises EyelevelError when this process cannot make network namespaces."""
-    if os.geteuid() != 0:
-        raise EyelevelError("measuring needs root, to make network namespaces; run it as root or with sudo")
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 from measure.campaign.plan import Run
 from measure.campaign.results import Row
 from measure.run.browser import QUIET_MS, UNLIMITED_MBPS

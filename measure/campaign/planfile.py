@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from eyelevel.errors import EyelevelError
-from eyelevel.files import write_atomically
+from base.errors import EyelevelError
+from base.files import write_atomically
 from measure.campaign.plan import Block, Run
 
 PLAN = "plan.csv"

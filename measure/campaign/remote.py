@@ -4,7 +4,6 @@ A block is measured into a temporary folder on the worker's machine, and its evi
 Nothing here knows of the scheduler.
 """
 
-import os
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,8 @@ from typing import Any
 
 from distributed import get_worker
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
+from base.privileges import require_root
 from measure.campaign.block import Block, ReplayFailures, measure_block
 from measure.campaign.plan import Run
 from measure.campaign.results import Row, counted, emptied, is_machines_fault, is_over_time, run_folder
@@ -125,8 +125,7 @@ class Heard:
 def introduce(question: Question) -> Introduction:
     """Look at this machine before it is given work: what it is, and whether it can measure at all."""
     try:
-        if os.geteuid() != 0:
-            raise EyelevelError("measuring needs root, to make network namespaces; start the worker as root")
+        require_root("a worker")
         if get_worker().state.nthreads != 1:
             raise EyelevelError("one worker is one place to measure; start it with --nthreads 1")
         sites = {name: digest(Site.load(folder)) for name, folder in question.sites.items()}

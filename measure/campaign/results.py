@@ -19,8 +19,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from eyelevel.errors import EyelevelError
-from eyelevel.files import sync_folder, write_atomically
+from base.errors import EyelevelError
+from base.files import sync_folder, write_atomically
 from measure.campaign.plan import Block, Run, extended
 from measure.campaign.planfile import read_plan, write_plan
 from measure.campaign.verdicts import Verdict, add_verdict, read_verdicts

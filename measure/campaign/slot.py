@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 from measure.campaign.attempt import Circumstances
 from measure.campaign.results import Row
 from measure.host.affinity import layout

@@ -10,7 +10,7 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 
 VERDICTS = "verdicts.jsonl"
 PERSON = "review"

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from eyelevel.chromium import BINARY, COMMON_SWITCHES
-from eyelevel.errors import EyelevelError
-from eyelevel.places import tool
+from base.chromium import BINARY, COMMON_SWITCHES
+from base.errors import EyelevelError
+from base.places import tool
 
 # Takes about 50 ms on a machine of 2023; the fastest of some repetitions is what the processor can do.
 HASHED_BYTES = 1 << 20

@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Collection
 from pathlib import Path
 
-from eyelevel.errors import EyelevelError
-from eyelevel.places import PROJECT, tool
+from base.errors import EyelevelError
+from base.places import PROJECT, tool
 
 # How each program tells its version.
 COMMON = {

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from eyelevel.chromium import (
+from base.chromium import (
     BINARY,
     COMMON_SWITCHES,
     DESKTOP,
@@ -17,7 +17,7 @@ from eyelevel.chromium import (
     Window,
     phone,
 )
-from eyelevel.places import tool
+from base.places import tool
 from record.site import Site
 from tuning.networks import Network
 from tuning.protocols import Protocol

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from eyelevel.errors import EyelevelError
-from eyelevel.places import tool
+from base.errors import EyelevelError
+from base.places import tool
 
 # linux/sockios.h, linux/ethtool.h: whether a device takes data of TCP that is larger than its packets.
 SIOCETHTOOL, ETHTOOL_STSO = 0x8946, 0x1F

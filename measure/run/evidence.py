@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from eyelevel.errors import EyelevelError
-from eyelevel.files import write_atomically
+from base.errors import EyelevelError
+from base.files import write_atomically
 from measure.run.film import FilmStart, VisualMetrics, film_size, film_start, last_look, visual_metrics
 from measure.run.films import keep_last_frame, keep_strip
 from measure.run.netlog import Request, read_netlog

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eyelevel.errors import EyelevelError
-from eyelevel.places import tool
+from base.errors import EyelevelError
+from base.places import tool
 
 Frame = NDArray[np.uint8]
 

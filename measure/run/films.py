@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from eyelevel.errors import EyelevelError
-from eyelevel.files import sync_file, sync_folder
-from eyelevel.places import tool
+from base.errors import EyelevelError
+from base.files import sync_file, sync_folder
+from base.places import tool
 from measure.run.film import Frame
 
 STRIP = "strip.jpg"

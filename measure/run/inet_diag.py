@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 
 _SOCK_DIAG, _SOCK_DIAG_BY_FAMILY = 4, 20
 _REQUEST_DUMP = 0x301

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from eyelevel.errors import EyelevelError
-from eyelevel.files import write_atomically
-from eyelevel.processes import pinned
+from base.errors import EyelevelError
+from base.files import write_atomically
+from base.processes import pinned
 from measure.host.affinity import Layout
 from measure.run.aliases import base_name
 from measure.run.browser import QUIET_MS, load_limit_s

@@ -27,11 +27,11 @@ from typing import IO
 
 import click
 
-from eyelevel.chromium import trust
-from eyelevel.display import x_server
-from eyelevel.errors import EyelevelError, reports_errors
-from eyelevel.places import authority_certificate, tool
-from eyelevel.processes import pinned
+from base.chromium import trust
+from base.display import x_server
+from base.errors import EyelevelError, reports_errors
+from base.places import authority_certificate, tool
+from base.processes import pinned
 from measure.run.browser import NETLOG, QUIET_MS, browsertime_config, window
 from record.site import Site
 from tuning import protocols
@@ -149,7 +149,7 @@ def main(
 ) -> None:
     """Load a site once, inside its replay.
 
-    Example: python -m replay --site demo-news --net lte --proto quic -- \\
+    Example: eyelevel replay --site demo-news --net lte --proto quic -- \\
     python -m measure.run.visit --site sites/demo-news --proto quic --into /tmp/visit
     """
     protocol = choose_one("protocol", proto, protocols.load())

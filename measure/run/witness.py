@@ -12,8 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from eyelevel.errors import reports_errors
-from eyelevel.places import tool
+from base.errors import reports_errors
+from base.places import tool
 from measure.run.capture import capturing
 from replay.spec import WITNESSED_DEVICE
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 from measure.run.capture import told_by_tshark
 
 HTTPS_PORT = 443

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from dataclasses import asdict
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 from measure.validate.checks import Check, between, unchecked, within
 from measure.validate.network_probe import OVERLOAD, Direction, Findings, probe_bytes
 from record.site import Site

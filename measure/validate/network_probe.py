@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 from replay.spec import PRIVATE
 from tuning.networks import TRACE_LINE_BYTES, Network, read_trace
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 from measure.run.visit import LOG
 from measure.run.witness import CAPTURE, SOCKETS
 from measure.validate.capture import (

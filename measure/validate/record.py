@@ -7,10 +7,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from eyelevel.clock import now_iso
-from eyelevel.errors import EyelevelError
-from eyelevel.files import write_atomically
-from eyelevel.ownership import give_to_caller
+from base.clock import now_iso
+from base.errors import EyelevelError
+from base.files import write_atomically
+from base.ownership import give_to_caller
 from measure.host.machine import machine, versions
 from measure.validate.checks import Check
 from measure.validate.validation import validate

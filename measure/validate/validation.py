@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 from measure.validate.checks import Check
 from measure.validate.network import LOST_PACKETS, LOST_PACKETS_QUICK, judge_network, measure_network
 from measure.validate.protocol import judge_protocol, observe_protocol

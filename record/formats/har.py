@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from eyelevel.errors import EyelevelError
-from eyelevel.files import write_atomically
+from base.errors import EyelevelError
+from base.files import write_atomically
 from record.assemble import assemble
 from record.content import UndecodableContent, decode, encode
 from record.http1 import Headers, MalformedMessage, Response, first_value

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
-from eyelevel.files import replacing_folder
+from base.files import replacing_folder
 from record.assemble import assemble
 from record.http1 import MalformedMessage, Response, first_value, is_chunked, parse_status_line, unchunk
 from record.intake import Intake, bounded, with_true_length

@@ -12,7 +12,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from eyelevel.files import write_atomically
+from base.files import write_atomically
 from record.http1 import Response
 from record.privacy import without_cookie_values
 from record.site import Exchange, kept_request_headers

@@ -6,7 +6,7 @@ Standard library only: the proxy's addon loads it too.
 from pathlib import Path
 from typing import Any
 
-from eyelevel.chromium import BINARY, COMMON_SWITCHES, DISABLED_FEATURES, NOWHERE_HOST, Window, phone
+from base.chromium import BINARY, COMMON_SWITCHES, DISABLED_FEATURES, NOWHERE_HOST, Window, phone
 
 # In replays Browsertime switches these off.
 ALSO_DISABLED_FEATURES = ("MediaRouter", "Translate")

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from eyelevel.chromium import DESKTOP, MOBILE
-from eyelevel.display import x_server
-from eyelevel.errors import EyelevelError, reports_errors
-from eyelevel.places import tool
+from base.chromium import DESKTOP, MOBILE
+from base.display import x_server
+from base.errors import EyelevelError, reports_errors
+from base.places import tool
 from record.assemble import assemble
 from record.intake import Intake
 from record.recorder import programs

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from eyelevel.chromium import Window, trust
-from eyelevel.places import PROJECT, tool
-from eyelevel.processes import running
+from base.chromium import Window, trust
+from base.places import PROJECT, tool
+from base.processes import running
 from record.recorder import capture
 from record.recorder.chromium import capabilities, switches
 from record.recorder.spec import RecordSpec

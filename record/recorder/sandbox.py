@@ -10,8 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from eyelevel.errors import EyelevelError
-from eyelevel.places import PROJECT, cache_dir, tool
+from base.errors import EyelevelError
+from base.places import PROJECT, cache_dir, tool
 from record.recorder.spec import RecordSpec
 
 

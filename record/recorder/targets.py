@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 from record.names import checked
 
 

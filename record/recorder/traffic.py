@@ -5,7 +5,7 @@ import threading
 import time
 from typing import IO
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 
 
 class Traffic:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 from record.recorder.traffic import Traffic
 from record.recorder.webdriver import Session, WebDriverError
 

@@ -4,7 +4,7 @@ import json
 from http.client import HTTPConnection, HTTPException
 from typing import Any
 
-from eyelevel.errors import EyelevelError
+from base.errors import EyelevelError
 
 # What a command may need on a busy machine beyond the limits that the driver itself keeps.
 MARGIN_S = 60.0

@@ -20,9 +20,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from eyelevel.errors import EyelevelError, reports_errors
-from eyelevel.files import sync_folder
-from eyelevel.places import cache_dir, tool
+from base.errors import EyelevelError, reports_errors
+from base.files import sync_folder
+from base.places import cache_dir, tool
 
 PACKAGE = "chromium"
 

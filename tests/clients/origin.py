@@ -25,8 +25,8 @@ from urllib.parse import urlsplit
 
 import brotli
 
-from eyelevel.places import tool
-from eyelevel.processes import running
+from base.places import tool
+from base.processes import running
 from record.site import Site
 from servers.certificates import authority, certify
 

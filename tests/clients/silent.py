@@ -16,7 +16,7 @@ def main(folder: str, mark: str) -> None:
     name, _, value = mark.partition("=")
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/"
-        command = [sys.executable, "-m", "record", "record", url, "--into", folder]
+        command = [sys.executable, "-m", "eyelevel", "record", url, "--into", folder]
         recorder = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, name: value})
         asked, _, _ = select.select([server.fileno(), os.pidfd_open(recorder.pid)], [], [])
         if server.fileno() not in asked:

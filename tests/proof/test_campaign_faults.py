@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from eyelevel.places import PROJECT, tool
+from base.places import PROJECT, tool
 from measure.campaign.planfile import read_plan
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="replaying needs root")
@@ -36,7 +36,7 @@ CAMPAIGN = ["--net", "dsl", "--proto", "tcp,quic", "--sites", "demo-light", "--c
 
 
 def start(folder: Path, *more: str) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "measure", *CAMPAIGN, *OPTIONS, "--results", str(folder), *more]
+    command = [sys.executable, "-m", "eyelevel", "campaign", *CAMPAIGN, *OPTIONS, "--results", str(folder), *more]
     with (folder / "log").open("ab") as log:
         return subprocess.Popen(command, cwd=PROJECT, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
 

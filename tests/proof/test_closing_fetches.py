@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eyelevel.places import PROJECT
+from base.places import PROJECT
 from measure import completeness
 from measure.completeness import Completeness
 from record.http1 import Response

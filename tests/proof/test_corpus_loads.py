@@ -9,10 +9,10 @@ import os
 
 import pytest
 
-from eyelevel.places import PROJECT
+from base.places import PROJECT
 from measure.closing import Closing, assess, summary
 from measure.completeness import Completeness
-from record.__main__ import read_recording
+from record.formats.reading import read_recording
 from record.site import Site, write_site
 from tuning import networks, protocols
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from analysis.studies.packets.bytes import AGAIN, KINDS, PAYLOAD, UNREAD
-from analysis.studies.packets.runs import read_run
-from measure.studies.packets import STUDY
-from measure.studies.packets.attempt import make
-from measure.studies.runs import Study, Watch, make_runs, runs_of
 from record import shelf
+from studies.packets.attempt import make
+from studies.packets.bytes import AGAIN, KINDS, PAYLOAD, UNREAD
+from studies.packets.files import STUDY
+from studies.packets.runs import read_run
+from studies.runs import Study, Watch, make_runs, runs_of
 from tuning import networks, protocols
 
 RUNS = 3

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from test_record import lost_by_handing_on
 
-from record.__main__ import WRITABLE, read_recording
 from record.formats import har, mahimahi
 from record.formats.mahimahi import HTTPS, _RequestResponse
+from record.formats.reading import WRITABLE, read_recording
 from record.http1 import NOT_REPLAYED, is_chunked, unchunk
 from record.site import write_site
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.studies.states_series import delivered_bytes, series
 from measure.campaign.attempt import Circumstances
-from measure.studies.runs import Setting
-from measure.studies.states import make
 from record.made import made
 from record.site import Recording, Site, write_site
 from servers.qlog import STATE, SUFFIX, Qlog, read_qlog
+from studies.runs import Setting
+from studies.states.measure import make
+from studies.states.series import delivered_bytes, series
 from tuning import protocols
 from tuning.networks import Network
 from tuning.protocols import Protocol

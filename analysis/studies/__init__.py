@@ -1,1 +1,0 @@
-"""What the studies of `measure.studies` found, each as a section of a report."""

@@ -1,0 +1,135 @@
+"""Writing files so that a reader, or a power cut, never meets half of one."""
+
+import ctypes
+import fcntl
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from base.errors import EyelevelError
+
+# What Python does not offer of Linux (renameat(2), syncfs(2)).
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Replace `path` by `content` in one step: temporary name, fsync, rename, fsync of the folder."""
+    data = content.encode() if isinstance(content, str) else content
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(file.fileno(), 0o666 & ~_umask())
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """Yield an empty folder beside `path` that takes its place when the block ends without an error.
+
+    There is a whole folder at `path` at every moment, the old one or the new one, whatever ends this process
+    or the machine. What a killed process left of its new folder is removed by the next one that is to be there.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_abandoned(path)
+    new = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    try:
+        with _locked(new):
+            new.chmod(0o777 & ~_umask())
+            yield new
+            _sync_file_system(new)
+            if path.is_dir():
+                _exchange(new, path)
+            else:
+                new.replace(path)
+        sync_folder(path.parent)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)  # what is half done, or old
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Tell other processes that somebody works on `folder`, until the block or this process ends."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove what was to take the place of `path` and nobody works on any more."""
+    name = re.compile(re.escape(f".{path.name}.") + "[a-z0-9_]{8}")
+    for folder in [entry for entry in path.parent.iterdir() if name.fullmatch(entry.name) and entry.is_dir()]:
+        with suppress(OSError), _locked(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> None:
+    """Let two folders change their names, in one step where the file system can."""
+    outcome = _LIBC.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE)
+    if outcome == 0:
+        return
+    aside = Path(tempfile.mkdtemp(dir=other.parent, prefix=f".{other.name}."))
+    other.replace(aside)
+    one.replace(other)
+    aside.replace(one)
+
+
+def _sync_file_system(folder: Path) -> None:
+    """Make all that was written to the file system of `folder` survive a power cut: one call for many files."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        _LIBC.syncfs(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_file(path: Path) -> None:
+    """Make the content of `path` survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in `folder` survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _umask() -> int:
+    """The process's file creation mask; reading it means setting it, so it is put back at once."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object that the file at `path` holds as JSON. Raises EyelevelError when it is missing or broken."""
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise EyelevelError(f"{path} cannot be read: {error}") from None
+    if not isinstance(found, dict):
+        raise EyelevelError(f"{path} is broken: it holds no object of JSON")
+    return found

@@ -1,0 +1,39 @@
+"""Where the things that `make setup` installed lie, and what to say when one is missing."""
+
+import os
+import shutil
+from pathlib import Path
+
+from base.errors import EyelevelError
+
+PROJECT = Path(__file__).resolve().parent.parent
+SITES = PROJECT / "sites"
+RESULTS = PROJECT / "results"
+
+
+def cache_dir() -> Path:
+    """The user's cache folder for builds and downloads; `EYELEVEL_CACHE` overrides it."""
+    if override := os.environ.get("EYELEVEL_CACHE"):
+        return Path(override)
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "eyelevel"
+
+
+def authority_certificate() -> Path:
+    """The certificate of this machine's authority (`servers.certificates` makes it)."""
+    return cache_dir() / "authority" / "certificate.pem"
+
+
+def tool(name: str) -> Path:
+    """The absolute path of an installed program.
+
+    What we build (`mm-*`, `quic_server`) and what npm brings (`node`, `browsertime`) are linked into
+    `bin/` of the cache by `make setup`, and come before the system's programs.
+
+    Raises EyelevelError when it is not installed.
+    """
+    system = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    found = shutil.which(name, path=f"{cache_dir() / 'bin'}:{system}")
+    if found is None:
+        raise EyelevelError(f"the program {name} is not installed; run 'make setup'")
+    return Path(found)

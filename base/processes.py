@@ -1,0 +1,76 @@
+"""Child processes that end with the block that started them."""
+
+import subprocess
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from base.errors import EyelevelError
+from base.places import tool
+
+GRACE_S = 5.0
+
+
+def pinned(cores: Collection[int]) -> list[str | Path]:
+    """What to put before a command line so that it runs on `cores` alone; nothing when there are none."""
+    return [tool("taskset"), "--cpu-list", ",".join(str(core) for core in sorted(cores))] if cores else []
+
+
+class Daemon:
+    """A running server process and the file that its output goes to."""
+
+    def __init__(self, name: str, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.name = name
+        self.process = process
+        self.log = log
+
+    def failure(self) -> EyelevelError:
+        """What to tell when it did not start, or ended early: its last words."""
+        status = self.process.poll()
+        how = "does not answer" if status is None else f"ended with status {status}"
+        lines = self.log.read_text(errors="replace").strip().splitlines()
+        return EyelevelError(f"{self.name} {how}: {lines[-1] if lines else 'it said nothing'}")
+
+
+@contextmanager
+def running(
+    name: str,
+    command: Sequence[str | Path],
+    log: Path,
+    *,
+    environment: Mapping[str, str] | None = None,
+    pass_fds: Sequence[int] = (),
+    stdout: int | None = None,
+) -> Iterator[Daemon]:
+    """Run `command` while the block runs; its output is appended to `log` unless `stdout` says otherwise.
+
+    Raises EyelevelError when the process has ended before the block does.
+    """
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output if stdout is None else stdout,
+            stderr=output,
+            env=environment,
+            pass_fds=pass_fds,
+            start_new_session=True,  # a terminal's Ctrl-C is not for it
+        )
+    daemon = Daemon(name, process, log)
+    try:
+        yield daemon
+        if process.poll() is not None:
+            raise daemon.failure()
+    finally:
+        _stop(process)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(GRACE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdout:
+        process.stdout.close()

@@ -1,0 +1,1 @@
+"""One command of `eyelevel` a file; `eyelevel.program` lists them."""

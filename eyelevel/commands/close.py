@@ -1,0 +1,81 @@
+"""`eyelevel close`: find out what pages ask for that was not recorded, and fetch it where that is possible."""
+
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from base.errors import EyelevelError
+from base.places import SITES
+from base.privileges import require_root
+from measure import completeness
+from measure.closing import LOADS, NETWORK, OWN_RECORDER, PROTOCOLS, Closing, close, summary
+from record import shelf
+from record.site import Site
+from tuning import networks, protocols
+from tuning.settings import choose, choose_one
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[SITE]...")
+@click.option("--loads", type=click.IntRange(min=1), default=LOADS, show_default=True, help="Over each protocol.")
+@click.option("--proto", default=PROTOCOLS, show_default=True, help="Protocols of tuning/protocols.toml.")
+@click.option("--net", default=NETWORK, show_default=True, help="A network of tuning/networks.toml.")
+@click.option("--repeatable/--as-recorded", default=True, show_default=True, help="Whether pages get the script.")
+@click.option("--film", is_flag=True, help="Film the loads, and compare the films' last frames.")
+@click.option("--fetch/--no-fetch", default=None, help="Fetch what is missing; of what we recorded, unless given.")
+@click.option("--origin-ca", type=click.Path(path_type=Path, resolve_path=True), help="As of 'eyelevel record'.")
+@click.option("--recorded", is_flag=True, help="Of those not named: only what we recorded ourselves.")
+@click.option("--sites", "folder", type=click.Path(path_type=Path), default=SITES, help="Another folder than sites/.")
+def main(
+    names: tuple[str, ...],
+    loads: int,
+    proto: str,
+    net: str,
+    repeatable: bool,
+    film: bool,
+    fetch: bool | None,
+    origin_ca: Path | None,
+    recorded: bool,
+    folder: Path,
+) -> None:
+    """Close the sites of these names, or all; those that are not closed yet, unless given.
+
+    Example: eyelevel close www.yelp.com
+    """
+    require_root("closing")
+    closing = Closing(
+        loads=loads,
+        network=choose_one("network", net, networks.load()),
+        protocols={protocol.name: protocol for protocol in choose("protocol", proto, protocols.load())},
+        repeatable=repeatable,
+        film=film,
+        origin_ca=origin_ca,
+    )
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    failed = []
+    for site in chosen(" ".join(names).replace(",", " ").split(), folder):
+        own = OWN_RECORDER in site.recorder.get("tool", "")
+        if recorded and not names and not own:
+            continue
+        try:
+            click.echo(summary(site.name, close(site, closing, fetch=own if fetch is None else fetch)))
+        except EyelevelError as error:
+            click.echo(f"eyelevel: {error}", err=True)
+            failed.append(site.name)
+    if failed:
+        sys.exit(f"eyelevel: not closed: {', '.join(failed)}; see above")
+
+
+def chosen(names: Sequence[str], folder: Path) -> list[Site]:
+    """The sites `names` of `folder`, or without names all that are not closed yet. Raises EyelevelError."""
+    if folder != SITES:
+        known = {path.name: path.name for path in sorted(folder.glob("[!.]*")) if path.is_dir()}
+        sites = [Site.load(folder / name) for name in (choose("site", list(names), known) if names else known)]
+    elif names:
+        sites = [shelf.take(name) for name in choose("site", list(names), {n: n for n in shelf.at_hand()})]
+    else:
+        sites = [shelf.take(name) for name in shelf.recorded()]
+    return sites if names else [site for site in sites if completeness.read(site) is None]

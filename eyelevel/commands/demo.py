@@ -1,0 +1,22 @@
+"""`eyelevel demo`: generate the demo sites."""
+
+import click
+
+from base.errors import EyelevelError
+from record.demo import DEMO_SITES, generate
+from record.names import place
+from record.site import write_site
+from record.summary import summary
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+def main(names: tuple[str, ...]) -> None:
+    """Generate the demo sites NAMES, all of them unless given.
+
+    Example: eyelevel demo demo-news
+    """
+    for name in names or DEMO_SITES:
+        if name not in DEMO_SITES:
+            raise EyelevelError(f"there is no demo site {name}; there are {', '.join(DEMO_SITES)}")
+        click.echo(summary(write_site(generate(name), place(name))))

@@ -1,0 +1,63 @@
+"""`eyelevel replay`: run a command, or a shell, as the client of a replayed site."""
+
+import os
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+
+from record import shelf
+from record.site import Site
+from replay.sandbox import run
+from replay.spec import ReplaySpec
+from tuning import networks, protocols
+from tuning.settings import choose_one
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.option("--site", "site_name", required=True, help="A recorded site: the name of a folder in sites/.")
+@click.option("--net", required=True, help="A network of tuning/networks.toml.")
+@click.option("--proto", required=True, help="A protocol of tuning/protocols.toml.")
+@click.option("--request-log", type=click.Path(path_type=Path), help="Append a line for each request to this file.")
+@click.option("--repeatable/--as-recorded", default=False, help="Whether pages ask for the same on every load.")
+@click.option("--think-time", is_flag=True, help="Let servers take as long to answer as the recorded ones took.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def main(
+    site_name: str,
+    net: str,
+    proto: str,
+    request_log: Path | None,
+    repeatable: bool,
+    think_time: bool,
+    command: tuple[str, ...],
+) -> None:
+    """Run COMMAND, or a shell, with a recorded site at the other end of an emulated network.
+
+    Its exit status is that of COMMAND.
+
+    Example: eyelevel replay --site demo-news --net lte --proto tcp -- curl -sI https://www.demo-news.example/
+    """
+    spec = ReplaySpec(
+        site=shelf.take(choose_one("site", site_name, {name: name for name in shelf.at_hand()})).folder,
+        network=choose_one("network", net, networks.load()),
+        protocol=choose_one("protocol", proto, protocols.load()),
+        request_log=request_log.resolve() if request_log else None,
+        repeatable=repeatable,
+        think_time=think_time,
+    )
+    if not command:
+        print(_what_to_try(spec), flush=True)
+        command = (os.environ.get("SHELL", "/bin/sh"),)
+    sys.exit(run(spec, command).status)
+
+
+def _what_to_try(spec: ReplaySpec) -> str:
+    """What a person who finds themselves in the client's namespace can do there."""
+    url = Site.load(spec.site).url
+    load = f"python -m measure.run.visit --site {spec.site} --proto {spec.protocol.name} --into /tmp/visit"
+    tries = [f"ping -c 3 {urlsplit(url).hostname}", load, "exit"]
+    if spec.protocol.transport == "tcp":  # curl's QUIC is not Chromium's
+        tries.insert(1, f"curl -so /dev/null -w '%{{http_version}} %{{time_total}}\\n' {url}")
+    lines = [f"{spec.site.name} over {spec.protocol.name} behind {spec.network.name} ({spec.network}). Try:", *tries]
+    return "\n    ".join(lines)

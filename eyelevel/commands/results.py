@@ -1,0 +1,17 @@
+"""`eyelevel results`: the first answer of a campaign, as a table."""
+
+import click
+from rich.console import Console
+
+from analysis.first_answer import report
+from eyelevel.options import campaign_argument, campaign_folder
+
+
+@click.command()
+@campaign_argument
+def main(campaign: str) -> None:
+    """Print what CAMPAIGN (a folder in results/, or any path of one) has found so far.
+
+    Example: eyelevel results try
+    """
+    report(campaign_folder(campaign), Console(highlight=False))

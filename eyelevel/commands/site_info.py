@@ -1,0 +1,36 @@
+"""`eyelevel site-info`: what the recorded sites are, as a table and as the paper's Figure 1."""
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from analysis.sites import FORMATS, draw_sites, print_sites, site_table
+from base.errors import EyelevelError
+from base.places import PROJECT, SITES
+from record.site import INDEX, Site
+
+
+@click.command()
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path),
+    default=PROJECT / "results" / "sites",
+    help="Where to put the table and the figure; results/sites unless given.",
+)
+def main(into: Path) -> None:
+    """Print a table of the recorded sites, and write it and the paper's Figure 1 as files.
+
+    Example: eyelevel site-info --into /tmp/sites
+    """
+    folders = sorted(path.parent for path in SITES.glob(f"[!.]*/{INDEX}"))
+    if not folders:
+        raise EyelevelError(f"there are no sites in {SITES}; import one, or run 'eyelevel demo'")
+    table = site_table(Site.load(folder) for folder in folders)
+    print_sites(table, Console())
+    into.mkdir(parents=True, exist_ok=True)
+    table.to_csv(into / "sites.csv", index=False)
+    figure = draw_sites(table)
+    for form in FORMATS:
+        figure.savefig(into / f"figure1.{form}", dpi=200)
+    click.echo(f"{into}: sites.csv, figure1.{{{','.join(FORMATS)}}}")

@@ -1,0 +1,67 @@
+"""`eyelevel validate`: measure networks and protocols against their settings."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from base.errors import EyelevelError
+from base.files import write_atomically
+from base.privileges import require_root
+from measure.validate.checks import Check
+from measure.validate.validation import validate
+from tuning import networks, protocols
+from tuning.settings import choose
+
+
+def table(checks: list[Check]) -> Table:
+    """The checks, a row each; those of one subject stand together."""
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for name in ("", "check", "configured", "measured", ""):
+        shown.add_column(name)
+    subject = ""
+    for check in checks:
+        if check.subject != subject and subject:
+            shown.add_section()
+        verdict = "[green]ok[/]" if check.passed else "[bold red]FAILED[/]"
+        verdict = verdict if check.checked else "-"
+        first = check.subject if check.subject != subject else ""
+        shown.add_row(first, check.name, f"{check.configured} {check.tolerance}", check.measured, verdict)
+        subject = check.subject
+    return shown
+
+
+@click.command()
+@click.option("--net", help="Networks, or all, or none; all unless something else is named.")
+@click.option("--proto", help="Protocols, or all, or none; all unless something else is named.")
+@click.option("--quick", is_flag=True, help="Of losses, look at fewer packets.")
+@click.option("--json", "file", type=click.Path(path_type=Path), help="Write the checks to this file, too.")
+def main(net: str | None, proto: str | None, quick: bool, file: Path | None) -> None:
+    """Measure networks and protocols, compare with their settings, and print a table. Fails if a check does.
+
+    A network: minimum round-trip time, rate, loss and queue of each direction, and that names are resolved beside it.
+    A protocol, from a capture at the server of loads by the browser: what TLS and QUIC agreed on, certificates,
+    initial window, pacing, the window after a pause, congestion control as the kernel tells it and by its answer to
+    losses, and round trips before the first request.
+
+    Example: eyelevel validate --net lte --proto tcp+,quic
+    """
+    require_root("validating")
+    # Who names only networks wants to know of networks.
+    net = net or ("none" if proto else "all")
+    proto = proto or ("none" if net != "all" else "all")
+    chosen_networks = [] if net == "none" else choose("network", net, networks.load())
+    chosen_protocols = [] if proto == "none" else choose("protocol", proto, protocols.load())
+    console = Console(highlight=False)
+    with tempfile.TemporaryDirectory(prefix="validate-") as folder:
+        checks, _ = validate(chosen_networks, chosen_protocols, Path(folder), quick=quick)
+    console.print(table(checks))
+    if file:
+        write_atomically(file, json.dumps([check.document() for check in checks], indent=1) + "\n")
+    if failed := [f"{check.subject}: {check.name}" for check in checks if not check.passed]:
+        raise EyelevelError(f"{len(failed)} of {len(checks)} checks failed: {', '.join(failed)}")
+    console.print(f"All {sum(check.checked for check in checks)} checks passed.")

@@ -1,0 +1,31 @@
+"""Arguments and options that several commands take, and what they mean."""
+
+from pathlib import Path
+
+import click
+
+from base.errors import EyelevelError
+from base.places import RESULTS
+
+PATH = click.Path(path_type=Path)
+
+campaign_argument = click.argument("campaign")
+results_option = click.option("--results", type=PATH, default=RESULTS, help="Another folder for results.")
+plain_option = click.option("--plain", is_flag=True, help="Lines only, for logs.")
+validate_option = click.option(
+    "--validate/--no-validate", default=True, help="Whether to measure networks and protocols before."
+)
+keep_cookies = click.option(
+    "--keep-cookies",
+    is_flag=True,
+    help="Keep the values of cookies that servers set, which some pages' scripts need (tokens that they send back, "
+    "for one). Without it they are replaced by stand-ins of the same length. With it the sites are not for others.",
+)
+
+
+def campaign_folder(campaign: str, results: Path = RESULTS) -> Path:
+    """The folder that `campaign` names: one of `results`, or any path of one. Raises EyelevelError."""
+    for folder in (results / campaign, Path(campaign)):
+        if folder.is_dir():
+            return folder
+    raise EyelevelError(f"there is no campaign {campaign}: neither {results / campaign} nor {campaign} is a folder")

@@ -1,0 +1,69 @@
+"""`eyelevel`: one program for everything; each command is a module of `eyelevel.commands`."""
+
+import importlib
+import sys
+
+import click
+
+from base.errors import EyelevelError
+
+# In the order in which they are listed. A command is loaded when it is asked for, since some libraries take seconds.
+COMMANDS = {
+    "record": "load pages from the web and keep them as sites",
+    "import": "make a site of a recording in another format",
+    "export": "hand on a site in a format that other tools read",
+    "demo": "generate the demo sites",
+    "close": "find out what sites ask for that was not recorded, and fetch it if possible",
+    "site-info": "tell what the recorded sites are",
+    "replay": "run a command, or a shell, as the client of a replayed site",
+    "campaign": "measure sites over networks and protocols, or go on with it",
+    "status": "tell how a campaign stands",
+    "review": "look at the films of a campaign, and accept or reject runs by eye",
+    "results": "print the first answer of a campaign",
+    "report": "write the report of a campaign: tables, figures, one page",
+    "validate": "measure networks and protocols, and compare them with their settings",
+    "grid": "measure generated pages over a grid of networks",
+    "states": "log what congestion control does while a site is loaded",
+    "packets": "capture loads of a site at both ends",
+    "figure2": "compare the servers themselves: downloads of single files",
+    "simulate": "write a campaign's folder whose truth is known",
+}
+
+
+class Program(click.Group):
+    """The group of all commands."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """Their names, in order."""
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """The command of this name, or None."""
+        if name not in COMMANDS:
+            return None
+        module = name.replace("-", "_") + ("_" if name == "import" else "")
+        command = importlib.import_module(f"eyelevel.commands.{module}").main
+        assert isinstance(command, click.Command)
+        command.name, command.short_help = name, COMMANDS[name]
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """List them without loading any."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+def program() -> None:
+    """Eyelevel: how much faster does a page load over QUIC than over TCP, when TCP is given the same chances?
+
+    Example: eyelevel campaign --net lte --proto tcp,quic --sites demo-news --runs 3 --campaign try
+    """
+
+
+def main() -> None:
+    """Run the command that the command line names; an `EyelevelError` becomes one line and exit status 1."""
+    try:
+        program(prog_name="eyelevel")
+    except EyelevelError as error:
+        sys.exit(f"eyelevel: {error}")

@@ -1,0 +1,186 @@
+"""Page load times over a grid of generated pages and networks.
+
+A preset says which pages, networks and protocols. What comes of it is an ordinary campaign, without films: each round
+loads a page once over every protocol, one after the other. A cell is a page behind a network.
+"""
+
+import re
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+
+from rich.console import Console
+
+from base.errors import EyelevelError
+from measure.campaign.campaign import Campaign
+from measure.campaign.forecast import forecast
+from measure.campaign.plan import Run
+from measure.campaign.progress import in_words
+from measure.campaign.results import RUNS, Row, is_over_time, read_document, read_rows
+from measure.run.browser import STATIC_QUIET_MS, UNLIMITED_MBPS
+from measure.run.films import ALL_FILMS
+from record import shelf
+from record.grid import Page
+from tuning.networks import Network
+from tuning.protocols import Protocol
+
+SEED = 1
+# A canary takes as long as a load; one a minute tells as well how the machine does.
+CANARY_S = 60.0
+# A page loads in one round trip after those of the handshake at the earliest.
+ROUND_TRIPS = 2
+# After so many loads that took too long, a cell gets no more rounds.
+OVER_TIME_ENDS = 2
+UNITS_S = {"s": 1, "m": 60, "h": 3600}
+NO_TIME, NO_BUDGET = "time", "budget"
+
+Cell = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A cell that is not measured: its page and network, whether for want of `time` or of `budget`, and in words."""
+
+    site: str
+    network: str
+    of: str
+    reason: str
+
+
+def least_s(page: Page, network: Network) -> float:
+    """The seconds in which no protocol can load `page` behind `network`: its bytes at the link's rate, and the round
+    trips of a handshake and a request."""
+    return (
+        8 * page.count * page.size_bytes / ((network.down_mbps or UNLIMITED_MBPS) * 1e6)
+        + ROUND_TRIPS * network.min_rtt_ms / 1000
+    )
+
+
+def impossible(pages: Iterable[Page], chosen: Iterable[Network], limit_s: float) -> list[LeftOut]:
+    """The cells whose loads cannot end within `limit_s`, whatever the protocol."""
+    return [
+        LeftOut(page.name, network.name, NO_TIME, f"takes at least {least:.0f} s, may take {limit_s:g} s")
+        for page, network in product(pages, chosen)
+        if (least := least_s(page, network)) > limit_s
+    ]
+
+
+def beyond_budget(expected_s: Mapping[Cell, float], budget_s: float) -> list[LeftOut]:
+    """The cells that do not fit into `budget_s` when each takes as long as `expected_s` says: of what is expected to
+    take long, as much as must be, so that as many as possible fit."""
+    left_out, taken_s = [], 0.0
+    for cell, seconds in sorted(expected_s.items(), key=lambda entry: entry[1]):
+        if taken_s + seconds > budget_s:
+            left_out.append(LeftOut(*cell, NO_BUDGET, f"would take about {in_words(seconds)}"))
+        else:
+            taken_s += seconds
+    return left_out
+
+
+def too_slow(rows: Iterable[Row]) -> set[Cell]:
+    """The cells of which so many loads took too long that they get no more rounds."""
+    late = Counter((row.site, row.network) for row in rows if is_over_time(row))
+    return {cell for cell, times in late.items() if times >= OVER_TIME_ENDS}
+
+
+class Rounds:
+    """Says which cells get no more rounds: those that are left out or too slow, and all when the time is over."""
+
+    def __init__(self, cells: Collection[Cell], without: Collection[Cell], until: float | None) -> None:
+        """`without`: cells that are left out now, and may have been planned when there was more time. `until`: when no
+        more rounds are begun, on the monotonic clock (s)."""
+        self._cells, self._without, self._until = {*cells}, {*without}, until
+        self.is_over = False
+
+    def __call__(self, folder: Path) -> Collection[Cell]:
+        self.is_over = self._until is not None and time.monotonic() > self._until
+        return self._without | (self._cells if self.is_over else too_slow(read_rows(folder)))
+
+
+def read_budget(text: str) -> float:
+    """The seconds that `text` says: 90s, 60m, 1.5h. Raises EyelevelError."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
+    if not match:
+        raise EyelevelError(f"a budget is said like 90s, 60m or 1.5h, not {text!r}")
+    return float(match[1]) * UNITS_S[match[2]]
+
+
+def left_out(
+    pages: Sequence[Page],
+    chosen: Sequence[Network],
+    over: Sequence[Protocol],
+    runs: int,
+    limit_s: float,
+    budget_s: float | None,
+    folder: Path,
+) -> list[LeftOut]:
+    """The cells that cannot end in time or, as far as physics and what has been measured in `folder` tell, do not fit
+    into `budget_s`; without a budget, those that did not fit into that of before. Raises EyelevelError."""
+    out = impossible(pages, chosen, limit_s)
+    if budget_s is None:
+        before = [LeftOut(**one) for one in ((read_document(folder) or {}).get("study") or {}).get("left_out", ())]
+        return out + [one for one in before if one.of == NO_BUDGET]
+    rows = read_rows(folder) if (folder / RUNS).exists() else []
+    done, known = {row.of for row in rows if row.valid}, {network.name: network for network in chosen}
+    no_more = {(one.site, one.network) for one in out} | too_slow(rows)
+    cells = [cell for cell in product((page.name for page in pages), known) if cell not in no_more]
+    sites = {name: shelf.take(name) for name in dict.fromkeys(name for name, _ in cells)}
+    expected_s = {}
+    for site, network in cells:
+        planned = [Run(site, network, one.name, number + 1) for one in over for number in range(runs)]
+        left = [run for run in planned if run not in done]
+        seconds = forecast(left, rows, folder, {site: sites[site]}, known, ALL_FILMS, filmed=False).seconds
+        expected_s[site, network] = min(seconds, len(left) * limit_s)
+    return out + beyond_budget(expected_s, budget_s)
+
+
+def grid_campaign(
+    folder: Path,
+    preset: str,
+    pages: Sequence[Page],
+    chosen: Sequence[Network],
+    over: Sequence[Protocol],
+    runs: int,
+    seed: int,
+    limit_s: float,
+    budget_s: float | None = None,
+) -> Campaign:
+    """The campaign of `pages` in `folder`, but for the cells that are `left_out`. Raises EyelevelError."""
+    out = left_out(pages, chosen, over, runs, limit_s, budget_s, folder)
+    without = frozenset((one.site, one.network) for one in out)
+    begun = (read_document(folder) or {}).get("settings", {}).get("sites", {})
+    names = [page.name for page in pages if any((page.name, network.name) not in without for network in chosen)]
+    if not names:
+        raise EyelevelError(f"nothing is left to measure: {out[0].site} behind {out[0].network} {out[0].reason}")
+    return Campaign(
+        folder=folder,
+        sites={name: shelf.take(name) for name in dict.fromkeys([*begun, *names])},
+        networks={network.name: network for network in chosen},
+        protocols={protocol.name: protocol for protocol in over},
+        runs=runs,
+        seed=seed,
+        repeatable=False,
+        filmed=False,
+        quiet_ms=STATIC_QUIET_MS,
+        limit_s=limit_s,
+        canary_s=CANARY_S,
+        without=without,
+        study={
+            "name": "grid",
+            "preset": preset,
+            "pages": [page.name for page in pages],
+            "budget_s": budget_s,
+            "left_out": [asdict(one) for one in out],
+        },
+    )
+
+
+def say_left_out(out: Sequence[LeftOut], measured: int, console: Console) -> None:
+    """Tell which cells are not measured, beside so many that are."""
+    console.print(f"{measured} cells are to be measured, {len(out)} are left out")
+    for one in out:
+        why = "cannot finish in its time" if one.of == NO_TIME else "is beyond the budget"
+        console.print(f"  {one.site} behind {one.network} {why}: it {one.reason}", soft_wrap=True)

@@ -1,0 +1,38 @@
+"""How long the browser waited for an object of a grid's page, and how long it came, from what each run left."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pandas as pd  # type: ignore[import-untyped]
+
+from analysis.runs import CampaignTable
+from base.errors import EyelevelError
+from measure.run.visit import HAR
+
+COLUMNS = ["network", "protocol", "run", "wait_ms", "receive_ms"]
+
+
+def timings(campaign: CampaignTable, site: str, networks: list[str]) -> pd.DataFrame:
+    """Of the one image of the page `site`: a row for each run that counts behind `networks`, with `COLUMNS`.
+
+    Wait: from the request to the first byte of the answer; receive: to its last. Runs whose evidence is not here (any
+    more) are left out. Raises EyelevelError when it is broken.
+    """
+    valid = campaign.valid
+    own = valid[(valid["site"] == site) & valid["network"].isin(networks)]
+    rows = []
+    for row in own.itertuples():
+        path = campaign.folder / str(row.folder) / HAR
+        if path.exists():
+            rows.append((row.network, row.protocol, row.run, *_image(path)))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _image(path: Path) -> tuple[float, float]:
+    try:
+        entries = json.loads(gzip.decompress(path.read_bytes()))["log"]["entries"]
+        images = [entry["timings"] for entry in entries if entry["request"]["url"].endswith(".png")]
+        return float(images[-1]["wait"]), float(images[-1]["receive"])
+    except (OSError, EOFError, ValueError, KeyError, IndexError, TypeError) as error:
+        raise EyelevelError(f"{path} does not tell of the page's image: {error!r}") from None

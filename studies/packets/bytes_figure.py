@@ -1,0 +1,71 @@
+"""What the bytes of a load were for, as stacked bars: one for each network and protocol."""
+
+import pandas as pd  # type: ignore[import-untyped]
+from matplotlib.figure import Figure
+
+from analysis.figures import style
+from studies.packets.bytes import (
+    ACKNOWLEDGING,
+    AGAIN,
+    CONTROL,
+    FRAMING,
+    HANDSHAKE,
+    HTTP_HEADERS,
+    IP,
+    PADDING,
+    PAYLOAD,
+    SECURITY,
+    TRANSPORT,
+    UNREAD,
+)
+
+# What belongs together has one colour's shades; payload, which is the point of it all, comes first and is grey.
+COLORS = {
+    PAYLOAD: "0.85",
+    HTTP_HEADERS: "0.6",
+    IP: "#08519c",
+    TRANSPORT: "#3182bd",
+    SECURITY: "#6baed6",
+    FRAMING: "#bdd7e7",
+    HANDSHAKE: style.ORANGE,
+    ACKNOWLEDGING: style.GREEN,
+    PADDING: style.PURPLE,
+    CONTROL: "#f0e442",
+    AGAIN: style.VERMILION,
+    UNREAD: style.BLACK,
+}
+NAMES = {
+    IP: "IP",
+    TRANSPORT: "TCP/UDP",
+    SECURITY: "TLS/QUIC headers",
+    HTTP_HEADERS: "HTTP headers",
+    AGAIN: "sent again",
+}
+INCHES_A_BAR = 0.26
+
+
+def draw(captures: pd.DataFrame) -> Figure:
+    """Mean bytes of a load by kind. `captures` has a row for each setting, with columns site, network, protocol and
+    the kinds; pings are left out."""
+    several = captures["site"].nunique() > 1
+    labels = [
+        f"{style.named(row.protocol)}, {style.named(row.network)}" + (f", {row.site}" if several else "")
+        for row in captures.itertuples()
+    ]
+    with style.styled():
+        figure = Figure(figsize=(style.PAGE_INCHES, 1.0 + INCHES_A_BAR * len(labels)), layout="constrained")
+        axes = figure.subplots()
+        places = range(len(labels))
+        left = [0.0] * len(labels)
+        for kind, color in COLORS.items():
+            sizes = [float(value) / 1e3 for value in captures[kind]]
+            if not any(sizes):
+                continue
+            axes.barh(places, sizes, left=left, color=color, label=NAMES.get(kind, kind), height=0.75)
+            left = [start + size for start, size in zip(left, sizes, strict=True)]
+        axes.set_yticks(places, labels)
+        axes.invert_yaxis()
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel("bytes at the browser's end, both directions [kB]")
+        figure.legend(loc="outside upper center", ncols=6, fontsize=7, handlelength=1.2, columnspacing=1.2)
+    return figure

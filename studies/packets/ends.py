@@ -1,0 +1,74 @@
+"""`python -m studies.packets.ends`: what runs at both ends of the emulated network while a page is loaded.
+
+client FOLDER ADDRESS RTT_MS COMMAND…   around the visit: captures, pings ADDRESS, then runs COMMAND
+servers FOLDER                          the replay's witness: captures until SIGTERM
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from base.errors import reports_errors
+from base.files import write_atomically
+from measure.run.capture import READ_S, capturing, segment_before_capture
+from replay.spec import WITNESSED_DEVICE
+from replay.world import outward_device
+from studies.packets.files import CLIENT, KEYS, PING, PING_SAID, SERVERS
+from studies.packets.ping import ping
+
+# How long connections are given to close when the browser has ended: what it sent last gets there and is answered, and
+# the answer is acknowledged.
+CLOSING_RTTS = 2
+# The servers' device ends with the client, and what is not read by then is lost.
+READING_S = 2 * READ_S
+LOOK_S = 0.1
+
+
+def client(folder: Path, address: str, rtt_ms: float, command: Sequence[str]) -> int:
+    """Run `command`, which leaves its TLS keys in `folder`, in a capture that begins with pings.
+
+    Returns its status; the capture is there only if it is whole. Raises EyelevelError.
+    """
+    device = outward_device()
+    segment_before_capture(device)
+    unproven = folder / f"unproven-{CLIENT}"
+    with capturing(device, unproven):
+        pinged, said = ping(address, rtt_ms)
+        (folder / PING_SAID).write_text(said)
+        write_atomically(folder / PING, json.dumps(asdict(pinged), indent=1) + "\n")
+        environment = {**os.environ, "SSLKEYLOGFILE": str(folder / KEYS)}
+        status = subprocess.run(command, env=environment, check=False).returncode
+        # Nobody can tell when the last packet has come.
+        time.sleep(CLOSING_RTTS * rtt_ms / 1e3 + READING_S)
+    unproven.replace(folder / CLIENT)
+    return status
+
+
+def servers(folder: Path, device: str) -> None:
+    """Capture what passes `device` until SIGTERM. Raises EyelevelError when a packet is missing."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    segment_before_capture(device)
+    with capturing(device, folder / SERVERS) as look:
+        print("ready", flush=True)
+        while signal.sigtimedwait({signal.SIGTERM}, LOOK_S) is None:
+            look()
+
+
+@reports_errors
+def main(arguments: Sequence[str]) -> None:
+    end, folder, *rest = arguments
+    if end == "servers":
+        servers(Path(folder), os.environ[WITNESSED_DEVICE])
+    else:
+        address, rtt_ms, *command = rest
+        sys.exit(client(Path(folder), address, float(rtt_ms), command))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

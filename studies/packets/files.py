@@ -1,0 +1,5 @@
+"""What the files in the folder of a captured load are called (`studies.packets`)."""
+
+STUDY = "packets"
+CLIENT, SERVERS, KEYS = "client.pcapng", "servers.pcapng", "ssl-keys.log"
+PING, PING_SAID = "ping.json", "ping.txt"

@@ -1,0 +1,74 @@
+"""Round trips before a load, by the system's ping: whether the emulated network is what the run is said to be on."""
+
+import math
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from base.errors import EyelevelError
+from base.places import tool
+from tuning.networks import Network
+
+ECHOES = 20
+INTERVAL_S = 0.05
+# Of the last answer, on top of the network's round trip.
+PATIENCE_S = 1.0
+# IP and ICMP headers, and ping's usual 56 bytes.
+ECHO_BYTES = 84
+
+# How far the mean may be from what is configured; of a long round trip, 1 %. As in `measure.validate.network`.
+TOLERANCE_MS, TOLERANCE = 1.0, 0.01
+
+
+# ping's last line; of single answers it tells whole milliseconds from 100 ms on.
+SUMMARY = re.compile(r"^rtt min/avg/max/mdev = ([\d.]+)/([\d.]+)/([\d.]+)/([\d.]+) ms", re.MULTILINE)
+ANSWERED = re.compile(r"transmitted, (\d+) received")
+
+
+@dataclass(frozen=True)
+class Pinged:
+    """How many echo requests were sent and answered, and the answers' round-trip times in ms; `sd_ms` is the standard
+    deviation, as ping has it (`mdev`). The times are not numbers when nothing was answered."""
+
+    sent: int
+    answered: int
+    min_ms: float
+    mean_ms: float
+    max_ms: float
+    sd_ms: float
+
+
+def ping(address: str, rtt_ms: float) -> tuple[Pinged, str]:
+    """Ping `address`, some `rtt_ms` away; returns what was found, and what ping said. Raises EyelevelError."""
+    wait_s = rtt_ms / 1e3 + PATIENCE_S
+    command: list[str | Path] = [tool("ping"), "-n", "-c", str(ECHOES), "-i", str(INTERVAL_S), "-W", f"{wait_s:.3f}"]
+    done = subprocess.run([*command, address], capture_output=True, text=True, check=False)
+    if done.returncode > 1 or not (answered := ANSWERED.search(done.stdout)):  # 1: there were answers missing
+        raise EyelevelError(f"ping failed: {done.stderr.strip() or done.stdout.strip()}")
+    found = SUMMARY.search(done.stdout)
+    times_ms = [float(ms) for ms in found.groups()] if found else [math.nan] * 4
+    return Pinged(ECHOES, int(answered[1]), *times_ms), done.stdout
+
+
+def expected_ms(network: Network) -> tuple[float, float]:
+    """The least and the most that the mean of pings through `network` may be.
+
+    A packet waits for a link that follows a trace, at most as long as its queue is.
+    """
+    links = ((network.up_mbps, network.up_trace), (network.down_mbps, network.down_trace))
+    serialising_ms = sum(ECHO_BYTES * 8 / mbps / 1e3 for mbps, trace in links if mbps and not trace)
+    rtt_ms = network.min_rtt_ms + serialising_ms
+    tolerance_ms = max(TOLERANCE_MS, TOLERANCE * rtt_ms) + network.jitter_ms
+    waiting_ms = sum(network.queue_ms or 0 for _, trace in links if trace)
+    return rtt_ms - tolerance_ms, rtt_ms + tolerance_ms + waiting_ms
+
+
+def fault(found: Pinged, network: Network) -> str | None:
+    """Why a run after these pings through `network` must not count, or None."""
+    if not found.answered:
+        return f"none of {found.sent} pings was answered"
+    least_ms, most_ms = expected_ms(network)
+    if not least_ms <= found.mean_ms <= most_ms:
+        return f"pings took {found.mean_ms:.2f} ms on average, not {least_ms:.2f} to {most_ms:.2f} ms"
+    return None

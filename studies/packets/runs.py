@@ -1,0 +1,122 @@
+"""The captured runs in the folder of a campaign, read and taken apart."""
+
+import gzip
+import json
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from base.files import read_json
+from measure.run.visit import HAR
+from studies.packets.capture import Capture, read_capture
+from studies.packets.connections import by_connection, first_to_be_asked, handshake, tally, times
+from studies.packets.files import CLIENT, KEYS, PING, SERVERS, STUDY
+from studies.packets.sequence import Step, steps
+from studies.runs import RUN, runs_of
+
+# The browser may connect just before it tells that it navigates; its visit before ended with a silence of QUIET_MS.
+AHEAD_S = 1.0
+ENDS = {"client": CLIENT, "servers": SERVERS}
+
+
+@dataclass(frozen=True)
+class Read:
+    """A run: its setting; a row for each connection; a row for each end and direction of its captures; and what went
+    over the connection of the first request until the response."""
+
+    setting: dict[str, Any]
+    connections: list[dict[str, Any]]
+    captures: list[dict[str, Any]]
+    steps: tuple[Step, ...]
+
+
+def read_runs(campaign: Path) -> list[Read]:
+    """All runs of the campaign that count, in the order of their settings. Raises EyelevelError."""
+    folders = [folder for _, folder in runs_of(campaign, STUDY)]
+    if not folders:
+        return []
+    with ProcessPoolExecutor(min(len(folders), len(os.sched_getaffinity(0)))) as workers:
+        found = list(workers.map(read_run, folders))
+    return sorted(found, key=lambda run: _place(run.setting))
+
+
+def _place(setting: dict[str, Any]) -> tuple[str, str, float]:
+    """Networks that differ in their delay alone stand together, the nearest first."""
+    return setting["site"], setting["network"].partition("+")[0], setting["rtt_ms"]
+
+
+def read_run(folder: Path) -> Read:
+    """The run in `folder`. Raises EyelevelError."""
+    run, ping = read_json(folder / RUN), read_json(folder / PING)
+    setting = {
+        "site": folder.parts[-4],
+        "network": folder.parts[-3],
+        "protocol": folder.parts[-2],
+        "run": int(folder.name),
+        "rtt_ms": run["network"]["min_rtt_ms"],
+        "ping_ms": ping["mean_ms"],
+    }
+    captures = {end: read_capture(folder / file, folder / KEYS) for end, file in ENDS.items()}
+    rows = list(_capture_rows(setting, captures))
+    # A browser that returns has been there in the same capture before.
+    begun_s = _navigated_s(folder) - AHEAD_S if run["protocol"]["early_data"] else 0.0
+    client = _since(captures["client"], begun_s)
+    first = first_to_be_asked(client)
+    return Read(
+        setting,
+        list(_connection_rows(setting, client)),
+        rows,
+        steps(client, captures["servers"], first) if first else (),
+    )
+
+
+def _capture_rows(setting: dict[str, Any], captures: dict[str, Capture]) -> Iterator[dict[str, Any]]:
+    for end, capture in captures.items():
+        directions = {
+            "up": [packet for packet in capture.packets if packet.connection and not packet.from_server],
+            "down": [packet for packet in capture.packets if packet.connection and packet.from_server],
+            "pings": [packet for packet in capture.packets if not packet.connection],
+            "all": list(capture.packets),
+        }
+        for direction, packets in directions.items():
+            yield {**setting, "end": end, "direction": direction, **tally(packets).columns()}
+
+
+def _connection_rows(setting: dict[str, Any], capture: Capture) -> Iterator[dict[str, Any]]:
+    """A row for each connection; `number` counts those to one server, in the order they began in."""
+    seen: dict[str, int] = {}
+    first = first_to_be_asked(capture)
+    for connection, packets in by_connection(capture).items():
+        server = connection[0]
+        seen[server] = seen.get(server, 0) + 1
+        row = {
+            **setting,
+            "server": server,
+            "number": seen[server],
+            "host": capture.hosts.get(connection, server),
+            "first": connection == first,
+            "first_packet_udp_bytes": packets[0].udp_payload_bytes,
+            **times(packets),
+        }
+        for prefix, chosen in (("", packets), ("handshake_", handshake(packets))):
+            row |= tally(chosen).columns(prefix)
+            for direction, from_server in (("up", False), ("down", True)):
+                one_way = tally(packet for packet in chosen if packet.from_server == from_server)
+                row |= {f"{prefix}{direction}_packets": one_way.packets, f"{prefix}{direction}_bytes": one_way.bytes}
+        yield row
+
+
+def _since(capture: Capture, begun_s: float) -> Capture:
+    """What of `capture` is of connections that began at `begun_s` or later."""
+    kept = {connection for connection, packets in by_connection(capture).items() if packets[0].at_s >= begun_s}
+    return replace(capture, packets=tuple(packet for packet in capture.packets if packet.connection in kept))
+
+
+def _navigated_s(folder: Path) -> float:
+    """When the measured page was navigated to, in s since 1970."""
+    har = json.loads(gzip.decompress((folder / HAR).read_bytes()))
+    return datetime.fromisoformat(har["log"]["pages"][0]["startedDateTime"]).timestamp()

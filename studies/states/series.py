@@ -1,0 +1,134 @@
+"""From the qlogs of connections to series of their windows, spells of their states, and shares of time.
+
+Functions of what `servers.qlog` reads; times in s from a moment that the caller names (s since 1970), sizes in bytes.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+
+from servers.qlog import METRICS, STATE, Qlog
+
+# TCP's connections are looked at so often (`studies.states.socket_witness`). QUIC's servers tell of every change, so
+# their logs are looked at as often here: what passes faster is then as likely to be seen of the one as of the other.
+LOOK_S = 0.005
+# What is so much later than a look counts as being at it: less than clocks tell, more than rounding loses.
+AT_ONCE_S = 2e-6
+
+# Columns of a series, and what qlog calls them; RTTs are in ms, rates in bit/s, losses from the start.
+COLUMNS = {
+    "window": "congestion_window",
+    "in_flight": "bytes_in_flight",
+    "smoothed_rtt_ms": "smoothed_rtt",
+    "min_rtt_ms": "min_rtt",
+    "pacing_bps": "pacing_rate",
+    "bandwidth_bps": "bandwidth_estimate",
+    "delivered": "bytes_delivered",
+    "lost": "packets_lost",
+}
+
+
+@dataclass(frozen=True)
+class Spell:
+    """A time that a connection has spent in a state."""
+
+    state: str
+    start_s: float
+    end_s: float
+
+    @property
+    def seconds(self) -> float:
+        return self.end_s - self.start_s
+
+
+def series(qlog: Qlog, zero_s: float) -> pd.DataFrame:
+    """A row for every time at which something was told: `time_s` from `zero_s` on, and `COLUMNS`, each as last told.
+
+    What has not been told yet is not a number, but for what begins with nothing: deliveries and losses.
+    """
+    events = qlog.named(METRICS)
+    rows = [[event.data.get(name, np.nan) for name in COLUMNS.values()] for event in events]
+    table = pd.DataFrame(rows, columns=list(COLUMNS), dtype=float).ffill()
+    table[["in_flight", "delivered", "lost"]] = table[["in_flight", "delivered", "lost"]].fillna(0)
+    table.insert(0, "time_s", [qlog.began_s - zero_s + event.time_ms / 1e3 for event in events])
+    return table
+
+
+def spells(qlog: Qlog, zero_s: float, end_s: float) -> list[Spell]:
+    """The spells of a connection between `zero_s` and `end_s` (s since 1970), in order, as seen by one who looks every
+    `LOOK_S`: a spell begins and ends with a look, and what is over before the next is not seen.
+
+    They end with the last of its data that was acknowledged before `end_s`: what is idle afterwards is not counted.
+    """
+    over_s = min(end_s, _last_delivery_s(qlog, end_s)) - zero_s
+    began_s = qlog.began_s - zero_s
+    told = [(began_s + event.time_ms / 1e3, str(event.data["new"])) for event in qlog.named(STATE)]
+    ends = [start for start, _ in told[1:]] + [over_s]
+    seen: list[Spell] = []
+    for (start, state), end in zip(told, ends, strict=False):
+        first_s, last_s = _next_look_s(max(start, 0.0)), _next_look_s(min(end, over_s))
+        if last_s <= first_s:
+            continue
+        if seen and seen[-1].state == state:
+            seen[-1] = Spell(state, seen[-1].start_s, last_s)
+        else:
+            seen.append(Spell(state, first_s, last_s))
+    return seen
+
+
+def _next_look_s(at_s: float) -> float:
+    return math.ceil((at_s - AT_ONCE_S) / LOOK_S) * LOOK_S
+
+
+def shares(connections: Iterable[Sequence[Spell]]) -> dict[str, float]:
+    """State → its share of the time of all `connections` together, so that each counts by its time; largest first."""
+    seconds: Counter[str] = Counter()
+    for spells_of_one in connections:
+        for spell in spells_of_one:
+            seconds[spell.state] += spell.seconds  # type: ignore[assignment]
+    total = sum(seconds.values())
+    return {state: spent / total for state, spent in seconds.most_common()} if total else {}
+
+
+def transitions(connections: Iterable[Sequence[Spell]]) -> Counter[tuple[str, str]]:
+    """How often all `connections` together went from one state to another."""
+    return Counter(
+        (before.state, after.state) for spells_of_one in connections for before, after in pairwise(spells_of_one)
+    )
+
+
+def probabilities(counted: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], float]:
+    """The share of each transition among those that leave the same state."""
+    leaving: Counter[str] = Counter()
+    for (before, _), times in counted.items():
+        leaving[before] += times
+    return {(before, after): times / leaving[before] for (before, after), times in counted.items()}
+
+
+def delivered_bytes(qlog: Qlog, zero_s: float = -math.inf, end_s: float = math.inf) -> float:
+    """What a connection has carried to the client, between `zero_s` and `end_s` (s since 1970)."""
+    before = within = 0.0
+    for event in qlog.named(METRICS):
+        at_s, delivered = qlog.began_s + event.time_ms / 1e3, float(event.data.get("bytes_delivered", 0.0))
+        if at_s < zero_s:
+            before = max(before, delivered)
+        elif at_s <= end_s:
+            within = max(within, delivered)
+    return max(0.0, within - before)
+
+
+def _last_delivery_s(qlog: Qlog, end_s: float) -> float:
+    """When the last data were acknowledged before `end_s`, in s since 1970; the connection's beginning if none were."""
+    last_s, delivered = qlog.began_s, 0.0
+    for event in qlog.named(METRICS):
+        at_s = qlog.began_s + event.time_ms / 1e3
+        if at_s > end_s:
+            break
+        if event.data.get("bytes_delivered", delivered) > delivered:
+            last_s, delivered = at_s, event.data["bytes_delivered"]
+    return last_s

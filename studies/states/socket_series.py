@@ -1,0 +1,125 @@
+"""The qlogs of TCP connections, made of the kernel's accounts that `studies.states.socket_witness` has left."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from measure.run.inet_diag import Bbr, TcpInfo, decoded, identity
+from servers.qlog import METRICS, PARAMETERS, STARTED, STATE, SUFFIX, Event, Qlog, write_qlog
+from studies.states.socket_witness import ACCOUNTS, RECORD
+
+# Of TcpInfo.ca_state; "window reduced" answers a queue of the servers' own that was full.
+REDUCED, RECOVERY, LOSS = 2, 3, 4
+# BBR's gains tell its mode (Linux, tcp_bbr.c): above, or below, these it is in its startup, or drains.
+STARTUP_GAIN, DRAIN_GAIN = 2.0, 0.5
+PROBE_RTT = "probe_rtt"
+# A pacing rate that is none.
+UNLIMITED = 2**64 - 1
+
+Account = tuple[float, TcpInfo]
+
+
+def write_qlogs(folder: Path) -> list[Path]:
+    """A qlog in `folder` for each TCP connection that was seen, in place of the accounts; returns their paths."""
+    connections: dict[bytes, list[Account]] = defaultdict(list)
+    for at_s, message in _accounts(folder / ACCOUNTS):
+        if info := decoded(message):
+            connections[identity(message)].append((at_s, info))
+    paths: list[Path] = []
+    for accounts in connections.values():
+        first = accounts[0][1]
+        name = f"tcp-{first.server[0]}-{first.client[1]}"
+        # A port may come again.
+        again = sum(path.name.startswith(name) for path in paths)
+        path = folder / f"{name}{f'-{again + 1}' if again else ''}{SUFFIX}"
+        write_qlog(path, qlog_of(accounts), "Linux", ["TCP", "HTTP2"])
+        paths.append(path)
+    (folder / ACCOUNTS).unlink()
+    return paths
+
+
+def qlog_of(accounts: Sequence[Account]) -> Qlog:
+    """The qlog of one connection: its accounts with their times (s since 1970), in order."""
+    began_s, first = accounts[0]
+    (server, server_port), (client, client_port) = first.server, first.client
+    ends = {"ip_version": "ipv4", "src_ip": client, "dst_ip": server, "protocol": "TCP"}
+    events = [
+        Event(0, STARTED, {**ends, "src_port": client_port, "dst_port": server_port}),
+        Event(
+            0,
+            PARAMETERS,
+            {
+                "congestion_control": first.congestion_control,
+                "initial_congestion_window": first.cwnd * first.mss_bytes,
+                "max_datagram_size": first.mss_bytes,
+            },
+        ),
+    ]
+    written: dict[str, Any] = {}
+    state = None
+    time_ms = 0.0
+    for at_s, info in accounts:
+        # The machine's clock may be put back.
+        time_ms = max(time_ms, (at_s - began_s) * 1e3)
+        told = metrics(info)
+        if changed := {name: value for name, value in told.items() if written.get(name) != value}:
+            events.append(Event(time_ms, METRICS, changed))
+            written |= changed
+        if (new := congestion_state(info)) != state:
+            events.append(Event(time_ms, STATE, {"old": state, "new": new} if state else {"new": new}))
+            state = new
+    return Qlog(f"TCP {server}:{server_port} to {client}:{client_port}", began_s, tuple(events))
+
+
+def metrics(info: TcpInfo) -> Mapping[str, Any]:
+    """An account as qlog's metrics: bytes, ms, bit/s."""
+    told = {
+        "min_rtt": info.min_rtt_ms,
+        "smoothed_rtt": info.smoothed_rtt_ms,
+        "congestion_window": info.cwnd * info.mss_bytes,
+        "bytes_in_flight": info.in_flight * info.mss_bytes,
+        "ssthresh": info.ssthresh and info.ssthresh * info.mss_bytes,
+        "pacing_rate": None if info.pacing_bytes_per_s == UNLIMITED else info.pacing_bytes_per_s * 8,
+        "delivery_rate": info.delivery_bytes_per_s * 8,
+        "bandwidth_estimate": info.bbr and info.bbr.bandwidth_bytes_per_s * 8,
+        "bytes_delivered": info.delivered_bytes,
+        "packets_lost": info.retransmitted,
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def congestion_state(info: TcpInfo) -> str:
+    """What the connection's congestion control is doing, in the words of quic_server (`servers/quic`), but for rto:
+    there was a retransmission timeout, and what was sent before it is not all acknowledged yet."""
+    if info.ca_state == LOSS:
+        return "rto"
+    if info.ca_state in (REDUCED, RECOVERY):
+        return "recovery"
+    mode = _mode(info)
+    application_limited = info.unsent_bytes == 0 and info.in_flight < info.cwnd
+    return "application_limited" if application_limited and mode != PROBE_RTT else mode
+
+
+def _mode(info: TcpInfo) -> str:
+    if info.bbr:
+        return _bbr_mode(info.bbr)
+    growing = info.ssthresh is None or info.cwnd < info.ssthresh
+    return "slow_start" if growing else "congestion_avoidance"
+
+
+def _bbr_mode(bbr: Bbr) -> str:
+    if bbr.pacing_gain > STARTUP_GAIN:
+        return "startup"
+    if bbr.pacing_gain < DRAIN_GAIN:
+        return "drain"
+    return PROBE_RTT if bbr.cwnd_gain == 1 else "probe_bw"
+
+
+def _accounts(path: Path) -> Iterator[tuple[float, bytes]]:
+    data, at = path.read_bytes(), 0
+    while at < len(data):
+        at_s, length = RECORD.unpack_from(data, at)
+        at += RECORD.size
+        yield at_s, data[at : at + length]
+        at += length
