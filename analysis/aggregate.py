@@ -8,11 +8,11 @@ import warnings
 from functools import cache
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats  # type: ignore[import-untyped]
-from statsmodels.regression.linear_model import OLS  # type: ignore[import-untyped]
-from statsmodels.regression.mixed_linear_model import MixedLM  # type: ignore[import-untyped]
+from scipy import stats
+from statsmodels.regression.linear_model import OLS
+from statsmodels.regression.mixed_linear_model import MixedLM
 
 from analysis.contrasts import RESAMPLES, SEED, resample_weights
 from analysis.gain import gain, mean

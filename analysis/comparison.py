@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
-from scipy import stats  # type: ignore[import-untyped]
-from statsmodels.stats.proportion import proportion_confint  # type: ignore[import-untyped]
+import pandas as pd
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
 
 from analysis.gain import FASTER, UNTESTED, mean
 from analysis.samples import Samples, counts

@@ -11,11 +11,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats  # type: ignore[import-untyped]
-from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped]
-from statsmodels.stats.weightstats import CompareMeans, DescrStatsW  # type: ignore[import-untyped]
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
 from analysis.gain import FASTER, SLOWER
 from analysis.hypotheses import Hypotheses

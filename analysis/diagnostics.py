@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
-from scipy import stats  # type: ignore[import-untyped]
-from statsmodels.stats.proportion import proportion_confint  # type: ignore[import-untyped]
+import pandas as pd
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
 
 from analysis.contrasts import SEED, welch_p
 from analysis.gain import anova_p

@@ -6,7 +6,7 @@ python analysis/example_figure3.py results/x/runs.csv figure3.png      (or resul
 import sys
 
 import matplotlib.pyplot as plt
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 
 source, target = sys.argv[1:]
 runs = pd.read_parquet(source) if source.endswith(".parquet") else pd.read_csv(source)

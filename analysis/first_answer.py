@@ -3,7 +3,7 @@
 import math
 from pathlib import Path
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 from rich import box
 from rich.console import Console
 from rich.table import Table

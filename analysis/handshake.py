@@ -6,7 +6,7 @@ is all the handshake can give: what is told is compared - (reference - one round
 
 from collections.abc import Collection, Mapping
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 
 from analysis.contrasts import difference_interval
 from analysis.gain import mean

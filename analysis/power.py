@@ -1,9 +1,9 @@
 """How many runs a difference needs, from how much the runs of a campaign scatter."""
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 from numpy.typing import NDArray
-from statsmodels.stats.power import TTestIndPower  # type: ignore[import-untyped]
+from statsmodels.stats.power import TTestIndPower
 
 from analysis.samples import Array, Samples, counts
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special  # type: ignore[import-untyped]
+from scipy import special
 
 FASTER, SLOWER, EQUIVALENT, OPEN = "faster", "slower", "equivalent", "open"
 

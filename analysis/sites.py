@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 
 import matplotlib as mpl
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 from matplotlib.figure import Figure
 from publicsuffixlist import PublicSuffixList
 from rich import box

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-from scipy import stats  # type: ignore[import-untyped]
+from scipy import stats
 
 from analysis import contrasts
 from analysis.aggregate import mixed_model, resampled_changes, two_level_interval

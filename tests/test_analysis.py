@@ -5,12 +5,12 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from scipy import stats  # type: ignore[import-untyped]
+from scipy import stats
 
 from analysis.first_answer import report
 from analysis.gain import anova_p, exclusions, gain, gains, means

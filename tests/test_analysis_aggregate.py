@@ -3,10 +3,10 @@
 import warnings
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 import pytest
-import statsmodels.formula.api as smf  # type: ignore[import-untyped]
-from scipy import stats  # type: ignore[import-untyped]
+import statsmodels.formula.api as smf
+from scipy import stats
 
 from analysis import hypotheses
 from analysis.aggregate import mixed_model, mixed_models, over_sites, two_level_interval

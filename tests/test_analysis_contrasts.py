@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats  # type: ignore[import-untyped]
+from scipy import stats
 
 from analysis import contrasts, hypotheses
 from analysis.hypotheses import Pair

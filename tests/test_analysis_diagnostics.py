@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 import pytest
-from scipy import stats  # type: ignore[import-untyped]
+from scipy import stats
 
 from analysis import diagnostics, hypotheses
 from analysis.aggregate import mixed_models

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 import pytest
 from test_measure_film import ORANGE, WHITE, film, frame, page
 

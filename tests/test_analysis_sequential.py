@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy import stats  # type: ignore[import-untyped]
-from scipy.signal import fftconvolve  # type: ignore[import-untyped]
+from scipy import stats
+from scipy.signal import fftconvolve
 
 from analysis.sequential import BOUNDS, EQUIVALENT, FASTER, LOOKS, OPEN, SLOWER, Rule, decide, sequential_test
 from base.places import PROJECT

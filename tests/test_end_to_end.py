@@ -9,7 +9,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 import pytest
 from rich.console import Console
 

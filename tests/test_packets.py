@@ -207,7 +207,7 @@ def test_a_run_after_wrong_pings_does_not_count(captured: Study) -> None:
 
 @needs_root
 def test_the_section_tells_every_setting(captured: Study, runs: Mapping[str, Read]) -> None:
-    told = section(captured.campaign)
+    told = section.section(captured.campaign)
     assert told
     assert len(told.drawings) == 1
     for view in told.views[:2]:
@@ -215,7 +215,7 @@ def test_the_section_tells_every_setting(captured: Study, runs: Mapping[str, Rea
 
 
 def test_a_campaign_without_captures_has_no_section(tmp_path: Path) -> None:
-    assert section(tmp_path) is None
+    assert section.section(tmp_path) is None
 
 
 def test_a_capture_that_breaks_off_is_named(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from matplotlib.figure import Figure

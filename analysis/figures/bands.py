@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 from matplotlib.figure import Figure
-from scipy import stats  # type: ignore[import-untyped]
+from scipy import stats
 
 from analysis.figures.style import PAGE_INCHES, look, named, styled
 from analysis.hypotheses import Pair

@@ -1,7 +1,7 @@
 """Whether tests of nothing find nothing: their p values against the ones they should have."""
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 from matplotlib.figure import Figure
 
 from analysis.figures.bands import band

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 from matplotlib.figure import Figure
 
 from analysis.figures.style import BLACK, BLUE, GREEN, ORANGE, PAGE_INCHES, PURPLE, SKY, VERMILION, named, styled

@@ -1,7 +1,7 @@
 """Whether the machine was the same from the first run to the last: each run's distance from its setting's median."""
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 from matplotlib.figure import Figure
 
 from analysis.figures.style import BLUE, PAGE_INCHES, VERMILION, named, styled

@@ -1,7 +1,7 @@
 """The paper's numbers and the campaign's, side by side."""
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 from matplotlib.figure import Figure
 
 from analysis.figures.style import PAGE_INCHES, named, styled

@@ -3,7 +3,7 @@
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 
 from analysis import diagnostics, sequential
 from analysis.aggregate import mixed_models, over_sites

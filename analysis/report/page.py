@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 from markupsafe import Markup
 
 from analysis.figures.style import named

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 
 from analysis.comparison import PAPER_SITES
 from analysis.figures.style import named

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 from rich.console import Console
 
 from analysis.figures import style

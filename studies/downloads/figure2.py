@@ -1,6 +1,6 @@
 """The paper's Figure 2: how long single files take from both servers, as box plots."""
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 

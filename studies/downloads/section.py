@@ -2,7 +2,7 @@
 
 from itertools import combinations
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 from rich import box
 from rich.table import Table
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 
 from studies.grid.cells import verdict
 

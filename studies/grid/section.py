@@ -3,7 +3,7 @@
 import math
 from pathlib import Path
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 
 from analysis.figures.style import named
 from analysis.report.plates import Plate

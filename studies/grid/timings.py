@@ -4,7 +4,7 @@ import gzip
 import json
 from pathlib import Path
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 
 from analysis.runs import CampaignTable
 from base.errors import EyelevelError

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 

@@ -1,6 +1,6 @@
 """What the bytes of a load were for, as stacked bars: one for each network and protocol."""
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 from matplotlib.figure import Figure
 
 from analysis.figures import style

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from scipy.stats import trim_mean  # type: ignore[import-untyped]
+from scipy.stats import trim_mean
 
 from measure.run.load import load
 from measure.run.visit import TIMINGS
