@@ -1,8 +1,8 @@
-"""When something was done, as documents tell it."""
+"""Times as documents write them."""
 
 import time
 
 
 def now_iso() -> str:
-    """The time of day, with its offset from UTC, to the second."""
+    """The local time with its offset from UTC, to the second (ISO 8601)."""
     return time.strftime("%Y-%m-%dT%H:%M:%S%z")

@@ -1,4 +1,4 @@
-"""An X server of its own for a browser."""
+"""A private X server for one browser."""
 
 import os
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ from base.processes import running
 def x_server(screen: str, log: Path) -> Iterator[int]:
     """An X server with one `screen` (WIDTHxHEIGHTxDEPTH); yields its display's number once it accepts clients.
 
-    What it says is appended to `log`. To be used where /tmp/.X11-unix is private: then no lock in the shared
-    /tmp is needed, which would outlive a kill. Raises EyelevelError when it does not start, or ends by itself.
+    Its output is appended to `log`. Use it where /tmp/.X11-unix is private: the X server then needs no lock file in the
+    shared /tmp, which would outlive a kill. Raises EyelevelError when it does not start, or ends by itself.
     """
     ready, ready_end = os.pipe()
     command: list[str | Path] = [tool("Xvfb"), "-displayfd", str(ready_end), "-nolock"]

@@ -12,8 +12,8 @@ R = TypeVar("R")
 class EyelevelError(Exception):
     """Something outside the program is wrong: an input, a tool, the machine.
 
-    The message is one line that says what, where, and what to do about it. Anything else that
-    escapes is a bug and keeps its traceback.
+    The message is one line that says what is wrong, where, and what to do about it. Any other exception that escapes
+    is a bug and keeps its traceback.
     """
 
 

@@ -41,7 +41,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     """Yield an empty folder beside `path` that takes its place when the block ends without an error.
 
     There is a whole folder at `path` at every moment, the old one or the new one, whatever ends this process
-    or the machine. What a killed process left of its new folder is removed by the next one that is to be there.
+    or the machine. The next caller removes what a killed process left of its new folder.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(path)
@@ -57,12 +57,12 @@ def replacing_folder(path: Path) -> Iterator[Path]:
                 new.replace(path)
         sync_folder(path.parent)
     finally:
-        shutil.rmtree(new, ignore_errors=True)  # what is half done, or old
+        shutil.rmtree(new, ignore_errors=True)  # the incomplete new folder, or the old one
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Tell other processes that somebody works on `folder`, until the block or this process ends."""
+    """Lock `folder` against other processes until the block or this process ends. Raises OSError when it is locked."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -72,7 +72,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove what was to take the place of `path` and nobody works on any more."""
+    """Remove the folders that were to replace `path` and that no process works on any more."""
     name = re.compile(re.escape(f".{path.name}.") + "[a-z0-9_]{8}")
     for folder in [entry for entry in path.parent.iterdir() if name.fullmatch(entry.name) and entry.is_dir()]:
         with suppress(OSError), _locked(folder):
@@ -80,7 +80,7 @@ def _remove_abandoned(path: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> None:
-    """Let two folders change their names, in one step where the file system can."""
+    """Exchange the names of two folders, in one step where the file system supports that."""
     outcome = _LIBC.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE)
     if outcome == 0:
         return
@@ -118,18 +118,18 @@ def sync_folder(folder: Path) -> None:
 
 
 def _umask() -> int:
-    """The process's file creation mask; reading it means setting it, so it is put back at once."""
+    """The process's file creation mask; it can be read only by setting it, so it is restored at once."""
     mask = os.umask(0o022)
     os.umask(mask)
     return mask
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object that the file at `path` holds as JSON. Raises EyelevelError when it is missing or broken."""
+    """The JSON object in the file at `path`. Raises EyelevelError when it is missing or broken."""
     try:
-        found = json.loads(path.read_text())
+        document = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise EyelevelError(f"{path} cannot be read: {error}") from None
-    if not isinstance(found, dict):
-        raise EyelevelError(f"{path} is broken: it holds no object of JSON")
-    return found
+    if not isinstance(document, dict):
+        raise EyelevelError(f"{path} is broken: it holds no JSON object")
+    return document

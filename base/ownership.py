@@ -1,4 +1,4 @@
-"""What is made with sudo belongs to who ran it."""
+"""Files made under sudo are given to the user who called sudo."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where the things that `make setup` installed lie, and what to say when one is missing."""
+"""Where `make setup` installs programs, and where sites and results are; a missing program is one clear error."""
 
 import os
 import shutil
@@ -27,13 +27,13 @@ def authority_certificate() -> Path:
 def tool(name: str) -> Path:
     """The absolute path of an installed program.
 
-    What we build (`mm-*`, `quic_server`) and what npm brings (`node`, `browsertime`) are linked into
-    `bin/` of the cache by `make setup`, and come before the system's programs.
+    `make setup` links what it builds (`mm-*`, `quic_server`) and what npm installs (`node`, `browsertime`) into `bin/`
+    of the cache, which is searched before the system's folders.
 
     Raises EyelevelError when it is not installed.
     """
     system = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-    found = shutil.which(name, path=f"{cache_dir() / 'bin'}:{system}")
-    if found is None:
+    path = shutil.which(name, path=f"{cache_dir() / 'bin'}:{system}")
+    if path is None:
         raise EyelevelError(f"the program {name} is not installed; run 'make setup'")
-    return Path(found)
+    return Path(path)

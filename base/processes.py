@@ -12,7 +12,7 @@ GRACE_S = 5.0
 
 
 def pinned(cores: Collection[int]) -> list[str | Path]:
-    """What to put before a command line so that it runs on `cores` alone; nothing when there are none."""
+    """The beginning of a command line that runs on `cores` alone; empty when there are none."""
     return [tool("taskset"), "--cpu-list", ",".join(str(core) for core in sorted(cores))] if cores else []
 
 
@@ -25,11 +25,11 @@ class Daemon:
         self.log = log
 
     def failure(self) -> EyelevelError:
-        """What to tell when it did not start, or ended early: its last words."""
+        """The error that says that it did not start, or ended early, with the last line of its log."""
         status = self.process.poll()
         how = "does not answer" if status is None else f"ended with status {status}"
         lines = self.log.read_text(errors="replace").strip().splitlines()
-        return EyelevelError(f"{self.name} {how}: {lines[-1] if lines else 'it said nothing'}")
+        return EyelevelError(f"{self.name} {how}: {lines[-1] if lines else 'its log is empty'}")
 
 
 @contextmanager
