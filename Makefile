@@ -30,7 +30,7 @@ $(call needs,states,SITE NET PROTO,make states SITE=demo-news NET=lte PROTO=quic
 $(call needs,packets,SITE NET PROTO,make packets SITE=demo-light NET=dsl PROTO=quic)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test proof record import close site-info replay campaign status review report figures validate figure2 grid states packets clean
+.PHONY: help setup test check proof record import close site-info replay campaign status review report figures validate figure2 grid states packets clean
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-10s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -42,6 +42,9 @@ setup: ## install what the testbed needs; every target below does it first, once
 test: setup ## run all tests
 	@setup/cargo test --release --locked --quiet
 	@setup/as-root '$(PYTHON)' -m pytest
+
+check: setup ## run the checkers: style, types, layers, words
+	@setup/check
 
 proof: setup ## run what takes hours: faults by the dozen, fuzzing, whole corpora
 	@setup/as-root '$(PYTHON)' -m pytest tests/proof

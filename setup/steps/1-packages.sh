@@ -58,7 +58,8 @@ check_system() {
     fail "this system is $(system_name) on $(uname -m); the testbed knows ${columns[*]} on x86_64 (setup/packages.txt)"
 }
 
-# What this system may need: lines of package and version pattern, with a line "rust" before what brings Rust.
+# What this system may need: lines of package and version pattern, with a line "rust" before what brings Rust, and a
+# line "checkers" before what only `make check` runs.
 listed() {
   awk -v this_system="$(system_name)" '
     /^#/ || NF == 0 { next }
@@ -71,8 +72,13 @@ needed() {
   if "$PROJECT/setup/cargo" --check &>/dev/null; then
     listed | sed '/^rust /,$d'
   else
-    listed | sed '/^rust /d'
+    listed | sed '/^rust /d; /^checkers /,$d'
   fi
+}
+
+# What `setup/check --install` adds.
+checkers() {
+  listed | sed '1,/^checkers /d'
 }
 
 # The part of it that is not installed.

@@ -1,0 +1,59 @@
+"""The contract of import-linter that keeps a promise: a module whose docstring says "standard library only" imports
+nothing else, neither itself nor through the project's modules that it imports.
+
+Such modules are loaded by a Python that has none of the testbed's packages (uWSGI's, mitmproxy's, the system's).
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from grimp import ImportGraph
+from importlinter import Contract, ContractCheck, output
+
+PROMISE = "standard library only"
+PROJECT = Path(__file__).parent.parent
+
+
+class StandardLibraryContract(Contract):
+    """Breaks for each import of a package that does not come with Python."""
+
+    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
+        chains = [chain for module in sorted(promising_modules(graph)) for chain in forbidden_chains(graph, module)]
+        return ContractCheck(kept=not chains, metadata={"chains": chains})
+
+    def render_broken_contract(self, check: ContractCheck) -> None:
+        for chain in check.metadata["chains"]:
+            output.print_error(" -> ".join(chain), bold=False)
+        output.print_error(f'The first module of each line says "{PROMISE}" in its docstring.', bold=False)
+
+
+def promising_modules(graph: ImportGraph) -> Iterator[str]:
+    for module in graph.modules:
+        file = source_file(module)
+        if file and PROMISE in " ".join((ast.get_docstring(ast.parse(file.read_text())) or "").lower().split()):
+            yield module
+
+
+def source_file(module: str) -> Path | None:
+    """The file of a module of this project, or None for any other module."""
+    path = PROJECT.joinpath(*module.split("."))
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
+
+
+def forbidden_chains(graph: ImportGraph, module: str) -> Iterator[list[str]]:
+    """The shortest way from a module to each package that is neither the project's nor Python's."""
+    chains = {module: [module]}
+    queue = [module]
+    for importer in queue:
+        if not source_file(importer):
+            if importer.partition(".")[0] not in sys.stdlib_module_names:
+                yield chains[importer]
+            continue
+        # Python runs the packages around a module before the module.
+        packages = {importer.rsplit(".", depth)[0] for depth in range(1, importer.count(".") + 1)}
+        for imported in sorted(graph.find_modules_directly_imported_by(importer) | (packages & graph.modules)):
+            if imported not in chains:
+                chains[imported] = [*chains[importer], imported]
+                queue.append(imported)
