@@ -1,4 +1,4 @@
-# Sourced by every script of setup/: where things lie, and how to stop with one line a person can act on.
+# Sourced by every script of setup/: where things are, and how to stop with one line that says what to do.
 # shellcheck shell=bash
 
 PROJECT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -20,15 +20,15 @@ install_program() { # NAME TARGET
   ln -sfn "$2" "$EYELEVEL_CACHE/bin/$1"
 }
 
-# A virtual environment of the system's Python with the packages that a lock file pins, and nothing else. Not of another
-# Python that may be on the PATH: uWSGI's plugin embeds the system's, and has to find packages of the same version.
+# Make a virtual environment with the packages that a lock file pins, and nothing else. It uses the system's Python, not
+# another one that may be on the PATH: uWSGI's plugin embeds the system's, and must find packages of the same version.
 install_packages() { # VENV LOCK_FILE [PIP_OPTION...]
   /usr/bin/python3 -m venv --clear "$1"
   "$1/bin/python" -m pip install --disable-pip-version-check --no-cache-dir --progress-bar off --only-binary :all: \
     --require-hashes --requirement "$2" "${@:3}"
 }
 
-# What that depends on.
+# What such an environment depends on.
 packages_inputs() { # LOCK_FILE
   /usr/bin/python3 --version
   cat "$1"

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Install what the testbed needs: run those steps of setup/steps/ that are not done, in order.
+# Install what the testbed needs: run the steps of setup/steps/ that are not done yet, in order.
 #
 # usage: setup/setup.sh
 #
-# All but the system's packages goes to the cache folder: $EYELEVEL_CACHE, else ${XDG_CACHE_HOME:-~/.cache}/eyelevel.
-# A step is done when the stamp it left matches its inputs and what it makes is there. So the set-up can be stopped
-# at any moment and be run again, and does nothing when there is nothing to do.
+# Everything but the system's packages goes to the cache folder: $EYELEVEL_CACHE, else
+# ${XDG_CACHE_HOME:-~/.cache}/eyelevel. A step is done when its stamp matches its inputs and its result is there. So the
+# set-up can be stopped at any moment and be run again. When all steps are done it prints nothing.
 #
 # A step is a file that defines, to be run in the project's folder,
 #   title     what it installs, in a few words
 #   remedy    what to do when it fails
 #   inputs    prints everything whose change puts the step out of date
 #   present   succeeds when what the step makes is there
-#   act       makes it, over whatever an interrupted attempt left. What it prints goes to a log, its newest line to
-#             the screen; lines that begin with "note:" stay there.
+#   act       makes it, and replaces what an interrupted attempt left behind. Its output goes to a log, and the newest
+#             line of it to the screen; lines that begin with "note:" stay on the screen.
 
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
@@ -24,7 +24,7 @@ STAMPS=$EYELEVEL_CACHE/stamps
 LOGS=$EYELEVEL_CACHE/log
 CLEAR=
 [[ ! -t 1 ]] || CLEAR=$'\r\e[K'
-# What a set-up takes at most, while Chromium's source is unpacked. Measured on Debian 12.
+# The most that a set-up needs, while Chromium's source is unpacked. Measured on Debian 12.
 DISK_NEEDED_GB=4
 
 main() {
@@ -34,10 +34,10 @@ main() {
   mkdir -p "$STAMPS" "$LOGS"
   mark_cache
   lock
-  trap 'printf "\nstopped; what is done is kept, and the next set-up goes on from there\n" >&2; exit 130' INT TERM
+  trap 'printf "\nstopped; the steps that are done are kept, and the next set-up continues with the others\n" >&2; exit 130' INT TERM
   for step in "${STEPS[@]}"; do
     number=$((number + 1))
-    # Asked again, since another set-up may have done it while we waited for the lock.
+    # Another set-up may have done it while this one waited for the lock.
     if ! is_done "$step"; then
       run "$step" "[$number/${#STEPS[@]}]"
     fi
@@ -51,7 +51,7 @@ all_done() {
   done
 }
 
-# Call a function of a step, in a shell of its own: steps share nothing, and any command that fails ends it.
+# Call a function of a step in a separate shell: steps share nothing, and any command that fails ends the step.
 in_step() { # STEP FUNCTION
   bash -euo pipefail -O inherit_errexit -c '. "$0"; . "$1"; "$2"' "$PROJECT/setup/common.sh" "$1" "$2"
 }
@@ -64,19 +64,19 @@ stamp_of() { # STEP
   in_step "$1" inputs | sha256sum
 }
 
-# Refuse now, before anything is done, for whatever would stop the set-up half-way.
+# Refuse now, before anything is done, if something would stop the set-up half-way.
 check_machine() {
   in_step "$PROJECT/setup/steps/1-packages.sh" check_system
   as_root --check
   local folder=$EYELEVEL_CACHE free_gb
   while [[ ! -d $folder ]]; do folder=$(dirname "$folder"); done
-  [[ -w $folder ]] || fail "the cache would be in $folder, which you may not write to; set EYELEVEL_CACHE to another folder"
+  [[ -w $folder ]] || fail "you may not write to $folder, where the cache would be; set EYELEVEL_CACHE to another folder"
   free_gb=$(($(df --output=avail --block-size=1M "$folder" | tail -n 1) / 1000))
   [[ -x $EYELEVEL_CACHE/bin/quic_server ]] || ((free_gb >= DISK_NEEDED_GB)) ||
-    fail "the set-up needs $DISK_NEEDED_GB GB and $folder has $free_gb GB free; make room, or set EYELEVEL_CACHE to a folder elsewhere"
+    fail "the set-up needs $DISK_NEEDED_GB GB and $folder has $free_gb GB free; free some space, or set EYELEVEL_CACHE to a folder on another disk"
 }
 
-# Tells back-up programs to leave the cache out, and `make clean` that the folder is ours.
+# Back-up programs leave out a folder with this file, and `make clean` removes only a folder with it.
 mark_cache() {
   printf '%s\n' "Signature: 8a477f597d28d172789f06886806bc55" "# The cache of the Eyelevel testbed." \
     >"$EYELEVEL_CACHE/CACHEDIR.TAG"
@@ -86,7 +86,7 @@ mark_cache() {
 lock() {
   exec {LOCK}>"$EYELEVEL_CACHE/setup.lock"
   if ! flock --nonblock "$LOCK"; then
-    echo "another set-up is working in $EYELEVEL_CACHE; waiting for it"
+    echo "another set-up is running in $EYELEVEL_CACHE; waiting for it"
     flock "$LOCK"
   fi
 }
@@ -97,18 +97,18 @@ run() { # STEP POSITION
   { read -r title && read -r remedy; } < <(. "$1" && printf '%s\n' "$title" "$remedy")
   title="$2 $title"
   log=$LOGS/$(basename --suffix=.sh "$1").log
-  stamp=$(stamp_of "$1") # before, so that an input that changes meanwhile counts as changed
-  # Without the lock: a daemon that a package starts would keep it.
+  stamp=$(stamp_of "$1") # now, so that an input that changes during the step counts as changed
+  # The step does not inherit the lock: a daemon that a package starts would keep it.
   if in_step "$1" act {LOCK}>&- </dev/null 2>&1 | show "$title" "$log" && in_step "$1" present; then
     printf '%s\n' "$stamp" >"$STAMPS/$(basename "$1")"
     printf '%s: done in %s\n' "$title" "$(duration "$started")"
   else
     tail -n 25 "$log" >&2
-    fail "$title failed: $remedy. Its log is $log; 'make setup' goes on from here"
+    fail "$title failed: $remedy. Its log is $log; 'make setup' continues from here"
   fi
 }
 
-# Log what a step prints, and show the newest line of it: on a terminal all the time, elsewhere now and then.
+# Log the output of a step, and show its newest line: each second on a terminal, every 30 seconds elsewhere.
 show() { # TITLE LOG
   local started=$SECONDS line="" newest="" text shown=$SECONDS every=30 width=120
   if [[ -t 1 ]]; then
@@ -119,7 +119,7 @@ show() { # TITLE LOG
   fi
   exec {log}>"$2"
   while true; do
-    # On a time-out read has kept what there was of the line.
+    # After a time-out, `text` holds the beginning of a line.
     if IFS= read -r -t 1 text; then
       newest=$line$text line=""
       printf '%s\n' "$newest" >&"$log"

@@ -24,14 +24,14 @@ act() {
 }
 
 install() {
-  # An apt that was interrupted leaves packages half installed, and refuses to work until that is mended.
+  # After an interruption apt refuses to work until the packages that are half installed are configured.
   as_root dpkg --configure -a
-  apt update || echo "apt could not update every list; going on with those it has"
+  apt update || echo "apt could not update every list; continuing with those it has"
   local packages nginx_was_there=yes
   dpkg-query -W nginx &>/dev/null || nginx_was_there=no
-  packages=$(missing | in_the_version_tried)
+  packages=$(missing | tested_versions)
+  # Nothing that a user installed is removed in exchange.
   # shellcheck disable=SC2086  # a word each
-  # What a user installed is never taken away in exchange.
   apt install --yes --no-install-recommends --no-remove $packages
   # Debian starts what it installs; the testbed's NGINX runs only inside a replay.
   if [[ $nginx_was_there == no && -d /run/systemd/system ]]; then
@@ -43,7 +43,7 @@ apt() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get --option DPkg::Lock::Timeout=600 "$@"
 }
 
-# This system's name, as the table's columns have it.
+# The name of this system's column in the table.
 system_name() (
   . /etc/os-release
   echo "$ID-${VERSION_ID:-}"
@@ -55,7 +55,7 @@ check_system() {
   read -ra columns < <(grep '^package' "$TABLE")
   columns=("${columns[@]:1:${#columns[@]}-2}")
   [[ " ${columns[*]} " == *" $(system_name) "* && $(uname -m) == x86_64 ]] ||
-    fail "this system is $(system_name) on $(uname -m); the testbed knows ${columns[*]} on x86_64 (setup/packages.txt)"
+    fail "this system is $(system_name) on $(uname -m); the testbed supports ${columns[*]} on x86_64 (setup/packages.txt)"
 }
 
 # What this system may need: lines of package and version pattern, with a line "rust" before what brings Rust, and a
@@ -67,7 +67,7 @@ listed() {
     $column != "-"  { print $1, $column }' "$TABLE"
 }
 
-# What it needs of that: Rust only where there is none that will do.
+# The part of it that this machine needs: Rust only where there is none that is new enough.
 needed() {
   if "$PROJECT/setup/cargo" --check &>/dev/null; then
     listed | sed '/^rust /,$d'
@@ -89,8 +89,8 @@ missing() {
   awk 'NR == FNR { if ($2 == "ii") installed[$1]; next } !($1 in installed)' <(echo "$installed") <(echo "$needed")
 }
 
-# Lines of package and pattern, as apt takes them; without the version when it has none that matches.
-in_the_version_tried() {
+# Turn lines of package and pattern into what apt takes; without a version if apt has none that matches.
+tested_versions() {
   local name pattern version
   while read -r name pattern; do
     while read -r version; do
@@ -104,13 +104,13 @@ in_the_version_tried() {
   done
 }
 
-# Keep what is installed in a file, for campaigns to cite, and tell what differs from what was tried.
+# Write the installed versions to a file, which campaigns cite, and print those that differ from what was tested.
 record_versions() {
   local name pattern version
   listed | while read -r name pattern; do
     version=$(dpkg-query -W -f '${Version}' "$name" 2>/dev/null) || continue
     # shellcheck disable=SC2053
-    [[ $version == $pattern ]] || echo "note: $name is $version; the testbed was tried with $pattern" >&2
+    [[ $version == $pattern ]] || echo "note: $name is $version; the testbed was tested with $pattern" >&2
     printf '%s\t%s\n' "$name" "$version"
   done >"$EYELEVEL_CACHE/packages.tsv"
 }

@@ -1,4 +1,4 @@
-# quic_server, from Chromium's source: by far the longest step. It has a cache of its own, below this one.
+# quic_server, from Chromium's source: by far the longest step. Its build tree is kept in the cache.
 # shellcheck shell=bash disable=SC2034  # title and remedy are for setup.sh
 
 title="quic_server"

@@ -1,4 +1,4 @@
-# mitmproxy, through which sites are recorded, in a virtual environment of its own: its pins conflict with ours.
+# mitmproxy, through which sites are recorded. Its pins conflict with ours, so it has a separate virtual environment.
 # shellcheck shell=bash disable=SC2034  # title and remedy are for setup.sh
 
 title="mitmproxy"

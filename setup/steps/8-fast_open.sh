@@ -1,4 +1,4 @@
-# What gives the browser TCP Fast Open, for the protocols that use it.
+# A library that gives the browser TCP Fast Open, for the protocols that use it.
 # shellcheck shell=bash disable=SC2034  # title and remedy are for setup.sh
 
 title="TCP Fast Open for the browser"

@@ -1,0 +1,60 @@
+"""What `make check` has of its own: participles are found where they name values, promises about imports are kept."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import grimp
+import pytest
+
+from base.places import PROJECT
+
+
+def module_of_setup(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, PROJECT / "setup" / f"{name}.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "told = 1",
+        "told: int = 1",
+        "for told in range(2): pass",
+        "with open('x') as told: pass",
+        "def f(told): pass",
+        "if told := 1: pass",
+        "self._told = 1",
+        "a, (told, b) = 1, (2, 3)",
+        "[0 for told in range(2)]",
+    ],
+)
+def test_a_value_that_is_named_by_a_participle_is_reported(source: str) -> None:
+    assert [name.strip("_") for _, name in module_of_setup("check_words").faults(source)] == ["told"]
+
+
+@pytest.mark.parametrize("source", ["told()", "print(told)", "recorded_ip = 1", "plot(left=1)", "'told = 1'"])
+def test_other_uses_of_the_word_are_not_reported(source: str) -> None:
+    assert not list(module_of_setup("check_words").faults(source))
+
+
+def test_a_broken_promise_about_imports_is_reported_with_its_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "checked_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "promising.py").write_text(
+        '"""Standard\nlibrary only."""\nimport json\nfrom checked_package import far\n'
+    )
+    (package / "far.py").write_text("import click\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    contract = module_of_setup("standard_library")
+    monkeypatch.setattr(contract, "PROJECT", tmp_path)
+    graph = grimp.build_graph("checked_package", include_external_packages=True, cache_dir=None)
+    assert list(contract.promising_modules(graph)) == ["checked_package.promising"]
+    chains = list(contract.forbidden_chains(graph, "checked_package.promising"))
+    assert chains == [["checked_package.promising", "checked_package.far", "click"]]
