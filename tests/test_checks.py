@@ -1,6 +1,7 @@
-"""What `make check` has of its own: participles are found where they name values, promises about imports are kept."""
+"""The project's own checks: names of values, promises about imports, and links of documents."""
 
 import importlib.util
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -58,3 +59,15 @@ def test_a_broken_promise_about_imports_is_reported_with_its_way(
     assert list(contract.promising_modules(graph)) == ["checked_package.promising"]
     chains = list(contract.forbidden_chains(graph, "checked_package.promising"))
     assert chains == [["checked_package.promising", "checked_package.far", "click"]]
+
+
+def test_every_link_of_a_document_leads_somewhere() -> None:
+    documents = [*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md"), *PROJECT.glob("*/README.md")]
+    links = [
+        (document, target)
+        for document in documents
+        for target in re.findall(r"\]\(([^)#\s]+)", document.read_text())
+        if "://" not in target
+    ]
+    assert links
+    assert [(str(document), target) for document, target in links if not (document.parent / target).exists()] == []
