@@ -143,8 +143,8 @@ def enter_own_namespaces() -> None:
         f'ip address add {measure.SERVER}/32 dev lo && exec "$@"'
     )
     again = (sys.executable, "-m", "benchmarks.shells", *sys.argv[1:])
-    own = ("unshare", "--net", "--mount", "sh", "-c", script, "sh", *again)
-    os.execvpe(own[0], own, os.environ | {INSIDE: "1"})
+    command = ("unshare", "--net", "--mount", "sh", "-c", script, "sh", *again)
+    os.execvpe(command[0], command, os.environ | {INSIDE: "1"})
 
 
 @contextlib.contextmanager
