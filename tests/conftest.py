@@ -1,26 +1,24 @@
-"""Holds every session of tests to one promise: whatever happened in it, nothing of it is left on the machine.
+"""For every session of tests: nothing is left behind, it can be interrupted, and what is skipped is counted."""
 
-Other things run on the machine too. So every process of a session inherits a mark in its environment and a
-temporary folder of the session's own, and only what bears these is judged.
-"""
-
-import os
-import select
 import shutil
+import signal
 import tempfile
-import time
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
+from support.browser import Browser, browsing
+from support.leaks import MARK, mount_points, processes_marked
+from support.needs import NEEDS
 
-MARK = "EYELEVEL_TEST_SESSION"
-
-# A process that has been told to end may need a moment to.
-END_TIMEOUT_S = 5.0
+# A script's background commands start with SIGINT ignored, and hand that on to what they start. Then pytest could not
+# be interrupted, and neither could the children that tests interrupt: they would be waited for in vain. A handler of
+# Python's, unlike an ignored signal, becomes the default again in each child.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # An example that failed belongs into a test of its own, not into a database; and what Hypothesis notes down, not into
 # the checkout, where it would be root's.
@@ -30,9 +28,36 @@ HYPOTHESIS_HOME = tempfile.TemporaryDirectory(prefix="eyelevel-hypothesis-")
 set_hypothesis_home_dir(HYPOTHESIS_HOME.name)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    for need in NEEDS:
+        config.addinivalue_line("markers", f"{need.mark}: needs {need.noun} ({need.remedy})")
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs something that is not here."""
+    missing = [need for need in NEEDS if not need.is_met()]
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("needs_browser")
+        if reasons := [need.reason for need in missing if item.get_closest_marker(need.mark)]:
+            item.add_marker(pytest.mark.skip(reason=reasons[0]), append=False)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Count what was skipped, by reason."""
+    reports = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in reports)
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"skipped: {count} {reason}", yellow=True)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def nothing_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Fail the session when processes, mounts or temporary files of it outlive its last test."""
+    """Fail the session when processes, mounts or temporary files of it outlive its last test.
+
+    Of tests side by side (pytest-xdist) each worker is a session of its own.
+    """
     mark = uuid.uuid4().hex
     tmp_path_factory.getbasetemp()  # pytest's own folder is made, and cleared away, by itself
     folder = Path(tempfile.mkdtemp(prefix="eyelevel-tests-"))
@@ -43,47 +68,16 @@ def nothing_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setattr(tempfile, "tempdir", None)
         yield
     # A namespace lives as long as a process, a mount or a descriptor of ours holds it.
-    left = [f"process {process}" for process in processes_marked(f"{MARK}={mark}")]
-    left += [f"mount on {path}" for path in sorted(mount_points() - mounts)]
-    left += [f"temporary file {path}" for path in folder.iterdir()]
+    leaks = [f"process {process}" for process in processes_marked(f"{MARK}={mark}")]
+    leaks += [f"mount on {path}" for path in sorted(mount_points() - mounts)]
+    leaks += [f"temporary file {path}" for path in folder.iterdir()]
     shutil.rmtree(folder)
-    if left:
-        pytest.fail("left behind by the tests:\n  " + "\n  ".join(left), pytrace=False)
+    if leaks:
+        pytest.fail("left behind by the tests:\n  " + "\n  ".join(leaks), pytrace=False)
 
 
-def processes_marked(mark: str) -> list[str]:
-    """The processes with `mark` in their environment that do not end within a few seconds, as a person knows them."""
-    deadline = time.monotonic() + END_TIMEOUT_S
-    return [told for pid in _pids_marked(mark) if (told := _told(pid)) and not _ends(pid, deadline)]
-
-
-def _pids_marked(mark: str) -> Iterator[int]:
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and mark.encode() in (entry / "environ").read_bytes().split(b"\0"):
-                yield int(entry.name)
-        except OSError:  # it has ended meanwhile, or is not ours to look at
-            continue
-
-
-def _told(pid: int) -> str:
-    try:
-        return f"{pid} ({Path(f'/proc/{pid}/cmdline').read_bytes().replace(bytes(1), b' ').decode(errors='replace')})"
-    except OSError:
-        return ""
-
-
-def _ends(pid: int, deadline: float) -> bool:
-    try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        return bool(select.select([descriptor], [], [], max(0, deadline - time.monotonic()))[0])
-    finally:
-        os.close(descriptor)
-
-
-def mount_points() -> set[str]:
-    """Where something is mounted in this mount namespace."""
-    return {line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()}
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """The packaged browser without a window."""
+    with browsing(tmp_path_factory.mktemp("browser")) as session:
+        yield session

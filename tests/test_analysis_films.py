@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from test_measure_film import ORANGE, WHITE, film, frame, page
+from support.films import ORANGE, WHITE, film, frame, page
 
 from analysis import films
 from analysis.figures import figure4

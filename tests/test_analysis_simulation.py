@@ -1,7 +1,7 @@
 """On simulated campaigns of known truth the statistics keep their word (with more repetitions: tests/proof)."""
 
-import analysis_truth as truth
 import pytest
+from support import analysis_truth as truth
 
 from analysis.gain import anova_p
 

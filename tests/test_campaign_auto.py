@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_campaign_review import ROW
+from factories import ROW
 
 from base.errors import EyelevelError
 from base.places import PROJECT

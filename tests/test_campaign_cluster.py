@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from factories import ROW
 from rich.console import Console
-from test_campaign_review import ROW
 
 from base.errors import EyelevelError
 from measure.campaign import cluster

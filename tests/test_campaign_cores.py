@@ -28,10 +28,10 @@ found["me"] = os.sched_getaffinity(0)
 pathlib.Path(sys.argv[1]).write_text(json.dumps({name: sorted(cores) for name, cores in found.items()}))
 """
 
-pytestmark = pytest.mark.skipif(len(CORES) < 2, reason="places need two cores")
+pytestmark = pytest.mark.needs_two_cores
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="replaying needs root")
+@pytest.mark.needs_root
 def test_servers_network_and_browser_stay_on_their_cores(tmp_path: Path) -> None:
     site = write_site(generate("demo-light"), tmp_path / "site")
     network, protocol = networks.load()["dsl"], protocols.load()["tcp"]

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from factories import ROW
 
 from base.errors import EyelevelError
 from measure.campaign.plan import Run
@@ -20,12 +21,6 @@ from measure.campaign.verdicts import VERDICTS, Verdict, add_verdict, read_verdi
 from measure.review import Review, handler
 from measure.status import status
 
-ROW = Row(
-    site="s", network="lte", protocol="tcp", run=1, attempt=1, valid=True, reason="", fvc=500.0, lvc=900.0,
-    vc85=700.0, si=650.5, plt=1234.5, requests=3, served=2, missed=1, exchanges=2, unrecorded=0,
-    started_at="2026-01-01T00:00:00+0000", seconds=9.5, folder="runs/s/lte/tcp/1-1", block=1, machine="here",
-    canary_cpu_ms=50.0, canary_page_ms=800.5,
-)  # fmt: skip
 SECOND = replace(ROW, attempt=2, folder="runs/s/lte/tcp/1-2")
 REJECTED = replace(ROW, valid=False, reason="request_failed: it did")
 

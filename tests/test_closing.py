@@ -1,15 +1,14 @@
 """Closing a recording: what a page asks for and the recording lacks is told by URL, and kept with the site."""
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.material import recording_path
 
 from analysis.sites import site_table
 from base.errors import EyelevelError
-from base.places import PROJECT
 from measure import completeness
 from measure.closing import Closing, close, summary
 from measure.completeness import UNREACHABLE, Asked, Completeness, jaccard, missed_urls, summarise
@@ -19,9 +18,6 @@ from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from tuning import networks, protocols
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="replaying needs root")
-
-YELP = PROJECT.parent / "shared" / "corpus" / "mahimahi" / "www.yelp.com"
 DSL = networks.load()["dsl"]
 
 
@@ -46,7 +42,7 @@ def known(site: Site) -> Completeness:
     return Completeness(digest, "now", "dsl", True, {"chromium": "1"}, {"tcp": loads}, 1.0, missed, ("a.example/1",))
 
 
-@needs_root
+@pytest.mark.needs_root
 def test_a_demo_site_is_complete_over_both_transports(tmp_path: Path) -> None:
     site = write_site(generate("demo-light"), tmp_path / "demo-light")
     before = completeness.digest(site)
@@ -60,10 +56,10 @@ def test_a_demo_site_is_complete_over_both_transports(tmp_path: Path) -> None:
     assert completeness.digest(site) == before, "a campaign that was begun before goes on"
 
 
-@needs_root
-@pytest.mark.skipif(not YELP.is_dir(), reason=f"there is no recording at {YELP}")
+@pytest.mark.needs_root
+@pytest.mark.needs_corpus
 def test_what_a_recording_lacks_is_told_by_url_and_asker(tmp_path: Path) -> None:
-    recording = read_recording(YELP)
+    recording = read_recording(recording_path("mahimahi/www.yelp.com"))
     removed = next(e for e in recording.exchanges if e.url.endswith("/ms.jpg"))
     lacking = replace(recording, exchanges=tuple(e for e in recording.exchanges if e != removed))
     site = write_site(lacking, tmp_path / "www.yelp.com")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from rich.console import Console
+from support.material import recording_path
 
 from analysis.first_answer import report
 from analysis.runs import load
@@ -25,9 +26,8 @@ from record.formats.reading import read_recording
 from record.site import Site, write_site
 from tuning import networks, protocols
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="replaying needs root")
+pytestmark = pytest.mark.needs_root
 
-YELP = PROJECT.parent / "shared" / "corpus" / "mahimahi" / "www.yelp.com"
 LTE = networks.load()["lte"]
 
 # Round trips before a page's first byte is there, and one half for its last: names are resolved beside the
@@ -35,15 +35,13 @@ LTE = networks.load()["lte"]
 ROUND_TRIPS = {"tcp": 3, "quic": 2}
 
 
-@pytest.fixture(scope="module", params=["demo-light", "www.yelp.com"])
+@pytest.fixture(scope="module", params=["demo-light", pytest.param("www.yelp.com", marks=pytest.mark.needs_corpus)])
 def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """A demo site as this checkout generates it, and a recording where there is one."""
+    """A demo site as this checkout generates it, and a real recording."""
     folder = tmp_path_factory.mktemp("sites") / str(request.param)
-    if folder.name != YELP.name:
+    if folder.name == "demo-light":
         return write_site(generate(folder.name), folder)
-    if not YELP.is_dir():
-        pytest.skip(f"there is no recording at {YELP}")
-    return write_site(read_recording(YELP), folder)
+    return write_site(read_recording(recording_path(f"mahimahi/{folder.name}")), folder)
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from factories import ROW
 from PIL import Image
-from test_measure_results import ROW
-from test_report import Browser, browser  # noqa: F401
+from support.browser import Browser
 
 from base.errors import EyelevelError
 from eyelevel.commands.campaign import main as campaign_command
@@ -63,7 +63,7 @@ def test_an_image_that_would_be_too_small_is_refused() -> None:
         image(78, "")
 
 
-def test_the_browser_shows_the_images(browser: Browser, tmp_path: Path) -> None:  # noqa: F811
+def test_the_browser_shows_the_images(browser: Browser, tmp_path: Path) -> None:
     for size in (100, 10_000, 10_000_000):
         (tmp_path / f"{size}.png").write_bytes(image(size, "shown"))
     tags = "".join(f'<img src="{path.name}">' for path in tmp_path.glob("*.png"))
@@ -335,7 +335,7 @@ def test_a_grid_is_told_from_a_campaign_of_sites(measured: Path) -> None:
     CliRunner().invoke(analysis, [str(measured)], catch_exceptions=False)
 
 
-def test_the_report_of_a_grid_is_a_page_of_its_own(measured: Path, browser: Browser) -> None:  # noqa: F811
+def test_the_report_of_a_grid_is_a_page_of_its_own(measured: Path, browser: Browser) -> None:
     done = CliRunner().invoke(report, [str(measured)])
     assert done.exit_code == 0, done.output
     browser.open((measured / "report" / "index.html").as_uri())

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from support.material import REFERENCE as PUBLISHED
 
 from analysis.runs import load
 from base.errors import EyelevelError
@@ -29,7 +30,6 @@ from studies.grid.presets import read_preset
 from tuning import networks
 
 NETWORKS = networks.load()
-SHARED = Path("/work/shared/reference/slides_plt.csv")
 FAST, SLOW = "longlook-100mbps-62ms-0loss", "longlook-10mbps-62ms-0.01loss"
 Times = Mapping[tuple[str, str, str], Sequence[float]]
 
@@ -206,12 +206,12 @@ def test_the_old_study_is_whole_and_as_it_was_told() -> None:
     assert REFERENCE.read_text().startswith("#")
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="needs the shared reference")
+@pytest.mark.needs_reference
 def test_the_old_study_is_transcribed_without_a_slip() -> None:
     conditions = {"0% (5ms)": "controlled-clean", "2% (100ms)": "controlled-100ms", "2% (200ms)": "controlled-200ms"}
     sizes = {"100bytes": 100, "1Kb": 1000, "10Kb": 10_000, "300Kb": 300_000}
     told = {}
-    for row in csv.DictReader(SHARED.open()):
+    for row in csv.DictReader((PUBLISHED / "slides_plt.csv").open()):
         if row["scenario"] == "controlled":
             count, size = row["page"].split(" @ ")
             protocol = {"TCP /w SSL": "tcp+", "QUIC": "quic"}[row["protocol"]]

@@ -3,27 +3,25 @@
 Of the recordings only some, for their oddities; `tests/proof/test_level_corpus.py` takes all.
 """
 
-import os
 from pathlib import Path
 
 import pytest
-from level import Request, differences, fetch
+from support.level import Request, differences, fetch
+from support.material import recording_path
 
 from record.formats import mahimahi
 from record.http1 import Headers, Response
 from record.site import Exchange, Recording, write_site
 
-CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "mahimahi"
 SITES = ["www.yelp.com", "imdb"]  # the last with redirects to relative locations
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="replaying needs root")
-pytestmark = [needs_root]
+pytestmark = pytest.mark.needs_root
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="../shared/corpus is not here")
+@pytest.mark.needs_corpus
 @pytest.mark.parametrize("name", SITES)
 def test_every_recorded_exchange_comes_back_alike_and_as_recorded(name: str, tmp_path: Path) -> None:
-    site = write_site(mahimahi.read(CORPUS / name), tmp_path / name)
+    site = write_site(mahimahi.read(recording_path(f"mahimahi/{name}")), tmp_path / name)
     assert differences(site, tmp_path) == []
 
 

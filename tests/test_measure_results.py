@@ -9,46 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from factories import ROW
+from factories import campaign_document as document
 from hypothesis import given
 from hypothesis import strategies as st
 
 from base.errors import EyelevelError
 from base.places import PROJECT
 from measure.campaign.plan import Run
-from measure.campaign.results import COLUMNS, Row, changes, opened
+from measure.campaign.results import COLUMNS, changes, opened
 
 RUN = Run("s", "lte", "tcp", 1)
-ROW = Row(
-    site="s",
-    network="lte",
-    protocol="tcp",
-    run=1,
-    attempt=1,
-    valid=True,
-    reason="",
-    fvc=500.0,
-    lvc=900.0,
-    vc85=700.0,
-    si=650.5,
-    plt=1234.5,
-    requests=3,
-    served=2,
-    missed=1,
-    exchanges=2,
-    unrecorded=0,
-    started_at="2026-01-01T00:00:00+0000",
-    seconds=9.5,
-    folder="runs/s/lte/tcp/1-1",
-)
-
-
-def document(**settings: Any) -> dict[str, Any]:
-    base = {"seed": 1, "runs": 3, "sites": {"s": {"sha256": "0"}}, "networks": {"lte": {"up_mbps": 2.8}}}
-    return {
-        "settings": {**base, "protocols": {"tcp": {"transport": "tcp"}}, **settings},
-        "versions": {"chromium": "1"},
-        "machine": {"host": "here"},
-    }
 
 
 def rows(folder: Path) -> list[dict[str, str]]:
@@ -96,7 +67,7 @@ def test_a_row_that_does_not_fit_on_the_disk_leaves_no_half_line(tmp_path: Path)
 import resource, signal, sys
 from pathlib import Path
 from dataclasses import replace
-from test_measure_results import ROW, document
+from factories import ROW, campaign_document as document
 from measure.campaign.results import opened
 with opened(Path(sys.argv[1]), document()) as results:
     results.append(ROW)

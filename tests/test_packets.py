@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import struct
 import subprocess
 import sys
@@ -44,8 +43,6 @@ from studies.packets.sequence_drawing import Panel, draw
 from studies.runs import Judged, Study, Watch, make_runs
 from tuning import protocols
 from tuning.networks import Network
-
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="replaying needs root")
 
 # So long that what a busy machine adds is little of it.
 NETWORK = Network("far", min_rtt_ms=400)
@@ -106,7 +103,7 @@ def packet_bytes(capture_file: Path) -> Iterator[int]:
         at += length
 
 
-@needs_root
+@pytest.mark.needs_root
 def test_the_clients_first_quic_datagram_has_at_least_1200_bytes(runs: Mapping[str, Read]) -> None:
     """RFC 9000 section 14.1."""
     assert runs["quic"].connections
@@ -114,7 +111,7 @@ def test_the_clients_first_quic_datagram_has_at_least_1200_bytes(runs: Mapping[s
         assert connection["first_packet_udp_bytes"] >= 1200
 
 
-@needs_root
+@pytest.mark.needs_root
 @pytest.mark.parametrize(("protocol", "round_trips"), [("tcp+", 2), ("quic", 1)])
 def test_a_request_leaves_after_two_round_trips_over_tcp_and_one_over_quic(
     protocol: str, round_trips: int, runs: Mapping[str, Read]
@@ -127,7 +124,7 @@ def test_a_request_leaves_after_two_round_trips_over_tcp_and_one_over_quic(
     assert connection["first_byte_ms"] / NETWORK.min_rtt_ms >= round_trips + 1
 
 
-@needs_root
+@pytest.mark.needs_root
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_bytes_of_the_table_add_up_to_those_in_the_files(
     protocol: str, captured: Study, runs: Mapping[str, Read], tmp_path: Path
@@ -153,7 +150,7 @@ def test_the_bytes_of_the_table_add_up_to_those_in_the_files(
         assert sum(connection[f"handshake_{kind}"] for kind in KINDS) == connection["handshake_bytes"]
 
 
-@needs_root
+@pytest.mark.needs_root
 @pytest.mark.parametrize(("protocol", "http"), [("tcp+", "http2"), ("quic", "http3")])
 def test_a_run_holds_all_of_itself_and_its_captures_their_own_keys(protocol: str, http: str, captured: Study) -> None:
     folder = captured.folder(run_over(protocol))
@@ -164,7 +161,7 @@ def test_a_run_holds_all_of_itself_and_its_captures_their_own_keys(protocol: str
         assert subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-@needs_root
+@pytest.mark.needs_root
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_both_ends_saw_the_packets_of_the_handshake_half_a_round_trip_apart(
     protocol: str, runs: Mapping[str, Read]
@@ -176,7 +173,7 @@ def test_both_ends_saw_the_packets_of_the_handshake_half_a_round_trip_apart(
         assert NETWORK.delay_ms <= step.received_ms - step.sent_ms < NETWORK.min_rtt_ms
 
 
-@needs_root
+@pytest.mark.needs_root
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_both_captures_go_on_until_connections_are_closed(protocol: str, runs: Mapping[str, Read]) -> None:
     """Nothing is lost on the way, so what one end has and the other has not would be missing in its capture."""
@@ -189,7 +186,7 @@ def test_both_captures_go_on_until_connections_are_closed(protocol: str, runs: M
     assert first["closing_ms"] >= (NETWORK.min_rtt_ms if protocol == "tcp+" else 0)
 
 
-@needs_root
+@pytest.mark.needs_root
 def test_what_was_captured_is_not_captured_again(captured: Study) -> None:
     ends: list[tuple[Run, Judged]] = []
     make_runs(captured, told_of(ends))
@@ -198,14 +195,14 @@ def test_what_was_captured_is_not_captured_again(captured: Study) -> None:
         make_runs(replace(captured, seed=2), told_of(ends))
 
 
-@needs_root
+@pytest.mark.needs_root
 def test_a_run_after_wrong_pings_does_not_count(captured: Study) -> None:
     setting = captured.setting(run_over("tcp+"))
     nearer = replace(setting, network=replace(NETWORK, min_rtt_ms=390))
     assert reason_against_captured(nearer, captured.folder(run_over("tcp+"))).startswith("ping: pings took 4")
 
 
-@needs_root
+@pytest.mark.needs_root
 def test_the_section_tells_every_setting(captured: Study, runs: Mapping[str, Read]) -> None:
     told = section.section(captured.campaign)
     assert told
@@ -236,7 +233,7 @@ with capturing(outward_device(), Path(sys.argv[1])), socket.socket(socket.AF_INE
 """
 
 
-@needs_root
+@pytest.mark.needs_root
 def test_a_capture_has_what_was_sent_just_before_its_end(tmp_path: Path) -> None:
     shell: list[str | Path] = [tool("mm-delay"), "1", "--", sys.executable, "-c", CAPTURING]
     subprocess.run([*shell, tmp_path / CLIENT, "50", "192.0.2.9"], cwd=PROJECT, check=True, timeout=60)

@@ -37,19 +37,6 @@ ANSWER_TIMEOUT_S = 20
 BIG = hashlib.shake_256(b"a body of 5 MB").digest(5_000_000)
 
 
-def missing(program: str) -> str:
-    """Why the tests cannot run `program`; empty when they can."""
-    try:
-        tool(program)
-    except EyelevelError as error:
-        return str(error)
-    return ""
-
-
-needs_quic_server = pytest.mark.skipif(bool(missing("quic_server")), reason=missing("quic_server"))
-needs_chromium = pytest.mark.skipif(bool(missing("chromium")), reason=missing("chromium"))
-
-
 # The answers, without a client.
 
 
@@ -88,7 +75,7 @@ def _content_range(recorded: dict[str, Any]) -> list[tuple[str, str]]:
     return [("Content-Range", recorded["content_range"])] if "content_range" in recorded else []
 
 
-@needs_quic_server
+@pytest.mark.needs_quic_server
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_matching_rule(case: dict[str, Any], tmp_path: Path) -> None:
     recorded = [
@@ -104,7 +91,7 @@ def test_matching_rule(case: dict[str, Any], tmp_path: Path) -> None:
         assert (kind, file, status) == (request["kind"], expected, str(request["status"]))
 
 
-@needs_quic_server
+@pytest.mark.needs_quic_server
 def test_headers_are_sent_in_nginx_order_and_as_recorded(tmp_path: Path) -> None:
     headers = (
         ("Set-Cookie", "a=1"),
@@ -133,7 +120,7 @@ def test_headers_are_sent_in_nginx_order_and_as_recorded(tmp_path: Path) -> None
     ]
 
 
-@needs_quic_server
+@pytest.mark.needs_quic_server
 def test_answers_made_up_and_answers_without_a_body(tmp_path: Path) -> None:
     folder = stored(
         tmp_path,
@@ -230,7 +217,7 @@ def fails(arguments: dict[str, str | Path]) -> tuple[int, str]:
     return ended.returncode, ended.stderr
 
 
-@needs_quic_server
+@pytest.mark.needs_quic_server
 @pytest.mark.parametrize(
     ("option", "value"),
     [("--address", "localhost"), ("--port", "65536"), ("--port", ""), ("--responses", ""), ("--adress", "127.0.0.1")],
@@ -241,7 +228,7 @@ def test_bad_usage_is_status_2(option: str, value: str, arguments: dict[str, str
     assert option in error
 
 
-@needs_quic_server
+@pytest.mark.needs_quic_server
 def test_certificate_errors_name_the_file(arguments: dict[str, str | Path], tmp_path: Path) -> None:
     other_key = tmp_path / "other.pem"
     other_key.write_bytes(
@@ -264,7 +251,7 @@ def test_certificate_errors_name_the_file(arguments: dict[str, str | Path], tmp_
         assert reason in error
 
 
-@needs_quic_server
+@pytest.mark.needs_quic_server
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -291,7 +278,7 @@ def test_a_broken_response_file_is_named(content: bytes, reason: str, arguments:
     assert reason in error
 
 
-@needs_quic_server
+@pytest.mark.needs_quic_server
 def test_an_empty_or_missing_response_folder_is_named(arguments: dict[str, str | Path], tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     (empty / "a.example").mkdir(parents=True)
@@ -305,7 +292,7 @@ def interrupt(process: "subprocess.Popen[str]") -> None:
     process.send_signal(signal.SIGINT)
 
 
-@needs_quic_server
+@pytest.mark.needs_quic_server
 def test_a_busy_address_is_refused_and_signals_end_the_server(arguments: dict[str, str | Path]) -> None:
     command = [tool("quic_server"), *(part for pair in arguments.items() for part in pair)]
     for stop in (subprocess.Popen.terminate, interrupt):
@@ -325,7 +312,7 @@ def test_a_busy_address_is_refused_and_signals_end_the_server(arguments: dict[st
             assert server.stderr.read() == ""
 
 
-@needs_quic_server
+@pytest.mark.needs_quic_server
 def test_version_names_the_chromium_it_was_built_from() -> None:
     shown = subprocess.run([tool("quic_server"), "--version"], capture_output=True, text=True, check=True)
     assert re.fullmatch(r"quic_server \(Eyelevel\) Chromium \d+\.\d+\.\d+\.\d+\n", shown.stdout)
@@ -472,8 +459,8 @@ def browsing(run: list[str], profile: Path, certificate: Certificate) -> Iterato
             process.kill()
 
 
-@needs_quic_server
-@needs_chromium
+@pytest.mark.needs_quic_server
+@pytest.mark.needs_browser
 def test_chromium_loads_a_site_over_http3(tmp_path: Path, certificate: Certificate) -> None:
     html = ("Content-Type", "text/html")
     cors = ("Access-Control-Allow-Origin", "https://www.example")
@@ -544,8 +531,8 @@ def test_chromium_loads_a_site_over_http3(tmp_path: Path, certificate: Certifica
     assert ["exact", "GET", "https://www.example/", "www.example/00000-index"] in asked
 
 
-@needs_quic_server
-@needs_chromium
+@pytest.mark.needs_quic_server
+@pytest.mark.needs_browser
 def test_a_qlog_tells_all_of_a_connection_that_qvis_reads(tmp_path: Path, certificate: Certificate) -> None:
     folder = stored(
         tmp_path,
@@ -604,7 +591,7 @@ def test_a_qlog_tells_all_of_a_connection_that_qvis_reads(tmp_path: Path, certif
     assert [event.data.get("old") for event in log.named(STATE)] == [None, *states[:-1]]
 
 
-@needs_quic_server
+@pytest.mark.needs_quic_server
 def test_a_folder_for_qlogs_that_cannot_be_written_to_is_named(arguments: dict[str, str | Path]) -> None:
     status, error = fails(arguments | {"--qlog": "/nowhere"})
     assert status == 1

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.handing_on import lost_by_handing_on
+from support.material import recording_path
 
 from base.errors import EyelevelError
 from record.assemble import start_page
-from record.content import UndecodableContent, decode, encode
+from record.content import decode, encode
 from record.formats import WritableFormat, har, mahimahi
 from record.formats.reading import read_recording
 from record.http1 import MalformedMessage, Response, format_response, parse_response, unchunk
 from record.site import INDEX, Exchange, Recording, Site, write_site
 from record.upgrade import upgrade
-
-CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
 
 header_names = st.from_regex(r"[A-Za-z][A-Za-z0-9-]{0,20}", fullmatch=True)
 header_values = st.text(st.characters(min_codepoint=33, max_codepoint=255, exclude_characters="\x7f\x85\xa0"))
@@ -180,11 +180,11 @@ RECORDINGS = {
 }
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="../shared/corpus is not here")
+@pytest.mark.needs_corpus
 @pytest.mark.parametrize("source", RECORDINGS)
 def test_recordings_of_the_corpus_import_whole(source: str, tmp_path: Path) -> None:
     start, count = RECORDINGS[source]
-    site = write_site(read_recording(CORPUS / source), tmp_path / "site")
+    site = write_site(read_recording(recording_path(source)), tmp_path / "site")
     assert site.url == start
     assert len(site.exchanges) + len(site.skipped) == count
     assert all(e.url.startswith("https://") for e in site.exchanges)
@@ -197,9 +197,9 @@ def test_recordings_of_the_corpus_import_whole(source: str, tmp_path: Path) -> N
             decode(response.body, response.header("content-encoding") or "")
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="../shared/corpus is not here")
+@pytest.mark.needs_corpus
 def test_a_truncated_save_file_is_named_and_the_rest_imported(tmp_path: Path) -> None:
-    whole = sorted((CORPUS / "mahimahi" / "www.yelp.com").iterdir())
+    whole = sorted(recording_path("mahimahi/www.yelp.com").iterdir())
     for file in whole:
         (tmp_path / file.name).write_bytes(file.read_bytes())
     broken = tmp_path / whole[0].name
@@ -209,11 +209,11 @@ def test_a_truncated_save_file_is_named_and_the_rest_imported(tmp_path: Path) ->
     assert len(read.exchanges) + len(read.skipped) == len(whole)
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="../shared/corpus is not here")
+@pytest.mark.needs_corpus
 @pytest.mark.parametrize("form", [mahimahi, har], ids=lambda form: form.__name__)
 @pytest.mark.parametrize("source", ["mahimahi/www.yelp.com", "warc/Wikipedia.warc.gz", "har/http2.github.io.har"])
 def test_a_site_handed_on_and_imported_again_is_the_same(source: str, form: WritableFormat, tmp_path: Path) -> None:
-    site = write_site(read_recording(CORPUS / source), tmp_path / "site")
+    site = write_site(read_recording(recording_path(source)), tmp_path / "site")
     assert lost_by_handing_on(site, form, tmp_path) == []
 
 
@@ -229,42 +229,6 @@ def test_what_is_rare_in_a_site_survives_being_handed_on(tmp_path: Path) -> None
     site = write_site(recording(page, zstd, *later), tmp_path / "site")
     for form in (mahimahi, har):
         assert lost_by_handing_on(site, form, tmp_path) == []
-
-
-def lost_by_handing_on(site: Site, form: WritableFormat, folder: Path) -> list[str]:
-    """What is no longer the same when `site` has been written in another format and imported again.
-
-    Mahimahi holds no times, HAR no content-encodings.
-    """
-    there = folder / f"{'archive' if form is har else 'folder'}.har"
-    form.write(site, there)
-    back = write_site(read_recording(there), folder / "back")
-    lost = [f"it left out {reason}" for reason in back.skipped]
-    for what in ("url", "user_agent", "servers", "addresses", "recorded_ips"):
-        if getattr(back, what) != getattr(site, what):
-            lost.append(f"{what}: {getattr(site, what)}, now {getattr(back, what)}")
-    for before, after in zip(site.exchanges, back.exchanges, strict=True):
-        old, new = site.recorded(before), back.recorded(after)
-        if form is har:
-            old, new = without_encoding(old), without_encoding(new)
-            # Of a recording without times a HAR knows but the order.
-            new = replace(new, started_ms=new.started_ms if old.started_ms is not None else None)
-        else:
-            old = replace(old, started_ms=None, ttfb_ms=None)
-        if old != new:
-            lost.append(f"{old.method} {old.url}: {old}, now {new}"[:2000])
-    return lost
-
-
-def without_encoding(exchange: Exchange) -> Exchange:
-    """With its body decoded, and without the length that tells how it was encoded."""
-    response = exchange.response
-    headers = tuple(header for header in response.headers if header[0].lower() != "content-length")
-    try:
-        body = decode(response.body, response.header("content-encoding") or "")
-    except UndecodableContent:
-        body = response.body
-    return replace(exchange, response=replace(response, headers=headers, body=body))
 
 
 def test_a_folder_of_raw_responses_is_a_recording(tmp_path: Path) -> None:

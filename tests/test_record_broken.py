@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.recordings import HTML, PAGE, har_entry, save_file, warc_record
 
 from base.errors import EyelevelError
 from base.files import replacing_folder
 from record import shelf
-from record.formats.mahimahi import _RequestResponse
 from record.formats.reading import read_recording
-from record.http1 import MAX_BODY_BYTES, Headers, Response
+from record.http1 import MAX_BODY_BYTES, Response
 from record.intake import Intake
 from record.names import place
 from record.site import Exchange, Recording, Site, write_site
@@ -31,28 +31,6 @@ GIB = 1 << 30
 MEMORY_LIMIT_BYTES = GIB
 
 GARBAGE = random.Random(4).randbytes(5000)
-HTML = ("Content-Type", "text/html")
-
-
-def save_file(
-    target: str = "/",
-    *,
-    host: str = "a.example",
-    status: str = "HTTP/1.1 200 OK",
-    headers: Headers = (HTML,),
-    body: bytes = b"<p>",
-    method: str = "GET",
-) -> bytes:
-    """One exchange as Mahimahi stores it."""
-    record = _RequestResponse(ip="192.0.2.1", port=443, scheme=2)
-    record.request.first_line = f"{method} {target} HTTP/1.1".encode()
-    record.request.header.add(key=b"Host", value=host.encode())
-    record.response.first_line = status.encode()
-    for name, value in headers:
-        record.response.header.add(key=name.encode(), value=value.encode())
-    record.response.body = body
-    content: bytes = record.SerializeToString()
-    return content
 
 
 def mahimahi(folder: Path, **files: bytes) -> Recording:
@@ -161,16 +139,6 @@ def test_a_raw_response_with_a_header_without_a_colon_is_left_out(tmp_path: Path
     assert "header line without a colon" in " ".join(read.skipped)
 
 
-def warc_record(url: str, message: bytes, kind: str = "response", **fields: str) -> bytes:
-    lines = ["WARC/1.0", f"WARC-Type: {kind}", f"WARC-Target-URI: {url}", "WARC-Date: 2026-01-01T00:00:00Z"]
-    lines += [f"WARC-Record-ID: <urn:{url}>", f"Content-Type: application/http; msgtype={kind}"]
-    lines += [f"{name}: {value}" for name, value in fields.items()]
-    return "\r\n".join([*lines, f"Content-Length: {len(message)}", "", ""]).encode() + message + b"\r\n\r\n"
-
-
-PAGE = warc_record("https://a.example/", b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>")
-
-
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -196,18 +164,6 @@ def test_an_archive_that_breaks_off_gives_what_came_before_and_says_so(tmp_path:
     read = read_recording(tmp_path / "x.warc.gz")
     assert [exchange.url for exchange in read.exchanges] == ["https://a.example/"]
     assert read.skipped[0].startswith("x.warc.gz: it breaks off")
-
-
-def har_entry(url: str = "https://a.example/", **content: Any) -> dict[str, Any]:
-    return {
-        "startedDateTime": "2026-01-01T00:00:00Z",
-        "request": {"method": "GET", "url": url, "headers": []},
-        "response": {
-            "status": 200,
-            "headers": [{"name": "Content-Type", "value": "text/html"}],
-            "content": {"size": 3, **content},
-        },
-    }
 
 
 def har(*entries: Any) -> str:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import conftest
 import pytest
 from clients.origin import HOSTS, NOWHERE, SECRETS
 from hypothesis import given
 from hypothesis import strategies as st
+from support.leaks import processes_marked
 
 from base.errors import EyelevelError
 from base.places import PROJECT, tool
@@ -34,8 +34,6 @@ from tuning.networks import Network
 
 CLIENTS = Path(__file__).parent / "clients"
 FAST = Network("fast", up_mbps=1000, down_mbps=1000, min_rtt_ms=0, loss=0, queue_ms=100)
-
-needs_namespaces = pytest.mark.skipif(os.geteuid() != 0, reason="making networks needs root")
 
 # What origin.py's page asks for, and how it is answered.
 WWW, STATIC, API = "https://www.origin.example", "https://static.origin.example", "https://api.other.example"
@@ -90,7 +88,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     return Recorded(site, done.returncode, said, asked, answers["origin.example"])
 
 
-@needs_namespaces
+@pytest.mark.needs_root
 def test_a_page_is_recorded_to_its_end_with_all_that_it_asks_for_and_nothing_else(recorded: Recorded) -> None:
     assert {(e.method, e.url, e.status) for e in recorded.site.exchanges} == EXPECTED
     assert len(recorded.site.exchanges) == len(EXPECTED)
@@ -99,7 +97,7 @@ def test_a_page_is_recorded_to_its_end_with_all_that_it_asks_for_and_nothing_els
     assert "Chrome/" in str(recorded.site.user_agent)
 
 
-@needs_namespaces
+@pytest.mark.needs_root
 def test_what_is_stored_is_what_the_servers_send(recorded: Recorded) -> None:
     encodings = set()
     for exchange, sent in zip(recorded.site.exchanges, recorded.answers, strict=True):
@@ -114,13 +112,13 @@ def test_what_is_stored_is_what_the_servers_send(recorded: Recorded) -> None:
     assert any(["Transfer-Encoding", "chunked"] in answer["headers"] for answer in recorded.answers)
 
 
-@needs_namespaces
+@pytest.mark.needs_root
 def test_servers_are_asked_for_encodings_that_can_be_decoded(recorded: Recorded) -> None:
     assert '"gzip, deflate, br"' in recorded.asked
     assert "zstd" not in recorded.asked
 
 
-@needs_namespaces
+@pytest.mark.needs_root
 def test_servers_and_times_are_kept(recorded: Recorded) -> None:
     site = recorded.site
     for exchange in site.exchanges:
@@ -130,7 +128,7 @@ def test_servers_and_times_are_kept(recorded: Recorded) -> None:
     assert started_ms == sorted(started_ms) and started_ms[-1] > 0
 
 
-@needs_namespaces
+@pytest.mark.needs_root
 def test_what_could_not_be_recorded_is_said(recorded: Recorded) -> None:
     reasons = dict(reason.split(": ", 1) for reason in recorded.site.skipped)
     assert NOWHERE in reasons.pop("GET https://nowhere.example/")
@@ -144,7 +142,7 @@ def test_what_could_not_be_recorded_is_said(recorded: Recorded) -> None:
     assert "not recorded: nowhere.example, static.origin.example;" in recorded.said
 
 
-@needs_namespaces
+@pytest.mark.needs_root
 def test_nothing_private_is_stored(recorded: Recorded) -> None:
     files = [path.read_bytes() for path in recorded.site.folder.rglob("*") if path.is_file()]
     assert any(b"set-cookie: session=xxx" in content.lower() for content in files)
@@ -152,7 +150,7 @@ def test_nothing_private_is_stored(recorded: Recorded) -> None:
         assert not [content for content in files if secret.encode() in content]
 
 
-@needs_namespaces
+@pytest.mark.needs_root
 @pytest.mark.parametrize(("protocol", "version"), [("tcp", "h2"), ("quic", "h3")])
 def test_the_replay_sends_what_was_recorded(recorded: Recorded, protocol: str, version: str, tmp_path: Path) -> None:
     asked, answered = tmp_path / "asked.json", tmp_path / "answered.json"
@@ -169,7 +167,7 @@ def test_the_replay_sends_what_was_recorded(recorded: Recorded, protocol: str, v
         assert sorted(comparable(got)) == sorted(comparable(expected.headers)), exchange.url
 
 
-@needs_namespaces
+@pytest.mark.needs_root
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda how: how.name)
 def test_a_recording_that_is_ended_leaves_the_old_site_and_nothing_else(how: signal.Signals, tmp_path: Path) -> None:
     url = "https://silent.example/"
@@ -191,7 +189,7 @@ def test_a_recording_that_is_ended_leaves_the_old_site_and_nothing_else(how: sig
         recorder = process.stdout.readline()
         assert recorder, "the recorder ended by itself"
         os.kill(int(recorder), how)
-        left = conftest.processes_marked(mark)
+        left = processes_marked(mark)
         process.stdin.close()
     assert left == []
     assert [path.name for path in tmp_path.iterdir()] == ["127.0.0.1"]

@@ -5,7 +5,6 @@ What it tells pages it does not tell those who measure them.
 
 import gzip
 import json
-import os
 import time
 from dataclasses import dataclass, replace
 from email.utils import formatdate
@@ -127,8 +126,6 @@ onload = () => setTimeout(async () => {
 });
 </script>"""
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="replaying needs root")
-
 
 @dataclass(frozen=True)
 class Load:
@@ -183,7 +180,7 @@ def _asked_urls(folder: Path, evidence: Evidence) -> list[str]:
     return [asked.url for asked in read_asked(folder, evidence.requests)]
 
 
-@needs_root
+@pytest.mark.needs_root
 def test_animations_take_as_long_as_they_should(loads: dict[str, Load]) -> None:
     for name, seen in loads.items():
         assert set(seen.animated_ms) == {"frames", "ticks"}
@@ -191,7 +188,7 @@ def test_animations_take_as_long_as_they_should(loads: dict[str, Load]) -> None:
             assert 200 < took_ms < 1500, name
 
 
-@needs_root
+@pytest.mark.needs_root
 def test_a_page_and_the_frames_it_writes_tell_the_same_on_every_load(loads: dict[str, Load]) -> None:
     assert set(loads["one"].told) == {"page", "frame"}
     assert loads["one"].told == loads["other"].told
@@ -204,7 +201,7 @@ def test_a_page_and_the_frames_it_writes_tell_the_same_on_every_load(loads: dict
     assert len(set(numbers)) == len(numbers)
 
 
-@needs_root
+@pytest.mark.needs_root
 def test_without_the_script_a_page_tells_the_truth(loads: dict[str, Load]) -> None:
     as_recorded, one = loads["as recorded"].told["page"], loads["one"].told["page"]
     assert abs(float(as_recorded["now"]) / 1000 - time.time()) < 3600
@@ -212,14 +209,14 @@ def test_without_the_script_a_page_tells_the_truth(loads: dict[str, Load]) -> No
     assert all(as_recorded[name] != one[name] for name in ("number", "identifier", "bytes", "loaded", "modified"))
 
 
-@needs_root
+@pytest.mark.needs_root
 def test_the_evidence_tells_whether_pages_had_the_script(loads: dict[str, Load]) -> None:
     assert loads["as recorded"].script is None
     script = loads["one"].script
     assert script and script["documents"] == 1 and len(script["script_sha256"]) == 64
 
 
-@needs_root
+@pytest.mark.needs_root
 def test_those_who_measure_get_the_true_times(loads: dict[str, Load]) -> None:
     """The browser's own word, from outside the page, is the load event in the HAR (from the DevTools' protocol)."""
     down_mbps = networks.load()["dsl"].down_mbps

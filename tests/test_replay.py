@@ -21,7 +21,7 @@ from tuning import networks, protocols
 from tuning.networks import Network
 from tuning.settings import choose
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="replaying needs root")
+pytestmark = pytest.mark.needs_root
 
 NETWORKS = networks.load()
 PROTOCOLS = protocols.load()

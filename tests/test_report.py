@@ -2,25 +2,21 @@
 
 import json
 import re
-import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from test_measure_film import ORANGE, WHITE, film, frame, page
+from support.browser import Browser
+from support.films import ORANGE, WHITE, film, frame, page
 
 from analysis.simulate import Truth, write
-from base.chromium import BINARY
-from base.places import PROJECT, tool
+from base.places import PROJECT
 from eyelevel.commands.report import main
-from record.recorder.webdriver import Session
 
-LIMIT_S = 60
 TRUTH = Truth(
     sites=6,
     networks=("dsl", "lte"),
@@ -64,50 +60,6 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 (path / "film.mp4").hardlink_to(folder / f"runs/site-01/dsl/{protocol}/1-1/film.mp4")
     report(folder)
     return folder
-
-
-class Browser(Session):
-    """The packaged browser, with what it wrote to its console."""
-
-    def console(self) -> list[dict[str, Any]]:
-        """What was written since the last call."""
-        told: list[dict[str, Any]] = self._ask("POST", "/se/log", {"type": "browser"})
-        return told
-
-    def narrow(self, width: int) -> None:
-        """Make the page `width` pixels wide."""
-        metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-        self._ask("POST", "/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics})
-
-    def eventually(self, script: str) -> Any:
-        """What the promise returned by `script` comes to."""
-        wrapped = f"const done = arguments[0]; (async () => {{ {script} }})().then(done, (e) => done(String(e)));"
-        return self._ask("POST", "/execute/async", {"script": wrapped, "args": []})
-
-    def quit(self) -> None:
-        """End the browser."""
-        self._ask("DELETE", "", {})
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """The packaged browser without a window."""
-    options = ["--headless=new", "--no-sandbox", "--window-size=1400,900", "--disable-gpu", "--mute-audio"]
-    options.append(f"--user-data-dir={tmp_path_factory.mktemp('browser')}")
-    wanted = {
-        "goog:chromeOptions": {"binary": str(BINARY), "args": options},
-        "goog:loggingPrefs": {"browser": "ALL"},
-        "timeouts": {"script": 1000 * LIMIT_S, "pageLoad": 1000 * LIMIT_S},
-    }
-    with subprocess.Popen([tool("chromedriver"), "--port=0"], stdout=subprocess.PIPE, text=True) as driver:
-        assert driver.stdout is not None
-        port = next(found[1] for line in driver.stdout if (found := re.search(r"successfully on port (\d+)", line)))
-        session = Browser(int(port), {"capabilities": {"alwaysMatch": wanted}}, LIMIT_S)
-        try:
-            yield session
-        finally:
-            session.quit()
-            driver.send_signal(signal.SIGTERM)
 
 
 @pytest.fixture

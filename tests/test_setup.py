@@ -9,19 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import conftest
 import pytest
+from support import leaks
+from support.needs import AS_ORDINARY_USER
 
 from base.places import PROJECT
-
-# In a user namespace of its own our user is another one, who may read what is ours and has no privilege.
-AS_ORDINARY_USER = ("unshare", "--user", "--map-user=1000")
-
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-needs_ordinary_user = pytest.mark.skipif(
-    subprocess.run([*AS_ORDINARY_USER, "true"], capture_output=True, check=False).returncode != 0,
-    reason="needs user namespaces",
-)
 
 # A step that leaves a line wherever it acted, and fails, or waits, as long as the file it is told of is not there.
 STEP = """
@@ -128,7 +120,7 @@ def test_a_dry_run_shows_the_commands_and_runs_none(tmp_path: Path) -> None:
     assert not (tmp_path / "cache").exists()
 
 
-@needs_root
+@pytest.mark.needs_root
 def test_a_setup_is_done_once_and_then_silent(checkout: Checkout) -> None:
     status, said = checkout.setup()
     assert (status, checkout.acted) == (0, ["packages", "second"])
@@ -137,7 +129,7 @@ def test_a_setup_is_done_once_and_then_silent(checkout: Checkout) -> None:
     assert checkout.acted == ["packages", "second"]
 
 
-@needs_root
+@pytest.mark.needs_root
 def test_what_is_missing_or_out_of_date_is_made_again_and_nothing_else(checkout: Checkout) -> None:
     checkout.setup()
     (checkout.cache / "second").unlink()
@@ -148,7 +140,7 @@ def test_what_is_missing_or_out_of_date_is_made_again_and_nothing_else(checkout:
     assert checkout.acted == ["packages", "second", "second", "packages", "second"]
 
 
-@needs_root
+@pytest.mark.needs_root
 def test_a_failed_step_is_told_in_one_line_and_the_next_setup_goes_on_from_it(checkout: Checkout) -> None:
     checkout.add_step("2-second", "echo something broke; ls /nonexistent; echo never printed")
     checkout.add_step("3-third")
@@ -165,13 +157,13 @@ def test_a_failed_step_is_told_in_one_line_and_the_next_setup_goes_on_from_it(ch
     assert checkout.acted == ["packages", "second", "second", "third"]
 
 
-@needs_root
+@pytest.mark.needs_root
 def test_a_step_that_makes_nothing_has_failed(checkout: Checkout) -> None:
     checkout.add_step("2-second", "exit 0")
     assert checkout.setup()[0] == 1
 
 
-@needs_root
+@pytest.mark.needs_root
 def test_an_interrupted_setup_goes_on_where_it_was(checkout: Checkout, tmp_path: Path) -> None:
     reached = tmp_path / "reached"
     os.mkfifo(reached)
@@ -186,7 +178,7 @@ def test_an_interrupted_setup_goes_on_where_it_was(checkout: Checkout, tmp_path:
     assert checkout.acted == ["packages", "second", "second"]
 
 
-@needs_root
+@pytest.mark.needs_root
 def test_of_two_setups_at_once_one_waits_for_the_other(checkout: Checkout, tmp_path: Path) -> None:
     go_on = tmp_path / "go on"
     os.mkfifo(go_on)
@@ -201,7 +193,7 @@ def test_of_two_setups_at_once_one_waits_for_the_other(checkout: Checkout, tmp_p
     assert checkout.acted == ["packages", "second"]
 
 
-@needs_ordinary_user
+@pytest.mark.needs_user_namespaces
 @pytest.mark.parametrize(
     ("sudo", "told"),
     [(None, "sudo is not installed"), ("exit 1", "sudo refused"), ('exec "$@"', "root may not make namespaces here")],
@@ -223,7 +215,7 @@ def test_a_missing_privilege_is_told_in_one_line_before_anything_is_done(
     assert not checkout.cache.exists()
 
 
-@needs_ordinary_user
+@pytest.mark.needs_user_namespaces
 def test_what_runs_as_root_keeps_the_users_cache(tmp_path: Path) -> None:
     (tmp_path / "sudo").write_text('#!/bin/bash\n[[ $1 != --* ]] || exit 0\nexec env --ignore-environment "$@"\n')
     (tmp_path / "sudo").chmod(0o755)
@@ -235,7 +227,7 @@ def test_what_runs_as_root_keeps_the_users_cache(tmp_path: Path) -> None:
     assert "EYELEVEL_CACHE=/some/where" in said.splitlines()
 
 
-@needs_root
+@pytest.mark.needs_root
 def test_an_unknown_system_is_told_which_are_known(checkout: Checkout, tmp_path: Path) -> None:
     step = (PROJECT / "setup" / "steps" / "1-packages.sh").read_text()
     overriding = "present() { false; }\nact() { echo packages >>acted; }\n"
@@ -274,11 +266,11 @@ def test_every_package_has_a_version_for_every_system() -> None:
     assert [row for row in rows if len(row) != len(rows[0])] == []
 
 
-def test_a_process_that_outlives_its_test_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conftest, "END_TIMEOUT_S", 0.1)
-    environment = {**os.environ, conftest.MARK: "a session of this test's"}
+def test_a_process_that_outlives_its_test_is_found() -> None:
+    mark = f"{leaks.MARK}=a session of this test's"
+    environment = {**os.environ, leaks.MARK: "a session of this test's"}
     with subprocess.Popen(["sleep", "60"], env=environment) as process:
-        left = conftest.processes_marked(f"{conftest.MARK}=a session of this test's")
+        descriptions = leaks.processes_marked(mark, timeout_s=0.1)
         process.kill()
-    assert [told.partition(" ")[0] for told in left] == [str(process.pid)]
-    assert conftest.processes_marked(f"{conftest.MARK}=a session of this test's") == []
+    assert [description.partition(" ")[0] for description in descriptions] == [str(process.pid)]
+    assert leaks.processes_marked(mark) == []

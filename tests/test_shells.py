@@ -1,13 +1,11 @@
 """The shells, for real: namespaces, pings, bulk transfers, loss, and what is left after they end."""
 
 import csv
-import ctypes
 import itertools
 import math
 import os
 import pty
 import re
-import select
 import shutil
 import signal
 import socket
@@ -17,19 +15,27 @@ import sys
 import tempfile
 import threading
 import time
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import shells_peer
+from clients import shells_peer
+from support.shells import (
+    SERVER,
+    SERVER_V6,
+    Marked,
+    all_processes,
+    devices,
+    network_namespace,
+    network_namespaces,
+    run,
+    stack,
+)
 
-from base.errors import EyelevelError
 from base.places import tool
 
-SERVER = shells_peer.SERVER
-SERVER_V6 = shells_peer.SERVER_V6
+pytestmark = [pytest.mark.needs_root, pytest.mark.needs_tun, pytest.mark.needs_shells]
 
 LTE = (
     "mm-delay 37 mm-link 2.8M 10.5M "
@@ -43,58 +49,11 @@ GOODPUT = 1448 / 1500
 GOODPUT_V6 = 1428 / 1500
 
 
-def _missing() -> str:
-    """Why the shells cannot be tried here; empty when they can."""
-    if os.geteuid() != 0:
-        return "needs root"
-    if not Path("/dev/net/tun").exists():
-        return "needs /dev/net/tun"
-    try:
-        for name in ("mm-delay", "mm-link", "mm-loss", "mm-net", "mm-meter", "mm-onoff", "mm-intermittent"):
-            tool(name)
-    except EyelevelError as error:
-        return str(error)
-    return ""
-
-
-pytestmark = pytest.mark.skipif(bool(_missing()), reason=_missing())
-
-_libc = ctypes.CDLL(None, use_errno=True)
-_CLONE_NEWNET = 0x40000000
-
-
-def _check(result: int) -> None:
-    if result != 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-
-
 @pytest.fixture(autouse=True)
 def world() -> Iterator[None]:
-    """Run the test in a network namespace of its own, with one server address and no way out."""
-    outside = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-    _check(_libc.unshare(_CLONE_NEWNET))
-    try:
-        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-        subprocess.run(["ip", "address", "add", f"{SERVER[0]}/32", "dev", "lo"], check=True)
+    """Each test runs in a network namespace of its own."""
+    with network_namespace():
         yield
-        assert devices() == ["lo"]
-    finally:
-        _check(_libc.setns(outside, _CLONE_NEWNET))
-        os.close(outside)
-
-
-def devices() -> list[str]:
-    """Names of the network devices here."""
-    return [name for _, name in socket.if_nameindex()]
-
-
-def stack(shells: str) -> list[str]:
-    """The words of a stack of shells, each program as an absolute path."""
-    return [str(tool(word)) if word.startswith("mm-") else word for word in shells.split()]
-
-
-def run(shells: str, command: list[str], timeout_s: float = 20) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*stack(shells), *command], capture_output=True, text=True, timeout=timeout_s)
 
 
 def give_ipv6() -> None:
@@ -693,61 +652,6 @@ def test_the_command_is_told_where_it_is() -> None:
     shown = run("mm-delay 1 mm-link 1M 1M -- mm-loss uplink 0.5", show).stdout
     assert shown == "100.64.0.1|[delay 1 ms] [link] [loss (up) 0.5] \n"
     assert run("mm-delay --addresses 10.9.0.0/16 1", show).stdout.startswith("10.9.0.1|")
-
-
-class Marked:
-    """A stack of shells whose processes can be told from all others by a variable in their environment."""
-
-    def __init__(self, shells: str, command: list[str]) -> None:
-        self._mark = f"SHELLS_TEST_MARK={uuid.uuid4()}"
-        name, _, value = self._mark.partition("=")
-        self.shell = subprocess.Popen(
-            [*stack(shells), *command],
-            env=os.environ | {name: value},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        assert self.shell.stdout is not None
-        assert self.shell.stdout.readline() == "ready\n"
-
-    def processes(self) -> list[int]:
-        """Processes that are alive, oldest first."""
-        found = []
-        for folder in Path("/proc").glob("[0-9]*"):
-            try:
-                if self._mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
-                    found.append(int(folder.name))
-            except OSError:
-                continue
-        return sorted(found)
-
-    def assert_all_end(self, within_s: float = 5) -> None:
-        deadline = time.monotonic() + within_s
-        self.shell.wait(timeout=within_s)
-        for process in self.processes():
-            try:
-                descriptor = os.pidfd_open(process)
-            except ProcessLookupError:
-                continue
-            ended, _, _ = select.select([descriptor], [], [], max(0, deadline - time.monotonic()))
-            os.close(descriptor)
-            assert ended, f"process {process} is left"
-        assert self.processes() == []
-
-
-def network_namespaces(processes: list[int]) -> set[str]:
-    found = set()
-    for process in processes:
-        try:
-            found.add(str(Path(f"/proc/{process}/ns/net").readlink()))
-        except OSError:
-            continue
-    return found
-
-
-def all_processes() -> list[int]:
-    return [int(folder.name) for folder in Path("/proc").glob("[0-9]*")]
 
 
 LEAVES_PROCESSES = ["sh", "-c", "sleep 1000 & sh -c 'sleep 1000 & sleep 1000' & echo ready; wait"]

@@ -1,6 +1,5 @@
 """Validation: it passes what is as configured, and each check fails when its setting is broken on purpose."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +16,6 @@ from tuning import protocols
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="replaying needs root")
-
 NETWORK = Network("n", min_rtt_ms=20, up_mbps=4, down_mbps=16, queue_ms=60, loss=0.1)
 PROTOCOLS = protocols.load()
 
@@ -34,7 +31,7 @@ def failed(claimed: Network, applied: Network, sites: Mapping[str, Site]) -> dic
     return {check.name.partition(" of ")[0]: check for check in judge_network(claimed, found) if not check.passed}
 
 
-@needs_root
+@pytest.mark.needs_root
 @pytest.mark.parametrize(
     ("applied", "wrong"),
     [
@@ -53,7 +50,7 @@ def test_a_network_that_is_not_as_configured_fails_its_check(
     assert set(measured) == wrong, measured
 
 
-@needs_root
+@pytest.mark.needs_root
 @pytest.mark.parametrize(
     ("claimed", "applied", "wrong"),
     [

@@ -1,8 +1,8 @@
 """The statistics' false positive rates and coverage, to within a Monte Carlo error small enough to see a few tenths of
 a percent. Where a rate is not the nominal one, it is stated here, and why."""
 
-import analysis_truth as truth
 import pytest
+from support import analysis_truth as truth
 
 CELLS = 20_000
 # Of the studentised bootstrap at 95 %, with 31 runs of which one in ten may be several times as long.

@@ -22,7 +22,7 @@ import pytest
 from base.places import PROJECT, tool
 from measure.campaign.planfile import read_plan
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="replaying needs root")
+pytestmark = pytest.mark.needs_root
 
 KILLS = 50
 WORKER_KILLS = 4

@@ -5,28 +5,27 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
+from support.lossy_site import LOST
 
 from base.places import PROJECT
 from measure import completeness
 from measure.completeness import Completeness
 from record.http1 import Response
-from record.site import Recording, Site, write_site
+from record.site import Site
 from servers.certificates import authority
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="making networks needs root")
+pytestmark = pytest.mark.needs_root
 
 ORIGIN = PROJECT / "tests" / "clients" / "origin.py"
-LOST = ("https://static.origin.example/code.js", "https://static.origin.example/style.css")
 
 # Run among the servers of origin.py: record the page, lose some of it, close the rest.
 PROGRAM = """
 import subprocess, sys
 sys.path.insert(0, sys.argv[3])
 from pathlib import Path
-from proof.test_closing_fetches import lose
+from support.lossy_site import lose
 sites, authority = sys.argv[1:3]
 def run(*command): subprocess.run([sys.executable, "-m", *command, "--origin-ca", authority], check=True)
 run("record", "record", "https://origin.example/", "--into", sites)
@@ -43,15 +42,6 @@ class Closed:
     site: Site
     found: Completeness
     said: str
-
-
-def lose(folder: Path) -> None:
-    """Take `LOST` out of the site in `folder`, and keep it whole beside the sites for comparison."""
-    site = Site.load(folder)
-    kept = tuple(site.recorded(e) for e in site.exchanges if e.url not in LOST)
-    whole = Recording(site.url, tuple(site.recorded(e) for e in site.exchanges), site.recorder)
-    write_site(whole, folder.parents[1] / "whole")
-    write_site(Recording(site.url, kept, site.recorder, site.user_agent, site.viewport), folder)
 
 
 @pytest.fixture(scope="module")

@@ -5,19 +5,17 @@ nobody recorded. How much each serves, and how alike its loads are, must not bec
 every number was is printed (`pytest -s`), with each missing URL and who asked for it.
 """
 
-import os
+from pathlib import Path
 
 import pytest
+from support.material import recording_names, recording_path
 
-from base.places import PROJECT
 from measure.closing import Closing, assess, summary
 from measure.completeness import Completeness
 from record.formats.reading import read_recording
 from record.site import Site, write_site
 from tuning import networks, protocols
 
-CORPUS = PROJECT.parent / "shared" / "corpus"
-SOURCES = sorted(path for form in ("mahimahi", "warc", "har") for path in (CORPUS / form).glob("*"))
 LOADS = 10
 
 # What a page must serve of the URLs that it asks for, and how alike its loads must be as matched (see
@@ -48,16 +46,16 @@ MOVING = {
 }
 
 pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="replaying needs root"),
-    pytest.mark.skipif(not SOURCES, reason=f"there are no recordings in {CORPUS}"),
+    pytest.mark.needs_root,
+    pytest.mark.needs_corpus,
 ]
 
 
-@pytest.fixture(scope="module", params=SOURCES, ids=lambda path: path.name)
+@pytest.fixture(scope="module", params=recording_names())
 def closed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Site, Completeness]:
     """A recording, and what ten filmed loads over TCP and ten over QUIC found."""
-    name = str(request.param.name).removesuffix(".warc.gz").removesuffix(".har")
-    site = write_site(read_recording(request.param), tmp_path_factory.mktemp("sites") / name)
+    name = Path(request.param).name.removesuffix(".warc.gz").removesuffix(".har")
+    site = write_site(read_recording(recording_path(request.param)), tmp_path_factory.mktemp("sites") / name)
     known = protocols.load()
     closing = Closing(LOADS, networks.load()["dsl"], {name: known[name] for name in ("tcp", "quic")}, film=True)
     found = assess(site, closing)

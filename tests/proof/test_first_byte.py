@@ -6,7 +6,6 @@ looked at. On the others they take 2 ms at most.
 """
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from tuning import networks, protocols
 from tuning.networks import Network
 from tuning.settings import choose
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="replaying needs root")
+pytestmark = pytest.mark.needs_root
 
 # So many loads of each are compared by the mean of their middle half: a browser's own time varies by milliseconds,
 # which it tells in whole ones, so that a median would be as coarse as the tolerance.

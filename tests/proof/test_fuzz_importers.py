@@ -1,7 +1,7 @@
 """Each importer, and thousands of broken recordings."""
 
 import pytest
-from test_record_fuzz import FORMATS, fuzz
+from support.importer_fuzz import FORMATS, fuzz
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_record import lost_by_handing_on
+from support.handing_on import lost_by_handing_on
+from support.material import recording_names, recording_path
 
 from record.formats import har, mahimahi
 from record.formats.mahimahi import HTTPS, _RequestResponse
@@ -14,8 +15,8 @@ from record.formats.reading import WRITABLE, read_recording
 from record.http1 import NOT_REPLAYED, is_chunked, unchunk
 from record.site import write_site
 
-CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
-RECORDINGS = sorted(str(path.relative_to(CORPUS)) for path in CORPUS.glob("*/*"))
+pytestmark = pytest.mark.needs_corpus
+
 # Those of Mahimahi's that were recorded over https, but for redirects to it; in the others http becomes https.
 SECURE = ("www.yelp.com", "www.apple.com")
 
@@ -24,17 +25,15 @@ CHANGED = NOT_REPLAYED | {"content-length"}
 
 
 @pytest.mark.parametrize("form", WRITABLE)
-@pytest.mark.parametrize("source", RECORDINGS)
+@pytest.mark.parametrize("source", recording_names())
 def test_a_site_handed_on_and_imported_again_is_the_same(source: str, form: str, tmp_path: Path) -> None:
-    site = write_site(read_recording(CORPUS / source), tmp_path / "site")
+    site = write_site(read_recording(recording_path(source)), tmp_path / "site")
     assert lost_by_handing_on(site, WRITABLE[form], tmp_path) == []
 
 
 @pytest.mark.parametrize("name", SECURE)
 def test_a_mahimahi_recording_comes_out_as_it_went_in(name: str, tmp_path: Path) -> None:
-    source = CORPUS / "mahimahi" / name
-    if not source.is_dir():
-        pytest.skip("../shared/corpus is not here")
+    source = recording_path(f"mahimahi/{name}")
     site = write_site(mahimahi.read(source, keep_cookies=True), tmp_path / "site")
     mahimahi.write(site, tmp_path / "out")
     left_out = {reason.split(":")[0] for reason in site.skipped}
@@ -63,9 +62,7 @@ def saved(file: Path) -> dict[str, Any]:
 
 
 def test_a_har_comes_out_as_it_went_in(tmp_path: Path) -> None:
-    source = CORPUS / "har" / "http2.github.io.har"
-    if not source.is_file():
-        pytest.skip("../shared/corpus is not here")
+    source = recording_path("har/http2.github.io.har")
     recording = har.read(source, keep_cookies=True)
     site = write_site(recording, tmp_path / "site")
     har.write(site, tmp_path / "out.har")

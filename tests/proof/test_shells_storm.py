@@ -4,18 +4,13 @@ import os
 import random
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
-from test_shells import (
-    SERVER,
-    Marked,
-    all_processes,
-    devices,
-    network_namespaces,
-    pytestmark,  # noqa: F401  (what cannot run here is left out)
-    stack,
-    world,  # noqa: F401  (each test runs in a network namespace of its own)
-)
+import pytest
+from support.shells import SERVER, Marked, all_processes, devices, network_namespace, network_namespaces, stack
+
+pytestmark = [pytest.mark.needs_root, pytest.mark.needs_tun, pytest.mark.needs_shells]
 
 COMMAND_LINES = 1500
 FAULTS = 60
@@ -113,6 +108,13 @@ def nonsense(choose: random.Random) -> list[str]:
     if choose.random() < 0.1:
         del words[choose.randrange(1, len(words) + 1) :]
     return [*words, *choose.choice(([], ["--"])), *choose.choice((["true"], ["/no/such/command"], []))]
+
+
+@pytest.fixture(autouse=True)
+def world() -> Iterator[None]:
+    """Each test runs in a network namespace of its own."""
+    with network_namespace():
+        yield
 
 
 def test_no_command_line_is_a_crash() -> None:

@@ -1,6 +1,5 @@
 """What is recorded of a lossless bulk download agrees with itself and with the network: window, rate and RTT."""
 
-import os
 import random
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +30,7 @@ QUIET_S, TRIES = 0.1, 4
 TOLERANCE = 0.1
 BBR_GAIN = 2.0
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="replays need root")
+pytestmark = pytest.mark.needs_root
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from servers.application import sent_headers
 from tuning import protocols
 from tuning.networks import Network
 
-FETCH = Path(__file__).parent / "clients" / "fetch.py"
+FETCH = Path(__file__).parents[1] / "clients" / "fetch.py"
 
 # As close to no network as the shells get; what is compared here is content, not time.
 FAST = Network("fast", up_mbps=1000, down_mbps=1000, min_rtt_ms=0, loss=0, queue_ms=100)

@@ -1,0 +1,59 @@
+"""The packaged browser, driven by a test."""
+
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from base.chromium import BINARY
+from base.places import tool
+from record.recorder.webdriver import Session
+
+LIMIT_S = 60
+
+
+class Browser(Session):
+    """The packaged browser, with what it wrote to its console."""
+
+    def console(self) -> list[dict[str, Any]]:
+        """What was written since the last call."""
+        messages: list[dict[str, Any]] = self._ask("POST", "/se/log", {"type": "browser"})
+        return messages
+
+    def narrow(self, width: int) -> None:
+        """Make the page `width` pixels wide."""
+        metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        self._ask("POST", "/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics})
+
+    def eventually(self, script: str) -> Any:
+        """What the promise returned by `script` comes to."""
+        wrapped = f"const done = arguments[0]; (async () => {{ {script} }})().then(done, (e) => done(String(e)));"
+        return self._ask("POST", "/execute/async", {"script": wrapped, "args": []})
+
+    def quit(self) -> None:
+        """End the browser."""
+        self._ask("DELETE", "", {})
+
+
+@contextmanager
+def browsing(profile: Path) -> Iterator[Browser]:
+    """The browser without a window while the block runs, with what it keeps in the folder `profile`."""
+    options = ["--headless=new", "--no-sandbox", "--window-size=1400,900", "--disable-gpu", "--mute-audio"]
+    options.append(f"--user-data-dir={profile}")
+    capabilities = {
+        "goog:chromeOptions": {"binary": str(BINARY), "args": options},
+        "goog:loggingPrefs": {"browser": "ALL"},
+        "timeouts": {"script": 1000 * LIMIT_S, "pageLoad": 1000 * LIMIT_S},
+    }
+    with subprocess.Popen([tool("chromedriver"), "--port=0"], stdout=subprocess.PIPE, text=True) as driver:
+        assert driver.stdout is not None
+        port = next(match[1] for line in driver.stdout if (match := re.search(r"successfully on port (\d+)", line)))
+        session = Browser(int(port), {"capabilities": {"alwaysMatch": capabilities}}, LIMIT_S)
+        try:
+            yield session
+        finally:
+            session.quit()
+            driver.send_signal(signal.SIGTERM)

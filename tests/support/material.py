@@ -1,0 +1,29 @@
+"""Where the recordings and numbers are that some tests read and that are not part of this project.
+
+The corpus is the folder that EYELEVEL_CORPUS names, or `shared/corpus` beside the checkout. It holds `mahimahi/`
+(folders of save.* files), `warc/` and `har/`. The numbers of published studies lie in `reference/` beside it.
+"""
+
+import os
+from pathlib import Path
+
+from base.places import PROJECT
+
+CORPUS_VARIABLE = "EYELEVEL_CORPUS"
+FORMATS = ("mahimahi", "warc", "har")
+
+_FOLDER = Path(os.environ.get(CORPUS_VARIABLE) or PROJECT.parent / "shared" / "corpus").resolve()
+
+# None where there is no corpus.
+CORPUS = _FOLDER if any((_FOLDER / form).is_dir() for form in FORMATS) else None
+REFERENCE = _FOLDER.parent / "reference"
+
+
+def recording_path(name: str) -> Path:
+    """The path of a recording of the corpus, such as "mahimahi/www.yelp.com"; for tests that need the corpus."""
+    return _FOLDER / name
+
+
+def recording_names() -> list[str]:
+    """The names of all recordings of the corpus; none where there is no corpus."""
+    return sorted(f"{form}/{path.name}" for form in FORMATS for path in (_FOLDER / form).glob("*"))

@@ -1,0 +1,75 @@
+"""What some tests cannot do without: one mark for each thing, how to see whether it is here, and how to get it.
+
+`@pytest.mark.needs_root` is all that a test says; conftest.py skips it where the thing is missing, and counts what was
+skipped at the end of the session.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from base.errors import EyelevelError
+from base.places import tool
+from support.material import CORPUS, CORPUS_VARIABLE, REFERENCE
+
+# What makes our user another one, who may read what is ours and has no privilege, in a user namespace.
+AS_ORDINARY_USER = ("unshare", "--user", "--map-user=1000")
+
+
+@dataclass(frozen=True)
+class Need:
+    """Its name, as in the mark `needs_<name>`, its noun in messages, how to get it, and whether it is here."""
+
+    name: str
+    noun: str
+    remedy: str
+    is_met: Callable[[], bool]
+
+    @property
+    def mark(self) -> str:
+        return f"needs_{self.name}"
+
+    @property
+    def reason(self) -> str:
+        return f"need {self.noun} ({self.remedy})"
+
+
+@cache
+def _is_installed(*programs: str) -> bool:
+    try:
+        return all(tool(program) for program in programs)
+    except EyelevelError:
+        return False
+
+
+@cache
+def _has_user_namespaces() -> bool:
+    command = [*AS_ORDINARY_USER, "true"]
+    return bool(shutil.which("unshare")) and subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+NEEDS = (
+    Need("root", "root", "run them by sudo, as `make test` does", lambda: os.geteuid() == 0),
+    Need("tun", "/dev/net/tun", "load the kernel's module tun", Path("/dev/net/tun").exists),
+    Need("shells", "the shells", "run `make setup`", lambda: _is_installed("mm-net", "mm-delay", "mm-link", "mm-loss")),
+    Need("quic_server", "quic_server", "run `make setup`", lambda: _is_installed("quic_server")),
+    Need("browser", "the packaged Chromium", "run `make setup`", lambda: _is_installed("chromium", "chromedriver")),
+    Need("user_namespaces", "user namespaces", "the kernel must allow them", _has_user_namespaces),
+    Need("two_cores", "two cores", "a larger machine", lambda: len(os.sched_getaffinity(0)) > 1),
+    Need(
+        "corpus",
+        "the corpus",
+        f"{CORPUS_VARIABLE}=FOLDER, a folder with mahimahi/, warc/ and har/, each with recordings",
+        lambda: CORPUS is not None,
+    ),
+    Need(
+        "reference",
+        "the studies' published numbers",
+        "reference/ beside the corpus, with wolsing2019.csv and slides_plt.csv",
+        REFERENCE.is_dir,
+    ),
+)

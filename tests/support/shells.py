@@ -1,0 +1,111 @@
+"""Running the shells for real: in a network namespace of the test, and seeing what is left of them."""
+
+import ctypes
+import os
+import select
+import socket
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from clients import shells_peer
+
+from base.places import tool
+
+SERVER = shells_peer.SERVER
+SERVER_V6 = shells_peer.SERVER_V6
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_CLONE_NEWNET = 0x40000000
+
+
+def _check(result: int) -> None:
+    if result != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+@contextmanager
+def network_namespace() -> Iterator[None]:
+    """Run the block in a network namespace of its own, with one server address and no way out."""
+    outside = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    _check(_libc.unshare(_CLONE_NEWNET))
+    try:
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+        subprocess.run(["ip", "address", "add", f"{SERVER[0]}/32", "dev", "lo"], check=True)
+        yield
+        assert devices() == ["lo"]
+    finally:
+        _check(_libc.setns(outside, _CLONE_NEWNET))
+        os.close(outside)
+
+
+def devices() -> list[str]:
+    """Names of the network devices here."""
+    return [name for _, name in socket.if_nameindex()]
+
+
+def stack(shells: str) -> list[str]:
+    """The words of a stack of shells, each program as an absolute path."""
+    return [str(tool(word)) if word.startswith("mm-") else word for word in shells.split()]
+
+
+def run(shells: str, command: list[str], timeout_s: float = 20) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*stack(shells), *command], capture_output=True, text=True, timeout=timeout_s)
+
+
+class Marked:
+    """A stack of shells whose processes can be told from all others by a variable in their environment."""
+
+    def __init__(self, shells: str, command: list[str]) -> None:
+        self._mark = f"SHELLS_TEST_MARK={uuid.uuid4()}"
+        name, _, value = self._mark.partition("=")
+        self.shell = subprocess.Popen(
+            [*stack(shells), *command],
+            env=os.environ | {name: value},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert self.shell.stdout is not None
+        assert self.shell.stdout.readline() == "ready\n"
+
+    def processes(self) -> list[int]:
+        """Processes that are alive, oldest first."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if self._mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+        return sorted(found)
+
+    def assert_all_end(self, within_s: float = 5) -> None:
+        deadline = time.monotonic() + within_s
+        self.shell.wait(timeout=within_s)
+        for process in self.processes():
+            try:
+                descriptor = os.pidfd_open(process)
+            except ProcessLookupError:
+                continue
+            ended, _, _ = select.select([descriptor], [], [], max(0, deadline - time.monotonic()))
+            os.close(descriptor)
+            assert ended, f"process {process} is left"
+        assert self.processes() == []
+
+
+def network_namespaces(processes: list[int]) -> set[str]:
+    found = set()
+    for process in processes:
+        try:
+            found.add(str(Path(f"/proc/{process}/ns/net").readlink()))
+        except OSError:
+            continue
+    return found
+
+
+def all_processes() -> list[int]:
+    return [int(folder.name) for folder in Path("/proc").glob("[0-9]*")]
