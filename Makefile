@@ -30,7 +30,7 @@ $(call needs,states,SITE NET PROTO,make states SITE=demo-news NET=lte PROTO=quic
 $(call needs,packets,SITE NET PROTO,make packets SITE=demo-light NET=dsl PROTO=quic)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check proof record import close site-info replay campaign status review report figures validate figure2 grid states packets clean
+.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures validate figure2 grid states packets clean
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-10s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -42,6 +42,11 @@ setup: ## install what the testbed needs; every target below does it first, once
 test: setup ## run all tests
 	@setup/cargo test --release --locked --quiet
 	@setup/as-root '$(PYTHON)' -m pytest
+
+quick: ## run the tests that need no root, network or browser, in a minute at most
+	@test -x '$(PYTHON)' || { echo "eyelevel: nothing is installed yet; run 'make setup'" >&2; exit 1; }
+	@'$(PYTHON)' -m pytest -n auto --maxprocesses 4 --dist loadfile \
+		-m 'not (needs_root or needs_browser or needs_user_namespaces or slow)'
 
 check: setup ## run the checkers: style, types, layers, words
 	@setup/check

@@ -1,18 +1,19 @@
 """For every session of tests: nothing is left behind, it can be interrupted, and what is skipped is counted."""
 
+import os
 import shutil
 import signal
 import tempfile
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
 from support.browser import Browser, browsing
-from support.leaks import MARK, mount_points, processes_marked
+from support.leaks import MARK, end_marked, mount_points, processes_marked
 from support.needs import NEEDS
 
 # A script's background commands start with SIGINT ignored, and hand that on to what they start. Then pytest could not
@@ -27,6 +28,13 @@ settings.load_profile("eyelevel")
 HYPOTHESIS_HOME = tempfile.TemporaryDirectory(prefix="eyelevel-hypothesis-")
 set_hypothesis_home_dir(HYPOTHESIS_HOME.name)
 
+# What takes long, and how long each test of it may.
+PROOF = Path(__file__).parent / "proof"
+PROOF_TIMEOUT_S = 3600
+
+# How long after its timeout, and how often, a test is interrupted again.
+AGAIN_S = float(os.environ.get("EYELEVEL_TEST_AGAIN_S", "10"))
+
 
 def pytest_configure(config: pytest.Config) -> None:
     for need in NEEDS:
@@ -35,13 +43,38 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs something that is not here."""
+    """Skip what needs something that is not here, and give proofs their time."""
     missing = [need for need in NEEDS if not need.is_met()]
     for item in items:
+        if item.path.is_relative_to(PROOF) and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(PROOF_TIMEOUT_S))
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("needs_browser")
         if reasons := [need.reason for need in missing if item.get_closest_marker(need.mark)]:
             item.add_marker(pytest.mark.skip(reason=reasons[0]), append=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_timeout_set_timer(item: pytest.Item, settings: object) -> Generator[None, object, object]:
+    """Interrupt a test at its timeout (pytest-timeout), and again and again until it has ended.
+
+    The exception ends a wait, but what cleans up on its way out, such as the end of `with Popen(...)`, may wait, too.
+    """
+    result = yield
+    timeout_s, _ = signal.getitimer(signal.ITIMER_REAL)
+    signal.setitimer(signal.ITIMER_REAL, timeout_s, AGAIN_S)
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> Generator[None, object, object]:
+    """Keep the timer of a test that has failed until its fixtures are taken down; pytest-timeout stops it here."""
+    handler, timer = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
+    result = yield
+    if isinstance(node, pytest.Item) and timer[0]:
+        signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, *timer)
+    return result
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -67,8 +100,10 @@ def nothing_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("TMPDIR", str(folder))
         patch.setattr(tempfile, "tempdir", None)
         yield
+    signal.setitimer(signal.ITIMER_REAL, 0)  # what follows takes little time, and must not be cut short
     # A namespace lives as long as a process, a mount or a descriptor of ours holds it.
     leaks = [f"process {process}" for process in processes_marked(f"{MARK}={mark}")]
+    end_marked(f"{MARK}={mark}")
     leaks += [f"mount on {path}" for path in sorted(mount_points() - mounts)]
     leaks += [f"temporary file {path}" for path in folder.iterdir()]
     shutil.rmtree(folder)

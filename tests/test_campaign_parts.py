@@ -55,6 +55,7 @@ def test_with_enough_cores_each_part_has_its_own() -> None:
         assert sorted(core for cores in each for core in cores) == list(range(count))
 
 
+@pytest.mark.needs_browser
 def test_the_canary_sings_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     sung = sing()

@@ -6,8 +6,10 @@ folder of the session, and only what bears these is judged.
 
 import os
 import select
+import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 MARK = "EYELEVEL_TEST_SESSION"
@@ -21,6 +23,14 @@ def processes_marked(mark: str, timeout_s: float = END_TIMEOUT_S) -> list[str]:
     deadline = time.monotonic() + timeout_s
     described = [(pid, _described(pid)) for pid in _pids_marked(mark)]
     return [description for pid, description in described if description and not _ends(pid, deadline)]
+
+
+def end_marked(mark: str) -> None:
+    """End the processes with `mark` in their environment at once."""
+    for pid in _pids_marked(mark):
+        if pid != os.getpid():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def _pids_marked(mark: str) -> Iterator[int]:
