@@ -8,6 +8,7 @@ import uuid
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -15,6 +16,7 @@ from hypothesis.configuration import set_hypothesis_home_dir
 from support.browser import Browser, browsing
 from support.leaks import MARK, end_marked, mount_points, processes_marked
 from support.needs import NEEDS
+from support.turns import Turns
 
 # A script's background commands start with SIGINT ignored, and hand that on to what they start. Then pytest could not
 # be interrupted, and neither could the children that tests interrupt: they would be waited for in vain. A handler of
@@ -25,8 +27,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # the checkout, where it would be root's.
 settings.register_profile("eyelevel", database=None, deadline=None)
 settings.load_profile("eyelevel")
-HYPOTHESIS_HOME = tempfile.TemporaryDirectory(prefix="eyelevel-hypothesis-")
-set_hypothesis_home_dir(HYPOTHESIS_HOME.name)
+SESSION_FOLDER = tempfile.TemporaryDirectory(prefix="eyelevel-session-")
+set_hypothesis_home_dir(SESSION_FOLDER.name)
 
 # What takes long, and how long each test of it may.
 PROOF = Path(__file__).parent / "proof"
@@ -39,15 +41,51 @@ AGAIN_S = float(os.environ.get("EYELEVEL_TEST_AGAIN_S", "10"))
 def pytest_configure(config: pytest.Config) -> None:
     for need in NEEDS:
         config.addinivalue_line("markers", f"{need.mark}: needs {need.noun} ({need.remedy})")
+    if worker := getattr(config, "workerinput", None):
+        config.pluginmanager.register(TakingTurns(Path(worker["turns"])))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell each worker (pytest-xdist) where all of them take their turns."""
+    node.workerinput["turns"] = SESSION_FOLDER.name
+
+
+class TakingTurns:
+    """A plugin of workers: what is marked `alone` runs while no other worker runs anything."""
+
+    def __init__(self, folder: Path) -> None:
+        self._turns = Turns(folder)
+        self._has_turn = False
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)  # before the timeout's clock starts
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> Generator[None, object, object]:
+        alone = is_alone(item)
+        if not self._has_turn:
+            self._turns.take(alone=alone)
+        result = yield
+        # Tests that must be alone follow each other without a pause.
+        self._has_turn = alone and nextitem is not None and is_alone(nextitem)
+        if not self._has_turn:
+            self._turns.give_back()
+        return result
+
+
+def is_alone(item: pytest.Item) -> bool:
+    return item.get_closest_marker("alone") is not None
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs something that is not here, and give proofs their time."""
+    """Skip what needs something that is not here, give proofs their time, and keep modules together."""
     missing = [need for need in NEEDS if not need.is_met()]
     for item in items:
         if item.path.is_relative_to(PROOF) and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(PROOF_TIMEOUT_S))
+        # For `--dist loadgroup`: a module's tests share its fixtures.
+        item.add_marker(pytest.mark.xdist_group("alone" if is_alone(item) else item.path.stem))
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("needs_browser")
         if reasons := [need.reason for need in missing if item.get_closest_marker(need.mark)]:

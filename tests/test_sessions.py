@@ -14,7 +14,7 @@ from base.places import PROJECT
 TESTS = Path(__file__).parent
 
 
-def session(folder: Path, text: str, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def session(folder: Path, text: str, *options: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the tests in `text` under the configuration and the conftest.py of this project."""
     (folder / "test_it.py").write_text(text)
     command: list[str | Path] = [
@@ -110,3 +110,34 @@ def test_every_need_is_a_mark_that_says_how_to_get_it(tmp_path: Path) -> None:
     shown = session(tmp_path, "", "--markers").stdout
     for need in NEEDS:
         assert f"@pytest.mark.{need.mark}: needs {need.noun} ({need.remedy})" in shown
+
+
+TIMED = """
+import time
+import pytest
+
+{mark}
+@pytest.mark.parametrize("number", range(4))
+def test_that_notes_when_it_ran(number):
+    begin = time.monotonic()
+    time.sleep(0.1)
+    print("interval", "{mark}", begin, time.monotonic())
+"""
+
+
+def test_what_must_be_alone_runs_beside_nothing(tmp_path: Path) -> None:
+    marks = {"test_a.py": "@pytest.mark.alone", "test_b.py": "@pytest.mark.slow", "test_c.py": "@pytest.mark.slow"}
+    for name, mark in marks.items():
+        (tmp_path / name).write_text(TIMED.format(mark=mark))
+    done = session(tmp_path, "", "-n", "3", "--dist", "loadgroup", "-rP", tmp_path)
+    lines = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("interval ")]
+    intervals = sorted((float(begin), float(end), mark) for mark, begin, end in lines)
+    assert len(intervals) == 12, done.stdout
+    overlapping = [
+        {earlier[2], later[2]}
+        for number, earlier in enumerate(intervals)
+        for later in intervals[number + 1 :]
+        if later[0] < earlier[1]
+    ]
+    assert {"@pytest.mark.slow"} in overlapping
+    assert [marks for marks in overlapping if "@pytest.mark.alone" in marks] == []
