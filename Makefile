@@ -41,7 +41,7 @@ setup: ## install what the testbed needs; every target below does it first, once
 
 test: setup ## run all tests
 	@setup/cargo test --release --locked --quiet
-	@setup/as-root '$(PYTHON)' -m pytest
+	@setup/as-root '$(PYTHON)' -m pytest -n 3 --dist loadgroup
 
 quick: ## run the tests that need no root, network or browser, in a minute at most
 	@test -x '$(PYTHON)' || { echo "eyelevel: nothing is installed yet; run 'make setup'" >&2; exit 1; }

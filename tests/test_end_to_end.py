@@ -26,7 +26,7 @@ from record.formats.reading import read_recording
 from record.site import Site, write_site
 from tuning import networks, protocols
 
-pytestmark = pytest.mark.needs_root
+pytestmark = [pytest.mark.needs_root, pytest.mark.alone]
 
 LTE = networks.load()["lte"]
 

@@ -113,6 +113,7 @@ def test_made_up_answers_are_alike_too(tmp_path: Path) -> None:
         assert (tcp["status"], tcp["headers"], tcp["sha256"]) == (quic["status"], quic["headers"], quic["sha256"])
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("protocol", ["tcp", "quic"])
 def test_servers_take_as_long_as_the_recorded_ones_when_asked_to(protocol: str, tmp_path: Path) -> None:
     waits_ms = (None, 0.0, 150.0, 700.5)

@@ -53,6 +53,7 @@ def replay(site: Site, script: str, network: Network, protocol: str = "tcp") -> 
         return outcome, cat.stdout.read()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("network", choose("network", "all", NETWORKS), ids=lambda network: network.name)
 def test_ping_shows_the_minimum_rtt(site: Site, network: Network) -> None:
     _, printed = replay(site, "ping -c 8 -i 0.1 www.bulk.example", network)
@@ -64,6 +65,7 @@ def test_ping_shows_the_minimum_rtt(site: Site, network: Network) -> None:
     assert min(times_ms) == pytest.approx(network.min_rtt_ms + serialising_ms, abs=1.0)
 
 
+@pytest.mark.alone
 def test_bulk_transfers_run_at_the_rates_of_the_link(site: Site) -> None:
     lte = NETWORKS["lte"]
     assert lte.up_mbps
@@ -81,6 +83,7 @@ def test_bulk_transfers_run_at_the_rates_of_the_link(site: Site) -> None:
     assert BULK_BYTES / 4 * 8 / up_s / 1e6 == pytest.approx(lte.up_mbps * payload_share, rel=0.2)
 
 
+@pytest.mark.alone
 def test_no_connection_waits_for_another(site: Site) -> None:
     """Browsers open connections in bursts; NGINX's workers must not block each other in accepting them."""
     urls = "".join(f"url = https://h{n}.bulk.example/\\noutput = /dev/null\\n" for n in range(2, HOSTS + 1))
@@ -102,6 +105,7 @@ def test_every_protocol_is_set_up_and_read_back(site: Site, protocol: str) -> No
         assert metrics == [expected] * len(metrics)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("protocol", [name for name, protocol in PROTOCOLS.items() if protocol.transport == "tcp"])
 def test_servers_use_the_congestion_control_and_initial_window_of_the_protocol(site: Site, protocol: str) -> None:
     """As the kernel tells of a server's connection that has sent next to nothing (process 1 is the servers' side)."""

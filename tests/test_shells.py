@@ -73,6 +73,7 @@ def ping_ms(shells: str, count: int = 5, server: tuple[str, int] = SERVER) -> li
 LTE_PING_MS = 74 + 84 * 8 / 2800 + 84 * 8 / 10500
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("shells", "rtt_ms"),
     [
@@ -101,6 +102,7 @@ def assert_takes(rtt_ms: float, shown_ms: float, shells: str) -> None:
     assert rtt_ms - shown_to_ms <= shown_ms <= rtt_ms + 1 + 0.3 * shells.count("mm-")
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("shells", "rtt_ms"),
     [
@@ -281,6 +283,7 @@ def test_wrong_arguments_fail_before_the_command_runs(shells: str) -> None:
     assert result.stderr
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("shells", "address", "goodput"),
     [
@@ -372,6 +375,7 @@ def test_round_trip_loss_is_shared_by_the_directions() -> None:
     assert_binomial(shells_peer.DATAGRAMS - len(returned), shells_peer.DATAGRAMS, 0.06)
 
 
+@pytest.mark.alone
 def test_an_intermittent_link_loses_what_comes_while_it_is_off() -> None:
     command = ["ping", "-n", "-D", "-i", "0.02", "-c", "75", SERVER[0]]
     result = run("mm-intermittent downlink 0.5 0.5", command)
@@ -425,6 +429,7 @@ def test_a_packet_log_has_a_row_for_every_packet(tmp_path: Path) -> None:
     assert delays_ms == [12.0, 6.0] * 3
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("queue", ["codel", "fq_codel"])
 def test_a_managed_queue_marks_packets_that_allow_it_and_drops_others(queue: str, tmp_path: Path) -> None:
     log, marked = tmp_path / "packets.csv", {}
@@ -495,6 +500,7 @@ def internet_checksum(data: bytes) -> int:
     return total
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("shells", ["mm-link 100k 200k", "mm-net --up 100k --down 200k"])
 def test_a_capture_has_every_packet_its_time_and_its_fate(shells: str, tmp_path: Path) -> None:
     capture = tmp_path / "packets.pcapng"
@@ -537,6 +543,7 @@ def test_a_capture_has_every_packet_its_time_and_its_fate(shells: str, tmp_path:
     assert answer == (1, 29, f"left after {down_ms:.6f} ms", 1)
 
 
+@pytest.mark.alone
 def test_a_meter_tells_what_the_link_carries() -> None:
     ping = ["ping", "-n", "-q", "-c", "12", "-i", "0.1", "-s", "1472", SERVER[0]]
     lines = run("mm-net --up 1M --down 1M --meter", ping).stderr.splitlines()
@@ -544,6 +551,7 @@ def test_a_meter_tells_what_the_link_carries() -> None:
     assert re.match(r"up +0\.1\d\d Mbit/s, at most +12\.0 ms in the queue, 0 dropped +down +0\.1", lines[0])
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("shells", ["mm-link 1M 1M", "mm-net --up 1M --down 1M"])
 @pytest.mark.parametrize("direction", ["uplink", "downlink"])
 def test_a_meter_of_one_direction_tells_only_that(shells: str, direction: str) -> None:
@@ -555,6 +563,7 @@ def test_a_meter_of_one_direction_tells_only_that(shells: str, direction: str) -
         assert re.fullmatch(rf"{name} +0\.\d\d\d Mbit/s, at most +12\.0 ms in the queue, 0 dropped", lines[0])
 
 
+@pytest.mark.alone
 def test_mm_meter_tells_what_passes_in_the_directions_asked_for() -> None:
     # 12 pings of 1500 bytes a second.
     ping = ["ping", "-n", "-q", "-c", "13", "-i", "0.0833", "-s", "1472", SERVER[0]]
@@ -605,11 +614,13 @@ def send_through_a_stopped(shells: str) -> tuple[float, str]:
     return took_s[0], complaints
 
 
+@pytest.mark.alone
 def test_a_delay_counts_from_when_a_packet_came_in_not_from_when_it_was_read() -> None:
     took_s, _ = send_through_a_stopped("mm-delay 200")
     assert 0.2 <= took_s < 0.29
 
 
+@pytest.mark.alone
 def test_late_wake_ups_are_counted_and_told() -> None:
     took_s, complaints = send_through_a_stopped("mm-delay 5")
     assert took_s >= 0.1
@@ -618,6 +629,7 @@ def test_late_wake_ups_are_counted_and_told() -> None:
     assert float(told[2]) >= 94
 
 
+@pytest.mark.alone
 def test_packets_lost_by_the_emulation_itself_are_told() -> None:
     # While the shell is stopped, more comes than the kernel holds for it.
     more_than_held, held = 130_000, 100_000

@@ -32,6 +32,7 @@ def failed(claimed: Network, applied: Network, sites: Mapping[str, Site]) -> dic
 
 
 @pytest.mark.needs_root
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("applied", "wrong"),
     [
@@ -51,6 +52,7 @@ def test_a_network_that_is_not_as_configured_fails_its_check(
 
 
 @pytest.mark.needs_root
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("claimed", "applied", "wrong"),
     [
