@@ -58,6 +58,7 @@ def test_a_strip_says_how_complete_each_frame_is(filmed: Path) -> None:
     assert [" PLT" in name for name in names] == [False, False, False, True]
 
 
+@pytest.mark.slow
 def test_the_progress_is_that_of_the_films_own_metrics(tmp_path: Path) -> None:
     made = film(tmp_path / "film.mp4", SCENES)
     computed = films.progress(made)

@@ -97,6 +97,7 @@ def filmed(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "run", "valid", "left"),
     [

@@ -45,6 +45,7 @@ def test_a_row_has_the_promised_columns() -> None:
     assert set(promised.split(",")) <= set(COLUMNS)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_a_line_cut_short_anywhere_never_counts(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("campaigns") / "c"

@@ -17,6 +17,8 @@ from analysis.simulate import Truth, write
 from base.places import PROJECT
 from eyelevel.commands.report import main
 
+pytestmark = pytest.mark.slow
+
 TRUTH = Truth(
     sites=6,
     networks=("dsl", "lte"),

@@ -69,6 +69,7 @@ def test_a_folder_of_a_study_alone_has_a_page_with_what_it_was_measured_with(tmp
     assert 'id="measured"' not in page
 
 
+@pytest.mark.slow
 def test_a_campaign_shows_its_studies_after_its_own_sections(tmp_path: Path) -> None:
     truth = Truth(sites=2, networks=("dsl",), protocols=("tcp+", "quic"), runs=3, effects={})
     folder = write(tmp_path / "campaign", truth)

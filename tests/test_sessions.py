@@ -125,6 +125,7 @@ def test_that_notes_when_it_ran(number):
 """
 
 
+@pytest.mark.slow
 def test_what_must_be_alone_runs_beside_nothing(tmp_path: Path) -> None:
     marks = {"test_a.py": "@pytest.mark.alone", "test_b.py": "@pytest.mark.slow", "test_c.py": "@pytest.mark.slow"}
     for name, mark in marks.items():
