@@ -77,15 +77,18 @@ def is_alone(item: pytest.Item) -> bool:
     return item.get_closest_marker("alone") is not None
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """For `--dist loadgroup`: a module's tests share its fixtures, and what must be alone follows each other."""
+    item.add_marker(pytest.mark.xdist_group("alone" if is_alone(item) else item.path.stem))
+
+
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs something that is not here, give proofs their time, and keep modules together."""
+    """Skip what needs something that is not here, and give proofs their time."""
     missing = [need for need in NEEDS if not need.is_met()]
     for item in items:
         if item.path.is_relative_to(PROOF) and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(PROOF_TIMEOUT_S))
-        # For `--dist loadgroup`: a module's tests share its fixtures.
-        item.add_marker(pytest.mark.xdist_group("alone" if is_alone(item) else item.path.stem))
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("needs_browser")
         if reasons := [need.reason for need in missing if item.get_closest_marker(need.mark)]:

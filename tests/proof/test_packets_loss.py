@@ -12,6 +12,8 @@ from studies.packets.runs import read_run
 from studies.runs import Study, Watch, make_runs, runs_of
 from tuning import networks, protocols
 
+pytestmark = pytest.mark.needs_root
+
 RUNS = 3
 
 
