@@ -16,7 +16,7 @@ from hypothesis.configuration import set_hypothesis_home_dir
 from support.browser import Browser, browsing
 from support.leaks import MARK, end_marked, mount_points, processes_marked
 from support.needs import NEEDS
-from support.turns import Turns
+from support.turns import ModulesScheduling, Turns, write_alone
 
 # A script's background commands start with SIGINT ignored, and hand that on to what they start. Then pytest could not
 # be interrupted, and neither could the children that tests interrupt: they would be waited for in vain. A handler of
@@ -42,21 +42,31 @@ def pytest_configure(config: pytest.Config) -> None:
     for need in NEEDS:
         config.addinivalue_line("markers", f"{need.mark}: needs {need.noun} ({need.remedy})")
     if worker := getattr(config, "workerinput", None):
-        config.pluginmanager.register(TakingTurns(Path(worker["turns"])))
+        config.pluginmanager.register(Worker(Path(worker["folder"])))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell each worker (pytest-xdist) where all of them take their turns."""
-    node.workerinput["turns"] = SESSION_FOLDER.name
+    """Tell each worker (pytest-xdist) what folder all of them share."""
+    node.workerinput["folder"] = SESSION_FOLDER.name
 
 
-class TakingTurns:
-    """A plugin of workers: what is marked `alone` runs while no other worker runs anything."""
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ModulesScheduling:
+    return ModulesScheduling(config, log, Path(SESSION_FOLDER.name))
+
+
+class Worker:
+    """What each of several workers does: a test that is marked `alone` runs while no other worker runs anything."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._turns = Turns(folder)
         self._has_turn = False
+
+    @pytest.hookimpl(tryfirst=True)  # before pytest-xdist sends the names
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        write_alone(self._folder, [item.nodeid for item in session.items if is_alone(item)])
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)  # before the timeout's clock starts
     def pytest_runtest_protocol(
@@ -75,11 +85,6 @@ class TakingTurns:
 
 def is_alone(item: pytest.Item) -> bool:
     return item.get_closest_marker("alone") is not None
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """For `--dist loadgroup`: a module's tests share its fixtures, and what must be alone follows each other."""
-    item.add_marker(pytest.mark.xdist_group("alone" if is_alone(item) else item.path.stem))
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks

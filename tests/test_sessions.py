@@ -130,7 +130,7 @@ def test_what_must_be_alone_runs_beside_nothing(tmp_path: Path) -> None:
     marks = {"test_a.py": "@pytest.mark.alone", "test_b.py": "@pytest.mark.slow", "test_c.py": "@pytest.mark.slow"}
     for name, mark in marks.items():
         (tmp_path / name).write_text(TIMED.format(mark=mark))
-    done = session(tmp_path, "", "-n", "3", "--dist", "loadgroup", "-rP", tmp_path)
+    done = session(tmp_path, "", "-n", "3", "-rP", tmp_path)
     lines = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("interval ")]
     intervals = sorted((float(begin), float(end), mark) for mark, begin, end in lines)
     assert len(intervals) == 12, done.stdout

@@ -1,7 +1,15 @@
 """Who may run when, of tests side by side (pytest-xdist): those marked `alone` run while nothing else does."""
 
 import fcntl
+import json
+import os
+from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+from xdist.scheduler import LoadScopeScheduling
+
+ALONE = "alone.json"
 
 
 class Turns:
@@ -19,3 +27,28 @@ class Turns:
 
     def give_back(self) -> None:
         fcntl.flock(self._machine, fcntl.LOCK_UN)
+
+
+def write_alone(folder: Path, names: list[str]) -> None:
+    """Keep the names of the tests that must be alone, which every worker finds alike, for the scheduler."""
+    part = folder / f"{ALONE}.{os.getpid()}"
+    part.write_text(json.dumps(names))
+    part.replace(folder / ALONE)
+
+
+class ModulesScheduling(LoadScopeScheduling):  # type: ignore[misc]  # it brings no types
+    """Deals out whole modules, whose tests share fixtures, and all that must be alone to one worker.
+
+    (`--dist loadgroup` would do, but pytest-xdist 3.8 finds no groups under pytest 9.2.)
+    """
+
+    def __init__(self, config: Any, log: Any, folder: Path) -> None:
+        super().__init__(config, log)
+        self._folder = folder
+
+    @cached_property
+    def _alone(self) -> frozenset[str]:
+        return frozenset(json.loads((self._folder / ALONE).read_text()))
+
+    def _split_scope(self, nodeid: str) -> str:
+        return ALONE if nodeid in self._alone else nodeid.partition("::")[0]
