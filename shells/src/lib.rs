@@ -12,7 +12,6 @@ pub mod kernel;
 pub mod link;
 pub mod log;
 pub mod packet;
-pub mod profile;
 pub mod queue;
 pub mod random;
 pub mod shell;

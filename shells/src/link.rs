@@ -4,12 +4,13 @@ use std::fmt::{self, Display};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::element::{ConstantRate, Element, LinkObserver, TraceRate, WatchedQueue};
+use crate::element::{ConstantRate, Element, LinkObserver, ObservedQueue, TraceRate};
 use crate::error::Result;
-use crate::queue::spec::{LinkFacts, QueueSpec};
+use crate::packet::TUN_HEADER_BYTES;
+use crate::queue::{LinkFacts, QueueSpec};
 use crate::random::Random;
 use crate::time::Nanos;
-use crate::trace::{Rounds, TUN_HEADER_BYTES, Trace};
+use crate::trace::{Rounds, Trace};
 use crate::units::parse_rate_bps;
 
 /// How fast a link sends.
@@ -80,7 +81,7 @@ impl LinkSpec {
             header_bytes: self.rate.header_bytes(),
             rtt: self.rtt,
         };
-        let queue = WatchedQueue::new(self.queue.build(facts, random)?, observers);
+        let queue = ObservedQueue::new(self.queue.build(facts, random)?, observers);
         Ok(match &self.rate {
             Rate::Constant { bps } => Box::new(ConstantRate::new(*bps, start, queue)),
             Rate::Trace { trace, .. } => {

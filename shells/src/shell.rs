@@ -6,8 +6,8 @@ use std::process::{Command, ExitCode};
 use crate::arguments::Inside;
 use crate::element::Duplex;
 use crate::error::{Result, complain};
-use crate::kernel::block::Family;
-use crate::kernel::{Ferry, Guardian, Passage, Report, open_passage};
+use crate::kernel::address_block::Family;
+use crate::kernel::{Forwarder, Report, Supervisor, TunPair, open_tun_pair};
 use crate::log::Outputs;
 use crate::time::NANOS_PER_MILLISECOND;
 
@@ -27,14 +27,14 @@ impl Shell {
     /// Run the command inside and wait for it; its exit status becomes the shell's.
     pub fn run(mut self, inside: &Inside) -> Result<ExitCode> {
         self.outputs.flush()?;
-        let passage = open_passage(self.kind, inside.addresses)?;
+        let pair = open_tun_pair(self.kind, inside.addresses)?;
         let mut command = inside.command();
-        set_environment(&mut command, &self.label, &passage);
-        let namespace = passage.inside()?;
-        let ferry = Ferry::new(passage, self.network, self.outputs)?;
-        let guardian = Guardian::start(&namespace, command)?;
+        set_environment(&mut command, &self.label, &pair);
+        let namespace = pair.inside()?;
+        let forwarder = Forwarder::new(pair, self.network, self.outputs)?;
+        let supervisor = Supervisor::start(&namespace, command)?;
         drop(namespace);
-        let report = ferry.run(&guardian)?;
+        let report = forwarder.run(&supervisor)?;
         tell_lateness(&report);
         tell_own_losses(&report);
         Ok(ExitCode::from(report.status as u8))
@@ -42,10 +42,10 @@ impl Shell {
 }
 
 /// Tell the command where it is, with Mahimahi's variables.
-fn set_environment(command: &mut Command, label: &str, passage: &Passage) {
+fn set_environment(command: &mut Command, label: &str, pair: &TunPair) {
     // The address by which all shells inside reach the outside of the outermost one.
-    if passage.is_outermost || env::var_os("MAHIMAHI_BASE").is_none() {
-        command.env("MAHIMAHI_BASE", passage.block.outer_end(Family::V4).to_string());
+    if pair.is_outermost || env::var_os("MAHIMAHI_BASE").is_none() {
+        command.env("MAHIMAHI_BASE", pair.block.outer_end(Family::V4).to_string());
     }
     let mut prefix = env::var_os("MAHIMAHI_SHELL_PREFIX").unwrap_or_default();
     prefix.push(format!("[{label}] "));

@@ -7,7 +7,7 @@ use std::process::Command;
 use clap::Args;
 use nix::unistd::{Uid, User};
 
-use crate::kernel::block::{Block, DEFAULT_POOL};
+use crate::kernel::address_block::{AddressBlock, DEFAULT_POOL};
 
 /// What runs inside.
 #[derive(Args, Debug)]
@@ -17,7 +17,7 @@ pub struct Inside {
     /// where the network outside has IPv6, are made from them. What is inside reaches the world through the way that
     /// the outermost network has to it; over IPv6 only if net.ipv6.conf.all.forwarding is 1 there already
     #[arg(long, value_name = "BLOCK", default_value_t = DEFAULT_POOL)]
-    pub addresses: Block,
+    pub addresses: AddressBlock,
 
     /// Command to run inside, with its arguments [default: your login shell]
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use shells::arguments::Inside;
-use shells::element::{Duplex, Watched};
+use shells::element::{Duplex, ObservedWire};
 use shells::error::Result;
 use shells::log::{Meter, Outputs};
 use shells::shell::{Shell, finish};
@@ -34,8 +34,8 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     let uplink = (both || arguments.meter_uplink).then(|| meter.uplink());
     let downlink = (both || arguments.meter_downlink).then(|| meter.downlink());
     let network = Duplex {
-        uplink: Box::new(Watched::new(Vec::from_iter(uplink))),
-        downlink: Box::new(Watched::new(Vec::from_iter(downlink))),
+        uplink: Box::new(ObservedWire::new(Vec::from_iter(uplink))),
+        downlink: Box::new(ObservedWire::new(Vec::from_iter(downlink))),
     };
     let mut outputs = Outputs::default();
     outputs.show(meter);

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use nix::libc;
 
-use super::block::Prefix;
+use super::address_block::Prefix;
 use super::netlink::{Message, Netlink};
 
 /// `NFT_TABLE_F_OWNER`, which the libc crate lacks.

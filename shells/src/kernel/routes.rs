@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use nix::errno::Errno;
 use nix::libc;
 
-use super::block::{Family, Prefix, octets};
+use super::address_block::{Family, Prefix, octets};
 use super::netlink::{Message, Netlink};
 
 /// Marks, as a route's protocol number, the routes by which shells recognise each other.

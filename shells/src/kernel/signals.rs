@@ -14,7 +14,7 @@ pub struct Received {
     pub from_process: bool,
 }
 
-/// Block these signals and wait for them through a descriptor instead.
+/// AddressBlock these signals and wait for them through a descriptor instead.
 pub fn watch(signals: &[Signal]) -> Result<SignalFd> {
     let set: SigSet = signals.iter().copied().collect();
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&set), None)

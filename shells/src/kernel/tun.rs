@@ -9,10 +9,7 @@ use nix::libc;
 
 use super::routes::Device;
 use crate::error::{Attempt, Error, Result};
-use crate::packet::{OFFLOAD_BYTES, Offload, Packet};
-
-/// The largest packet an emulated link carries, bytes of IP packet.
-pub const MTU: usize = 1500;
+use crate::packet::{MTU, OFFLOAD_BYTES, Offload, Packet};
 
 /// Bytes of the largest packet the kernel hands over as one, with the header that tells of it.
 pub const LARGEST_READ: usize = OFFLOAD_BYTES + 65536;

@@ -4,9 +4,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::output::Output;
 use crate::element::LinkObserver;
-use crate::packet::Packet;
+use crate::packet::{Packet, TUN_HEADER_BYTES};
 use crate::time::{NANOS_PER_MILLISECOND, Nanos};
-use crate::trace::{OPPORTUNITY_BYTES, TUN_HEADER_BYTES};
+use crate::trace::OPPORTUNITY_BYTES;
 
 /// What the head of a log says about a link.
 pub struct LinkDescription<'a> {

@@ -26,15 +26,15 @@ use crate::error::{Attempt, Result, complain};
 /// What the command left running gets this long after SIGTERM before it is killed.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The shell's hold on the guardian process; without it, all that the command started is killed.
-pub struct Guardian {
+/// The shell's hold on the supervisor process; without it, all that the command started is killed.
+pub struct Supervisor {
     process: Pid,
     /// The writing end of a pipe that carries numbers of signals to pass on.
     orders: Option<File>,
 }
 
-impl Guardian {
-    /// Run the command in the namespace `inside`, under a guardian.
+impl Supervisor {
+    /// Run the command in the namespace `inside`, under a supervisor.
     ///
     /// Call it while the process has a single thread, with the signals of the shell blocked already.
     pub fn start(inside: &OwnedFd, command: Command) -> Result<Self> {
@@ -45,7 +45,7 @@ impl Guardian {
             ForkResult::Parent { child } => Ok(Self { process: child, orders: Some(orders.into()) }),
             ForkResult::Child => {
                 drop(orders);
-                let status = guard(inside, command, orders_in.into()).unwrap_or_else(|error| {
+                let status = supervise(inside, command, orders_in.into()).unwrap_or_else(|error| {
                     complain(&error);
                     1
                 });
@@ -56,7 +56,7 @@ impl Guardian {
 
     /// Pass a signal on to the command.
     pub fn forward(&self, signal: Signal) {
-        // A guardian that has just ended no longer reads; its end is noticed by itself.
+        // A supervisor that has just ended no longer reads; its end is noticed by itself.
         if let Some(mut orders) = self.orders.as_ref() {
             let _ = orders.write_all(&[signal as u8]);
         }
@@ -67,7 +67,7 @@ impl Guardian {
         match waitpid(self.process, Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::StillAlive) => None,
             Ok(status) => {
-                // Only if the guardian itself was killed is anything left.
+                // Only if the supervisor itself was killed is anything left.
                 end_descendants(Duration::ZERO);
                 exit_status(status)
             }
@@ -76,8 +76,8 @@ impl Guardian {
     }
 }
 
-impl Drop for Guardian {
-    /// Tell the guardian to end everything, and wait until it has.
+impl Drop for Supervisor {
+    /// Tell the supervisor to end everything, and wait until it has.
     fn drop(&mut self) {
         self.orders = None;
         let _ = waitpid(self.process, None);
@@ -85,7 +85,7 @@ impl Drop for Guardian {
 }
 
 /// Start the command and wait for its end, the shell's orders, or the shell's end.
-fn guard(inside: &OwnedFd, command: Command, mut orders: File) -> Result<i32> {
+fn supervise(inside: &OwnedFd, command: Command, mut orders: File) -> Result<i32> {
     adopt_orphans()?;
     setns(inside, CloneFlags::CLONE_NEWNET).attempt(|| "enter the new network namespace")?;
     let signals =
@@ -114,7 +114,7 @@ fn guard(inside: &OwnedFd, command: Command, mut orders: File) -> Result<i32> {
             }
         }
         while let Some(received) = signals::next(&signals) {
-            // Whoever takes the guardian for the shell, or for the command, means the command.
+            // Whoever takes the supervisor for the shell, or for the command, means the command.
             if received.signal != Signal::SIGCHLD && received.from_process {
                 let _ = kill(child, received.signal);
             }
@@ -149,13 +149,13 @@ fn exit_status(status: WaitStatus) -> Option<i32> {
 }
 
 fn start_command(mut command: Command) -> Result<Pid> {
-    let guardian = getpid();
+    let supervisor = getpid();
     // SAFETY: there is only one thread, so the child may do anything.
     match unsafe { fork() }.attempt(|| "start a process")? {
         ForkResult::Parent { child } => Ok(child),
         ForkResult::Child => {
             let _ = prctl::set_pdeathsig(Signal::SIGKILL);
-            if getppid() != guardian {
+            if getppid() != supervisor {
                 std::process::exit(128 + Signal::SIGKILL as i32);
             }
             signals::unblock_all();

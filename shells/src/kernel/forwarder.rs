@@ -1,4 +1,4 @@
-//! The event loop: packets between the two ends of a passage, through an element each way.
+//! The event loop: packets between the two ends of a pair, through an element each way.
 
 use std::os::fd::AsFd;
 
@@ -11,11 +11,11 @@ use nix::sys::signalfd::SignalFd;
 use nix::sys::time::TimeSpec;
 
 use super::alarm::Alarm;
-use super::direction::Direction;
-use super::guardian::Guardian;
-use super::namespace::Passage;
+use super::forwarding_path::ForwardingPath;
 use super::signals;
+use super::supervisor::Supervisor;
 use super::tun::LARGEST_READ;
+use super::tun_pair::TunPair;
 use crate::element::Duplex;
 use crate::error::{Attempt, Result};
 use crate::log::Outputs;
@@ -51,10 +51,10 @@ struct Ready {
 }
 
 /// Carries packets between the two devices until the command ends.
-pub struct Ferry {
-    passage: Passage,
-    uplink: Direction,
-    downlink: Direction,
+pub struct Forwarder {
+    pair: TunPair,
+    uplink: ForwardingPath,
+    downlink: ForwardingPath,
     outputs: Outputs,
     signals: SignalFd,
     /// When the network itself ends, and the command with it.
@@ -64,11 +64,11 @@ pub struct Ferry {
     report: Report,
 }
 
-impl Ferry {
-    /// Block the signals that end or interrupt a shell, so that they are waited for instead.
+impl Forwarder {
+    /// AddressBlock the signals that end or interrupt a shell, so that they are waited for instead.
     ///
     /// To be called before the command is started, so that none is missed.
-    pub fn new(passage: Passage, network: Duplex, outputs: Outputs) -> Result<Self> {
+    pub fn new(pair: TunPair, network: Duplex, outputs: Outputs) -> Result<Self> {
         let mut watched = vec![Signal::SIGCHLD];
         watched.extend(FORWARDED);
         Ok(Self {
@@ -77,40 +77,40 @@ impl Ferry {
             kill_at: None,
             alarm: Alarm::default(),
             report: Report::default(),
-            uplink: Direction::new(network.uplink, &passage.inner),
-            downlink: Direction::new(network.downlink, &passage.outer),
-            passage,
+            uplink: ForwardingPath::new(network.uplink, &pair.inner),
+            downlink: ForwardingPath::new(network.downlink, &pair.outer),
+            pair,
             outputs,
         })
     }
 
     /// Carry packets until the command ends.
-    pub fn run(mut self, guardian: &Guardian) -> Result<Report> {
+    pub fn run(mut self, supervisor: &Supervisor) -> Result<Report> {
         wake_up_on_time()?;
         let mut buffer = vec![0; LARGEST_READ];
         loop {
             self.outputs.flush()?;
             let ready = self.wait()?;
-            let Self { passage, uplink, downlink, .. } = &mut self;
+            let Self { pair, uplink, downlink, .. } = &mut self;
             if ready.inner {
-                uplink.take_in(&passage.inner, &mut buffer)?;
+                uplink.take_in(&pair.inner, &mut buffer)?;
             }
             if ready.outer {
-                downlink.take_in(&passage.outer, &mut buffer)?;
+                downlink.take_in(&pair.outer, &mut buffer)?;
             }
-            let late_up = uplink.give_out(&passage.outer);
-            let late_down = downlink.give_out(&passage.inner);
+            let late_up = uplink.give_out(&pair.outer);
+            let late_down = downlink.give_out(&pair.inner);
             self.note_lateness(late_up.max(late_down));
             if ready.signals {
-                if let Some(status) = self.heed_signals(guardian) {
+                if let Some(status) = self.heed_signals(supervisor) {
                     self.outputs.flush()?;
                     self.report.status = status;
                     let refused = self.uplink.refused() + self.downlink.refused();
-                    self.report.own_losses = self.passage.overflowed()? + refused;
+                    self.report.own_losses = self.pair.overflowed()? + refused;
                     return Ok(self.report);
                 }
             }
-            self.heed_time(guardian);
+            self.heed_time(supervisor);
             self.outputs.show_due(now());
         }
     }
@@ -129,8 +129,8 @@ impl Ferry {
         let [watch_inner, watch_outer] =
             can_wait.map(|it| if it { PollFlags::empty() } else { PollFlags::POLLIN });
         let mut events = [
-            PollFd::new(self.passage.inner.as_fd(), watch_inner),
-            PollFd::new(self.passage.outer.as_fd(), watch_outer),
+            PollFd::new(self.pair.inner.as_fd(), watch_inner),
+            PollFd::new(self.pair.outer.as_fd(), watch_outer),
             PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
         ];
         match ppoll(&mut events, timeout, None::<SigSet>) {
@@ -160,17 +160,17 @@ impl Ferry {
     }
 
     /// Act on signals that came in; the exit status once the command has ended.
-    fn heed_signals(&mut self, guardian: &Guardian) -> Option<i32> {
+    fn heed_signals(&mut self, supervisor: &Supervisor) -> Option<i32> {
         while let Some(received) = signals::next(&self.signals) {
             match received.signal {
                 Signal::SIGCHLD => {
-                    if let Some(status) = guardian.ended() {
+                    if let Some(status) = supervisor.ended() {
                         return Some(status);
                     }
                 }
-                Signal::SIGTERM | Signal::SIGHUP => self.end_command(guardian, received.signal),
+                Signal::SIGTERM | Signal::SIGHUP => self.end_command(supervisor, received.signal),
                 // The terminal's own Ctrl-C or Ctrl-\ has reached the command already.
-                signal if received.from_process => guardian.forward(signal),
+                signal if received.from_process => supervisor.forward(signal),
                 _ => {}
             }
         }
@@ -178,18 +178,18 @@ impl Ferry {
     }
 
     /// Act on time that has run out.
-    fn heed_time(&mut self, guardian: &Guardian) {
+    fn heed_time(&mut self, supervisor: &Supervisor) {
         if self.network_end.take_if(|at| *at <= now()).is_some() {
-            self.end_command(guardian, Signal::SIGHUP);
+            self.end_command(supervisor, Signal::SIGHUP);
         }
         if self.kill_at.take_if(|at| *at <= now()).is_some() {
-            guardian.forward(Signal::SIGKILL);
+            supervisor.forward(Signal::SIGKILL);
         }
     }
 
     /// Tell the command to end, and see to it that it does.
-    fn end_command(&mut self, guardian: &Guardian, signal: Signal) {
-        guardian.forward(signal);
+    fn end_command(&mut self, supervisor: &Supervisor, signal: Signal) {
+        supervisor.forward(signal);
         self.kill_at.get_or_insert(now() + GRACE);
     }
 }

@@ -1,4 +1,4 @@
-//! One direction of a passage: packets from one device, through an element, to the other.
+//! One direction of a pair: packets from one device, through an element, to the other.
 
 use std::os::fd::AsFd;
 
@@ -18,11 +18,11 @@ const READ_BATCH: usize = 16;
 const PATIENCE: Nanos = 2 * NANOS_PER_MILLISECOND;
 
 /// What packets pass on their way from one device to another.
-pub struct Direction {
+pub struct ForwardingPath {
     element: Box<dyn Element>,
     /// When packets came in, where the kernel tells; else they count from when they are read.
     stamps: Option<Stamps>,
-    /// Packets that had come in when [`Direction::next_due`] was asked last.
+    /// Packets that had come in when [`ForwardingPath::next_due`] was asked last.
     came_in: u64,
     /// Whether packets came in faster than one device's turn takes them.
     is_crowded: bool,
@@ -31,7 +31,7 @@ pub struct Direction {
     refused: u64,
 }
 
-impl Direction {
+impl ForwardingPath {
     /// For packets that come in at the device `from`.
     pub fn new(element: Box<dyn Element>, from: &Tun) -> Self {
         // Ordinary users may not load programs into the kernel.
@@ -53,7 +53,7 @@ impl Direction {
         is_soon && is_noted && self.element.earliest_exit(now) >= now + 2 * PATIENCE
     }
 
-    /// Note that after [`Direction::next_due`] was asked no packet was there to be read.
+    /// Note that after [`ForwardingPath::next_due`] was asked no packet was there to be read.
     pub fn nothing_waits(&self) {
         if let Some(stamps) = &self.stamps {
             stamps.skip_to(self.came_in);
