@@ -38,8 +38,8 @@ impl Rate {
         }
     }
 
-    /// Bytes counted on top of a packet's IP length: Mahimahi's sizes include the TUN header, and so do
-    /// the limits given for its traces.
+    /// Bytes that count in addition to a packet's IP length. Mahimahi's sizes include the TUN header, and so do the
+    /// limits that people use with its traces.
     fn header_bytes(&self) -> usize {
         match self {
             Self::Constant { .. } => 0,
@@ -64,12 +64,12 @@ pub struct LinkSpec {
     pub queue: QueueSpec,
     /// How often a trace is played.
     pub rounds: Rounds,
-    /// The round trip without waiting, for a queue whose size depends on it.
+    /// The round-trip time of a packet that never waits, for a queue whose size depends on it.
     pub rtt: Option<Nanos>,
 }
 
 impl LinkSpec {
-    /// The element that does it; `start` is when the link begins.
+    /// Build the element; `start` is when the link begins.
     pub fn build(
         &self,
         start: Nanos,

@@ -35,13 +35,13 @@ impl Shell {
         let supervisor = Supervisor::start(&namespace, command)?;
         drop(namespace);
         let report = forwarder.run(&supervisor)?;
-        tell_lateness(&report);
-        tell_own_losses(&report);
+        warn_of_lateness(&report);
+        warn_of_losses(&report);
         Ok(ExitCode::from(report.status as u8))
     }
 }
 
-/// Tell the command where it is, with Mahimahi's variables.
+/// Set Mahimahi's variables, which say in which network the command is.
 fn set_environment(command: &mut Command, label: &str, pair: &TunPair) {
     // The address by which all shells inside reach the outside of the outermost one.
     if pair.is_outermost || env::var_os("MAHIMAHI_BASE").is_none() {
@@ -54,7 +54,7 @@ fn set_environment(command: &mut Command, label: &str, pair: &TunPair) {
     command.env("PROMPT_COMMAND", r#"PS1="$MAHIMAHI_SHELL_PREFIX$PS1" PROMPT_COMMAND="#);
 }
 
-fn tell_lateness(report: &Report) {
+fn warn_of_lateness(report: &Report) {
     if report.late_wakeups > 0 {
         complain(&format!(
             "woke up more than 1 ms late {} times, {:.1} ms at worst: the machine was too busy for exact times",
@@ -64,16 +64,16 @@ fn tell_lateness(report: &Report) {
     }
 }
 
-fn tell_own_losses(report: &Report) {
-    if report.own_losses > 0 {
+fn warn_of_losses(report: &Report) {
+    if report.emulator_losses > 0 {
         complain(&format!(
             "lost {} packets by itself: more came than this machine can carry at once",
-            report.own_losses
+            report.emulator_losses
         ));
     }
 }
 
-/// Turn the outcome of a shell's `main` into an exit status, telling an error in one line.
+/// Turn the outcome of a shell's `main` into an exit status; an error is one line on stderr.
 pub fn finish(outcome: Result<ExitCode>) -> ExitCode {
     outcome.unwrap_or_else(|error| {
         complain(&error);

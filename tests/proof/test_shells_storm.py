@@ -1,4 +1,4 @@
-"""The shells under many faults and much nonsense; the quick tests are in test_shells.py."""
+"""The shells under many faults and random command lines; the quick tests are in test_shells.py."""
 
 import os
 import random
@@ -54,7 +54,6 @@ QUEUE_ARGUMENTS = (
 )
 SIZES = ("200ms", "30p", "1.5bdp", "70000", "0", "-1", "9999999999999p", "ms", "")
 BLOCKS = ("10.0.0.0/8", "10.0.0.0/30", "10.0.0.0/32", "0.0.0.0/0", "10.0.0.0/33", "10.0.0/8", "::/0", "")
-PROFILES = ("lte", "dsl", "da2gc", "mss", "LTE", "")
 FOUR = ("0.1,0.2,0.9,0", "1,1,1,1", "0,0,0,0", "0.1,0.2", "a,b,c,d", "2,0,0,0")
 
 Options = dict[str, tuple[str, ...] | None]
@@ -96,13 +95,13 @@ PROGRAMS: dict[str, tuple[tuple[tuple[str, ...], ...], Options]] = {
         LINK_OPTIONS
         | DELAY_OPTIONS
         | LOSS_OPTIONS
-        | {"--profile": PROFILES, "--delay": NUMBERS, "--up": RATES, "--down": RATES}
+        | {"--delay": NUMBERS, "--up": RATES, "--down": RATES}
         | {"--loss": NUMBERS, "--loss-up": NUMBERS, "--round-trip-loss": NUMBERS},
     ),
 }
 
 
-def nonsense(choose: random.Random) -> list[str]:
+def random_command_line(choose: random.Random) -> list[str]:
     """A command line that somebody might write."""
     program = choose.choice(list(PROGRAMS))
     positional, options = PROGRAMS[program]
@@ -118,7 +117,7 @@ def nonsense(choose: random.Random) -> list[str]:
 def test_no_command_line_is_a_crash() -> None:
     choose = random.Random(3)
     for _ in range(COMMAND_LINES):
-        words = nonsense(choose)
+        words = random_command_line(choose)
         result = subprocess.run(
             words,
             stdin=subprocess.DEVNULL,
@@ -127,10 +126,10 @@ def test_no_command_line_is_a_crash() -> None:
             env=os.environ | {"SHELL": "/bin/true"},
             check=False,
         )
-        told = result.stderr.decode()
+        message = result.stderr.decode()
         assert result.returncode in (0, 1, 2, 127), (words, result)
-        assert "panicked" not in told, (words, told)
-        assert result.returncode == 0 or told, words
+        assert "panicked" not in message, (words, message)
+        assert result.returncode == 0 or message, words
         assert devices() == ["lo"], words
 
 
@@ -142,14 +141,14 @@ SHELLS = (
     "mm-link 1M 5M --uplink-queue=fq_codel --",
     "mm-onoff uplink 0.1 0.1",
     "mm-meter --",
-    "mm-net --profile lte --",
+    "mm-net --delay 37 --up 2.8M --down 10.5M --queue 200ms --",
 )
 TRAFFIC = ["sh", "-c", f"ping -q -f -s 1000 {SERVER[0]} > /dev/null & sleep 1000 & echo ready; wait"]
 
 
 def test_whatever_is_killed_whenever_nothing_is_left() -> None:
     choose = random.Random(4)
-    own = network_namespaces([os.getpid()])
+    outside = network_namespaces([os.getpid()])
     for _ in range(FAULTS):
         depth = choose.randint(1, 4)
         shells = " ".join(choose.choice(SHELLS) for _ in range(depth))
@@ -157,9 +156,9 @@ def test_whatever_is_killed_whenever_nothing_is_left() -> None:
         tree = Marked(shells, TRAFFIC)
         try:
             processes = tree.processes()
-            # Each shell and its guardian; then the command, and what it has started, whose end is its own affair.
+            # Each shell and its supervisor; then the command, and what it has started, which may end by itself.
             victim = choose.randrange(2 * depth + 1)
-            namespaces = network_namespaces(processes) - own
+            namespaces = network_namespaces(processes) - outside
             assert len(namespaces) == depth
             os.kill(processes[victim], sent)
             tree.assert_all_end(within_s=15)

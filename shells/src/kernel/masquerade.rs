@@ -1,7 +1,7 @@
-//! Letting what is inside reach the world: source addresses are translated where a namespace has a way out.
+//! Translation of source addresses, through which commands inside reach the Internet.
 //!
-//! The rule is made over netlink, without any program (linux/netfilter/nf_tables.h). Its table belongs to a
-//! socket and is gone when that closes, however the shell ends.
+//! The rule is made over netlink, without any program (linux/netfilter/nf_tables.h). Its table belongs to a socket and
+//! is gone when that closes, however the shell ends.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Everything the kernel is asked for: namespaces, TUN devices, addresses, processes, waiting.
+//! Everything that needs the kernel: namespaces, TUN devices, addresses, processes, waiting.
 //!
 //! Nothing here knows what an element does to packets.
 

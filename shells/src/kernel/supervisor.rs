@@ -1,7 +1,7 @@
-//! The process between a shell and its command, which sees to it that nothing outlives either.
+//! The process between a shell and its command, which ends every process of the command when either ends.
 //!
-//! It is the command's parent and adopts whatever the command leaves behind. The shell holds the only
-//! writing end of a pipe to it; when that closes, however the shell ended, it kills everything.
+//! It is the parent of the command, and adopts the processes that the command leaves behind. The shell holds the only
+//! writing end of a pipe to it; when that closes, however the shell ended, the supervisor kills everything.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -23,10 +23,13 @@ use nix::unistd::{ForkResult, Pid, fork, getpid, getppid, pipe2};
 use super::signals;
 use crate::error::{Attempt, Result, complain};
 
-/// What the command left running gets this long after SIGTERM before it is killed.
+/// The signals that a shell passes on to its command, unless they are ignored.
+pub const FORWARDED: [Signal; 4] = [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGHUP];
+
+/// How long after SIGTERM the processes are killed that the command left behind.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The shell's hold on the supervisor process; without it, all that the command started is killed.
+/// The shell's handle of the supervisor process. When it is dropped, all processes of the command are killed.
 pub struct Supervisor {
     process: Pid,
     /// The writing end of a pipe that carries numbers of signals to pass on.
@@ -56,7 +59,7 @@ impl Supervisor {
 
     /// Pass a signal on to the command.
     pub fn forward(&self, signal: Signal) {
-        // A supervisor that has just ended no longer reads; its end is noticed by itself.
+        // A supervisor that has just ended no longer reads; SIGCHLD reports its end.
         if let Some(mut orders) = self.orders.as_ref() {
             let _ = orders.write_all(&[signal as u8]);
         }
@@ -67,7 +70,7 @@ impl Supervisor {
         match waitpid(self.process, Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::StillAlive) => None,
             Ok(status) => {
-                // Only if the supervisor itself was killed is anything left.
+                // Processes are left only if the supervisor itself was killed.
                 end_descendants(Duration::ZERO);
                 exit_status(status)
             }
@@ -77,7 +80,7 @@ impl Supervisor {
 }
 
 impl Drop for Supervisor {
-    /// Tell the supervisor to end everything, and wait until it has.
+    /// Let the supervisor end everything, and wait for its end.
     fn drop(&mut self) {
         self.orders = None;
         let _ = waitpid(self.process, None);
@@ -88,8 +91,9 @@ impl Drop for Supervisor {
 fn supervise(inside: &OwnedFd, command: Command, mut orders: File) -> Result<i32> {
     adopt_orphans()?;
     setns(inside, CloneFlags::CLONE_NEWNET).attempt(|| "enter the new network namespace")?;
-    let signals =
-        signals::watch(&[Signal::SIGCHLD, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGHUP])?;
+    let mut watched = vec![Signal::SIGCHLD];
+    watched.extend(signals::not_ignored(&FORWARDED));
+    let signals = signals::watch(&watched)?;
     let child = start_command(command)?;
     loop {
         let mut events =
@@ -114,7 +118,7 @@ fn supervise(inside: &OwnedFd, command: Command, mut orders: File) -> Result<i32
             }
         }
         while let Some(received) = signals::next(&signals) {
-            // Whoever takes the supervisor for the shell, or for the command, means the command.
+            // A signal to the supervisor is meant for the command.
             if received.signal != Signal::SIGCHLD && received.from_process {
                 let _ = kill(child, received.signal);
             }
@@ -139,7 +143,7 @@ fn reap(awaited: Pid) -> Option<i32> {
     status
 }
 
-/// The exit status a shell would tell; `None` while the process has not ended.
+/// The exit status as sh has it; `None` while the process has not ended.
 fn exit_status(status: WaitStatus) -> Option<i32> {
     match status {
         WaitStatus::Exited(_, code) => Some(code),
@@ -212,12 +216,12 @@ fn has_children() -> bool {
     waitid(Id::All, peek) != Err(Errno::ECHILD)
 }
 
-/// Every process below this one, as /proc tells.
+/// Every process below this one, from /proc.
 fn descendants() -> Vec<Pid> {
-    // A /proc of another process namespace has other numbers; to go by them would hit strangers.
-    let own = getpid();
+    // A /proc of another process namespace has other numbers, which would be those of other processes here.
+    let this = getpid();
     if std::fs::read_link("/proc/self").ok().and_then(|link| link.to_str()?.parse().ok())
-        != Some(own.as_raw())
+        != Some(this.as_raw())
     {
         return Vec::new();
     }
@@ -230,16 +234,16 @@ fn descendants() -> Vec<Pid> {
             Some((process, parent_of(process)?))
         })
         .collect();
-    let mut found = vec![own.as_raw()];
+    let mut tree = vec![this.as_raw()];
     let mut next = 0;
-    while next < found.len() {
+    while next < tree.len() {
         let children =
-            parents.iter().filter(|(_, parent)| *parent == found[next]).map(|(process, _)| *process);
+            parents.iter().filter(|(_, parent)| *parent == tree[next]).map(|(process, _)| *process);
         let children: Vec<i32> = children.collect();
-        found.extend(children);
+        tree.extend(children);
         next += 1;
     }
-    found.into_iter().skip(1).map(Pid::from_raw).collect()
+    tree.into_iter().skip(1).map(Pid::from_raw).collect()
 }
 
 fn parent_of(process: i32) -> Option<i32> {

@@ -1,4 +1,4 @@
-//! The pair between the namespace a shell was started in and the new one inside it.
+//! The pair of TUN devices that connects the namespace of a shell with the new one inside it.
 
 use std::fs::File;
 use std::net::{IpAddr, Ipv6Addr};
@@ -19,8 +19,8 @@ use crate::packet::MTU;
 /// Name of the device inside, as in Mahimahi.
 const INNER_NAME: &str = "ingress";
 
-/// Packets the kernel may hold for us to read: the emulated queue is the one that decides what is dropped,
-/// never this one. It costs 8 bytes a packet.
+/// Packets that the kernel holds for us until we read them. The emulated queue decides which packets are dropped, so
+/// this queue must not. It costs 8 bytes a packet.
 const READ_QUEUE_PACKETS: u32 = 100_000;
 
 /// A pair of TUN devices, one in the current network namespace and one in a new one.
@@ -30,7 +30,7 @@ pub struct TunPair {
     inside: OwnedFd,
     /// The addresses of this shell and of everything nested in it.
     pub block: AddressBlock,
-    /// Whether the current namespace is no shell's inside.
+    /// Whether the current namespace is not inside another shell.
     pub is_outermost: bool,
     /// Netlink of the namespaces outside and inside.
     routes: [Routes; 2],
@@ -133,7 +133,7 @@ fn connect_inner(tun: &Tun, block: AddressBlock, families: &[Family]) -> Result<
     Ok(routes)
 }
 
-/// Keep the kernel from adding packets of its own or dropping ours.
+/// Keep the kernel from sending packets itself, and from dropping ours.
 fn prepare_device(tun: &Tun, families: &[Family]) -> Result<()> {
     let name = tun.name();
     let set_ipv6 = |key: &str, value| sysctl::set(&format!("ipv6/conf/{name}/{key}"), value);
@@ -159,7 +159,7 @@ fn bring_up(routes: &Routes, tun: &Tun) -> Result<()> {
         .attempt(|| format!("bring up the TUN device {}", tun.name()))
 }
 
-/// Let what is inside reach the world. A network that does not is still of use, so this only warns.
+/// Let commands inside reach the Internet. A network that does not reach it is still of use, so failures are warnings.
 fn lead_out(outer: &Tun, block: AddressBlock, pool: AddressBlock, family: Family) -> Option<Masquerade> {
     let out_of_reach = "the world outside is out of reach inside";
     let forwards = |key| sysctl::get(key).as_deref() == Some("1");

@@ -1,4 +1,4 @@
-//! What happens at a link, in the format of Mahimahi's mm-link, which its graphing scripts read.
+//! What happens at a link, in the format of Mahimahi's mm-link.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
