@@ -287,8 +287,9 @@ def test_the_world_is_reached_from_inside_where_there_is_a_way_to_it() -> None:
             assert "1 received" in result.stdout, result.stdout + result.stderr
             assert result.stderr == ""
     finally:
-        world.communicate("\n", timeout=10)
+        # Before the namespace of its peer ends, which deletes it, too.
         subprocess.run(["ip", "link", "delete", "near"], check=True)
+        world.communicate("\n", timeout=10)
 
 
 def test_an_oversize_packet_is_an_error_that_names_the_mtu() -> None:

@@ -1,4 +1,4 @@
-//! `mm-meter`: a network that does nothing to packets but tell how much passes.
+//! `mm-meter`: a network that only measures how much passes.
 
 use std::process::ExitCode;
 
@@ -10,17 +10,17 @@ use shells::log::{Meter, Outputs};
 use shells::shell::{Shell, finish};
 use shells::time::now;
 
-/// Run a command and tell on stderr, once a second, how much it sends and receives
+/// Run a command and write on stderr, once a second, how much it sends and receives
 ///
-/// Without an option, both directions are told. Packets pass unchanged and at once.
+/// Without an option, it writes about both directions. Packets pass unchanged and at once.
 #[derive(Parser)]
 #[command(name = "mm-meter", version)]
 struct Arguments {
-    /// Tell what goes from inside to outside
+    /// Write about packets from inside to outside
     #[arg(short = 'u', long)]
     meter_uplink: bool,
 
-    /// Tell what goes from outside to inside
+    /// Write about packets from outside to inside
     #[arg(short = 'd', long)]
     meter_downlink: bool,
 

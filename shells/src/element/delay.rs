@@ -185,7 +185,7 @@ mod tests {
     fn delays(jitter: Nanos, order: Order, apart: Nanos) -> Vec<(usize, Nanos)> {
         let mut element = JitteredDelay::new(1_000_000, jitter, order, Random::from_seed(1));
         for number in 0..PACKETS {
-            // The length tells packets apart.
+            // Each packet has its own length, which is its number.
             element.push(Packet::new(&vec![0; number]), number as Nanos * apart);
         }
         std::iter::from_fn(|| element.pop(Nanos::MAX / 2))

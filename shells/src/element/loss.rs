@@ -179,7 +179,7 @@ impl Impairment for NetLoss {
 mod tests {
     use super::*;
 
-    /// Which of so many packets are lost.
+    /// Which packets of this number are lost.
     fn lost(model: LossModel, packets: usize) -> Vec<bool> {
         let mut loss = Loss::new(model, Random::from_seed(1));
         let mut lost = vec![true; packets];

@@ -14,8 +14,7 @@ use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// What outermost shells take their blocks from unless told otherwise: the range of RFC 6598, which
-/// Mahimahi uses too.
+/// The default pool of blocks for outermost shells: the range of RFC 6598, which Mahimahi uses too.
 pub const DEFAULT_POOL: AddressBlock = AddressBlock { base: u32::from_be_bytes([100, 64, 0, 0]), prefix: 10 };
 
 /// What IPv6 addresses begin with: of the range for local use, its 40 bits drawn at random once (RFC 4193).
@@ -24,7 +23,7 @@ const IPV6_START: u128 = 0xfd4d_eadf_5ee2 << 80;
 /// The longest prefix that still holds the two ends of a shell besides the first and last address.
 const SMALLEST: u8 = 30;
 
-/// How many bits an outermost shell's block is longer than the pool: so many shells fit side by side.
+/// How many bits the prefix of an outermost shell's block is longer than the pool's: 256 shells fit side by side.
 const SIBLING_BITS: u8 = 8;
 
 /// The first of the addresses, of either family, that share their first `length` bits.

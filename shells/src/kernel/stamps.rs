@@ -178,6 +178,6 @@ fn bpf(kind: libc::c_long, request: &[u8]) -> io::Result<OwnedFd> {
     if result < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just given this descriptor to nobody else.
+    // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(result as i32) })
 }

@@ -11,7 +11,7 @@ use super::routes::Device;
 use crate::error::{Attempt, Error, Result};
 use crate::packet::{MTU, OFFLOAD_BYTES, Offload, Packet};
 
-/// Bytes of the largest packet the kernel hands over as one, with the header that tells of it.
+/// Bytes of the largest packet that the kernel passes on as one, with the header before it.
 pub const LARGEST_READ: usize = OFFLOAD_BYTES + 65536;
 
 nix::ioctl_write_int!(tun_set_interface, b'T', 202);

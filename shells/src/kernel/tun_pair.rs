@@ -259,7 +259,7 @@ fn goes_beyond_links(to: Prefix) -> bool {
     }
 }
 
-/// Take the first block that still nobody has, by a route to it.
+/// Take the first block that no other shell has, by a route to it.
 ///
 /// The kernel refuses a second route to the same block, which settles the race between two shells that
 /// start at once.

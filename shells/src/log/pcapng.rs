@@ -1,8 +1,8 @@
 //! The packets of a link as a capture that Wireshark and tcpdump read
 //! (<https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>).
 //!
-//! Written here and not with the crate pcap-file: its last release (2.0.0, of 2022) ignores the resolution of times that an
-//! interface declares, and it would replace only the forty lines of [`PcapngBlock`] with five more crates to build.
+//! Written here and not with the crate pcap-file: its latest release, 2.0.0, ignores the resolution of times that an
+//! interface declares, and it would bring seven more crates to replace the forty lines of [`PcapngBlock`].
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

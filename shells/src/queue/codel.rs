@@ -170,7 +170,7 @@ mod tests {
 
     const MS: Nanos = NANOS_PER_MILLISECOND;
 
-    /// Send a packet each ms while one arrives each ms, after a burst of so many: when packets were dropped.
+    /// After a burst of packets, send one and let one arrive each ms. Returns the times of the drops.
     fn drop_times(burst: usize, milliseconds: u64) -> Vec<Nanos> {
         let mut queue = CoDel::new(CoDelSettings::default(), Limit::default());
         let mut dropped = Vec::new();

@@ -57,7 +57,7 @@ struct Flow {
 }
 
 impl FqCoDel {
-    /// A queue of so many flows; the limit is for all of them together.
+    /// A queue of this many flows, which share the limit.
     #[must_use]
     pub fn new(settings: CoDelSettings, flows: usize, limit: Limit) -> Self {
         let flow = |_| Flow {

@@ -198,7 +198,7 @@ mod tests {
 
     const MS: Nanos = NANOS_PER_MILLISECOND;
 
-    /// Let so many packets arrive each 10 ms while one is sent each ms, for some seconds: the waiting times.
+    /// Let packets arrive every 10 ms and send one each ms, for some seconds. Returns the waiting times.
     fn waits(arrivals: u64, seconds: u64) -> Vec<Nanos> {
         let mut queue = Pie::new(PieSettings::default(), Limit::default(), Random::from_seed(1));
         let mut dropped = Vec::new();
