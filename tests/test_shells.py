@@ -694,8 +694,8 @@ def test_a_disk_that_becomes_full_ends_the_command(tmp_path: Path) -> None:
 
 def test_variables_tell_the_command_where_it_is() -> None:
     show = ["sh", "-c", 'echo "$MAHIMAHI_BASE|$MAHIMAHI_SHELL_PREFIX"']
-    shown = run("mm-delay 1 mm-link 1M 1M -- mm-loss uplink 0.5", show).stdout
-    assert shown == "100.64.0.1|[delay 1 ms] [link] [loss (up) 0.5] \n"
+    output = run("mm-delay 1 mm-link 1M 1M -- mm-loss uplink 0.5", show).stdout
+    assert output == "100.64.0.1|[delay 1 ms] [link] [loss (up) 0.5] \n"
     assert run("mm-delay --addresses 10.9.0.0/16 1", show).stdout.startswith("10.9.0.1|")
 
 
@@ -809,9 +809,9 @@ def in_terminal(command: list[str], awaited: bytes, typed: bytes) -> int:
     process, terminal = pty.fork()
     if process == 0:
         os.execv(command[0], command)
-    shown = b""
-    while awaited not in shown:
-        shown += os.read(terminal, 1000)
+    output = b""
+    while awaited not in output:
+        output += os.read(terminal, 1000)
     os.write(terminal, typed)
     status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     os.close(terminal)

@@ -137,14 +137,14 @@ def show_transfers(console: Console, title: str, seconds: float, veth: System) -
 
 
 def enter_own_namespaces() -> None:
-    """Start again in network and mount namespaces of our own, with the server's address on lo."""
+    """Start again in network and mount namespaces of its own, with the server's address on lo."""
     script = (
         "mount -t tmpfs none /run && mkdir /run/netns && ip link set lo up && "
         f'ip address add {measure.SERVER}/32 dev lo && exec "$@"'
     )
     again = (sys.executable, "-m", "benchmarks.shells", *sys.argv[1:])
-    own = ("unshare", "--net", "--mount", "sh", "-c", script, "sh", *again)
-    os.execvpe(own[0], own, os.environ | {INSIDE: "1"})
+    command = ("unshare", "--net", "--mount", "sh", "-c", script, "sh", *again)
+    os.execvpe(command[0], command, os.environ | {INSIDE: "1"})
 
 
 @contextlib.contextmanager

@@ -83,16 +83,16 @@ def tcp(system: System, congestion_control: str, seconds: float) -> Transfer:
         with connection:
             buffer = bytearray(1 << 20)
             begin = time.monotonic()
-            counted, since, cpu_before = 0, begin, 0.0
+            byte_count, since, cpu_before = 0, begin, 0.0
             while received := connection.recv_into(buffer):
-                counted += received
+                byte_count += received
                 now = time.monotonic()
                 if since == begin and now - begin > seconds / 3:
-                    counted, since, cpu_before = 0, now, cpu_seconds(system)
+                    byte_count, since, cpu_before = 0, now, cpu_seconds(system)
             span, cpu = time.monotonic() - since, cpu_seconds(system) - cpu_before
         output, _ = sender.communicate(timeout=30)
-    packets = counted / 1448
-    return Transfer(counted * 8 / span / 1e6, last_number(output), cpu / packets * 1e6, cpu / span)
+    packets = byte_count / 1448
+    return Transfer(byte_count * 8 / span / 1e6, last_number(output), cpu / packets * 1e6, cpu / span)
 
 
 def udp(system: System, seconds: float) -> Transfer:

@@ -29,7 +29,7 @@ const LAST_IN_FIRST_OUT: QueueKind = QueueKind {
     has_limit: false,
     parameters: &[Parameter::number("every")],
     build: |parts| {
-        let every = parts.number("every")?.unwrap_or(2.0) as usize;
+        let every = parts.arguments.number("every")?.unwrap_or(2.0) as usize;
         Ok(Box::new(LastInFirstOut { waiting: VecDeque::new(), arrivals: 0, every }))
     },
 };

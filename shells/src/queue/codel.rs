@@ -1,7 +1,7 @@
 //! CoDel (RFC 8289): drops when packets have waited too long for too long.
 
 use super::backlog::Backlog;
-use super::{Limit, Parameter, Queue, QueueKind, QueueParts, Waiting};
+use super::{Limit, Parameter, Queue, QueueArguments, QueueKind, Waiting};
 use crate::error::Result;
 use crate::packet::{FULL_PACKET_BYTES, Packet};
 use crate::time::{NANOS_PER_MILLISECOND, Nanos};
@@ -13,7 +13,10 @@ pub const KIND: QueueKind = QueueKind {
     has_limit: true,
     parameters: &[TARGET, INTERVAL, ECN],
     build: |parts| {
-        Ok(Box::new(CoDel::new(CoDelSettings::from_arguments(&parts)?, parts.limit.unwrap_or_default())))
+        Ok(Box::new(CoDel::new(
+            CoDelSettings::from_arguments(parts.arguments)?,
+            parts.limit.unwrap_or_default(),
+        )))
     },
 };
 
@@ -40,12 +43,12 @@ impl Default for CoDelSettings {
 }
 
 impl CoDelSettings {
-    pub(super) fn from_arguments(parts: &QueueParts<'_>) -> Result<Self> {
+    pub(super) fn from_arguments(arguments: &QueueArguments) -> Result<Self> {
         let default = Self::default();
         Ok(Self {
-            target: parts.milliseconds(TARGET.name)?.unwrap_or(default.target),
-            interval: parts.milliseconds(INTERVAL.name)?.unwrap_or(default.interval),
-            ecn: parts.flag(ECN.name)?,
+            target: arguments.milliseconds(TARGET.name)?.unwrap_or(default.target),
+            interval: arguments.milliseconds(INTERVAL.name)?.unwrap_or(default.interval),
+            ecn: arguments.flag(ECN.name)?,
         })
     }
 }

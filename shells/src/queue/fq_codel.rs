@@ -29,13 +29,13 @@ const QUANTUM: i64 = FULL_PACKET_BYTES as i64;
 const DROP_BATCH: usize = 64;
 
 fn build(parts: QueueParts<'_>) -> Result<Box<dyn Queue>> {
-    let flows = parts.number("flows")?.unwrap_or(DEFAULT_FLOWS);
+    let flows = parts.arguments.number("flows")?.unwrap_or(DEFAULT_FLOWS);
     if !(1.0..=65_536.0).contains(&flows) {
         return Err(Error::new("the queue argument flows is from 1 to 65536"));
     }
     let default_limit = Limit::packets(DEFAULT_PACKETS).counting_header(parts.link.header_bytes);
     let limit = parts.limit.unwrap_or(default_limit);
-    Ok(Box::new(FqCoDel::new(CoDelSettings::from_arguments(&parts)?, flows as usize, limit)))
+    Ok(Box::new(FqCoDel::new(CoDelSettings::from_arguments(parts.arguments)?, flows as usize, limit)))
 }
 
 /// One FQ-CoDel queue. Packets share a flow when their addresses, protocol and ports hash alike.

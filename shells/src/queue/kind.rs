@@ -110,7 +110,7 @@ pub struct QueueParts<'a> {
     pub link: LinkFacts,
     pub random: Random,
     pub(super) kind: &'static QueueKind,
-    pub(super) arguments: &'a Arguments,
+    pub arguments: &'a QueueArguments,
 }
 
 impl QueueParts<'_> {
@@ -120,28 +120,14 @@ impl QueueParts<'_> {
             || Error::new(format!("a {} queue needs a limit; give packets, bytes, ms or bdp", self.kind));
         self.limit.ok_or_else(missing)
     }
-
-    /// The number that the argument of that name gives.
-    pub fn number(&self, name: &str) -> Result<Option<f64>> {
-        self.arguments.number(name)
-    }
-
-    /// The time that the argument of that name gives in milliseconds.
-    pub fn milliseconds(&self, name: &str) -> Result<Option<Nanos>> {
-        self.arguments.milliseconds(name)
-    }
-
-    /// Whether the argument of that name is 1; no value means 1, and no argument 0.
-    pub fn flag(&self, name: &str) -> Result<bool> {
-        self.arguments.flag(name)
-    }
 }
 
 /// The arguments of a queue as they were written, by their names.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Arguments(pub BTreeMap<String, String>);
+pub struct QueueArguments(pub(super) BTreeMap<String, String>);
 
-impl Arguments {
+impl QueueArguments {
+    /// The number that the argument of that name gives.
     pub fn number(&self, name: &str) -> Result<Option<f64>> {
         self.parse(name, |value| {
             parse_decimal(value)
@@ -150,11 +136,13 @@ impl Arguments {
         })
     }
 
+    /// The time that the argument of that name gives in milliseconds.
     pub fn milliseconds(&self, name: &str) -> Result<Option<Nanos>> {
         self.parse(name, parse_milliseconds)
     }
 
-    fn flag(&self, name: &str) -> Result<bool> {
+    /// Whether the argument of that name is 1; no value means 1, and no argument 0.
+    pub fn flag(&self, name: &str) -> Result<bool> {
         let flag = self.parse(name, |value| match value {
             "" | "1" => Ok(true),
             "0" => Ok(false),

@@ -16,7 +16,7 @@ pub use drop_head::DropHead;
 pub use drop_tail::DropTail;
 pub use fq_codel::FqCoDel;
 pub use infinite::Infinite;
-pub use kind::{LIMIT_PARAMETERS, LinkFacts, Parameter, QueueKind, QueueParts};
+pub use kind::{LIMIT_PARAMETERS, LinkFacts, Parameter, QueueArguments, QueueKind, QueueParts};
 pub use limit::Limit;
 pub use pie::{Pie, PieSettings};
 pub use spec::QueueSpec;

@@ -23,9 +23,9 @@ const ECN: Parameter = Parameter::flag("ecn");
 fn build(parts: QueueParts<'_>) -> Result<Box<dyn Queue>> {
     let default = PieSettings::default();
     let settings = PieSettings {
-        reference: parts.milliseconds(REFERENCE.name)?.unwrap_or(default.reference),
-        burst: parts.milliseconds(BURST.name)?.unwrap_or(default.burst),
-        ecn: parts.flag(ECN.name)?,
+        reference: parts.arguments.milliseconds(REFERENCE.name)?.unwrap_or(default.reference),
+        burst: parts.arguments.milliseconds(BURST.name)?.unwrap_or(default.burst),
+        ecn: parts.arguments.flag(ECN.name)?,
     };
     Ok(Box::new(Pie::new(settings, parts.limit.unwrap_or_default(), parts.random)))
 }

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
-use super::kind::Arguments;
-use super::{Limit, LinkFacts, Queue, QueueKind, QueueParts, drop_tail, infinite};
+use super::{Limit, LinkFacts, Queue, QueueArguments, QueueKind, QueueParts, drop_tail, infinite};
 use crate::error::{Error, Result};
 use crate::random::Random;
 use crate::time::{NANOS_PER_SECOND, Nanos};
@@ -13,12 +12,12 @@ use crate::time::{NANOS_PER_SECOND, Nanos};
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueueSpec {
     kind: &'static QueueKind,
-    arguments: Arguments,
+    arguments: QueueArguments,
 }
 
 impl Default for QueueSpec {
     fn default() -> Self {
-        Self { kind: &infinite::KIND, arguments: Arguments::default() }
+        Self { kind: &infinite::KIND, arguments: QueueArguments::default() }
     }
 }
 
@@ -39,7 +38,7 @@ impl QueueSpec {
                 return Err(Error::new(format!("the queue argument {name} is given twice")));
             }
         }
-        Ok(Self { kind, arguments: Arguments(arguments) })
+        Ok(Self { kind, arguments: QueueArguments(arguments) })
     }
 
     /// A drop-tail queue of a size such as `200ms`, `70000` (bytes), `30p` (packets) or `1.5bdp`.
