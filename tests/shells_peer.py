@@ -1,8 +1,11 @@
 """The far end of the transfers in test_shells.py; run as a script inside the shells, it is the client."""
 
+import signal
 import socket
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 PORT = 4000
 SERVER = ("198.18.0.1", PORT)
@@ -13,6 +16,19 @@ TRANSFER_S = 2.8
 WARM_UP_S = 0.8
 
 DATAGRAMS = 20_000
+
+
+@contextmanager
+def children_end_by_sigint() -> Iterator[None]:
+    """Start children with SIGINT at its default, which a background job of a script ignores.
+
+    A handler is never inherited: a new program gets the default in its place. To be used in the main thread.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def transfer_rate(received: socket.socket) -> float:
