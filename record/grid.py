@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from base.errors import EyelevelError
-from record.made import made
+from record.generated import generated_exchange
 from record.site import Exchange, Recording
 
 HOST = "grid.example"
@@ -75,9 +75,11 @@ def generate(page: Page) -> Recording:
     images = "\n".join(f'<img src="{source}" alt="">' for source in sources)
     # A browser asks for an icon otherwise.
     html = f'<!doctype html><title>{page.name}</title><link rel="icon" href="data:,">\n{images}\n'.encode()
-    exchanges: list[Exchange] = [made(f"https://{HOST}/", "text/html", html, _address(0))]
+    exchanges: list[Exchange] = [generated_exchange(f"https://{HOST}/", "text/html", html, _address(0))]
     exchanges += [
-        made(source, "image/png", image(page.size_bytes, f"{page.name}/{number}"), _address(number % page.servers))
+        generated_exchange(
+            source, "image/png", image(page.size_bytes, f"{page.name}/{number}"), _address(number % page.servers)
+        )
         for number, source in enumerate(sources)
     ]
     return Recording(f"https://{HOST}/", tuple(exchanges), RECORDER)

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from base.errors import EyelevelError
 from record.assemble import start_page
 from record.content import UndecodableContent, decode, encode
-from record.formats import WritableFormat, har, mahimahi
-from record.formats.reading import read_recording
+from record.formats import WritableFormat, har, mahimahi, read_recording
 from record.http1 import MalformedMessage, Response, format_response, parse_response, unchunk
 from record.site import INDEX, Exchange, Recording, Site, write_site
 from record.upgrade import upgrade

@@ -17,12 +17,12 @@ import pytest
 
 from base.errors import EyelevelError
 from base.files import replacing_folder
-from record import shelf
+from record import collection
+from record.formats import read_recording
 from record.formats.mahimahi import _RequestResponse
-from record.formats.reading import read_recording
 from record.http1 import MAX_BODY_BYTES, Headers, Response
 from record.intake import Intake
-from record.names import place
+from record.names import site_folder
 from record.site import Exchange, Recording, Site, write_site
 from record.urls import normal_url
 
@@ -330,7 +330,7 @@ IMPORT = """
 import json, sys
 from pathlib import Path
 from base.errors import reports_errors
-from record.formats.reading import read_recording
+from record.formats import read_recording
 recording = reports_errors(read_recording)(Path(sys.argv[1]))
 print(json.dumps({"exchanges": len(recording.exchanges), "skipped": recording.skipped}))
 """
@@ -380,14 +380,14 @@ def whole(body: bytes = b"old") -> Recording:
 def test_an_import_that_is_killed_leaves_the_old_site_and_the_next_one_clears_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelf, "SITES", tmp_path)
+    monkeypatch.setattr(collection, "SITES", tmp_path)
     write_site(whole(), tmp_path / "site")
     for name in ("site", "new"):
         killed = subprocess.run([sys.executable, "-c", KILLED, tmp_path / name], check=False)
         assert killed.returncode == -9
     left = [path for path in tmp_path.iterdir() if path.name.startswith(".")]
     assert len(left) == 2 and all(list(folder.rglob("0000*")) for folder in left), "it was killed half-way"
-    assert shelf.recorded() == ["site"], "nothing half-finished looks like a site"
+    assert collection.recorded_names() == ["site"], "nothing half-finished looks like a site"
     assert Site.load(tmp_path / "site").exchanges[0].bytes == 3
     for name in ("site", "new"):
         write_site(whole(b"newer"), tmp_path / name)
@@ -432,7 +432,7 @@ def test_a_site_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", ["../x", "", ".hidden", "a/b", "x\0y", "x" * 101, "a b", "-x"])
 def test_a_site_cannot_be_called_what_leads_elsewhere(name: str) -> None:
     with pytest.raises(EyelevelError, match="no name for a site"):
-        place(name)
+        site_folder(name)
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ from base.errors import EyelevelError
 from base.places import PROJECT, tool
 from record.http1 import Headers, Response, parse_response
 from record.privacy import without_cookie_values
-from record.recorder.capture import CaptureWriter, read_capture
-from record.recorder.chromium import is_the_browser_s_own
+from record.recorder.browser_options import is_background_request
+from record.recorder.proxy_output import ProxyOutput, read_exchanges
 from record.recorder.targets import Target, read_targets
 from record.recorder.traffic import Traffic
 from record.site import Exchange, Recording, Site, without_originals, write_site
@@ -229,7 +229,7 @@ def test_other_fields_are_left_as_they_are() -> None:
 
 def test_a_capture_gives_back_what_was_kept_and_nothing_half_written(tmp_path: Path) -> None:
     events, events_end = os.pipe()
-    writer = CaptureWriter(tmp_path, events_end, keep_cookies=True)
+    writer = ProxyOutput(tmp_path, events_end, keep_cookies=True)
     body = b"\r\n\x00\xff\n" * 100
     headers = (("Set-Cookie", "a=secret"), ("X", "\xe9"))
     request_headers = (("Referer", "https://a.example/"), ("Cookie", "a=secret"), ("Authorization", "secret"))
@@ -238,7 +238,7 @@ def test_a_capture_gives_back_what_was_kept_and_nothing_half_written(tmp_path: P
     )
     writer.store(1, exchange)
     (tmp_path / ".000000.exchange.half").write_bytes(b'{"method": "GE')
-    (kept,) = read_capture(tmp_path)
+    (kept,) = read_exchanges(tmp_path)
     assert kept.response == exchange.response and (kept.url, kept.recorded_ip) == (exchange.url, "::1")
     assert (kept.started_ms, kept.ttfb_ms, kept.request_headers) == (0, 3.5, request_headers[:1])
     for descriptor in (events, events_end):
@@ -247,7 +247,7 @@ def test_a_capture_gives_back_what_was_kept_and_nothing_half_written(tmp_path: P
 
 def test_the_network_is_quiet_only_when_nothing_is_under_way(tmp_path: Path) -> None:
     events, events_end = os.pipe()
-    writer = CaptureWriter(tmp_path, events_end, keep_cookies=False)
+    writer = ProxyOutput(tmp_path, events_end, keep_cookies=False)
     traffic = Traffic(os.fdopen(events, "rb"))
     writer.listening(8080, "mitmproxy 0")
     writer.requested(0, "GET", "https://a.example/")
@@ -261,7 +261,7 @@ def test_the_network_is_quiet_only_when_nothing_is_under_way(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("host", "fetch_site", "fetch_mode", "own"),
+    ("host", "fetch_site", "fetch_mode", "background"),
     [
         ("www.a.example", "none", "navigate", False),
         ("www.a.example", "cross-site", "no-cors", False),
@@ -270,10 +270,10 @@ def test_the_network_is_quiet_only_when_nothing_is_under_way(tmp_path: Path) -> 
         ("browser.invalid", None, None, True),
     ],
 )
-def test_the_browser_s_own_requests_are_told_from_the_page_s(
-    host: str, fetch_site: str | None, fetch_mode: str | None, own: bool
+def test_requests_of_the_browser_itself_are_distinguished_from_those_of_pages(
+    host: str, fetch_site: str | None, fetch_mode: str | None, background: bool
 ) -> None:
-    assert is_the_browser_s_own(host, fetch_site, fetch_mode) is own
+    assert is_background_request(host, fetch_site, fetch_mode) is background
 
 
 def test_targets_are_read_from_urls_and_files(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from warcio.archiveiterator import ArchiveIterator
 from base.errors import EyelevelError, reports_errors
 from base.places import tool
 from benchmarks.record import material
-from record.formats.reading import read_recording
+from record.formats import read_recording
 from record.site import Site, write_site
 from replay import ReplaySpec, run
 from tuning import protocols

@@ -1,8 +1,8 @@
 """HTTP archives (HAR 1.2) that hold response bodies, as browsers' developer tools save them.
 
 A HAR holds bodies without their content-encoding; they are encoded again as their header says, since the
-bytes on the wire are what a replay is about. One that we cannot encode loses that header. A body that we
-cannot decode is handed on as it is, with a field of our own, `_encoded`.
+bytes on the wire are what a replay is about. A body that cannot be encoded loses that header. A body that
+cannot be decoded is written as it is, with the private field `_encoded`.
 """
 
 import base64
@@ -24,6 +24,10 @@ from record.intake import Intake
 from record.site import Exchange, Recording, Site, authority_of
 from record.urls import normal_url
 
+NAME = "har"
+DESCRIPTION = "an HTTP archive with bodies"
+ENDINGS = (".har",)
+
 # A site keeps times from its own beginning; a HAR needs a date to begin at.
 EPOCH = datetime.fromtimestamp(0, UTC).isoformat(timespec="milliseconds")
 PAGE = "page_1"
@@ -37,7 +41,7 @@ SKIPPED_SCHEMES = ("data:", "blob:", "chrome-extension:", "about:", "ws:", "wss:
 
 def recognises(path: Path) -> bool:
     """Whether `path` is a recording of this kind."""
-    return path.is_file() and path.suffix == ".har"
+    return path.is_file() and path.suffix in ENDINGS
 
 
 def read(path: Path, *, keep_cookies: bool = False) -> Recording:

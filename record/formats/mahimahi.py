@@ -18,6 +18,10 @@ from record.http1 import MalformedMessage, Response, first_value, is_chunked, pa
 from record.intake import Intake, bounded, with_true_length
 from record.site import Exchange, Recording, Site
 
+NAME = "mahimahi"
+DESCRIPTION = "a folder of Mahimahi's save.* files"
+ENDINGS = ()
+
 HTTPS = 2
 SCHEMES = {1: "http", HTTPS: "https"}
 DEFAULT_PORTS = {"http": 80, "https": 443}

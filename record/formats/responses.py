@@ -23,6 +23,10 @@ from record.site import (
     without_originals,
 )
 
+NAME = "responses"
+DESCRIPTION = "a folder of raw responses (HOST/FILE)"
+ENDINGS = ()
+
 BEGINNING = b"HTTP/"
 
 

@@ -19,6 +19,8 @@ from record.intake import Intake, with_true_length
 from record.site import Exchange, Recording, authority_of
 from record.urls import normal_url
 
+NAME = "warc"
+DESCRIPTION = "a web archive"
 ENDINGS = (".warc", ".warc.gz")
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class RecordSpec:
-    """One recording: the page, the site's folder, and what was chosen on the command line.
+    """One recording: the page, the site's folder, and options.
 
-    `origin_ca`: the authority that servers' certificates must be of, instead of the public ones.
-    `also`: URLs to ask for from the page after it has been visited, whether it asks for them or not.
+    `origin_ca`: the authority that must have signed the servers' certificates, instead of the public ones.
+    `also`: URLs that the page is made to request after the visit.
     """
 
     url: str

@@ -1,5 +1,8 @@
-"""The sites at hand: those in `sites/`, and those that are generated when first asked for: demo sites into the same
-place, pages of a grid into the cache, where they may take much room and are in nobody's way."""
+"""All sites that can be named: the recorded ones in `sites/`, demo sites, and pages of a grid.
+
+Demo sites and pages of a grid are generated when they are first needed. Demo sites go into `sites/`. Pages of a grid go
+into the cache, since there may be many and large ones.
+"""
 
 import sys
 from contextlib import suppress
@@ -13,21 +16,21 @@ from record.site import Site, write_site
 from tuning.settings import choose
 
 
-def recorded() -> list[str]:
+def recorded_names() -> list[str]:
     """The names of the sites in `sites/`."""
     return sorted(path.name for path in SITES.glob("[!.]*") if path.is_dir())
 
 
-def at_hand() -> list[str]:
-    """The names of all sites that `take` can give, but for pages of a grid, of which there is any."""
-    return list(dict.fromkeys([*recorded(), *DEMO_SITES]))
+def available_names() -> list[str]:
+    """The names that `load_site` knows, without those of a grid's pages, whose number has no limit."""
+    return list(dict.fromkeys([*recorded_names(), *DEMO_SITES]))
 
 
-def take(name: str) -> Site:
-    """The site `name`, one of those at hand or a page of a grid. Raises EyelevelError when it is broken."""
+def load_site(name: str) -> Site:
+    """The site `name`, an available one or a page of a grid. Raises EyelevelError when it is broken."""
     folder = SITES / name
     if page := grid.page_named(name):
-        return _take_page(page)
+        return _load_page(page)
     if name in DEMO_SITES and not folder.is_dir():
         print(f"generating {name}", file=sys.stderr)
         write_site(generate(name), folder)
@@ -35,10 +38,10 @@ def take(name: str) -> Site:
     return Site.load(folder)
 
 
-def _take_page(page: grid.Page) -> Site:
+def _load_page(page: grid.Page) -> Site:
     folder = cache_dir() / "grid" / page.name
     if folder.is_dir():
-        # One that is broken is made anew.
+        # A broken one is generated again.
         with suppress(EyelevelError):
             site = Site.load(folder)
             if site.recorder == grid.RECORDER:
@@ -49,12 +52,12 @@ def _take_page(page: grid.Page) -> Site:
 
 
 def choose_sites(wanted: str | list[str]) -> list[Site]:
-    """The sites that `wanted` names; demo sites are generated when they are not there yet.
+    """The sites that `wanted` names. "all" means those in sites/, or the demo sites when there are none.
 
-    All are those in sites/, or the demo sites when there is none. Raises EyelevelError.
+    Raises EyelevelError.
     """
     if wanted == "all":
-        names = recorded() or list(DEMO_SITES)
+        names = recorded_names() or list(DEMO_SITES)
     else:
-        names = choose("site", wanted, {name: name for name in at_hand()})
-    return [take(name) for name in names]
+        names = choose("site", wanted, {name: name for name in available_names()})
+    return [load_site(name) for name in names]
