@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from record.demo.builder import Host, SiteBuilder
 from record.demo.fonts import Face, woff2
-from record.demo.graphics import RGB, banner, pixel
+from record.demo.pictures import RGB, pixel
 from record.demo.text import slug
 
 FONT_LISTS, FONT_FILES = "https://css.lettercase.example", "https://files.lettercase.example"
@@ -117,7 +117,7 @@ def _show(site: SiteBuilder, ad: Advertisement, ink: RGB) -> None:
     if ad.is_rich:
         site.render(stylesheet, "services/ad.css")
         site.render(script, "services/ad.js")
-    site.file(picture, banner(site.camera.view(ad.width, ad.height), ad.claim, "Book now", ink))
+    site.file(picture, site.painter.banner(ad.width, ad.height, ad.claim, ink))
     site.file(seen, pixel())
     if ad.is_rich:
         matched = f"{MATCH}/done.gif?partner=adkiosk&uid=5b2e91c4"

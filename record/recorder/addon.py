@@ -61,7 +61,7 @@ class Recorder:
         self.output.requested(number, flow.request.method, flow.request.url)
 
     def responseheaders(self, flow: http.HTTPFlow) -> None:
-        """A response begins. It is forwarded part by part, since some pages wait for the first parts of an endless one."""
+        """A response begins. It is forwarded in parts, since some pages wait for the beginning of an endless one."""
         if NUMBER in flow.metadata and flow.response and flow.response.status_code != 101:
             flow.metadata[BODY] = flow.response.stream = Body()
 

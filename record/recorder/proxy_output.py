@@ -49,7 +49,7 @@ class ProxyOutput:
         self._write_event({"requested": number, "what": f"{method} {url}"})
 
     def store(self, number: int, exchange: Exchange) -> None:
-        """An exchange has ended well; its `started_ms` is a time of day. What must not be kept is not written at all."""
+        """An exchange has ended well; its `started_ms` is a time of day. What must not be kept is not written."""
         response = exchange.response
         headers = response.headers if self.keep_cookies else without_cookie_values(response.headers)
         head = {
