@@ -115,6 +115,16 @@ def test_every_body_is_what_its_headers_say(recording: Recording) -> None:
     assert {"text/html", "text/css", "application/javascript", "image/jpeg", "font/woff2"} <= kinds.keys()
 
 
+def test_photographs_have_the_weight_of_real_ones_and_none_is_like_another(recording: Recording) -> None:
+    pictures = [e.response.body for e in recording.exchanges if e.response.header("content-type") == "image/jpeg"]
+    assert len({hashlib.sha256(picture).digest() for picture in pictures}) == len(pictures)
+    for picture in pictures:
+        with Image.open(io.BytesIO(picture)) as image:
+            pixels = image.width * image.height
+        # The small ones are mostly tables; photographs for the web have 0.1 to 0.25 bytes a pixel.
+        assert 0.1 <= len(picture) / pixels <= (0.25 if pixels > 50_000 else 0.4)
+
+
 def test_text_travels_compressed_in_both_ways(recordings: dict[str, Recording]) -> None:
     for recording in recordings.values():
         encodings = {exchange.response.header("content-encoding") for exchange in recording.exchanges}
@@ -207,7 +217,7 @@ def serving(recording: Recording, folder: Path) -> Iterator[tuple[int, list[tupl
         do_GET = do_POST = do_OPTIONS = answer
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nothing: pytest shows what matters."""
+            """Print nothing."""
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True

@@ -18,7 +18,7 @@ TILE_PIXELS = 256
 FEATURES_PIXELS = (128, 64, 32, 16, 8, 4, 2)
 FADING = 1.6
 # The grain of a camera's sensor; without it, JPEG makes files a third of a photograph's size.
-GRAIN = 0.02
+GRAIN = 0.025
 
 
 class Painter:
@@ -58,13 +58,14 @@ class Painter:
         return encoded(Image.fromarray(pixels), "PNG", optimize=True)
 
     def _landscape(self, width: int, height: int) -> Image.Image:
-        sky, land = self._rng.uniform(0.45, 0.95, 3), self._rng.uniform(0.05, 0.5, 3)
+        sky = self._rng.uniform((0.4, 0.5, 0.6), (0.8, 0.8, 0.95))
+        land = self._rng.uniform((0.15, 0.2, 0.1), (0.5, 0.4, 0.3))
         down = np.linspace(0, 1, height, dtype=np.float32)[:, None, None]
         texture = self._noise(width, height)[..., None]
         light = sky * (1 - down / 2) + texture * np.float32(0.4)
         # The hills' outline is a row of noise.
         hills = np.clip((down - 0.55 - self._noise(width, 1)[..., None] * np.float32(0.4)) * height, 0, 1)
-        colours = light + (land + texture * np.float32(0.8) - light) * hills
+        colours = light + (land + texture * np.float32(0.6) - light) * hills
         colours += self._rng.uniform(-GRAIN, GRAIN, (height, width, 1))
         return Image.fromarray((np.clip(colours, 0, 1) * 255).astype(np.uint8))
 
