@@ -165,7 +165,7 @@ def test_a_browser_asks_for_everything_in_a_site_once_and_for_nothing_else(
     except EyelevelError as error:
         pytest.skip(str(error))
     monkeypatch.setenv("EYELEVEL_CACHE", str(tmp_path / "cache"))
-    with serving(recording, tmp_path) as (port, asked):
+    with serving(recording, tmp_path) as (port, requests):
         command = [
             str(chromium),
             "--headless=new",
@@ -184,16 +184,16 @@ def test_a_browser_asks_for_everything_in_a_site_once_and_for_nothing_else(
         ]
         loaded = subprocess.run(command, capture_output=True, text=True, timeout=LOAD_TIMEOUT_S)
     assert "CONSOLE" not in loaded.stderr
-    # Whether a headless browser shows a favicon is its own affair.
+    # Some headless browsers request a favicon, some do not.
     expected = Counter((e.method, e.url) for e in recording.exchanges if not e.url.endswith("/favicon.ico"))
-    assert Counter(key for key in asked if not key[1].endswith("/favicon.ico")) == expected
+    assert Counter(key for key in requests if not key[1].endswith("/favicon.ico")) == expected
 
 
 @contextmanager
 def serving(recording: Recording, folder: Path) -> Iterator[tuple[int, list[tuple[str, str]]]]:
-    """Answer for all hosts of a recording on a port of the loopback; yields it and the list of what was asked."""
+    """Answer for all hosts of a recording on a port of the loopback; yields it and the list of requests."""
     responses = {(exchange.method, exchange.url): exchange.response for exchange in recording.exchanges}
-    asked: list[tuple[str, str]] = []
+    requests: list[tuple[str, str]] = []
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -201,7 +201,7 @@ def serving(recording: Recording, folder: Path) -> Iterator[tuple[int, list[tupl
         def answer(self) -> None:
             self.rfile.read(int(self.headers.get("content-length", 0)))
             key = (self.command, f"https://{self.headers['host']}{self.path}")
-            asked.append(key)
+            requests.append(key)
             response = responses.get(key)
             if response is None:
                 self.send_response_only(404)
@@ -235,7 +235,7 @@ def serving(recording: Recording, folder: Path) -> Iterator[tuple[int, list[tupl
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            yield server.server_address[1], asked
+            yield server.server_address[1], requests
         finally:
             server.shutdown()
             thread.join()
