@@ -25,6 +25,7 @@ from record.privacy import without_cookie_values
 from record.recorder.browser_options import is_background_request
 from record.recorder.proxy_output import ProxyOutput, read_exchanges
 from record.recorder.proxy_output import environment as output_variables
+from record.recorder.spec import RecordSpec
 from record.recorder.targets import Target, read_targets
 from record.recorder.traffic import Traffic
 from record.site import Exchange, Recording, Site, without_originals, write_site
@@ -290,6 +291,17 @@ def test_requests_of_the_browser_itself_are_distinguished_from_those_of_pages(
     host: str, fetch_site: str | None, fetch_mode: str | None, background: bool
 ) -> None:
     assert is_background_request(host, fetch_site, fetch_mode) is background
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        RecordSpec("https://a.example/", Path("/sites/a")),
+        RecordSpec("https://a.example/", Path("/sites/a"), True, True, Path("/ca.pem"), ("https://a.example/b",)),
+    ],
+)
+def test_a_recording_s_description_survives_the_way_into_the_namespaces(spec: RecordSpec) -> None:
+    assert RecordSpec.loads(spec.dumps()) == spec
 
 
 def test_targets_are_read_from_urls_and_files(tmp_path: Path) -> None:

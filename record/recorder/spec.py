@@ -1,8 +1,9 @@
-"""What is recorded, and how."""
+"""The description of one recording, which goes to the process inside the namespaces."""
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+
+from base.structure import from_json, to_json
 
 
 @dataclass(frozen=True)
@@ -22,13 +23,9 @@ class RecordSpec:
 
     def dumps(self) -> str:
         """As JSON, for the process inside the namespaces."""
-        return json.dumps(asdict(self), default=str)
+        return to_json(self)
 
     @classmethod
     def loads(cls, text: str) -> "RecordSpec":
-        """The inverse of `dumps`."""
-        values = json.loads(text)
-        values["folder"] = Path(values["folder"])
-        values["origin_ca"] = values["origin_ca"] and Path(values["origin_ca"])
-        values["also"] = tuple(values["also"])
-        return cls(**values)
+        """The inverse of `dumps`. Raises EyelevelError."""
+        return from_json(text, cls, "the recorder's arguments")
