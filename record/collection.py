@@ -13,7 +13,7 @@ from base.places import SITES, cache_dir
 from record import grid
 from record.demo import DEMO_SITES, generate
 from record.site import Site, write_site
-from tuning.settings import choose
+from tuning.settings import choose, choose_one
 
 
 def recorded_names() -> list[str]:
@@ -49,6 +49,11 @@ def _load_page(page: grid.Page) -> Site:
     site = write_site(grid.generate(page), folder)
     give_to_caller(folder, cache_dir())
     return site
+
+
+def choose_site(name: str) -> Site:
+    """The one available site `name`. Raises EyelevelError that lists the available ones."""
+    return load_site(choose_one("site", name, {name: name for name in available_names()}))
 
 
 def choose_sites(wanted: str | list[str]) -> list[Site]:
