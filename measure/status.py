@@ -15,7 +15,7 @@ from measure.campaign.planfile import read_plan
 from measure.campaign.results import Row, counted, is_machines_fault, is_over_time, read_document, read_rows, run_folder
 from measure.run.evidence import ATTEMPT
 from measure.run.films import FilmPolicy
-from record import shelf
+from record import collection
 from tuning import networks
 
 
@@ -50,7 +50,7 @@ def status(folder: Path) -> Status:
     given_up = {run for run, times in failed.items() if times > settings["repeats"]}
     left = tuple(run for run in planned if run not in valid and run not in given_up)
     try:
-        sites = {name: shelf.take(name) for name in settings["sites"]}
+        sites = {name: collection.load_site(name) for name in settings["sites"]}
         films = FilmPolicy(**document.get("films", {}))
         filmed = settings.get("filmed", True)
         expected = forecast(left, rows, folder, sites, networks.load(), films, filmed=filmed)

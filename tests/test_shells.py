@@ -44,6 +44,8 @@ LTE = (
     "mm-loss uplink 0 -- mm-loss downlink 0 --"
 )
 
+LTE_IN_ONE_HOP = "mm-net --delay 37 --up 2.8M --down 10.5M --queue 200ms --"
+
 # Of a 1500-byte packet TCP carries 1448 bytes: 20 are the IP header, 20 TCP's, 12 its timestamps. IPv6's header has 40.
 GOODPUT = 1448 / 1500
 GOODPUT_V6 = 1428 / 1500
@@ -83,7 +85,7 @@ LTE_PING_MS = 74 + 84 * 8 / 2800 + 84 * 8 / 10500
         ("mm-link 672k 672k", 2),
         ("mm-delay 5 mm-delay 10", 30),
         (LTE, LTE_PING_MS),
-        ("mm-net --profile lte", LTE_PING_MS),
+        (LTE_IN_ONE_HOP, LTE_PING_MS),
         ("mm-delay 5 --delay-down 15.5", 20.5),
         ("mm-net --delay 10 --delay-down 20 --up 1M --down 1M", 30 + 84 * 8 / 500),
         (
@@ -174,10 +176,10 @@ def test_shells_side_by_side_reach_the_server_and_each_other() -> None:
         text=True,
     )
     assert first.stdout is not None
-    found = re.search(r"inet (\S+)/32", first.stdout.readline())
-    assert found is not None
+    address = re.search(r"inet (\S+)/32", first.stdout.readline())
+    assert address is not None
     try:
-        result = run("mm-delay 2 mm-delay 2", ["ping", "-n", "-c", "1", found[1]])
+        result = run("mm-delay 2 mm-delay 2", ["ping", "-n", "-c", "1", address[1]])
         assert "1 received" in result.stdout, result.stdout + result.stderr
     finally:
         first.communicate("\n", timeout=10)
@@ -208,7 +210,7 @@ def test_an_ordinary_user_may_run_shells_where_the_kernel_allows_it() -> None:
     assert "chmod 666 /dev/net/tun" in closed.stderr
 
 
-def test_who_may_have_no_namespaces_is_told_what_forbids_it() -> None:
+def test_an_error_names_the_setting_that_forbids_namespaces() -> None:
     forbid = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set -all --inh-caps -all"
     shell = " ".join(stack("mm-delay 0"))
     result = run("", ["unshare", "--user", "--map-root-user", "sh", "-c", f"{forbid} {shell} true"])
@@ -245,8 +247,9 @@ def test_the_world_is_reached_from_inside_where_there_is_a_way_to_it() -> None:
             assert "1 received" in result.stdout, result.stdout + result.stderr
             assert result.stderr == ""
     finally:
-        world.communicate("\n", timeout=10)
+        # Before the namespace of its peer ends, which deletes it, too.
         subprocess.run(["ip", "link", "delete", "near"], check=True)
+        world.communicate("\n", timeout=10)
 
 
 def test_an_oversize_packet_is_an_error_that_names_the_mtu() -> None:
@@ -288,9 +291,9 @@ def test_wrong_arguments_fail_before_the_command_runs(shells: str) -> None:
     ("shells", "address", "goodput"),
     [
         (LTE, SERVER, GOODPUT),
-        ("mm-net --profile lte", SERVER, GOODPUT),
+        (LTE_IN_ONE_HOP, SERVER, GOODPUT),
         (LTE, SERVER_V6, GOODPUT_V6),
-        ("mm-net --profile lte", SERVER_V6, GOODPUT_V6),
+        (LTE_IN_ONE_HOP, SERVER_V6, GOODPUT_V6),
     ],
 )
 def test_bulk_tcp_reaches_the_rates_of_lte(shells: str, address: tuple[str, int], goodput: float) -> None:
@@ -394,7 +397,7 @@ def link_log(path: Path) -> list[list[str]]:
     return [line.split() for line in path.read_text().splitlines() if not line.startswith("#")]
 
 
-def test_logs_tell_every_packet_in_mahimahis_format(tmp_path: Path) -> None:
+def test_logs_have_every_packet_in_mahimahis_format(tmp_path: Path) -> None:
     trace, log = tmp_path / "trace", tmp_path / "up.log"
     trace.write_text("10\n")
     queue = "--uplink-queue=droptail --uplink-queue-args=packets=1"
@@ -502,7 +505,7 @@ def internet_checksum(data: bytes) -> int:
 
 @pytest.mark.alone
 @pytest.mark.parametrize("shells", ["mm-link 100k 200k", "mm-net --up 100k --down 200k"])
-def test_a_capture_has_every_packet_its_time_and_its_fate(shells: str, tmp_path: Path) -> None:
+def test_a_capture_has_every_packet_its_time_and_what_happened_to_it(shells: str, tmp_path: Path) -> None:
     capture = tmp_path / "packets.pcapng"
     queue = "--uplink-queue=droptail --uplink-queue-args=packets=1"
     # Three datagrams at once: one is sent, one waits, one is dropped.
@@ -536,15 +539,15 @@ def test_a_capture_has_every_packet_its_time_and_its_fate(shells: str, tmp_path:
     up_ms, down_ms = 1029 * 8 / 100, 29 * 8 / 200
     assert seen[0] == (0, 1029, "dropped", 2)
     assert seen[1] == (0, 1029, f"left after {up_ms:.6f} ms", 2)
-    (interface, length, fate, flags), answer = seen[2:]
+    (interface, length, comment, flags), answer = seen[2:]
     assert (interface, length, flags) == (0, 1029, 2)
     # It waited for the first, the longer the sooner it was sent after it.
-    assert up_ms < float(fate.split()[2]) <= 2 * up_ms
+    assert up_ms < float(comment.split()[2]) <= 2 * up_ms
     assert answer == (1, 29, f"left after {down_ms:.6f} ms", 1)
 
 
 @pytest.mark.alone
-def test_a_meter_tells_what_the_link_carries() -> None:
+def test_a_meter_shows_what_the_link_carries() -> None:
     ping = ["ping", "-n", "-q", "-c", "12", "-i", "0.1", "-s", "1472", SERVER[0]]
     lines = run("mm-net --up 1M --down 1M --meter", ping).stderr.splitlines()
     assert lines
@@ -554,7 +557,7 @@ def test_a_meter_tells_what_the_link_carries() -> None:
 @pytest.mark.alone
 @pytest.mark.parametrize("shells", ["mm-link 1M 1M", "mm-net --up 1M --down 1M"])
 @pytest.mark.parametrize("direction", ["uplink", "downlink"])
-def test_a_meter_of_one_direction_tells_only_that(shells: str, direction: str) -> None:
+def test_a_meter_of_one_direction_shows_only_that(shells: str, direction: str) -> None:
     ping = ["ping", "-n", "-q", "-c", "12", "-i", "0.1", "-s", "1472", SERVER[0]]
     name = direction.removesuffix("link")
     for option in (f"--meter-{direction}", f"--meter-{direction}-delay"):
@@ -564,7 +567,7 @@ def test_a_meter_of_one_direction_tells_only_that(shells: str, direction: str) -
 
 
 @pytest.mark.alone
-def test_mm_meter_tells_what_passes_in_the_directions_asked_for() -> None:
+def test_mm_meter_shows_what_passes_in_the_chosen_directions() -> None:
     # 12 pings of 1500 bytes a second.
     ping = ["ping", "-n", "-q", "-c", "13", "-i", "0.0833", "-s", "1472", SERVER[0]]
     for options, expected in [
@@ -585,7 +588,7 @@ LET_IT_GO_ON = "os.kill(shell, signal.SIGCONT);"
 
 
 def complaints_of_a_stopped(shells: str, meanwhile: str, afterwards: str = "") -> str:
-    """What a shell tells on stderr when its command does something while it is stopped."""
+    """What a shell writes to stderr when its command does something while the shell is stopped."""
     code = STOP_THE_SHELL + meanwhile + LET_IT_GO_ON + afterwards
     command = [*stack(shells), sys.executable, "-c", code]
     shell = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -595,7 +598,7 @@ def complaints_of_a_stopped(shells: str, meanwhile: str, afterwards: str = "") -
 
 
 def send_through_a_stopped(shells: str) -> tuple[float, str]:
-    """How long a packet takes, in s, through a shell that stops for the next 0.1 s, and what the shell tells."""
+    """How long a packet takes, in s, through a shell that stops for the next 0.1 s, and what the shell then writes."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.bind(SERVER)
         took_s = []
@@ -621,22 +624,22 @@ def test_a_delay_counts_from_when_a_packet_came_in_not_from_when_it_was_read() -
 
 
 @pytest.mark.alone
-def test_late_wake_ups_are_counted_and_told() -> None:
+def test_late_wake_ups_are_counted_and_reported() -> None:
     took_s, complaints = send_through_a_stopped("mm-delay 5")
     assert took_s >= 0.1
-    told = re.search(r"woke up more than 1 ms late (\d+) times, ([\d.]+) ms at worst", complaints)
-    assert told is not None, complaints
-    assert float(told[2]) >= 94
+    report = re.search(r"woke up more than 1 ms late (\d+) times, ([\d.]+) ms at worst", complaints)
+    assert report is not None, complaints
+    assert float(report[2]) >= 94
 
 
 @pytest.mark.alone
-def test_packets_lost_by_the_emulation_itself_are_told() -> None:
+def test_packets_that_the_emulator_itself_loses_are_reported() -> None:
     # While the shell is stopped, more comes than the kernel holds for it.
     more_than_held, held = 130_000, 100_000
     complaints = complaints_of_a_stopped("mm-delay 1", f"[s.send(b'x') for _ in range({more_than_held})];")
-    told = re.search(r"lost (\d+) packets by itself", complaints)
-    assert told is not None, complaints
-    assert more_than_held - held <= int(told[1]) <= more_than_held - held + 100
+    report = re.search(r"lost (\d+) packets by itself", complaints)
+    assert report is not None, complaints
+    assert more_than_held - held <= int(report[1]) <= more_than_held - held + 100
 
 
 def test_a_trace_played_once_ends_the_command(tmp_path: Path) -> None:
@@ -645,7 +648,7 @@ def test_a_trace_played_once_ends_the_command(tmp_path: Path) -> None:
     assert run(f"mm-link {trace} {trace} --once --", ["sleep", "1000"]).returncode == 128 + signal.SIGHUP
 
 
-def test_a_disk_that_is_full_is_told_before_the_command_runs() -> None:
+def test_a_full_disk_is_an_error_before_the_command_runs() -> None:
     result = run("mm-link 1M 1M --uplink-log=/dev/full --", ["echo", "ran"])
     assert (result.returncode, result.stdout) == (1, "")
     assert "/dev/full" in result.stderr
@@ -659,10 +662,10 @@ def test_a_disk_that_becomes_full_ends_the_command(tmp_path: Path) -> None:
     assert f"{tmp_path}/log" in result.stderr
 
 
-def test_the_command_is_told_where_it_is() -> None:
+def test_variables_tell_the_command_where_it_is() -> None:
     show = ["sh", "-c", 'echo "$MAHIMAHI_BASE|$MAHIMAHI_SHELL_PREFIX"']
-    shown = run("mm-delay 1 mm-link 1M 1M -- mm-loss uplink 0.5", show).stdout
-    assert shown == "100.64.0.1|[delay 1 ms] [link] [loss (up) 0.5] \n"
+    output = run("mm-delay 1 mm-link 1M 1M -- mm-loss uplink 0.5", show).stdout
+    assert output == "100.64.0.1|[delay 1 ms] [link] [loss (up) 0.5] \n"
     assert run("mm-delay --addresses 10.9.0.0/16 1", show).stdout.startswith("10.9.0.1|")
 
 
@@ -671,7 +674,7 @@ LEAVES_PROCESSES = ["sh", "-c", "sleep 1000 & sh -c 'sleep 1000 & sleep 1000' & 
 
 def test_sigkill_of_any_process_leaves_nothing() -> None:
     nested = "mm-delay 1 mm-loss uplink 0 mm-link 1M 1M --"
-    shell_processes = 7  # three shells and their guardians, and the command
+    shell_processes = 7  # three shells and their supervisors, and the command
     for victim in range(shell_processes):
         tree = Marked(nested, LEAVES_PROCESSES)
         processes = tree.processes()
@@ -691,10 +694,21 @@ def test_a_signal_to_the_shell_ends_its_command(sent: signal.Signals, status: in
     assert tree.shell.returncode == status
 
 
-def test_a_signal_to_the_guardian_of_a_command_ends_the_command() -> None:
+def test_a_signal_to_the_supervisor_of_a_command_ends_the_command() -> None:
     tree = Marked("mm-delay 1", ["sh", "-c", "echo ready; exec sleep 1000"])
-    _, guardian, _ = tree.processes()
-    os.kill(guardian, signal.SIGTERM)
+    _, supervisor, _ = tree.processes()
+    os.kill(supervisor, signal.SIGTERM)
+    tree.assert_all_end()
+    assert tree.shell.returncode == 128 + signal.SIGTERM
+
+
+def test_a_signal_that_is_ignored_outside_is_ignored_inside() -> None:
+    tree = Marked("nohup mm-delay 1 mm-loss uplink 0", ["sh", "-c", "echo ready; exec sleep 1000"])
+    for process in tree.processes():
+        os.kill(process, signal.SIGHUP)
+    with pytest.raises(subprocess.TimeoutExpired):
+        tree.shell.wait(timeout=5.5)  # a command that goes on after other signals is killed after 5 s
+    tree.shell.send_signal(signal.SIGTERM)
     tree.assert_all_end()
     assert tree.shell.returncode == 128 + signal.SIGTERM
 
@@ -706,13 +720,13 @@ def test_what_the_command_leaves_running_ends_with_it() -> None:
 
 
 def in_terminal(command: list[str], awaited: bytes, typed: bytes) -> int:
-    """Exit status of a command in a terminal of its own, in which this is typed once that has been shown."""
+    """Exit status of a command in a terminal of its own, in which `typed` is typed once it shows `awaited`."""
     process, terminal = pty.fork()
     if process == 0:
         os.execv(command[0], command)
-    shown = b""
-    while awaited not in shown:
-        shown += os.read(terminal, 1000)
+    output = b""
+    while awaited not in output:
+        output += os.read(terminal, 1000)
     os.write(terminal, typed)
     status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     os.close(terminal)
@@ -726,7 +740,7 @@ def test_ctrl_c_is_for_the_command_to_handle() -> None:
     assert in_terminal([*stack("mm-delay 1"), *dies], b"ready\r\n", b"\x03") == 130
 
 
-def test_an_interactive_shell_has_the_terminal_and_its_prompt_tells_where_it_is() -> None:
+def test_an_interactive_shell_has_the_terminal_and_its_prompt_shows_where_it_is() -> None:
     bash = ["env", "PS1=$ ", "bash", "--norc", "-i"]
     prompt = b"[delay 1 ms] [loss (up) 0] $ "
     assert in_terminal([*stack("mm-delay 1 mm-loss uplink 0"), *bash], prompt, b"true; exit 5\n") == 5

@@ -9,7 +9,7 @@ from base.errors import EyelevelError
 from measure.campaign.attempt import Circumstances
 from measure.campaign.block import REPLAY_FAILURES_IN_A_ROW
 from measure.campaign.plan import Run
-from record.made import made
+from record.generated import generated_exchange
 from record.site import Recording, write_site
 from studies import runs as engine
 from studies.runs import (
@@ -54,7 +54,7 @@ class QuietSlot:
 
 
 def study_in(folder: Path, attempts: Maker, runs: int = 1) -> Study:
-    exchange = made("https://page.example/", "text/html", b"<!doctype html>", "192.0.2.1")
+    exchange = generated_exchange("https://page.example/", "text/html", b"<!doctype html>", "192.0.2.1")
     site = write_site(Recording("https://page.example/", (exchange,), {"name": "eyelevel test"}), folder / "page")
     chosen = {"quic": protocols.load()["quic"]}
     return Study(

@@ -33,7 +33,7 @@ from measure.campaign.slot import Slot
 from measure.run.browser import QUIET_MS
 from measure.run.films import ALL_FILMS
 from measure.run.visit import HAR
-from record import shelf
+from record import collection
 from record.site import Site
 from replay import ReplaySpec
 from replay import run as replay
@@ -134,7 +134,7 @@ def main(site: str, net: str, runs: int, turns: int) -> None:
 
     Example: python -m benchmarks.campaign --site demo-light --turns 3
     """
-    recorded = shelf.take(site)
+    recorded = collection.load_site(site)
     protocol = choose_one("protocol", PROTOCOL, protocols.load())
     setting = Setting(recorded, choose_one("network", net, networks.load()), protocol, repeatable=True)
     own, theirs, phases = [], [], defaultdict(list)

@@ -108,7 +108,7 @@ def show_transfers(console: Console, title: str, seconds: float, veth: System) -
         systems.shell("mm-delay 20 mm-link 1G 1G -- mm-loss both 0 --"),
         systems.shell("mm-net --delay 20 --up 1G --down 1G --"),
         systems.shell(lte),
-        systems.shell("mm-net --profile lte --"),
+        systems.shell("mm-net --delay 37 --up 2.8M --down 10.5M --queue 200ms --"),
     ]
     columns = ("network", "flow", "Mbit/s", "times Rattan", "sent again or lost", "CPU µs/packet", "cores")
     table = Table(*columns, title=f"Bulk transfers, {title}")
@@ -137,7 +137,7 @@ def show_transfers(console: Console, title: str, seconds: float, veth: System) -
 
 
 def enter_own_namespaces() -> None:
-    """Start again in network and mount namespaces of our own, with the server's address on lo."""
+    """Start again in network and mount namespaces of its own, with the server's address on lo."""
     script = (
         "mount -t tmpfs none /run && mkdir /run/netns && ip link set lo up && "
         f'ip address add {measure.SERVER}/32 dev lo && exec "$@"'

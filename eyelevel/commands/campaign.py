@@ -25,7 +25,7 @@ from measure.campaign.results import read_document
 from measure.run.aliases import choose_protocols, distinct
 from measure.run.films import KEPT, QUALITIES, FilmPolicy
 from measure.validate.record import validate_campaign
-from record.shelf import choose_sites
+from record.collection import choose_sites
 from tuning import networks, protocols
 from tuning.settings import choose
 

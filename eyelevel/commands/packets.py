@@ -7,7 +7,7 @@ import click
 from base.privileges import require_root
 from measure.campaign.command import campaign_name
 from measure.run.aliases import choose_protocols
-from record.shelf import choose_sites
+from record.collection import choose_sites
 from studies.command import carry_out, study_options
 from studies.packets.attempt import make
 from studies.packets.delays import delays_in_ms, with_added_rtt

@@ -7,7 +7,7 @@ import click
 from base.privileges import require_root
 from measure.campaign.command import campaign_name
 from measure.run.aliases import choose_protocols
-from record.shelf import choose_sites
+from record.collection import choose_sites
 from servers.qlog import SUFFIX
 from studies.command import carry_out, study_options
 from studies.runs import Study

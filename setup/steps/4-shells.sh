@@ -6,7 +6,6 @@ remedy="can cargo reach its package registry?"
 
 inputs() {
   cat "$PROJECT/shells/Cargo.toml" "$PROJECT/shells/Cargo.lock"
-  cat "$PROJECT/tuning/networks.toml" # compiled into mm-net, for its --profile
   find "$PROJECT/shells/src" -name '*.rs' -print0 | sort -z | xargs -0 cat
 }
 

@@ -10,7 +10,7 @@ use clap::Parser;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use shells::arguments::Inside;
 use shells::error::{Attempt, Result};
-use shells::kernel::{Guardian, LARGEST_READ, open_passage};
+use shells::kernel::{LARGEST_READ, Supervisor, open_tun_pair};
 use shells::shell::finish;
 
 #[derive(Parser)]
@@ -20,20 +20,19 @@ struct Arguments {
 }
 
 fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let passage = open_passage("copy", arguments.inside.addresses)?;
-    let guardian = Guardian::start(&passage.inside()?, arguments.inside.command())?;
+    let pair = open_tun_pair("copy", arguments.inside.addresses)?;
+    let supervisor = Supervisor::start(&pair.inside()?, arguments.inside.command())?;
     let mut buffer = vec![0; LARGEST_READ];
     loop {
-        let mut events =
-            [&passage.inner, &passage.outer].map(|tun| PollFd::new(tun.as_fd(), PollFlags::POLLIN));
+        let mut events = [&pair.inner, &pair.outer].map(|tun| PollFd::new(tun.as_fd(), PollFlags::POLLIN));
         // The end of the command is noticed within 50 ms, so that nothing else need be waited for.
         poll(&mut events, PollTimeout::from(50u8)).attempt(|| "wait for packets")?;
-        for (from, to) in [(&passage.inner, &passage.outer), (&passage.outer, &passage.inner)] {
+        for (from, to) in [(&pair.inner, &pair.outer), (&pair.outer, &pair.inner)] {
             while let Some(packet) = from.read(&mut buffer)? {
                 to.write(&packet);
             }
         }
-        if let Some(status) = guardian.ended() {
+        if let Some(status) = supervisor.ended() {
             return Ok(ExitCode::from(status as u8));
         }
     }

@@ -34,7 +34,7 @@ impl<T, E: Display> Attempt<T> for std::result::Result<T, E> {
     }
 }
 
-/// Tell the user something in one line on stderr, with the program's name in front.
+/// Write one line for the user on stderr, after the name of the program.
 pub fn complain(message: &dyn Display) {
     eprintln!("{}: {message}", program_name());
 }

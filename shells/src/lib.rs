@@ -1,9 +1,9 @@
 //! Network emulation shells: run a command in a network namespace of its own, behind a link that
 //! delays, throttles and drops packets.
 //!
-//! What happens to packets ([`element`], [`queue`], [`trace`]) knows nothing of the kernel: it is given
-//! packets and the time. Everything the kernel must be asked for (namespaces, TUN devices, addresses,
-//! processes) is in [`kernel`]. [`shell`] puts the two together for the commands in `src/bin`.
+//! What happens to packets ([`element`], [`queue`], [`trace`]) does not depend on the kernel: its callers pass packets and
+//! the time. Everything that needs the kernel (namespaces, TUN devices, addresses, processes) is in [`kernel`]. [`shell`]
+//! connects the two for the commands in `src/bin`.
 
 pub mod arguments;
 pub mod element;
@@ -12,7 +12,6 @@ pub mod kernel;
 pub mod link;
 pub mod log;
 pub mod packet;
-pub mod profile;
 pub mod queue;
 pub mod random;
 pub mod shell;

@@ -4,12 +4,13 @@ use std::fmt::{self, Display};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::element::{ConstantRate, Element, LinkObserver, TraceRate, WatchedQueue};
+use crate::element::{ConstantRate, Element, LinkObserver, ObservedQueue, TraceRate};
 use crate::error::Result;
-use crate::queue::spec::{LinkFacts, QueueSpec};
+use crate::packet::TUN_HEADER_BYTES;
+use crate::queue::{LinkFacts, QueueSpec};
 use crate::random::Random;
 use crate::time::Nanos;
-use crate::trace::{Rounds, TUN_HEADER_BYTES, Trace};
+use crate::trace::{Rounds, Trace};
 use crate::units::parse_rate_bps;
 
 /// How fast a link sends.
@@ -37,8 +38,8 @@ impl Rate {
         }
     }
 
-    /// Bytes counted on top of a packet's IP length: Mahimahi's sizes include the TUN header, and so do
-    /// the limits given for its traces.
+    /// Bytes that count in addition to a packet's IP length. Mahimahi's sizes include the TUN header, and so do the
+    /// limits that people use with its traces.
     fn header_bytes(&self) -> usize {
         match self {
             Self::Constant { .. } => 0,
@@ -63,12 +64,12 @@ pub struct LinkSpec {
     pub queue: QueueSpec,
     /// How often a trace is played.
     pub rounds: Rounds,
-    /// The round trip without waiting, for a queue whose size depends on it.
+    /// The round-trip time of a packet that never waits, for a queue whose size depends on it.
     pub rtt: Option<Nanos>,
 }
 
 impl LinkSpec {
-    /// The element that does it; `start` is when the link begins.
+    /// Build the element; `start` is when the link begins.
     pub fn build(
         &self,
         start: Nanos,
@@ -80,7 +81,7 @@ impl LinkSpec {
             header_bytes: self.rate.header_bytes(),
             rtt: self.rtt,
         };
-        let queue = WatchedQueue::new(self.queue.build(facts, random)?, observers);
+        let queue = ObservedQueue::new(self.queue.build(facts, random)?, observers);
         Ok(match &self.rate {
             Rate::Constant { bps } => Box::new(ConstantRate::new(*bps, start, queue)),
             Rate::Trace { trace, .. } => {

@@ -10,7 +10,7 @@ use crate::time::Nanos;
 pub struct Seed(Option<u64>);
 
 impl Seed {
-    /// A given seed repeats every choice; without one nobody can foretell them.
+    /// A seed repeats every choice; without one the choices cannot be predicted.
     #[must_use]
     pub fn new(seed: Option<u64>) -> Self {
         Self(seed)

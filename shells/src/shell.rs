@@ -6,8 +6,8 @@ use std::process::{Command, ExitCode};
 use crate::arguments::Inside;
 use crate::element::Duplex;
 use crate::error::{Result, complain};
-use crate::kernel::block::Family;
-use crate::kernel::{Ferry, Guardian, Passage, Report, open_passage};
+use crate::kernel::address_block::Family;
+use crate::kernel::{Forwarder, Report, Supervisor, TunPair, open_tun_pair};
 use crate::log::Outputs;
 use crate::time::NANOS_PER_MILLISECOND;
 
@@ -27,25 +27,25 @@ impl Shell {
     /// Run the command inside and wait for it; its exit status becomes the shell's.
     pub fn run(mut self, inside: &Inside) -> Result<ExitCode> {
         self.outputs.flush()?;
-        let passage = open_passage(self.kind, inside.addresses)?;
+        let pair = open_tun_pair(self.kind, inside.addresses)?;
         let mut command = inside.command();
-        set_environment(&mut command, &self.label, &passage);
-        let namespace = passage.inside()?;
-        let ferry = Ferry::new(passage, self.network, self.outputs)?;
-        let guardian = Guardian::start(&namespace, command)?;
+        set_environment(&mut command, &self.label, &pair);
+        let namespace = pair.inside()?;
+        let forwarder = Forwarder::new(pair, self.network, self.outputs)?;
+        let supervisor = Supervisor::start(&namespace, command)?;
         drop(namespace);
-        let report = ferry.run(&guardian)?;
-        tell_lateness(&report);
-        tell_own_losses(&report);
+        let report = forwarder.run(&supervisor)?;
+        warn_of_lateness(&report);
+        warn_of_losses(&report);
         Ok(ExitCode::from(report.status as u8))
     }
 }
 
-/// Tell the command where it is, with Mahimahi's variables.
-fn set_environment(command: &mut Command, label: &str, passage: &Passage) {
+/// Set Mahimahi's variables, which say in which network the command is.
+fn set_environment(command: &mut Command, label: &str, pair: &TunPair) {
     // The address by which all shells inside reach the outside of the outermost one.
-    if passage.is_outermost || env::var_os("MAHIMAHI_BASE").is_none() {
-        command.env("MAHIMAHI_BASE", passage.block.outer_end(Family::V4).to_string());
+    if pair.is_outermost || env::var_os("MAHIMAHI_BASE").is_none() {
+        command.env("MAHIMAHI_BASE", pair.block.outer_end(Family::V4).to_string());
     }
     let mut prefix = env::var_os("MAHIMAHI_SHELL_PREFIX").unwrap_or_default();
     prefix.push(format!("[{label}] "));
@@ -54,7 +54,7 @@ fn set_environment(command: &mut Command, label: &str, passage: &Passage) {
     command.env("PROMPT_COMMAND", r#"PS1="$MAHIMAHI_SHELL_PREFIX$PS1" PROMPT_COMMAND="#);
 }
 
-fn tell_lateness(report: &Report) {
+fn warn_of_lateness(report: &Report) {
     if report.late_wakeups > 0 {
         complain(&format!(
             "woke up more than 1 ms late {} times, {:.1} ms at worst: the machine was too busy for exact times",
@@ -64,16 +64,16 @@ fn tell_lateness(report: &Report) {
     }
 }
 
-fn tell_own_losses(report: &Report) {
-    if report.own_losses > 0 {
+fn warn_of_losses(report: &Report) {
+    if report.emulator_losses > 0 {
         complain(&format!(
             "lost {} packets by itself: more came than this machine can carry at once",
-            report.own_losses
+            report.emulator_losses
         ));
     }
 }
 
-/// Turn the outcome of a shell's `main` into an exit status, telling an error in one line.
+/// Turn the outcome of a shell's `main` into an exit status; an error is one line on stderr.
 pub fn finish(outcome: Result<ExitCode>) -> ExitCode {
     outcome.unwrap_or_else(|error| {
         complain(&error);

@@ -6,14 +6,11 @@ use std::path::Path;
 use flate2::read::GzDecoder;
 
 use crate::error::{Attempt, Error, Result};
+use crate::packet::FULL_PACKET_BYTES;
 use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
 
-/// Bytes that one line of a trace lets through: a 1500-byte packet and the 4 bytes of a TUN header,
-/// which Mahimahi counts.
-pub const OPPORTUNITY_BYTES: usize = 1504;
-
-/// Bytes that Mahimahi counts on top of a packet's IP length.
-pub const TUN_HEADER_BYTES: usize = 4;
+/// Bytes that one line of a trace lets through: one packet of full size.
+pub const OPPORTUNITY_BYTES: usize = FULL_PACKET_BYTES;
 
 /// The first bytes of a file packed by gzip (RFC 1952).
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];

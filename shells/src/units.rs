@@ -1,4 +1,6 @@
-//! What people write on the command line, turned into exact integers.
+//! Numbers as people write them on the command line, turned into exact values.
+
+use std::ops::RangeInclusive;
 
 use crate::error::{Error, Result};
 use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
@@ -11,51 +13,46 @@ pub fn parse_rate_bps(text: &str) -> Result<u64> {
         Some(b'g' | b'G') => (&text[..text.len() - 1], 1e9),
         _ => (text, 1.0),
     };
-    let rate = parse_decimal(number)
-        .map(|value| (value * factor).round())
-        .filter(|rate| (1.0..=1e12).contains(rate))
-        .ok_or_else(|| {
-            Error::new(format!("'{text}' is not a rate; give bit/s from 1 to 1000G, such as 468k or 2.8M"))
-        })?;
-    Ok(rate as u64)
+    parse_scaled(number, factor, 1.0..=1e12)
+        .ok_or_else(|| wrong(text, "a rate", "bit/s from 1 to 1000G, such as 468k or 2.8M"))
 }
 
 /// Parse a span given in milliseconds, fractions allowed, such as `37` or `0.5`.
 pub fn parse_milliseconds(text: &str) -> Result<Nanos> {
-    let span = parse_decimal(text)
-        .map(|milliseconds| (milliseconds * NANOS_PER_MILLISECOND as f64).round())
-        .filter(|nanos| (0.0..=1e15).contains(nanos))
-        .ok_or_else(|| {
-            Error::new(format!("'{text}' is not a time in milliseconds; give a number such as 37 or 0.5"))
-        })?;
-    Ok(span as Nanos)
+    parse_scaled(text, NANOS_PER_MILLISECOND as f64, 0.0..=1e15)
+        .ok_or_else(|| wrong(text, "a time in milliseconds", "a number such as 37 or 0.5"))
 }
 
 /// Parse a span given in seconds, fractions allowed.
 pub fn parse_seconds(text: &str) -> Result<Nanos> {
-    let span = parse_decimal(text)
-        .map(|seconds| (seconds * NANOS_PER_SECOND as f64).round())
-        .filter(|nanos| (0.0..=1e18).contains(nanos))
-        .ok_or_else(|| {
-            Error::new(format!("'{text}' is not a time in seconds; give a number such as 2 or 0.5"))
-        })?;
-    Ok(span as Nanos)
+    parse_scaled(text, NANOS_PER_SECOND as f64, 0.0..=1e18)
+        .ok_or_else(|| wrong(text, "a time in seconds", "a number such as 2 or 0.5"))
 }
 
 /// Parse a probability, 0 to 1.
 pub fn parse_probability(text: &str) -> Result<f64> {
     parse_decimal(text)
         .filter(|p| (0.0..=1.0).contains(p))
-        .ok_or_else(|| Error::new(format!("'{text}' is not a probability; give a number from 0 to 1")))
+        .ok_or_else(|| wrong(text, "a probability", "a number from 0 to 1"))
 }
 
-/// The probability of loss in each direction that makes up one of a round trip: 1-√(1-p).
+/// The probability of loss in each direction such that a packet or its answer is lost with the given one: 1-√(1-p).
 #[must_use]
 pub fn one_way_loss(round_trip: f64) -> f64 {
     1.0 - (1.0 - round_trip).sqrt()
 }
 
-/// A number written as digits with at most one point: what `f64` parses, without its `inf`, `nan`, signs and exponents.
+/// A number times a factor, rounded to a whole number within a range.
+fn parse_scaled(text: &str, factor: f64, range: RangeInclusive<f64>) -> Option<u64> {
+    let value = (parse_decimal(text)? * factor).round();
+    range.contains(&value).then_some(value as u64)
+}
+
+fn wrong(text: &str, wanted: &str, example: &str) -> Error {
+    Error::new(format!("'{text}' is not {wanted}; give {example}"))
+}
+
+/// A number written in digits with at most one point: `f64` without `inf`, `nan`, signs and exponents.
 pub fn parse_decimal(text: &str) -> Option<f64> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     if plain { text.parse().ok() } else { None }
@@ -75,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rate_is_refused() {
+    fn text_that_is_no_rate_is_refused() {
         for text in ["", "M", "-1M", "0", "1e6", "nan", "inf", "1.2.3k", "2T", "5 M"] {
             assert!(parse_rate_bps(text).is_err(), "{text}");
         }

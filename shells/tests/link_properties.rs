@@ -10,10 +10,10 @@ use std::rc::Rc;
 use proptest::prelude::*;
 use shells::element::{Element, LinkObserver};
 use shells::link::Rate;
-use shells::packet::Packet;
-use shells::queue::spec::QueueSpec;
+use shells::packet::{Packet, TUN_HEADER_BYTES};
+use shells::queue::QueueSpec;
 use shells::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
-use shells::trace::{OPPORTUNITY_BYTES, TUN_HEADER_BYTES, Trace};
+use shells::trace::{OPPORTUNITY_BYTES, Trace};
 use support::{Arrival, Network, arrivals, networks, number_of, numbered_packet};
 
 /// In this time the slowest link sends the most packets that a test has.

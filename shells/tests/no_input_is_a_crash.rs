@@ -6,30 +6,25 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use shells::element::Duplex;
-use shells::kernel::block::Block;
+use shells::kernel::address_block::AddressBlock;
 use shells::link::LinkSpec;
 use shells::log::{Capture, LinkDescription, MahimahiLog, Meter, Outputs, PacketLog};
 use shells::packet::{OFFLOAD_BYTES, Offload, Packet};
-use shells::queue::spec::{LinkFacts, QueueKind, QueueSpec};
+use shells::queue::{KINDS, LinkFacts, QueueSpec};
 use shells::random::{Random, Seed};
 use shells::trace::{Rounds, Trace};
 use shells::units::{parse_milliseconds, parse_probability, parse_rate_bps, parse_seconds};
-use support::{networks, queues, rates};
-
-fn kinds() -> impl Strategy<Value = QueueKind> {
-    prop::sample::select(vec![
-        QueueKind::Infinite,
-        QueueKind::Droptail,
-        QueueKind::Drophead,
-        QueueKind::Codel,
-        QueueKind::Pie,
-        QueueKind::FqCodel,
-    ])
-}
+use support::{networks, queue_kinds, queues, rates};
 
 /// Text that is nearly what is wanted, more often than any text would be.
 fn nearly(pattern: &'static str) -> impl Strategy<Value = String> {
     prop_oneof![pattern, any::<String>()]
+}
+
+/// The name of an argument that some queue has.
+fn queue_argument_names() -> impl Strategy<Value = &'static str> {
+    let names = KINDS.iter().flat_map(|kind| kind.all_parameters()).map(|parameter| parameter.name);
+    prop::sample::select(names.collect::<Vec<_>>())
 }
 
 proptest! {
@@ -40,7 +35,7 @@ proptest! {
 
     #[test]
     fn blocks(text in nearly("[0-9]{1,3}(\\.[0-9]{1,3}){3}/[0-9]{1,3}")) {
-        if let Ok(block) = text.parse::<Block>() {
+        if let Ok(block) = text.parse::<AddressBlock>() {
             for candidate in block.for_outermost().take(300).chain(block.for_nested()) {
                 prop_assert!(candidate.overlaps(block));
             }
@@ -57,12 +52,19 @@ proptest! {
 
     #[test]
     fn queue_arguments(
-        kind in kinds(),
-        text in nearly("((packets|bytes|ms|bdp|rtt|target|interval|ecn|flows|max_burst)=[0-9.]{0,6},?){0,4}"),
+        kind in queue_kinds(),
+        arguments in prop::collection::vec((queue_argument_names(), "[0-9.]{0,6}"), 0..4),
+        anything in any::<String>(),
         size in nearly("[0-9.]{0,8}(ms|p|bdp|B)?"),
     ) {
         let facts = LinkFacts { rate_bps: 1e6, header_bytes: 4, rtt: None };
-        for spec in [QueueSpec::parse(kind, &text), QueueSpec::drop_tail(&size)].into_iter().flatten() {
+        let arguments: Vec<_> = arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let specs = [
+            QueueSpec::parse(kind, &arguments.join(",")),
+            QueueSpec::parse(kind, &anything),
+            QueueSpec::drop_tail(&size),
+        ];
+        for spec in specs.into_iter().flatten() {
             let _ = spec.build(facts, Random::from_seed(0));
         }
     }

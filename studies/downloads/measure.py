@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from base.errors import EyelevelError
 from measure.run.evidence import REQUEST_LOG
 from measure.run.load import load
-from record.made import made
+from record.generated import generated_exchange
 from record.site import Recording, Site, write_site
 from tuning.networks import Network
 from tuning.protocols import Protocol
@@ -48,10 +48,12 @@ def downloads_site(folder: Path, size_bytes: int) -> Site:
     # Nothing in it can be made smaller on the way.
     file = random.Random(size_bytes).randbytes(size_bytes)
     open_to_all = (("Access-Control-Allow-Origin", "*"), ("Timing-Allow-Origin", "*"))
-    exchanges = [made("https://downloads.example/", "text/html", page, "192.0.2.100")]
-    exchanges.append(made("https://downloads.example/told", "text/plain", b"", "192.0.2.100"))
+    exchanges = [generated_exchange("https://downloads.example/", "text/html", page, "192.0.2.100")]
+    exchanges.append(generated_exchange("https://downloads.example/told", "text/plain", b"", "192.0.2.100"))
     exchanges += [
-        made(f"https://server{n}.downloads.example/file", "application/octet-stream", file, f"192.0.2.{n}", open_to_all)
+        generated_exchange(
+            f"https://server{n}.downloads.example/file", "application/octet-stream", file, f"192.0.2.{n}", open_to_all
+        )
         for n in range(REPETITIONS_A_LOAD)
     ]
     recording = Recording("https://downloads.example/", tuple(exchanges), {"name": "eyelevel downloads"})

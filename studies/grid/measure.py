@@ -22,7 +22,7 @@ from measure.campaign.progress import in_words
 from measure.campaign.results import RUNS, Row, is_over_time, read_document, read_rows
 from measure.run.browser import STATIC_QUIET_MS, UNLIMITED_MBPS
 from measure.run.films import ALL_FILMS
-from record import shelf
+from record import collection
 from record.grid import Page
 from tuning.networks import Network
 from tuning.protocols import Protocol
@@ -127,7 +127,7 @@ def left_out(
     done, known = {row.of for row in rows if row.valid}, {network.name: network for network in chosen}
     no_more = {(one.site, one.network) for one in out} | too_slow(rows)
     cells = [cell for cell in product((page.name for page in pages), known) if cell not in no_more]
-    sites = {name: shelf.take(name) for name in dict.fromkeys(name for name, _ in cells)}
+    sites = {name: collection.load_site(name) for name in dict.fromkeys(name for name, _ in cells)}
     expected_s = {}
     for site, network in cells:
         planned = [Run(site, network, one.name, number + 1) for one in over for number in range(runs)]
@@ -157,7 +157,7 @@ def grid_campaign(
         raise EyelevelError(f"nothing is left to measure: {out[0].site} behind {out[0].network} {out[0].reason}")
     return Campaign(
         folder=folder,
-        sites={name: shelf.take(name) for name in dict.fromkeys([*begun, *names])},
+        sites={name: collection.load_site(name) for name in dict.fromkeys([*begun, *names])},
         networks={network.name: network for network in chosen},
         protocols={protocol.name: protocol for protocol in over},
         runs=runs,

@@ -7,7 +7,7 @@ import pytest
 from support.level import differences
 from support.material import recording_names, recording_path
 
-from record.formats.reading import read_recording
+from record.formats import read_recording
 from record.site import write_site
 
 pytestmark = [pytest.mark.needs_root, pytest.mark.needs_corpus]

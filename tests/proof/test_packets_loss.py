@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from record import shelf
+from record import collection
 from studies.packets.attempt import make
 from studies.packets.bytes import AGAIN, KINDS, PAYLOAD, UNREAD
 from studies.packets.files import STUDY
@@ -22,7 +22,9 @@ RUNS = 3
 def test_loads_with_losses_are_accounted_for_to_the_last_byte(site: str, network: str, tmp_path: Path) -> None:
     chosen = {name: protocols.load()[name] for name in ("tcp+", "quic")}
     behind = {network: networks.load()[network]}
-    study = Study(STUDY, tmp_path, {site: shelf.take(site)}, behind, chosen, RUNS, seed=1, make=make, captures=True)
+    study = Study(
+        STUDY, tmp_path, {site: collection.load_site(site)}, behind, chosen, RUNS, seed=1, make=make, captures=True
+    )
     assert make_runs(study, Watch(lambda *_: None, lambda *_: None, print)) == []
     payloads_bytes, again_bytes = set(), 0
     made = runs_of(tmp_path, STUDY)

@@ -9,9 +9,8 @@ import pytest
 from support.handing_on import lost_by_handing_on
 from support.material import recording_names, recording_path
 
-from record.formats import har, mahimahi
+from record.formats import har, mahimahi, read_recording, writable_formats
 from record.formats.mahimahi import HTTPS, _RequestResponse
-from record.formats.reading import WRITABLE, read_recording
 from record.http1 import NOT_REPLAYED, is_chunked, unchunk
 from record.site import write_site
 
@@ -24,11 +23,11 @@ SECURE = ("www.yelp.com", "www.apple.com")
 CHANGED = NOT_REPLAYED | {"content-length"}
 
 
-@pytest.mark.parametrize("form", WRITABLE)
+@pytest.mark.parametrize("form", writable_formats())
 @pytest.mark.parametrize("source", recording_names())
 def test_a_site_handed_on_and_imported_again_is_the_same(source: str, form: str, tmp_path: Path) -> None:
     site = write_site(read_recording(recording_path(source)), tmp_path / "site")
-    assert lost_by_handing_on(site, WRITABLE[form], tmp_path) == []
+    assert lost_by_handing_on(site, writable_formats()[form], tmp_path) == []
 
 
 @pytest.mark.parametrize("name", SECURE)

@@ -1,7 +1,9 @@
-"""The shells under many faults and much nonsense; the quick tests are in test_shells.py."""
+"""The shells under many faults and random command lines; the quick tests are in test_shells.py."""
 
+import functools
 import os
 import random
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -33,7 +35,6 @@ NUMBERS = (
     "1,5",
 )
 RATES = ("1M", "468k", "2.8M", "1G", "0", "0M", "-1M", "1T", "/dev/null", "/", "/no/such/file", "1m", "M", "", "\udcff")
-QUEUES = ("infinite", "droptail", "drophead", "codel", "pie", "fq_codel", "red", "")
 QUEUE_ARGUMENTS = (
     "packets=10",
     "bytes=0",
@@ -49,60 +50,53 @@ QUEUE_ARGUMENTS = (
 )
 SIZES = ("200ms", "30p", "1.5bdp", "70000", "0", "-1", "9999999999999p", "ms", "")
 BLOCKS = ("10.0.0.0/8", "10.0.0.0/30", "10.0.0.0/32", "0.0.0.0/0", "10.0.0.0/33", "10.0.0/8", "::/0", "")
-PROFILES = ("lte", "dsl", "da2gc", "mss", "LTE", "")
 FOUR = ("0.1,0.2,0.9,0", "1,1,1,1", "0,0,0,0", "0.1,0.2", "a,b,c,d", "2,0,0,0")
 
-Options = dict[str, tuple[str, ...] | None]
-
-LINK_OPTIONS: Options = {
-    "--uplink-queue": QUEUES,
-    "--downlink-queue": QUEUES,
-    "--uplink-queue-args": QUEUE_ARGUMENTS,
-    "--downlink-queue-args": QUEUE_ARGUMENTS,
-    "--queue": SIZES,
-    "--uplink-log": ("/dev/null", "/dev/full", "/", ""),
-    "--packet-log": ("/dev/null", "/dev/full", "/no/such/folder/log"),
-    "--pcap": ("/dev/null", "/dev/full"),
-    "--meter": None,
-    "--meter-uplink": None,
-    "--once": None,
-}
-DELAY_OPTIONS: Options = {"--delay-up": NUMBERS, "--delay-down": NUMBERS, "--jitter": NUMBERS, "--reorder": None}
-LOSS_OPTIONS: Options = {"--burst": NUMBERS, "--gilbert-elliott": FOUR}
-COMMON_OPTIONS: Options = {
-    "--seed": NUMBERS,
-    "--addresses": BLOCKS,
-    "--help": None,
-    "--version": None,
-    "--no-such-option": None,
-}
+FILES = ("/dev/null", "/dev/full", "/", "/no/such/folder/log", "")
 DIRECTIONS = ("uplink", "downlink", "both", "round-trip", "--round-trip", "sideways", "")
 
-# Positional arguments and options of each program.
-PROGRAMS: dict[str, tuple[tuple[tuple[str, ...], ...], Options]] = {
-    "mm-delay": ((NUMBERS,), DELAY_OPTIONS),
-    "mm-link": ((RATES, RATES), LINK_OPTIONS),
-    "mm-loss": ((DIRECTIONS, NUMBERS), LOSS_OPTIONS),
-    "mm-onoff": ((DIRECTIONS, NUMBERS, NUMBERS), {}),
-    "mm-intermittent": ((DIRECTIONS, NUMBERS, NUMBERS), {}),
-    "mm-meter": ((), {"--meter-uplink": None, "--meter-downlink": None}),
-    "mm-net": (
-        (),
-        LINK_OPTIONS
-        | DELAY_OPTIONS
-        | LOSS_OPTIONS
-        | {"--profile": PROFILES, "--delay": NUMBERS, "--up": RATES, "--down": RATES}
-        | {"--loss": NUMBERS, "--loss-up": NUMBERS, "--round-trip-loss": NUMBERS},
-    ),
+# Values for the placeholders in the help texts of the programs.
+VALUES = {
+    "MS": NUMBERS,
+    "P": NUMBERS,
+    "NUMBER": NUMBERS,
+    "PACKETS": NUMBERS,
+    "RATE": RATES,
+    "SIZE": SIZES,
+    "BLOCK": BLOCKS,
+    "FILE": FILES,
+    "P,R,B,G": FOUR,
+    "NAME=NUMBER,…": QUEUE_ARGUMENTS,
+}
+
+# Values for the positional arguments of each program.
+PROGRAMS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "mm-delay": (NUMBERS,),
+    "mm-link": (RATES, RATES),
+    "mm-loss": (DIRECTIONS, NUMBERS),
+    "mm-onoff": (DIRECTIONS, NUMBERS, NUMBERS),
+    "mm-intermittent": (DIRECTIONS, NUMBERS, NUMBERS),
+    "mm-meter": (),
+    "mm-net": (),
 }
 
 
-def nonsense(choose: random.Random) -> list[str]:
+@functools.cache
+def options_of(program: str) -> dict[str, tuple[str, ...] | None]:
+    """The options of a program, as its help lists them, with values to try; None for an option without a value."""
+    text = subprocess.run([*stack(program), "--help"], capture_output=True, text=True, check=True).stdout
+    queues = (*re.findall(r"^ +- (\w+):", text, re.MULTILINE), "red", "")
+    options: dict[str, tuple[str, ...] | None] = {"--no-such-option": None}
+    for option, placeholder in re.findall(r"^ {2,6}(?:-\w, )?(--[\w-]+)(?: <([^>]+)>)?", text, re.MULTILINE):
+        options[option] = (VALUES | {"QUEUE": queues})[placeholder] if placeholder else None
+    return options
+
+
+def random_command_line(choose: random.Random) -> list[str]:
     """A command line that somebody might write."""
     program = choose.choice(list(PROGRAMS))
-    positional, options = PROGRAMS[program]
-    words = stack(program) + [choose.choice(values) for values in positional]
-    every_option = list((options | COMMON_OPTIONS).items())
+    words = stack(program) + [choose.choice(values) for values in PROGRAMS[program]]
+    every_option = list(options_of(program).items())
     for option, values in choose.sample(every_option, choose.randrange(min(5, len(every_option)))):
         words.append(option if values is None else f"{option}={choose.choice(values)}")
     if choose.random() < 0.1:
@@ -120,7 +114,7 @@ def world() -> Iterator[None]:
 def test_no_command_line_is_a_crash() -> None:
     choose = random.Random(3)
     for _ in range(COMMAND_LINES):
-        words = nonsense(choose)
+        words = random_command_line(choose)
         result = subprocess.run(
             words,
             stdin=subprocess.DEVNULL,
@@ -129,10 +123,10 @@ def test_no_command_line_is_a_crash() -> None:
             env=os.environ | {"SHELL": "/bin/true"},
             check=False,
         )
-        told = result.stderr.decode()
+        message = result.stderr.decode()
         assert result.returncode in (0, 1, 2, 127), (words, result)
-        assert "panicked" not in told, (words, told)
-        assert result.returncode == 0 or told, words
+        assert "panicked" not in message, (words, message)
+        assert result.returncode == 0 or message, words
         assert devices() == ["lo"], words
 
 
@@ -144,14 +138,14 @@ SHELLS = (
     "mm-link 1M 5M --uplink-queue=fq_codel --",
     "mm-onoff uplink 0.1 0.1",
     "mm-meter --",
-    "mm-net --profile lte --",
+    "mm-net --delay 37 --up 2.8M --down 10.5M --queue 200ms --",
 )
 TRAFFIC = ["sh", "-c", f"ping -q -f -s 1000 {SERVER[0]} > /dev/null & sleep 1000 & echo ready; wait"]
 
 
 def test_whatever_is_killed_whenever_nothing_is_left() -> None:
     choose = random.Random(4)
-    own = network_namespaces([os.getpid()])
+    outside = network_namespaces([os.getpid()])
     for _ in range(FAULTS):
         depth = choose.randint(1, 4)
         shells = " ".join(choose.choice(SHELLS) for _ in range(depth))
@@ -159,9 +153,9 @@ def test_whatever_is_killed_whenever_nothing_is_left() -> None:
         tree = Marked(shells, TRAFFIC)
         try:
             processes = tree.processes()
-            # Each shell and its guardian; then the command, and what it has started, whose end is its own affair.
+            # Each shell and its supervisor; then the command, and what it has started, which may end by itself.
             victim = choose.randrange(2 * depth + 1)
-            namespaces = network_namespaces(processes) - own
+            namespaces = network_namespaces(processes) - outside
             assert len(namespaces) == depth
             os.kill(processes[victim], sent)
             tree.assert_all_end(within_s=15)

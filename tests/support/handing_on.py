@@ -4,8 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from record.content import UndecodableContent, decode
-from record.formats import WritableFormat, har
-from record.formats.reading import read_recording
+from record.formats import WritableFormat, har, read_recording
 from record.site import Exchange, Site, write_site
 
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from base.errors import EyelevelError
-from record.formats.reading import read_recording
+from record.formats import read_recording
 from record.site import write_site
 from servers.application import load_responses
 from support.recordings import PAGE, har_entry, save_file, warc_record

@@ -57,7 +57,7 @@ def run(shells: str, command: list[str], timeout_s: float = 20) -> subprocess.Co
 
 
 class Marked:
-    """A stack of shells whose processes can be told from all others by a variable in their environment."""
+    """A stack of shells whose processes are recognised by a variable in their environment."""
 
     def __init__(self, shells: str, command: list[str]) -> None:
         self._mark = f"SHELLS_TEST_MARK={uuid.uuid4()}"
@@ -74,14 +74,14 @@ class Marked:
 
     def processes(self) -> list[int]:
         """Processes that are alive, oldest first."""
-        found = []
+        alive = []
         for folder in Path("/proc").glob("[0-9]*"):
             try:
                 if self._mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
-                    found.append(int(folder.name))
+                    alive.append(int(folder.name))
             except OSError:
                 continue
-        return sorted(found)
+        return sorted(alive)
 
     def assert_all_end(self, within_s: float = 5) -> None:
         deadline = time.monotonic() + within_s
@@ -98,13 +98,13 @@ class Marked:
 
 
 def network_namespaces(processes: list[int]) -> set[str]:
-    found = set()
+    namespaces = set()
     for process in processes:
         try:
-            found.add(str(Path(f"/proc/{process}/ns/net").readlink()))
+            namespaces.add(str(Path(f"/proc/{process}/ns/net").readlink()))
         except OSError:
             continue
-    return found
+    return namespaces
 
 
 def all_processes() -> list[int]:

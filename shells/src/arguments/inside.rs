@@ -7,17 +7,17 @@ use std::process::Command;
 use clap::Args;
 use nix::unistd::{Uid, User};
 
-use crate::kernel::block::{Block, DEFAULT_POOL};
+use crate::kernel::address_block::{AddressBlock, DEFAULT_POOL};
 
 /// What runs inside.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Options")]
 pub struct Inside {
-    /// Where an outermost shell takes its addresses from; shells inside take theirs from its own. The IPv6 addresses,
-    /// where the network outside has IPv6, are made from them. What is inside reaches the world through the way that
-    /// the outermost network has to it; over IPv6 only if net.ipv6.conf.all.forwarding is 1 there already
+    /// Range of IPv4 addresses for an outermost shell; nested shells use part of its range. IPv6 addresses, where the
+    /// network outside has IPv6, are made from them. Commands inside reach the Internet if the network outside does;
+    /// over IPv6 only if net.ipv6.conf.all.forwarding is already 1 there
     #[arg(long, value_name = "BLOCK", default_value_t = DEFAULT_POOL)]
-    pub addresses: Block,
+    pub addresses: AddressBlock,
 
     /// Command to run inside, with its arguments [default: your login shell]
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use shells::arguments::{DelayArguments, Inside, SeedArgument};
+use shells::arguments::{Inside, SeedOption};
+use shells::element::DelayOptions;
 use shells::error::Result;
 use shells::log::Outputs;
 use shells::shell::{Shell, finish};
@@ -18,10 +19,10 @@ struct Arguments {
     delay: String,
 
     #[command(flatten)]
-    options: DelayArguments,
+    options: DelayOptions,
 
     #[command(flatten)]
-    seed: SeedArgument,
+    seed: SeedOption,
 
     #[command(flatten)]
     inside: Inside,

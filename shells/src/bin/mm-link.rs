@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use shells::arguments::{Inside, LinkArguments, LinkParts, SeedArgument};
+use shells::arguments::{Inside, SeedOption};
+use shells::element::{LinkOptions, NetworkContext};
 use shells::error::Result;
 use shells::link::Rate;
 use shells::log::Outputs;
-use shells::queue::spec::QueueSpec;
 use shells::shell::{Shell, finish};
 use shells::time::now;
 
@@ -25,10 +25,10 @@ struct Arguments {
     downlink: String,
 
     #[command(flatten)]
-    link: LinkArguments,
+    link: LinkOptions,
 
     #[command(flatten)]
-    seed: SeedArgument,
+    seed: SeedOption,
 
     #[command(flatten)]
     inside: Inside,
@@ -36,15 +36,10 @@ struct Arguments {
 
 fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut outputs = Outputs::default();
-    let network = arguments.link.build(LinkParts {
-        uplink: Rate::parse(&arguments.uplink)?,
-        downlink: Rate::parse(&arguments.downlink)?,
-        queue: QueueSpec::default(),
-        rtt: None,
-        start: now(),
-        seed: arguments.seed.seed(),
-        outputs: &mut outputs,
-    })?;
+    let mut context =
+        NetworkContext { start: now(), seed: arguments.seed.seed(), rtt: None, outputs: &mut outputs };
+    let (uplink, downlink) = (Rate::parse(&arguments.uplink)?, Rate::parse(&arguments.downlink)?);
+    let network = arguments.link.build(uplink, downlink, &mut context)?;
     Shell { kind: "link", label: "link".to_owned(), network, outputs }.run(&arguments.inside)
 }
 

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
-use shells::arguments::{Inside, LossArguments, LossParts, SeedArgument};
+use shells::arguments::{Inside, SeedOption};
+use shells::element::LossOptions;
 use shells::error::Result;
 use shells::log::Outputs;
 use shells::shell::{Shell, finish};
@@ -22,10 +23,10 @@ struct Arguments {
     rate: String,
 
     #[command(flatten)]
-    options: LossArguments,
+    options: LossOptions,
 
     #[command(flatten)]
-    seed: SeedArgument,
+    seed: SeedOption,
 
     #[command(flatten)]
     inside: Inside,
@@ -51,11 +52,10 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         Direction::Both => ("both", rate, rate),
         Direction::RoundTrip => ("round trip", one_way_loss(rate), one_way_loss(rate)),
     };
-    let parts = LossParts { uplink, downlink, seed: arguments.seed.seed() };
     Shell {
         kind: "loss",
         label: format!("loss ({label}) {}", arguments.rate),
-        network: arguments.options.build(parts)?,
+        network: arguments.options.build(uplink, downlink, arguments.seed.seed())?,
         outputs: Outputs::default(),
     }
     .run(&arguments.inside)

@@ -1,26 +1,26 @@
-//! `mm-meter`: a network that does nothing to packets but tell how much passes.
+//! `mm-meter`: a network that only measures how much passes.
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use shells::arguments::Inside;
-use shells::element::{Duplex, Watched};
+use shells::element::{Duplex, ObservedWire};
 use shells::error::Result;
 use shells::log::{Meter, Outputs};
 use shells::shell::{Shell, finish};
 use shells::time::now;
 
-/// Run a command and tell on stderr, once a second, how much it sends and receives
+/// Run a command and write on stderr, once a second, how much it sends and receives
 ///
-/// Without an option, both directions are told. Packets pass unchanged and at once.
+/// Without an option, it writes about both directions. Packets pass unchanged and at once.
 #[derive(Parser)]
 #[command(name = "mm-meter", version)]
 struct Arguments {
-    /// Tell what goes from inside to outside
+    /// Write about packets from inside to outside
     #[arg(short = 'u', long)]
     meter_uplink: bool,
 
-    /// Tell what goes from outside to inside
+    /// Write about packets from outside to inside
     #[arg(short = 'd', long)]
     meter_downlink: bool,
 
@@ -34,8 +34,8 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     let uplink = (both || arguments.meter_uplink).then(|| meter.uplink());
     let downlink = (both || arguments.meter_downlink).then(|| meter.downlink());
     let network = Duplex {
-        uplink: Box::new(Watched::new(Vec::from_iter(uplink))),
-        downlink: Box::new(Watched::new(Vec::from_iter(downlink))),
+        uplink: Box::new(ObservedWire::new(Vec::from_iter(uplink))),
+        downlink: Box::new(ObservedWire::new(Vec::from_iter(downlink))),
     };
     let mut outputs = Outputs::default();
     outputs.show(meter);

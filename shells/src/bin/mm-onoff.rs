@@ -3,10 +3,14 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use shells::arguments::OnOffArguments;
-use shells::element::Schedule;
+use shells::arguments::{Inside, SeedOption};
+use shells::element::{OnOffOptions, Schedule};
 use shells::error::Result;
-use shells::shell::finish;
+use shells::log::Outputs;
+use shells::shell::{Shell, finish};
+use shells::time::now;
+
+const KIND: &str = "onoff";
 
 /// Run a command behind a link that is on and off for random times
 ///
@@ -15,13 +19,21 @@ use shells::shell::finish;
 #[command(name = "mm-onoff", version)]
 struct Arguments {
     #[command(flatten)]
-    on_off: OnOffArguments,
+    on_off: OnOffOptions,
+
+    #[command(flatten)]
+    seed: SeedOption,
+
+    #[command(flatten)]
+    inside: Inside,
 }
 
-fn run(arguments: &OnOffArguments) -> Result<ExitCode> {
-    arguments.shell("onoff", Schedule::Random)?.run(&arguments.inside)
+fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let network = arguments.on_off.build(Schedule::Random(arguments.seed.seed().generator(KIND)), now())?;
+    let label = format!("{KIND} {}", arguments.on_off.describe());
+    Shell { kind: KIND, label, network, outputs: Outputs::default() }.run(&arguments.inside)
 }
 
 fn main() -> ExitCode {
-    finish(run(&Arguments::parse().on_off))
+    finish(run(&Arguments::parse()))
 }

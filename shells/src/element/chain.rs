@@ -1,18 +1,16 @@
 //! Several elements, one behind the other.
 
-use std::collections::VecDeque;
-
-use super::{Departure, Element};
+use super::{Departure, Element, Outbox};
 use crate::packet::Packet;
 use crate::time::Nanos;
 
 /// Passes packets through its elements in order.
 ///
-/// A packet enters the next element at the instant it was due from the one before, not at the instant
-/// somebody asked, so a late wake-up does not change what the elements do.
+/// A packet enters the next element at the instant at which it left the one before, not at the instant of the call.
+/// So a late wake-up does not change what the elements do.
 pub struct Chain {
     elements: Vec<Box<dyn Element>>,
-    left: VecDeque<Departure>,
+    outbox: Outbox,
 }
 
 impl Chain {
@@ -21,11 +19,11 @@ impl Chain {
     #[must_use]
     pub fn new(elements: Vec<Box<dyn Element>>) -> Self {
         assert!(!elements.is_empty(), "a chain needs an element");
-        Self { elements, left: VecDeque::new() }
+        Self { elements, outbox: Outbox::default() }
     }
 
-    /// The element that acts next and when; of several at the same instant the one nearest to the end,
-    /// since what is due leaves before what arrives.
+    /// The element that acts next, and when. Of several at the same instant it is the one nearest to the end, because
+    /// a departure comes before an arrival at the same instant.
     fn next(&self) -> Option<(usize, Nanos)> {
         let mut next: Option<(usize, Nanos)> = None;
         for (index, element) in self.elements.iter().enumerate() {
@@ -38,8 +36,8 @@ impl Chain {
         next
     }
 
-    /// The earliest instant at which anything could leave the chain. What happens within it until then may
-    /// be made up for later, so nobody need wake up for it.
+    /// The earliest instant at which a packet could leave the chain. The chain catches up later with what happens
+    /// inside it until then, so the process need not wake up for that.
     fn earliest_departure(&self) -> Option<Nanos> {
         let elements = self.elements.iter().enumerate();
         elements.filter_map(|(index, element)| Some(self.exit_through(index + 1, element.next_due()?))).min()
@@ -50,7 +48,7 @@ impl Chain {
         self.elements[index..].iter().fold(arrival, |at, element| element.earliest_exit(at))
     }
 
-    /// Let everything happen that happens at or before `now`.
+    /// Bring all elements up to `now`.
     fn advance(&mut self, now: Nanos) {
         while let Some((index, due)) = self.next().filter(|(_, due)| *due <= now) {
             let Some(departure) = self.elements[index].pop(due) else {
@@ -58,7 +56,7 @@ impl Chain {
             };
             match self.elements.get_mut(index + 1) {
                 Some(following) => following.push(departure.packet, departure.at),
-                None => self.left.push_back(departure),
+                None => self.outbox.push(departure.packet, departure.at),
             }
         }
     }
@@ -72,14 +70,11 @@ impl Element for Chain {
 
     fn pop(&mut self, now: Nanos) -> Option<Departure> {
         self.advance(now);
-        self.left.pop_front()
+        self.outbox.pop(now)
     }
 
     fn next_due(&self) -> Option<Nanos> {
-        match self.left.front() {
-            Some(departure) => Some(departure.at),
-            None => self.earliest_departure(),
-        }
+        self.outbox.next_due().or_else(|| self.earliest_departure())
     }
 
     fn earliest_exit(&self, arrival: Nanos) -> Nanos {
@@ -115,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn being_asked_late_changes_no_instant() {
+    fn a_late_call_changes_no_instant() {
         let mut chain = delay_then_link();
         for at in [0, 10, 500] {
             chain.push(Packet::new(&[0; 100]), at);

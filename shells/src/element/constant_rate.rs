@@ -1,8 +1,6 @@
 //! A link of constant rate, serialised byte by byte, behind a queue.
 
-use std::collections::VecDeque;
-
-use super::{Departure, Element, WatchedQueue};
+use super::{Departure, Element, ObservedQueue, Outbox};
 use crate::packet::Packet;
 use crate::queue::Waiting;
 use crate::time::{NANOS_PER_SECOND, Nanos};
@@ -13,17 +11,18 @@ use crate::trace::OPPORTUNITY_BYTES;
 /// The packet being sent has left the queue: a queue's limit counts only the packets that wait.
 pub struct ConstantRate {
     rate_bps: u64,
-    queue: WatchedQueue,
+    queue: ObservedQueue,
     busy: Option<Busy>,
-    sent: VecDeque<Departure>,
-    /// For observers: what the link could have sent since it began, in units of [`OPPORTUNITY_BYTES`].
+    outbox: Outbox,
+    /// When the link began.
     start: Nanos,
+    /// For observers: what the link could have sent since it began, in units of [`OPPORTUNITY_BYTES`].
     opportunities: u64,
 }
 
-/// A stretch of time in which the link never rests.
+/// A stretch of time in which the link sends without a pause.
 ///
-/// Ends of packets are computed from its start, so that rounding to nanoseconds never adds up.
+/// The end of each packet is computed from its start, so that rounding to nanoseconds never adds up.
 struct Busy {
     since: Nanos,
     /// Bits sent since then, including the packet that is being sent.
@@ -37,12 +36,12 @@ impl ConstantRate {
     /// # Panics
     /// At rate 0, which would never send.
     #[must_use]
-    pub fn new(rate_bps: u64, start: Nanos, queue: impl Into<WatchedQueue>) -> Self {
+    pub fn new(rate_bps: u64, start: Nanos, queue: impl Into<ObservedQueue>) -> Self {
         assert!(rate_bps > 0, "a link of rate 0 never sends");
-        Self { rate_bps, queue: queue.into(), busy: None, sent: VecDeque::new(), start, opportunities: 0 }
+        Self { rate_bps, queue: queue.into(), busy: None, outbox: Outbox::default(), start, opportunities: 0 }
     }
 
-    /// How long so many bits take, rounded up.
+    /// How long this many bits take, rounded up.
     fn span(&self, bits: u128) -> Nanos {
         (bits * u128::from(NANOS_PER_SECOND)).div_ceil(u128::from(self.rate_bps)) as Nanos
     }
@@ -52,7 +51,7 @@ impl ConstantRate {
         busy.since + self.span(busy.bits)
     }
 
-    /// Bring the link up to `now`: finish what ends by then, start what follows.
+    /// Bring the link up to `now`: finish the packets that end by then, and start the next.
     fn advance(&mut self, now: Nanos) {
         while let Some(busy) = self.busy.take() {
             let end = self.end(&busy);
@@ -60,15 +59,15 @@ impl ConstantRate {
                 self.busy = Some(busy);
                 break;
             }
-            self.tell_opportunities(end);
+            self.report_opportunities(end);
             self.queue.departed(&busy.sending, end);
-            self.sent.push_back(Departure { packet: busy.sending.packet, at: end });
+            self.outbox.push(busy.sending.packet, end);
             if let Some(sending) = self.queue.dequeue(end) {
                 let bits = busy.bits + bits(&sending.packet);
                 self.busy = Some(Busy { since: busy.since, bits, sending });
             }
         }
-        self.tell_opportunities(now);
+        self.report_opportunities(now);
     }
 
     fn start_if_idle(&mut self, now: Nanos) {
@@ -78,8 +77,8 @@ impl ConstantRate {
         }
     }
 
-    fn tell_opportunities(&mut self, until: Nanos) {
-        while self.queue.is_watched() {
+    fn report_opportunities(&mut self, until: Nanos) {
+        while self.queue.is_observed() {
             let bits = u128::from(self.opportunities + 1) * OPPORTUNITY_BYTES as u128 * 8;
             let at = self.start + self.span(bits);
             if at > until {
@@ -106,14 +105,11 @@ impl Element for ConstantRate {
 
     fn pop(&mut self, now: Nanos) -> Option<Departure> {
         self.advance(now);
-        self.sent.pop_front()
+        self.outbox.pop(now)
     }
 
     fn next_due(&self) -> Option<Nanos> {
-        match self.sent.front() {
-            Some(departure) => Some(departure.at),
-            None => self.busy.as_ref().map(|busy| self.end(busy)),
-        }
+        self.outbox.next_due().or_else(|| self.busy.as_ref().map(|busy| self.end(busy)))
     }
 
     fn earliest_exit(&self, arrival: Nanos) -> Nanos {
@@ -144,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_link_loses_no_time_to_rounding_or_to_being_asked_late() {
+    fn a_busy_link_loses_no_time_to_rounding_or_to_late_calls() {
         let mut link = link(3_000_000_000, Infinite::default());
         for _ in 0..3_000_000 {
             link.push(Packet::new(&[0; 20]), 0);

@@ -1,40 +1,39 @@
-//! Delay, constant or with jitter, of any number of packets.
+//! Delay, constant or with jitter.
 
-use std::collections::VecDeque;
+use clap::Args;
 
-use super::{Departure, Element};
+use super::{Departure, Duplex, Element, Impairment, NetworkContext, Outbox};
+use crate::error::Result;
 use crate::packet::Packet;
-use crate::random::Random;
+use crate::random::{Random, Seed};
 use crate::time::Nanos;
+use crate::units::parse_milliseconds;
 
-/// Gives every packet up a fixed span after it arrived.
+/// Delays every packet by the same span.
 #[derive(Debug)]
 pub struct Delay {
     delay: Nanos,
-    waiting: VecDeque<Departure>,
+    outbox: Outbox,
 }
 
 impl Delay {
     #[must_use]
     pub fn new(delay: Nanos) -> Self {
-        Self { delay, waiting: VecDeque::new() }
+        Self { delay, outbox: Outbox::default() }
     }
 }
 
 impl Element for Delay {
     fn push(&mut self, packet: Packet, now: Nanos) {
-        self.waiting.push_back(Departure { packet, at: now + self.delay });
+        self.outbox.push(packet, now + self.delay);
     }
 
     fn pop(&mut self, now: Nanos) -> Option<Departure> {
-        if self.next_due()? > now {
-            return None;
-        }
-        self.waiting.pop_front()
+        self.outbox.pop(now)
     }
 
     fn next_due(&self) -> Option<Nanos> {
-        self.waiting.front().map(|departure| departure.at)
+        self.outbox.next_due()
     }
 
     fn earliest_exit(&self, arrival: Nanos) -> Nanos {
@@ -45,27 +44,27 @@ impl Element for Delay {
 /// Whether a packet may overtake another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// A packet waits for those before it.
-    Kept,
-    Free,
+    /// No: a packet waits for those before it.
+    OfArrival,
+    /// Yes.
+    Any,
 }
 
-/// Gives each packet up after a span of its own: the delay, plus or minus up to the jitter, each span as
-/// likely as any other, and never less than nothing.
+/// Delays each packet by a span of its own: the delay, plus or minus at most the jitter, each span as likely as any
+/// other, and never less than 0.
 #[derive(Debug)]
 pub struct JitteredDelay {
     delay: Nanos,
     jitter: Nanos,
     order: Order,
     random: Random,
-    /// Sorted by time of departure, then of arrival.
-    waiting: VecDeque<Departure>,
+    outbox: Outbox,
 }
 
 impl JitteredDelay {
     #[must_use]
     pub fn new(delay: Nanos, jitter: Nanos, order: Order, random: Random) -> Self {
-        Self { delay, jitter, order, random, waiting: VecDeque::new() }
+        Self { delay, jitter, order, random, outbox: Outbox::default() }
     }
 
     /// When a packet that arrives now is to leave.
@@ -73,8 +72,8 @@ impl JitteredDelay {
         let shortest = self.delay.saturating_sub(self.jitter);
         let spread = self.delay + self.jitter - shortest;
         let at = now + shortest + (self.random.fraction() * spread as f64) as Nanos;
-        match (self.order, self.waiting.back()) {
-            (Order::Kept, Some(last)) => at.max(last.at),
+        match (self.order, self.outbox.last()) {
+            (Order::OfArrival, Some(last)) => at.max(last),
             _ => at,
         }
     }
@@ -84,24 +83,84 @@ impl Element for JitteredDelay {
     fn push(&mut self, packet: Packet, now: Nanos) {
         for packet in packet.into_segments() {
             let at = self.departure(now);
-            let place = self.waiting.partition_point(|other| other.at <= at);
-            self.waiting.insert(place, Departure { packet, at });
+            self.outbox.push(packet, at);
         }
     }
 
     fn pop(&mut self, now: Nanos) -> Option<Departure> {
-        if self.next_due()? > now {
-            return None;
-        }
-        self.waiting.pop_front()
+        self.outbox.pop(now)
     }
 
     fn next_due(&self) -> Option<Nanos> {
-        self.waiting.front().map(|departure| departure.at)
+        self.outbox.next_due()
     }
 
     fn earliest_exit(&self, arrival: Nanos) -> Nanos {
         arrival + self.delay.saturating_sub(self.jitter)
+    }
+}
+
+/// The options of `mm-delay`: delays that differ by direction or by packet.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Delay")]
+pub struct DelayOptions {
+    /// One-way delay from inside to outside, where it differs
+    #[arg(long, value_name = "MS", value_parser = parse_milliseconds)]
+    delay_up: Option<Nanos>,
+
+    /// One-way delay from outside to inside, where it differs
+    #[arg(long, value_name = "MS", value_parser = parse_milliseconds)]
+    delay_down: Option<Nanos>,
+
+    /// Vary each packet's delay by up to this much, evenly, either way; packets keep their order
+    #[arg(long, value_name = "MS", value_parser = parse_milliseconds)]
+    jitter: Option<Nanos>,
+
+    /// Let packets overtake each other when their delays vary
+    #[arg(long, requires = "jitter")]
+    reorder: bool,
+}
+
+impl DelayOptions {
+    /// Build both directions; `delay` is the delay of those without an option.
+    #[must_use]
+    pub fn build(&self, delay: Nanos, seed: Seed) -> Duplex {
+        let element = |span, purpose| -> Box<dyn Element> {
+            let order = if self.reorder { Order::Any } else { Order::OfArrival };
+            match self.jitter {
+                None => Box::new(Delay::new(span)),
+                Some(jitter) => Box::new(JitteredDelay::new(span, jitter, order, seed.generator(purpose))),
+            }
+        };
+        Duplex {
+            uplink: element(self.delay_up.unwrap_or(delay), "delay uplink"),
+            downlink: element(self.delay_down.unwrap_or(delay), "delay downlink"),
+        }
+    }
+
+    /// The round-trip time without jitter.
+    fn rtt(&self, delay: Nanos) -> Nanos {
+        self.delay_up.unwrap_or(delay) + self.delay_down.unwrap_or(delay)
+    }
+}
+
+/// The delay of `mm-net`.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Delay")]
+pub struct NetDelay {
+    /// One-way delay in milliseconds, in both directions
+    #[arg(long, value_name = "MS", value_parser = parse_milliseconds)]
+    delay: Option<Nanos>,
+
+    #[command(flatten)]
+    options: DelayOptions,
+}
+
+impl Impairment for NetDelay {
+    fn build(&self, context: &mut NetworkContext<'_>) -> Result<Option<Duplex>> {
+        let delay = self.delay.unwrap_or(0);
+        context.rtt = Some(self.options.rtt(delay));
+        Ok(Some(self.options.build(delay, context.seed)))
     }
 }
 
@@ -126,7 +185,7 @@ mod tests {
     fn delays(jitter: Nanos, order: Order, apart: Nanos) -> Vec<(usize, Nanos)> {
         let mut element = JitteredDelay::new(1_000_000, jitter, order, Random::from_seed(1));
         for number in 0..PACKETS {
-            // The length tells packets apart.
+            // Each packet has its own length, which is its number.
             element.push(Packet::new(&vec![0; number]), number as Nanos * apart);
         }
         std::iter::from_fn(|| element.pop(Nanos::MAX / 2))
@@ -136,7 +195,7 @@ mod tests {
 
     #[test]
     fn jitter_is_spread_evenly_about_the_delay() {
-        let delays: Vec<_> = delays(400_000, Order::Free, 10_000_000).iter().map(|(_, it)| *it).collect();
+        let delays: Vec<_> = delays(400_000, Order::Any, 10_000_000).iter().map(|(_, it)| *it).collect();
         assert!(delays.iter().all(|delay| (600_000..=1_400_000).contains(delay)));
         // Of the even distribution's ten tenths each holds a tenth of the packets, within 5 deviations.
         let deviation = (PACKETS as f64 * 0.1 * 0.9).sqrt();
@@ -148,14 +207,14 @@ mod tests {
     }
 
     #[test]
-    fn order_is_kept_unless_it_is_free() {
+    fn packets_keep_their_order_unless_any_order_is_allowed() {
         let is_sorted = |order| delays(400_000, order, 10_000).is_sorted_by_key(|(number, _)| *number);
-        assert!(is_sorted(Order::Kept));
-        assert!(!is_sorted(Order::Free));
+        assert!(is_sorted(Order::OfArrival));
+        assert!(!is_sorted(Order::Any));
     }
 
     #[test]
     fn no_packet_leaves_before_it_arrived() {
-        assert!(delays(5_000_000, Order::Free, 1).iter().all(|(_, delay)| *delay <= 6_000_000));
+        assert!(delays(5_000_000, Order::Any, 1).iter().all(|(_, delay)| *delay <= 6_000_000));
     }
 }

@@ -1,27 +1,29 @@
 //! Random loss.
 
-use std::collections::VecDeque;
+use clap::Args;
 
-use super::{Departure, Element};
+use super::{Departure, Duplex, Element, Impairment, NetworkContext, Outbox};
+use crate::error::{Error, Result};
 use crate::packet::Packet;
-use crate::random::Random;
+use crate::random::{Random, Seed};
 use crate::time::Nanos;
+use crate::units::{one_way_loss, parse_probability};
 
-/// How packets are chosen to be lost.
+/// How the packets to lose are chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LossModel {
-    /// Each with the same probability, whatever happened to the others.
+    /// Each packet is lost with the same probability, whatever happened to the others.
     Independent { probability: f64 },
-    /// In bursts (Gilbert 1960, Elliott 1963): the network is good or bad, may change with each packet, and
-    /// loses packets with a probability that depends on it.
+    /// Packets are lost in bursts (Gilbert 1960, Elliott 1963): the network is good or bad, its state may change with
+    /// each packet, and the probability of loss depends on the state.
     GilbertElliott { good_to_bad: f64, bad_to_good: f64, loss_in_bad: f64, loss_in_good: f64 },
 }
 
 impl LossModel {
-    /// Bursts of a mean length in packets, all of whose packets are lost, that make up a loss on average.
+    /// Bursts that lose all their packets. They have this mean length, and lose this share of all packets.
     ///
-    /// `None` when no such bursts exist: they must be at least one packet long, and so long that a network
-    /// that is mostly bad can still become good in between.
+    /// `None` when no such bursts exist: they must be at least one packet long, and long enough that a network that is
+    /// mostly bad can still become good between them.
     #[must_use]
     pub fn bursts(probability: f64, mean_packets: f64) -> Option<Self> {
         let bad_to_good = 1.0 / mean_packets;
@@ -40,20 +42,20 @@ impl LossModel {
     }
 }
 
-/// Loses packets after a model.
+/// Loses packets by a model.
 #[derive(Debug)]
 pub struct Loss {
     model: LossModel,
     /// The state of a network that is good or bad; it starts good.
     bad: bool,
     random: Random,
-    passed: VecDeque<Departure>,
+    outbox: Outbox,
 }
 
 impl Loss {
     #[must_use]
     pub fn new(model: LossModel, random: Random) -> Self {
-        Self { model, bad: false, random, passed: VecDeque::new() }
+        Self { model, bad: false, random, outbox: Outbox::default() }
     }
 
     /// Whether the next packet is lost.
@@ -74,22 +76,102 @@ impl Loss {
 impl Element for Loss {
     fn push(&mut self, packet: Packet, now: Nanos) {
         if self.model.never_loses() {
-            self.passed.push_back(Departure { packet, at: now });
+            self.outbox.push(packet, now);
             return;
         }
         for packet in packet.into_segments() {
             if !self.loses() {
-                self.passed.push_back(Departure { packet, at: now });
+                self.outbox.push(packet, now);
             }
         }
     }
 
-    fn pop(&mut self, _now: Nanos) -> Option<Departure> {
-        self.passed.pop_front()
+    fn pop(&mut self, now: Nanos) -> Option<Departure> {
+        self.outbox.pop(now)
     }
 
     fn next_due(&self) -> Option<Nanos> {
-        self.passed.front().map(|departure| departure.at)
+        self.outbox.next_due()
+    }
+}
+
+/// The options of `mm-loss`: loss in bursts.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Loss")]
+pub struct LossOptions {
+    /// Lose packets in bursts of this many on average, instead of independently
+    #[arg(long, value_name = "PACKETS", conflicts_with = "gilbert_elliott")]
+    burst: Option<f64>,
+
+    /// Lose packets by this model instead of with one probability. Its probabilities are those of becoming bad, of
+    /// becoming good again, of loss while bad, and of loss while good. It applies to directions whose loss is not 0
+    #[arg(long, value_name = "P,R,B,G", value_parser = parse_gilbert_elliott)]
+    gilbert_elliott: Option<LossModel>,
+}
+
+impl LossOptions {
+    /// Build both directions, with the probability of loss in each.
+    pub fn build(&self, uplink: f64, downlink: f64, seed: Seed) -> Result<Duplex> {
+        let element = |probability, purpose| -> Result<Box<dyn Element>> {
+            Ok(Box::new(Loss::new(self.model(probability)?, seed.generator(purpose))))
+        };
+        Ok(Duplex { uplink: element(uplink, "loss uplink")?, downlink: element(downlink, "loss downlink")? })
+    }
+
+    fn model(&self, probability: f64) -> Result<LossModel> {
+        match (self.burst, self.gilbert_elliott) {
+            _ if probability == 0.0 => Ok(LossModel::Independent { probability }),
+            (Some(packets), _) => LossModel::bursts(probability, packets).ok_or_else(|| {
+                Error::new(format!(
+                    "bursts of {packets} packets cannot make up a loss of {probability}; give longer bursts"
+                ))
+            }),
+            (None, Some(model)) => Ok(model),
+            (None, None) => Ok(LossModel::Independent { probability }),
+        }
+    }
+}
+
+fn parse_gilbert_elliott(text: &str) -> Result<LossModel> {
+    let numbers: Vec<f64> = text.split(',').map(parse_probability).collect::<Result<_>>()?;
+    match numbers[..] {
+        [good_to_bad, bad_to_good, loss_in_bad, loss_in_good] => {
+            Ok(LossModel::GilbertElliott { good_to_bad, bad_to_good, loss_in_bad, loss_in_good })
+        }
+        _ => Err(Error::new(format!("'{text}' is not four probabilities separated by commas"))),
+    }
+}
+
+/// The loss of `mm-net`.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Loss")]
+pub struct NetLoss {
+    /// Probability with which a packet is dropped, in each direction
+    #[arg(long, value_name = "P", value_parser = parse_probability)]
+    loss: Option<f64>,
+
+    /// Probability of loss from inside to outside
+    #[arg(long, value_name = "P", value_parser = parse_probability)]
+    loss_up: Option<f64>,
+
+    /// Probability of loss from outside to inside
+    #[arg(long, value_name = "P", value_parser = parse_probability)]
+    loss_down: Option<f64>,
+
+    /// Probability that a packet or its answer is lost; each direction drops with 1-√(1-P)
+    #[arg(long, value_name = "P", value_parser = parse_probability, conflicts_with = "loss")]
+    round_trip_loss: Option<f64>,
+
+    #[command(flatten)]
+    options: LossOptions,
+}
+
+impl Impairment for NetLoss {
+    fn build(&self, context: &mut NetworkContext<'_>) -> Result<Option<Duplex>> {
+        let loss = self.loss.or(self.round_trip_loss.map(one_way_loss)).unwrap_or(0.0);
+        let (uplink, downlink) = (self.loss_up.unwrap_or(loss), self.loss_down.unwrap_or(loss));
+        let is_lossy = uplink > 0.0 || downlink > 0.0;
+        is_lossy.then(|| self.options.build(uplink, downlink, context.seed)).transpose()
     }
 }
 
@@ -97,15 +179,15 @@ impl Element for Loss {
 mod tests {
     use super::*;
 
-    /// Which of so many packets are lost.
+    /// Which packets of this number are lost.
     fn lost(model: LossModel, packets: usize) -> Vec<bool> {
         let mut loss = Loss::new(model, Random::from_seed(1));
         let mut lost = vec![true; packets];
         for number in 0..packets {
             loss.push(Packet::new(&[0; 20]), number as Nanos);
         }
-        for kept in std::iter::from_fn(|| loss.pop(packets as Nanos)) {
-            lost[kept.at as usize] = false;
+        for departure in std::iter::from_fn(|| loss.pop(packets as Nanos)) {
+            lost[departure.at as usize] = false;
         }
         lost
     }

@@ -1,31 +1,45 @@
 //! What a shell does to packets: one element per file, all behind one small trait.
 //!
-//! An element never asks the time and never sleeps: it is told. It also never depends on being asked in
-//! time: whatever it gives up carries the instant at which it was due, so an element further on, or a
-//! test, sees exact times even when the machine was late.
+//! An element never reads a clock and never sleeps: its caller gives it the time. It does not depend on calls that
+//! come in time, either. Each packet that leaves it carries the exact instant of its departure, so the next element,
+//! or a test, sees exact times even when the machine was late.
+//!
+//! The file of an element also defines its options on the command line and what they build. An element that implements
+//! [`Impairment`] and stands in [`IMPAIRMENTS`] is part of `mm-net`.
 
 mod chain;
 mod constant_rate;
 mod delay;
 mod duplex;
+mod impairment;
+mod link;
 mod loss;
+mod observed_queue;
+mod observed_wire;
 mod on_off;
+mod outbox;
 mod trace_rate;
-mod watched;
-mod watched_queue;
 
 pub use chain::Chain;
 pub use constant_rate::ConstantRate;
-pub use delay::{Delay, JitteredDelay, Order};
+pub use delay::{Delay, DelayOptions, JitteredDelay, NetDelay, Order};
 pub use duplex::Duplex;
-pub use loss::{Loss, LossModel};
-pub use on_off::{OnOff, Schedule};
+pub use impairment::{Impairment, NetworkContext, Registration, add_options, build_network};
+pub use link::{LinkOptions, NetLink};
+pub use loss::{Loss, LossModel, LossOptions, NetLoss};
+pub use observed_queue::{LinkObserver, ObservedQueue};
+pub use observed_wire::ObservedWire;
+pub use on_off::{OnOff, OnOffOptions, Schedule};
+pub use outbox::Outbox;
 pub use trace_rate::TraceRate;
-pub use watched::Watched;
-pub use watched_queue::{LinkObserver, WatchedQueue};
 
 use crate::packet::Packet;
 use crate::time::Nanos;
+
+/// The impairments of `mm-net`, in the order in which their shells would be nested: outermost first. To add one: a file
+/// that implements [`Impairment`], and a line here.
+pub const IMPAIRMENTS: &[Registration] =
+    &[Registration::of::<NetDelay>(), Registration::of::<NetLink>(), Registration::of::<NetLoss>()];
 
 /// A packet that leaves an element, and the instant at which it does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,26 +50,26 @@ pub struct Departure {
 
 /// One direction of one impairment.
 ///
-/// Callers keep time monotonic: no call is given an earlier instant than the one before. When a packet
-/// arrives at the very instant another is due, the one that is due leaves first.
+/// Time never goes back from one call to the next. When a packet arrives at the very instant at which another is due,
+/// the one that is due leaves first.
 pub trait Element {
     /// Take a packet that arrives at `now`. It may be dropped.
     fn push(&mut self, packet: Packet, now: Nanos);
 
-    /// Give up the next packet that is due at or before `now`.
+    /// Take out the next packet that is due at or before `now`.
     fn pop(&mut self, now: Nanos) -> Option<Departure>;
 
-    /// When to ask again; `None` when only a push can change anything. The answer may be early (nothing
-    /// to pop then, and a later instant to ask at), never late.
+    /// When to call [`Element::pop`] next; `None` when only a push can change anything. The answer may be too early
+    /// (then there is nothing to pop, and the next answer is later), but never too late.
     fn next_due(&self) -> Option<Nanos>;
 
-    /// The earliest instant at which a packet that arrives at `arrival`, not earlier than anything before it,
-    /// could leave. The answer may be early, never late.
+    /// The earliest instant at which a packet could leave that arrives at `arrival`, after everything before it. The
+    /// answer may be too early, but never too late.
     fn earliest_exit(&self, arrival: Nanos) -> Nanos {
         arrival
     }
 
-    /// When the network ends, for an element whose input does not go on for ever.
+    /// When the network ends, for an element that works for a limited time.
     fn end(&self) -> Option<Nanos> {
         None
     }

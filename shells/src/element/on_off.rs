@@ -1,18 +1,20 @@
-//! A link that works at times and loses everything at others.
+//! A link that is on and off in turn.
 
-use std::collections::VecDeque;
+use clap::{Args, ValueEnum};
 
-use super::{Departure, Element};
+use super::{Departure, Duplex, Element, Outbox};
+use crate::error::{Error, Result};
 use crate::packet::Packet;
 use crate::random::Random;
 use crate::time::Nanos;
+use crate::units::parse_seconds;
 
 /// How long a link is on and off in turn. It begins on.
 #[derive(Debug)]
 pub enum Schedule {
-    /// Always as long (Mahimahi's mm-intermittent).
+    /// The same times again and again (Mahimahi's mm-intermittent).
     Periodic,
-    /// As long on average, exponentially distributed (Mahimahi's mm-onoff).
+    /// Random times from exponential distributions with these means (Mahimahi's mm-onoff).
     Random(Random),
 }
 
@@ -24,7 +26,7 @@ pub struct OnOff {
     schedule: Schedule,
     is_on: bool,
     next_switch: Nanos,
-    passed: VecDeque<Departure>,
+    outbox: Outbox,
 }
 
 impl OnOff {
@@ -35,7 +37,7 @@ impl OnOff {
     #[must_use]
     pub fn new(on: Nanos, off: Nanos, schedule: Schedule, start: Nanos) -> Self {
         assert!(on + off > 0, "a link that is neither on nor off");
-        Self { on, off, schedule, is_on: false, next_switch: start, passed: VecDeque::new() }
+        Self { on, off, schedule, is_on: false, next_switch: start, outbox: Outbox::default() }
     }
 
     fn is_on_at(&mut self, now: Nanos) -> bool {
@@ -58,17 +60,66 @@ impl OnOff {
 impl Element for OnOff {
     fn push(&mut self, packet: Packet, now: Nanos) {
         if self.is_on_at(now) {
-            self.passed.push_back(Departure { packet, at: now });
+            self.outbox.push(packet, now);
         }
     }
 
-    fn pop(&mut self, _now: Nanos) -> Option<Departure> {
-        self.passed.pop_front()
+    fn pop(&mut self, now: Nanos) -> Option<Departure> {
+        self.outbox.pop(now)
     }
 
     fn next_due(&self) -> Option<Nanos> {
-        self.passed.front().map(|departure| departure.at)
+        self.outbox.next_due()
     }
+}
+
+/// The arguments of `mm-onoff` and `mm-intermittent`, whose schedules differ.
+#[derive(Args, Debug)]
+pub struct OnOffOptions {
+    /// The direction whose link is on and off
+    #[arg(value_enum)]
+    direction: Direction,
+
+    /// How long the link is on, in seconds, fractions allowed
+    #[arg(value_name = "ON_SECONDS")]
+    on: String,
+
+    /// How long the link is off and loses every packet, in seconds
+    #[arg(value_name = "OFF_SECONDS")]
+    off: String,
+}
+
+impl OnOffOptions {
+    /// Build both directions of a link that begins at `start`.
+    pub fn build(&self, schedule: Schedule, start: Nanos) -> Result<Duplex> {
+        let (on, off) = (parse_seconds(&self.on)?, parse_seconds(&self.off)?);
+        if on + off == 0 {
+            return Err(Error::new("a link cannot be on for 0 s and off for 0 s; give at least one of them"));
+        }
+        let switching: Box<dyn Element> = Box::new(OnOff::new(on, off, schedule, start));
+        let always_on: Box<dyn Element> = Box::new(OnOff::new(1, 0, Schedule::Periodic, start));
+        Ok(match self.direction {
+            Direction::Uplink => Duplex { uplink: switching, downlink: always_on },
+            Direction::Downlink => Duplex { uplink: always_on, downlink: switching },
+        })
+    }
+
+    /// The link in words, such as `(up) on=5s off=1s`.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let direction = match self.direction {
+            Direction::Uplink => "up",
+            Direction::Downlink => "down",
+        };
+        format!("({direction}) on={}s off={}s", self.on, self.off)
+    }
+}
+
+/// A direction, as Mahimahi names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Direction {
+    Uplink,
+    Downlink,
 }
 
 #[cfg(test)]
@@ -76,12 +127,12 @@ mod tests {
     use super::*;
     use crate::time::NANOS_PER_SECOND;
 
-    /// At which of so many ms, counted from the start, a packet passes.
-    fn passes(mut link: OnOff, milliseconds: u64) -> Vec<u64> {
-        for now in 0..milliseconds {
+    /// At which of the first instants a packet passes.
+    fn passes(mut link: OnOff, instants: u64) -> Vec<u64> {
+        for now in 0..instants {
             link.push(Packet::new(&[0; 20]), now);
         }
-        link.passed.iter().map(|departure| departure.at).collect()
+        std::iter::from_fn(|| link.pop(instants)).map(|departure| departure.at).collect()
     }
 
     #[test]
@@ -92,12 +143,15 @@ mod tests {
     }
 
     #[test]
-    fn a_long_rest_changes_no_phase() {
+    fn a_long_pause_changes_no_phase() {
         let mut link = OnOff::new(2, 3, Schedule::Periodic, 0);
         for now in [0, 5_000_000_001, 5_000_000_002] {
             link.push(Packet::new(&[0; 20]), now);
         }
-        assert_eq!(link.passed.iter().map(|it| it.at).collect::<Vec<_>>(), [0, 5_000_000_001]);
+        assert_eq!(
+            std::iter::from_fn(|| link.pop(6_000_000_000)).map(|it| it.at).collect::<Vec<_>>(),
+            [0, 5_000_000_001]
+        );
     }
 
     #[test]

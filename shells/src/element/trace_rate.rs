@@ -1,36 +1,35 @@
 //! A link whose delivery opportunities come from a trace, with Mahimahi's meaning.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{Departure, Element, WatchedQueue};
-use crate::packet::Packet;
+use super::{Departure, Element, ObservedQueue, Outbox};
+use crate::packet::{Packet, TUN_HEADER_BYTES};
 use crate::queue::Waiting;
 use crate::time::Nanos;
-use crate::trace::{OPPORTUNITY_BYTES, Rounds, TUN_HEADER_BYTES, Trace};
+use crate::trace::{OPPORTUNITY_BYTES, Rounds, Trace};
 
-/// Sends [`OPPORTUNITY_BYTES`] at each opportunity of a trace, as whole packets leave only when their last
-/// byte has been sent. What an opportunity has left when the queue runs empty is lost.
+/// Sends [`OPPORTUNITY_BYTES`] at each opportunity of a trace. A packet leaves the link when its last byte has been
+/// sent. The rest of an opportunity is lost when the queue runs empty.
 ///
-/// Packets count IP length + 4 against an opportunity. A packet leaves the queue when its first byte is
-/// sent, so a queue's limit does not count a packet that is partly sent.
+/// A packet counts with its IP length and [`TUN_HEADER_BYTES`]. It leaves the queue when its first byte is sent, so
+/// the queue's limit does not count a packet that is partly sent.
 pub struct TraceRate {
     trace: Arc<Trace>,
     rounds: Rounds,
     /// When the trace began.
     start: Nanos,
-    /// The first opportunity not used yet.
+    /// The first opportunity that is not used yet.
     next: u64,
-    queue: WatchedQueue,
+    queue: ObservedQueue,
     /// A packet that is partly sent, and its bytes still to send.
     sending: Option<(Waiting, usize)>,
-    sent: VecDeque<Departure>,
+    outbox: Outbox,
 }
 
 impl TraceRate {
     #[must_use]
-    pub fn new(trace: Arc<Trace>, rounds: Rounds, start: Nanos, queue: impl Into<WatchedQueue>) -> Self {
-        Self { trace, rounds, start, next: 0, queue: queue.into(), sending: None, sent: VecDeque::new() }
+    pub fn new(trace: Arc<Trace>, rounds: Rounds, start: Nanos, queue: impl Into<ObservedQueue>) -> Self {
+        Self { trace, rounds, start, next: 0, queue: queue.into(), sending: None, outbox: Outbox::default() }
     }
 
     /// The next opportunity; `None` after the end of a trace that does not repeat.
@@ -39,13 +38,13 @@ impl TraceRate {
         (!over).then(|| self.start + self.trace.opportunity(self.next))
     }
 
-    fn rests(&self) -> bool {
+    fn is_idle(&self) -> bool {
         self.sending.is_none() && self.queue.is_empty()
     }
 
     /// Bring the link up to `now`: use every opportunity until then.
     fn advance(&mut self, now: Nanos) {
-        if self.rests() && !self.queue.is_watched() {
+        if self.is_idle() && !self.queue.is_observed() {
             self.next = self.next.max(self.trace.first_after(now.saturating_sub(self.start)));
         }
         while let Some(at) = self.next_opportunity().filter(|at| *at <= now) {
@@ -65,14 +64,14 @@ impl TraceRate {
                     (waiting, size)
                 })
             });
-            let Some((waiting, left)) = next else { return };
-            if left > bytes {
-                self.sending = Some((waiting, left - bytes));
+            let Some((waiting, size)) = next else { return };
+            if size > bytes {
+                self.sending = Some((waiting, size - bytes));
                 return;
             }
-            bytes -= left;
+            bytes -= size;
             self.queue.departed(&waiting, at);
-            self.sent.push_back(Departure { packet: waiting.packet, at });
+            self.outbox.push(waiting.packet, at);
         }
     }
 }
@@ -87,15 +86,12 @@ impl Element for TraceRate {
 
     fn pop(&mut self, now: Nanos) -> Option<Departure> {
         self.advance(now);
-        self.sent.pop_front()
+        self.outbox.pop(now)
     }
 
     fn next_due(&self) -> Option<Nanos> {
-        match self.sent.front() {
-            Some(departure) => Some(departure.at),
-            None if self.rests() => None,
-            None => self.next_opportunity(),
-        }
+        let next_opportunity = || if self.is_idle() { None } else { self.next_opportunity() };
+        self.outbox.next_due().or_else(next_opportunity)
     }
 
     fn earliest_exit(&self, arrival: Nanos) -> Nanos {
@@ -143,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn opportunities_that_nobody_used_are_gone() {
+    fn unused_opportunities_are_gone() {
         let mut link = link("1\n1\n1\n10", Rounds::Forever);
         link.push(Packet::new(&[0; 1500]), NANOS_PER_MILLISECOND);
         assert_eq!(link.next_due(), Some(10 * NANOS_PER_MILLISECOND));

@@ -2,29 +2,29 @@
 
 use crate::time::Nanos;
 
-/// The most that one sleep counts as late. Beyond it the machine is busy, and to wake earlier would not help.
+/// The most that one sleep counts as late. Beyond that the machine is busy, and waking earlier would not help.
 const MOST: Nanos = 500_000;
 
-/// What is nearer than this is waited for awake: a sleep would hardly be shorter.
+/// For a shorter span than this the process stays awake: a sleep would hardly be shorter.
 const TOO_SHORT: Nanos = 8_000;
 
-/// With each sleep that is less late than the latest, so much of the latest is forgotten.
+/// With each sleep that is less late than the worst one, this share of the worst is forgotten.
 const FORGETTING: Nanos = 128;
 
 /// A sleep is shortened by a sixteenth at most: many short sleeps in a row must not cost twice as many wake-ups.
 const MOST_OF_A_SLEEP: Nanos = 16;
 
-/// Sleeps are told apart by their length, in powers of two nanoseconds; the longest are 2 s and more.
+/// Sleeps are grouped by their length, in powers of two nanoseconds; the longest are 2 s and more.
 const LENGTHS: usize = 32;
 
-/// Learns how late sleeps end, and asks to be woken so much earlier.
+/// Learns how late sleeps end, and shortens the next ones by that.
 ///
 /// A processor that was to sleep for long sleeps deeply and is slow to wake; one that sleeps shortly wakes
 /// nearly at once. So a sleep ends well before the deadline, a much shorter one follows, and only the last
 /// microseconds are waited for awake.
 #[derive(Debug)]
 pub struct Alarm {
-    /// How late sleeps of each length ended at worst, as far as it is not forgotten.
+    /// The worst lateness of the sleeps of each length, as far as it is not forgotten.
     worst: [Nanos; LENGTHS],
 }
 
@@ -35,22 +35,23 @@ impl Default for Alarm {
 }
 
 impl Alarm {
-    /// When to be woken, asked at `now`, for something due then; `now` when it is so soon that one must stay awake.
+    /// When to wake, decided at `now`, for something that is due at `due`; `now` when it is so soon that the process must
+    /// stay awake.
     #[must_use]
     pub fn wake_at(&self, now: Nanos, due: Nanos) -> Nanos {
         let span = due.saturating_sub(now);
         if span < TOO_SHORT {
             return now;
         }
-        // What was the worst for long is exceeded some day.
+        // Some day a sleep is worse than the worst one so far.
         let worst = self.worst[length_of(span)] * 3 / 2;
         due - worst.min(span / MOST_OF_A_SLEEP)
     }
 
-    /// Learn from a sleep that began then, was to end at `asked` and ended at `woke`.
-    pub fn learn(&mut self, began: Nanos, asked: Nanos, woke: Nanos) {
-        let lateness = woke.saturating_sub(asked).min(MOST);
-        let worst = &mut self.worst[length_of(asked.saturating_sub(began))];
+    /// Learn from a sleep that began at `began`, was to end at `wanted` and ended at `woke`.
+    pub fn learn(&mut self, began: Nanos, wanted: Nanos, woke: Nanos) {
+        let lateness = woke.saturating_sub(wanted).min(MOST);
+        let worst = &mut self.worst[length_of(wanted.saturating_sub(began))];
         *worst = lateness.max(*worst - *worst / FORGETTING);
     }
 }

@@ -1,13 +1,13 @@
-//! Letting what is inside reach the world: source addresses are translated where a namespace has a way out.
+//! Translation of source addresses, through which commands inside reach the Internet.
 //!
-//! The rule is made over netlink, without any program (linux/netfilter/nf_tables.h). Its table belongs to a
-//! socket and is gone when that closes, however the shell ends.
+//! The rule is made over netlink, without any program (linux/netfilter/nf_tables.h). Its table belongs to a socket and
+//! is gone when that closes, however the shell ends.
 
 use std::net::IpAddr;
 
 use nix::libc;
 
-use super::block::Prefix;
+use super::address_block::Prefix;
 use super::netlink::{Message, Netlink};
 
 /// `NFT_TABLE_F_OWNER`, which the libc crate lacks.

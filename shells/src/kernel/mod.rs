@@ -1,23 +1,23 @@
-//! Everything the kernel is asked for: namespaces, TUN devices, addresses, processes, waiting.
+//! Everything that needs the kernel: namespaces, TUN devices, addresses, processes, waiting.
 //!
 //! Nothing here knows what an element does to packets.
 
+pub mod address_block;
 mod alarm;
-pub mod block;
-mod direction;
-mod ferry;
-mod guardian;
+mod forwarder;
+mod forwarding_path;
 mod masquerade;
-mod namespace;
 mod netlink;
 mod privilege;
 mod routes;
 mod signals;
 mod stamps;
+mod supervisor;
 mod sysctl;
 mod tun;
+mod tun_pair;
 
-pub use ferry::{Ferry, Report};
-pub use guardian::Guardian;
-pub use namespace::{Passage, open_passage};
+pub use forwarder::{Forwarder, Report};
+pub use supervisor::Supervisor;
 pub use tun::LARGEST_READ;
+pub use tun_pair::{TunPair, open_tun_pair};

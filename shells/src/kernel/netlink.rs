@@ -70,7 +70,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The attributes behind a fixed part of so many bytes.
+    /// The attributes behind a fixed part of this many bytes.
     pub fn attributes(&self, fixed: usize) -> impl Iterator<Item = (u16, &[u8])> {
         let mut rest = self.payload.get(fixed.next_multiple_of(4)..).unwrap_or_default();
         std::iter::from_fn(move || {

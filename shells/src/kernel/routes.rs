@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use nix::errno::Errno;
 use nix::libc;
 
-use super::block::{Family, Prefix, octets};
+use super::address_block::{Family, Prefix, octets};
 use super::netlink::{Message, Netlink};
 
 /// Marks, as a route's protocol number, the routes by which shells recognise each other.
@@ -14,7 +14,7 @@ const PROTOCOL_SHELL: u8 = 109;
 /// `RTNH_F_ONLINK`, which the libc crate lacks: the gateway need not be within any route.
 const ON_LINK: u32 = 4;
 
-/// The flags of IPv6 addresses: nobody else can have them, and they bring no route along (linux/if_addr.h).
+/// The flags of IPv6 addresses: no other machine can have them, and they add no route (linux/if_addr.h).
 const NO_DUPLICATE_DETECTION: u32 = 0x02;
 const NO_PREFIX_ROUTE: u32 = 0x200;
 
@@ -72,7 +72,7 @@ impl Routes {
         )
     }
 
-    /// How many packets the kernel dropped because nobody took them from the device in time.
+    /// How many packets the kernel dropped because this process did not read them in time.
     pub fn overflowed(&self, device: Device) -> nix::Result<u64> {
         let reply = self.0.fetch(link_message_of(libc::RTM_GETLINK, device, 0))?;
         let mut attributes = reply.attributes(LINK_MESSAGE_BYTES);
@@ -122,10 +122,10 @@ impl Routes {
         self.0.request(message)
     }
 
-    /// Tell shells nested in this namespace that the block is theirs to take from.
+    /// Mark the block as the one from which shells nested in this namespace take theirs.
     ///
-    /// The mark is a route to nowhere, so it also answers packets to addresses of the block that nobody
-    /// has; without it they would go out by the default route and come back in until their TTL ends.
+    /// The mark is a route to nowhere, so it also answers packets to unused addresses of the block. Without it they would
+    /// go out by the default route and come back in until their TTL ends.
     pub fn mark(&self, block: Prefix) -> nix::Result<()> {
         self.add_route(block, &Target::Nowhere)
     }

@@ -1,5 +1,9 @@
-//! Signals as events to wait for, instead of interruptions.
+//! Signals as events to wait for.
 
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use nix::libc;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
@@ -9,12 +13,12 @@ use crate::error::{Attempt, Result};
 #[derive(Clone, Copy, Debug)]
 pub struct Received {
     pub signal: Signal,
-    /// A process sent it with kill(2) or the like. The terminal's Ctrl-C is the kernel's, and reaches
-    /// every process of the foreground group by itself.
+    /// Whether a process sent it, with kill(2) or the like. Ctrl-C at the terminal comes from the kernel, which sends it
+    /// to every process of the foreground group.
     pub from_process: bool,
 }
 
-/// Block these signals and wait for them through a descriptor instead.
+/// Block these signals, and receive them through a descriptor.
 pub fn watch(signals: &[Signal]) -> Result<SignalFd> {
     let set: SigSet = signals.iter().copied().collect();
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&set), None)
@@ -22,14 +26,31 @@ pub fn watch(signals: &[Signal]) -> Result<SignalFd> {
         .attempt(|| "watch for signals")
 }
 
-/// Let every signal through again: a command inherits the mask, and must be able to be ended.
+/// Unblock every signal: a command inherits the mask, and signals must be able to end it.
 pub fn unblock_all() {
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
 }
 
+/// Those of these signals that this process does not ignore.
+///
+/// nohup, and a script for its background jobs, start a process with signals ignored, which are to have no effect on it or
+/// its children. The kernel delivers even an ignored signal while it is blocked.
+pub fn not_ignored(signals: &[Signal]) -> Vec<Signal> {
+    signals.iter().copied().filter(|signal| !is_ignored(*signal)).collect()
+}
+
+fn is_ignored(signal: Signal) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: without a new action the call only fills the structure, for which all zeros are valid.
+    unsafe {
+        let result = libc::sigaction(signal as libc::c_int, ptr::null(), action.as_mut_ptr());
+        result == 0 && action.assume_init().sa_sigaction == libc::SIG_IGN
+    }
+}
+
 /// The next signal that came in, if any.
-pub fn next(watched: &SignalFd) -> Option<Received> {
-    let info = watched.read_signal().ok().flatten()?;
+pub fn next(descriptor: &SignalFd) -> Option<Received> {
+    let info = descriptor.read_signal().ok().flatten()?;
     let signal = Signal::try_from(info.ssi_signo as i32).ok()?;
     Some(Received { signal, from_process: info.ssi_code <= 0 })
 }

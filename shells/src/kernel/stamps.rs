@@ -1,8 +1,8 @@
-//! When packets came in at a TUN device, as the kernel tells.
+//! When packets arrived at a TUN device, from the kernel.
 //!
-//! The kernel wakes whoever reads a TUN device a few hundred microseconds late when the processor sleeps, and
-//! says nothing of when a packet came in. A program of ours that it runs for every packet (`TUNSETFILTEREBPF`)
-//! writes that down in memory shared with this process. See bpf(2) and Documentation/bpf/standardization/.
+//! When the processor sleeps, the kernel wakes the reader of a TUN device a few hundred microseconds late, and does not
+//! say when a packet arrived. So it runs a program of ours for every packet (`TUNSETFILTEREBPF`), which writes the time
+//! to memory that this process shares. See bpf(2) and Documentation/bpf/standardization/.
 
 use std::cell::Cell;
 use std::io;
@@ -39,14 +39,14 @@ struct Board {
     instants: [AtomicU64; SLOTS],
 }
 
-/// When packets came in at a device, in their order.
+/// When packets arrived at a device, in their order.
 pub struct Stamps {
     board: NonNull<Board>,
     taken: Cell<u64>,
 }
 
 impl Stamps {
-    /// Have the kernel note when packets come in at this TUN device from now on.
+    /// Let the kernel write down when packets arrive at this TUN device from now on.
     ///
     /// An error where this process may not load programs into the kernel.
     pub fn attach(tun: BorrowedFd<'_>) -> io::Result<Self> {
@@ -85,8 +85,7 @@ impl Stamps {
         self.board().count.load(Ordering::Acquire)
     }
 
-    /// Pass over what is known of packets before that one: nothing waits to be read, so they were dropped by
-    /// the kernel.
+    /// Skip the times of packets before that one. The kernel dropped these packets, because nothing waits to be read.
     pub fn skip_to(&self, number: u64) {
         for skipped in self.taken.get()..number {
             self.take(skipped);
@@ -94,7 +93,7 @@ impl Stamps {
         }
     }
 
-    /// The instant of a packet, which must not be told a second time a round later.
+    /// The instant of a packet. It is erased, so that a packet one round later cannot get it.
     fn take(&self, number: u64) -> Nanos {
         self.board().instants[number as usize % SLOTS].swap(0, Ordering::AcqRel)
     }
@@ -179,6 +178,6 @@ fn bpf(kind: libc::c_long, request: &[u8]) -> io::Result<OwnedFd> {
     if result < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just given this descriptor to nobody else.
+    // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(result as i32) })
 }

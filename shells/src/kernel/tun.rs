@@ -9,12 +9,9 @@ use nix::libc;
 
 use super::routes::Device;
 use crate::error::{Attempt, Error, Result};
-use crate::packet::{OFFLOAD_BYTES, Offload, Packet};
+use crate::packet::{MTU, OFFLOAD_BYTES, Offload, Packet};
 
-/// The largest packet an emulated link carries, bytes of IP packet.
-pub const MTU: usize = 1500;
-
-/// Bytes of the largest packet the kernel hands over as one, with the header that tells of it.
+/// Bytes of the largest packet that the kernel passes on as one, with the header before it.
 pub const LARGEST_READ: usize = OFFLOAD_BYTES + 65536;
 
 nix::ioctl_write_int!(tun_set_interface, b'T', 202);

@@ -1,12 +1,12 @@
-//! What happens at a link, in the format of Mahimahi's mm-link, which its graphing scripts read.
+//! What happens at a link, in the format of Mahimahi's mm-link.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::output::Output;
 use crate::element::LinkObserver;
-use crate::packet::Packet;
+use crate::packet::{Packet, TUN_HEADER_BYTES};
 use crate::time::{NANOS_PER_MILLISECOND, Nanos};
-use crate::trace::{OPPORTUNITY_BYTES, TUN_HEADER_BYTES};
+use crate::trace::OPPORTUNITY_BYTES;
 
 /// What the head of a log says about a link.
 pub struct LinkDescription<'a> {

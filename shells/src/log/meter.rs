@@ -1,4 +1,4 @@
-//! A line on the terminal that tells, once a second, what a link carries.
+//! A line on the terminal, once a second, about the packets on a link.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -8,10 +8,10 @@ use crate::element::LinkObserver;
 use crate::packet::Packet;
 use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
 
-/// How often the line is renewed.
+/// How often the line is written.
 const PERIOD: Nanos = NANOS_PER_SECOND;
 
-/// Counts what happens at links, and tells it of each direction for which an observer was asked for.
+/// Counts what happens at a link, and shows the directions that have an observer.
 #[derive(Clone)]
 pub struct Meter(Rc<RefCell<Counts>>);
 
@@ -35,7 +35,7 @@ impl Meter {
         Self::with_counts(start, true)
     }
 
-    /// For a link without a queue: only rates are told.
+    /// For a link without a queue: it shows only rates.
     #[must_use]
     pub fn of_rates(start: Nanos) -> Self {
         Self::with_counts(start, false)
@@ -45,13 +45,13 @@ impl Meter {
         Self(Rc::new(RefCell::new(Counts { directions: [None; 2], has_queue, next: start + PERIOD })))
     }
 
-    /// What counts the uplink.
+    /// The observer that counts the uplink.
     #[must_use]
     pub fn uplink(&self) -> Box<dyn LinkObserver> {
         self.side(0)
     }
 
-    /// What counts the downlink.
+    /// The observer that counts the downlink.
     #[must_use]
     pub fn downlink(&self) -> Box<dyn LinkObserver> {
         self.side(1)
@@ -62,13 +62,13 @@ impl Meter {
         Box::new(Side { meter: self.clone(), index })
     }
 
-    /// When the line is to be renewed next.
+    /// When the next line is due.
     #[must_use]
     pub fn next(&self) -> Nanos {
         self.0.borrow().next
     }
 
-    /// Renew the line if it is time. A terminal that is gone is no reason to stop.
+    /// Write a line if it is due. A terminal that is gone is no reason to stop.
     pub fn show(&self, now: Nanos, terminal: &mut dyn Write) {
         let mut counts = self.0.borrow_mut();
         if counts.next > now {
@@ -76,11 +76,11 @@ impl Meter {
         }
         let span = now - counts.next + PERIOD;
         let Counts { directions, has_queue, next } = &mut *counts;
-        let told = ["up", "down"].into_iter().zip(directions).filter_map(|(name, count)| {
+        let parts = ["up", "down"].into_iter().zip(directions).filter_map(|(name, count)| {
             let last = count.as_mut().map(std::mem::take)?;
             Some(format!("{name} {}", last.describe(span, *has_queue)))
         });
-        let _ = writeln!(terminal, "{}", told.collect::<Vec<_>>().join("   "));
+        let _ = writeln!(terminal, "{}", parts.collect::<Vec<_>>().join("   "));
         *next = now + PERIOD;
     }
 }
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_tells_the_last_second_of_both_directions() {
+    fn a_line_shows_the_last_second_of_both_directions() {
         let meter = Meter::new(0);
         let (mut up, mut down) = (meter.uplink(), meter.downlink());
         for _ in 0..100 {

@@ -1,4 +1,4 @@
-//! Files that tell what happened in the emulated network.
+//! Files that record what happens in the emulated network.
 
 mod mahimahi;
 mod meter;

@@ -1,4 +1,4 @@
-//! Files written while packets pass, whose errors are not lost.
+//! Files that are written while packets pass, and whose errors are not lost.
 
 use std::cell::RefCell;
 use std::fmt::Arguments;
@@ -11,9 +11,9 @@ use super::meter::Meter;
 use crate::error::{Attempt, Error, Result};
 use crate::time::Nanos;
 
-/// A file that somebody writes to and [`Outputs`] watches over.
+/// A file of [`Outputs`].
 ///
-/// Writing never fails in the middle of what is going on; the first error is kept for [`Outputs::flush`].
+/// Writing never fails at once; [`Outputs::flush`] returns the first error.
 #[derive(Clone)]
 pub struct Output(Rc<RefCell<Inner>>);
 
@@ -48,7 +48,7 @@ impl Output {
     }
 }
 
-/// Everything that a shell tells while packets pass.
+/// Everything that a shell writes while packets pass.
 #[derive(Default)]
 pub struct Outputs {
     files: Vec<Output>,
@@ -83,7 +83,7 @@ impl Outputs {
         }
     }
 
-    /// Bring everything written to its file, and tell the first error there was.
+    /// Write all buffers to their files. Returns the first error there was.
     pub fn flush(&mut self) -> Result<()> {
         for output in &self.files {
             let mut inner = output.0.borrow_mut();
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_is_told_when_asked() {
+    fn flush_returns_the_error_of_a_full_disk() {
         let mut outputs = Outputs::default();
         let output = outputs.create(Path::new("/dev/full")).unwrap();
         output.line(format_args!("{}", "x".repeat(100_000)));

@@ -1,4 +1,4 @@
-//! What becomes of every packet at a link, one row each, as comma-separated values.
+//! What happens to every packet at a link, one row each, as comma-separated values.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -9,7 +9,7 @@ use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
 
 /// A table with one row per packet that left a link or was dropped there.
 ///
-/// `time_s` is when that was, counted from the link's begin, to the nanosecond; `bytes` is the IP length;
+/// `time_s` is when that was, counted from the link's start, to the nanosecond; `bytes` is the IP length;
 /// `delay_ms` is how long a packet was at the link (empty for one that was dropped); `protocol` is IP's number.
 /// Both directions may share one file.
 pub struct PacketLog {

@@ -1,5 +1,8 @@
 //! The packets of a link as a capture that Wireshark and tcpdump read
 //! (<https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>).
+//!
+//! Written here and not with the crate pcap-file: its latest release, 2.0.0, ignores the resolution of times that an
+//! interface declares, and it would bring seven more crates to replace the forty lines of [`PcapngBlock`].
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -45,8 +48,8 @@ impl Interface {
     }
 }
 
-/// Captures one direction: each packet when it leaves the link, or when it is dropped there; a comment tells
-/// which, and how long it was at the link. Both directions share one file.
+/// Captures one direction: each packet when it leaves the link, or when it is dropped there. A comment says which, and
+/// how long the packet was at the link. Both directions share one file.
 pub struct Capture {
     output: Output,
     interface: Interface,
@@ -55,10 +58,10 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Write the head of the file; `program` is what it says wrote it. The captures of both directions, up first.
+    /// Write the head of the file, with the name of the program. Returns the captures of both directions, up first.
     #[must_use]
     pub fn begin(output: &Output, program: &str) -> [Self; 2] {
-        let mut section = Block::new(SECTION_HEADER);
+        let mut section = PcapngBlock::new(SECTION_HEADER);
         section.number(&BYTE_ORDER_MAGIC.to_le_bytes());
         section.number(&1u16.to_le_bytes());
         section.number(&0u16.to_le_bytes());
@@ -66,7 +69,7 @@ impl Capture {
         section.option(option::USER_APPLICATION, program.as_bytes());
         output.bytes(&section.finish());
         for name in ["up", "down"] {
-            let mut interface = Block::new(INTERFACE_DESCRIPTION);
+            let mut interface = PcapngBlock::new(INTERFACE_DESCRIPTION);
             interface.number(&RAW_IP.to_le_bytes());
             interface.number(&0u16.to_le_bytes());
             // No limit to the bytes captured of a packet.
@@ -80,11 +83,11 @@ impl Capture {
         [Interface::Up, Interface::Down].map(|interface| Self { output: output.clone(), interface, epoch })
     }
 
-    fn packet(&self, packet: &Packet, at: Nanos, fate: &str) {
+    fn packet(&self, packet: &Packet, at: Nanos, comment: &str) {
         let time = self.epoch.saturating_add(at);
         let bytes = packet.checksummed_bytes();
         let length = bytes.len() as u32;
-        let mut block = Block::new(ENHANCED_PACKET);
+        let mut block = PcapngBlock::new(ENHANCED_PACKET);
         block.number(&(self.interface as u32).to_le_bytes());
         block.number(&((time >> 32) as u32).to_le_bytes());
         block.number(&(time as u32).to_le_bytes());
@@ -92,7 +95,7 @@ impl Capture {
         block.number(&length.to_le_bytes());
         block.number(&length.to_le_bytes());
         block.padded(&bytes);
-        block.option(option::COMMENT, fate.as_bytes());
+        block.option(option::COMMENT, comment.as_bytes());
         block.option(option::PACKET_FLAGS, &self.interface.packet_flags().to_le_bytes());
         self.output.bytes(&block.finish());
     }
@@ -116,12 +119,12 @@ impl LinkObserver for Capture {
 }
 
 /// A block under construction: its type and length, a body, options, its length again.
-struct Block {
+struct PcapngBlock {
     bytes: Vec<u8>,
     has_options: bool,
 }
 
-impl Block {
+impl PcapngBlock {
     fn new(kind: u32) -> Self {
         let mut bytes = kind.to_le_bytes().to_vec();
         bytes.extend_from_slice(&[0; 4]);
@@ -162,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_block_is_framed_by_its_length() {
-        let mut block = Block::new(ENHANCED_PACKET);
+        let mut block = PcapngBlock::new(ENHANCED_PACKET);
         block.padded(&[1, 2, 3, 4, 5]);
         block.option(option::COMMENT, b"x");
         let expected = [

@@ -11,11 +11,24 @@ use std::borrow::Cow;
 use checksum::sum;
 pub use offload::{OFFLOAD_BYTES, Offload};
 
+/// The largest IP packet that an emulated link carries, bytes.
+pub const MTU: usize = 1500;
+
+/// Bytes of the header that Mahimahi's TUN devices put before each packet. Mahimahi counts it with the packet: in
+/// delivery opportunities, in the limits of queues and in its logs.
+pub const TUN_HEADER_BYTES: usize = 4;
+
+/// The largest packet as Mahimahi counts it, 1504 bytes.
+///
+/// One opportunity of a trace sends one such packet. The queues that RFC 8033, 8289 and 8290 describe use it where
+/// those say "one packet" or MTU, so that a packet of full size is one packet whether or not its header counts.
+pub const FULL_PACKET_BYTES: usize = MTU + TUN_HEADER_BYTES;
+
 /// An IP packet as read from a TUN device, without any link layer header.
 ///
-/// The kernel may hand over many TCP segments as one large packet and leave checksums to be filled in;
-/// [`Offload`] tells. What shapes or drops packets must do so to each of [`Packet::into_segments`]; what
-/// treats all packets of an instant alike may leave them together.
+/// The kernel may hand over many TCP segments as one large packet, and may leave checksums for a network card to
+/// fill in; [`Offload`] says which. An element that shapes or drops packets must treat each of
+/// [`Packet::into_segments`] by itself. An element that treats all packets of an instant alike need not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
     bytes: Box<[u8]>,

@@ -1,7 +1,7 @@
-//! What the kernel leaves undone in a packet, as `struct virtio_net_hdr` tells
+//! The work that the kernel leaves to the network card, from `struct virtio_net_hdr`
 //! (linux/virtio_net.h, and "Packet Transmission" in the virtio specification).
 
-/// Bytes of the header that a TUN device puts before a packet when asked for offloads.
+/// Bytes of the header that a TUN device puts before a packet if offloads are on.
 pub const OFFLOAD_BYTES: usize = 10;
 
 const NEEDS_CHECKSUM: u8 = 1;

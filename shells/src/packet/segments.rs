@@ -95,7 +95,7 @@ impl Cut {
         if index > 0 {
             bytes[at + 13] &= !CWR;
         }
-        // Until somebody completes it, the field holds the sum over the pseudo header.
+        // Until the checksum is complete, the field holds the sum over the pseudo header.
         let addresses = if self.ipv6 { 8..40 } else { 12..20 };
         let length = (bytes.len() - at) as u32;
         let pseudo = sum(&[&bytes[addresses], &length.to_be_bytes(), &[0, 6]]);

@@ -1,18 +1,35 @@
 //! CoDel (RFC 8289): drops when packets have waited too long for too long.
 
 use super::backlog::Backlog;
-use super::{Limit, Queue, Waiting};
-use crate::packet::Packet;
+use super::{Limit, Parameter, Queue, QueueArguments, QueueKind, Waiting};
+use crate::error::Result;
+use crate::packet::{FULL_PACKET_BYTES, Packet};
 use crate::time::{NANOS_PER_MILLISECOND, Nanos};
 
-/// A queue no longer than one packet, in bytes, is never dropped from (RFC 8289, 4.4).
-const ONE_PACKET: usize = 1504;
+/// Its name and arguments, and how one is made.
+pub const KIND: QueueKind = QueueKind {
+    name: "codel",
+    summary: "Drops when packets wait too long for too long (RFC 8289)",
+    has_limit: true,
+    parameters: &[TARGET, INTERVAL, ECN],
+    build: |parts| {
+        Ok(Box::new(CoDel::new(
+            CoDelSettings::from_arguments(parts.arguments)?,
+            parts.limit.unwrap_or_default(),
+        )))
+    },
+};
+
+/// The arguments of CoDel, which FQ-CoDel has as well.
+pub(super) const TARGET: Parameter = Parameter::milliseconds("target");
+pub(super) const INTERVAL: Parameter = Parameter::milliseconds("interval");
+pub(super) const ECN: Parameter = Parameter::flag("ecn");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoDelSettings {
-    /// The waiting time that is good to have.
+    /// The waiting time that a good queue does not exceed for long.
     pub target: Nanos,
-    /// How long it may be exceeded: a worst-case round trip.
+    /// How long it may exceed that: a worst-case round-trip time.
     pub interval: Nanos,
     /// Mark packets that allow it as "congestion experienced" instead of dropping them (RFC 3168).
     pub ecn: bool,
@@ -25,7 +42,18 @@ impl Default for CoDelSettings {
     }
 }
 
-/// One CoDel queue; what arrives when it is full is dropped as well.
+impl CoDelSettings {
+    pub(super) fn from_arguments(arguments: &QueueArguments) -> Result<Self> {
+        let default = Self::default();
+        Ok(Self {
+            target: arguments.milliseconds(TARGET.name)?.unwrap_or(default.target),
+            interval: arguments.milliseconds(INTERVAL.name)?.unwrap_or(default.interval),
+            ecn: arguments.flag(ECN.name)?,
+        })
+    }
+}
+
+/// One CoDel queue. It also drops a packet that arrives when it is full.
 #[derive(Debug)]
 pub struct CoDel {
     backlog: Backlog,
@@ -114,7 +142,8 @@ impl Law {
             self.dropping = false;
             return None;
         };
-        if now - waiting.arrived < self.settings.target || backlog.bytes() <= ONE_PACKET {
+        // A queue that holds no more than one packet never loses it (RFC 8289, 4.4).
+        if now - waiting.arrived < self.settings.target || backlog.bytes() <= FULL_PACKET_BYTES {
             self.first_above = None;
             return Some((waiting, false));
         }
@@ -144,7 +173,7 @@ mod tests {
 
     const MS: Nanos = NANOS_PER_MILLISECOND;
 
-    /// Send a packet each ms while one arrives each ms, after a burst of so many: when packets were dropped.
+    /// After a burst of packets, send one and let one arrive each ms. Returns the times of the drops.
     fn drop_times(burst: usize, milliseconds: u64) -> Vec<Nanos> {
         let mut queue = CoDel::new(CoDelSettings::default(), Limit::default());
         let mut dropped = Vec::new();
@@ -162,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_queue_is_left_alone() {
+    fn a_short_queue_loses_nothing() {
         assert_eq!(drop_times(4, 2000), []);
     }
 

@@ -1,9 +1,18 @@
 //! A queue that makes room for what arrives by dropping what has waited longest.
 
 use super::backlog::Backlog;
-use super::{Limit, Queue, Waiting};
+use super::{Limit, Queue, QueueKind, Waiting};
 use crate::packet::Packet;
 use crate::time::Nanos;
+
+/// Its name, and how one is made.
+pub const KIND: QueueKind = QueueKind {
+    name: "drophead",
+    summary: "Drops what has waited longest when it is full",
+    has_limit: true,
+    parameters: &[],
+    build: |parts| Ok(Box::new(DropHead::new(parts.required_limit()?))),
+};
 
 /// Takes every packet, then drops from the front until the limit holds.
 #[derive(Debug)]

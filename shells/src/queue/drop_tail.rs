@@ -1,9 +1,18 @@
 //! A queue that drops what arrives when it is full.
 
 use super::backlog::Backlog;
-use super::{Limit, Queue, Waiting};
+use super::{Limit, Queue, QueueKind, Waiting};
 use crate::packet::Packet;
 use crate::time::Nanos;
+
+/// Its name, and how one is made.
+pub const KIND: QueueKind = QueueKind {
+    name: "droptail",
+    summary: "Drops what arrives when it is full",
+    has_limit: true,
+    parameters: &[],
+    build: |parts| Ok(Box::new(DropTail::new(parts.required_limit()?))),
+};
 
 /// Drops an arriving packet that would exceed the limit.
 #[derive(Debug)]

@@ -3,15 +3,40 @@
 use std::collections::VecDeque;
 
 use super::backlog::Backlog;
-use super::codel::{CoDelSettings, Law};
-use super::{Limit, Queue, Waiting};
-use crate::packet::Packet;
+use super::codel::{CoDelSettings, ECN, INTERVAL, Law, TARGET};
+use super::{Limit, Parameter, Queue, QueueKind, QueueParts, Waiting};
+use crate::error::{Error, Result};
+use crate::packet::{FULL_PACKET_BYTES, Packet};
 use crate::time::Nanos;
 
+/// Its name and arguments, and how one is made.
+pub const KIND: QueueKind = QueueKind {
+    name: "fq_codel",
+    summary: "Lets flows take turns, each with a CoDel of its own (RFC 8290)",
+    has_limit: true,
+    parameters: &[TARGET, INTERVAL, ECN, Parameter::number("flows")],
+    build,
+};
+
+/// Flows and packets by default (RFC 8290, 5.2).
+const DEFAULT_FLOWS: f64 = 1024.0;
+const DEFAULT_PACKETS: usize = 10_240;
+
 /// Bytes a flow may send in its turn: one packet (RFC 8290, 5.2.3).
-const QUANTUM: i64 = 1504;
+const QUANTUM: i64 = FULL_PACKET_BYTES as i64;
+
 /// The most packets dropped at once from the longest flow when the queue is full (RFC 8290, 4.1).
 const DROP_BATCH: usize = 64;
+
+fn build(parts: QueueParts<'_>) -> Result<Box<dyn Queue>> {
+    let flows = parts.arguments.number("flows")?.unwrap_or(DEFAULT_FLOWS);
+    if !(1.0..=65_536.0).contains(&flows) {
+        return Err(Error::new("the queue argument flows is from 1 to 65536"));
+    }
+    let default_limit = Limit::packets(DEFAULT_PACKETS).counting_header(parts.link.header_bytes);
+    let limit = parts.limit.unwrap_or(default_limit);
+    Ok(Box::new(FqCoDel::new(CoDelSettings::from_arguments(parts.arguments)?, flows as usize, limit)))
+}
 
 /// One FQ-CoDel queue. Packets share a flow when their addresses, protocol and ports hash alike.
 pub struct FqCoDel {
@@ -32,7 +57,7 @@ struct Flow {
 }
 
 impl FqCoDel {
-    /// A queue of so many flows; the limit is for all of them together.
+    /// A queue of this many flows, which share the limit.
     #[must_use]
     pub fn new(settings: CoDelSettings, flows: usize, limit: Limit) -> Self {
         let flow = |_| Flow {
@@ -60,7 +85,7 @@ impl FqCoDel {
         };
     }
 
-    fn forget(&mut self, packet: &Packet) {
+    fn uncount(&mut self, packet: &Packet) {
         self.packets -= 1;
         self.bytes -= self.limit.size(packet);
     }
@@ -73,7 +98,7 @@ impl FqCoDel {
         let half = self.flows[index].backlog.bytes() / 2;
         for _ in 0..DROP_BATCH {
             let Some(oldest) = self.flows[index].backlog.pop() else { return };
-            self.forget(&oldest.packet);
+            self.uncount(&oldest.packet);
             dropped.push(oldest.packet);
             if self.flows[index].backlog.bytes() <= half {
                 return;
@@ -112,15 +137,14 @@ impl Queue for FqCoDel {
             let before = dropped.len();
             let sent = flow.law.dequeue(&mut flow.backlog, now, dropped);
             for victim in &dropped[before..] {
-                self.packets -= 1;
-                self.bytes -= self.limit.size(victim);
+                self.uncount(victim);
             }
             if let Some(waiting) = sent {
                 self.flows[index].deficit -= self.limit.size(&waiting.packet) as i64;
-                self.forget(&waiting.packet);
+                self.uncount(&waiting.packet);
                 return Some(waiting);
             }
-            // A new flow that runs empty waits behind the old ones once, lest it return as new at once.
+            // A new flow that runs empty waits behind the old ones once, so that it is not new again at once.
             self.end_turn(is_new);
             if is_new && !self.old.is_empty() {
                 self.old.push_back(index);
@@ -135,7 +159,7 @@ impl Queue for FqCoDel {
     }
 }
 
-/// A hash of what tells flows apart: addresses, protocol and, where there are any, ports.
+/// A hash of what distinguishes flows: addresses, protocol and, where there are any, ports.
 fn flow_hash(packet: &[u8]) -> u64 {
     let (tcp, udp) = (6, 17);
     let (addresses, protocol, header) = match packet.first().map(|first| first >> 4) {

@@ -2,9 +2,18 @@
 
 use std::collections::VecDeque;
 
-use super::{Queue, Waiting};
+use super::{Queue, QueueKind, Waiting};
 use crate::packet::Packet;
 use crate::time::Nanos;
+
+/// Its name, and how one is made.
+pub const KIND: QueueKind = QueueKind {
+    name: "infinite",
+    summary: "Keeps every packet",
+    has_limit: false,
+    parameters: &[],
+    build: |_| Ok(Box::new(Infinite::default())),
+};
 
 /// Keeps every packet; Mahimahi's default.
 #[derive(Debug, Default)]

@@ -26,7 +26,7 @@ impl Limit {
         Self::new(Some(packets), None)
     }
 
-    /// The same limit, with so many bytes counted on top of each packet's IP length.
+    /// The same limit, with this many bytes counted in addition to each packet's IP length.
     #[must_use]
     pub fn counting_header(self, header_bytes: usize) -> Self {
         Self { header_bytes, ..self }
@@ -44,7 +44,7 @@ impl Limit {
         packet.ip_length() + self.header_bytes
     }
 
-    /// Whether so many packets of so many bytes in all keep within the limit.
+    /// Whether this many packets, with this many bytes in all, are within the limit.
     #[must_use]
     pub fn allows(self, packets: usize, bytes: usize) -> bool {
         self.packets.is_none_or(|limit| packets <= limit) && self.bytes.is_none_or(|limit| bytes <= limit)

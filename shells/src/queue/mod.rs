@@ -1,4 +1,4 @@
-//! Queues: what waits in front of a link, and what is dropped there.
+//! Queues: packets that wait for a link, and which of them are dropped. One queue per file.
 
 mod backlog;
 mod codel;
@@ -6,20 +6,33 @@ mod drop_head;
 mod drop_tail;
 mod fq_codel;
 mod infinite;
+mod kind;
 mod limit;
 mod pie;
-pub mod spec;
+mod spec;
 
 pub use codel::{CoDel, CoDelSettings};
 pub use drop_head::DropHead;
 pub use drop_tail::DropTail;
 pub use fq_codel::FqCoDel;
 pub use infinite::Infinite;
+pub use kind::{LIMIT_PARAMETERS, LinkFacts, Parameter, QueueArguments, QueueKind, QueueParts};
 pub use limit::Limit;
 pub use pie::{Pie, PieSettings};
+pub use spec::QueueSpec;
 
 use crate::packet::Packet;
 use crate::time::Nanos;
+
+/// Every kind of queue, in the order of the help. To add one: a file that defines its `KIND`, and a line here.
+pub const KINDS: &[QueueKind] =
+    &[infinite::KIND, drop_tail::KIND, drop_head::KIND, codel::KIND, pie::KIND, fq_codel::KIND];
+
+/// The kind of that name.
+#[must_use]
+pub fn kind(name: &str) -> Option<&'static QueueKind> {
+    KINDS.iter().find(|kind| kind.name == name)
+}
 
 /// A packet that waits for a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,14 +41,14 @@ pub struct Waiting {
     pub arrived: Nanos,
 }
 
-/// What waits for a link. The link takes a packet out when it starts to send it.
+/// Packets that wait for a link. The link takes a packet out when it starts to send it.
 ///
-/// Whatever a queue drops it appends to `dropped`, so that it can be counted and logged.
+/// A queue appends each packet that it drops to `dropped`, where it is counted and logged.
 pub trait Queue {
-    /// Take a packet at the instant it arrives, or drop it, or drop another in its favour.
+    /// Take a packet at the instant it arrives, or drop it, or drop another packet for it.
     fn enqueue(&mut self, waiting: Waiting, dropped: &mut Vec<Packet>);
 
-    /// Give up the packet to send at `now`. A queue may drop packets before it finds one to send.
+    /// Take out the packet to send at `now`. A queue may drop packets before it finds one to send.
     fn dequeue(&mut self, now: Nanos, dropped: &mut Vec<Packet>) -> Option<Waiting>;
 
     fn is_empty(&self) -> bool;

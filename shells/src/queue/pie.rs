@@ -1,18 +1,42 @@
 //! PIE (RFC 8033): drops at random, with a probability that holds the waiting time at a reference.
 
 use super::backlog::Backlog;
-use super::{Limit, Queue, Waiting};
-use crate::packet::Packet;
+use super::{Limit, Parameter, Queue, QueueKind, QueueParts, Waiting};
+use crate::error::Result;
+use crate::packet::{FULL_PACKET_BYTES, Packet};
 use crate::random::Random;
 use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
+
+/// Its name and arguments, and how one is made.
+pub const KIND: QueueKind = QueueKind {
+    name: "pie",
+    summary: "Drops at random to hold a waiting time (RFC 8033)",
+    has_limit: true,
+    parameters: &[REFERENCE, BURST, ECN],
+    build,
+};
+
+const REFERENCE: Parameter = Parameter::milliseconds("qdelay_ref");
+const BURST: Parameter = Parameter::milliseconds("max_burst");
+const ECN: Parameter = Parameter::flag("ecn");
+
+fn build(parts: QueueParts<'_>) -> Result<Box<dyn Queue>> {
+    let default = PieSettings::default();
+    let settings = PieSettings {
+        reference: parts.arguments.milliseconds(REFERENCE.name)?.unwrap_or(default.reference),
+        burst: parts.arguments.milliseconds(BURST.name)?.unwrap_or(default.burst),
+        ecn: parts.arguments.flag(ECN.name)?,
+    };
+    Ok(Box::new(Pie::new(settings, parts.limit.unwrap_or_default(), parts.random)))
+}
 
 /// How often the probability is recalculated (`T_UPDATE`).
 const UPDATE: Nanos = 15 * NANOS_PER_MILLISECOND;
 /// Weights of the deviation from the reference and of its change, per second (`ALPHA`, `BETA`).
 const ALPHA: f64 = 0.125;
 const BETA: f64 = 1.25;
-/// Two packets in the queue, bytes; a queue this short is never dropped from.
-const TWO_PACKETS: usize = 2 * 1504;
+/// A queue that holds no more than this many bytes never loses a packet (RFC 8033, 4.1).
+const TWO_PACKETS: usize = 2 * FULL_PACKET_BYTES;
 /// Up to this probability packets are marked that allow it; beyond, they are dropped (RFC 8033, 5.1).
 const MARK_UP_TO: f64 = 0.1;
 
@@ -64,7 +88,7 @@ impl Pie {
         }
     }
 
-    /// Make up for the updates that a timer would have made until `now`; in between nothing changed.
+    /// Make the updates that a timer would have made until `now`. Nothing else has changed since the last one.
     fn update_until(&mut self, now: Nanos) {
         let mut at = *self.next_update.get_or_insert(now + UPDATE);
         while at <= now {
@@ -174,7 +198,7 @@ mod tests {
 
     const MS: Nanos = NANOS_PER_MILLISECOND;
 
-    /// Let so many packets arrive each 10 ms while one is sent each ms, for some seconds: the waiting times.
+    /// Let packets arrive every 10 ms and send one each ms, for some seconds. Returns the waiting times.
     fn waits(arrivals: u64, seconds: u64) -> Vec<Nanos> {
         let mut queue = Pie::new(PieSettings::default(), Limit::default(), Random::from_seed(1));
         let mut dropped = Vec::new();
@@ -205,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_rest_costs_no_time() {
+    fn a_long_pause_costs_no_time() {
         let mut queue = Pie::new(PieSettings::default(), Limit::default(), Random::from_seed(1));
         let mut dropped = Vec::new();
         queue.enqueue(waiting(1500, 0), &mut dropped);

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use shells::element::{Delay, Duplex, Element, LinkObserver, Loss, LossModel};
 use shells::link::{LinkSpec, Rate};
 use shells::packet::Packet;
-use shells::queue::spec::{QueueKind, QueueSpec};
+use shells::queue::{KINDS, QueueKind, QueueSpec};
 use shells::random::Seed;
 use shells::time::Nanos;
 use shells::trace::{Rounds, Trace};
@@ -73,15 +73,13 @@ pub fn traces() -> impl Strategy<Value = Trace> {
     })
 }
 
+pub fn queue_kinds() -> impl Strategy<Value = &'static QueueKind> {
+    prop::sample::select(KINDS.iter().collect::<Vec<_>>())
+}
+
 pub fn queues() -> impl Strategy<Value = QueueSpec> {
     let limit = 1500u64..60_000;
-    let kind = prop_oneof![
-        Just(QueueKind::Droptail),
-        Just(QueueKind::Drophead),
-        Just(QueueKind::Codel),
-        Just(QueueKind::Pie),
-        Just(QueueKind::FqCodel)
-    ];
+    let kind = queue_kinds().prop_filter("needs a limit", |kind| kind.has_limit);
     prop_oneof![
         Just(QueueSpec::default()),
         (kind, limit).prop_map(|(kind, bytes)| QueueSpec::parse(kind, &format!("bytes={bytes}")).unwrap()),

@@ -1,7 +1,7 @@
-//! The process between a shell and its command, which sees to it that nothing outlives either.
+//! The process between a shell and its command, which ends every process of the command when either ends.
 //!
-//! It is the command's parent and adopts whatever the command leaves behind. The shell holds the only
-//! writing end of a pipe to it; when that closes, however the shell ended, it kills everything.
+//! It is the parent of the command, and adopts the processes that the command leaves behind. The shell holds the only
+//! writing end of a pipe to it; when that closes, however the shell ended, the supervisor kills everything.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -23,18 +23,21 @@ use nix::unistd::{ForkResult, Pid, fork, getpid, getppid, pipe2};
 use super::signals;
 use crate::error::{Attempt, Result, complain};
 
-/// What the command left running gets this long after SIGTERM before it is killed.
+/// The signals that a shell passes on to its command, unless they are ignored.
+pub const FORWARDED: [Signal; 4] = [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGHUP];
+
+/// How long after SIGTERM the processes are killed that the command left behind.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The shell's hold on the guardian process; without it, all that the command started is killed.
-pub struct Guardian {
+/// The shell's handle of the supervisor process. When it is dropped, all processes of the command are killed.
+pub struct Supervisor {
     process: Pid,
     /// The writing end of a pipe that carries numbers of signals to pass on.
     orders: Option<File>,
 }
 
-impl Guardian {
-    /// Run the command in the namespace `inside`, under a guardian.
+impl Supervisor {
+    /// Run the command in the namespace `inside`, under a supervisor.
     ///
     /// Call it while the process has a single thread, with the signals of the shell blocked already.
     pub fn start(inside: &OwnedFd, command: Command) -> Result<Self> {
@@ -45,7 +48,7 @@ impl Guardian {
             ForkResult::Parent { child } => Ok(Self { process: child, orders: Some(orders.into()) }),
             ForkResult::Child => {
                 drop(orders);
-                let status = guard(inside, command, orders_in.into()).unwrap_or_else(|error| {
+                let status = supervise(inside, command, orders_in.into()).unwrap_or_else(|error| {
                     complain(&error);
                     1
                 });
@@ -56,7 +59,7 @@ impl Guardian {
 
     /// Pass a signal on to the command.
     pub fn forward(&self, signal: Signal) {
-        // A guardian that has just ended no longer reads; its end is noticed by itself.
+        // A supervisor that has just ended no longer reads; SIGCHLD reports its end.
         if let Some(mut orders) = self.orders.as_ref() {
             let _ = orders.write_all(&[signal as u8]);
         }
@@ -67,7 +70,7 @@ impl Guardian {
         match waitpid(self.process, Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::StillAlive) => None,
             Ok(status) => {
-                // Only if the guardian itself was killed is anything left.
+                // Processes are left only if the supervisor itself was killed.
                 end_descendants(Duration::ZERO);
                 exit_status(status)
             }
@@ -76,8 +79,8 @@ impl Guardian {
     }
 }
 
-impl Drop for Guardian {
-    /// Tell the guardian to end everything, and wait until it has.
+impl Drop for Supervisor {
+    /// Let the supervisor end everything, and wait for its end.
     fn drop(&mut self) {
         self.orders = None;
         let _ = waitpid(self.process, None);
@@ -85,11 +88,12 @@ impl Drop for Guardian {
 }
 
 /// Start the command and wait for its end, the shell's orders, or the shell's end.
-fn guard(inside: &OwnedFd, command: Command, mut orders: File) -> Result<i32> {
+fn supervise(inside: &OwnedFd, command: Command, mut orders: File) -> Result<i32> {
     adopt_orphans()?;
     setns(inside, CloneFlags::CLONE_NEWNET).attempt(|| "enter the new network namespace")?;
-    let signals =
-        signals::watch(&[Signal::SIGCHLD, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGHUP])?;
+    let mut watched = vec![Signal::SIGCHLD];
+    watched.extend(signals::not_ignored(&FORWARDED));
+    let signals = signals::watch(&watched)?;
     let child = start_command(command)?;
     loop {
         let mut events =
@@ -114,7 +118,7 @@ fn guard(inside: &OwnedFd, command: Command, mut orders: File) -> Result<i32> {
             }
         }
         while let Some(received) = signals::next(&signals) {
-            // Whoever takes the guardian for the shell, or for the command, means the command.
+            // A signal to the supervisor is meant for the command.
             if received.signal != Signal::SIGCHLD && received.from_process {
                 let _ = kill(child, received.signal);
             }
@@ -139,7 +143,7 @@ fn reap(awaited: Pid) -> Option<i32> {
     status
 }
 
-/// The exit status a shell would tell; `None` while the process has not ended.
+/// The exit status as sh has it; `None` while the process has not ended.
 fn exit_status(status: WaitStatus) -> Option<i32> {
     match status {
         WaitStatus::Exited(_, code) => Some(code),
@@ -149,13 +153,13 @@ fn exit_status(status: WaitStatus) -> Option<i32> {
 }
 
 fn start_command(mut command: Command) -> Result<Pid> {
-    let guardian = getpid();
+    let supervisor = getpid();
     // SAFETY: there is only one thread, so the child may do anything.
     match unsafe { fork() }.attempt(|| "start a process")? {
         ForkResult::Parent { child } => Ok(child),
         ForkResult::Child => {
             let _ = prctl::set_pdeathsig(Signal::SIGKILL);
-            if getppid() != guardian {
+            if getppid() != supervisor {
                 std::process::exit(128 + Signal::SIGKILL as i32);
             }
             signals::unblock_all();
@@ -212,12 +216,12 @@ fn has_children() -> bool {
     waitid(Id::All, peek) != Err(Errno::ECHILD)
 }
 
-/// Every process below this one, as /proc tells.
+/// Every process below this one, from /proc.
 fn descendants() -> Vec<Pid> {
-    // A /proc of another process namespace has other numbers; to go by them would hit strangers.
-    let own = getpid();
+    // A /proc of another process namespace has other numbers, which would be those of other processes here.
+    let this = getpid();
     if std::fs::read_link("/proc/self").ok().and_then(|link| link.to_str()?.parse().ok())
-        != Some(own.as_raw())
+        != Some(this.as_raw())
     {
         return Vec::new();
     }
@@ -230,16 +234,16 @@ fn descendants() -> Vec<Pid> {
             Some((process, parent_of(process)?))
         })
         .collect();
-    let mut found = vec![own.as_raw()];
+    let mut tree = vec![this.as_raw()];
     let mut next = 0;
-    while next < found.len() {
+    while next < tree.len() {
         let children =
-            parents.iter().filter(|(_, parent)| *parent == found[next]).map(|(process, _)| *process);
+            parents.iter().filter(|(_, parent)| *parent == tree[next]).map(|(process, _)| *process);
         let children: Vec<i32> = children.collect();
-        found.extend(children);
+        tree.extend(children);
         next += 1;
     }
-    found.into_iter().skip(1).map(Pid::from_raw).collect()
+    tree.into_iter().skip(1).map(Pid::from_raw).collect()
 }
 
 fn parent_of(process: i32) -> Option<i32> {

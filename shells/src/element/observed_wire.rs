@@ -1,39 +1,37 @@
-//! A link that does nothing to packets, and who watches it.
+//! A link that does nothing to packets but show them to observers.
 
-use std::collections::VecDeque;
-
-use super::{Departure, Element, LinkObserver};
+use super::{Departure, Element, LinkObserver, Outbox};
 use crate::packet::Packet;
 use crate::time::Nanos;
 
-/// Gives every packet up at once, and tells the observers.
-pub struct Watched {
+/// Passes every packet on at once, and shows it to the observers.
+pub struct ObservedWire {
     observers: Vec<Box<dyn LinkObserver>>,
-    passed: VecDeque<Departure>,
+    outbox: Outbox,
 }
 
-impl Watched {
+impl ObservedWire {
     #[must_use]
     pub fn new(observers: Vec<Box<dyn LinkObserver>>) -> Self {
-        Self { observers, passed: VecDeque::new() }
+        Self { observers, outbox: Outbox::default() }
     }
 }
 
-impl Element for Watched {
+impl Element for ObservedWire {
     fn push(&mut self, packet: Packet, now: Nanos) {
         for observer in &mut self.observers {
             observer.arrived(&packet, now);
             observer.departed(&packet, now, now);
         }
-        self.passed.push_back(Departure { packet, at: now });
+        self.outbox.push(packet, now);
     }
 
-    fn pop(&mut self, _now: Nanos) -> Option<Departure> {
-        self.passed.pop_front()
+    fn pop(&mut self, now: Nanos) -> Option<Departure> {
+        self.outbox.pop(now)
     }
 
     fn next_due(&self) -> Option<Nanos> {
-        self.passed.front().map(|departure| departure.at)
+        self.outbox.next_due()
     }
 }
 
@@ -45,7 +43,7 @@ mod tests {
     #[test]
     fn packets_pass_at_once_and_are_seen() {
         let meter = Meter::of_rates(0);
-        let mut element = Watched::new(vec![meter.uplink()]);
+        let mut element = ObservedWire::new(vec![meter.uplink()]);
         element.push(Packet::new(&[1; 1250]), 500_000_000);
         assert_eq!(element.next_due(), Some(500_000_000));
         let departure = element.pop(500_000_000).unwrap();

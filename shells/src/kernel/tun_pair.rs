@@ -1,4 +1,4 @@
-//! The passage between the namespace a shell was started in and the new one inside it.
+//! The pair of TUN devices that connects the namespace of a shell with the new one inside it.
 
 use std::fs::File;
 use std::net::{IpAddr, Ipv6Addr};
@@ -7,36 +7,37 @@ use std::os::fd::OwnedFd;
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns, unshare};
 
-use super::block::{Block, Family, Prefix};
+use super::address_block::{AddressBlock, Family, Prefix};
 use super::masquerade::Masquerade;
 use super::privilege;
 use super::routes::{Device, LOOPBACK, Route, Routes, Target};
 use super::sysctl;
-use super::tun::{MTU, Tun};
+use super::tun::Tun;
 use crate::error::{Attempt, Error, Result, complain};
+use crate::packet::MTU;
 
 /// Name of the device inside, as in Mahimahi.
 const INNER_NAME: &str = "ingress";
 
-/// Packets the kernel may hold for us to read: the emulated queue is the one that decides what is dropped,
-/// never this one. It costs 8 bytes a packet.
+/// Packets that the kernel holds for us until we read them. The emulated queue decides which packets are dropped, so
+/// this queue must not. It costs 8 bytes a packet.
 const READ_QUEUE_PACKETS: u32 = 100_000;
 
 /// A pair of TUN devices, one in the current network namespace and one in a new one.
-pub struct Passage {
+pub struct TunPair {
     pub outer: Tun,
     pub inner: Tun,
     inside: OwnedFd,
     /// The addresses of this shell and of everything nested in it.
-    pub block: Block,
-    /// Whether the current namespace is no shell's inside.
+    pub block: AddressBlock,
+    /// Whether the current namespace is not inside another shell.
     pub is_outermost: bool,
     /// Netlink of the namespaces outside and inside.
     routes: [Routes; 2],
     _ways_out: Vec<Masquerade>,
 }
 
-impl Passage {
+impl TunPair {
     /// The new network namespace.
     pub fn inside(&self) -> Result<OwnedFd> {
         self.inside.try_clone().attempt(|| "copy a file descriptor")
@@ -56,7 +57,7 @@ impl Passage {
 ///
 /// The caller stays in the current namespace. `kind` names the outer device (`delay` gives `delay-0`);
 /// `pool` is what an outermost shell takes its addresses from.
-pub fn open_passage(kind: &str, pool: Block) -> Result<Passage> {
+pub fn open_tun_pair(kind: &str, pool: AddressBlock) -> Result<TunPair> {
     privilege::ensure()?;
     let outer = Tun::open(&format!("{kind}-%d"))?;
     let surroundings = Surroundings::find()?;
@@ -74,7 +75,7 @@ pub fn open_passage(kind: &str, pool: Block) -> Result<Passage> {
     let families = families.into_iter().filter(|family| is_outermost && surroundings.leads_out(*family));
     let ways_out = families.filter_map(|family| lead_out(&outer, block, pool, family)).collect();
     let routes = [routes_outside, routes_inside];
-    Ok(Passage { outer, inner, inside, block, is_outermost, routes, _ways_out: ways_out })
+    Ok(TunPair { outer, inner, inside, block, is_outermost, routes, _ways_out: ways_out })
 }
 
 fn current_namespace() -> Result<OwnedFd> {
@@ -84,7 +85,11 @@ fn current_namespace() -> Result<OwnedFd> {
 }
 
 /// Take a block and lead it to the outer device.
-fn connect_outer(tun: &Tun, candidates: &[Block], families: &[Family]) -> Result<(Block, Routes)> {
+fn connect_outer(
+    tun: &Tun,
+    candidates: &[AddressBlock],
+    families: &[Family],
+) -> Result<(AddressBlock, Routes)> {
     prepare_device(tun, families)?;
     // What comes out of a shell may go on to anywhere; the namespace's other devices are not ours to change.
     sysctl::set(&format!("ipv4/conf/{}/forwarding", tun.name()), "1")?;
@@ -104,7 +109,7 @@ fn connect_outer(tun: &Tun, candidates: &[Block], families: &[Family]) -> Result
 }
 
 /// Make the new namespace reach everything through the inner device, and pass on what nested shells send.
-fn connect_inner(tun: &Tun, block: Block, families: &[Family]) -> Result<Routes> {
+fn connect_inner(tun: &Tun, block: AddressBlock, families: &[Family]) -> Result<Routes> {
     sysctl::set("ipv4/ip_forward", "1")?;
     sysctl::set("ipv4/conf/all/rp_filter", "0")?;
     sysctl::set("ipv4/conf/default/rp_filter", "0")?;
@@ -128,7 +133,7 @@ fn connect_inner(tun: &Tun, block: Block, families: &[Family]) -> Result<Routes>
     Ok(routes)
 }
 
-/// Keep the kernel from adding packets of its own or dropping ours.
+/// Keep the kernel from sending packets itself, and from dropping ours.
 fn prepare_device(tun: &Tun, families: &[Family]) -> Result<()> {
     let name = tun.name();
     let set_ipv6 = |key: &str, value| sysctl::set(&format!("ipv6/conf/{name}/{key}"), value);
@@ -154,8 +159,8 @@ fn bring_up(routes: &Routes, tun: &Tun) -> Result<()> {
         .attempt(|| format!("bring up the TUN device {}", tun.name()))
 }
 
-/// Let what is inside reach the world. A network that does not is still of use, so this only warns.
-fn lead_out(outer: &Tun, block: Block, pool: Block, family: Family) -> Option<Masquerade> {
+/// Let commands inside reach the Internet. A network that does not reach it is still of use, so failures are warnings.
+fn lead_out(outer: &Tun, block: AddressBlock, pool: AddressBlock, family: Family) -> Option<Masquerade> {
     let out_of_reach = "the world outside is out of reach inside";
     let forwards = |key| sysctl::get(key).as_deref() == Some("1");
     match family {
@@ -177,8 +182,8 @@ fn lead_out(outer: &Tun, block: Block, pool: Block, family: Family) -> Option<Ma
 /// The blocks of the current namespace.
 struct Surroundings {
     /// The block of the shell inside which this is, if it is inside one.
-    parent: Option<Block>,
-    used: Vec<Block>,
+    parent: Option<AddressBlock>,
+    used: Vec<AddressBlock>,
     /// Whether anything but the machine itself and its links has an IPv6 address here.
     has_ipv6: bool,
     /// The families in which packets have a way to the world from here.
@@ -217,7 +222,7 @@ impl Surroundings {
     }
 
     /// The blocks that a shell may take here, in order of preference; at least one.
-    fn blocks(&self, pool: Block) -> Result<Vec<Block>> {
+    fn blocks(&self, pool: AddressBlock) -> Result<Vec<AddressBlock>> {
         let candidates: Vec<_> = match self.parent {
             Some(parent) => parent.for_nested().collect(),
             None => pool.for_outermost().collect(),
@@ -237,9 +242,9 @@ impl Surroundings {
 }
 
 /// The block that a route leads to; none for a default route, which leads to no block in particular.
-fn ipv4_block(to: Prefix) -> Option<Block> {
+fn ipv4_block(to: Prefix) -> Option<AddressBlock> {
     match to.address {
-        IpAddr::V4(address) if to.length > 0 => Some(Block::around(address, to.length)),
+        IpAddr::V4(address) if to.length > 0 => Some(AddressBlock::around(address, to.length)),
         _ => None,
     }
 }
@@ -254,11 +259,11 @@ fn goes_beyond_links(to: Prefix) -> bool {
     }
 }
 
-/// Take the first block that still nobody has, by a route to it.
+/// Take the first block that no other shell has, by a route to it.
 ///
 /// The kernel refuses a second route to the same block, which settles the race between two shells that
 /// start at once.
-fn claim_block(routes: &Routes, device: Device, candidates: &[Block]) -> Result<Block> {
+fn claim_block(routes: &Routes, device: Device, candidates: &[AddressBlock]) -> Result<AddressBlock> {
     for block in candidates {
         match routes.add_route(block.addresses(Family::V4), &Target::Device(device)) {
             Ok(()) => return Ok(*block),

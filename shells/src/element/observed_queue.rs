@@ -1,35 +1,38 @@
-//! A link's queue, and who watches the link.
+//! A link's queue, and the observers of the link.
 
 use crate::packet::Packet;
 use crate::queue::{Queue, Waiting};
 use crate::time::Nanos;
 
-/// Is told everything that happens at a link, in order of time.
+/// Sees everything that happens at a link, in order of time.
 pub trait LinkObserver {
+    /// A packet arrived.
     fn arrived(&mut self, packet: &Packet, at: Nanos);
 
-    /// The link could send [`crate::trace::OPPORTUNITY_BYTES`] at this instant, whether or not it had any.
+    /// The link could send [`crate::trace::OPPORTUNITY_BYTES`] at this instant, whether or not a packet waited.
     fn could_send(&mut self, at: Nanos);
 
+    /// The queue dropped these packets.
     fn dropped(&mut self, packets: &[Packet], at: Nanos);
 
+    /// The last byte of a packet left the link.
     fn departed(&mut self, packet: &Packet, arrived: Nanos, at: Nanos);
 }
 
-/// Passes packets through a queue and tells the observers.
-pub struct WatchedQueue {
+/// Passes packets through a queue, and shows the observers what happens.
+pub struct ObservedQueue {
     queue: Box<dyn Queue>,
     observers: Vec<Box<dyn LinkObserver>>,
     dropped: Vec<Packet>,
 }
 
-impl WatchedQueue {
+impl ObservedQueue {
     #[must_use]
     pub fn new(queue: Box<dyn Queue>, observers: Vec<Box<dyn LinkObserver>>) -> Self {
         Self { queue, observers, dropped: Vec::new() }
     }
 
-    pub fn is_watched(&self) -> bool {
+    pub fn is_observed(&self) -> bool {
         !self.observers.is_empty()
     }
 
@@ -38,26 +41,26 @@ impl WatchedQueue {
     }
 
     pub fn enqueue(&mut self, packet: Packet, now: Nanos) {
-        self.tell(|observer| observer.arrived(&packet, now));
+        self.report(|observer| observer.arrived(&packet, now));
         self.queue.enqueue(Waiting { packet, arrived: now }, &mut self.dropped);
-        self.tell_dropped(now);
+        self.report_dropped(now);
     }
 
     pub fn dequeue(&mut self, now: Nanos) -> Option<Waiting> {
         let waiting = self.queue.dequeue(now, &mut self.dropped);
-        self.tell_dropped(now);
+        self.report_dropped(now);
         waiting
     }
 
     pub fn could_send(&mut self, at: Nanos) {
-        self.tell(|observer| observer.could_send(at));
+        self.report(|observer| observer.could_send(at));
     }
 
     pub fn departed(&mut self, sent: &Waiting, at: Nanos) {
-        self.tell(|observer| observer.departed(&sent.packet, sent.arrived, at));
+        self.report(|observer| observer.departed(&sent.packet, sent.arrived, at));
     }
 
-    fn tell_dropped(&mut self, now: Nanos) {
+    fn report_dropped(&mut self, now: Nanos) {
         if self.dropped.is_empty() {
             return;
         }
@@ -67,15 +70,15 @@ impl WatchedQueue {
         self.dropped.clear();
     }
 
-    fn tell(&mut self, what: impl Fn(&mut dyn LinkObserver)) {
+    fn report(&mut self, event: impl Fn(&mut dyn LinkObserver)) {
         for observer in &mut self.observers {
-            what(observer.as_mut());
+            event(observer.as_mut());
         }
     }
 }
 
-impl From<Box<dyn Queue>> for WatchedQueue {
-    /// A queue that nobody watches.
+impl From<Box<dyn Queue>> for ObservedQueue {
+    /// A queue without observers.
     fn from(queue: Box<dyn Queue>) -> Self {
         Self::new(queue, Vec::new())
     }

@@ -14,9 +14,8 @@ use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// What outermost shells take their blocks from unless told otherwise: the range of RFC 6598, which
-/// Mahimahi uses too.
-pub const DEFAULT_POOL: Block = Block { base: u32::from_be_bytes([100, 64, 0, 0]), prefix: 10 };
+/// The default pool of blocks for outermost shells: the range of RFC 6598, which Mahimahi uses too.
+pub const DEFAULT_POOL: AddressBlock = AddressBlock { base: u32::from_be_bytes([100, 64, 0, 0]), prefix: 10 };
 
 /// What IPv6 addresses begin with: of the range for local use, its 40 bits drawn at random once (RFC 4193).
 const IPV6_START: u128 = 0xfd4d_eadf_5ee2 << 80;
@@ -24,7 +23,7 @@ const IPV6_START: u128 = 0xfd4d_eadf_5ee2 << 80;
 /// The longest prefix that still holds the two ends of a shell besides the first and last address.
 const SMALLEST: u8 = 30;
 
-/// How many bits an outermost shell's block is longer than the pool: so many shells fit side by side.
+/// How many bits the prefix of an outermost shell's block is longer than the pool's: 256 shells fit side by side.
 const SIBLING_BITS: u8 = 8;
 
 /// The first of the addresses, of either family, that share their first `length` bits.
@@ -79,12 +78,12 @@ pub enum Family {
 
 /// Addresses that share their first `prefix` bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct AddressBlock {
     base: u32,
     prefix: u8,
 }
 
-impl Block {
+impl AddressBlock {
     /// The block of that prefix length around an address.
     #[must_use]
     pub fn around(address: Ipv4Addr, prefix: u8) -> Self {
@@ -152,13 +151,13 @@ fn in_family(bits: u32, family: Family) -> IpAddr {
     }
 }
 
-impl Display for Block {
+impl Display for AddressBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.base(), self.prefix)
     }
 }
 
-impl FromStr for Block {
+impl FromStr for AddressBlock {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -178,7 +177,7 @@ impl FromStr for Block {
 mod tests {
     use super::*;
 
-    fn block(text: &str) -> Block {
+    fn block(text: &str) -> AddressBlock {
         text.parse().unwrap()
     }
 
@@ -198,7 +197,7 @@ mod tests {
         let nested: Vec<_> = parent.for_nested().collect();
         assert_eq!(nested[0], block("100.64.32.0/19"));
         assert_eq!(nested.last(), Some(&block("100.64.0.4/30")));
-        let ends = [1, 2].map(|end| Block { base: parent.base + end, prefix: 32 });
+        let ends = [1, 2].map(|end| AddressBlock { base: parent.base + end, prefix: 32 });
         for (index, one) in nested.iter().enumerate() {
             assert!(one.overlaps(parent));
             assert!(ends.iter().chain(&nested[..index]).all(|other| !one.overlaps(*other)), "{one}");
@@ -227,7 +226,7 @@ mod tests {
     #[test]
     fn what_is_no_block_is_refused() {
         for text in ["", "10.0.0.0", "10.0.0.1/8", "10.0.0.0/31", "10.0.0.0/0", "10.0.0/8"] {
-            assert!(text.parse::<Block>().is_err(), "{text}");
+            assert!(text.parse::<AddressBlock>().is_err(), "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The event loop: packets between the two ends of a passage, through an element each way.
+//! The event loop: packets from each of two TUN devices to the other, through one element per direction.
 
 use std::os::fd::AsFd;
 
@@ -11,39 +11,35 @@ use nix::sys::signalfd::SignalFd;
 use nix::sys::time::TimeSpec;
 
 use super::alarm::Alarm;
-use super::direction::Direction;
-use super::guardian::Guardian;
-use super::namespace::Passage;
+use super::forwarding_path::ForwardingPath;
 use super::signals;
+use super::supervisor::{FORWARDED, Supervisor};
 use super::tun::LARGEST_READ;
+use super::tun_pair::TunPair;
 use crate::element::Duplex;
 use crate::error::{Attempt, Result};
 use crate::log::Outputs;
 use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, now};
 
-/// A packet later than this is counted: the network inside was slower than asked for.
+/// Packets that are later than this are counted: the network inside was slower than its options say.
 const LATE: Nanos = NANOS_PER_MILLISECOND;
 
-/// A command that ignores SIGTERM or SIGHUP is killed this long after.
+/// How long after SIGTERM or SIGHUP a command is killed that goes on.
 const GRACE: Nanos = 5 * NANOS_PER_SECOND;
 
-/// The signals that the shell passes on to its command.
-const FORWARDED: [Signal; 4] = [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGHUP];
-
-/// How it went.
+/// How the emulation went.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Report {
     /// The command's exit status; 128 + n when signal n ended it.
     pub status: i32,
-    /// How often a packet was sent on more than 1 ms after it was due; packets sent at once count once.
+    /// How often a packet left more than 1 ms after it was due; packets that leave together count once.
     pub late_wakeups: u64,
     pub worst_lateness: Nanos,
-    /// Packets lost by the emulation itself: they came faster than they were taken in, or the kernel did not
-    /// take them.
-    pub own_losses: u64,
+    /// Packets that the emulator itself lost: they came faster than it read them, or the kernel did not take them.
+    pub emulator_losses: u64,
 }
 
-/// What there is to read.
+/// The descriptors that have something to read.
 struct Ready {
     inner: bool,
     outer: bool,
@@ -51,10 +47,10 @@ struct Ready {
 }
 
 /// Carries packets between the two devices until the command ends.
-pub struct Ferry {
-    passage: Passage,
-    uplink: Direction,
-    downlink: Direction,
+pub struct Forwarder {
+    pair: TunPair,
+    uplink: ForwardingPath,
+    downlink: ForwardingPath,
     outputs: Outputs,
     signals: SignalFd,
     /// When the network itself ends, and the command with it.
@@ -64,58 +60,58 @@ pub struct Ferry {
     report: Report,
 }
 
-impl Ferry {
-    /// Block the signals that end or interrupt a shell, so that they are waited for instead.
+impl Forwarder {
+    /// Block the signals that end or interrupt a shell, and receive them as events.
     ///
-    /// To be called before the command is started, so that none is missed.
-    pub fn new(passage: Passage, network: Duplex, outputs: Outputs) -> Result<Self> {
+    /// To be called before the command starts, so that none is missed.
+    pub fn new(pair: TunPair, network: Duplex, outputs: Outputs) -> Result<Self> {
         let mut watched = vec![Signal::SIGCHLD];
-        watched.extend(FORWARDED);
+        watched.extend(signals::not_ignored(&FORWARDED));
         Ok(Self {
             signals: signals::watch(&watched)?,
             network_end: earliest([network.uplink.end(), network.downlink.end()]),
             kill_at: None,
             alarm: Alarm::default(),
             report: Report::default(),
-            uplink: Direction::new(network.uplink, &passage.inner),
-            downlink: Direction::new(network.downlink, &passage.outer),
-            passage,
+            uplink: ForwardingPath::new(network.uplink, &pair.inner),
+            downlink: ForwardingPath::new(network.downlink, &pair.outer),
+            pair,
             outputs,
         })
     }
 
     /// Carry packets until the command ends.
-    pub fn run(mut self, guardian: &Guardian) -> Result<Report> {
+    pub fn run(mut self, supervisor: &Supervisor) -> Result<Report> {
         wake_up_on_time()?;
         let mut buffer = vec![0; LARGEST_READ];
         loop {
             self.outputs.flush()?;
             let ready = self.wait()?;
-            let Self { passage, uplink, downlink, .. } = &mut self;
+            let Self { pair, uplink, downlink, .. } = &mut self;
             if ready.inner {
-                uplink.take_in(&passage.inner, &mut buffer)?;
+                uplink.read_from(&pair.inner, &mut buffer)?;
             }
             if ready.outer {
-                downlink.take_in(&passage.outer, &mut buffer)?;
+                downlink.read_from(&pair.outer, &mut buffer)?;
             }
-            let late_up = uplink.give_out(&passage.outer);
-            let late_down = downlink.give_out(&passage.inner);
+            let late_up = uplink.write_to(&pair.outer);
+            let late_down = downlink.write_to(&pair.inner);
             self.note_lateness(late_up.max(late_down));
             if ready.signals {
-                if let Some(status) = self.heed_signals(guardian) {
+                if let Some(status) = self.handle_signals(supervisor) {
                     self.outputs.flush()?;
                     self.report.status = status;
                     let refused = self.uplink.refused() + self.downlink.refused();
-                    self.report.own_losses = self.passage.overflowed()? + refused;
+                    self.report.emulator_losses = self.pair.overflowed()? + refused;
                     return Ok(self.report);
                 }
             }
-            self.heed_time(guardian);
+            self.handle_time(supervisor);
             self.outputs.show_due(now());
         }
     }
 
-    /// Sleep until a packet or a signal comes in or a packet is due; what came in.
+    /// Sleep until a packet or a signal arrives, or a packet is due. Returns what there is to read.
     fn wait(&mut self) -> Result<Ready> {
         let time = now();
         let packet_due = earliest([self.uplink.next_due(), self.downlink.next_due()]);
@@ -129,8 +125,8 @@ impl Ferry {
         let [watch_inner, watch_outer] =
             can_wait.map(|it| if it { PollFlags::empty() } else { PollFlags::POLLIN });
         let mut events = [
-            PollFd::new(self.passage.inner.as_fd(), watch_inner),
-            PollFd::new(self.passage.outer.as_fd(), watch_outer),
+            PollFd::new(self.pair.inner.as_fd(), watch_inner),
+            PollFd::new(self.pair.outer.as_fd(), watch_outer),
             PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
         ];
         match ppoll(&mut events, timeout, None::<SigSet>) {
@@ -159,37 +155,37 @@ impl Ferry {
         }
     }
 
-    /// Act on signals that came in; the exit status once the command has ended.
-    fn heed_signals(&mut self, guardian: &Guardian) -> Option<i32> {
+    /// Act on signals. Returns the exit status once the command has ended.
+    fn handle_signals(&mut self, supervisor: &Supervisor) -> Option<i32> {
         while let Some(received) = signals::next(&self.signals) {
             match received.signal {
                 Signal::SIGCHLD => {
-                    if let Some(status) = guardian.ended() {
+                    if let Some(status) = supervisor.ended() {
                         return Some(status);
                     }
                 }
-                Signal::SIGTERM | Signal::SIGHUP => self.end_command(guardian, received.signal),
-                // The terminal's own Ctrl-C or Ctrl-\ has reached the command already.
-                signal if received.from_process => guardian.forward(signal),
+                Signal::SIGTERM | Signal::SIGHUP => self.end_command(supervisor, received.signal),
+                // Ctrl-C and Ctrl-\ at the terminal have reached the command already.
+                signal if received.from_process => supervisor.forward(signal),
                 _ => {}
             }
         }
         None
     }
 
-    /// Act on time that has run out.
-    fn heed_time(&mut self, guardian: &Guardian) {
+    /// Act on deadlines that have passed.
+    fn handle_time(&mut self, supervisor: &Supervisor) {
         if self.network_end.take_if(|at| *at <= now()).is_some() {
-            self.end_command(guardian, Signal::SIGHUP);
+            self.end_command(supervisor, Signal::SIGHUP);
         }
         if self.kill_at.take_if(|at| *at <= now()).is_some() {
-            guardian.forward(Signal::SIGKILL);
+            supervisor.forward(Signal::SIGKILL);
         }
     }
 
-    /// Tell the command to end, and see to it that it does.
-    fn end_command(&mut self, guardian: &Guardian, signal: Signal) {
-        guardian.forward(signal);
+    /// Send the command a signal to end, and kill it later if it goes on.
+    fn end_command(&mut self, supervisor: &Supervisor, signal: Signal) {
+        supervisor.forward(signal);
         self.kill_at.get_or_insert(now() + GRACE);
     }
 }
@@ -198,12 +194,12 @@ fn earliest<const N: usize>(instants: [Option<Nanos>; N]) -> Option<Nanos> {
     instants.into_iter().flatten().min()
 }
 
-/// Ask the kernel to wake this process when it asks to be woken, not later.
+/// Let the kernel wake this process without delay.
 fn wake_up_on_time() -> Result<()> {
     // The default slack would let every wake-up be 50 µs late.
     prctl::set_timerslack(1).attempt(|| "ask for exact timers")?;
-    // Ahead of ordinary processes: on a busy machine the emulated link must not wait for its turn, any more
-    // than a real one would. Only root may; for others, lateness is counted all the same.
+    // Before ordinary processes: on a busy machine the emulated link must not wait for the processor, as a real link does
+    // not. Only root may have this; for others, lateness is counted all the same.
     let parameters = libc::sched_param { sched_priority: 1 };
     // SAFETY: the structure outlives the call.
     unsafe {

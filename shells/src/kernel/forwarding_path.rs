@@ -1,4 +1,4 @@
-//! One direction of a passage: packets from one device, through an element, to the other.
+//! One direction of a shell: packets from one TUN device, through an element, to the other.
 
 use std::os::fd::AsFd;
 
@@ -8,30 +8,30 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::time::{NANOS_PER_MILLISECOND, Nanos, now};
 
-/// Packets taken from one device before the other, and what is due, have their turn.
+/// How many packets are read from one device before it is the turn of the other device, and of packets that are due.
 ///
 /// A packet may be 64 KB long and take 10 µs or more to copy.
 const READ_BATCH: usize = 16;
 
-/// When something else wakes this process within so short a time, it need not be woken for a packet that can leave
-/// only later than that anyway.
+/// When something else wakes this process within this time, a new packet need not wake it before, if that packet can
+/// only leave later anyway.
 const PATIENCE: Nanos = 2 * NANOS_PER_MILLISECOND;
 
-/// What packets pass on their way from one device to another.
-pub struct Direction {
+/// The way of packets from one device to another.
+pub struct ForwardingPath {
     element: Box<dyn Element>,
-    /// When packets came in, where the kernel tells; else they count from when they are read.
+    /// When packets arrived, if the kernel writes that down; otherwise the time of reading counts.
     stamps: Option<Stamps>,
-    /// Packets that had come in when [`Direction::next_due`] was asked last.
+    /// Packets that had come in when [`ForwardingPath::next_due`] was called last.
     came_in: u64,
-    /// Whether packets came in faster than one device's turn takes them.
+    /// Whether more packets waited than one turn reads.
     is_crowded: bool,
-    /// The latest instant that the element was given; it must be given none before.
+    /// The time of the latest call of the element; no call may have an earlier one.
     latest: Nanos,
     refused: u64,
 }
 
-impl Direction {
+impl ForwardingPath {
     /// For packets that come in at the device `from`.
     pub fn new(element: Box<dyn Element>, from: &Tun) -> Self {
         // Ordinary users may not load programs into the kernel.
@@ -39,29 +39,29 @@ impl Direction {
         Self { element, stamps, came_in: 0, is_crowded: false, latest: 0, refused: 0 }
     }
 
-    /// When something is to be done although no packet comes in.
+    /// When the element acts next, if no packet arrives.
     pub fn next_due(&mut self) -> Option<Nanos> {
         self.came_in = self.stamps.as_ref().map_or(0, Stamps::count);
         self.element.next_due()
     }
 
-    /// Whether a packet that comes in may wait to be read until `wake`: only where the kernel tells when it did, and
-    /// not when they are many, since nothing but this process that takes the processor from it holds a sender back.
+    /// Whether a packet that arrives may wait until `wake` before it is read. This needs arrival times from the kernel,
+    /// and few packets: a sender of many is only held back when this process takes the processor from it.
     pub fn can_wait(&self, now: Nanos, wake: Option<Nanos>) -> bool {
         let is_soon = wake.is_some_and(|wake| wake <= now + PATIENCE);
         let is_noted = self.stamps.is_some() && !self.is_crowded;
         is_soon && is_noted && self.element.earliest_exit(now) >= now + 2 * PATIENCE
     }
 
-    /// Note that after [`Direction::next_due`] was asked no packet was there to be read.
+    /// Note that after [`ForwardingPath::next_due`] was called no packet was there to be read.
     pub fn nothing_waits(&self) {
         if let Some(stamps) = &self.stamps {
             stamps.skip_to(self.came_in);
         }
     }
 
-    /// Give the element what waits on the device, or as much of it as is one device's turn.
-    pub fn take_in(&mut self, from: &Tun, buffer: &mut [u8]) -> Result<()> {
+    /// Read the packets that wait on the device, at most one turn of them, into the element.
+    pub fn read_from(&mut self, from: &Tun, buffer: &mut [u8]) -> Result<()> {
         self.is_crowded = false;
         for _ in 0..READ_BATCH {
             let Some(packet) = from.read(buffer)? else {
@@ -81,8 +81,8 @@ impl Direction {
         Ok(())
     }
 
-    /// Send on what the element has due; how late the first of it was.
-    pub fn give_out(&mut self, to: &Tun) -> Nanos {
+    /// Write the packets that are due to the device. Returns how late the first was.
+    pub fn write_to(&mut self, to: &Tun) -> Nanos {
         self.latest = now().max(self.latest);
         let mut lateness = None;
         while let Some(departure) = self.element.pop(self.latest) {

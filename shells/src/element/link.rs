@@ -3,39 +3,43 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use crate::element::{Duplex, LinkObserver};
+use super::{Duplex, Impairment, LinkObserver, NetworkContext};
 use crate::error::{Error, Result, program_name};
 use crate::link::{LinkSpec, Rate};
 use crate::log::{Capture, LinkDescription, MahimahiLog, Meter, Outputs, PacketLog};
-use crate::queue::spec::{QueueKind, QueueSpec};
-use crate::random::Seed;
+use crate::queue::{self, KINDS, LIMIT_PARAMETERS, Parameter, QueueKind, QueueSpec};
 use crate::time::Nanos;
 use crate::trace::Rounds;
 
-/// Queues, logs and rounds of a link.
+/// The options of `mm-link`: queues, logs, and how often a trace is played.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Link")]
-pub struct LinkArguments {
+pub struct LinkOptions {
     /// What happens when packets wait for the uplink [default: infinite]
-    #[arg(long, value_enum)]
-    uplink_queue: Option<QueueKind>,
+    #[arg(long, value_name = "QUEUE", value_parser = queue_kind_parser())]
+    uplink_queue: Option<&'static QueueKind>,
 
-    /// Arguments of the uplink's queue, separated by commas: packets=N, bytes=N, ms=MS, bdp=X (and rtt=MS) limit
-    /// it; codel has target=MS, interval=MS and ecn=1, fq_codel the same and flows=N, pie qdelay_ref=MS, max_burst=MS
-    /// and ecn=1
-    #[arg(long, value_name = "NAME=NUMBER,…", default_value = "", hide_default_value = true)]
+    /// Arguments of the uplink's queue, separated by commas
+    #[arg(
+        long,
+        value_name = "NAME=NUMBER,…",
+        default_value = "",
+        hide_default_value = true,
+        help = queue_arguments_help()
+    )]
     uplink_queue_args: String,
 
     /// What happens when packets wait for the downlink [default: infinite]
-    #[arg(long, value_enum)]
-    downlink_queue: Option<QueueKind>,
+    #[arg(long, value_name = "QUEUE", value_parser = queue_kind_parser())]
+    downlink_queue: Option<&'static QueueKind>,
 
     /// Arguments of the downlink's queue
     #[arg(long, value_name = "NAME=NUMBER,…", default_value = "", hide_default_value = true)]
     downlink_queue_args: String,
 
-    /// A drop-tail queue of this size in both directions: 200ms (at the link's own rate), 70000 (bytes), 30p
+    /// A drop-tail queue of this size in both directions: 200ms (at the link's rate), 70000 (bytes), 30p
     /// (packets) or 1.5bdp
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["uplink_queue", "downlink_queue"])]
     queue: Option<String>,
@@ -56,15 +60,15 @@ pub struct LinkArguments {
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
 
-    /// Tell on stderr, once a second, what each direction carries, drops and keeps waiting
+    /// Write on stderr, once a second, the rate of each direction, the longest wait in its queue and its drops
     #[arg(long, visible_alias = "meter-all")]
     meter: bool,
 
-    /// Tell the same of the uplink
+    /// Write the same of the uplink alone
     #[arg(long, visible_alias = "meter-uplink-delay")]
     meter_uplink: bool,
 
-    /// Tell the same of the downlink
+    /// Write the same of the downlink alone
     #[arg(long, visible_alias = "meter-downlink-delay")]
     meter_downlink: bool,
 
@@ -73,58 +77,45 @@ pub struct LinkArguments {
     once: bool,
 }
 
-/// What a link is built from besides its own options.
-pub struct LinkParts<'a> {
-    pub uplink: Rate,
-    pub downlink: Rate,
-    /// The queue of both directions where no option sets one.
-    pub queue: QueueSpec,
-    /// The round trip without waiting, if it is known.
-    pub rtt: Option<Nanos>,
-    pub start: Nanos,
-    pub seed: Seed,
-    pub outputs: &'a mut Outputs,
-}
-
-impl LinkArguments {
+impl LinkOptions {
     /// Build both directions.
-    pub fn build(&self, parts: LinkParts<'_>) -> Result<Duplex> {
-        let LinkParts { uplink, downlink, queue, rtt, start, seed, outputs } = parts;
+    pub fn build(&self, uplink: Rate, downlink: Rate, context: &mut NetworkContext<'_>) -> Result<Duplex> {
+        let NetworkContext { start, seed, rtt, .. } = *context;
+        let outputs = &mut *context.outputs;
         let rounds = if self.once { Rounds::Once } else { Rounds::Forever };
         let link = |rate, direction: &Direction<'_>| -> Result<LinkSpec> {
-            Ok(LinkSpec { rate, queue: self.queue(direction, &queue)?, rounds, rtt })
+            Ok(LinkSpec { rate, queue: self.queue(direction)?, rounds, rtt })
         };
         let (up, down) = (self.uplink(), self.downlink());
         let (uplink, downlink) = (link(uplink, &up)?, link(downlink, &down)?);
 
-        let mut watching_up = mahimahi_log(&up, &uplink, start, outputs)?;
-        let mut watching_down = mahimahi_log(&down, &downlink, start, outputs)?;
+        let mut up_observers = mahimahi_log(&up, &uplink, start, outputs)?;
+        let mut down_observers = mahimahi_log(&down, &downlink, start, outputs)?;
         if let Some(path) = &self.packet_log {
             let output = outputs.create(path)?;
             PacketLog::begin(&output);
-            watching_up.push(Box::new(PacketLog::new(output.clone(), "up", start)));
-            watching_down.push(Box::new(PacketLog::new(output, "down", start)));
+            up_observers.push(Box::new(PacketLog::new(output.clone(), "up", start)));
+            down_observers.push(Box::new(PacketLog::new(output, "down", start)));
         }
         if let Some(path) = &self.pcap {
             let [up, down] = Capture::begin(&outputs.create(path)?, &program_name());
-            watching_up.push(Box::new(up));
-            watching_down.push(Box::new(down));
+            up_observers.push(Box::new(up));
+            down_observers.push(Box::new(down));
         }
         if self.has_meter() {
             let meter = Meter::new(start);
-            watching_up.extend((self.meter || self.meter_uplink).then(|| meter.uplink()));
-            watching_down.extend((self.meter || self.meter_downlink).then(|| meter.downlink()));
+            up_observers.extend((self.meter || self.meter_uplink).then(|| meter.uplink()));
+            down_observers.extend((self.meter || self.meter_downlink).then(|| meter.downlink()));
             outputs.show(meter);
         }
         Ok(Duplex {
-            uplink: uplink.build(start, seed.generator("link uplink"), watching_up)?,
-            downlink: downlink.build(start, seed.generator("link downlink"), watching_down)?,
+            uplink: uplink.build(start, seed.generator("link uplink"), up_observers)?,
+            downlink: downlink.build(start, seed.generator("link downlink"), down_observers)?,
         })
     }
 
-    /// Whether any of them was given.
-    #[must_use]
-    pub fn is_given(&self) -> bool {
+    /// Whether the command line has any of these options.
+    fn is_given(&self) -> bool {
         let queues = self.queue.is_some() || self.uplink().has_queue() || self.downlink().has_queue();
         let logs = [&self.uplink_log, &self.downlink_log, &self.packet_log, &self.pcap];
         queues || logs.into_iter().any(Option::is_some) || self.has_meter() || self.once
@@ -152,7 +143,7 @@ impl LinkArguments {
         }
     }
 
-    fn queue(&self, direction: &Direction<'_>, default: &QueueSpec) -> Result<QueueSpec> {
+    fn queue(&self, direction: &Direction<'_>) -> Result<QueueSpec> {
         match (direction.queue, &self.queue) {
             (Some(kind), _) => QueueSpec::parse(kind, direction.arguments),
             (None, _) if direction.has_queue() => Err(Error::new(format!(
@@ -161,7 +152,7 @@ impl LinkArguments {
                 direction.name.to_lowercase()
             ))),
             (None, Some(size)) => QueueSpec::drop_tail(size),
-            (None, None) => Ok(default.clone()),
+            (None, None) => Ok(QueueSpec::default()),
         }
     }
 }
@@ -170,7 +161,7 @@ impl LinkArguments {
 struct Direction<'a> {
     /// As Mahimahi's logs call it.
     name: &'static str,
-    queue: Option<QueueKind>,
+    queue: Option<&'static QueueKind>,
     arguments: &'a str,
     log: Option<&'a Path>,
 }
@@ -181,7 +172,7 @@ impl Direction<'_> {
     }
 }
 
-/// The log of a direction, if one is wanted.
+/// The log of a direction, if the command line asks for one.
 fn mahimahi_log(
     direction: &Direction<'_>,
     link: &LinkSpec,
@@ -192,4 +183,56 @@ fn mahimahi_log(
     let (rate, queue) = (link.rate.to_string(), link.queue.to_string());
     let description = LinkDescription { direction: direction.name, rate: &rate, queue: &queue, start };
     Ok(vec![Box::new(MahimahiLog::new(outputs.create(path)?, &description))])
+}
+
+/// Parses the name of a queue.
+fn queue_kind_parser() -> impl TypedValueParser<Value = &'static QueueKind> {
+    let names = KINDS.iter().map(|kind| PossibleValue::new(kind.name).help(kind.summary));
+    PossibleValuesParser::new(names).map(|name| queue::kind(&name).expect("clap allows no other name"))
+}
+
+fn queue_arguments_help() -> String {
+    let list =
+        |parameters: &[Parameter]| parameters.iter().map(Parameter::to_string).collect::<Vec<_>>().join(", ");
+    let unlimited: Vec<_> = KINDS.iter().filter(|kind| !kind.has_limit).map(|kind| kind.name).collect();
+    let mut help = format!(
+        "Arguments of the uplink's queue, separated by commas. Limits, of every queue but {}: {}",
+        unlimited.join(", "),
+        list(LIMIT_PARAMETERS)
+    );
+    for kind in KINDS.iter().filter(|kind| !kind.parameters.is_empty()) {
+        help += &format!("; {}: {}", kind.name, list(kind.parameters));
+    }
+    help
+}
+
+/// The link of `mm-net`.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Link")]
+pub struct NetLink {
+    /// Rate from inside to outside: a constant such as 2.8M or 468k, or a trace file
+    #[arg(long, value_name = "RATE")]
+    up: Option<String>,
+
+    /// Rate from outside to inside
+    #[arg(long, value_name = "RATE")]
+    down: Option<String>,
+
+    #[command(flatten)]
+    options: LinkOptions,
+}
+
+impl Impairment for NetLink {
+    fn build(&self, context: &mut NetworkContext<'_>) -> Result<Option<Duplex>> {
+        match (&self.up, &self.down) {
+            (Some(up), Some(down)) => {
+                self.options.build(Rate::parse(up)?, Rate::parse(down)?, context).map(Some)
+            }
+            (None, None) if self.options.is_given() => {
+                Err(Error::new("the options of a link need its rates; give --up and --down"))
+            }
+            (None, None) => Ok(None),
+            _ => Err(Error::new("a link needs both rates; give --up and --down")),
+        }
+    }
 }

@@ -1,0 +1,157 @@
+//! The kinds of queues: what each is called, which arguments it has, and how one is made.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Debug, Display};
+
+use super::{Limit, Queue};
+use crate::error::{Error, Result};
+use crate::random::Random;
+use crate::time::Nanos;
+use crate::units::{parse_decimal, parse_milliseconds};
+
+/// A kind of queue.
+///
+/// The file of each queue defines one, and [`super::KINDS`] lists them. The names and texts of the command line, the
+/// table in README and the tests with random input follow from that list.
+pub struct QueueKind {
+    /// As it is written on the command line.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Whether it has the arguments of a limit, [`LIMIT_PARAMETERS`].
+    pub has_limit: bool,
+    /// Its other arguments.
+    pub parameters: &'static [Parameter],
+    /// Make one.
+    pub build: fn(QueueParts<'_>) -> Result<Box<dyn Queue>>,
+}
+
+/// An argument that a queue may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    pub name: &'static str,
+    /// What its value is, as the help writes it, such as `MS`.
+    pub value: &'static str,
+}
+
+/// The arguments that limit a queue.
+pub const LIMIT_PARAMETERS: &[Parameter] = &[
+    Parameter::number("packets"),
+    Parameter::number("bytes"),
+    Parameter::milliseconds("ms"),
+    Parameter { name: "bdp", value: "X" },
+    Parameter::milliseconds("rtt"),
+];
+
+impl Parameter {
+    #[must_use]
+    pub const fn number(name: &'static str) -> Self {
+        Self { name, value: "N" }
+    }
+
+    #[must_use]
+    pub const fn milliseconds(name: &'static str) -> Self {
+        Self { name, value: "MS" }
+    }
+
+    #[must_use]
+    pub const fn flag(name: &'static str) -> Self {
+        Self { name, value: "1" }
+    }
+}
+
+impl Display for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.name, self.value)
+    }
+}
+
+impl QueueKind {
+    /// All its arguments.
+    pub fn all_parameters(&self) -> impl Iterator<Item = &'static Parameter> {
+        let limit = if self.has_limit { LIMIT_PARAMETERS } else { &[] };
+        limit.iter().chain(self.parameters)
+    }
+}
+
+impl Display for QueueKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Debug for QueueKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for QueueKind {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+/// What a queue needs to know about its link.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkFacts {
+    /// The mean rate.
+    pub rate_bps: f64,
+    /// Bytes that count in addition to each packet's IP length.
+    pub header_bytes: usize,
+    /// The round-trip time of a packet that never waits, if it is known.
+    pub rtt: Option<Nanos>,
+}
+
+/// What a queue is made of.
+pub struct QueueParts<'a> {
+    /// What its arguments say about its limit; none if no argument does.
+    pub limit: Option<Limit>,
+    pub link: LinkFacts,
+    pub random: Random,
+    pub(super) kind: &'static QueueKind,
+    pub arguments: &'a QueueArguments,
+}
+
+impl QueueParts<'_> {
+    /// The limit, for a queue that cannot do without.
+    pub fn required_limit(&self) -> Result<Limit> {
+        let missing =
+            || Error::new(format!("a {} queue needs a limit; give packets, bytes, ms or bdp", self.kind));
+        self.limit.ok_or_else(missing)
+    }
+}
+
+/// The arguments of a queue as they were written, by their names.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct QueueArguments(pub(super) BTreeMap<String, String>);
+
+impl QueueArguments {
+    /// The number that the argument of that name gives.
+    pub fn number(&self, name: &str) -> Result<Option<f64>> {
+        self.parse(name, |value| {
+            parse_decimal(value)
+                .filter(|number| number.is_finite())
+                .ok_or_else(|| Error::new(format!("the queue argument {name}={value} is not a number")))
+        })
+    }
+
+    /// The time that the argument of that name gives in milliseconds.
+    pub fn milliseconds(&self, name: &str) -> Result<Option<Nanos>> {
+        self.parse(name, parse_milliseconds)
+    }
+
+    /// Whether the argument of that name is 1; no value means 1, and no argument 0.
+    pub fn flag(&self, name: &str) -> Result<bool> {
+        let flag = self.parse(name, |value| match value {
+            "" | "1" => Ok(true),
+            "0" => Ok(false),
+            _ => Err(Error::new(format!("the queue argument {name} is 0 or 1, not '{value}'"))),
+        });
+        Ok(flag?.unwrap_or(false))
+    }
+
+    fn parse<T>(&self, name: &str, parse: impl Fn(&str) -> Result<T>) -> Result<Option<T>> {
+        self.0.get(name).map(|value| parse(value)).transpose()
+    }
+}
