@@ -16,7 +16,7 @@ from hypothesis.configuration import set_hypothesis_home_dir
 from support.browser import Browser, browsing
 from support.leaks import MARK, end_marked, mount_points, processes_marked
 from support.needs import NEEDS
-from support.turns import ModulesScheduling, Turns, write_alone
+from support.turns import ModulesScheduling, Turns, write_groups
 
 # A script's background commands start with SIGINT ignored, and hand that on to what they start. Then pytest could not
 # be interrupted, and neither could the children that tests interrupt: they would be waited for in vain. A handler of
@@ -33,6 +33,9 @@ set_hypothesis_home_dir(SESSION_FOLDER.name)
 # What takes long, and how long each test of it may.
 PROOF = Path(__file__).parent / "proof"
 PROOF_TIMEOUT_S = 3600
+
+# Of tests beside one that loads pages.
+LOW_PRIORITY = 15
 
 # How long after its timeout, and how often, a test is interrupted again.
 AGAIN_S = float(os.environ.get("EYELEVEL_TEST_AGAIN_S", "10"))
@@ -57,7 +60,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ModulesSched
 
 
 class Worker:
-    """What each of several workers does: a test that is marked `alone` runs while no other worker runs anything."""
+    """What each of several workers does: a test that is marked `alone` runs while no other worker runs anything.
+
+    Beside a test that is marked `loads` others run, at a low priority.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -66,30 +72,42 @@ class Worker:
 
     @pytest.hookimpl(tryfirst=True)  # before pytest-xdist sends the names
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        write_alone(self._folder, [item.nodeid for item in session.items if is_alone(item)])
+        write_groups(self._folder, {item.nodeid: group for item in session.items if (group := group_of(item))})
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)  # before the timeout's clock starts
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, object, object]:
-        alone = is_alone(item)
+        alone = has(item, "alone")
         if not self._has_turn:
             self._turns.take(alone=alone)
+        if os.geteuid() == 0:  # others may not raise it again
+            os.setpriority(os.PRIO_PROCESS, 0, 0 if alone or has(item, "loads") else LOW_PRIORITY)
         result = yield
         # Tests that must be alone follow each other without a pause.
-        self._has_turn = alone and nextitem is not None and is_alone(nextitem)
+        self._has_turn = alone and nextitem is not None and has(nextitem, "alone")
         if not self._has_turn:
             self._turns.give_back()
         return result
 
 
-def is_alone(item: pytest.Item) -> bool:
-    return item.get_closest_marker("alone") is not None
+def group_of(item: pytest.Item) -> str | None:
+    """Tests of one group are dealt out to one worker, so that they follow each other."""
+    if has(item, "alone"):
+        return "alone"
+    loads = item.get_closest_marker("loads")
+    return " ".join(("loads", *loads.args)) if loads else None
+
+
+def has(item: pytest.Item, mark: str) -> bool:
+    return item.get_closest_marker(mark) is not None
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs something that is not here, and give proofs their time."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what needs something that is not here, and give proofs their time; side by side, begin with what is long."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: (not has(item, "alone"), not has(item, "loads")))
     missing = [need for need in NEEDS if not need.is_met()]
     for item in items:
         if item.path.is_relative_to(PROOF) and not item.get_closest_marker("timeout"):

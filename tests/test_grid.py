@@ -297,7 +297,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.needs_root
-@pytest.mark.alone
+@pytest.mark.loads
 def test_a_grid_is_measured_over_both_protocols(measured: Path) -> None:
     rows = read_rows(measured)
     cells = {(row.site, row.network, row.protocol): row for row in rows if row.network == "controlled-clean"}
@@ -319,7 +319,7 @@ def test_a_grid_is_measured_over_both_protocols(measured: Path) -> None:
 
 
 @pytest.mark.needs_root
-@pytest.mark.alone
+@pytest.mark.loads
 def test_a_load_that_takes_too_long_says_so_and_is_not_repeated(measured: Path) -> None:
     late = [row for row in read_rows(measured) if (row.site, row.network) == ("grid-1x700KB", "mss")]
     assert sorted(row.protocol for row in late) == ["quic", "tcp+"]
@@ -328,7 +328,7 @@ def test_a_load_that_takes_too_long_says_so_and_is_not_repeated(measured: Path) 
 
 
 @pytest.mark.needs_root
-@pytest.mark.alone
+@pytest.mark.loads
 def test_a_grid_does_not_become_another(measured: Path) -> None:
     options = ["--preset", "longlook", "--campaign", "tiny", "--results", str(measured.parent)]
     done = CliRunner().invoke(grid_command, options)
@@ -336,7 +336,7 @@ def test_a_grid_does_not_become_another(measured: Path) -> None:
 
 
 @pytest.mark.needs_root
-@pytest.mark.alone
+@pytest.mark.loads
 def test_a_grid_is_told_from_a_campaign_of_sites(measured: Path) -> None:
     done = CliRunner().invoke(campaign_command, ["--campaign", "tiny", "--results", str(measured.parent)])
     assert "tiny is a grid; go on with it by: make grid CAMPAIGN=tiny" in str(done.exception)
@@ -344,7 +344,7 @@ def test_a_grid_is_told_from_a_campaign_of_sites(measured: Path) -> None:
 
 
 @pytest.mark.needs_root
-@pytest.mark.alone
+@pytest.mark.loads
 def test_the_report_of_a_grid_is_a_page_of_its_own(measured: Path, browser: Browser) -> None:
     done = CliRunner().invoke(report, [str(measured)])
     assert done.exit_code == 0, done.output

@@ -104,7 +104,7 @@ def packet_bytes(capture_file: Path) -> Iterator[int]:
 
 
 @pytest.mark.needs_root
-@pytest.mark.alone
+@pytest.mark.loads
 def test_the_clients_first_quic_datagram_has_at_least_1200_bytes(runs: Mapping[str, Read]) -> None:
     """RFC 9000 section 14.1."""
     assert runs["quic"].connections
@@ -113,7 +113,7 @@ def test_the_clients_first_quic_datagram_has_at_least_1200_bytes(runs: Mapping[s
 
 
 @pytest.mark.needs_root
-@pytest.mark.alone
+@pytest.mark.loads
 @pytest.mark.parametrize(("protocol", "round_trips"), [("tcp+", 2), ("quic", 1)])
 def test_a_request_leaves_after_two_round_trips_over_tcp_and_one_over_quic(
     protocol: str, round_trips: int, runs: Mapping[str, Read]
@@ -127,7 +127,7 @@ def test_a_request_leaves_after_two_round_trips_over_tcp_and_one_over_quic(
 
 
 @pytest.mark.needs_root
-@pytest.mark.alone
+@pytest.mark.loads
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_bytes_of_the_table_add_up_to_those_in_the_files(
     protocol: str, captured: Study, runs: Mapping[str, Read], tmp_path: Path
@@ -154,7 +154,7 @@ def test_the_bytes_of_the_table_add_up_to_those_in_the_files(
 
 
 @pytest.mark.needs_root
-@pytest.mark.alone
+@pytest.mark.loads
 @pytest.mark.parametrize(("protocol", "http"), [("tcp+", "http2"), ("quic", "http3")])
 def test_a_run_holds_all_of_itself_and_its_captures_their_own_keys(protocol: str, http: str, captured: Study) -> None:
     folder = captured.folder(run_over(protocol))
@@ -166,7 +166,7 @@ def test_a_run_holds_all_of_itself_and_its_captures_their_own_keys(protocol: str
 
 
 @pytest.mark.needs_root
-@pytest.mark.alone
+@pytest.mark.loads
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_both_ends_saw_the_packets_of_the_handshake_half_a_round_trip_apart(
     protocol: str, runs: Mapping[str, Read]
@@ -179,7 +179,7 @@ def test_both_ends_saw_the_packets_of_the_handshake_half_a_round_trip_apart(
 
 
 @pytest.mark.needs_root
-@pytest.mark.alone
+@pytest.mark.loads
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_both_captures_go_on_until_connections_are_closed(protocol: str, runs: Mapping[str, Read]) -> None:
     """Nothing is lost on the way, so what one end has and the other has not would be missing in its capture."""
@@ -193,7 +193,7 @@ def test_both_captures_go_on_until_connections_are_closed(protocol: str, runs: M
 
 
 @pytest.mark.needs_root
-@pytest.mark.alone
+@pytest.mark.loads
 def test_what_was_captured_is_not_captured_again(captured: Study) -> None:
     ends: list[tuple[Run, Judged]] = []
     make_runs(captured, told_of(ends))
@@ -203,7 +203,7 @@ def test_what_was_captured_is_not_captured_again(captured: Study) -> None:
 
 
 @pytest.mark.needs_root
-@pytest.mark.alone
+@pytest.mark.loads
 def test_a_run_after_wrong_pings_does_not_count(captured: Study) -> None:
     setting = captured.setting(run_over("tcp+"))
     nearer = replace(setting, network=replace(NETWORK, min_rtt_ms=390))
@@ -211,7 +211,7 @@ def test_a_run_after_wrong_pings_does_not_count(captured: Study) -> None:
 
 
 @pytest.mark.needs_root
-@pytest.mark.alone
+@pytest.mark.loads
 def test_the_section_tells_every_setting(captured: Study, runs: Mapping[str, Read]) -> None:
     told = section.section(captured.campaign)
     assert told
@@ -243,7 +243,7 @@ with capturing(outward_device(), Path(sys.argv[1])), socket.socket(socket.AF_INE
 
 
 @pytest.mark.needs_root
-@pytest.mark.alone
+@pytest.mark.loads
 def test_a_capture_has_what_was_sent_just_before_its_end(tmp_path: Path) -> None:
     shell: list[str | Path] = [tool("mm-delay"), "1", "--", sys.executable, "-c", CAPTURING]
     subprocess.run([*shell, tmp_path / CLIENT, "50", "192.0.2.9"], cwd=PROJECT, check=True, timeout=60)

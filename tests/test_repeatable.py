@@ -181,7 +181,7 @@ def _asked_urls(folder: Path, evidence: Evidence) -> list[str]:
 
 
 @pytest.mark.needs_root
-@pytest.mark.alone
+@pytest.mark.loads
 def test_animations_take_as_long_as_they_should(loads: dict[str, Load]) -> None:
     for name, seen in loads.items():
         assert set(seen.animated_ms) == {"frames", "ticks"}
@@ -190,7 +190,7 @@ def test_animations_take_as_long_as_they_should(loads: dict[str, Load]) -> None:
 
 
 @pytest.mark.needs_root
-@pytest.mark.alone
+@pytest.mark.loads
 def test_a_page_and_the_frames_it_writes_tell_the_same_on_every_load(loads: dict[str, Load]) -> None:
     assert set(loads["one"].told) == {"page", "frame"}
     assert loads["one"].told == loads["other"].told
@@ -204,7 +204,7 @@ def test_a_page_and_the_frames_it_writes_tell_the_same_on_every_load(loads: dict
 
 
 @pytest.mark.needs_root
-@pytest.mark.alone
+@pytest.mark.loads
 def test_without_the_script_a_page_tells_the_truth(loads: dict[str, Load]) -> None:
     as_recorded, one = loads["as recorded"].told["page"], loads["one"].told["page"]
     assert abs(float(as_recorded["now"]) / 1000 - time.time()) < 3600
@@ -213,7 +213,7 @@ def test_without_the_script_a_page_tells_the_truth(loads: dict[str, Load]) -> No
 
 
 @pytest.mark.needs_root
-@pytest.mark.alone
+@pytest.mark.loads
 def test_the_evidence_tells_whether_pages_had_the_script(loads: dict[str, Load]) -> None:
     assert loads["as recorded"].script is None
     script = loads["one"].script
@@ -221,7 +221,7 @@ def test_the_evidence_tells_whether_pages_had_the_script(loads: dict[str, Load])
 
 
 @pytest.mark.needs_root
-@pytest.mark.alone
+@pytest.mark.loads
 def test_those_who_measure_get_the_true_times(loads: dict[str, Load]) -> None:
     """The browser's own word, from outside the page, is the load event in the HAR (from the DevTools' protocol)."""
     down_mbps = networks.load()["dsl"].down_mbps

@@ -9,7 +9,7 @@ from typing import Any
 
 from xdist.scheduler import LoadScopeScheduling
 
-ALONE = "alone.json"
+GROUPS = "groups.json"
 
 
 class Turns:
@@ -29,15 +29,15 @@ class Turns:
         fcntl.flock(self._machine, fcntl.LOCK_UN)
 
 
-def write_alone(folder: Path, names: list[str]) -> None:
-    """Keep the names of the tests that must be alone, which every worker finds alike, for the scheduler."""
-    part = folder / f"{ALONE}.{os.getpid()}"
-    part.write_text(json.dumps(names))
-    part.replace(folder / ALONE)
+def write_groups(folder: Path, groups: dict[str, str]) -> None:
+    """Keep which tests belong together, by name, for the scheduler; every worker writes the same."""
+    part = folder / f"{GROUPS}.{os.getpid()}"
+    part.write_text(json.dumps(groups))
+    part.replace(folder / GROUPS)
 
 
 class ModulesScheduling(LoadScopeScheduling):  # type: ignore[misc]  # it brings no types
-    """Deals out whole modules, whose tests share fixtures, and all that must be alone to one worker.
+    """Deals out whole modules, whose tests share fixtures, and each group of tests to one worker.
 
     (`--dist loadgroup` would do, but pytest-xdist 3.8 finds no groups under pytest 9.2.)
     """
@@ -47,8 +47,9 @@ class ModulesScheduling(LoadScopeScheduling):  # type: ignore[misc]  # it brings
         self._folder = folder
 
     @cached_property
-    def _alone(self) -> frozenset[str]:
-        return frozenset(json.loads((self._folder / ALONE).read_text()))
+    def _groups(self) -> dict[str, str]:
+        groups: dict[str, str] = json.loads((self._folder / GROUPS).read_text())
+        return groups
 
     def _split_scope(self, nodeid: str) -> str:
-        return ALONE if nodeid in self._alone else nodeid.partition("::")[0]
+        return self._groups.get(nodeid) or nodeid.partition("::")[0]
