@@ -219,6 +219,7 @@ def test_an_error_names_the_setting_that_forbids_namespaces() -> None:
     assert len(result.stderr.splitlines()) == 1
 
 
+@pytest.mark.alone
 def test_the_world_is_reached_from_inside_where_there_is_a_way_to_it() -> None:
     world = subprocess.Popen(
         ["unshare", "--net", "sh", "-c", "echo ready; read _"],
