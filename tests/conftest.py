@@ -5,6 +5,7 @@ import shutil
 import signal
 import tempfile
 import uuid
+import zlib
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -96,7 +97,16 @@ def group_of(item: pytest.Item) -> str | None:
     if has(item, "alone"):
         return "alone"
     loads = item.get_closest_marker("loads")
-    return " ".join(("loads", *loads.args)) if loads else None
+    if not loads:
+        return None
+    lane = zlib.crc32(item.nodeid.encode()) % (lanes_of(item) or 1)
+    return f"loads {loads.kwargs.get('group', '')} {lane}"
+
+
+def lanes_of(item: pytest.Item) -> int:
+    """How many groups the tests of a group are parted into, which run side by side; 0 if they stay together."""
+    loads = item.get_closest_marker("loads")
+    return int(loads.kwargs.get("lanes", 0)) if loads else 0
 
 
 def has(item: pytest.Item, mark: str) -> bool:
@@ -107,7 +117,7 @@ def has(item: pytest.Item, mark: str) -> bool:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what needs something that is not here, and give proofs their time; side by side, begin with what is long."""
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: (not has(item, "alone"), not has(item, "loads")))
+        items.sort(key=lambda item: (not has(item, "alone"), not lanes_of(item), not has(item, "loads")))
     missing = [need for need in NEEDS if not need.is_met()]
     for item in items:
         if item.path.is_relative_to(PROOF) and not item.get_closest_marker("timeout"):

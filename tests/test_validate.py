@@ -52,7 +52,7 @@ def test_a_network_that_is_not_as_configured_fails_its_check(
 
 
 @pytest.mark.needs_root
-@pytest.mark.loads("validation")  # most of it is waiting
+@pytest.mark.loads(group="validation", lanes=2)  # most of it is waiting
 @pytest.mark.parametrize(
     ("claimed", "applied", "wrong"),
     [
