@@ -16,11 +16,11 @@ from base.clock import now_iso
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from measure import completeness
-from measure.completeness import Asked, Completeness
+from measure.completeness import Completeness, RequestedUrl
+from measure.gates import HTTP_VERSION, Claim, load_gates, reason_against
 from measure.host.machine import versions
 from measure.run.evidence import REPLAY_LOG, last_line, read_evidence
 from measure.run.film import Frame, last_frame, unlike
-from measure.run.gates import HTTP_VERSION, LOAD_GATES, Claim, reason_against
 from measure.run.load import load
 from measure.run.visit import FILM
 from record.recorder import sandbox
@@ -62,7 +62,7 @@ class Closing:
 class Seen:
     """One load: what was asked for, and the film's last frame if there is a film."""
 
-    asked: tuple[Asked, ...]
+    asked: tuple[RequestedUrl, ...]
     last_frame: Frame | None
 
 
@@ -90,7 +90,7 @@ def close(site: Site, closing: Closing, *, fetch: bool, tell: Callable[[str], No
 
 def assess(site: Site, closing: Closing) -> Completeness:
     """Load `site` as `closing` says, and sum up what was asked for. Raises EyelevelError."""
-    asked: dict[str, list[tuple[Asked, ...]]] = {}
+    asked: dict[str, list[tuple[RequestedUrl, ...]]] = {}
     frames: dict[str, list[Frame]] = {}
     for name, protocol in closing.protocols.items():
         seen = [load_once(site, closing, protocol) for _ in range(closing.loads)]
@@ -112,17 +112,17 @@ def assess(site: Site, closing: Closing) -> Completeness:
 
 def load_once(site: Site, closing: Closing, protocol: Protocol) -> Seen:
     """One load that went well. Raises EyelevelError when it does not, again and again."""
-    claim = Claim(HTTP_VERSION[protocol.transport], frozenset(site.servers))
-    reason: str | None = None
+    claim = Claim(HTTP_VERSION[protocol.transport], frozenset(site.servers), frozenset(site.addresses))
+    reason: object = None
     for _ in range(1 + REPEATS):
         with tempfile.TemporaryDirectory(prefix="eyelevel-closing-") as temporary:
             folder = Path(temporary)
             failure = load(site, closing.network, protocol, folder, repeatable=closing.repeatable, film=closing.film)
             evidence = read_evidence(folder, filmed=False)
             told = failure and f"{failure}: {last_line(folder / REPLAY_LOG)}"
-            reason = told or reason_against(evidence, claim, LOAD_GATES)
+            reason = told or reason_against(evidence, claim, load_gates())
             if reason is None:
-                asked = completeness.read_asked(folder, evidence.requests)
+                asked = completeness.requested_urls(folder, evidence.requests)
                 return Seen(asked, last_frame(folder / FILM) if closing.film else None)
     raise EyelevelError(f"{site.name} could not be loaded over {protocol.name} in {1 + REPEATS} tries: {reason}")
 

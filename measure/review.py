@@ -15,13 +15,14 @@ from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from base.clock import now_iso
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
-from measure.campaign.results import Row, followed, following, read_rows
+from measure.campaign.results import follow_decisions, followed
 from measure.campaign.verdicts import PERSON, Verdict, add_verdict, read_verdicts
+from measure.reasons import Reason
 from measure.run.film import unlike_blocks
 from measure.run.films import FILM, SMALL_FILM, STRIP, STRIP_PICTURES, read_last_frame, shrunk
+from measure.table import Row, read_rows
 
 LOCAL = "127.0.0.1"
 KINDS = {".jpg": "image/jpeg", ".mp4": "video/mp4"}
@@ -117,10 +118,9 @@ class Review:
         row = rows[folder]
         if valid and any(other.valid and other.of == row.of for other in rows.values()):
             raise EyelevelError(f"another attempt at {row.of} counts; reject that one first")
-        word = "accepted" if valid else PERSON
-        said = f"{word}: {' '.join(reason.split())}"
-        add_verdict(self.folder, Verdict(folder, valid, said, PERSON, now_iso(), row.valid, row.reason))
-        following(self.folder)
+        decision = Reason("accepted" if valid else PERSON, " ".join(reason.split()))
+        add_verdict(self.folder, Verdict.of(row, decision, by=PERSON, valid=valid))
+        follow_decisions(self.folder)
         give_to_caller(self.folder / "verdicts.jsonl")
         return row
 

@@ -9,12 +9,14 @@ from rich import box
 from rich.table import Table
 
 from base.errors import EyelevelError
+from measure.campaign.counts import AttemptCounts
 from measure.campaign.forecast import Forecast, forecast
 from measure.campaign.plan import Run
 from measure.campaign.planfile import read_plan
-from measure.campaign.results import Row, counted, is_machines_fault, is_over_time, read_document, read_rows, run_folder
+from measure.campaign.results import run_folder
 from measure.run.evidence import ATTEMPT
 from measure.run.films import FilmPolicy
+from measure.table import Row, read_rows, require_document
 from record import shelf
 from tuning import networks
 
@@ -36,27 +38,21 @@ class Status:
 
 def status(folder: Path) -> Status:
     """How the campaign in `folder` stands. Raises EyelevelError when there is none."""
-    document = read_document(folder)
-    if document is None:
-        raise EyelevelError(f"{folder} is no campaign: campaign.json is missing")
-    settings = document["settings"]
+    document = require_document(folder)
+    repeats = document.settings["repeats"]
     rows = read_rows(folder)
     planned = [run for block in read_plan(folder) for run in block]
-    tried = Counter(row.of for row in rows)
-    pardoned = Counter(row.of for row in rows if is_machines_fault(row))
-    late = Counter(row.of for row in rows if is_over_time(row))
+    counts = AttemptCounts(rows)
     valid = {row.of for row in rows if row.valid}
-    failed = {run: counted(times, pardoned[run], late[run]) for run, times in tried.items() if run not in valid}
-    given_up = {run for run, times in failed.items() if times > settings["repeats"]}
-    left = tuple(run for run in planned if run not in valid and run not in given_up)
+    given_up = {row.of for row in rows if counts.is_given_up(row.of, repeats)}
+    left = tuple(run for run in planned if counts.is_open(run, repeats))
     try:
-        sites = {name: shelf.take(name) for name in settings["sites"]}
-        films = FilmPolicy(**document.get("films", {}))
-        filmed = settings.get("filmed", True)
-        expected = forecast(left, rows, folder, sites, networks.load(), films, filmed=filmed)
+        sites = {name: shelf.take(name) for name in document.sites}
+        films = FilmPolicy(**document.films)
+        expected = forecast(left, rows, folder, sites, networks.load(), films, filmed=document.filmed)
     except (EyelevelError, KeyError):  # a site or a network has gone from this machine since
         expected = None
-    current = tuple(str(run) for run in left if _being_made(run_folder(folder, run, tried[run] + 1)))
+    current = tuple(str(run) for run in left if _being_made(run_folder(folder, run, counts.attempts(run) + 1)))
     return Status(len(planned), len(valid), len(given_up), left, tuple(rows), current, _is_running(folder), expected)
 
 
@@ -72,7 +68,7 @@ def table(rows: Sequence[Row]) -> Table:
     for gate, _ in Counter(gate_of(row) for row in rejected).most_common():
         own = [row for row in rejected if gate_of(row) == gate]
         counts = [str(sum(row.protocol == protocol for row in own) or "") for protocol in protocols]
-        shown.add_row(gate, *counts, f"{own[-1].of}: {own[-1].reason.partition(': ')[2]}")
+        shown.add_row(gate, *counts, f"{own[-1].of}: {own[-1].reason.text if own[-1].reason else ''}")
     attempts = Counter(row.protocol for row in rows)
     shown.add_section()
     shown.add_row("of attempts", *(str(attempts[protocol]) for protocol in protocols), "")
@@ -80,7 +76,8 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def gate_of(row: Row) -> str:
-    return row.reason.partition(":")[0]
+    """The gate that rejected the attempt; nothing when it counts."""
+    return row.reason.gate if row.reason else ""
 
 
 def _being_made(folder: Path) -> bool:

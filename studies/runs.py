@@ -23,16 +23,18 @@ from base.clock import now_iso
 from base.errors import EyelevelError
 from base.files import read_json, replacing_folder, write_atomically
 from base.ownership import give_to_caller
-from measure.campaign.attempt import REPLAY_FAILED, Circumstances
+from measure.campaign.attempt import Circumstances
 from measure.campaign.block import REPLAY_FAILURES_IN_A_ROW
 from measure.campaign.plan import Block, Run, plan, seed_of
 from measure.campaign.progress import in_words
-from measure.campaign.results import GROWING, changes
+from measure.campaign.results import changes
 from measure.campaign.slot import Slot
 from measure.completeness import digest
+from measure.gates import REPLAY
 from measure.host import affinity
 from measure.host.machine import machine, versions
 from measure.run import browser
+from measure.table import GROWING, parse_document
 from record.site import Site
 from tuning.networks import Network
 from tuning.protocols import Protocol
@@ -148,7 +150,7 @@ def make_runs(study: Study, watch: Watch) -> list[Run]:
                     watch.begins(run, attempt)
                     judged = _kept(study, run, now)
                     watch.ends(run, judged, attempt > REPEATS)
-                    failures = failures + 1 if judged.reason.startswith(f"{REPLAY_FAILED}:") else 0
+                    failures = failures + 1 if judged.reason.startswith(f"{REPLAY.name}:") else 0
                     if failures == REPLAY_FAILURES_IN_A_ROW:
                         raise EyelevelError(f"{failures} replays in a row failed, the last with: {judged.reason}")
                     if judged.valid:
@@ -272,7 +274,7 @@ def _settle(path: Path, document: dict[str, Any]) -> None:
         for group in GROWING:
             document["settings"][group] = {**old["settings"][group], **document["settings"][group]}
         document["versions"] = {**old["versions"], **document["versions"]}
-        if found := changes(old, document):
+        if found := changes(parse_document(old, path), parse_document(document, path)):
             raise EyelevelError(f"{path.parent} was begun otherwise: {'; '.join(found[:8])}; use another campaign name")
         document["settings"]["runs"] = max(old["settings"]["runs"], document["settings"]["runs"])
         document["begun_at"] = old["begun_at"]

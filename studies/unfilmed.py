@@ -10,12 +10,10 @@ from typing import Any
 from base.clock import now_iso
 from base.files import write_atomically
 from measure.campaign.attempt import Circumstances
+from measure.gates import HTTP_VERSION, Claim, reason_against
 from measure.run.evidence import ATTEMPT, Evidence
-from measure.run.gates import HTTP_VERSION, LOAD_GATES, MACHINE_GATES, Claim, reason_against, request_failed
 from measure.run.load import load
 from studies.runs import Setting
-
-GATES = (*LOAD_GATES, request_failed, *MACHINE_GATES)
 
 
 def load_unfilmed(
@@ -58,5 +56,9 @@ def load_unfilmed(
 
 def reason_against_load(setting: Setting, evidence: Evidence) -> str | None:
     """Why a load of `setting` with this evidence must not count, with the gate's name before it, or None."""
-    claim = Claim(HTTP_VERSION[setting.protocol.transport], frozenset(setting.site.servers))
-    return reason_against(evidence, claim, GATES)
+    site = setting.site
+    claim = Claim(
+        HTTP_VERSION[setting.protocol.transport], frozenset(site.servers), frozenset(site.addresses), filmed=False
+    )
+    reason = reason_against(evidence, claim)
+    return str(reason) if reason else None

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from factories import ROW, rejected
 from rich.console import Console
-from test_campaign_review import ROW
 
 from base.errors import EyelevelError
 from measure.campaign import cluster
@@ -19,6 +19,7 @@ from measure.campaign.progress import Watch
 from measure.campaign.remote import Introduction, Measured, Travelling
 from measure.campaign.results import opened
 from measure.completeness import digest
+from measure.table import CampaignDocument
 from record.demo import generate
 from record.site import write_site
 from tuning import networks, protocols
@@ -59,7 +60,7 @@ def test_a_scheduler_that_is_not_there_is_told(campaign: Campaign, monkeypatch: 
     settings = {"seed": 1, "runs": 1, "sites": {}, "networks": {}, "protocols": {}}
     told = r"there is no Dask scheduler at tcp://127\.0\.0\.1:1"
     with (
-        opened(campaign.folder, {"settings": settings, "versions": {}}) as results,
+        opened(campaign.folder, CampaignDocument(settings)) as results,
         pytest.raises(EyelevelError, match=told),
     ):
         Cluster("tcp://127.0.0.1:1", campaign).measure([], results, watch, lambda _: None)
@@ -67,18 +68,18 @@ def test_a_scheduler_that_is_not_there_is_told(campaign: Campaign, monkeypatch: 
 
 def test_what_a_worker_measured_comes_home_whole(tmp_path: Path) -> None:
     settings = {"seed": 1, "runs": 1, "sites": {}, "networks": {}, "protocols": {}}
-    rejected = replace(ROW, valid=False, reason="film_unclean: it is")
+    first = rejected("film_unclean: it is")
     second = replace(ROW, attempt=2, folder="runs/s/lte/tcp/1-2")
     evidence = {"attempt.json": b"{}", "film.mp4": b"film"}
     printed = io.StringIO()
     watch = Watch(Console(file=printed, width=200), [ROW.of], 0)
-    with opened(tmp_path / "c", {"settings": settings, "versions": {}}) as results:
+    with opened(tmp_path / "c", CampaignDocument(settings)) as results:
         # What an attempt that was broken off has left.
         (results.empty_run_folder(ROW.of, 1) / "old").touch()
-        bring_home(Measured((rejected, second), (evidence, evidence), ("it drifts",)), 2, results, watch)
+        bring_home(Measured((first, second), (evidence, evidence), ("it drifts",)), 2, results, watch)
         assert results.is_valid(ROW.of)
         assert results.attempts(ROW.of) == 2
-        for row in (rejected, second):
+        for row in (first, second):
             found = {file.name: file.read_bytes() for file in (results.folder / row.folder).iterdir()}
             assert found == evidence
     assert "warning: it drifts" in printed.getvalue()
@@ -89,9 +90,9 @@ def test_a_block_that_travels_numbers_its_attempts_on(tmp_path: Path) -> None:
     run = Run("s", "lte", "tcp", 1)
     store = Travelling(tmp_path, {run: (4, 2)})
     assert (store.attempts(run), store.failures(run), store.is_valid(run)) == (4, 2, False)
-    store.append(replace(ROW, attempt=5, valid=False, reason="machine_busy: it is"))
+    store.append(rejected("machine_busy: it is", attempt=5))
     assert (store.attempts(run), store.failures(run)) == (5, 2)
-    store.append(replace(ROW, attempt=6, valid=False, reason="error_page: it is"))
+    store.append(rejected("error_page: it is", attempt=6))
     assert (store.attempts(run), store.failures(run)) == (6, 3)
     store.append(replace(ROW, attempt=7))
     assert store.is_valid(run)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_campaign_review import ROW
+from factories import ROW
 
 from base.errors import EyelevelError
 from base.places import tool

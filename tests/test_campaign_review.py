@@ -8,29 +8,24 @@ from dataclasses import replace
 from http.client import HTTPConnection
 from http.server import ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from factories import ROW, rejected
 
 from base.errors import EyelevelError
 from measure.campaign.plan import Run
-from measure.campaign.results import Results, Row, followed, opened, read_rows
+from measure.campaign.results import Results, followed, opened
 from measure.campaign.verdicts import VERDICTS, Verdict, add_verdict, read_verdicts
 from measure.review import Review, handler
 from measure.status import status
+from measure.table import CampaignDocument, Row, read_rows
 
-ROW = Row(
-    site="s", network="lte", protocol="tcp", run=1, attempt=1, valid=True, reason="", fvc=500.0, lvc=900.0,
-    vc85=700.0, si=650.5, plt=1234.5, requests=3, served=2, missed=1, exchanges=2, unrecorded=0,
-    started_at="2026-01-01T00:00:00+0000", seconds=9.5, folder="runs/s/lte/tcp/1-1", block=1, machine="here",
-    canary_cpu_ms=50.0, canary_page_ms=800.5,
-)  # fmt: skip
 SECOND = replace(ROW, attempt=2, folder="runs/s/lte/tcp/1-2")
-REJECTED = replace(ROW, valid=False, reason="request_failed: it did")
+REJECTED = rejected("request_failed: it did")
 
 
-def document() -> dict[str, Any]:
+def document() -> CampaignDocument:
     settings = {
         "seed": 1,
         "runs": 1,
@@ -39,7 +34,7 @@ def document() -> dict[str, Any]:
         "networks": {"lte": {}},
         "protocols": {"tcp": {}},
     }
-    return {"settings": settings, "versions": {}, "machine": {}}
+    return CampaignDocument(settings)
 
 
 @contextmanager
@@ -53,14 +48,14 @@ def campaign(folder: Path, *rows: Row) -> Iterator[Results]:
 
 
 def verdict(row: Row, *, valid: bool, by: str = "review") -> Verdict:
-    return Verdict(row.folder, valid, "because", by, "now", row.valid, row.reason)
+    return Verdict(row.folder, valid, "because", by, "now", row.valid, str(row.reason or ""))
 
 
 def test_a_rejected_run_is_to_be_made_again_and_its_row_says_why(tmp_path: Path) -> None:
     with campaign(tmp_path / "c", ROW) as results:
         results.decide(verdict(ROW, valid=False))
         assert not results.is_valid(ROW.of)
-    assert [(row.valid, row.reason) for row in read_rows(tmp_path / "c")] == [(False, "because")]
+    assert [(row.valid, str(row.reason)) for row in read_rows(tmp_path / "c")] == [(False, "because")]
     with campaign(tmp_path / "c", SECOND) as results:
         assert results.is_valid(ROW.of)
 
@@ -71,7 +66,7 @@ def test_a_verdict_of_another_process_is_followed(tmp_path: Path) -> None:
         assert not results.is_valid(ROW.of)
         results.follow_verdicts()
         assert results.is_valid(ROW.of)
-    assert read_rows(tmp_path / "c")[0].reason == "accepted: looks fine"
+    assert str(read_rows(tmp_path / "c")[0].reason) == "accepted: looks fine"
 
 
 def test_a_run_never_counts_twice(tmp_path: Path) -> None:
@@ -99,7 +94,7 @@ def test_the_last_word_holds_and_a_torn_one_is_none(tmp_path: Path) -> None:
 @pytest.fixture
 def page(tmp_path: Path) -> Iterator[tuple[HTTPConnection, Review]]:
     """The review of a campaign with an attempt that was rejected and one that counts, as a browser would ask it."""
-    with campaign(tmp_path / "c", replace(REJECTED, reason="film_unclean: <b>orange</b>"), SECOND):
+    with campaign(tmp_path / "c", rejected("film_unclean: <b>orange</b>"), SECOND):
         pass
     (tmp_path / "c" / ROW.folder).mkdir(parents=True)
     (tmp_path / "c" / ROW.folder / "strip.jpg").write_bytes(b"strip")
@@ -145,7 +140,7 @@ def test_a_decision_is_kept_with_its_reason(page: tuple[HTTPConnection, Review])
     decision = {"token": review.token, "folder": SECOND.folder, "valid": "false", "reason": "an empty page"}
     assert ask(connection, "/verdict", decision)[0] == 303
     assert [row.valid for row in read_rows(review.folder)] == [False, False]
-    assert read_rows(review.folder)[1].reason == "review: an empty page"
+    assert str(read_rows(review.folder)[1].reason) == "review: an empty page"
     assert ask(connection, "/verdict", {**decision, "reason": " "})[0] == 409
 
 

@@ -18,7 +18,7 @@ from matplotlib.patches import Rectangle
 from analysis.runs import load
 from base.errors import EyelevelError
 from eyelevel.commands.report import main as report
-from measure.campaign.results import COLUMNS, Row
+from measure.table import columns
 from record.grid import Page
 from studies.grid import cells as grid_cells
 from studies.grid import heatmap
@@ -49,16 +49,16 @@ def write(folder: Path, times: Times, *, preset: str = "longlook", pages: Sequen
     (folder / "campaign.json").write_text(json.dumps({"settings": settings, "study": told, "machine": {"cpus": 2}}))
     with (folder / "runs.csv").open("w") as file:
         writer = csv.writer(file)
-        writer.writerow(COLUMNS)
+        writer.writerow(columns())
         for (site, network, protocol), values in times.items():
             for number, plt in enumerate(values, start=1):
                 late = bool(np.isnan(plt))
-                row = dict.fromkeys(Row.__dataclass_fields__, "")
+                row = dict.fromkeys(columns(), "")
                 row |= {"site": site, "network": network, "protocol": protocol, "run": str(number), "attempt": "1"}
                 row |= {"valid": "false" if late else "true", "plt": "" if late else f"{plt:g}"}
                 row |= {"reason": "over_time: not loaded within 60 s" if late else ""}
                 row |= {"folder": f"runs/{site}/{network}/{protocol}/{number}-1"}
-                writer.writerow(row[column] for column in COLUMNS)
+                writer.writerow(row[column] for column in columns())
     return folder
 
 

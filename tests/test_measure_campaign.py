@@ -23,9 +23,9 @@ from measure.campaign.block import REPLAY_FAILURES_IN_A_ROW
 from measure.campaign.campaign import REPEATS, Campaign, measure
 from measure.campaign.planfile import read_plan
 from measure.campaign.progress import Watch, in_words
-from measure.campaign.results import PARDONS
+from measure.gates import PARDONS
 from measure.host.canary import Canary
-from measure.run.evidence import Asked, Evidence
+from measure.run.evidence import Evidence, RequestCounts
 from measure.run.film import FilmStart, VisualMetrics
 from measure.run.netlog import Request
 from record.http1 import Response
@@ -39,9 +39,9 @@ SOUND = Evidence(
     film=FilmStart(0, 12, blank_after=True),
     requests=(Request("https://a.example/", "GET", True, False, "198.18.0.1", "h2", 200),),
     har_protocols={"h2": 1},
-    asked=Asked(1, 1, 0, 1),
+    request_counts=RequestCounts(1, 1, 0, 1),
 )
-FAILED = Evidence(("it broke",), None, None, None, (), {}, Asked())
+FAILED = Evidence(("it broke",), None, None, None, (), {}, RequestCounts())
 
 Load = Callable[..., str | None]
 
@@ -72,7 +72,7 @@ def go(campaign: Campaign, monkeypatch: pytest.MonkeyPatch, outcomes: Sequence[E
 
     def load(_site: object, _network: object, _protocol: object, folder: Path, **_: object) -> str | None:
         outcome = left.pop(0) if len(left) > 1 else left[0]
-        evidence[folder] = FAILED if isinstance(outcome, str) else outcome
+        evidence[folder] = replace(FAILED, replay_failure=outcome) if isinstance(outcome, str) else outcome
         return outcome if isinstance(outcome, str) else None
 
     monkeypatch.setattr(attempt, "load", load)
@@ -211,8 +211,8 @@ def test_a_disk_that_is_too_small_is_told_before_the_first_run(
 def test_a_run_that_is_unlike_the_others_is_rejected_once_they_are_known_and_repeated(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    odd = replace(SOUND, asked=Asked(30, 10, 20, 5))
-    usual = replace(SOUND, asked=Asked(30, 30, 0, 25))
+    odd = replace(SOUND, request_counts=RequestCounts(30, 10, 20, 5))
+    usual = replace(SOUND, request_counts=RequestCounts(30, 30, 0, 25))
     printed = go(replace(campaign, runs=4), monkeypatch, [usual, odd, usual])
     told = [row for row in rows(campaign) if row["valid"] == "false"]
     assert [row["reason"].partition(":")[0] for row in told] == ["request_missed"]

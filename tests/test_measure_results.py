@@ -9,46 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from factories import ROW, rejected, with_metrics
+from factories import campaign_document as document
 from hypothesis import given
 from hypothesis import strategies as st
 
 from base.errors import EyelevelError
 from base.places import PROJECT
 from measure.campaign.plan import Run
-from measure.campaign.results import COLUMNS, Row, changes, opened
+from measure.campaign.results import changes, opened
+from measure.table import columns, read_rows
 
 RUN = Run("s", "lte", "tcp", 1)
-ROW = Row(
-    site="s",
-    network="lte",
-    protocol="tcp",
-    run=1,
-    attempt=1,
-    valid=True,
-    reason="",
-    fvc=500.0,
-    lvc=900.0,
-    vc85=700.0,
-    si=650.5,
-    plt=1234.5,
-    requests=3,
-    served=2,
-    missed=1,
-    exchanges=2,
-    unrecorded=0,
-    started_at="2026-01-01T00:00:00+0000",
-    seconds=9.5,
-    folder="runs/s/lte/tcp/1-1",
-)
-
-
-def document(**settings: Any) -> dict[str, Any]:
-    base = {"seed": 1, "runs": 3, "sites": {"s": {"sha256": "0"}}, "networks": {"lte": {"up_mbps": 2.8}}}
-    return {
-        "settings": {**base, "protocols": {"tcp": {"transport": "tcp"}}, **settings},
-        "versions": {"chromium": "1"},
-        "machine": {"host": "here"},
-    }
 
 
 def rows(folder: Path) -> list[dict[str, str]]:
@@ -58,7 +30,7 @@ def rows(folder: Path) -> list[dict[str, str]]:
 
 def test_a_measured_run_is_known_when_the_campaign_goes_on(tmp_path: Path) -> None:
     with opened(tmp_path / "c", document()) as results:
-        results.append(replace(ROW, valid=False, reason="film"))
+        results.append(rejected("film"))
         results.append(replace(ROW, attempt=2))
     with opened(tmp_path / "c", document()) as results:
         assert results.is_valid(RUN)
@@ -71,7 +43,7 @@ def test_a_row_has_the_promised_columns() -> None:
     promised = (
         "site,network,protocol,run,valid,reason,fvc,lvc,vc85,si,plt,requests,served,missed,started_at,seconds,folder"
     )
-    assert set(promised.split(",")) <= set(COLUMNS)
+    assert set(promised.split(",")) <= set(columns())
 
 
 @given(st.data())
@@ -96,7 +68,7 @@ def test_a_row_that_does_not_fit_on_the_disk_leaves_no_half_line(tmp_path: Path)
 import resource, signal, sys
 from pathlib import Path
 from dataclasses import replace
-from test_measure_results import ROW, document
+from factories import ROW, campaign_document as document
 from measure.campaign.results import opened
 with opened(Path(sys.argv[1]), document()) as results:
     results.append(ROW)
@@ -118,10 +90,10 @@ with opened(Path(sys.argv[1]), document()) as results:
 
 def test_a_reason_of_any_text_stays_one_line(tmp_path: Path) -> None:
     with opened(tmp_path / "c", document()) as results:
-        results.append(replace(ROW, valid=False, reason='said "no",\nthen\r\nnothing', plt=None))
+        results.append(with_metrics(rejected('gate: said "no",\nthen\r\nnothing'), plt=None))
     assert len((tmp_path / "c" / "runs.csv").read_text().splitlines()) == 2
     (row,) = rows(tmp_path / "c")
-    assert row["reason"] == 'said "no", then nothing'
+    assert row["reason"] == 'gate: said "no", then nothing'
     assert row["plt"] == ""
 
 
@@ -161,13 +133,14 @@ def test_what_is_gone_is_told_by_its_name() -> None:
 
 
 def test_another_browser_is_refused() -> None:
-    newer = {**document(), "versions": {"chromium": "2"}}
+    newer = document(versions={"chromium": "2"})
     assert changes(document(), newer) == ["versions/chromium was 1, is 2"]
-    assert changes(document(), {**document(), "machine": {"host": "there"}}) == []
+    assert changes(document(), replace(document(), machine={"host": "there"})) == []
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     script = "import sys; from pathlib import Path; from measure.campaign.results import opened\n"
+    script += "from measure.table import CampaignDocument\n"
     script += f"with opened(Path({str(tmp_path / 'c')!r}), {document()!r}): print('in')"
     with opened(tmp_path / "c", document()):
         second = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
@@ -175,9 +148,30 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
     assert "in" not in second.stdout.split()
 
 
-def test_a_campaign_begun_before_it_could_say_so_was_filmed_and_lost_packets_both_ways() -> None:
-    network = {"up_mbps": 2.8, "loss_on": "both"}
-    assert changes(document(), document(filmed=True, limit_s=None, networks={"lte": network})) == []
-    assert changes(document(), document(filmed=False)) == ["settings/filmed was True, is False"]
-    one_way = document(networks={"lte": {**network, "loss_on": "up"}})
-    assert changes(document(), one_way) == ["settings/networks/lte/loss_on was both, is up"]
+def test_columns_of_another_version_are_kept_when_the_campaign_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    with opened(folder, document()) as results:
+        results.append(ROW)
+        results.append(rejected("error_page: no", run=2))
+    table = [line.split(",") for line in (folder / "runs.csv").read_text().splitlines()]
+    si = table[0].index("si")
+    # Another version had no Speed Index, and a metric of its name.
+    lines = [[*cells[:si], *cells[si + 1 :], cell] for cells, cell in zip(table, ("lcp", "812.5", ""), strict=True)]
+    (folder / "runs.csv").write_text("".join(",".join(cells) + "\n" for cells in lines))
+    first = read_rows(folder)[0]
+    assert (first.metrics["si"], first.metrics["plt"], first.further) == (None, 1234.5, {"lcp": "812.5"})
+    with opened(folder, document()) as results:
+        assert results.is_valid(RUN)
+        results.append(replace(ROW, run=3))
+    assert (folder / "runs.csv").read_text().splitlines()[0] == ",".join((*columns(), "lcp"))
+    assert [(row["run"], row["si"], row["lcp"]) for row in rows(folder)] == [
+        ("1", "", "812.5"),
+        ("2", "", ""),
+        ("3", "650.5", ""),
+    ]
+
+
+def test_a_table_without_a_column_that_all_need_is_refused_with_its_name(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text("site,network\n")
+    with pytest.raises(EyelevelError, match="lacks the columns protocol, run, attempt, valid, reason, requests"):
+        read_rows(tmp_path)

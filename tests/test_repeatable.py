@@ -17,7 +17,7 @@ import pytest
 
 from measure.campaign.campaign import Campaign
 from measure.campaign.results import changes
-from measure.completeness import read_asked
+from measure.completeness import requested_urls
 from measure.run.evidence import Evidence, read_evidence
 from measure.run.load import REPLAY_EVIDENCE, load
 from measure.run.visit import HAR, TIMINGS
@@ -180,7 +180,7 @@ def load_once(site: Site, folder: Path, repeatable: bool) -> Load:
 
 
 def _asked_urls(folder: Path, evidence: Evidence) -> list[str]:
-    return [asked.url for asked in read_asked(folder, evidence.requests)]
+    return [asked.url for asked in requested_urls(folder, evidence.requests)]
 
 
 @needs_root
@@ -237,6 +237,6 @@ def test_a_campaign_keeps_to_the_choice_it_was_begun_with(site: Site, tmp_path: 
     tcp = protocols.load()["tcp"]
     usual = Campaign(tmp_path, {site.name: site}, {}, {tcp.name: tcp}, runs=1, seed=1)
     as_recorded = replace(usual, repeatable=False)
-    assert usual.document()["settings"]["repeatable"] is True, "unless told"
-    assert as_recorded.document()["settings"]["repeatable"] is False
+    assert usual.document().settings["repeatable"] is True, "unless told"
+    assert as_recorded.document().settings["repeatable"] is False
     assert changes(usual.document(), as_recorded.document()) == ["settings/repeatable was True, is False"]

@@ -28,11 +28,11 @@ from measure.campaign.attempt import Setting
 from measure.campaign.block import Block, ReplayFailures, measure_block
 from measure.campaign.plan import Run
 from measure.campaign.remote import Travelling
-from measure.campaign.results import Row
 from measure.campaign.slot import Slot
 from measure.run.browser import QUIET_MS
 from measure.run.films import ALL_FILMS
 from measure.run.visit import HAR
+from measure.table import Row
 from record import shelf
 from record.site import Site
 from replay import ReplaySpec
@@ -78,7 +78,7 @@ def ours(setting: Setting, runs: int) -> tuple[float, dict[str, float]]:
         made = sum(row.seconds for row in store.rows)
         found["canary"] = (times.begun[0] - begun) / runs
         found["films, gates, to the disk"] = (ended - times.begun[0] - made) / runs
-        own = sum((row.plt or 0) / 1000 + SETTLE_S for row in valid)
+        own = sum((row.metrics["plt"] or 0) / 1000 + SETTLE_S for row in valid)
         return (ended - begun - own) / len(valid), found
 
 
@@ -88,7 +88,7 @@ def run_phases(folder: Path, start: float, row: Row) -> dict[str, float]:
     setup_s = json.loads((folder / "replay.json").read_text())["setup_s"]
     har = json.loads(gzip.decompress((folder / HAR).read_bytes()))
     navigation = datetime.fromisoformat(har["log"]["pages"][0]["startedDateTime"]).timestamp()
-    load_s = (row.plt or 0) / 1000
+    load_s = (row.metrics["plt"] or 0) / 1000
     return {
         "namespaces, servers, network": setup_s,
         "programs that start": told["visit"] - start - setup_s,

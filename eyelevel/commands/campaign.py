@@ -21,9 +21,9 @@ from measure.campaign.campaign import REPEATS, Campaign, measure
 from measure.campaign.cluster import Cluster
 from measure.campaign.command import campaign_name, going_on
 from measure.campaign.progress import Watch
-from measure.campaign.results import read_document
 from measure.run.aliases import choose_protocols, distinct
 from measure.run.films import KEPT, QUALITIES, FilmPolicy
+from measure.table import CampaignDocument, read_document
 from measure.validate.record import validate_campaign
 from record.shelf import choose_sites
 from tuning import networks, protocols
@@ -84,12 +84,10 @@ def main(
     Example: eyelevel campaign --net lte --proto tcp,quic --sites demo-news --runs 3 --campaign try
     """
     folder = results / campaign_name(name)
-    document = read_document(folder) or {}
-    if study := document.get("study"):
-        raise EyelevelError(
-            f"{folder.name} is a {study['name']}; go on with it by: make {study['name']} CAMPAIGN={name}"
-        )
-    begun, kept = document.get("settings", {}), FilmPolicy(**document.get("films", {}))
+    document = read_document(folder) or CampaignDocument({})
+    if study := document.study_name:
+        raise EyelevelError(f"{folder.name} is a {study}; go on with it by: make {study} CAMPAIGN={name}")
+    begun, kept = document.settings, FilmPolicy(**document.films)
     chosen_networks = choose("network", net or list(begun.get("networks", ())) or "all", networks.load())
     chosen_protocols = choose_protocols(proto or list(begun.get("protocols", ())) or "all", protocols.load())
     campaign = Campaign(

@@ -16,8 +16,8 @@ from eyelevel.options import plain_option, results_option, validate_option
 from measure.campaign.campaign import measure
 from measure.campaign.command import campaign_name, going_on
 from measure.campaign.progress import Watch
-from measure.campaign.results import read_document, read_rows
 from measure.run.aliases import choose_protocols, distinct
+from measure.table import CampaignDocument, read_document, read_rows
 from measure.validate.record import validate_campaign
 from record.grid import page_named, read_size
 from studies.grid.measure import SEED, LeftOut, Rounds, grid_campaign, read_budget, say_left_out, too_slow
@@ -64,8 +64,8 @@ def main(
     if not (name or preset):
         raise EyelevelError(f"name a grid with --preset: {', '.join(PRESETS)}")
     folder = results / campaign_name(name or preset)
-    begun = read_document(folder) or {}
-    study, settings = begun.get("study") or {}, begun.get("settings", {})
+    begun = read_document(folder)
+    study, settings = (begun or CampaignDocument({})).study, (begun or CampaignDocument({})).settings
     if begun and study.get("name") != "grid":
         raise EyelevelError(f"{folder} is another kind of campaign; name one of your own with --campaign")
     if preset and study.get("preset", preset) != preset:

@@ -15,19 +15,17 @@ from typing import Any
 from base.clock import now_iso
 from base.files import sync_file, sync_folder, write_atomically
 from measure.campaign.plan import Run
-from measure.campaign.results import Row
+from measure.gates import HTTP_VERSION, Claim, reason_against
 from measure.host.affinity import Layout
 from measure.host.canary import Canary
+from measure.metrics import read_metrics
 from measure.run.browser import QUIET_MS, window
 from measure.run.evidence import ATTEMPT, read_evidence
-from measure.run.gates import HTTP_VERSION, Claim, reason_against
 from measure.run.load import load
+from measure.table import Row
 from record.site import Site
 from tuning.networks import Network
 from tuning.protocols import Protocol
-
-# A replay that failed is the testbed's fault, not the page's.
-REPLAY_FAILED = "replay"
 
 
 @dataclass(frozen=True)
@@ -100,18 +98,10 @@ def is_made(folder: Path) -> bool:
 
 def judge(setting: Setting, run: Run, number: int, folder: Path, campaign: Path) -> Row:
     """The row of attempt `number` at `run`, of which `folder`, within the `campaign`'s, has the evidence."""
-    made: dict[str, Any] = json.loads((folder / ATTEMPT).read_text())
+    circumstances: dict[str, Any] = json.loads((folder / ATTEMPT).read_text())
     evidence = read_evidence(folder, filmed=setting.filmed)
-    shown = window(setting.site)
-    claim = Claim(
-        HTTP_VERSION[setting.protocol.transport],
-        frozenset(setting.site.servers),
-        (shown.width, shown.height),
-        setting.filmed,
-        setting.limit_s,
-    )
-    reason = f"{REPLAY_FAILED}: {made['failure']}" if made["failure"] else reason_against(evidence, claim)
-    visual, canary = evidence.visual, made["canary"] or {}
+    reason = reason_against(evidence, claim(setting))
+    canary = circumstances["canary"] or {}
     return Row(
         site=run.site,
         network=run.network,
@@ -119,19 +109,28 @@ def judge(setting: Setting, run: Run, number: int, folder: Path, campaign: Path)
         run=run.number,
         attempt=number,
         valid=reason is None,
-        reason=reason or "",
-        fvc=visual.fvc if visual else None,
-        lvc=visual.lvc if visual else None,
-        vc85=visual.vc85 if visual else None,
-        si=visual.si if visual else None,
-        plt=evidence.plt,
-        **asdict(evidence.asked),
+        reason=reason,
+        metrics=read_metrics(evidence),
+        **asdict(evidence.request_counts),
         unrecorded=evidence.unrecorded,
-        started_at=made["started_at"],
-        seconds=made["seconds"],
+        started_at=circumstances["started_at"],
+        seconds=circumstances["seconds"],
         folder=str(folder.relative_to(campaign)),
-        block=made["block"],
-        machine=made["machine"],
+        block=circumstances["block"],
+        machine=circumstances["machine"],
         canary_cpu_ms=canary.get("cpu_ms"),
         canary_page_ms=canary.get("page_ms"),
+    )
+
+
+def claim(setting: Setting) -> Claim:
+    """What a run of `setting` is said to be."""
+    browser_window = window(setting.site)
+    return Claim(
+        HTTP_VERSION[setting.protocol.transport],
+        frozenset(setting.site.servers),
+        frozenset(setting.site.addresses),
+        (browser_window.width, browser_window.height),
+        setting.filmed,
+        setting.limit_s,
     )

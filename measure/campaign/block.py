@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Protocol
 
 from base.errors import EyelevelError
-from measure.campaign.attempt import REPLAY_FAILED, Circumstances, Setting, is_made, judge, make
+from measure.campaign.attempt import Circumstances, Setting, is_made, judge, make
 from measure.campaign.plan import Run
-from measure.campaign.results import Row
+from measure.gates import REPLAY
 from measure.host.affinity import Layout
 from measure.run.evidence import analyse_film
 from measure.run.films import FilmPolicy
+from measure.table import Row
 
 # After so many the rest of the campaign would fare the same.
 REPLAY_FAILURES_IN_A_ROW = 5
@@ -66,7 +67,7 @@ class ReplayFailures:
 
     def count(self, row: Row) -> None:
         """Take note of `row`. Raises EyelevelError after too many failed replays in a row."""
-        self._in_a_row = self._in_a_row + 1 if row.reason.startswith(f"{REPLAY_FAILED}:") else 0
+        self._in_a_row = self._in_a_row + 1 if row.reason and row.reason.gate == REPLAY.name else 0
         if self._in_a_row == REPLAY_FAILURES_IN_A_ROW:
             raise EyelevelError(f"{self._in_a_row} replays in a row failed, the last with: {row.reason}")
 

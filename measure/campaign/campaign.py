@@ -11,18 +11,20 @@ from base.ownership import give_to_caller
 from measure.campaign.attempt import Setting
 from measure.campaign.block import Block, ReplayFailures, is_left, keep_films, measure_block
 from measure.campaign.forecast import forecast, require_space
-from measure.campaign.norms import Look, judged
 from measure.campaign.plan import Block as PlannedBlock
 from measure.campaign.plan import Run, plan, seed_of
 from measure.campaign.progress import Watch
-from measure.campaign.results import Results, Row, opened
+from measure.campaign.results import Results, opened
 from measure.campaign.slot import Slot, canaries_of, machine_name
 from measure.campaign.verdicts import Verdict
 from measure.completeness import digest
 from measure.host import affinity
 from measure.host.machine import machine, versions
+from measure.norms import RunAppearance, judge
+from measure.reasons import Reason
 from measure.run import browser
 from measure.run.films import ALL_FILMS, FilmPolicy, read_last_frame
+from measure.table import CampaignDocument, Row
 from record.site import Site
 from tuning import protocols
 from tuning.networks import Network
@@ -65,10 +67,10 @@ class Campaign:
     without: frozenset[tuple[str, str]] = frozenset()
     study: Mapping[str, Any] | None = None
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> CampaignDocument:
         """All of it that results depend on, as `campaign.json` keeps it."""
-        return {
-            "settings": {
+        return CampaignDocument(
+            settings={
                 "seed": self.seed,
                 "runs": self.runs,
                 "auto": self.auto,
@@ -81,12 +83,12 @@ class Campaign:
                 "networks": {name: asdict(network) for name, network in self.networks.items()},
                 "protocols": {name: asdict(protocol) for name, protocol in self.protocols.items()},
             },
-            "versions": versions({protocol.transport for protocol in self.protocols.values()}),
-            "machine": {**machine(), "cores": affinity.described(affinity.layout())},
-            "films": asdict(self.films),
-            "begun_at": now_iso(),
-            **({"study": dict(self.study)} if self.study else {}),
-        }
+            versions=versions({protocol.transport for protocol in self.protocols.values()}),
+            machine={**machine(), "cores": affinity.described(affinity.layout())},
+            films=asdict(self.films),
+            begun_at=now_iso(),
+            study=dict(self.study or {}),
+        )
 
     def setting(self, run: Run) -> Setting:
         """What `run` loads, behind what, over what."""
@@ -206,7 +208,7 @@ def settle_films(campaign: Campaign, results: Results) -> None:
     keep_films(campaign.films, [(campaign.folder / row.folder, row.run, row.valid) for row in results.rows])
 
 
-def apply_norms(results: Results, fresh: Sequence[Row]) -> list[tuple[Row, str]]:
+def apply_norms(results: Results, fresh: Sequence[Row]) -> list[tuple[Row, Reason]]:
     """Compare the runs in `fresh` with all of their site and network (`norms`); returns those rejected, and why."""
     rejected = []
     for site, network in dict.fromkeys((row.site, row.network) for row in fresh):
@@ -214,18 +216,17 @@ def apply_norms(results: Results, fresh: Sequence[Row]) -> list[tuple[Row, str]]
         # What was sound when it came stays among those that are compared, whatever was said of it later.
         verdicts = {row.folder: results.first_verdict(row.folder) for row in own}
         sound = [row for row in own if (said.was_valid if (said := verdicts[row.folder]) else row.valid)]
-        looks = [look(row, results.folder) for row in sound]
+        appearances = [appearance(row, results.folder) for row in sound]
         unsettled = {row.folder for row in fresh}
         first = next((place for place, row in enumerate(sound) if row.folder in unsettled), len(sound))
-        for place, reason in judged(looks, first).items():
+        for place, reason in judge(appearances, first).items():
             row = sound[place]
             if verdicts[row.folder] is None:
-                by = reason.partition(":")[0]
-                results.decide(Verdict(row.folder, False, reason, by, now_iso(), row.valid, row.reason))
+                results.decide(Verdict.of(row, reason, by=reason.gate))
                 rejected.append((row, reason))
     return rejected
 
 
-def look(row: Row, folder: Path) -> Look:
+def appearance(row: Row, folder: Path) -> RunAppearance:
     """What of an attempt of the campaign in `folder` is compared with others."""
-    return Look(row.requests, row.missed, row.exchanges, read_last_frame(folder / row.folder))
+    return RunAppearance(row.requests, row.missed, row.exchanges, read_last_frame(folder / row.folder))

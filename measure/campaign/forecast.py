@@ -9,9 +9,9 @@ from statistics import mean
 
 from base.errors import EyelevelError
 from measure.campaign.plan import Run
-from measure.campaign.results import Row
 from measure.run.browser import QUIET_MS, UNLIMITED_MBPS
 from measure.run.films import FilmPolicy
+from measure.table import Row
 from record.site import Site
 from tuning.networks import Network
 

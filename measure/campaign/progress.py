@@ -12,7 +12,11 @@ from rich.text import Text
 
 from measure.campaign.forecast import Forecast, in_bytes
 from measure.campaign.plan import Run
-from measure.campaign.results import Row
+from measure.reasons import Reason
+from measure.table import Row
+
+# The metrics in the line of a run.
+LINE_METRICS = ("plt", "si")
 
 
 class Watch:
@@ -55,10 +59,9 @@ class Watch:
         if row.valid or given_up:
             self._left.discard(run)
         if row.valid:
-            seen = "" if row.si is None else f"SI {row.si:.0f} ms, "
-            told = f"PLT {row.plt:.0f} ms, {seen}{row.requests} requests, {row.missed} missed"
+            told = f"{_metrics(row)}{row.requests} requests, {row.missed} missed"
         else:
-            self._rejected[row.reason.partition(":")[0]] += 1
+            self._rejected[row.reason.gate if row.reason else ""] += 1
             told = f"invalid: {row.reason}" + ("; given up" if given_up else "; once more")
         self._stands()
         done, left = self._total - len(self._left), self.time_left()
@@ -66,10 +69,10 @@ class Watch:
         line = f"[{done:{len(str(self._total))}}/{self._total}] {run}: {told} · {row.seconds:.1f} s{ending}"
         self._say(line, style=None if row.valid else "yellow")
 
-    def rejects(self, rows: Sequence[tuple[Row, str]]) -> None:
+    def rejects(self, rows: Sequence[tuple[Row, Reason]]) -> None:
         """Runs that counted do not any more, each for its reason."""
         for row, reason in rows:
-            self._rejected[reason.partition(":")[0]] += 1
+            self._rejected[reason.gate] += 1
             self._left.add(row.of)
             self._say(f"{row.of}: does not count any more: {reason}", style="yellow")
         self._stands()
@@ -96,6 +99,11 @@ class Watch:
 
     def _say(self, line: str, style: str | None = None) -> None:
         self._console.print(line, highlight=False, markup=False, soft_wrap=True, style=style)
+
+
+def _metrics(row: Row) -> str:
+    values = [(name.upper(), row.metrics.get(name)) for name in LINE_METRICS]
+    return "".join(f"{name} {value:.0f} ms, " for name, value in values if value is not None)
 
 
 def in_words(seconds: float) -> str:

@@ -5,7 +5,6 @@ Nothing here knows of the scheduler.
 """
 
 import tempfile
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,12 +16,14 @@ from distributed import get_worker
 from base.errors import EyelevelError
 from base.privileges import require_root
 from measure.campaign.block import Block, ReplayFailures, measure_block
+from measure.campaign.counts import AttemptCounts
 from measure.campaign.plan import Run
-from measure.campaign.results import Row, counted, emptied, is_machines_fault, is_over_time, run_folder
+from measure.campaign.results import emptied, run_folder
 from measure.campaign.slot import Slot, machine_name
 from measure.completeness import digest
 from measure.host.canary import Canary
 from measure.host.machine import machine, versions
+from measure.table import Row
 from measure.validate.record import kept_entries, validate_campaign
 from record.site import Site
 from tuning.networks import Network
@@ -69,29 +70,14 @@ class Measured:
     warnings: tuple[str, ...]
 
 
-class Travelling:
+class Travelling(AttemptCounts):
     """A folder that takes a block's attempts in the place of the campaign's (see `measure.campaign.block.Store`)."""
 
     def __init__(self, folder: Path, tried: Mapping[Run, tuple[int, int]]) -> None:
         """`tried`: how often each run had been tried before, and how often it had failed (`Results.failures`)."""
+        super().__init__(earlier=tried)
         self.folder = folder
         self.rows: list[Row] = []
-        self._attempts = Counter({run: attempts for run, (attempts, _) in tried.items()})
-        self._failures = Counter({run: failures for run, (_, failures) in tried.items()})
-        self._valid: set[Run] = set()
-
-    def attempts(self, run: Run) -> int:
-        """How often `run` has been tried."""
-        return self._attempts[run]
-
-    def failures(self, run: Run) -> int:
-        """How often `run` has been tried and did not count, for which it may be given up."""
-        own = [row for row in self.rows if row.of == run]
-        return self._failures[run] + counted(len(own), sum(map(is_machines_fault, own)), sum(map(is_over_time, own)))
-
-    def is_valid(self, run: Run) -> bool:
-        """Whether `run` has been measured."""
-        return run in self._valid
 
     def run_folder(self, run: Run, attempt: int) -> Path:
         """Where an attempt's evidence lies; the same place as in the campaign."""
@@ -104,9 +90,7 @@ class Travelling:
     def append(self, row: Row) -> None:
         """Add the row of an attempt."""
         self.rows.append(row)
-        self._attempts[row.of] += 1
-        if row.valid:
-            self._valid.add(row.of)
+        self.add(row)
 
 
 class Heard:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from measure.campaign.attempt import Circumstances
-from measure.campaign.results import Row
 from measure.host.affinity import layout
 from measure.host.canary import BUSY, Canary, drift, sing, slowness
+from measure.table import Row
 
 # How long a busy machine is waited for, and how long from one look to the next.
 PATIENCE_S = 900

@@ -6,7 +6,7 @@ import pandas as pd
 
 from studies.grid.cells import verdict
 
-REFERENCE = Path(__file__).parents[1] / "reference" / "controlled.csv"
+REFERENCE = Path(__file__).with_name("controlled.csv")
 PRESET = "controlled"
 OLD_PROTOCOLS = ("tcp+", "quic")
 

@@ -19,9 +19,10 @@ from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import forecast
 from measure.campaign.plan import Run
 from measure.campaign.progress import in_words
-from measure.campaign.results import RUNS, Row, is_over_time, read_document, read_rows
+from measure.gates import is_over_time
 from measure.run.browser import STATIC_QUIET_MS, UNLIMITED_MBPS
 from measure.run.films import ALL_FILMS
+from measure.table import RUNS, Row, read_document, read_rows
 from record import shelf
 from record.grid import Page
 from tuning.networks import Network
@@ -82,7 +83,7 @@ def beyond_budget(expected_s: Mapping[Cell, float], budget_s: float) -> list[Lef
 
 def too_slow(rows: Iterable[Row]) -> set[Cell]:
     """The cells of which so many loads took too long that they get no more rounds."""
-    late = Counter((row.site, row.network) for row in rows if is_over_time(row))
+    late = Counter((row.site, row.network) for row in rows if is_over_time(row.reason))
     return {cell for cell, times in late.items() if times >= OVER_TIME_ENDS}
 
 
@@ -121,7 +122,8 @@ def left_out(
     into `budget_s`; without a budget, those that did not fit into that of before. Raises EyelevelError."""
     out = impossible(pages, chosen, limit_s)
     if budget_s is None:
-        before = [LeftOut(**one) for one in ((read_document(folder) or {}).get("study") or {}).get("left_out", ())]
+        document = read_document(folder)
+        before = [LeftOut(**one) for one in (document.study.get("left_out", ()) if document else ())]
         return out + [one for one in before if one.of == NO_BUDGET]
     rows = read_rows(folder) if (folder / RUNS).exists() else []
     done, known = {row.of for row in rows if row.valid}, {network.name: network for network in chosen}
@@ -151,7 +153,8 @@ def grid_campaign(
     """The campaign of `pages` in `folder`, but for the cells that are `left_out`. Raises EyelevelError."""
     out = left_out(pages, chosen, over, runs, limit_s, budget_s, folder)
     without = frozenset((one.site, one.network) for one in out)
-    begun = (read_document(folder) or {}).get("settings", {}).get("sites", {})
+    document = read_document(folder)
+    begun = document.sites if document else {}
     names = [page.name for page in pages if any((page.name, network.name) not in without for network in chosen)]
     if not names:
         raise EyelevelError(f"nothing is left to measure: {out[0].site} behind {out[0].network} {out[0].reason}")

@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 from base.errors import EyelevelError
-from measure.campaign.attempt import REPLAY_FAILED, Circumstances
+from measure.campaign.attempt import Circumstances
+from measure.gates import REPLAY
 from measure.run.capture import add_keys
 from measure.run.evidence import REPLAY_LOG, last_line, read_evidence
 from studies.packets.files import CLIENT, KEYS, PING, SERVERS
@@ -27,7 +28,7 @@ def make(setting: Setting, seed: int, circumstances: Circumstances, folder: Path
         witness=(*ENDS, "servers", str(folder)),
         around=(*ENDS, "client", str(folder), address, str(rtt_ms)),
     )
-    reason = f"{REPLAY_FAILED}: {failure}" if failure else reason_against_captured(setting, folder)
+    reason = f"{REPLAY.name}: {failure}" if failure else reason_against_captured(setting, folder)
     told = ""
     if (folder / PING).exists():
         pinged = read_ping(folder)

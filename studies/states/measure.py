@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
-from measure.campaign.attempt import REPLAY_FAILED, Circumstances
+from measure.campaign.attempt import Circumstances
+from measure.gates import REPLAY
 from measure.run.evidence import Evidence, read_evidence
 from measure.run.visit import HAR
 from servers.qlog import CLOSED, METRICS, SUFFIX, Qlog, read_qlog
@@ -41,7 +42,7 @@ def make(setting: Setting, seed: int, circumstances: Circumstances, folder: Path
         qlog=None if tcp else folder,
     )
     if failure:
-        return Judged(f"{REPLAY_FAILED}: {failure}", document=made)
+        return Judged(f"{REPLAY.name}: {failure}", document=made)
     evidence = read_evidence(folder, filmed=False)
     if reason := reason_against_load(setting, evidence):
         return Judged(reason, document=made)

@@ -1,14 +1,16 @@
 """Rules, fixed before a campaign, by which a run counts or not.
 
-A gate looks at the evidence of a run and says why the run must not count, or None. It compares with what
-the run is said to be (`Claim`), never with the settings that were meant to bring it about. A new gate is
-a function here and a line in `GATES`. Those that compare a run with others are in `measure.campaign.norms`.
+A gate looks at the evidence of a run and says why the run must not count, or None. It compares with what the run is
+said to be (`Claim`), never with the settings that were meant to bring it about. A new gate is an entry in `GATES`:
+its name, its check, and how it counts against a run. Gates that compare a run with others are in `measure.norms`.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from measure.host.canary import BUSY
+from measure.reasons import Reason
 from measure.run.evidence import Evidence
 from measure.run.netlog import Request
 
@@ -28,24 +30,44 @@ CLOCK_SHIFT_S = 0.5
 
 @dataclass(frozen=True)
 class Claim:
-    """What a run is said to be: its HTTP version (h2 or h3), the addresses of the site's servers, the size in pixels
-    of the page's window, whether it was filmed, and how long (s) it may have taken at most, if that was said."""
+    """What a run is said to be: its HTTP version (h2 or h3), the addresses of the site's servers, the hosts that were
+    recorded, the size in pixels of the page's window, whether it was filmed, and how long (s) it may have taken at
+    most, if there is a limit."""
 
     http_version: str
     servers: Collection[str]
+    hosts: Collection[str]
     window: tuple[int, int] | None = None
     filmed: bool = True
     limit_s: float | None = None
 
 
-Gate = Callable[[Evidence, Claim], str | None]
+@dataclass(frozen=True)
+class Gate:
+    """A rule: `name` stands in `runs.csv`; `check` returns why a run must not count, or None.
+
+    `pardoned`: what it rejects is the machine's fault, not the page's, and does not count against the run (`PARDONS`).
+    `attempts`: as how many attempts a rejection counts against the run. `about_load`: whether it judges the load
+    alone, so that it also holds where a page is loaded for something else than its times.
+    """
+
+    name: str
+    check: Callable[[Evidence, Claim], str | None]
+    pardoned: bool = False
+    attempts: int = 1
+    about_load: bool = False
+
+
+def replay(evidence: Evidence, claim: Claim) -> str | None:
+    """The replay failed, which is the testbed's fault."""
+    return evidence.replay_failure
 
 
 def over_time(evidence: Evidence, claim: Claim) -> str | None:
-    """The page was given as long as it may take, and more would be another measurement."""
+    """The page did not load within the time that it may take."""
     if claim.limit_s is None or evidence.browsed_s < claim.limit_s:
         return None
-    # Where no page was there yet, the browser tells the load time of the empty one before it.
+    # Before the first page is there, the browser reports the load time of the empty page before it.
     waiting = [request for request in evidence.requests if request.main_frame][-1:]
     unanswered = any(page.status is None and page.error is None for page in waiting)
     return f"not loaded within {claim.limit_s:g} s" if evidence.plt is None or unanswered else None
@@ -96,7 +118,11 @@ def outside(evidence: Evidence, claim: Claim) -> str | None:
 def request_failed(evidence: Evidence, claim: Claim) -> str | None:
     """A recorded host did not answer."""
     for request in evidence.requests:
-        if not request.own and request.error not in (None, "ERR_NAME_NOT_RESOLVED"):
+        if request.own or request.error in (None, "ERR_NAME_NOT_RESOLVED"):
+            continue
+        url = urlsplit(request.url)
+        # Nobody could have answered what a page asks for as `about:blank;`, or of a host that was not recorded.
+        if url.scheme in ("http", "https") and url.hostname in claim.hosts:
             return f"{request.error}: {_short(request)}"
     return None
 
@@ -155,18 +181,57 @@ def clock_shifted(evidence: Evidence, claim: Claim) -> str | None:
     return None
 
 
-LOAD_GATES: tuple[Gate, ...] = (over_time, load_failed, error_page, load_unfinished, wrong_protocol, outside)
-FILM_GATES: tuple[Gate, ...] = (film_unclean, visual_metrics_missing, other_display)
-MACHINE_GATES: tuple[Gate, ...] = (machine_busy, clock_shifted)
-GATES: tuple[Gate, ...] = (*LOAD_GATES, request_failed, *FILM_GATES, *MACHINE_GATES)
+# How many rejections for the machine's fault are pardoned for each run.
+PARDONS = 10
+
+REPLAY = Gate("replay", replay, pardoned=True, about_load=True)
+# A page that took too long would take as long again, so one rejection gives the run up.
+OVER_TIME = Gate("over_time", over_time, attempts=101, about_load=True)
+
+# In this order: the first that rejects a run gives the reason.
+GATES: list[Gate] = [
+    REPLAY,
+    OVER_TIME,
+    Gate("load_failed", load_failed, about_load=True),
+    Gate("error_page", error_page, about_load=True),
+    Gate("load_unfinished", load_unfinished, about_load=True),
+    Gate("wrong_protocol", wrong_protocol, about_load=True),
+    Gate("outside", outside, about_load=True),
+    Gate("request_failed", request_failed),
+    Gate("film_unclean", film_unclean),
+    Gate("visual_metrics_missing", visual_metrics_missing),
+    Gate("other_display", other_display),
+    Gate("machine_busy", machine_busy, pardoned=True),
+    Gate("clock_shifted", clock_shifted, pardoned=True),
+]
 
 
-def reason_against(evidence: Evidence, claim: Claim, gates: tuple[Gate, ...] = GATES) -> str | None:
-    """The first gate's reason why the run must not count, with the gate's name before it, or None."""
-    for gate in gates:
-        if reason := gate(evidence, claim):
-            return f"{gate.__name__}: {reason}"
+def load_gates() -> list[Gate]:
+    """The gates that judge a load alone."""
+    return [gate for gate in GATES if gate.about_load]
+
+
+def reason_against(evidence: Evidence, claim: Claim, gates: Iterable[Gate] | None = None) -> Reason | None:
+    """Why the run must not count, from the first gate that rejects it, or None; all of `GATES` unless given."""
+    for gate in GATES if gates is None else gates:
+        if text := gate.check(evidence, claim):
+            return Reason(gate.name, text)
     return None
+
+
+def is_pardoned(reason: Reason | None) -> bool:
+    """Whether `reason` is the machine's fault, not the page's."""
+    return reason is not None and any(gate.pardoned for gate in GATES if gate.name == reason.gate)
+
+
+def attempts_against(reason: Reason | None) -> int:
+    """As how many attempts one that was rejected for `reason` counts against its run."""
+    return next((gate.attempts for gate in GATES if reason and gate.name == reason.gate), 1)
+
+
+def is_over_time(reason: Reason | None) -> bool:
+    """Whether `reason` is that the page took longer than it may."""
+    return reason is not None and reason.gate == OVER_TIME.name
 
 
 def _short(request: Request) -> str:
