@@ -236,3 +236,55 @@ def require_document(folder: Path) -> CampaignDocument:
 def write_document(folder: Path, document: CampaignDocument) -> None:
     """Keep `document` in a campaign's `folder`."""
     write_atomically(folder / DOCUMENT, json.dumps(document.keys(), indent=1) + "\n")
+
+
+GIVEN_UP = "given_up.json"
+
+
+@dataclass(frozen=True)
+class GivenUp:
+    """A site behind a network that gets no more runs, since its first blocks failed alike over all protocols.
+
+    `reason` is that of the last attempt, `runs` how many runs are not made.
+    """
+
+    site: str
+    network: str
+    reason: str
+    runs: int
+    at: str
+
+
+def read_given_up(folder: Path) -> list[GivenUp]:
+    """The sites and networks that the campaign in `folder` has given up. Raises EyelevelError."""
+    path = folder / GIVEN_UP
+    try:
+        return [GivenUp(**values) for values in json.loads(path.read_text())]
+    except FileNotFoundError:
+        return []
+    except (ValueError, TypeError) as error:
+        raise EyelevelError(f"{path} is broken: {error}") from None
+
+
+def write_given_up(folder: Path, given_up: Iterable[GivenUp]) -> None:
+    """Keep what the campaign in `folder` has given up; no file when that is nothing."""
+    entries = [vars(one) for one in given_up]
+    if entries:
+        write_atomically(folder / GIVEN_UP, json.dumps(entries, indent=1) + "\n")
+    else:
+        (folder / GIVEN_UP).unlink(missing_ok=True)
+
+
+def valid_rows(folder: Path, study: str) -> list[Row]:
+    """The rows that count of a campaign of `study` in `folder`, in the order of its settings; none when the campaign
+    is of another study, or there is none. Raises EyelevelError."""
+    document = read_document(folder)
+    if document is None or document.study_name != study or not (folder / RUNS).exists():
+        return []
+    places = [{name: place for place, name in enumerate(document.settings.get(group, ()))} for group in GROWING]
+
+    def place(row: Row) -> tuple[int, ...]:
+        names = (row.site, row.network, row.protocol)
+        return (*(order.get(name, len(order)) for order, name in zip(places, names, strict=True)), row.run)
+
+    return sorted((row for row in read_rows(folder) if row.valid), key=place)

@@ -48,7 +48,7 @@ def test_a_site_that_is_decided_needs_no_more_runs(
 
 
 def test_a_broken_campaign_is_told(tmp_path: Path) -> None:
-    with pytest.raises(EyelevelError, match="is no campaign: campaign.json is missing"):
+    with pytest.raises(EyelevelError, match=r"is no campaign: campaign\.json is missing"):
         enough_runs(tmp_path)
 
 

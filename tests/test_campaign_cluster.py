@@ -11,13 +11,15 @@ from factories import ROW, rejected
 from rich.console import Console
 
 from base.errors import EyelevelError
+from measure.campaign import campaign as campaigns
 from measure.campaign import cluster
 from measure.campaign.campaign import Campaign
 from measure.campaign.cluster import Cluster, bring_home
 from measure.campaign.plan import Run
-from measure.campaign.progress import Watch
-from measure.campaign.remote import Introduction, Measured, Travelling
+from measure.campaign.progress import ProgressDisplay
+from measure.campaign.remote import Introduction, MeasuredBlock
 from measure.campaign.results import opened
+from measure.campaign.store import FolderStore
 from measure.completeness import digest
 from measure.table import CampaignDocument
 from record.demo import generate
@@ -30,7 +32,7 @@ HERE = {"chromium": "156", "kernel": "6.1"}
 @pytest.fixture
 def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
     site = write_site(generate("demo-light"), tmp_path / "demo-light")
-    monkeypatch.setattr(cluster, "versions", lambda transports: HERE)
+    monkeypatch.setattr(campaigns, "versions", lambda transports, **_: HERE)
     known = {"tcp": protocols.load()["tcp"]}
     return Campaign(tmp_path / "c", {"demo-light": site}, {"dsl": networks.load()["dsl"]}, known, runs=1, seed=1)
 
@@ -56,7 +58,7 @@ def test_a_worker_that_differs_is_refused_with_the_difference(
 
 def test_a_scheduler_that_is_not_there_is_told(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "CONNECT_TIMEOUT_S", 1)
-    watch = Watch(Console(file=io.StringIO()), [], 0)
+    watch = ProgressDisplay(Console(file=io.StringIO()), [], 0)
     settings = {"seed": 1, "runs": 1, "sites": {}, "networks": {}, "protocols": {}}
     told = r"there is no Dask scheduler at tcp://127\.0\.0\.1:1"
     with (
@@ -72,11 +74,11 @@ def test_what_a_worker_measured_comes_home_whole(tmp_path: Path) -> None:
     second = replace(ROW, attempt=2, folder="runs/s/lte/tcp/1-2")
     evidence = {"attempt.json": b"{}", "film.mp4": b"film"}
     printed = io.StringIO()
-    watch = Watch(Console(file=printed, width=200), [ROW.of], 0)
+    watch = ProgressDisplay(Console(file=printed, width=200), [ROW.of], 0)
     with opened(tmp_path / "c", CampaignDocument(settings)) as results:
         # What an attempt that was broken off has left.
         (results.empty_run_folder(ROW.of, 1) / "old").touch()
-        bring_home(Measured((first, second), (evidence, evidence), ("it drifts",)), 2, results, watch)
+        bring_home(MeasuredBlock((first, second), (evidence, evidence), ("it drifts",)), 2, results, watch)
         assert results.is_valid(ROW.of)
         assert results.attempts(ROW.of) == 2
         for row in (first, second):
@@ -88,7 +90,7 @@ def test_what_a_worker_measured_comes_home_whole(tmp_path: Path) -> None:
 
 def test_a_block_that_travels_numbers_its_attempts_on(tmp_path: Path) -> None:
     run = Run("s", "lte", "tcp", 1)
-    store = Travelling(tmp_path, {run: (4, 2)})
+    store = FolderStore(tmp_path, {run: (4, 2)})
     assert (store.attempts(run), store.failures(run), store.is_valid(run)) == (4, 2, False)
     store.append(rejected("machine_busy: it is", attempt=5))
     assert (store.attempts(run), store.failures(run)) == (5, 2)

@@ -156,11 +156,11 @@ def test_status_tells_how_a_campaign_stands(tmp_path: Path) -> None:
     with campaign(tmp_path / "c", REJECTED):
         found = status(tmp_path / "c")
         assert found.running
-        assert (found.planned, found.done, found.given_up, len(found.left)) == (1, 0, 0, 1)
+        assert (found.planned, found.done, found.given_up, len(found.open_runs)) == (1, 0, 0, 1)
     with campaign(tmp_path / "c", SECOND):
         pass
     found = status(tmp_path / "c")
     assert not found.running
-    assert (found.planned, found.done, len(found.left)) == (1, 1, 0)
+    assert (found.planned, found.done, len(found.open_runs)) == (1, 1, 0)
     with pytest.raises(EyelevelError, match="is no campaign"):
         status(tmp_path)

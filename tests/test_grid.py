@@ -16,9 +16,9 @@ from test_report import Browser, browser  # noqa: F401
 
 from base.errors import EyelevelError
 from eyelevel.commands.campaign import main as campaign_command
-from eyelevel.commands.grid import main as grid_command
 from eyelevel.commands.report import main as report
 from eyelevel.commands.results import main as analysis
+from eyelevel.study_command import study_command
 from measure.campaign import slot
 from measure.campaign.campaign import REPEATS
 from measure.campaign.counts import AttemptCounts
@@ -28,6 +28,7 @@ from measure.table import columns, read_rows
 from record import shelf
 from record.grid import Page, generate, image, page_named, read_size
 from record.site import write_site
+from studies.grid import STUDY
 from studies.grid import measure as grid
 from studies.grid.presets import PRESETS, Series, read_preset
 from tuning import networks, protocols
@@ -210,7 +211,7 @@ def test_budgets_are_read(text: str, seconds: float) -> None:
 
 def test_a_grid_of_one_protocol_is_refused(tmp_path: Path) -> None:
     options = ["--preset", "controlled", "--proto", "quic", "--results", str(tmp_path)]
-    done = CliRunner().invoke(grid_command, options)
+    done = CliRunner().invoke(study_command(STUDY), options)
     assert str(done.exception) == "a grid compares protocols, and quic is one alone; name more with --proto"
     assert not list(tmp_path.iterdir())
 
@@ -231,7 +232,7 @@ def test_a_budgeted_grid_says_what_it_leaves_out_and_goes_on_with_the_same(tmp_p
     # Twenty loads of 5 KB take about a minute, and 16 s longer of 1 MB, 0.8 s each at 10 Mbit/s.
     first = campaign(tmp_path, 70)
     assert list(first.sites) == ["grid-1x5KB"]
-    assert not first.filmed
+    assert not first.loading.filmed
     told = {one["site"]: one["of"] for one in first.study["left_out"]}
     assert told == {"grid-1x1000KB": grid.NO_BUDGET, "grid-1x210000KB": grid.NO_TIME}
     (tmp_path / "campaign.json").write_text(json.dumps(first.document().keys()))
@@ -291,7 +292,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
     options = ["--preset", "controlled", "--counts", "1", "--sizes", "100B,700KB", "--net", "controlled-clean,mss"]
     options += ["--runs", "1", "--limit", "5", "--no-validate", "--results", str(folder), "--campaign", "tiny"]
-    done = CliRunner().invoke(grid_command, options)
+    done = CliRunner().invoke(study_command(STUDY), options)
     assert done.exit_code == 0, done.output
     assert "grid-1x700KB behind mss cannot finish in its time (5 s)" in done.output
     return folder / "tiny"
@@ -327,7 +328,7 @@ def test_a_load_that_takes_too_long_says_so_and_is_not_repeated(measured: Path) 
 
 def test_a_grid_does_not_become_another(measured: Path) -> None:
     options = ["--preset", "longlook", "--campaign", "tiny", "--results", str(measured.parent)]
-    done = CliRunner().invoke(grid_command, options)
+    done = CliRunner().invoke(study_command(STUDY), options)
     assert str(done.exception).endswith("tiny is of the grid controlled; name another for longlook with --campaign")
 
 

@@ -17,12 +17,12 @@ from rich.console import Console
 
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
-from measure.campaign import attempt, block, slot
 from measure.campaign import campaign as campaigns
+from measure.campaign import method, slot
 from measure.campaign.block import REPLAY_FAILURES_IN_A_ROW
 from measure.campaign.campaign import REPEATS, Campaign, measure
 from measure.campaign.planfile import read_plan
-from measure.campaign.progress import Watch, in_words
+from measure.campaign.progress import ProgressDisplay, in_words
 from measure.gates import PARDONS
 from measure.host.canary import Canary
 from measure.run.evidence import Evidence, RequestCounts
@@ -51,8 +51,8 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
     """Two runs of one site over two settings of TCP."""
     page = Exchange("GET", "https://a.example/", Response(200, "OK", (), b"x"), "192.0.2.1")
     site = write_site(Recording(page.url, (page,), {"tool": "test"}), tmp_path / "site")
-    monkeypatch.setattr(campaigns, "versions", lambda transports: {"chromium": "1"})
-    monkeypatch.setattr(block, "analyse_film", lambda folder: None)
+    monkeypatch.setattr(campaigns, "versions", lambda transports, **_: {"chromium": "1"})
+    monkeypatch.setattr(method, "analyse_film", lambda folder: None)
     monkeypatch.setattr(slot, "sing", lambda: Canary(50.0, 800.0))
     known_networks, known_protocols = networks.load(), protocols.load()
     return Campaign(
@@ -75,10 +75,10 @@ def go(campaign: Campaign, monkeypatch: pytest.MonkeyPatch, outcomes: Sequence[E
         evidence[folder] = replace(FAILED, replay_failure=outcome) if isinstance(outcome, str) else outcome
         return outcome if isinstance(outcome, str) else None
 
-    monkeypatch.setattr(attempt, "load", load)
-    monkeypatch.setattr(attempt, "read_evidence", lambda folder, **_: evidence.get(folder, SOUND))
+    monkeypatch.setattr(method, "load", load)
+    monkeypatch.setattr(method, "read_evidence", lambda folder, **_: evidence.get(folder, SOUND))
     printed = io.StringIO()
-    measure(campaign, partial(Watch, Console(file=printed, width=200)))
+    measure(campaign, partial(ProgressDisplay, Console(file=printed, width=200)))
     return printed.getvalue()
 
 
@@ -157,9 +157,9 @@ def test_an_interrupted_campaign_goes_on_where_it_was(campaign: Campaign, monkey
     (campaign.folder / "runs.csv").write_text("".join(whole[:3]))
     for row in list(csv.DictReader(whole))[2:]:
         (campaign.folder / row["folder"] / "attempt.json").unlink()
-    monkeypatch.setattr(attempt, "load", interrupted)
+    monkeypatch.setattr(method, "load", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        measure(campaign, partial(Watch, Console(file=io.StringIO())))
+        measure(campaign, partial(ProgressDisplay, Console(file=io.StringIO())))
     assert (campaign.folder / "runs.csv").read_text() == "".join(whole[:3])
     go(campaign, monkeypatch, [SOUND])
     keys = ("site", "protocol", "run", "attempt")
@@ -185,9 +185,9 @@ def test_the_whole_plan_is_there_before_the_first_run_and_grows_at_its_end(
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(attempt, "load", stopped)
+    monkeypatch.setattr(method, "load", stopped)
     with pytest.raises(KeyboardInterrupt):
-        measure(campaign, partial(Watch, Console(file=io.StringIO())))
+        measure(campaign, partial(ProgressDisplay, Console(file=io.StringIO())))
     planned = read_plan(campaign.folder)
     assert [len(block) for block in planned] == [2, 2]
     more = replace(campaign, protocols={**campaign.protocols, "tcp+bbr": protocols.load()["tcp+bbr"]}, runs=3)
@@ -222,13 +222,13 @@ def test_a_run_that_is_unlike_the_others_is_rejected_once_they_are_known_and_rep
 
 
 def test_sites_with_enough_runs_get_no_more(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempt, "load", lambda *_, **__: None)
-    monkeypatch.setattr(attempt, "read_evidence", lambda folder, **_: SOUND)
+    monkeypatch.setattr(method, "load", lambda *_, **__: None)
+    monkeypatch.setattr(method, "read_evidence", lambda folder, **_: SOUND)
 
     def enough(folder: Path) -> list[tuple[str, str]]:
         return [("site", "lte")] if len(rows(campaign)) >= 4 else []
 
-    measure(replace(campaign, runs=5), partial(Watch, Console(file=io.StringIO())), enough=enough)
+    measure(replace(campaign, runs=5), partial(ProgressDisplay, Console(file=io.StringIO())), enough=enough)
     assert len(rows(campaign)) == 4
 
 
@@ -253,9 +253,9 @@ def test_settings_and_versions_are_on_disk_before_the_first_run(
         assert document["machine"]["cpus"] >= 1
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(attempt, "load", load)
+    monkeypatch.setattr(method, "load", load)
     with pytest.raises(KeyboardInterrupt):
-        measure(campaign, partial(Watch, Console(file=io.StringIO())))
+        measure(campaign, partial(ProgressDisplay, Console(file=io.StringIO())))
 
 
 def test_results_belong_to_who_used_sudo(campaign: Campaign, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,26 +1,34 @@
 """Packets: captures of real loads are whole, decrypted, accounted for to the last byte, and show what RFCs demand."""
 
+import io
 import json
 import math
 import os
+import shutil
 import struct
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from base.errors import EyelevelError
 from base.places import PROJECT, tool
+from measure.campaign.campaign import Campaign, measure
 from measure.campaign.plan import Run
+from measure.campaign.progress import ProgressDisplay
+from measure.campaign.setting import Loading
+from measure.run.evidence import read_evidence
+from measure.table import Row, require_document, valid_rows
 from record.made import made
 from record.site import Recording, Site, write_site
 from replay.repeatable import make_repeatable
 from studies.packets import section
-from studies.packets.attempt import make, reason_against_captured
 from studies.packets.bytes import (
     AGAIN,
     CONTROL,
@@ -37,11 +45,11 @@ from studies.packets.capture import read_capture
 from studies.packets.delays import delays_in_ms, with_added_rtt
 from studies.packets.files import CLIENT, KEYS, PING, SERVERS, STUDY
 from studies.packets.layers import Assembly, lay_http2, lay_http3
+from studies.packets.measure import PacketsMethod
 from studies.packets.ping import Pinged, expected_ms, fault
 from studies.packets.runs import ENDS, Read, read_run
 from studies.packets.sequence import Step, averaged
 from studies.packets.sequence_drawing import Panel, draw
-from studies.runs import Judged, Study, Watch, make_runs
 from tuning import protocols
 from tuning.networks import Network
 
@@ -65,12 +73,19 @@ def site_in(folder: Path) -> Site:
     return write_site(Recording("https://packets.example/", exchanges, {"name": "eyelevel test"}), folder / "packets")
 
 
-def study_in(folder: Path) -> Study:
+def campaign_in(folder: Path) -> Campaign:
     known = protocols.load()
-    chosen = {name: known[name] for name in PROTOCOLS}
     sites = {site.name: site for site in [site_in(folder)]}
-    return Study(
-        STUDY, folder / "results", sites, {NETWORK.name: NETWORK}, chosen, runs=1, seed=1, make=make, captures=True
+    return Campaign(
+        folder=folder / "results",
+        sites=sites,
+        networks={NETWORK.name: NETWORK},
+        protocols={name: known[name] for name in PROTOCOLS},
+        runs=1,
+        seed=1,
+        loading=Loading(filmed=False),
+        method=PacketsMethod(),
+        study={"name": STUDY},
     )
 
 
@@ -78,22 +93,31 @@ def run_over(protocol: str) -> Run:
     return Run("packets", NETWORK.name, protocol, 1)
 
 
-def told_of(ends: list[tuple[Run, Judged]]) -> Watch:
-    return Watch(lambda run, attempt: None, lambda run, judged, last: ends.append((run, judged)), print)
+def row_of(campaign: Campaign, protocol: str) -> Row:
+    return next(row for row in valid_rows(campaign.folder, STUDY) if row.protocol == protocol)
+
+
+def go(campaign: Campaign) -> str:
+    """Measure `campaign`; returns what is printed."""
+    printed = io.StringIO()
+    measure(campaign, partial(ProgressDisplay, Console(file=printed, width=200)))
+    return printed.getvalue()
 
 
 @pytest.fixture(scope="module")
-def captured(tmp_path_factory: pytest.TempPathFactory) -> Study:
+def captured(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
     """One load over each protocol."""
-    made_study = study_in(tmp_path_factory.mktemp("packets"))
-    ends: list[tuple[Run, Judged]] = []
-    assert make_runs(made_study, told_of(ends)) == [], ends
-    return made_study
+    campaign = campaign_in(tmp_path_factory.mktemp("packets"))
+    printed = go(campaign)
+    assert len(valid_rows(campaign.folder, STUDY)) == len(PROTOCOLS), printed
+    return campaign
 
 
 @pytest.fixture(scope="module")
-def runs(captured: Study) -> Mapping[str, Read]:
-    return {run.protocol: read_run(captured.folder(run)) for block in captured.blocks for run in block}
+def runs(captured: Campaign) -> Mapping[str, Read]:
+    document = require_document(captured.folder)
+    rows = valid_rows(captured.folder, STUDY)
+    return {row.protocol: read_run(captured.folder, document, row) for row in rows}
 
 
 def packet_bytes(capture_file: Path) -> Iterator[int]:
@@ -130,14 +154,14 @@ def test_a_request_leaves_after_two_round_trips_over_tcp_and_one_over_quic(
 @needs_root
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_bytes_of_the_table_add_up_to_those_in_the_files(
-    protocol: str, captured: Study, runs: Mapping[str, Read], tmp_path: Path
+    protocol: str, captured: Campaign, runs: Mapping[str, Read], tmp_path: Path
 ) -> None:
     [site] = captured.sites.values()
     make_repeatable(site, tmp_path)
     responses = [file.read_bytes() for file in tmp_path.glob("packets.example/*")]
     bodies_bytes = sum(len(response.partition(b"\r\n\r\n")[2]) for response in responses)
     assert bodies_bytes > len(PAGE) + len(STYLE)
-    folder = captured.folder(run_over(protocol))
+    folder = captured.folder / row_of(captured, protocol).folder
     for end, file in ENDS.items():
         rows = {row["direction"]: row for row in runs[protocol].captures if row["end"] == end}
         sizes = list(packet_bytes(folder / file))
@@ -155,8 +179,10 @@ def test_the_bytes_of_the_table_add_up_to_those_in_the_files(
 
 @needs_root
 @pytest.mark.parametrize(("protocol", "http"), [("tcp+", "http2"), ("quic", "http3")])
-def test_a_run_holds_all_of_itself_and_its_captures_their_own_keys(protocol: str, http: str, captured: Study) -> None:
-    folder = captured.folder(run_over(protocol))
+def test_a_run_holds_all_of_itself_and_its_captures_their_own_keys(
+    protocol: str, http: str, captured: Campaign
+) -> None:
+    folder = captured.folder / row_of(captured, protocol).folder
     assert json.loads((folder / PING).read_text())["mean_ms"] == pytest.approx(NETWORK.min_rtt_ms, rel=0.01)
     assert "CLIENT_TRAFFIC_SECRET" in (folder / KEYS).read_text()
     for file in (CLIENT, SERVERS):
@@ -190,24 +216,34 @@ def test_both_captures_go_on_until_connections_are_closed(protocol: str, runs: M
 
 
 @needs_root
-def test_what_was_captured_is_not_captured_again(captured: Study) -> None:
-    ends: list[tuple[Run, Judged]] = []
-    make_runs(captured, told_of(ends))
-    assert not ends
-    with pytest.raises(EyelevelError, match="begun otherwise"):
-        make_runs(replace(captured, seed=2), told_of(ends))
+def test_what_was_captured_is_not_captured_again(captured: Campaign) -> None:
+    assert go(captured) == ""
+    with pytest.raises(EyelevelError, match="begun with other settings"):
+        go(replace(captured, seed=2))
 
 
 @needs_root
-def test_a_run_after_wrong_pings_does_not_count(captured: Study) -> None:
+def test_a_run_after_wrong_pings_does_not_count(captured: Campaign) -> None:
     setting = captured.setting(run_over("tcp+"))
     nearer = replace(setting, network=replace(NETWORK, min_rtt_ms=390))
-    assert reason_against_captured(nearer, captured.folder(run_over("tcp+"))).startswith("ping: pings took 4")
+    folder = captured.folder / row_of(captured, "tcp+").folder
+    reason = PacketsMethod().reason_against(nearer, folder, read_evidence(folder, filmed=False))
+    assert reason and reason.gate == "ping" and reason.text.startswith("pings took 4")
 
 
 @needs_root
-def test_the_section_tells_every_setting(captured: Study, runs: Mapping[str, Read]) -> None:
-    told = section.section(captured.campaign)
+def test_a_load_without_a_capture_does_not_count(captured: Campaign, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(captured.folder / row_of(captured, "quic").folder, folder)
+    (folder / SERVERS).unlink()
+    setting = captured.setting(run_over("quic"))
+    reason = PacketsMethod().reason_against(setting, folder, read_evidence(folder, filmed=False))
+    assert reason and reason.gate == "capture"
+
+
+@needs_root
+def test_the_section_tells_every_setting(captured: Campaign, runs: Mapping[str, Read]) -> None:
+    told = section.section(captured.folder)
     assert told
     assert len(told.drawings) == 1
     for view in told.views[:2]:

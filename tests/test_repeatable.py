@@ -17,6 +17,7 @@ import pytest
 
 from measure.campaign.campaign import Campaign
 from measure.campaign.results import changes
+from measure.campaign.setting import Loading
 from measure.completeness import requested_urls
 from measure.run.evidence import Evidence, read_evidence
 from measure.run.load import REPLAY_EVIDENCE, load
@@ -236,7 +237,7 @@ def test_those_who_measure_get_the_true_times(loads: dict[str, Load]) -> None:
 def test_a_campaign_keeps_to_the_choice_it_was_begun_with(site: Site, tmp_path: Path) -> None:
     tcp = protocols.load()["tcp"]
     usual = Campaign(tmp_path, {site.name: site}, {}, {tcp.name: tcp}, runs=1, seed=1)
-    as_recorded = replace(usual, repeatable=False)
+    as_recorded = replace(usual, loading=Loading(repeatable=False))
     assert usual.document().settings["repeatable"] is True, "unless told"
     assert as_recorded.document().settings["repeatable"] is False
     assert changes(usual.document(), as_recorded.document()) == ["settings/repeatable was True, is False"]

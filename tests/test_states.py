@@ -4,17 +4,20 @@ import json
 import socket
 import struct
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from factories import ROW, rejected, with_metrics
 
 from analysis.figures.style import save
 from base.errors import EyelevelError
 from measure.run.inet_diag import Asker, Bbr, TcpInfo, decoded, identity, lasting
+from measure.table import CampaignDocument, header, lines, write_document
 from servers.qlog import CLOSED, METRICS, PARAMETERS, STATE, Event, Qlog, read_qlog, write_qlog
 from studies.states import graph as states_graph
 from studies.states import windows_figure
-from studies.states.measure import fault
+from studies.states.measure import log_fault
 from studies.states.section import read_settings, section
 from studies.states.series import Spell, delivered_bytes, probabilities, series, shares, spells, transitions
 from studies.states.socket_series import congestion_state, metrics, qlog_of, write_qlogs
@@ -258,7 +261,7 @@ def test_a_log_is_whole_and_of_the_congestion_control_under_test(
 ) -> None:
     events = (Event(0, PARAMETERS, {"congestion_control": control}), Event(0, METRICS, {"congestion_window": 1}))
     log = Qlog("t", BEGAN_S, (*events, Event(1, CLOSED, {})) if closed else events)
-    assert fault(protocols.load()[name], [log]) == reason
+    assert log_fault(protocols.load()[name], [log]) == reason
 
 
 def test_shares_weigh_connections_by_their_time_and_transitions_are_counted_within_each() -> None:
@@ -288,20 +291,23 @@ def test_a_series_keeps_what_was_told_last() -> None:
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
     """A campaign with three runs of each of two protocols behind one network, made by hand."""
-    study = tmp_path / "try" / "states"
-    study.mkdir(parents=True)
     settings: dict[str, dict[str, object]] = {
         "sites": {"s": {}},
         "networks": {"lte": {}},
         "protocols": {"tcp+": {}, "quic": {}, "quic+bbr": {}},
     }
-    (study / "states.json").write_text(json.dumps({"settings": settings}))
-    for protocol, slow_s in (("tcp+", 1.0), ("quic", 0.5)):
-        for number, plt_ms in ((1, 3000), (2, 2000), (10, 1000)):
-            folder = study / "s" / "lte" / protocol / str(number)
+    into = tmp_path / "try"
+    into.mkdir()
+    write_document(into, CampaignDocument({"seed": 1, "runs": 10, **settings}, study={"name": "states"}))
+    rows = []
+    for protocol, slow_s in (("quic", 0.5), ("tcp+", 1.0)):
+        for number, plt_ms in ((1, 3000), (10, 1000), (2, 2000)):
+            place = f"runs/s/lte/{protocol}/{number}-2"
+            rows.append(rejected("states: cut", protocol=protocol, run=number, folder=place.replace("-2", "-1")))
+            rows.append(replace(with_metrics(ROW, plt=plt_ms), protocol=protocol, run=number, attempt=2, folder=place))
+            folder = into / place
             folder.mkdir(parents=True)
-            told = {"valid": True, "navigated_s": BEGAN_S, "finished_s": BEGAN_S + 9, "plt_ms": plt_ms}
-            (folder / "run.json").write_text(json.dumps(told))
+            (folder / "loading.json").write_text(json.dumps({"navigated_s": BEGAN_S, "finished_s": BEGAN_S + 9}))
             events = [
                 Event(0, PARAMETERS, {"congestion_control": "cubic"}),
                 Event(0, METRICS, {"congestion_window": 46_720, "smoothed_rtt": 74.0, "min_rtt": 74.0}),
@@ -313,10 +319,8 @@ def campaign(tmp_path: Path) -> Path:
             write_qlog(folder / "busy.sqlog", Qlog("busy", BEGAN_S, tuple(events)), "Linux", ["TCP"])
             idle = log_of((0, "application_limited"), delivered=((500, 100.0),))
             write_qlog(folder / "idle.sqlog", idle, "Linux", ["TCP"])
-        rejected = study / "s" / "lte" / protocol / "rejected" / "1-1"
-        rejected.mkdir(parents=True)
-        (rejected / "run.json").write_text(json.dumps({"valid": False, "reason": "states: cut"}))
-    return tmp_path / "try"
+    (into / "runs.csv").write_text(header() + lines(rows))
+    return into
 
 
 def test_settings_have_their_counting_runs_and_a_typical_one(campaign: Path) -> None:
@@ -351,13 +355,13 @@ def test_the_section_has_its_figures_and_tables_and_is_none_without_runs(campaig
 
 
 def test_a_run_that_is_not_whole_any_more_is_named(campaign: Path) -> None:
-    folder = campaign / "states" / "s" / "lte" / "quic" / "2"
+    folder = campaign / "runs" / "s" / "lte" / "quic" / "2-2"
     for log in folder.glob("*.sqlog"):
         log.unlink()
-    with pytest.raises(EyelevelError, match=r"quic/2 has no log of a connection"):
+    with pytest.raises(EyelevelError, match=r"quic/2-2 has no log of a connection"):
         section(campaign)
-    (folder / "run.json").write_text(json.dumps({"valid": True}))
-    with pytest.raises(EyelevelError, match=r"quic/2/run.json is broken: KeyError\('navigated_s'\)"):
+    (folder / "loading.json").write_text("{}")
+    with pytest.raises(EyelevelError, match=r"quic/2-2/loading.json is broken: TypeError"):
         section(campaign)
 
 

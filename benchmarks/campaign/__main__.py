@@ -24,11 +24,12 @@ from rich.table import Table
 
 from base.errors import EyelevelError, reports_errors
 from benchmarks.campaign.stock import RESULT
-from measure.campaign.attempt import Setting
 from measure.campaign.block import Block, ReplayFailures, measure_block
+from measure.campaign.method import PAGES
 from measure.campaign.plan import Run
-from measure.campaign.remote import Travelling
+from measure.campaign.setting import Setting
 from measure.campaign.slot import Slot
+from measure.campaign.store import FolderStore
 from measure.run.browser import QUIET_MS
 from measure.run.films import ALL_FILMS
 from measure.run.visit import HAR
@@ -61,9 +62,9 @@ class Times:
 def ours(setting: Setting, runs: int) -> tuple[float, dict[str, float]]:
     """Measure one block of `runs` runs; returns the overhead per valid run and the phases (s), each per run."""
     with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as temporary:
-        store, times, slot = Travelling(Path(temporary), {}), Times(), Slot()
+        store, times, slot = FolderStore(Path(temporary), {}), Times(), Slot()
         runs_of_block = {Run(setting.site.name, setting.network.name, PROTOCOL, n): setting for n in range(1, runs + 1)}
-        block = Block(1, runs_of_block, 0, ALL_FILMS)
+        block = Block(1, runs_of_block, PAGES, 0, ALL_FILMS)
         begun = time.time()
         measure_block(block, store, partial(slot.circumstances, 1, click.echo), ReplayFailures(), times)
         ended = time.time()
@@ -104,7 +105,7 @@ def run_phases(folder: Path, start: float, row: Row) -> dict[str, float]:
 
 def stock(site: Site, setting: Setting, runs: int) -> float:
     """Let stock Browsertime load the page `runs` times; returns the overhead per run with all metrics (s)."""
-    spec = ReplaySpec(site.folder, setting.network, setting.protocol, repeatable=setting.repeatable)
+    spec = ReplaySpec(site.folder, setting.network, setting.protocol, repeatable=setting.loading.repeatable)
     with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as temporary:
         command = [sys.executable, "-m", "benchmarks.campaign.stock", str(site.folder), str(runs), temporary]
         begun = time.time()
@@ -136,7 +137,7 @@ def main(site: str, net: str, runs: int, turns: int) -> None:
     """
     recorded = shelf.take(site)
     protocol = choose_one("protocol", PROTOCOL, protocols.load())
-    setting = Setting(recorded, choose_one("network", net, networks.load()), protocol, repeatable=True)
+    setting = Setting(recorded, choose_one("network", net, networks.load()), protocol)
     own, theirs, phases = [], [], defaultdict(list)
     for turn in range(1, turns + 1):
         overhead, found = ours(setting, runs)

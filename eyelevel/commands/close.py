@@ -11,7 +11,7 @@ from base.errors import EyelevelError
 from base.places import SITES
 from base.privileges import require_root
 from measure import completeness
-from measure.closing import LOADS, NETWORK, OWN_RECORDER, PROTOCOLS, Closing, close, summary
+from measure.closing import LOADS, NETWORK, OUR_RECORDER, PROTOCOLS, Closing, close, summary
 from record import shelf
 from record.site import Site
 from tuning import networks, protocols
@@ -57,11 +57,11 @@ def main(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     failed = []
     for site in chosen(" ".join(names).replace(",", " ").split(), folder):
-        own = OWN_RECORDER in site.recorder.get("tool", "")
-        if recorded and not names and not own:
+        ours = OUR_RECORDER in site.recorder.get("tool", "")
+        if recorded and not names and not ours:
             continue
         try:
-            click.echo(summary(site.name, close(site, closing, fetch=own if fetch is None else fetch)))
+            click.echo(summary(site.name, close(site, closing, fetch=ours if fetch is None else fetch)))
         except EyelevelError as error:
             click.echo(f"eyelevel: {error}", err=True)
             failed.append(site.name)

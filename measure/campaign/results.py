@@ -19,9 +19,9 @@ from typing import Any
 from base.errors import EyelevelError
 from base.files import sync_folder, write_atomically
 from measure import table
-from measure.campaign.counts import AttemptCounts
-from measure.campaign.plan import Block, Run, extended
+from measure.campaign.plan import PlannedBlock, extended
 from measure.campaign.planfile import read_plan, write_plan
+from measure.campaign.store import FolderStore
 from measure.campaign.verdicts import Verdict, add_verdict, read_verdicts
 from measure.reasons import Reason
 from measure.table import GROWING, RUNS, CampaignDocument, Row, read_document, read_table, write_document
@@ -29,31 +29,21 @@ from measure.table import GROWING, RUNS, CampaignDocument, Row, read_document, r
 SUPERSEDED = "superseded"
 
 
-class Results(AttemptCounts):
+class Results(FolderStore):
     """The folder of one campaign, held by one process at a time (see `opened`)."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__()
-        self.folder = folder
-        self.rows: list[Row] = []
+        super().__init__(folder)
         self._further: tuple[str, ...] = ()
         self._verdicts: list[Verdict] = []
 
-    def plan(self, wanted: list[Block]) -> list[Block]:
+    def plan(self, wanted: list[PlannedBlock]) -> list[PlannedBlock]:
         """All blocks of the campaign, after adding to its plan what `wanted` has beyond it."""
         before = read_plan(self.folder)
         blocks = extended(before, wanted)
         if len(blocks) != len(before):
             write_plan(self.folder, blocks)
         return blocks
-
-    def run_folder(self, run: Run, attempt: int) -> Path:
-        """Where an attempt's evidence lies."""
-        return run_folder(self.folder, run, attempt)
-
-    def empty_run_folder(self, run: Run, attempt: int) -> Path:
-        """The same, made anew; what an interrupted attempt left there goes."""
-        return emptied(self.run_folder(run, attempt))
 
     def append(self, row: Row) -> None:
         """Add a row; when this returns it survives a power cut."""
@@ -84,8 +74,7 @@ class Results(AttemptCounts):
         rows = followed(self.rows, verdicts)
         if rows != self.rows:
             self._write(rows)
-            self.rows = []
-            AttemptCounts.__init__(self)
+            FolderStore.__init__(self, self.folder)
             for row in rows:
                 self._take(row)
 
@@ -116,21 +105,7 @@ class Results(AttemptCounts):
     def _take(self, row: Row) -> None:
         if row.valid and self.is_valid(row.of):
             raise EyelevelError(f"{self._runs_csv} has two valid rows of {row.of}; remove one by 'make review'")
-        self.rows.append(row)
-        self.add(row)
-
-
-def run_folder(folder: Path, run: Run, attempt: int) -> Path:
-    """Where an attempt's evidence lies in a campaign's `folder`."""
-    return folder / "runs" / run.site / run.network / run.protocol / f"{run.number}-{attempt}"
-
-
-def emptied(folder: Path) -> Path:
-    """`folder`, new and empty."""
-    if folder.exists():
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True)
-    return folder
+        super().append(row)
 
 
 def followed(rows: Sequence[Row], verdicts: Iterable[Verdict]) -> list[Row]:

@@ -1,16 +1,20 @@
 """The paper's Figure 2, and how level the two servers are."""
 
+from dataclasses import asdict
 from itertools import combinations
+from pathlib import Path
 
 import pandas as pd
-from rich import box
-from rich.table import Table
 
+from analysis.report.plates import Plate
+from analysis.report.section import Section
+from analysis.report.views import View
+from measure.table import read_document
 from studies.downloads import figure2
+from studies.downloads.measure import read_downloads
 from tuning import protocols
 
-TABLE, MADE = "downloads.csv", "downloads.json"
-FIGURE = "figure2"
+NAME = "downloads"
 
 
 def medians(downloads: pd.DataFrame, rtt_ms: float) -> pd.DataFrame:
@@ -40,21 +44,36 @@ def medians(downloads: pd.DataFrame, rtt_ms: float) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def told(found: pd.DataFrame) -> Table:
-    """`found` (of `medians`) for a person."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    names = ("file", "protocol", "against")
-    for heading in (*names, "downloads of each", "median", "the other's", "apart but for handshakes"):
-        table.add_column(heading, justify="left" if heading in names else "right")
-    for row in found.itertuples():
-        size, level = figure2.size_name(row.size_bytes), f"{100 * row.level:+.1f} %"
-        table.add_row(
-            size,
-            row.protocol,
-            row.reference,
-            f"{row.downloads}",
-            f"{row.ms:.1f} ms",
-            f"{row.reference_ms:.1f} ms",
-            level,
-        )
-    return table
+def section(folder: Path) -> Section | None:
+    """What the downloads of the campaign in `folder` say; None when there are none. Raises EyelevelError."""
+    downloads = pd.DataFrame([asdict(one) for one in read_downloads(folder)])
+    document = read_document(folder)
+    if document is None or not len(downloads):
+        return None
+    rtt_ms = next(iter(document.networks.values()))["min_rtt_ms"]
+    caption = "How long single files take from both servers, as in Figure 2 of the paper."
+    return Section(
+        NAME,
+        "Downloads of single files",
+        ("How long a file takes from each server, over a connection of its own, behind a delay and nothing else.",),
+        (Plate("figure2", NAME, caption, figure2.draw, (downloads,)),),
+        views=(
+            _medians_view(medians(downloads, rtt_ms)),
+            View("downloads", "Every download", downloads, downloads.astype(str)),
+        ),
+    )
+
+
+def _medians_view(table: pd.DataFrame) -> View:
+    texts = pd.DataFrame(
+        {
+            "file": [figure2.size_name(value) for value in table["size_bytes"]],
+            "protocol": table["protocol"],
+            "against": table["reference"],
+            "downloads of each": table["downloads"].astype(str),
+            "median [ms]": [f"{value:.1f}" for value in table["ms"]],
+            "the other's [ms]": [f"{value:.1f}" for value in table["reference_ms"]],
+            "difference without handshakes": [f"{100 * value:+.1f} %" for value in table["level"]],
+        }
+    )
+    return View("medians", "Medians, and how level the servers are", table, texts)

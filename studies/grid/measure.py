@@ -8,27 +8,32 @@ import re
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
-
-from rich.console import Console
 
 from base.errors import EyelevelError
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import forecast
 from measure.campaign.plan import Run
 from measure.campaign.progress import in_words
+from measure.campaign.setting import Loading
 from measure.gates import is_over_time
+from measure.run.aliases import choose_protocols
 from measure.run.browser import STATIC_QUIET_MS, UNLIMITED_MBPS
 from measure.run.films import ALL_FILMS
 from measure.table import RUNS, Row, read_document, read_rows
 from record import shelf
-from record.grid import Page
+from record.grid import Page, page_named, read_size
+from studies.grid.presets import PRESETS, Preset, read_preset
+from studies.study import SEED, Measurement, Request
+from tuning import networks, protocols
 from tuning.networks import Network
 from tuning.protocols import Protocol
+from tuning.settings import choose
 
-SEED = 1
+STUDY = "grid"
+
 # A canary takes as long as a load; one a minute tells as well how the machine does.
 CANARY_S = 60.0
 # A page loads in one round trip after those of the handshake at the earliest.
@@ -139,6 +144,62 @@ def left_out(
     return out + beyond_budget(expected_s, budget_s)
 
 
+def measurement(request: Request) -> Measurement:
+    """What `request` asks to be measured. Raises EyelevelError."""
+    study = request.begun.study if request.begun else {}
+    preset = request.options["preset"]
+    if preset and study.get("preset", preset) != preset:
+        raise EyelevelError(
+            f"{request.folder} is of the grid {study['preset']}; name another for {preset} with --campaign"
+        )
+    if not (preset := preset or study.get("preset")):
+        raise EyelevelError(f"name a grid with --preset: {', '.join(PRESETS)}")
+    counts, sizes, budget = (request.options[name] for name in ("counts", "sizes", "budget"))
+    grid = narrowed(read_preset(preset), counts, sizes)
+    before = [page for site in study.get("pages", ()) if (page := page_named(site))]
+    chosen = choose("network", request.names("net", "networks", grid.networks), networks.load())
+    over = choose_protocols(request.names("proto", "protocols", grid.protocols), protocols.load())
+    if len(over) < 2:
+        raise EyelevelError(f"a grid compares protocols, and {over[0].name} is one alone; name more with --proto")
+    budget_s = read_budget(budget) if budget else None
+    campaign = grid_campaign(
+        request.folder,
+        preset,
+        list(dict.fromkeys([*before, *(grid.pages() if counts or sizes or not before else ())])),
+        chosen,
+        over,
+        request.runs or request.setting("runs", grid.runs),
+        request.setting("seed", SEED) if request.seed is None else request.seed,
+        request.options["limit"] or request.setting("limit_s", None) or grid.limit_s,
+        budget_s,
+    )
+    measured = set(product(campaign.sites, campaign.networks)) - campaign.without
+    rounds = Rounds(measured, campaign.without, None if budget_s is None else time.monotonic() + budget_s)
+
+    def summary() -> list[str]:
+        lines = ["the budget is used up; the same command without it goes on"] if rounds.is_over else []
+        lines += [
+            f"{site} behind {network} cannot finish in its time ({campaign.loading.limit_s:g} s)"
+            for site, network in sorted(too_slow(read_rows(campaign.folder)))
+        ]
+        return [*lines, f"measured: {campaign.folder}"]
+
+    left_out = [LeftOut(**one) for one in campaign.study["left_out"]]
+    return Measurement(campaign, left_out_lines(left_out, len(measured)), summary, rounds)
+
+
+def narrowed(grid: Preset, counts: str | None, sizes: str | None) -> Preset:
+    """`grid` with other counts or sizes, each a list as a person gives it. Raises EyelevelError."""
+    try:
+        some = [int(count) for count in (counts or "").replace(",", " ").split()]
+    except ValueError:
+        raise EyelevelError(f"--counts takes whole numbers, not {counts!r}") from None
+    if min(some, default=1) < 1:
+        raise EyelevelError(f"--counts takes numbers from 1 on, not {counts!r}")
+    large = [read_size(size) for size in (sizes or "").replace(",", " ").split()]
+    return replace(grid, series=tuple(one.narrowed(some, large) for one in grid.series))
+
+
 def grid_campaign(
     folder: Path,
     preset: str,
@@ -165,14 +226,11 @@ def grid_campaign(
         protocols={protocol.name: protocol for protocol in over},
         runs=runs,
         seed=seed,
-        repeatable=False,
-        filmed=False,
-        quiet_ms=STATIC_QUIET_MS,
-        limit_s=limit_s,
+        loading=Loading(repeatable=False, filmed=False, quiet_ms=STATIC_QUIET_MS, limit_s=limit_s),
         canary_s=CANARY_S,
         without=without,
         study={
-            "name": "grid",
+            "name": STUDY,
             "preset": preset,
             "pages": [page.name for page in pages],
             "budget_s": budget_s,
@@ -181,9 +239,10 @@ def grid_campaign(
     )
 
 
-def say_left_out(out: Sequence[LeftOut], measured: int, console: Console) -> None:
-    """Tell which cells are not measured, beside so many that are."""
-    console.print(f"{measured} cells are to be measured, {len(out)} are left out")
-    for one in out:
+def left_out_lines(left_out: Sequence[LeftOut], measured: int) -> list[str]:
+    """Which cells are not measured, beside so many that are, in lines for a person."""
+    lines = [f"{measured} cells are to be measured, {len(left_out)} are left out"]
+    for one in left_out:
         why = "cannot finish in its time" if one.of == NO_TIME else "is beyond the budget"
-        console.print(f"  {one.site} behind {one.network} {why}: it {one.reason}", soft_wrap=True)
+        lines.append(f"  {one.site} behind {one.network} {why}: it {one.reason}")
+    return lines

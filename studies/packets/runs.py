@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from base.files import read_json
 from measure.run.visit import HAR
+from measure.table import CampaignDocument, Row, read_document, valid_rows
 from studies.packets.capture import Capture, read_capture
 from studies.packets.connections import by_connection, first_to_be_asked, handshake, tally, times
 from studies.packets.files import CLIENT, KEYS, PING, SERVERS, STUDY
 from studies.packets.sequence import Step, steps
-from studies.runs import RUN, runs_of
 
 # The browser may connect just before it tells that it navigates; its visit before ended with a silence of QUIET_MS.
 AHEAD_S = 1.0
@@ -36,12 +37,12 @@ class Read:
 
 def read_runs(campaign: Path) -> list[Read]:
     """All runs of the campaign that count, in the order of their settings. Raises EyelevelError."""
-    folders = [folder for _, folder in runs_of(campaign, STUDY)]
-    if not folders:
+    rows, document = valid_rows(campaign, STUDY), read_document(campaign)
+    if not rows or document is None:
         return []
-    with ProcessPoolExecutor(min(len(folders), len(os.sched_getaffinity(0)))) as workers:
-        found = list(workers.map(read_run, folders))
-    return sorted(found, key=lambda run: _place(run.setting))
+    with ProcessPoolExecutor(min(len(rows), len(os.sched_getaffinity(0)))) as workers:
+        runs = list(workers.map(partial(read_run, campaign, document), rows))
+    return sorted(runs, key=lambda run: _place(run.setting))
 
 
 def _place(setting: dict[str, Any]) -> tuple[str, str, float]:
@@ -49,21 +50,21 @@ def _place(setting: dict[str, Any]) -> tuple[str, str, float]:
     return setting["site"], setting["network"].partition("+")[0], setting["rtt_ms"]
 
 
-def read_run(folder: Path) -> Read:
-    """The run in `folder`. Raises EyelevelError."""
-    run, ping = read_json(folder / RUN), read_json(folder / PING)
+def read_run(campaign: Path, document: CampaignDocument, row: Row) -> Read:
+    """The run of `row`, whose evidence is in the folder of `campaign`. Raises EyelevelError."""
+    folder = campaign / row.folder
     setting = {
-        "site": folder.parts[-4],
-        "network": folder.parts[-3],
-        "protocol": folder.parts[-2],
-        "run": int(folder.name),
-        "rtt_ms": run["network"]["min_rtt_ms"],
-        "ping_ms": ping["mean_ms"],
+        "site": row.site,
+        "network": row.network,
+        "protocol": row.protocol,
+        "run": row.run,
+        "rtt_ms": document.networks[row.network]["min_rtt_ms"],
+        "ping_ms": read_json(folder / PING)["mean_ms"],
     }
     captures = {end: read_capture(folder / file, folder / KEYS) for end, file in ENDS.items()}
     rows = list(_capture_rows(setting, captures))
     # A browser that returns has been there in the same capture before.
-    begun_s = _navigated_s(folder) - AHEAD_S if run["protocol"]["early_data"] else 0.0
+    begun_s = _navigated_s(folder) - AHEAD_S if document.protocols[row.protocol]["early_data"] else 0.0
     client = _since(captures["client"], begun_s)
     first = first_to_be_asked(client)
     return Read(

@@ -12,14 +12,13 @@ from analysis.figures.style import named
 from analysis.report.plates import Plate
 from analysis.report.section import Drawing, Section
 from analysis.report.views import NOTHING, View, count, counted, share, shown
+from measure.table import read_rows
 from studies.packets import bytes_figure as packets_bytes
 from studies.packets import sequence_drawing as packets_sequence
 from studies.packets.bytes import KINDS, OTHER, PAYLOAD
 from studies.packets.connections import TIMES
-from studies.packets.files import STUDY
 from studies.packets.runs import Read, read_runs
 from studies.packets.sequence import averaged
-from studies.runs import rejected_reasons
 
 NAME = "packets"
 SETTING = ["site", "network", "protocol"]
@@ -49,7 +48,7 @@ def section(folder: Path) -> Section | None:
 
 def _words(folder: Path, runs: Sequence[Read], connections: pd.DataFrame) -> list[str]:
     settings = {tuple(run.setting[key] for key in SETTING) for run in runs}
-    rejected = rejected_reasons(folder, STUDY)
+    rejected = [row.reason.gate for row in read_rows(folder) if not row.valid and row.reason]
     told = [
         f"{counted('load', len(runs))} in {counted('setting', len(settings))}, captured at both ends and decrypted; "
         + (f"{counted('attempt', len(rejected))} did not count ({_gates(rejected)})." if rejected else "all counted."),
@@ -65,9 +64,9 @@ def _words(folder: Path, runs: Sequence[Read], connections: pd.DataFrame) -> lis
     return told
 
 
-def _gates(reasons: Sequence[str]) -> str:
-    """How often each gate is named in `reasons`."""
-    times = Counter(reason.partition(":")[0] for reason in reasons)
+def _gates(gates: Sequence[str]) -> str:
+    """How often each of `gates` rejected an attempt."""
+    times = Counter(gates)
     return ", ".join(f"{gate} {number}" for gate, number in times.most_common())
 
 

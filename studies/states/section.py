@@ -4,7 +4,6 @@ Shares of time are those of all connections of all runs of a setting together, e
 the navigation's, to the last acknowledgement of data before the page had all it asked for.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,10 +17,11 @@ from analysis.report.plates import Plate
 from analysis.report.section import Section
 from analysis.report.views import View, counted, ms, share
 from base.errors import EyelevelError
+from measure.table import Row, valid_rows
 from servers.qlog import SUFFIX, read_qlog
-from studies.runs import RUN, runs_of
 from studies.states import graph as states_graph
 from studies.states import windows_figure
+from studies.states.measure import STUDY, read_loading
 from studies.states.series import (
     Spell,
     delivered_bytes,
@@ -32,7 +32,6 @@ from studies.states.series import (
     transitions,
 )
 
-STUDY = "states"
 NAME = "states"
 IDLE, REPAIRING = "application_limited", ("recovery", "pto", "rto")
 
@@ -82,27 +81,25 @@ class Setting:
         return ordered[(len(ordered) - 1) // 2]
 
 
-def read_load(folder: Path) -> Load:
-    """The run in `folder`. Raises EyelevelError when it or a log of it cannot be read."""
-    try:
-        run = json.loads((folder / RUN).read_text())
-        within, plt_ms = (float(run["navigated_s"]), float(run["finished_s"])), float(run["plt_ms"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EyelevelError(f"{folder / RUN} is broken: {error!r}") from None
+def read_load(folder: Path, row: Row) -> Load:
+    """The load of `row`, whose evidence is in `folder`. Raises EyelevelError when a part of it cannot be read."""
+    loading, plt_ms = read_loading(folder), row.metrics["plt"]
+    assert plt_ms is not None, "a load that counts has a load event"
+    within = (loading.navigated_s, loading.finished_s)
     connections = []
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         log = read_qlog(path)
         connections.append(Connection(path, delivered_bytes(log, *within), tuple(spells(log, *within))))
     if not connections:
         raise EyelevelError(f"{folder} has no log of a connection (any more)")
-    return Load(int(folder.name), within[0], plt_ms, tuple(connections))
+    return Load(row.run, within[0], plt_ms, tuple(connections))
 
 
 def read_settings(campaign: Path) -> list[Setting]:
     """All settings that have runs in the folder of `campaign`, in the order of the study's document."""
     loads: dict[tuple[str, str, str], list[Load]] = defaultdict(list)
-    for run, folder in runs_of(campaign, STUDY):
-        loads[run.site, run.network, run.protocol].append(read_load(folder))
+    for row in valid_rows(campaign, STUDY):
+        loads[row.site, row.network, row.protocol].append(read_load(campaign / row.folder, row))
     return [Setting(*setting, tuple(of_setting)) for setting, of_setting in loads.items()]
 
 

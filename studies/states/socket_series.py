@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from base.files import sync_file, sync_folder
 from measure.run.inet_diag import Bbr, TcpInfo, decoded, identity
 from servers.qlog import METRICS, PARAMETERS, STARTED, STATE, SUFFIX, Event, Qlog, write_qlog
 from studies.states.socket_witness import ACCOUNTS, RECORD
@@ -34,7 +35,9 @@ def write_qlogs(folder: Path) -> list[Path]:
         again = sum(path.name.startswith(name) for path in paths)
         path = folder / f"{name}{f'-{again + 1}' if again else ''}{SUFFIX}"
         write_qlog(path, qlog_of(accounts), "Linux", ["TCP", "HTTP2"])
+        sync_file(path)
         paths.append(path)
+    sync_folder(folder)
     (folder / ACCOUNTS).unlink()
     return paths
 

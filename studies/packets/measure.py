@@ -1,0 +1,72 @@
+"""How a load is captured at both ends, and when it counts: its pings find the network right, and nothing is missing."""
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from base.errors import EyelevelError
+from measure.campaign.method import Companions, Method, claim
+from measure.campaign.setting import Setting
+from measure.gates import REPLAY, reason_against
+from measure.reasons import Reason
+from measure.run.capture import add_keys
+from measure.run.evidence import REPLAY_LOG, Evidence, last_line
+from studies.packets.files import CLIENT, KEYS, PING, SERVERS
+from studies.packets.ping import ECHOES, TOLERANCE, TOLERANCE_MS, Pinged, fault
+
+ENDS = (sys.executable, "-m", "studies.packets.ends")
+PING_GATE, CAPTURE_GATE = "ping", "capture"
+
+
+@dataclass(frozen=True)
+class PacketsMethod(Method):
+    """Loads a page, captured at both ends in the run's folder, after a ping."""
+
+    captures: bool = True
+
+    def settings(self) -> Mapping[str, Any]:
+        """See `Method`."""
+        return {"ping": {"echoes": ECHOES, "tolerance_ms": TOLERANCE_MS, "tolerance": TOLERANCE}}
+
+    def companions(self, setting: Setting, folder: Path) -> Companions:
+        """See `Method`."""
+        address, rtt_ms = next(iter(setting.site.addresses.values()))[0], setting.network.min_rtt_ms
+        return Companions(
+            witness=(*ENDS, "servers", str(folder)), around=(*ENDS, "client", str(folder), address, str(rtt_ms))
+        )
+
+    def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:
+        """See `Method`. If the run counts, this puts the keys into its captures."""
+        return (
+            reason_against(evidence, claim(setting), [REPLAY])
+            or _reason_of_ping(setting, folder)
+            or super().reason_against(setting, folder, evidence)
+            or _reason_of_captures(folder)
+        )
+
+
+def read_ping(folder: Path) -> Pinged:
+    """The pings before the load in `folder`."""
+    return Pinged(**json.loads((folder / PING).read_text()))
+
+
+def _reason_of_ping(setting: Setting, folder: Path) -> Reason | None:
+    if not (folder / PING).exists():
+        return Reason(PING_GATE, last_line(folder / REPLAY_LOG))
+    text = fault(read_ping(folder), setting.network)
+    return Reason(PING_GATE, text) if text else None
+
+
+def _reason_of_captures(folder: Path) -> Reason | None:
+    for name in (CLIENT, SERVERS, KEYS):
+        if not (folder / name).exists():
+            return Reason(CAPTURE_GATE, f"there is no {name}; {last_line(folder / REPLAY_LOG)}")
+    try:
+        for name in (CLIENT, SERVERS):
+            add_keys(folder / name, folder / KEYS)
+    except EyelevelError as error:
+        return Reason(CAPTURE_GATE, str(error))
+    return None
