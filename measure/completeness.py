@@ -124,12 +124,12 @@ def read(site: Site) -> Completeness | None:
         values["missed"] = tuple(Missed(**(m | {"asked_by": tuple(m["asked_by"])})) for m in values["missed"])
         for name in ("unused", "fetched"):
             values[name] = tuple(values[name])
-        found = Completeness(**values)
+        completeness = Completeness(**values)
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError) as error:
         raise EyelevelError(f"{path} is broken ({error!r}); remove it, and 'make close' the site again") from None
-    return found if found.site_sha256 == digest(site) else None
+    return completeness if completeness.site_sha256 == digest(site) else None
 
 
 def digest(site: Site) -> str:

@@ -334,7 +334,7 @@ def test_a_grid_does_not_become_another(measured: Path) -> None:
 
 def test_a_grid_is_told_from_a_campaign_of_sites(measured: Path) -> None:
     done = CliRunner().invoke(campaign_command, ["--campaign", "tiny", "--results", str(measured.parent)])
-    assert "tiny is a grid; go on with it by: make grid CAMPAIGN=tiny" in str(done.exception)
+    assert "tiny is a grid; go on with it by: eyelevel grid --campaign tiny" in str(done.exception)
     CliRunner().invoke(analysis, [str(measured)], catch_exceptions=False)
 
 

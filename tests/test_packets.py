@@ -46,7 +46,7 @@ from studies.packets.delays import delays_in_ms, with_added_rtt
 from studies.packets.files import CLIENT, KEYS, PING, SERVERS, STUDY
 from studies.packets.layers import Assembly, lay_http2, lay_http3
 from studies.packets.measure import PacketsMethod
-from studies.packets.ping import Pinged, expected_ms, fault
+from studies.packets.ping import PingTimes, expected_ms, fault
 from studies.packets.runs import ENDS, Read, read_run
 from studies.packets.sequence import Step, averaged
 from studies.packets.sequence_drawing import Panel, draw
@@ -294,9 +294,9 @@ def test_pings_are_held_to_the_network_and_what_serialising_takes() -> None:
     least_ms, most_ms = expected_ms(slow)
     assert (least_ms + most_ms) / 2 == pytest.approx(100 + 2 * 84 * 8 / 468)
     assert most_ms - least_ms == pytest.approx(2 * 1.0287, abs=0.001)
-    assert fault(Pinged(20, 20, 102, 102.9, 104, 0.3), slow) is None
-    assert fault(Pinged(20, 20, 102, 105, 110, 0.3), slow)
-    assert fault(Pinged(20, 0, math.nan, math.nan, math.nan, math.nan), slow)
+    assert fault(PingTimes(20, 20, 102, 102.9, 104, 0.3), slow) is None
+    assert fault(PingTimes(20, 20, 102, 105, 110, 0.3), slow)
+    assert fault(PingTimes(20, 0, math.nan, math.nan, math.nan, math.nan), slow)
 
 
 def test_bytes_of_a_stream_are_told_once_and_then_as_sent_again() -> None:

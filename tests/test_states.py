@@ -20,8 +20,8 @@ from studies.states import windows_figure
 from studies.states.measure import log_fault
 from studies.states.section import read_settings, section
 from studies.states.series import Spell, delivered_bytes, probabilities, series, shares, spells, transitions
+from studies.states.socket_monitor import ACCOUNTS, RECORD
 from studies.states.socket_series import congestion_state, metrics, qlog_of, write_qlogs
-from studies.states.socket_witness import ACCOUNTS, RECORD
 from tuning import protocols
 
 BEGAN_S = 1_000.0

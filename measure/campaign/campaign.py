@@ -170,12 +170,12 @@ def measure(
             filmed=campaign.loading.filmed,
         )
         require_space(expected.bytes, campaign.folder)
-        with display(work.open_runs(), work.ended()).shown(expected) as shown:
+        with display(work.open_runs(), work.ended()).live(expected) as live:
             # A run may be rejected when later ones are known; then it is made again at the end.
             while work.open_runs():
                 before = len(results.rows)
                 blocks = work.open_blocks(enough)
-                (workers or Here(campaign.canary_s)).measure(blocks, results, shown, partial(work.end, shown))
+                (workers or Here(campaign.canary_s)).measure(blocks, results, live, partial(work.end, live))
                 if len(results.rows) == before:
                     break
 

@@ -44,7 +44,7 @@ class Forecast:
 
 
 def forecast(
-    left: Iterable[Run],
+    runs: Iterable[Run],
     rows: Sequence[Row],
     folder: Path,
     sites: Mapping[str, Site],
@@ -53,23 +53,26 @@ def forecast(
     *,
     filmed: bool = True,
 ) -> Forecast:
-    """What the runs `left` will take, when `rows` were made so far in the campaign's `folder`.
+    """What `runs` will take, when `rows` were made so far in the campaign's `folder`.
 
-    A run takes what those of its site and network took by mean, or what the model says, scaled as the model was
-    off for that network.
+    A run takes the mean of those of its site and network, or what the model says, scaled by how far the model was off
+    for that network.
     """
     measured: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
         measured[row.site, row.network].append(row)
-    known = {key: Forecast(mean(row.seconds for row in own), _bytes(own, folder)) for key, own in measured.items()}
+    known = {
+        key: Forecast(mean(row.seconds for row in of_cell), _bytes(of_cell, folder))
+        for key, of_cell in measured.items()
+    }
     scales: dict[str, list[float]] = defaultdict(list)
-    for (site, network), found in known.items():
+    for (site, network), usual in known.items():
         if site in sites and network in networks:
             scales[network].append(
-                found.seconds / modelled(sites[site], networks[network], 1, films, filmed=filmed).seconds
+                usual.seconds / modelled(sites[site], networks[network], 1, films, filmed=filmed).seconds
             )
     total = Forecast(0.0, 0.0)
-    for run in left:
+    for run in runs:
         if (run.site, run.network) in known:
             total += known[run.site, run.network]
         else:

@@ -42,7 +42,7 @@ class ProgressDisplay:
         self._summary = Text(style="dim")
 
     @contextmanager
-    def shown(self, expected: Forecast) -> Iterator["ProgressDisplay"]:
+    def live(self, expected: Forecast) -> Iterator["ProgressDisplay"]:
         """Print what is expected, and on a terminal show how the campaign stands below the lines."""
         if self._open:
             expectation = f"about {in_words(expected.seconds)}, {in_bytes(expected.bytes)}"

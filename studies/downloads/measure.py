@@ -84,14 +84,14 @@ def read_downloads(folder: Path) -> list[Download]:
     if document is None or document.study_name != STUDY:
         return []
     most = int(document.study["downloads"])
-    found = []
+    all_downloads = []
     for row in valid_rows(folder, STUDY):
         size_bytes = downloads.page_named(row.site) or 0
         first = (row.run - 1) * downloads.DOWNLOADS + 1
         for repetition, ms in enumerate(read_times(folder / row.folder), start=first):
             if repetition <= most:
-                found.append(Download(row.protocol, size_bytes, repetition, ms))
-    return sorted(found, key=lambda one: (one.protocol, one.size_bytes, one.repetition))
+                all_downloads.append(Download(row.protocol, size_bytes, repetition, ms))
+    return sorted(all_downloads, key=lambda one: (one.protocol, one.size_bytes, one.repetition))
 
 
 def read_times(folder: Path) -> list[float]:

@@ -138,9 +138,9 @@ def left_out(
     expected_s = {}
     for site, network in cells:
         planned = [Run(site, network, one.name, number + 1) for one in over for number in range(runs)]
-        left = [run for run in planned if run not in done]
-        seconds = forecast(left, rows, folder, {site: sites[site]}, known, ALL_FILMS, filmed=False).seconds
-        expected_s[site, network] = min(seconds, len(left) * limit_s)
+        open_runs = [run for run in planned if run not in done]
+        seconds = forecast(open_runs, rows, folder, {site: sites[site]}, known, ALL_FILMS, filmed=False).seconds
+        expected_s[site, network] = min(seconds, len(open_runs) * limit_s)
     return out + beyond_budget(expected_s, budget_s)
 
 

@@ -15,7 +15,7 @@ from measure.reasons import Reason
 from measure.run.capture import add_keys
 from measure.run.evidence import REPLAY_LOG, Evidence, last_line
 from studies.packets.files import CLIENT, KEYS, PING, SERVERS
-from studies.packets.ping import ECHOES, TOLERANCE, TOLERANCE_MS, Pinged, fault
+from studies.packets.ping import ECHOES, TOLERANCE, TOLERANCE_MS, PingTimes, fault
 
 ENDS = (sys.executable, "-m", "studies.packets.ends")
 PING_GATE, CAPTURE_GATE = "ping", "capture"
@@ -48,9 +48,9 @@ class PacketsMethod(Method):
         )
 
 
-def read_ping(folder: Path) -> Pinged:
+def read_ping(folder: Path) -> PingTimes:
     """The pings before the load in `folder`."""
-    return Pinged(**json.loads((folder / PING).read_text()))
+    return PingTimes(**json.loads((folder / PING).read_text()))
 
 
 def _reason_of_ping(setting: Setting, folder: Path) -> Reason | None:

@@ -22,8 +22,8 @@ from measure.reasons import Reason
 from measure.run.evidence import Evidence
 from measure.run.visit import HAR
 from servers.qlog import CLOSED, METRICS, SUFFIX, Qlog, read_qlog
+from studies.states.socket_monitor import ACCOUNTS, INTERVAL_S, SAMPLING
 from studies.states.socket_series import write_qlogs
-from studies.states.socket_witness import ACCOUNTS, INTERVAL_S, SAMPLING
 from tuning.protocols import Protocol
 
 STUDY = "states"
@@ -54,7 +54,7 @@ class StatesMethod(Method):
     def companions(self, setting: Setting, folder: Path) -> Companions:
         """See `Method`."""
         if setting.protocol.transport == "tcp":
-            return Companions(witness=(sys.executable, "-m", "studies.states.socket_witness", str(folder)))
+            return Companions(witness=(sys.executable, "-m", "studies.states.socket_monitor", str(folder)))
         return Companions(qlog=folder)
 
     def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:

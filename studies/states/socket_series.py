@@ -1,4 +1,4 @@
-"""The qlogs of TCP connections, made of the kernel's accounts that `studies.states.socket_witness` has left."""
+"""The qlogs of TCP connections, made of the kernel's accounts that `studies.states.socket_monitor` has left."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 from base.files import sync_file, sync_folder
 from measure.run.inet_diag import Bbr, TcpInfo, decoded, identity
 from servers.qlog import METRICS, PARAMETERS, STARTED, STATE, SUFFIX, Event, Qlog, write_qlog
-from studies.states.socket_witness import ACCOUNTS, RECORD
+from studies.states.socket_monitor import ACCOUNTS, RECORD
 
 # Of TcpInfo.ca_state; "window reduced" answers a queue of the servers' own that was full.
 REDUCED, RECOVERY, LOSS = 2, 3, 4

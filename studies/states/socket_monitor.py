@@ -1,7 +1,7 @@
-"""`python -m studies.states.socket_witness FOLDER`: a replay's witness, which asks the kernel many times a second
+"""`python -m studies.states.socket_monitor FOLDER`: a replay's monitor, which asks the kernel many times a second
 for the state of every TCP connection of the servers.
 
-Leaves in FOLDER what `studies.states.socket_series` makes qlogs of:
+Writes into FOLDER what `studies.states.socket_series` makes qlogs of:
 
     sockets.bin    whenever the account of a connection had changed: the time, and the account as the kernel gave it
     sockets.json   how often the kernel was asked, and gaps: when (s since 1970) and for how many ms it was not
@@ -35,25 +35,25 @@ def main(folder: Path) -> None:
     # Some hundred microseconds each time, which must not wait for the browser.
     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     known: dict[bytes, bytes] = {}
-    asked, gaps = 0, []
+    times, gaps = 0, []
     with closing(Asker()) as kernel, (folder / ACCOUNTS).open("wb") as accounts:
         print("ready", flush=True)
         before = due = time.monotonic()
         while signal.sigtimedwait({signal.SIGTERM}, max(0.0, due - time.monotonic())) is None:
             now, at_s = time.monotonic(), time.time()
             for message in kernel.ask():
-                connection, told = identity(message), lasting(message)
-                if known.get(connection) != told:
-                    known[connection] = told
+                connection, state = identity(message), lasting(message)
+                if known.get(connection) != state:
+                    known[connection] = state
                     accounts.write(RECORD.pack(at_s, len(message)) + message)
-            asked += 1
+            times += 1
             if now - before > GAP_S:
                 gaps.append((round(at_s, 3), round((now - before) * 1e3, 3)))
             before = now
             # What was missed on a busy machine is not made up for.
             due = max(due + INTERVAL_S, now)
-    told_of = {"interval_ms": INTERVAL_S * 1e3, "asked": asked, "gaps": gaps}
-    (folder / SAMPLING).write_text(json.dumps(told_of) + "\n")
+    sampling = {"interval_ms": INTERVAL_S * 1e3, "asked": times, "gaps": gaps}
+    (folder / SAMPLING).write_text(json.dumps(sampling) + "\n")
 
 
 if __name__ == "__main__":
