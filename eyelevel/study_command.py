@@ -1,10 +1,12 @@
 """The command of a study, made of what the study says of itself (`studies.study`)."""
 
+import shlex
 from typing import Any
 
 import click
 from rich.console import Console
 
+from base.places import RESULTS
 from base.privileges import require_root
 from eyelevel.measuring import Manner, begun, campaign_name, carry_out, measuring_options
 from studies import STUDIES
@@ -46,4 +48,5 @@ def _measure(study: Study, given: dict[str, Any]) -> None:
     carry_out(measurement.campaign, manner, console, study.command, measurement.enough)
     for line in measurement.summary():
         console.print(line, markup=False, soft_wrap=True)
-    console.print(f"what it says: eyelevel report {folder.name}", style="dim")
+    name = folder.name if folder.parent == RESULTS else str(folder)
+    console.print(f"the report: eyelevel report {shlex.quote(name)}", style="dim", soft_wrap=True)

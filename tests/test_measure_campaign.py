@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,14 +24,20 @@ from measure.campaign.block import REPLAY_FAILURES_IN_A_ROW
 from measure.campaign.campaign import REPEATS, Campaign, measure
 from measure.campaign.planfile import read_plan
 from measure.campaign.progress import ProgressDisplay, in_words
+from measure.campaign.verdicts import Verdict, add_verdict
 from measure.gates import PARDONS
 from measure.host.canary import Canary
+from measure.reasons import Reason
 from measure.run.evidence import Evidence, RequestCounts
 from measure.run.film import FilmStart, VisualMetrics
 from measure.run.netlog import Request
+from measure.status import status
+from measure.table import read_given_up, read_rows
+from record import shelf
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 from tuning import networks, protocols
+from tuning.networks import Network
 
 SOUND = Evidence(
     failures=(),
@@ -239,6 +246,77 @@ def test_replays_that_fail_again_and_again_stop_the_campaign(
         go(campaign, monkeypatch, ["no nginx"])
     assert len(rows(campaign)) == REPLAY_FAILURES_IN_A_ROW
     assert {row["reason"] for row in rows(campaign)} == {"replay: no nginx"}
+
+
+def test_a_site_that_fails_alike_over_all_protocols_is_given_up_in_one_line(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed = go(replace(campaign, runs=5), monkeypatch, [FAILED])
+    # Two blocks of two protocols, of which each run is tried three times, of five blocks.
+    assert len(rows(campaign)) == 2 * 2 * (REPEATS + 1)
+    line = "site lte fails alike over all protocols: 6 runs are given up; the last reason was load_failed: it broke"
+    assert [told for told in printed.splitlines() if "alike" in told] == [line]
+    (entry,) = read_given_up(campaign.folder)
+    assert (entry.site, entry.network, entry.runs) == ("site", "lte", 6)
+    monkeypatch.setattr(shelf, "take", lambda name: campaign.sites[name])
+    stands = status(campaign.folder)
+    assert (stands.given_up, stands.open_runs, stands.given_up_sites) == (10, (), (entry,))
+
+
+def test_going_on_gives_a_site_that_was_given_up_another_try(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    five = replace(campaign, runs=5)
+    go(five, monkeypatch, [FAILED])
+    before = len(rows(campaign))
+    # One block more fails alike, and is enough to give it up again.
+    go(five, monkeypatch, [FAILED])
+    assert len(rows(campaign)) == before + 2 * (REPEATS + 1)
+    assert [entry.runs for entry in read_given_up(campaign.folder)] == [4]
+    go(five, monkeypatch, [SOUND])
+    assert len([row for row in rows(campaign) if row["valid"] == "true"]) == 4
+    assert read_given_up(campaign.folder) == []
+
+
+def test_a_verdict_that_accepts_a_run_lifts_the_giving_up(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = replace(
+        campaign, runs=5, networks={name: networks.load()[name] for name in ("dsl", "lte")}, folder=campaign.folder
+    )
+    accepted: list[str] = []
+
+    def load(_site: object, network: Network, _protocol: object, folder: Path, **_: object) -> str | None:
+        # As soon as one is given up, a person accepts an attempt of it.
+        if read_given_up(campaign.folder) and not accepted:
+            given_up = {(one.site, one.network) for one in read_given_up(campaign.folder)}
+            row = next(row for row in read_rows(campaign.folder) if (row.site, row.network) in given_up)
+            add_verdict(campaign.folder, Verdict.of(row, Reason("accepted", "it is fine"), by="review", valid=True))
+            accepted.append(row.network)
+        return None
+
+    monkeypatch.setattr(method, "load", load)
+    monkeypatch.setattr(method, "read_evidence", lambda folder, **_: FAILED)
+    measure(other, partial(ProgressDisplay, Console(file=io.StringIO())))
+    made = Counter(row["network"] for row in rows(campaign))
+    assert made[accepted[0]] == 5 * 2 * (REPEATS + 1)
+    assert min(made.values()) == 2 * 2 * (REPEATS + 1)
+
+
+@pytest.mark.parametrize(
+    "outcomes",
+    [
+        # One protocol's runs count; two gates; the machine's fault.
+        [SOUND, FAILED],
+        [FAILED, replace(FAILED, failures=(), plt=None, requests=SOUND.requests)],
+        [replace(SOUND, late_wakeups=1, latest_wakeup_ms=99.0)],
+    ],
+)
+def test_a_site_is_not_given_up_when_its_runs_do_not_all_fail_alike(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch, outcomes: list[Evidence]
+) -> None:
+    printed = go(replace(campaign, runs=3), monkeypatch, outcomes)
+    assert "alike" not in printed
+    assert read_given_up(campaign.folder) == []
+    assert {int(row["run"]) for row in rows(campaign)} == {1, 2, 3}
 
 
 def test_settings_and_versions_are_on_disk_before_the_first_run(

@@ -23,7 +23,7 @@ from measure.campaign.campaign import Campaign, measure
 from measure.campaign.plan import Run
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.setting import Loading
-from measure.run.evidence import read_evidence
+from measure.run.evidence import Evidence, read_evidence
 from measure.table import Row, require_document, valid_rows
 from record.made import made
 from record.site import Recording, Site, write_site
@@ -91,6 +91,10 @@ def campaign_in(folder: Path) -> Campaign:
 
 def run_over(protocol: str) -> Run:
     return Run("packets", NETWORK.name, protocol, 1)
+
+
+def evidence_of(folder: Path) -> Evidence:
+    return read_evidence(folder, filmed=False)
 
 
 def row_of(campaign: Campaign, protocol: str) -> Row:
@@ -227,17 +231,18 @@ def test_a_run_after_wrong_pings_does_not_count(captured: Campaign) -> None:
     setting = captured.setting(run_over("tcp+"))
     nearer = replace(setting, network=replace(NETWORK, min_rtt_ms=390))
     folder = captured.folder / row_of(captured, "tcp+").folder
-    reason = PacketsMethod().reason_against(nearer, folder, read_evidence(folder, filmed=False))
+    reason = PacketsMethod().reason_against(nearer, folder, evidence_of(folder))
     assert reason and reason.gate == "ping" and reason.text.startswith("pings took 4")
 
 
 @needs_root
-def test_a_load_without_a_capture_does_not_count(captured: Campaign, tmp_path: Path) -> None:
+def test_a_load_may_be_judged_again_and_does_not_count_without_a_capture(captured: Campaign, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(captured.folder / row_of(captured, "quic").folder, folder)
+    assert PacketsMethod().reason_against(captured.setting(run_over("quic")), folder, evidence_of(folder)) is None
     (folder / SERVERS).unlink()
     setting = captured.setting(run_over("quic"))
-    reason = PacketsMethod().reason_against(setting, folder, read_evidence(folder, filmed=False))
+    reason = PacketsMethod().reason_against(setting, folder, evidence_of(folder))
     assert reason and reason.gate == "capture"
 
 

@@ -1,6 +1,8 @@
 """How a load is captured at both ends, and when it counts: its pings find the network right, and nothing is missing."""
 
 import json
+import os
+import struct
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +21,9 @@ from studies.packets.ping import ECHOES, TOLERANCE, TOLERANCE_MS, PingTimes, fau
 
 ENDS = (sys.executable, "-m", "studies.packets.ends")
 PING_GATE, CAPTURE_GATE = "ping", "capture"
+
+# Types of blocks in a pcapng file.
+PACKET_BLOCK, SECRETS_BLOCK = 6, 10
 
 
 @dataclass(frozen=True)
@@ -65,8 +70,23 @@ def _reason_of_captures(folder: Path) -> Reason | None:
         if not (folder / name).exists():
             return Reason(CAPTURE_GATE, f"there is no {name}; {last_line(folder / REPLAY_LOG)}")
     try:
-        for name in (CLIENT, SERVERS):
-            add_keys(folder / name, folder / KEYS)
+        for capture in (folder / CLIENT, folder / SERVERS):
+            # A run that was judged before a power cut is judged again.
+            if not has_keys(capture):
+                add_keys(capture, folder / KEYS)
     except EyelevelError as error:
         return Reason(CAPTURE_GATE, str(error))
     return None
+
+
+def has_keys(capture: Path) -> bool:
+    """Whether there are keys in a capture: a block of secrets before the first packet (draft-ietf-opsawg-pcapng 4)."""
+    with capture.open("rb") as file:
+        while len(head := file.read(8)) == 8:
+            kind, length = struct.unpack("<II", head)
+            if kind == SECRETS_BLOCK:
+                return True
+            if kind == PACKET_BLOCK or length < 12:
+                return False
+            file.seek(length - 8, os.SEEK_CUR)
+    return False

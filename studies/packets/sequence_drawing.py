@@ -16,7 +16,7 @@ import jinja2
 from analysis.figures.style import look, named
 from studies.packets.sequence import Exchange, Step
 
-TEMPLATE = "packets_sequence.svg.j2"
+TEMPLATE = "sequence_drawing.svg.j2"
 # All in pixels.
 PANEL, MARGIN, TIMES = 560, 12, 52
 TOP, BOTTOM = 84, 30
