@@ -17,7 +17,6 @@ from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from measure.campaign.block import measure_one
 from measure.campaign.method import Method
-from measure.campaign.plan import Run
 from measure.campaign.setting import Loading, Setting
 from measure.completeness import (
     Completeness,
@@ -34,6 +33,7 @@ from measure.host.machine import versions
 from measure.run.evidence import REPLAY_LOG, Evidence, last_line, read_evidence
 from measure.run.film import Frame, last_frame, unlike
 from measure.run.visit import FILM
+from measure.table import Run
 from record.recorder import sandbox
 from record.recorder.spec import RecordSpec
 from record.site import Recording, Site, write_site

@@ -11,13 +11,12 @@ from rich.table import Table
 from base.errors import EyelevelError
 from measure.campaign.counts import AttemptCounts
 from measure.campaign.forecast import Forecast, forecast
-from measure.campaign.plan import Run
 from measure.campaign.planfile import read_plan
 from measure.campaign.store import run_folder
 from measure.run.evidence import ATTEMPT
 from measure.run.films import FilmPolicy
-from measure.table import GivenUp, Row, read_given_up, read_rows, require_document
-from record import shelf
+from measure.table import GivenUp, Row, Run, read_given_up, read_rows, require_document
+from record import collection
 from tuning import networks
 
 
@@ -53,7 +52,7 @@ def status(folder: Path) -> Status:
     }
     open_runs = tuple(run for run in unmeasured if run not in given_up)
     try:
-        sites = {name: shelf.take(name) for name in document.sites}
+        sites = {name: collection.load_site(name) for name in document.sites}
         films = FilmPolicy(**document.films)
         expected = forecast(open_runs, rows, folder, sites, networks.load(), films, filmed=document.filmed)
     except (EyelevelError, KeyError):  # a site or a network has gone from this machine since

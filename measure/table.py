@@ -14,7 +14,6 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.files import write_atomically
-from measure.campaign.plan import Run
 from measure.metrics import metric_names
 from measure.reasons import Reason
 
@@ -23,6 +22,19 @@ DOCUMENT = "campaign.json"
 
 # Settings of which more may be added to a campaign that exists.
 GROWING = ("sites", "networks", "protocols")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a campaign; `number` counts from 1 within its setting."""
+
+    site: str
+    network: str
+    protocol: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.site} {self.network} {self.protocol} run {self.number}"
 
 
 @dataclass(frozen=True)

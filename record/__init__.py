@@ -1,1 +1,1 @@
-"""From a recording of any kind to a recorded site: importers, demo sites, the site's format on disk."""
+"""Recorded sites: the recorder, importers of other formats, demo sites, and the format of a site on disk."""

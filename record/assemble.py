@@ -1,4 +1,4 @@
-"""From the exchanges that a format holds to a recording: https throughout, where it begins, who made it."""
+"""Makes a recording of the exchanges of an importer: all in https, with a start page and the recorder's name."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -13,56 +13,55 @@ from record.upgrade import upgrade
 
 
 def assemble(intake: Intake, recorder: dict[str, str]) -> Recording:
-    """The recording that what was taken in, in recorded order, makes up.
+    """The recording of the exchanges in `intake`, in recorded order.
 
-    Raises EyelevelError when there is nothing, or none of it is a page.
+    Raises EyelevelError when there is no exchange, or none of them is a page.
     """
     source = intake.source
-    kept, left_out = upgrade(intake.exchanges)
-    skipped = (*intake.skipped, *left_out)
-    if not kept:
+    exchanges, duplicates = upgrade(intake.exchanges)
+    skipped = (*intake.skipped, *duplicates)
+    if not exchanges:
         raise EyelevelError(
             f"{source} holds no exchange that can be replayed ({'; '.join(skipped[:3]) or 'it is empty'})"
         )
     return Recording(
-        url=start_page(kept, source).url,
-        exchanges=tuple(_from_the_first(kept)),
+        url=start_page(exchanges, source).url,
+        exchanges=tuple(_timed_from_first(exchanges)),
         recorder={**recorder, "source": source, "cookies": "as sent" if intake.keep_cookies else "stand-ins"},
-        user_agent=user_agent(kept),
+        user_agent=user_agent(exchanges),
         skipped=skipped,
     )
 
 
-def _from_the_first(exchanges: list[Exchange]) -> list[Exchange]:
-    """With times that count from the earliest."""
-    began_ms = min((e.started_ms for e in exchanges if e.started_ms is not None), default=0.0)
-    return [e if e.started_ms is None else replace(e, started_ms=round(e.started_ms - began_ms, 3)) for e in exchanges]
+def _timed_from_first(exchanges: list[Exchange]) -> list[Exchange]:
+    """The exchanges with times that count from the earliest."""
+    begin_ms = min((e.started_ms for e in exchanges if e.started_ms is not None), default=0.0)
+    return [e if e.started_ms is None else replace(e, started_ms=round(e.started_ms - begin_ms, 3)) for e in exchanges]
 
 
 def start_page(exchanges: Iterable[Exchange], source: str) -> Exchange:
-    """The exchange the browser began with: the page that most others name as their referrer.
+    """The exchange that the browser began with: the page that most others name as their referrer.
 
-    A page that was reached by redirects is followed back to the first of them. Raises EyelevelError
-    when there is no page.
+    When redirects led to this page, the first redirect is returned. Raises EyelevelError when there is no page.
     """
     exchanges = list(exchanges)
     referrers = Counter(_referrer(e) for e in exchanges)
-    # A page entered by a link from elsewhere names that as its referrer; most are entered by their address.
-    elsewhere = set(referrers) - {_without_scheme(e.url) for e in exchanges} | {""}
-    entered = [e for e in exchanges if e.method == "GET" and _referrer(e) in elsewhere]
-    starts = [e for e in entered if _is_page(e.response) or _target(e)]
+    # Most start pages have no referrer. One that was entered by a link has a referrer outside the recording.
+    outside = set(referrers) - {_without_scheme(e.url) for e in exchanges} | {""}
+    entries = [e for e in exchanges if e.method == "GET" and _referrer(e) in outside]
+    starts = [e for e in entries if _is_page(e.response) or _target(e)]
     if not starts or not any(_is_page(e.response) for e in exchanges):
         raise EyelevelError(f"{source} holds no HTML page to start from")
     start = max(starts, key=lambda e: (referrers[_without_scheme(e.url)], _is_page(e.response), len(e.response.body)))
     seen = {start.url}
-    while origin := next((e for e in entered if _target(e) == start.url and e.url not in seen), None):
+    while origin := next((e for e in entries if _target(e) == start.url and e.url not in seen), None):
         seen.add(origin.url)
         start = origin
     return start
 
 
 def user_agent(exchanges: Iterable[Exchange]) -> str | None:
-    """The user agent most requests were made with."""
+    """The user agent of most requests."""
     agents = Counter(first_value(e.request_headers, "user-agent") for e in exchanges)
     return agents.most_common(1)[0][0] if agents else None
 
@@ -72,7 +71,7 @@ def _referrer(exchange: Exchange) -> str:
 
 
 def _without_scheme(url: str) -> str:
-    """Referrers keep the scheme of the recording, URLs may have been upgraded since."""
+    """`url` in a form to compare: referrers keep the scheme of the recording, and URLs may have been upgraded."""
     return url.partition("://")[2]
 
 

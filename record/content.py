@@ -1,4 +1,4 @@
-"""Content-encodings: taking them off a body, and putting the same one on again."""
+"""Content-encodings: decoding a body, and encoding it again."""
 
 import gzip
 import io
@@ -10,11 +10,11 @@ from record.http1 import MAX_BODY_BYTES
 
 
 class UndecodableContent(ValueError):
-    """The body cannot be decoded: its Content-Encoding is none we have."""
+    """The body cannot be decoded: its Content-Encoding is not supported."""
 
 
 class BrokenContent(UndecodableContent):
-    """The body is not what its Content-Encoding says, or too much."""
+    """The body is not what its Content-Encoding says, or too long."""
 
 
 def decode(body: bytes, encoding: str) -> bytes:
@@ -35,27 +35,27 @@ def decode(body: bytes, encoding: str) -> bytes:
 
 
 def _decoded(body: bytes, encoding: str) -> bytes:
-    """At most a little more than MAX_BODY_BYTES, so that a bomb does not go off in memory."""
-    enough = MAX_BODY_BYTES + 1
+    """At most one byte more than MAX_BODY_BYTES, so that a decompression bomb cannot fill the memory."""
+    limit = MAX_BODY_BYTES + 1
     match encoding:
         case "br":
             brotli_stream = brotli.Decompressor()
-            content = bytes(brotli_stream.process(body, output_buffer_limit=enough))
+            content = bytes(brotli_stream.process(body, output_buffer_limit=limit))
             complete = brotli_stream.is_finished()
         case "deflate":
             # Both zlib-wrapped and raw streams are sent under this name (RFC 9110 section 8.4.1.2).
             zlib_stream = zlib.decompressobj(zlib.MAX_WBITS if body[:1] == b"\x78" else -zlib.MAX_WBITS)
-            content = zlib_stream.decompress(body, enough)
+            content = zlib_stream.decompress(body, limit)
             complete = zlib_stream.eof
         case _:
-            return gzip.GzipFile(fileobj=io.BytesIO(body)).read(enough)
-    if not complete and len(content) < enough:
+            return gzip.GzipFile(fileobj=io.BytesIO(body)).read(limit)
+    if not complete and len(content) < limit:
         raise EOFError("it is cut short")
     return content
 
 
 def encode(content: bytes, encoding: str) -> bytes:
-    """`content` under `encoding`, the same bytes every time. Raises UndecodableContent."""
+    """`content` in `encoding`, the same bytes every time. Raises UndecodableContent."""
     match encoding:
         case "" | "identity":
             return content

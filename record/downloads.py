@@ -8,7 +8,7 @@ import random
 import re
 from urllib.parse import parse_qs, urlsplit
 
-from record.made import made
+from record.generated import generated_exchange
 from record.site import Recording
 
 HOST = "downloads.example"
@@ -46,10 +46,12 @@ def generate(size_bytes: int) -> Recording:
     # Noise, which nothing on the way can make smaller.
     file = random.Random(size_bytes).randbytes(size_bytes)
     open_to_all = (("Access-Control-Allow-Origin", "*"), ("Timing-Allow-Origin", "*"))
-    exchanges = [made(f"https://{HOST}/", "text/html", page, "192.0.2.100")]
-    exchanges.append(made(f"https://{HOST}{REPORT_PATH}", "text/plain", b"", "192.0.2.100"))
+    exchanges = [generated_exchange(f"https://{HOST}/", "text/html", page, "192.0.2.100")]
+    exchanges.append(generated_exchange(f"https://{HOST}{REPORT_PATH}", "text/plain", b"", "192.0.2.100"))
     exchanges += [
-        made(f"https://server{n}.{HOST}/file", "application/octet-stream", file, f"192.0.2.{n}", open_to_all)
+        generated_exchange(
+            f"https://server{n}.{HOST}/file", "application/octet-stream", file, f"192.0.2.{n}", open_to_all
+        )
         for n in range(DOWNLOADS)
     ]
     return Recording(f"https://{HOST}/", tuple(exchanges), RECORDER)

@@ -1,7 +1,7 @@
-"""Pages of a grid: so many images of the same size from so many servers, and nothing else.
+"""Pages of a grid: a number of images of the same size from a number of servers, and nothing else.
 
-The page is static HTML; its images are valid and end in noise, so that nothing on the way can make them smaller. A
-page's name says what it is, and the same name always gives the same bytes.
+The page is static HTML. Its images are valid and end in noise, which no compression on the way makes smaller. A page's
+name describes it, and the same name always gives the same bytes.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from base.errors import EyelevelError
-from record.made import made
+from record.generated import generated_exchange
 from record.site import Exchange, Recording
 
 HOST = "grid.example"
@@ -21,19 +21,19 @@ UNITS = {"B": 1, "KB": 1000}
 NAME = re.compile(r"grid-(?P<count>[1-9]\d*)x(?P<size>[1-9]\d*)(?P<unit>B|KB)(?:-(?P<servers>[1-9]\d*)s)?")
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-# What every chunk has around its data: length, type, CRC.
+# Every chunk has a length, a type and a CRC around its data.
 CHUNK_BYTES = 12
-# As many as the network has addresses that recorded servers are said to have (RFC 5737).
+# The recorded addresses are from one network for documentation (RFC 5737).
 MOST_SERVERS = 254
 # Decoders may read a chunk into memory before they skip it.
 PADDING_BYTES = 1 << 16
-# Lower case says that it is private, and that who does not know it may skip it (PNG, section 5.4).
+# By its lower case letters this type of chunk is private, and decoders may skip it (PNG, section 5.4).
 PADDING = b"noSe"
 
 
 @dataclass(frozen=True)
 class Page:
-    """`count` images of `size_bytes` each, spread in turn over `servers` servers, of which the first has the page."""
+    """`count` images of `size_bytes` each, in turn from each of `servers` servers; the first also has the page."""
 
     count: int
     size_bytes: int
@@ -41,7 +41,7 @@ class Page:
 
     @property
     def name(self) -> str:
-        """What the site is called: `grid-100x10KB`, `grid-100x10KB-4s`."""
+        """The name of the site: `grid-100x10KB`, `grid-100x10KB-4s`."""
         spread = f"-{self.servers}s" if self.servers > 1 else ""
         return f"grid-{self.count}x{size_name(self.size_bytes)}{spread}"
 
@@ -52,15 +52,15 @@ def size_name(size_bytes: int) -> str:
 
 
 def read_size(text: str) -> int:
-    """The bytes that `text` says as a page's name does. Raises EyelevelError."""
+    """The bytes that `text` means, in the form of a page's name. Raises EyelevelError."""
     match = re.fullmatch(r"([1-9]\d*)(B|KB)", text)
     if not match:
-        raise EyelevelError(f"a size is said like 100B or 10KB, not {text!r}")
+        raise EyelevelError(f"a size is written like 100B or 10KB, not {text!r}")
     return int(match[1]) * UNITS[match[2]]
 
 
 def page_named(name: str) -> Page | None:
-    """The page that a site of this name is, or None when it is none of a grid."""
+    """The page with this name, or None when the name is not that of a grid's page."""
     match = NAME.fullmatch(name)
     if not match:
         return None
@@ -73,32 +73,34 @@ def generate(page: Page) -> Recording:
         raise EyelevelError(f"{page.name}: a page has at most {MOST_SERVERS} servers, and an image from each")
     sources = [f"https://{_host(number % page.servers)}/{number}.png" for number in range(page.count)]
     images = "\n".join(f'<img src="{source}" alt="">' for source in sources)
-    # A browser asks for an icon otherwise.
+    # Without an icon in the page, the browser would request one.
     html = f'<!doctype html><title>{page.name}</title><link rel="icon" href="data:,">\n{images}\n'.encode()
-    exchanges: list[Exchange] = [made(f"https://{HOST}/", "text/html", html, _address(0))]
+    exchanges: list[Exchange] = [generated_exchange(f"https://{HOST}/", "text/html", html, _address(0))]
     exchanges += [
-        made(source, "image/png", image(page.size_bytes, f"{page.name}/{number}"), _address(number % page.servers))
+        generated_exchange(
+            source, "image/png", image(page.size_bytes, f"{page.name}/{number}"), _address(number % page.servers)
+        )
         for number, source in enumerate(sources)
     ]
     return Recording(f"https://{HOST}/", tuple(exchanges), RECORDER)
 
 
 def image(size_bytes: int, seed: str) -> bytes:
-    """A PNG file of one white pixel and exactly `size_bytes`, filled up with noise drawn from `seed`.
+    """A PNG file of one white pixel with exactly `size_bytes`, most of them noise from `seed`.
 
-    Raises EyelevelError when it cannot be that small.
+    Raises EyelevelError when a PNG file cannot be that small.
     """
     header = _chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0))
-    begin = SIGNATURE + header + _chunk(b"IDAT", zlib.compress(b"\x00\xff"))
+    start = SIGNATURE + header + _chunk(b"IDAT", zlib.compress(b"\x00\xff"))
     end = _chunk(b"IEND", b"")
-    padding = size_bytes - len(begin) - len(end)
+    padding = size_bytes - len(start) - len(end)
     if padding < CHUNK_BYTES:
-        raise EyelevelError(f"an image has at least {len(begin) + len(end) + CHUNK_BYTES} bytes, not {size_bytes}")
+        raise EyelevelError(f"an image has at least {len(start) + len(end) + CHUNK_BYTES} bytes, not {size_bytes}")
     chunks = -(-padding // (CHUNK_BYTES + PADDING_BYTES))
     noise = hashlib.shake_128(seed.encode()).digest(padding - chunks * CHUNK_BYTES)
-    ends = [len(noise) * number // chunks for number in range(chunks + 1)]
-    filled = [_chunk(PADDING, noise[start:stop]) for start, stop in pairwise(ends)]
-    return b"".join((begin, *filled, end))
+    cuts = [len(noise) * number // chunks for number in range(chunks + 1)]
+    filling = [_chunk(PADDING, noise[first:last]) for first, last in pairwise(cuts)]
+    return b"".join((start, *filling, end))
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 Headers = tuple[tuple[str, str], ...]
 
-# No page has use for more; no server and no broken recording must be able to fill the memory.
+# No page needs more. A server or a broken recording must not be able to fill the memory.
 MAX_BODY_BYTES = 256 << 20
 
 CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{1,15}")
@@ -30,17 +30,16 @@ NOT_REPLAYED = frozenset(
     }
 )
 
-
-# What tells of a body that is not there. NGINX takes it off such responses, so it must not be stored.
+# These describe a body. NGINX removes them from responses without one, so such responses are stored without them.
 ABOUT_CONTENT = frozenset({"content-type", "last-modified"})
+
+
+# A response has at most one of each of these (RFC 9110, section 5.3). NGINX sends the last one that is not empty.
+SINGLE = frozenset({"content-type", "location"})
 
 
 class MalformedMessage(ValueError):
     """Bytes that are not an HTTP/1.1 message; the text says which part is wrong."""
-
-
-# Of these there can be but one (RFC 9110, section 5.3); NGINX sends the last one, and none that is empty.
-SINGLE = frozenset({"content-type", "location"})
 
 
 @dataclass(frozen=True)
@@ -59,8 +58,8 @@ class Response:
     def replayable(self, method: str) -> "Response":
         """This response as a server can send it again over any version of HTTP.
 
-        Connection-specific fields go, a chunked body is un-chunked, and Content-Length tells the
-        body's true length wherever a length may be told (RFC 9110 section 8.6).
+        Connection-specific fields are removed, and so is chunk framing. Content-Length has the body's true length
+        wherever that field is allowed (RFC 9110 section 8.6).
         """
         body = self.body
         if "chunked" in (self.header("transfer-encoding") or "").lower() and is_chunked(body):
@@ -71,7 +70,7 @@ class Response:
             body = b""
             headers = [(name, value) for name, value in headers if name.lower() not in ABOUT_CONTENT]
         if method == "HEAD":
-            body = b""  # its Content-Length is that of the GET response and stays
+            body = b""  # its Content-Length, that of the GET response, is kept
         else:
             headers = [(name, value) for name, value in headers if name.lower() != "content-length"]
             if not without_body:

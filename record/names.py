@@ -1,4 +1,4 @@
-"""What a site may be called: its name is that of a folder in `sites/`."""
+"""Which names a site can have: its name is also that of its folder in `sites/`."""
 
 import re
 from pathlib import Path
@@ -7,14 +7,17 @@ from base.errors import EyelevelError
 from base.places import SITES
 
 
-def checked(name: str, where: str = "") -> str:
-    """`name`, if it is one. Raises EyelevelError that begins with `where`: it could lead out of the folder, or hide."""
+def require_site_name(name: str, where: str = "") -> str:
+    """`name`, if a site can have it: a path could lead out of `sites/`, and a leading dot would hide the folder.
+
+    Raises EyelevelError; its text begins with `where`, the place that `name` was read from.
+    """
     if not re.fullmatch(r"\w[\w.-]{0,99}", name):
-        told = f"{where}: " if where else ""
-        raise EyelevelError(f"{told}{name!r} is no name for a site; use letters, digits, dots and hyphens")
+        prefix = f"{where}: " if where else ""
+        raise EyelevelError(f"{prefix}{name!r} is no name for a site; use letters, digits, dots and hyphens")
     return name
 
 
-def place(name: str) -> Path:
-    """The folder of the site `name`, whether it is there or not. Raises EyelevelError."""
-    return SITES / checked(name)
+def site_folder(name: str) -> Path:
+    """The folder of the site `name`, whether it exists or not. Raises EyelevelError."""
+    return SITES / require_site_name(name)

@@ -1,4 +1,4 @@
-"""What of a response must not be handed on: the values of cookies."""
+"""Removes from a response what must not be published: the values of cookies."""
 
 from record.http1 import Headers
 
@@ -8,7 +8,7 @@ FILLER = "x"
 def without_cookie_values(headers: Headers) -> Headers:
     """`headers` with every cookie's value replaced by a stand-in of the same length; all else unchanged.
 
-    A stand-in stays what it is, so that a site that is handed on does not change.
+    A stand-in is not changed again, so a site that is exported and imported stays the same.
     """
     return tuple((name, _stand_in(value) if name.lower() == "set-cookie" else value) for name, value in headers)
 

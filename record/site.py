@@ -5,7 +5,7 @@
 
 Every distinct recorded server IP becomes one address of 198.18.0.0/15 (RFC 2544's benchmark range),
 in order of first use. Everything in a site is https. This module does not know where a recording
-came from.
+came from. Standard library only: the recorder's addon in mitmproxy and the application in uWSGI load it too.
 """
 
 import json
@@ -26,13 +26,13 @@ FORMAT = 1
 INDEX = "site.json"
 FIRST_SERVER = IPv4Address("198.18.0.1")
 
-# What the servers read to know which request a stored response answers; never sent to a browser.
+# The servers read from these which request a stored response answers. Browsers never get them.
 ORIGINAL_URL = "X-Original-Url"
 ORIGINAL_METHOD = "X-Original-Method"
 ORIGINAL_WAIT_MS = "X-Original-Wait-Ms"  # the server's time to the first byte, where it was recorded
 _ORIGINALS = frozenset(name.lower() for name in (ORIGINAL_URL, ORIGINAL_METHOD, ORIGINAL_WAIT_MS))
 
-# What matching and finding the start page need of a request. Cookies and authorisation are never kept.
+# Matching needs these of a request, and so does the search for the start page. Cookies and authorisation are not kept.
 KEPT_REQUEST_HEADERS = frozenset({"referer", "user-agent", "range", "origin", "access-control-request-method"})
 
 
@@ -51,7 +51,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Recording:
-    """What an importer or recorder hands over: exchanges in recorded order, and what they belong to."""
+    """The result of an importer or the recorder: exchanges in recorded order, and the page that they belong to."""
 
     url: str
     exchanges: tuple[Exchange, ...]
@@ -63,7 +63,7 @@ class Recording:
 
 @dataclass(frozen=True)
 class IndexedExchange:
-    """One exchange as the index tells it; the response itself lies in `file` of the site's folder."""
+    """One exchange in the index; the response itself is in `file` of the site's folder."""
 
     method: str
     url: str
@@ -196,12 +196,12 @@ def _write(recording: Recording, addresses: dict[str, str], folder: Path) -> Non
 
 
 def kept_request_headers(headers: Headers) -> Headers:
-    """Of a request's header fields, those that are stored or say where a recording begins; never a cookie."""
+    """A request's header fields without those that are not needed; cookies are never kept."""
     return tuple((name, value) for name, value in headers if name.lower() in KEPT_REQUEST_HEADERS)
 
 
 def without_originals(headers: Headers) -> Headers:
-    """A stored response's header fields without those that tell which request it answers."""
+    """A stored response's header fields without those that name the request it answers."""
     return tuple(header for header in headers if header[0].lower() not in _ORIGINALS)
 
 
@@ -222,8 +222,7 @@ def host_folder(authority: str) -> str:
 
 
 def _assign_addresses(recorded_ips: Iterable[str]) -> dict[str, str]:
-    distinct = dict.fromkeys(recorded_ips)
-    return {ip: str(FIRST_SERVER + number) for number, ip in enumerate(distinct)}
+    return {ip: str(FIRST_SERVER + number) for number, ip in enumerate(dict.fromkeys(recorded_ips))}
 
 
 def _store(folder: Path, order: int, exchange: Exchange, server: str) -> IndexedExchange:
@@ -249,6 +248,6 @@ def _store(folder: Path, order: int, exchange: Exchange, server: str) -> Indexed
 
 
 def _slug(url: str) -> str:
-    """A short, harmless file name that lets a person recognise the URL."""
+    """A short file name without special characters, by which a person recognises the URL."""
     last = urlsplit(url).path.rstrip("/").rpartition("/")[2]
     return re.sub(r"[^A-Za-z0-9._-]+", "_", last)[-60:] or "index"

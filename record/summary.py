@@ -1,10 +1,10 @@
-"""What a person reads of a site that was stored."""
+"""A short description of a stored site, for a person."""
 
 from record.site import Site
 
 
 def summary(site: Site) -> str:
-    """What was stored of `site`, and what was not, in a few lines."""
+    """What `site` holds, and what was left out, in a few lines."""
     total = sum(exchange.bytes for exchange in site.exchanges)
     counts = f"{len(site.exchanges)} exchanges of {len(site.addresses)} hosts on {len(site.servers)} servers"
     lines = [f"{site.name}: {counts}, {total / 1e6:.2f} MB, starts at {site.url}"]

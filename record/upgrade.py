@@ -1,10 +1,9 @@
-"""Turning plain-http recordings into https ones: nothing is ever replayed unencrypted.
+"""Turns recordings of plain http into https ones: nothing is ever replayed unencrypted.
 
-Links to recorded http hosts are rewritten wherever the browser could find them (text bodies, header
-fields, other URLs), so that the page asks for what was recorded. Lengths grow by what the rewriting
-adds; bodies keep their content-encoding. What cannot be found before it runs is upgraded when it does:
-scripts that look at the page's protocol to choose a host are told `http:`, as when they were recorded, and
-pages have the browser ask for https wherever they then name http (`upgrade-insecure-requests`).
+Links to recorded http hosts are rewritten wherever the browser could find them (text bodies, header fields, other
+URLs), so that the page requests what was recorded. Bodies keep their content-encoding; their lengths grow with the
+text. Links that scripts make are upgraded at run time: a script that reads the page's protocol to choose a host gets
+`http:`, as it did in the recording, and the browser then requests https (`upgrade-insecure-requests`).
 """
 
 import re
@@ -17,14 +16,14 @@ from record.http1 import Response, first_value
 from record.site import Exchange
 
 # Where a script reads the protocol of a page: `document.location.protocol`, also in a string whose `=` is escaped.
-# Not where it is set, and not where it is the beginning of an origin, which others compare with the page's own.
+# Not where it is set, and not where it begins an origin, since scripts compare origins with that of the page.
 READS_PROTOCOL = re.compile(
     r"(?:(?<![\w$.)\]\\])|(?<=\\x3d)|(?<=\\u003d))(?:[\w$]+\.)*location\.protocol\b(?!\s*(?:=[^=]|\+\s*['\"]//))",
     re.IGNORECASE,
 )
 # The same by the letter after `http`, which is `s` or `:`.
 READS_LETTER = re.compile(r"(?<![\w$.)\]\\])(?:[\w$]+\.)*URL\.charAt\(4\)")
-# The texts `http:` and `:` as expressions without quotation marks, since the script may itself stand in some.
+# The texts `http:` and `:` as expressions without quotation marks, since the script may be inside a string.
 PLAIN_PROTOCOL, PLAIN_LETTER = "/http:/.source", "/:/.source"
 UPGRADE_AT_RUN_TIME = ("Content-Security-Policy", "upgrade-insecure-requests")
 
@@ -34,8 +33,8 @@ TEXT_TYPES = re.compile(r"^(text/|application/([\w.+-]*(javascript|json|xml|mpeg
 def upgrade(exchanges: Iterable[Exchange]) -> tuple[list[Exchange], list[str]]:
     """The exchanges with every URL in https, and a line for each one that this leaves out.
 
-    An http exchange goes when the recording has the https form too, or when it only redirected there:
-    upgraded, it would redirect to itself for ever.
+    An http exchange is left out when the recording has its https form, too, or when it only redirects there: after
+    the upgrade it would redirect to itself for ever.
     """
     exchanges = list(exchanges)
     plain_hosts = {urlsplit(e.url).netloc for e in exchanges if e.url.startswith("http:")}
@@ -43,19 +42,19 @@ def upgrade(exchanges: Iterable[Exchange]) -> tuple[list[Exchange], list[str]]:
         return exchanges, []
     to_https = _rewriter(plain_hosts)
     already_https = {(e.method, e.url) for e in exchanges if e.url.startswith("https:")}
-    kept, left_out = [], []
+    upgraded, reasons = [], []
     for exchange in exchanges:
         url = to_https(exchange.url)
         response = _upgraded_response(exchange.response, to_https)
         if _is_of_plain_page(exchange):
             response = _as_in_plain_page(response)
         if exchange.url.startswith("http:") and (exchange.method, url) in already_https:
-            left_out.append(f"{exchange.method} {exchange.url}: its https form was recorded too")
+            reasons.append(f"{exchange.method} {exchange.url}: its https form was recorded too")
         elif _redirects_to(response, url):
-            left_out.append(f"{exchange.method} {exchange.url}: only redirects to its https form")
+            reasons.append(f"{exchange.method} {exchange.url}: only redirects to its https form")
         else:
-            kept.append(replace(exchange, url=url, response=response))
-    return kept, left_out
+            upgraded.append(replace(exchange, url=url, response=response))
+    return upgraded, reasons
 
 
 def _rewriter(hosts: Iterable[str]) -> Callable[[str], str]:
@@ -74,7 +73,7 @@ def _upgraded_response(response: Response, to_https: Callable[[str], str]) -> Re
 
 
 def _changed_text(response: Response, change: Callable[[str], str]) -> bytes:
-    """The body rewritten; one that is no text, or cannot be decoded, stays as recorded."""
+    """The body after `change`. A body that is no text, or cannot be decoded, stays as it is."""
     if not TEXT_TYPES.match(response.header("content-type") or ""):
         return response.body
     encoding = (response.header("content-encoding") or "").strip().lower()
@@ -88,13 +87,13 @@ def _changed_text(response: Response, change: Callable[[str], str]) -> bytes:
 
 
 def _is_of_plain_page(exchange: Exchange) -> bool:
-    """Whether the exchange is, or was asked for by, a page that was recorded over plain http."""
+    """Whether the exchange is a page that was recorded over plain http, or was requested by one."""
     referrer = first_value(exchange.request_headers, "referer") or ""
     return exchange.url.startswith("http:") or referrer.startswith("http:")
 
 
 def _as_in_plain_page(response: Response) -> Response:
-    """What makes scripts choose, and the browser upgrade, as the docstring above says."""
+    """The response with its scripts and header fields changed for the upgrade at run time."""
     body = _changed_text(
         response, lambda text: READS_LETTER.sub(PLAIN_LETTER, READS_PROTOCOL.sub(PLAIN_PROTOCOL, text))
     )

@@ -1,6 +1,6 @@
-"""URLs as browsers ask for them, whatever a recording wrote.
+"""URLs in the form that browsers request, whatever form a recording has.
 
-Standard library only: it is on the way to what uWSGI's and mitmproxy's interpreters load.
+Standard library only.
 """
 
 import re
@@ -17,46 +17,46 @@ MAX_HOST, MAX_LABEL = 253, 63
 HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 LABEL_SEPARATORS = re.compile("[.\u3002\uff0e\uff61]")  # full stops, as RFC 3490 has them
 
-# What quote() leaves as it is: every printable ASCII character but those that no browser sends (WHATWG URL
-# standard, query percent-encode set).
+# quote() leaves these as they are: all printable ASCII characters that browsers send (WHATWG URL standard, query
+# percent-encode set).
 SENT_AS_WRITTEN = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"<>')
 
 
 def normal_url(url: str) -> str:
     """`url` without user information, fragment and default port; its host in lower case and in ASCII (RFC 3490).
 
-    What may not be sent in a path or query is percent-encoded; the rest of them stays as it was written. Raises
-    MalformedMessage for what is no http(s) URL, or one of a host that a replay cannot have.
+    In the path and the query, characters that may not be sent are percent-encoded; nothing else changes there. Raises
+    MalformedMessage for a text that is no http(s) URL, and for a host that a replay cannot have.
     """
-    found = re.fullmatch(r"(https?)://([^/?#]*)([^#]*)(?:#.*)?", url, re.IGNORECASE | re.DOTALL)
-    if not found:
-        raise MalformedMessage(f"{shown(url)} is no http or https URL")
-    scheme, authority, target = found[1].lower(), found[2].rpartition("@")[2], found[3]
+    match = re.fullmatch(r"(https?)://([^/?#]*)([^#]*)(?:#.*)?", url, re.IGNORECASE | re.DOTALL)
+    if not match:
+        raise MalformedMessage(f"{excerpt(url)} is no http or https URL")
+    scheme, authority, target = match[1].lower(), match[2].rpartition("@")[2], match[3]
     host, port = _host_and_port(authority)
     default = "443" if scheme == "https" else "80"
     port = "" if port in ("", default) else f":{port}"
     _require_servable(target.partition("?")[0], url)
     normal = f"{scheme}://{_ascii_host(host)}{port}{quote(target, safe=SENT_AS_WRITTEN)}"
     if len(normal) > MAX_URL_BYTES:
-        raise MalformedMessage(f"{shown(url)} is longer than {MAX_URL_BYTES >> 10} KiB, which no server takes")
+        raise MalformedMessage(f"{excerpt(url)} is longer than {MAX_URL_BYTES >> 10} KiB, which no server takes")
     return normal
 
 
 def _require_servable(path: str, url: str) -> None:
-    """Refuse what NGINX refuses, however it is configured (`ngx_http_parse_complex_uri`)."""
+    """Refuse paths that NGINX refuses in any configuration (`ngx_http_parse_complex_uri`)."""
     if re.search("%(?![0-9A-Fa-f]{2})", path):
-        raise MalformedMessage(f"{shown(url)} has a % that begins no escape, which NGINX refuses")
+        raise MalformedMessage(f"{excerpt(url)} has a % that begins no escape, which NGINX refuses")
     plain = unquote_to_bytes(path)
     if b"\0" in plain:
-        raise MalformedMessage(f"{shown(url)} has a NUL in its path, which NGINX refuses")
+        raise MalformedMessage(f"{excerpt(url)} has a NUL in its path, which NGINX refuses")
     depth = 0
     for segment in plain.split(b"/"):
         depth += -1 if segment == b".." else segment not in (b"", b".")
         if depth < 0:
-            raise MalformedMessage(f"{shown(url)} leads out of its root")
+            raise MalformedMessage(f"{excerpt(url)} leads out of its root")
 
 
-def shown(text: str) -> str:
+def excerpt(text: str) -> str:
     """The beginning of `text`, safe to print on one line."""
     return ascii(text[:80])[1:-1]
 
@@ -64,7 +64,7 @@ def shown(text: str) -> str:
 def _host_and_port(authority: str) -> tuple[str, str]:
     host, _, port = authority.partition(":")
     if not re.fullmatch("[0-9]{0,5}", port) or not (port == "" or 1 <= int(port) <= 65535):
-        raise MalformedMessage(f"{shown(authority)} is no host and port")
+        raise MalformedMessage(f"{excerpt(authority)} is no host and port")
     return host, port.lstrip("0")
 
 
@@ -75,7 +75,7 @@ def _ascii_host(host: str) -> str:
         labels = []
     name = ".".join(labels).lower()
     if not HOST.fullmatch(name) or len(name) > MAX_HOST or any(len(label) > MAX_LABEL for label in labels):
-        raise MalformedMessage(f"{shown(host)} is no host name")
+        raise MalformedMessage(f"{excerpt(host)} is no host name")
     if name.rstrip(".").rpartition(".")[2] == "localhost" or _is_address(name):
         raise MalformedMessage(f"{name} is not looked up, so a replay cannot have servers of that name")
     return name

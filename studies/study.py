@@ -18,7 +18,7 @@ from measure.campaign.method import Method
 from measure.campaign.setting import Loading
 from measure.run.aliases import choose_protocols
 from measure.table import CampaignDocument
-from record.shelf import choose_sites
+from record.collection import choose_sites
 from tuning import networks, protocols
 from tuning.networks import Network
 from tuning.settings import choose

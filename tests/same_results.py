@@ -27,7 +27,7 @@ from base.errors import EyelevelError
 from base.files import read_json
 from measure.campaign.campaign import appearance
 from measure.campaign.method import PAGES, Method
-from measure.campaign.plan import Run, seed_of
+from measure.campaign.plan import seed_of
 from measure.campaign.setting import Loading, Setting
 from measure.norms import judge
 from measure.reasons import Reason
@@ -36,6 +36,7 @@ from measure.table import (
     RUNS,
     CampaignDocument,
     Row,
+    Run,
     columns,
     header,
     lines,
@@ -44,7 +45,7 @@ from measure.table import (
     require_document,
     write_document,
 )
-from record import shelf
+from record import collection
 from record.site import Site
 from studies import STUDIES
 from studies.packets.measure import PacketsMethod
@@ -80,7 +81,7 @@ class Catalogue:
         for folder in self.folders:
             if (folder / name).is_dir():
                 return Site.load(folder / name)
-        return shelf.take(name)
+        return collection.load_site(name)
 
 
 def _named(protocol: Protocol, name: str) -> Protocol:

@@ -15,13 +15,12 @@ from measure.campaign import campaign as campaigns
 from measure.campaign import cluster
 from measure.campaign.campaign import Campaign
 from measure.campaign.cluster import Cluster, bring_home
-from measure.campaign.plan import Run
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.remote import Introduction, MeasuredBlock
 from measure.campaign.results import opened
 from measure.campaign.store import FolderStore
 from measure.completeness import digest
-from measure.table import CampaignDocument
+from measure.table import CampaignDocument, Run
 from record.demo import generate
 from record.site import write_site
 from tuning import networks, protocols

@@ -12,13 +12,13 @@ from base.errors import EyelevelError
 from base.places import tool
 from measure.campaign import slot
 from measure.campaign.forecast import forecast, modelled, require_space
-from measure.campaign.plan import Run
 from measure.campaign.slot import Slot
 from measure.host.affinity import CORES_FOR_PLACES, layout
 from measure.host.canary import DRIFT, RECENT, USUAL, Canary, drift, sing, slowness
 from measure.run.aliases import base_name, choose_protocols
 from measure.run.evidence import VISUAL, analyse_film
 from measure.run.films import FILM, LAST, SMALL_FILM, STRIP, FilmPolicy
+from measure.table import Run
 from record.demo import generate
 from record.site import Site, write_site
 from tuning import networks, protocols

@@ -14,12 +14,11 @@ import pytest
 from factories import ROW, rejected
 
 from base.errors import EyelevelError
-from measure.campaign.plan import Run
 from measure.campaign.results import Results, followed, opened
 from measure.campaign.verdicts import VERDICTS, Verdict, add_verdict, read_verdicts
 from measure.review import Review, handler
 from measure.status import status
-from measure.table import CampaignDocument, Row, read_rows
+from measure.table import CampaignDocument, Row, Run, read_rows
 
 SECOND = replace(ROW, attempt=2, folder="runs/s/lte/tcp/1-2")
 REJECTED = rejected("request_failed: it did")

@@ -14,7 +14,7 @@ from measure import completeness
 from measure.closing import Closing, close, summary
 from measure.completeness import UNREACHABLE, Completeness, RequestedUrl, jaccard, missed_urls, summarise
 from record.demo import generate
-from record.formats.reading import read_recording
+from record.formats import read_recording
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from tuning import networks, protocols

@@ -115,6 +115,16 @@ def test_every_body_is_what_its_headers_say(recording: Recording) -> None:
     assert {"text/html", "text/css", "application/javascript", "image/jpeg", "font/woff2"} <= kinds.keys()
 
 
+def test_photographs_have_the_weight_of_real_ones_and_none_is_like_another(recording: Recording) -> None:
+    pictures = [e.response.body for e in recording.exchanges if e.response.header("content-type") == "image/jpeg"]
+    assert len({hashlib.sha256(picture).digest() for picture in pictures}) == len(pictures)
+    for picture in pictures:
+        with Image.open(io.BytesIO(picture)) as image:
+            pixels = image.width * image.height
+        # The small ones are mostly tables; photographs for the web have 0.1 to 0.25 bytes a pixel.
+        assert 0.1 <= len(picture) / pixels <= (0.25 if pixels > 50_000 else 0.4)
+
+
 def test_text_travels_compressed_in_both_ways(recordings: dict[str, Recording]) -> None:
     for recording in recordings.values():
         encodings = {exchange.response.header("content-encoding") for exchange in recording.exchanges}
@@ -155,7 +165,7 @@ def test_a_browser_asks_for_everything_in_a_site_once_and_for_nothing_else(
     except EyelevelError as error:
         pytest.skip(str(error))
     monkeypatch.setenv("EYELEVEL_CACHE", str(tmp_path / "cache"))
-    with serving(recording, tmp_path) as (port, asked):
+    with serving(recording, tmp_path) as (port, requests):
         command = [
             str(chromium),
             "--headless=new",
@@ -174,16 +184,16 @@ def test_a_browser_asks_for_everything_in_a_site_once_and_for_nothing_else(
         ]
         loaded = subprocess.run(command, capture_output=True, text=True, timeout=LOAD_TIMEOUT_S)
     assert "CONSOLE" not in loaded.stderr
-    # Whether a headless browser shows a favicon is its own affair.
+    # Some headless browsers request a favicon, some do not.
     expected = Counter((e.method, e.url) for e in recording.exchanges if not e.url.endswith("/favicon.ico"))
-    assert Counter(key for key in asked if not key[1].endswith("/favicon.ico")) == expected
+    assert Counter(key for key in requests if not key[1].endswith("/favicon.ico")) == expected
 
 
 @contextmanager
 def serving(recording: Recording, folder: Path) -> Iterator[tuple[int, list[tuple[str, str]]]]:
-    """Answer for all hosts of a recording on a port of the loopback; yields it and the list of what was asked."""
+    """Answer for all hosts of a recording on a port of the loopback; yields it and the list of requests."""
     responses = {(exchange.method, exchange.url): exchange.response for exchange in recording.exchanges}
-    asked: list[tuple[str, str]] = []
+    requests: list[tuple[str, str]] = []
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -191,7 +201,7 @@ def serving(recording: Recording, folder: Path) -> Iterator[tuple[int, list[tupl
         def answer(self) -> None:
             self.rfile.read(int(self.headers.get("content-length", 0)))
             key = (self.command, f"https://{self.headers['host']}{self.path}")
-            asked.append(key)
+            requests.append(key)
             response = responses.get(key)
             if response is None:
                 self.send_response_only(404)
@@ -207,7 +217,7 @@ def serving(recording: Recording, folder: Path) -> Iterator[tuple[int, list[tupl
         do_GET = do_POST = do_OPTIONS = answer
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nothing: pytest shows what matters."""
+            """Print nothing."""
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
@@ -225,7 +235,7 @@ def serving(recording: Recording, folder: Path) -> Iterator[tuple[int, list[tupl
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            yield server.server_address[1], asked
+            yield server.server_address[1], requests
         finally:
             server.shutdown()
             thread.join()

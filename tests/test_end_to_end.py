@@ -21,7 +21,7 @@ from measure.campaign.progress import ProgressDisplay
 from measure.run.evidence import read_evidence
 from measure.run.visit import FILM
 from record.demo import generate
-from record.formats.reading import read_recording
+from record.formats import read_recording
 from record.site import Site, write_site
 from tuning import networks, protocols
 

@@ -22,10 +22,9 @@ from eyelevel.study_command import study_command
 from measure.campaign import slot
 from measure.campaign.campaign import REPEATS
 from measure.campaign.counts import AttemptCounts
-from measure.campaign.plan import Run
 from measure.host.canary import Canary
-from measure.table import columns, read_rows
-from record import shelf
+from measure.table import Run, columns, read_rows
+from record import collection
 from record.grid import Page, generate, image, page_named, read_size
 from record.site import write_site
 from studies.grid import STUDY
@@ -121,13 +120,13 @@ def test_a_page_is_kept_in_the_cache_and_made_anew_when_it_is_broken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EYELEVEL_CACHE", str(tmp_path))
-    first = shelf.take("grid-2x100B")
+    first = collection.load_site("grid-2x100B")
     assert first.folder == tmp_path / "grid" / "grid-2x100B"
     made_at = first.folder.stat().st_ctime_ns
-    assert shelf.take("grid-2x100B").folder.stat().st_ctime_ns == made_at
+    assert collection.load_site("grid-2x100B").folder.stat().st_ctime_ns == made_at
     for file in first.folder.glob("*.json"):
         file.write_text("{")
-    assert shelf.take("grid-2x100B").exchanges == first.exchanges
+    assert collection.load_site("grid-2x100B").exchanges == first.exchanges
 
 
 @pytest.mark.parametrize("name", PRESETS)

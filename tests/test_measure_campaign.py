@@ -33,7 +33,7 @@ from measure.run.film import FilmStart, VisualMetrics
 from measure.run.netlog import Request
 from measure.status import status
 from measure.table import read_given_up, read_rows
-from record import shelf
+from record import collection
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 from tuning import networks, protocols
@@ -258,7 +258,7 @@ def test_a_site_that_fails_alike_over_all_protocols_is_given_up_in_one_line(
     assert [told for told in printed.splitlines() if "alike" in told] == [line]
     (entry,) = read_given_up(campaign.folder)
     assert (entry.site, entry.network, entry.runs) == ("site", "lte", 6)
-    monkeypatch.setattr(shelf, "take", lambda name: campaign.sites[name])
+    monkeypatch.setattr(collection, "load_site", lambda name: campaign.sites[name])
     stands = status(campaign.folder)
     assert (stands.given_up, stands.open_runs, stands.given_up_sites) == (10, (), (entry,))
 

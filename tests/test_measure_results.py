@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from base.errors import EyelevelError
 from base.places import PROJECT
-from measure.campaign.plan import Run
 from measure.campaign.results import changes, opened
-from measure.table import columns, read_rows
+from measure.table import Run, columns, read_rows
 
 RUN = Run("s", "lte", "tcp", 1)
 

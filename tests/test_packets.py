@@ -20,12 +20,11 @@ from rich.console import Console
 from base.errors import EyelevelError
 from base.places import PROJECT, tool
 from measure.campaign.campaign import Campaign, measure
-from measure.campaign.plan import Run
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.setting import Loading
 from measure.run.evidence import Evidence, read_evidence
-from measure.table import Row, require_document, valid_rows
-from record.made import made
+from measure.table import Row, Run, require_document, valid_rows
+from record.generated import generated_exchange
 from record.site import Recording, Site, write_site
 from replay.repeatable import make_repeatable
 from studies.packets import section
@@ -67,8 +66,8 @@ STYLE = b"/*" + bytes(65 + place % 26 for place in range(PICTURE_BYTES)) + b"*/"
 def site_in(folder: Path) -> Site:
     """A page and its style sheet, from one server."""
     exchanges = (
-        made("https://packets.example/", "text/html", PAGE, "192.0.2.1"),
-        made("https://packets.example/style", "text/css", STYLE, "192.0.2.1"),
+        generated_exchange("https://packets.example/", "text/html", PAGE, "192.0.2.1"),
+        generated_exchange("https://packets.example/style", "text/css", STYLE, "192.0.2.1"),
     )
     return write_site(Recording("https://packets.example/", exchanges, {"name": "eyelevel test"}), folder / "packets")
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from base.errors import EyelevelError
 from record.assemble import start_page
 from record.content import UndecodableContent, decode, encode
-from record.formats import WritableFormat, har, mahimahi
-from record.formats.reading import read_recording
+from record.formats import WritableFormat, har, mahimahi, read_recording
 from record.http1 import MalformedMessage, Response, format_response, parse_response, unchunk
 from record.site import INDEX, Exchange, Recording, Site, write_site
 from record.upgrade import upgrade
@@ -136,15 +135,15 @@ def test_links_to_recorded_http_hosts_become_https_and_lengths_stay_true(tmp_pat
 
 
 def test_a_redirect_to_its_own_https_form_is_left_out() -> None:
-    kept, left_out = upgrade(
+    exchanges, reasons = upgrade(
         [
             exchange("http://a.example/", status=301, location="https://a.example/"),
             exchange("http://b.example/", status=301, location="https://b.example/"),
             exchange("https://a.example/", b"page"),
         ]
     )
-    assert [e.url for e in kept] == ["https://a.example/"]
-    assert len(left_out) == 2
+    assert [e.url for e in exchanges] == ["https://a.example/"]
+    assert len(reasons) == 2
 
 
 def test_the_start_page_is_found_through_redirects() -> None:
@@ -288,7 +287,7 @@ def test_a_site_s_own_folder_is_a_recording(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["import", "/no/such/recording"], "there is no recording at /no/such/recording"),
         (["import", "/proc/self/fd"], "no recording that can be imported"),
@@ -296,8 +295,10 @@ def test_a_site_s_own_folder_is_a_recording(tmp_path: Path) -> None:
         (["export", "no-such-site", "/tmp/x", "--format", "har"], "is not a recorded site"),
     ],
 )
-def test_a_wrong_command_is_answered_by_one_line(arguments: list[str], said: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "eyelevel", *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert said in done.stderr
-    assert done.stderr.count("\n") == 1
+def test_a_wrong_command_is_answered_by_one_line(arguments: list[str], message: str) -> None:
+    completed = subprocess.run(
+        [sys.executable, "-m", "eyelevel", *arguments], capture_output=True, text=True, check=False
+    )
+    assert completed.returncode == 1
+    assert message in completed.stderr
+    assert completed.stderr.count("\n") == 1

@@ -17,12 +17,12 @@ import pytest
 
 from base.errors import EyelevelError
 from base.files import replacing_folder
-from record import shelf
+from record import collection
+from record.formats import read_recording
 from record.formats.mahimahi import _RequestResponse
-from record.formats.reading import read_recording
 from record.http1 import MAX_BODY_BYTES, Headers, Response
 from record.intake import Intake
-from record.names import place
+from record.names import site_folder
 from record.site import Exchange, Recording, Site, write_site
 from record.urls import normal_url
 
@@ -102,8 +102,8 @@ def test_a_broken_exchange_is_left_out_with_its_file_and_the_reason(case: str, t
     content, reason = BROKEN_SAVE_FILES[case]
     recording = mahimahi(tmp_path, broken=content)
     assert [exchange.url for exchange in recording.exchanges] == ["https://a.example/"]
-    (said,) = recording.skipped
-    assert said.startswith("save.broken: ") and reason in said and said.isprintable()
+    (line,) = recording.skipped
+    assert line.startswith("save.broken: ") and reason in line and line.isprintable()
 
 
 NAMES = (
@@ -157,7 +157,7 @@ def test_a_raw_response_with_a_header_without_a_colon_is_left_out(tmp_path: Path
     (host / "lying").write_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n12345")
     read = read_recording(tmp_path / "cache")
     assert [exchange.url for exchange in read.exchanges] == ["https://a.example/index"]
-    assert sorted(said.split(":")[0] for said in read.skipped) == ["a.example/broken", "a.example/lying"]
+    assert sorted(line.split(":")[0] for line in read.skipped) == ["a.example/broken", "a.example/lying"]
     assert "header line without a colon" in " ".join(read.skipped)
 
 
@@ -313,24 +313,25 @@ def bomb(folder: Path) -> Path:
 def test_a_body_too_large_for_any_page_is_left_out_and_takes_no_memory(
     make: Callable[[Path], Path], tmp_path: Path
 ) -> None:
-    done = imported(make(tmp_path), MEMORY_LIMIT_BYTES)
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert said["exchanges"] == (2 if make is too_large_warc else 1)
-    assert "longer than 256 MiB" in said["skipped"][0]
+    completed = imported(make(tmp_path), MEMORY_LIMIT_BYTES)
+    assert completed.returncode == 0, completed.stderr
+    result = json.loads(completed.stdout)
+    assert result["exchanges"] == (2 if make is too_large_warc else 1)
+    assert "longer than 256 MiB" in result["skipped"][0]
 
 
 def test_a_har_too_large_for_any_page_is_refused(tmp_path: Path) -> None:
     sparse(tmp_path / "x.har", b"{", 4 * GIB)
-    done = imported(tmp_path / "x.har", MEMORY_LIMIT_BYTES)
-    assert done.returncode == 1 and "larger than 1024 MiB" in done.stderr and done.stderr.count("\n") == 1
+    completed = imported(tmp_path / "x.har", MEMORY_LIMIT_BYTES)
+    assert (completed.returncode, completed.stderr.count("\n")) == (1, 1)
+    assert "larger than 1024 MiB" in completed.stderr
 
 
 IMPORT = """
 import json, sys
 from pathlib import Path
 from base.errors import reports_errors
-from record.formats.reading import read_recording
+from record.formats import read_recording
 recording = reports_errors(read_recording)(Path(sys.argv[1]))
 print(json.dumps({"exchanges": len(recording.exchanges), "skipped": recording.skipped}))
 """
@@ -380,14 +381,14 @@ def whole(body: bytes = b"old") -> Recording:
 def test_an_import_that_is_killed_leaves_the_old_site_and_the_next_one_clears_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelf, "SITES", tmp_path)
+    monkeypatch.setattr(collection, "SITES", tmp_path)
     write_site(whole(), tmp_path / "site")
     for name in ("site", "new"):
         killed = subprocess.run([sys.executable, "-c", KILLED, tmp_path / name], check=False)
         assert killed.returncode == -9
-    left = [path for path in tmp_path.iterdir() if path.name.startswith(".")]
-    assert len(left) == 2 and all(list(folder.rglob("0000*")) for folder in left), "it was killed half-way"
-    assert shelf.recorded() == ["site"], "nothing half-finished looks like a site"
+    leftovers = [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+    assert len(leftovers) == 2 and all(list(folder.rglob("0000*")) for folder in leftovers), "it was killed half-way"
+    assert collection.recorded_names() == ["site"], "nothing half-finished looks like a site"
     assert Site.load(tmp_path / "site").exchanges[0].bytes == 3
     for name in ("site", "new"):
         write_site(whole(b"newer"), tmp_path / name)
@@ -432,7 +433,7 @@ def test_a_site_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", ["../x", "", ".hidden", "a/b", "x\0y", "x" * 101, "a b", "-x"])
 def test_a_site_cannot_be_called_what_leads_elsewhere(name: str) -> None:
     with pytest.raises(EyelevelError, match="no name for a site"):
-        place(name)
+        site_folder(name)
 
 
 @pytest.mark.parametrize(
@@ -481,14 +482,14 @@ def test_cookies_and_authorisation_are_not_imported(tmp_path: Path) -> None:
 def test_a_start_page_that_was_not_recorded_is_refused(tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / "save.0").write_bytes(save_file())
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "eyelevel", "import", tmp_path / "m", "--url", "https://b.example/"],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert "https://b.example/ was not recorded; pages begin with https://a.example/" in done.stderr
+    assert (completed.returncode, completed.stderr.count("\n")) == (1, 1)
+    assert "https://b.example/ was not recorded; pages begin with https://a.example/" in completed.stderr
 
 
 def test_a_body_is_base64_when_the_archive_says_so(tmp_path: Path) -> None:

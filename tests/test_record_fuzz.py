@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from test_record_broken import PAGE, har_entry, save_file, warc_record
 
 from base.errors import EyelevelError
-from record.formats.reading import read_recording
+from record.formats import read_recording
 from record.site import write_site
 from servers.application import load_responses
 

@@ -22,8 +22,10 @@ from base.errors import EyelevelError
 from base.places import PROJECT, tool
 from record.http1 import Headers, Response, parse_response
 from record.privacy import without_cookie_values
-from record.recorder.capture import CaptureWriter, read_capture
-from record.recorder.chromium import is_the_browser_s_own
+from record.recorder.browser_options import is_background_request
+from record.recorder.proxy_output import ProxyOutput, read_exchanges
+from record.recorder.proxy_output import environment as output_variables
+from record.recorder.spec import RecordSpec
 from record.recorder.targets import Target, read_targets
 from record.recorder.traffic import Traffic
 from record.site import Exchange, Recording, Site, without_originals, write_site
@@ -63,12 +65,12 @@ EXPECTED = {
 
 @dataclass(frozen=True)
 class Recorded:
-    """A recorded site, what was said of it, NGINX's log, and what its servers answer without a proxy in between."""
+    """A recorded site, the recorder's messages, NGINX's log, and its servers' answers without a proxy in between."""
 
     site: Site
     status: int
-    said: str
-    asked: str
+    messages: str
+    access_log: str
     answers: list[dict[str, Any]]
 
 
@@ -80,14 +82,14 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     options = ["--origin-ca", str(authority().path), "--into", str(folder / "sites")]
     command = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable]
     command += [str(CLIENTS / "origin.py"), str(folder), sys.executable, "-m", "eyelevel", "record", *urls, *options]
-    done = subprocess.run(command, env=environment(), cwd=PROJECT, capture_output=True, text=True, check=False)
-    said = done.stdout + done.stderr
-    assert (folder / "answers.json").exists(), said
+    completed = subprocess.run(command, env=environment(), cwd=PROJECT, capture_output=True, text=True, check=False)
+    messages = completed.stdout + completed.stderr
+    assert (folder / "answers.json").exists(), messages
     answers = json.loads((folder / "answers.json").read_text())
-    assert set(answers) == {"origin.example"}, said
-    asked = (folder / "access.log").read_text()
+    assert set(answers) == {"origin.example"}, messages
+    access_log = (folder / "access.log").read_text()
     site = Site.load(folder / "sites" / "origin.example")
-    return Recorded(site, done.returncode, said, asked, answers["origin.example"])
+    return Recorded(site, completed.returncode, messages, access_log, answers["origin.example"])
 
 
 @needs_namespaces
@@ -110,14 +112,14 @@ def test_what_is_stored_is_what_the_servers_send(recorded: Recorded) -> None:
         encodings.add(stored.header("content-encoding"))
     assert encodings == {None, "gzip", "br"}
     # It came over both versions of HTTP, and in every framing.
-    assert "GET /photo.png HTTP/2.0" in recorded.asked and "GET /code.js HTTP/1.1" in recorded.asked
+    assert "GET /photo.png HTTP/2.0" in recorded.access_log and "GET /code.js HTTP/1.1" in recorded.access_log
     assert any(["Transfer-Encoding", "chunked"] in answer["headers"] for answer in recorded.answers)
 
 
 @needs_namespaces
 def test_servers_are_asked_for_encodings_that_can_be_decoded(recorded: Recorded) -> None:
-    assert '"gzip, deflate, br"' in recorded.asked
-    assert "zstd" not in recorded.asked
+    assert '"gzip, deflate, br"' in recorded.access_log
+    assert "zstd" not in recorded.access_log
 
 
 @needs_namespaces
@@ -131,7 +133,7 @@ def test_servers_and_times_are_kept(recorded: Recorded) -> None:
 
 
 @needs_namespaces
-def test_what_could_not_be_recorded_is_said(recorded: Recorded) -> None:
+def test_what_could_not_be_recorded_is_named(recorded: Recorded) -> None:
     reasons = dict(reason.split(": ", 1) for reason in recorded.site.skipped)
     assert NOWHERE in reasons.pop("GET https://nowhere.example/")
     assert "WebSocket" in reasons.pop("GET https://socket.other.example/talk")
@@ -139,9 +141,9 @@ def test_what_could_not_be_recorded_is_said(recorded: Recorded) -> None:
     assert "https form" in reasons.pop("GET http://origin.example/")
     assert not reasons
     assert recorded.status == 1
-    assert "nowhere.example was not recorded: https://nowhere.example/ could not be loaded" in recorded.said
-    assert "static.origin.example was not recorded" in recorded.said and "status 404" in recorded.said
-    assert "not recorded: nowhere.example, static.origin.example;" in recorded.said
+    assert "nowhere.example was not recorded: https://nowhere.example/ could not be loaded" in recorded.messages
+    assert "static.origin.example was not recorded" in recorded.messages and "status 404" in recorded.messages
+    assert "not recorded: nowhere.example, static.origin.example;" in recorded.messages
 
 
 @needs_namespaces
@@ -155,18 +157,18 @@ def test_nothing_private_is_stored(recorded: Recorded) -> None:
 @needs_namespaces
 @pytest.mark.parametrize(("protocol", "version"), [("tcp", "h2"), ("quic", "h3")])
 def test_the_replay_sends_what_was_recorded(recorded: Recorded, protocol: str, version: str, tmp_path: Path) -> None:
-    asked, answered = tmp_path / "asked.json", tmp_path / "answered.json"
-    asked.write_text(json.dumps([{"method": e.method, "url": e.url} for e in recorded.site.exchanges]))
+    requests, answers = tmp_path / "requests.json", tmp_path / "answers.json"
+    requests.write_text(json.dumps([{"method": e.method, "url": e.url} for e in recorded.site.exchanges]))
     spec = ReplaySpec(recorded.site.folder, FAST, protocols.load()[protocol])
-    with answered.open("wb") as file:
-        assert run(spec, [sys.executable, CLIENTS / "fetch.py", version, asked], stdout=file.fileno()).status == 0
+    with answers.open("wb") as file:
+        assert run(spec, [sys.executable, CLIENTS / "fetch.py", version, requests], stdout=file.fileno()).status == 0
     for exchange, sent, replayed in zip(
-        recorded.site.exchanges, recorded.answers, json.loads(answered.read_text()), strict=True
+        recorded.site.exchanges, recorded.answers, json.loads(answers.read_text()), strict=True
     ):
         expected = as_stored(sent, exchange.method)
         assert (replayed["status"], replayed["sha256"]) == (expected.status, sha256(expected.body)), exchange.url
-        got = tuple((name, value) for name, value in replayed["headers"])
-        assert sorted(comparable(got)) == sorted(comparable(expected.headers)), exchange.url
+        replayed_headers = tuple((name, value) for name, value in replayed["headers"])
+        assert sorted(comparable(replayed_headers)) == sorted(comparable(expected.headers)), exchange.url
 
 
 @needs_namespaces
@@ -187,13 +189,13 @@ def test_a_recording_that_is_ended_leaves_the_old_site_and_nothing_else(how: sig
         text=True,
     ) as process:
         assert process.stdin and process.stdout
-        # Told when the browser's request has come, and waits for an answer.
+        # The line comes when the browser's request has, and the browser waits for an answer.
         recorder = process.stdout.readline()
         assert recorder, "the recorder ended by itself"
         os.kill(int(recorder), how)
-        left = conftest.processes_marked(mark)
+        leftovers = conftest.processes_marked(mark)
         process.stdin.close()
-    assert left == []
+    assert leftovers == []
     assert [path.name for path in tmp_path.iterdir()] == ["127.0.0.1"]
     assert Site.load(tmp_path / "127.0.0.1").url == url
 
@@ -229,7 +231,7 @@ def test_other_fields_are_left_as_they_are() -> None:
 
 def test_a_capture_gives_back_what_was_kept_and_nothing_half_written(tmp_path: Path) -> None:
     events, events_end = os.pipe()
-    writer = CaptureWriter(tmp_path, events_end, keep_cookies=True)
+    writer = ProxyOutput(tmp_path, events_end, keep_cookies=True)
     body = b"\r\n\x00\xff\n" * 100
     headers = (("Set-Cookie", "a=secret"), ("X", "\xe9"))
     request_headers = (("Referer", "https://a.example/"), ("Cookie", "a=secret"), ("Authorization", "secret"))
@@ -238,16 +240,31 @@ def test_a_capture_gives_back_what_was_kept_and_nothing_half_written(tmp_path: P
     )
     writer.store(1, exchange)
     (tmp_path / ".000000.exchange.half").write_bytes(b'{"method": "GE')
-    (kept,) = read_capture(tmp_path)
-    assert kept.response == exchange.response and (kept.url, kept.recorded_ip) == (exchange.url, "::1")
-    assert (kept.started_ms, kept.ttfb_ms, kept.request_headers) == (0, 3.5, request_headers[:1])
+    (stored,) = read_exchanges(tmp_path)
+    assert stored.response == exchange.response and (stored.url, stored.recorded_ip) == (exchange.url, "::1")
+    assert (stored.started_ms, stored.ttfb_ms, stored.request_headers) == (0, 3.5, request_headers[:1])
     for descriptor in (events, events_end):
         os.close(descriptor)
 
 
+WITHOUT_PACKAGES = f"""
+import sys, unittest.mock
+sys.path.insert(0, {str(PROJECT)!r})
+sys.modules["mitmproxy"] = unittest.mock.MagicMock()
+import record.recorder.addon
+"""
+
+
+def test_the_proxy_s_side_needs_no_package_but_mitmproxy(tmp_path: Path) -> None:
+    # -S leaves out the packages that are installed.
+    command = [sys.executable, "-I", "-S", "-B", "-c", WITHOUT_PACKAGES]
+    completed = subprocess.run(command, env=output_variables(tmp_path, 1, False), capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stderr
+
+
 def test_the_network_is_quiet_only_when_nothing_is_under_way(tmp_path: Path) -> None:
     events, events_end = os.pipe()
-    writer = CaptureWriter(tmp_path, events_end, keep_cookies=False)
+    writer = ProxyOutput(tmp_path, events_end, keep_cookies=False)
     traffic = Traffic(os.fdopen(events, "rb"))
     writer.listening(8080, "mitmproxy 0")
     writer.requested(0, "GET", "https://a.example/")
@@ -261,7 +278,7 @@ def test_the_network_is_quiet_only_when_nothing_is_under_way(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("host", "fetch_site", "fetch_mode", "own"),
+    ("host", "fetch_site", "fetch_mode", "background"),
     [
         ("www.a.example", "none", "navigate", False),
         ("www.a.example", "cross-site", "no-cors", False),
@@ -270,10 +287,21 @@ def test_the_network_is_quiet_only_when_nothing_is_under_way(tmp_path: Path) -> 
         ("browser.invalid", None, None, True),
     ],
 )
-def test_the_browser_s_own_requests_are_told_from_the_page_s(
-    host: str, fetch_site: str | None, fetch_mode: str | None, own: bool
+def test_requests_of_the_browser_itself_are_distinguished_from_those_of_pages(
+    host: str, fetch_site: str | None, fetch_mode: str | None, background: bool
 ) -> None:
-    assert is_the_browser_s_own(host, fetch_site, fetch_mode) is own
+    assert is_background_request(host, fetch_site, fetch_mode) is background
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        RecordSpec("https://a.example/", Path("/sites/a")),
+        RecordSpec("https://a.example/", Path("/sites/a"), True, True, Path("/ca.pem"), ("https://a.example/b",)),
+    ],
+)
+def test_a_recording_s_description_survives_the_way_into_the_namespaces(spec: RecordSpec) -> None:
+    assert RecordSpec.loads(spec.dumps()) == spec
 
 
 def test_targets_are_read_from_urls_and_files(tmp_path: Path) -> None:
@@ -305,7 +333,7 @@ def test_targets_that_cannot_be_meant_are_refused(text: str, complaint: str, tmp
         read_targets([str(file)])
 
 
-def test_a_source_that_is_nothing_is_said() -> None:
+def test_a_source_that_is_nothing_is_an_error() -> None:
     with pytest.raises(EyelevelError, match="neither a URL"):
         read_targets(["/no/such/file"])
 
@@ -317,18 +345,18 @@ def test_sites_txt_lists_as_many_sites_as_the_paper_and_those_it_names() -> None
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Ours, with the project on Python's path and the system's programs."""
+    """Our environment, with the project on Python's path, and with the system's programs."""
     return {**os.environ, "PYTHONPATH": str(PROJECT), "PATH": f"{tool('ip').parent}:{os.environ['PATH']}", **more}
 
 
 def as_stored(sent: dict[str, Any], method: str) -> Response:
-    """What a recording should make of an answer."""
+    """The stored form that an answer should have."""
     headers = without_cookie_values(tuple((name, value) for name, value in sent["headers"]))
     return Response(sent["status"], "", headers, bytes.fromhex(sent["body"])).replayable(method)
 
 
 def comparable(headers: Headers) -> list[tuple[str, str]]:
-    """Header fields as every version of HTTP has them, without what tells where a response was stored or when sent."""
+    """Header fields in the form of all versions of HTTP, without those that a site adds, and without the date."""
     fields = ((name.lower(), value) for name, value in without_originals(headers))
     return [(name, value) for name, value in fields if name != "date"]
 

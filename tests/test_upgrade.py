@@ -11,9 +11,9 @@ from record.upgrade import upgrade
 
 def upgraded(url: str, body: bytes, content_type: str, referrer: str = "", *headers: tuple[str, str]) -> Response:
     response = Response(200, "OK", (("Content-Type", content_type), *headers), body)
-    asked_by = (("referer", referrer),) if referrer else ()
+    referrers = (("referer", referrer),) if referrer else ()
     page = Exchange("GET", "http://a.example/", Response(200, "OK", (), b""), "192.0.2.1")
-    _, exchange = upgrade([page, Exchange("GET", url, response, "192.0.2.1", request_headers=asked_by)])[0]
+    _, exchange = upgrade([page, Exchange("GET", url, response, "192.0.2.1", request_headers=referrers)])[0]
     return exchange.response
 
 
@@ -61,8 +61,8 @@ def test_what_a_page_of_https_asked_for_stays_as_it_was() -> None:
 
 
 def test_pages_have_the_browser_ask_for_https() -> None:
-    own = ("Content-Security-Policy", "img-src *")
-    response = upgraded("http://a.example/page", b"<html>", "text/html; charset=utf-8", "", own)
+    policy = ("Content-Security-Policy", "img-src *")
+    response = upgraded("http://a.example/page", b"<html>", "text/html; charset=utf-8", "", policy)
     policies = [value for name, value in response.headers if name == "Content-Security-Policy"]
     assert policies == ["img-src *", "upgrade-insecure-requests"]
     assert upgraded("http://a.example/i", b"i", "image/png").header("content-security-policy") is None

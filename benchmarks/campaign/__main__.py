@@ -26,15 +26,14 @@ from base.errors import EyelevelError, reports_errors
 from benchmarks.campaign.stock import RESULT
 from measure.campaign.block import Block, ReplayFailures, measure_block
 from measure.campaign.method import PAGES
-from measure.campaign.plan import Run
 from measure.campaign.setting import Setting
 from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
 from measure.run.browser import QUIET_MS
 from measure.run.films import ALL_FILMS
 from measure.run.visit import HAR
-from measure.table import Row
-from record import shelf
+from measure.table import Row, Run
+from record import collection
 from record.site import Site
 from replay import ReplaySpec
 from replay import run as replay
@@ -135,7 +134,7 @@ def main(site: str, net: str, runs: int, turns: int) -> None:
 
     Example: python -m benchmarks.campaign --site demo-light --turns 3
     """
-    recorded = shelf.take(site)
+    recorded = collection.load_site(site)
     protocol = choose_one("protocol", PROTOCOL, protocols.load())
     setting = Setting(recorded, choose_one("network", net, networks.load()), protocol)
     own, theirs, phases = [], [], defaultdict(list)

@@ -1,7 +1,7 @@
 """`python -m benchmarks.record`: how fast recordings are imported, and how fast replays of them start.
 
-Beside each number stands what it cannot be faster than, measured in the same run on the same bytes. The second
-part needs root, as replays do.
+Beside each number is a lower bound, measured in the same run on the same bytes. The second part needs root, as
+replays do.
 """
 
 import json
@@ -26,7 +26,7 @@ from warcio.archiveiterator import ArchiveIterator
 from base.errors import EyelevelError, reports_errors
 from base.places import tool
 from benchmarks.record import material
-from record.formats.reading import read_recording
+from record.formats import read_recording
 from record.site import Site, write_site
 from replay import ReplaySpec, run
 from tuning import protocols
@@ -41,10 +41,10 @@ FAST = Network("fast", up_mbps=1000, down_mbps=1000, min_rtt_ms=0, loss=0, queue
 
 
 @dataclass(frozen=True)
-class Compared:
-    """A time, and that of the least that could do for the same; medians in seconds."""
+class Comparison:
+    """A time, and that of a peer that does only the necessary part of the work; medians in seconds."""
 
-    what: str
+    subject: str
     time_s: float
     peer: str
     peer_s: float
@@ -56,7 +56,7 @@ class Compared:
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--repeats", default=3, show_default=True, help="How often each is measured; medians are told.")
+@click.option("--repeats", default=3, show_default=True, help="How often each is measured; the medians are printed.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the numbers to this file.")
 @reports_errors
 def main(repeats: int, json_path: Path | None) -> None:
@@ -82,7 +82,7 @@ def main(repeats: int, json_path: Path | None) -> None:
         json_path.write_text(json.dumps(numbers, indent=1) + "\n")
 
 
-def measure_imports(folder: Path, repeats: int) -> list[Compared]:
+def measure_imports(folder: Path, repeats: int) -> list[Comparison]:
     """Each format, beside copying the same files, and beside what its own library needs to read it."""
     site = material.site_of(EXCHANGES, 20, folder / "site")
     rows = []
@@ -93,7 +93,9 @@ def measure_imports(folder: Path, repeats: int) -> list[Compared]:
             peers["warcio, reading alone"] = partial(iterate, source)
         if form == "HAR":
             peers["json, reading alone"] = partial(parse, source)
-        rows += [Compared(form, time_s, name, median_s(peer, repeats), IMPORT_TARGET_S) for name, peer in peers.items()]
+        rows += [
+            Comparison(form, time_s, name, median_s(peer, repeats), IMPORT_TARGET_S) for name, peer in peers.items()
+        ]
     return rows
 
 
@@ -127,7 +129,7 @@ def parse(archive: Path) -> None:
     json.loads(archive.read_bytes())
 
 
-def measure_starts(folder: Path, repeats: int) -> tuple[list[Compared], dict[str, dict[str, Any]]]:
+def measure_starts(folder: Path, repeats: int) -> tuple[list[Comparison], dict[str, dict[str, Any]]]:
     """Replays of many servers and of one, and NGINX by itself; and the memory of the servers."""
     many = material.site_of(SERVERS * EXCHANGES_A_SERVER, SERVERS, folder / "many")
     one = material.site_of(EXCHANGES_A_SERVER, 1, folder / "one")
@@ -136,11 +138,11 @@ def measure_starts(folder: Path, repeats: int) -> tuple[list[Compared], dict[str
     for protocol in ("tcp", "quic"):
         times_s: dict[str, float] = {}
         for name, site in (("many", many), ("one", one)):
-            started = [start(site, protocol) for _ in range(repeats)]
-            times_s[name] = statistics.median(time_s for time_s, _ in started)
-            memory[f"{protocol}, {len(site.servers)} servers"] = started[-1][1]
-        rows.append(Compared(protocol, times_s["many"], "one server", times_s["one"], START_TARGET_S))
-        rows.append(Compared(protocol, times_s["many"], "nginx, once, by itself", nginx_s, START_TARGET_S))
+            starts = [start(site, protocol) for _ in range(repeats)]
+            times_s[name] = statistics.median(time_s for time_s, _ in starts)
+            memory[f"{protocol}, {len(site.servers)} servers"] = starts[-1][1]
+        rows.append(Comparison(protocol, times_s["many"], "one server", times_s["one"], START_TARGET_S))
+        rows.append(Comparison(protocol, times_s["many"], "nginx, once, by itself", nginx_s, START_TARGET_S))
     return rows, memory
 
 
@@ -148,10 +150,10 @@ def start(site: Site, protocol: str) -> tuple[float, dict[str, Any]]:
     """Seconds from nothing to a client that may begin, and the memory of the servers then."""
     spec = ReplaySpec(site.folder, FAST, protocols.load()[protocol])
     reader, writer = os.pipe()
-    with os.fdopen(reader) as told:
+    with os.fdopen(reader) as pipe:
         outcome = run(spec, [sys.executable, "-m", "benchmarks.record.servers_memory"], stdout=writer)
         os.close(writer)
-        memory: dict[str, Any] = json.loads(told.read())
+        memory: dict[str, Any] = json.loads(pipe.read())
     return float(outcome.evidence["setup_s"]), memory
 
 
@@ -170,20 +172,20 @@ def median_s(action: Callable[[], object], repeats: int) -> float:
     """The median duration of `repeats` times `action`."""
     times_s = []
     for _ in range(repeats):
-        began_s = time.monotonic()
+        begin_s = time.monotonic()
         action()
-        times_s.append(time.monotonic() - began_s)
+        times_s.append(time.monotonic() - begin_s)
     return statistics.median(times_s)
 
 
-def show(console: Console, title: str, rows: list[Compared]) -> None:
+def show(console: Console, title: str, rows: list[Comparison]) -> None:
     """A table of times beside their peers' and the target."""
     table = Table(title=title, title_justify="left")
     for column in ("", "s", "peer", "peer's s", "ratio", "target"):
         table.add_column(column, justify="left" if column in ("", "peer") else "right")
     for row in rows:
         target = f"< {row.target_s:g} s: {'met' if row.time_s < row.target_s else 'missed'}"
-        table.add_row(row.what, f"{row.time_s:.2f}", row.peer, f"{row.peer_s:.2f}", f"{row.ratio:.1f}", target)
+        table.add_row(row.subject, f"{row.time_s:.2f}", row.peer, f"{row.peer_s:.2f}", f"{row.ratio:.1f}", target)
     console.print(table)
 
 
@@ -193,8 +195,8 @@ def show_memory(console: Console, memory: dict[str, dict[str, Any]]) -> None:
     for column in ("replay", "program", "processes", "MiB"):
         table.add_column(column)
     for replay, programs in memory.items():
-        for program, told in sorted(programs.items()):
-            table.add_row(replay, program, str(told["processes"]), f"{told['pss_mib']:.1f}")
+        for program, use in sorted(programs.items()):
+            table.add_row(replay, program, str(use["processes"]), f"{use['pss_mib']:.1f}")
     console.print(table)
 
 

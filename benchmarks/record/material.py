@@ -1,4 +1,4 @@
-"""Recordings to measure with: generated, the same every time, of a size that pages have."""
+"""Generated recordings to measure with: the same every time, and as large as those of real pages."""
 
 import random
 from pathlib import Path
@@ -18,7 +18,7 @@ BODY_BYTES = 38_000
 def recording(exchanges: int, servers: int, seed: int = 4) -> Recording:
     """So many exchanges on so many servers: a fifth compressed text, the rest of it what cannot be compressed."""
     noise = random.Random(seed)
-    made = []
+    result = []
     for number in range(exchanges):
         server = number % servers
         kind, encoding = ("text/css", "gzip") if number % 5 == 1 else ("image/png", "")
@@ -31,8 +31,8 @@ def recording(exchanges: int, servers: int, seed: int = 4) -> Recording:
         headers += [("Content-Encoding", encoding)] if encoding else []
         url = f"https://h{server}.example/{number}?v=1" if number else "https://h0.example/"
         response = Response(200, "OK", tuple(headers), encode(content, encoding)).replayable("GET")
-        made.append(Exchange("GET", url, response, f"192.0.2.{server}", started_ms=float(number), ttfb_ms=12.5))
-    return Recording(made[0].url, tuple(made), {"tool": "benchmark"})
+        result.append(Exchange("GET", url, response, f"192.0.2.{server}", started_ms=float(number), ttfb_ms=12.5))
+    return Recording(result[0].url, tuple(result), {"tool": "benchmark"})
 
 
 def write_formats(site: Site, folder: Path) -> dict[str, Path]:

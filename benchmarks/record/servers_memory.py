@@ -12,14 +12,14 @@ SERVERS = ("nginx", "uwsgi-core", "quic_server")
 
 
 def main() -> None:
-    """Of all processes in this PID namespace, which is the replay's own."""
-    found: dict[str, list[int]] = defaultdict(list)
+    """Print the memory of all processes in this PID namespace, which is that of the replay."""
+    memory_kib: dict[str, list[int]] = defaultdict(list)
     for process in Path("/proc").glob("[0-9]*"):
         name = (process / "comm").read_text().strip()
         if name in SERVERS:
             pss_kib = re.search(r"^Pss:\s+(\d+) kB", (process / "smaps_rollup").read_text(), re.MULTILINE)
-            found[name].append(int(pss_kib[1]) if pss_kib else 0)
-    print(json.dumps({name: {"processes": len(kib), "pss_mib": sum(kib) / 1024} for name, kib in found.items()}))
+            memory_kib[name].append(int(pss_kib[1]) if pss_kib else 0)
+    print(json.dumps({name: {"processes": len(kib), "pss_mib": sum(kib) / 1024} for name, kib in memory_kib.items()}))
 
 
 if __name__ == "__main__":

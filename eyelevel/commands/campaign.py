@@ -20,7 +20,7 @@ from measure.campaign.setting import Loading
 from measure.run.aliases import choose_protocols
 from measure.run.films import KEPT, QUALITIES, FilmPolicy
 from measure.table import CampaignDocument
-from record.shelf import choose_sites
+from record.collection import choose_sites
 from tuning import networks, protocols
 from tuning.settings import choose
 

@@ -12,7 +12,7 @@ from base.places import SITES
 from base.privileges import require_root
 from measure import completeness
 from measure.closing import LOADS, NETWORK, OUR_RECORDER, PROTOCOLS, Closing, close, summary
-from record import shelf
+from record import collection
 from record.site import Site
 from tuning import networks, protocols
 from tuning.settings import choose, choose_one
@@ -75,7 +75,7 @@ def chosen(names: Sequence[str], folder: Path) -> list[Site]:
         known = {path.name: path.name for path in sorted(folder.glob("[!.]*")) if path.is_dir()}
         sites = [Site.load(folder / name) for name in (choose("site", list(names), known) if names else known)]
     elif names:
-        sites = [shelf.take(name) for name in choose("site", list(names), {n: n for n in shelf.at_hand()})]
+        sites = collection.choose_sites(list(names))
     else:
-        sites = [shelf.take(name) for name in shelf.recorded()]
+        sites = [collection.load_site(name) for name in collection.recorded_names()]
     return sites if names else [site for site in sites if completeness.read(site) is None]

@@ -4,7 +4,7 @@ import click
 
 from base.errors import EyelevelError
 from record.demo import DEMO_SITES, generate
-from record.names import place
+from record.names import site_folder
 from record.site import write_site
 from record.summary import summary
 
@@ -19,4 +19,4 @@ def main(names: tuple[str, ...]) -> None:
     for name in names or DEMO_SITES:
         if name not in DEMO_SITES:
             raise EyelevelError(f"there is no demo site {name}; there are {', '.join(DEMO_SITES)}")
-        click.echo(summary(write_site(generate(name), place(name))))
+        click.echo(summary(write_site(generate(name), site_folder(name))))

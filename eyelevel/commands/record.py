@@ -25,15 +25,15 @@ PATH = click.Path(path_type=Path, resolve_path=True)
 )
 @click.option("--into", type=PATH, default=SITES, show_default="sites/", help="The folder to put the sites in.")
 def main(sources: tuple[str, ...], mobile: bool, keep_cookies: bool, origin_ca: Path | None, into: Path) -> None:
-    """Record the pages at URLs, or of files that list some; those of sites.txt unless given.
+    """Record the pages at URLs, or those that files list; the pages of sites.txt unless given.
 
-    A site that was there stays as it is until its page has been recorded again in full. One that fails
-    does not stop the others.
+    An older site stays as it is until its page has been recorded again in full. A page that fails does not
+    stop the others.
 
     Example: eyelevel record https://www.gnu.org/
     """
     failed = []
-    # All are read before the first is loaded: a mistake in the last line must not cost an hour.
+    # All lines are read before the first page is loaded: a mistake in the last line must not cost an hour.
     for target in read_targets(sources or (str(PROJECT / "sites.txt"),)):
         click.echo(f"{target.name}: loading {target.url}")
         spec = RecordSpec(target.url, into / target.name, mobile, keep_cookies, origin_ca)

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from record import shelf
+from record.collection import choose_site
 from record.site import Site
 from replay.sandbox import run
 from replay.spec import ReplaySpec
@@ -39,7 +39,7 @@ def main(
     Example: eyelevel replay --site demo-news --net lte --proto tcp -- curl -sI https://www.demo-news.example/
     """
     spec = ReplaySpec(
-        site=shelf.take(choose_one("site", site_name, {name: name for name in shelf.at_hand()})).folder,
+        site=choose_site(site_name).folder,
         network=choose_one("network", net, networks.load()),
         protocol=choose_one("protocol", proto, protocols.load()),
         request_log=request_log.resolve() if request_log else None,

@@ -14,14 +14,13 @@ from typing import Protocol
 
 from base.errors import EyelevelError
 from measure.campaign.method import Method, is_made
-from measure.campaign.plan import Run
 from measure.campaign.setting import Circumstances, Setting
 from measure.campaign.slot import machine_name
 from measure.campaign.store import FolderStore, Store
 from measure.gates import REPLAY
 from measure.host.affinity import Layout
 from measure.run.films import ALL_FILMS, FilmPolicy
-from measure.table import Row
+from measure.table import Row, Run
 
 # After so many the rest of the campaign would fare the same.
 REPLAY_FAILURES_IN_A_ROW = 5

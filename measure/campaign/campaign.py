@@ -15,7 +15,7 @@ from measure.campaign.block import Block, ReplayFailures, apply_policy, measure_
 from measure.campaign.forecast import forecast, require_space
 from measure.campaign.giving_up import GivenUpSites
 from measure.campaign.method import PAGES, Method
-from measure.campaign.plan import PlannedBlock, Run, plan, seed_of
+from measure.campaign.plan import PlannedBlock, plan, seed_of
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results, opened
 from measure.campaign.setting import Loading, Setting
@@ -28,7 +28,7 @@ from measure.norms import RunAppearance, judge
 from measure.reasons import Reason
 from measure.run import browser
 from measure.run.films import ALL_FILMS, FilmPolicy, read_last_frame
-from measure.table import CampaignDocument, Row
+from measure.table import CampaignDocument, Row, Run
 from record.site import Site
 from tuning import protocols
 from tuning.networks import Network

@@ -3,9 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from measure.campaign.plan import Run
 from measure.gates import PARDONS, attempts_against, is_pardoned
-from measure.table import Row
+from measure.table import Row, Run
 
 
 class AttemptCounts:

@@ -8,10 +8,9 @@ from pathlib import Path
 from statistics import mean
 
 from base.errors import EyelevelError
-from measure.campaign.plan import Run
 from measure.run.browser import QUIET_MS, UNLIMITED_MBPS
 from measure.run.films import FilmPolicy
-from measure.table import Row
+from measure.table import Row, Run
 from record.site import Site
 from tuning.networks import Network
 

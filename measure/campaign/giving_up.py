@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 
 from base.clock import now_iso
 from measure.campaign.counts import AttemptCounts
-from measure.campaign.plan import PlannedBlock, Run
+from measure.campaign.plan import PlannedBlock
 from measure.campaign.results import Results
 from measure.gates import is_pardoned
 from measure.reasons import Reason
-from measure.table import GivenUp, Row, write_given_up
+from measure.table import GivenUp, Row, Run, write_given_up
 
 Cell = tuple[str, str]
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from base.clock import now_iso
 from base.files import sync_file, sync_folder, write_atomically
-from measure.campaign.plan import Run
 from measure.campaign.setting import Circumstances, Setting
 from measure.gates import GATES, HTTP_VERSION, Claim, Gate, reason_against
 from measure.metrics import read_metrics
@@ -23,7 +22,7 @@ from measure.reasons import Reason
 from measure.run.browser import window
 from measure.run.evidence import ATTEMPT, Evidence, analyse_film, read_evidence
 from measure.run.load import load
-from measure.table import Row
+from measure.table import Row, Run
 
 
 @dataclass(frozen=True)

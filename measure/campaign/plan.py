@@ -6,23 +6,10 @@ that adding sites, networks or runs leaves the order of the others as it was.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from random import Random
 
-
-@dataclass(frozen=True)
-class Run:
-    """One run of a campaign; `number` counts from 1 within its setting."""
-
-    site: str
-    network: str
-    protocol: str
-    number: int
-
-    def __str__(self) -> str:
-        return f"{self.site} {self.network} {self.protocol} run {self.number}"
-
+from measure.table import Run
 
 PlannedBlock = tuple[Run, ...]
 

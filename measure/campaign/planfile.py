@@ -11,7 +11,8 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from base.files import write_atomically
-from measure.campaign.plan import PlannedBlock, Run
+from measure.campaign.plan import PlannedBlock
+from measure.table import Run
 
 PLAN = "plan.csv"
 COLUMNS = ("block", "site", "network", "protocol", "run")

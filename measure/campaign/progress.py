@@ -11,9 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from measure.campaign.forecast import Forecast, in_bytes
-from measure.campaign.plan import Run
 from measure.reasons import Reason
-from measure.table import GivenUp, Row
+from measure.table import GivenUp, Row, Run
 
 # The metrics in the line of a run.
 LINE_METRICS = ("plt", "si")

@@ -16,13 +16,12 @@ from distributed import get_worker
 from base.errors import EyelevelError
 from base.privileges import require_root
 from measure.campaign.block import Block, ReplayFailures, measure_block
-from measure.campaign.plan import Run
 from measure.campaign.slot import Slot, machine_name
 from measure.campaign.store import FolderStore
 from measure.completeness import digest
 from measure.host.canary import Canary
 from measure.host.machine import machine, versions
-from measure.table import Row
+from measure.table import Row, Run
 from measure.validate.record import kept_entries, validate_campaign
 from record.site import Site
 from tuning.networks import Network

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from measure.campaign.counts import AttemptCounts
-from measure.campaign.plan import Run
-from measure.table import Row
+from measure.table import Row, Run
 
 
 class Store(Protocol):

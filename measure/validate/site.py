@@ -4,7 +4,7 @@ import json
 import random
 from pathlib import Path
 
-from record.made import made
+from record.generated import generated_exchange
 from record.site import Exchange, Recording, Site, write_site
 
 HOST = "validate.example"
@@ -55,4 +55,4 @@ def _recording(page: str) -> Recording:
 
 
 def _exchange(path: str, content_type: str, body: bytes, host: str = HOST, ip: str = "192.0.2.1") -> Exchange:
-    return made(f"https://{host}{path}", content_type, body, ip)
+    return generated_exchange(f"https://{host}{path}", content_type, body, ip)

@@ -1,7 +1,7 @@
-"""The demo sites: recordings made by a program, so that a fresh machine has something to measure.
+"""The demo sites: generated recordings, so that a fresh machine has something to measure.
 
-Each is a list of hosts and of the resources they serve, in the order a browser asks for them; pages,
-style sheets and scripts are in `templates/`, and texts, pictures and fonts are drawn from a seed.
+Each is a list of hosts and of the resources they serve, in the order in which a browser asks for them. Pages, style
+sheets and scripts are in `templates/`; texts and pictures follow from a seed.
 """
 
 from record.demo import gallery, light, news

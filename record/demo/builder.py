@@ -1,4 +1,4 @@
-"""Puts a demo site together: hosts with their habits, resources in the order a browser asks for them."""
+"""Puts a demo site together from its hosts and its resources, in the order in which a browser asks for them."""
 
 import zlib
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import jinja2
 
 from record.content import encode
-from record.demo.pictures import Camera
+from record.demo.pictures import Painter
 from record.demo.scripts import library
 from record.demo.text import Writer, slug
 from record.http1 import Headers, Response
@@ -52,21 +52,21 @@ class Host:
     days: int = 30
     """How long its files may be cached; pages and data are not."""
     is_cdn: bool = False
-    """A cache in front of another server: tells age and hits, lets others read files and timings."""
+    """A cache in front of another server: it sends the age of a file, and lets other sites read files and timings."""
     cookie: str = ""
-    """What its pages and data set, `name=value`."""
+    """The cookie that its pages and data set, `name=value`."""
 
     def headers(self, url: str, size: int, encoding: str) -> Headers:
-        """What this host says about a file of `size` bytes at `url`."""
+        """The header fields for a file of `size` bytes at `url`."""
         ending = PurePosixPath(urlsplit(url).path).suffix
-        made = VISITED - timedelta(minutes=60 + zlib.crc32(url.encode()) % 200_000)
+        modified = VISITED - timedelta(minutes=60 + zlib.crc32(url.encode()) % 200_000)
         headers = [("Server", self.software), ("Date", http_date(VISITED)), ("Content-Type", CONTENT_TYPES[ending])]
         if ending in PAGES:
             headers.append(("Cache-Control", "private, no-cache"))
         else:
             headers += [
-                ("Last-Modified", http_date(made)),
-                ("ETag", f'"{int(made.timestamp()):x}-{size:x}"'),
+                ("Last-Modified", http_date(modified)),
+                ("ETag", f'"{int(modified.timestamp()):x}-{size:x}"'),
                 ("Cache-Control", f"public, max-age={self.days * 86_400}"),
                 ("Accept-Ranges", "bytes"),
             ]
@@ -99,7 +99,7 @@ class SiteBuilder:
     def __post_init__(self) -> None:
         self._hosts = {host.name: host for host in self.hosts}
         self.writer = Writer(f"{self.seed} {self.name}")
-        self.camera = Camera([self.seed, zlib.crc32(self.name.encode())])
+        self.painter = Painter([self.seed, zlib.crc32(self.name.encode())])
         self._templates = jinja2.Environment(
             loader=jinja2.FileSystemLoader(TEMPLATES),
             autoescape=jinja2.select_autoescape(("html", "svg")),
@@ -108,7 +108,7 @@ class SiteBuilder:
             lstrip_blocks=True,
         )
         coder = Writer(f"{self.seed} {self.name} scripts")
-        self._templates.globals.update(writer=self.writer, slug=slug, library=partial(library, coder))
+        self._templates.globals.update(writer=self.writer, slug=slug, library=partial(library, self._templates, coder))
 
     def file(self, url: str, body: bytes, extra: Headers = ()) -> None:
         """A GET answered with `body`, compressed if it is text and the host does that."""
@@ -117,6 +117,11 @@ class SiteBuilder:
         encoding = host.encoding if ending in COMPRESSED else ""
         headers = host.headers(url, len(body), encoding)
         self.answer("GET", url, 200, headers + extra, encode(body, encoding))
+
+    def photographs(self, urls: Iterable[str], width: int, height: int) -> None:
+        """A GET of each of `urls`, answered with a photograph of this size in pixels."""
+        for url in urls:
+            self.file(url, self.painter.photograph(width, height))
 
     def render(self, url: str, template: str, extra: Headers = (), **values: object) -> None:
         """A GET answered with a template's text."""
@@ -131,7 +136,7 @@ class SiteBuilder:
         self.answer(method, url, 204, (("Cache-Control", "no-store"), *extra))
 
     def answer(self, method: str, url: str, status: int, headers: Headers, body: bytes = b"") -> None:
-        """Add any exchange; its server and date are told unless `headers` tells them."""
+        """Add any exchange. It gets the fields Server and Date unless they are among `headers`."""
         host = self._host(url)
         names = {name for name, _ in headers}
         first = tuple(h for h in (("Server", host.software), ("Date", http_date(VISITED))) if h[0] not in names)

@@ -1,15 +1,12 @@
 """`demo-gallery`: a photographers' community with many pictures, a map, comments and a shop, from 30 servers."""
 
-from dataclasses import dataclass
-from itertools import cycle, islice
-
-import numpy as np
+from itertools import cycle, islice, product
+from typing import Any
 
 from record.demo import services
 from record.demo.builder import Host, SiteBuilder
 from record.demo.fonts import Face
-from record.demo.graphics import banner, icon, logo, map_tiles
-from record.demo.scenes import mountains
+from record.demo.pictures import icon, logo
 from record.demo.services import Advertisement, allowing, json_body
 
 WWW, API = "https://www.demo-gallery.example", "https://api.demo-gallery.example"
@@ -46,7 +43,7 @@ HOSTS = (
     Host("shop.printworks.example", "203.0.113.120", software="Apache/2.4.29 (Ubuntu)", cookie="basket=0"),
     Host("media.printworks.example", "203.0.113.121", software="Apache/2.4.29 (Ubuntu)"),
 )
-FACES = (Face("Lumen", 300, 56, width=1.04), Face("Lumen", 400, 80, width=1.02), Face("Lumen", 700, 120, width=1.04))
+FACES = (Face("Lumen", 300, "DejaVuSans"), Face("Lumen", 400, "DejaVuSans"), Face("Lumen", 700, "DejaVuSans-Bold"))
 PLUM, ORANGE = (58, 44, 84), (244, 162, 59)
 ADVERTISEMENTS = (Advertisement("billboard", 970, 250, "Lenses that see in the dark", is_rich=True),)
 
@@ -54,26 +51,6 @@ ROW_HEIGHT = 500
 ROWS = ((1.5, 1.5, 0.7, 1.6), (1.0, 1.75, 1.5, 1.2), (1.6, 0.7, 1.5, 1.5), (1.33, 1.33, 1.33, 1.33))
 SHOTS = 44
 MAP_COLUMNS, MAP_ROWS = 5, 2
-
-
-@dataclass(frozen=True)
-class Shot:
-    """A photograph on the page; `shape` is its width over its height."""
-
-    title: str
-    author: str
-    camera: str
-    likes: int
-    url: str
-    shape: float
-
-    @property
-    def width(self) -> int:
-        return round(ROW_HEIGHT * self.shape)
-
-    @property
-    def height(self) -> int:
-        return ROW_HEIGHT
 
 
 def build(site: SiteBuilder) -> None:
@@ -107,9 +84,9 @@ def build(site: SiteBuilder) -> None:
     site.render(f"{CHIRRUP}/share/2.js", "gallery/share.js", pictures=CHIRRUP_PICTURES)
     site.render(f"{ASSETS}/logo.svg", "gallery/logo.svg")
     site.render(f"{ASSETS}/heart.svg", "gallery/heart.svg")
-    site.file(hero, site.camera.photograph(1366, 620, scene=mountains))
+    site.file(hero, site.painter.photograph(1366, 620))
     for shot in shots:
-        site.file(shot.url, site.camera.photograph(shot.width, shot.height, quality=88))
+        site.file(shot["url"], site.painter.photograph(shot["width"], shot["height"], quality=88))
     services.send_fonts(site, FACES)
     services.load_analytics(site)
     services.load_tag(site)
@@ -124,74 +101,61 @@ def build(site: SiteBuilder) -> None:
     site.file(f"{WWW}/favicon.ico", icon("D", ORANGE))
 
 
-def _shot(site: SiteBuilder, number: int, shape: float) -> Shot:
-    write = site.writer.write
-    return Shot(
-        title=write("Title"),
-        author=write("person"),
-        camera=write("camera"),
-        likes=site.writer.number(12, 4800),
-        url=f"{STORES[number % 8]}/{site.writer.letters(2)}/{site.writer.letters(12)}_{ROW_HEIGHT}.jpg",
-        shape=shape,
-    )
+def _shot(site: SiteBuilder, number: int, shape: float) -> dict[str, Any]:
+    """A photograph on the page; `shape` is its width over its height."""
+    return {
+        "title": site.writer.write("Title"),
+        "author": site.writer.write("person"),
+        "camera": site.writer.write("camera"),
+        "likes": site.writer.number(12, 4800),
+        "url": f"{STORES[number % 8]}/{site.writer.letters(2)}/{site.writer.letters(12)}_{ROW_HEIGHT}.jpg",
+        "shape": shape,
+        "width": round(ROW_HEIGHT * shape),
+        "height": ROW_HEIGHT,
+    }
 
 
 def _photographers(site: SiteBuilder) -> None:
     """Portraits that the page's own script inserts."""
+    faces = [f"{FACES_STORE}/m/{number}.jpg" for number in range(1, 9)]
     people = [
-        {
-            "name": site.writer.write("person"),
-            "shots": site.writer.number(8, 900),
-            "face": f"{FACES_STORE}/m/{number}.jpg",
-        }
-        for number in range(1, 9)
+        {"name": site.writer.write("person"), "shots": site.writer.number(8, 900), "face": face} for face in faces
     ]
     site.file(f"{API}/v1/photographers.json?featured=8", json_body({"people": people}), extra=allowing(WWW))
-    for person in people:
-        site.file(str(person["face"]), site.camera.portrait(192))
+    site.photographs(faces, 192, 192)
 
 
 def _map(site: SiteBuilder) -> None:
     """Tiles from four host names in turn, as `map.js` asks for them."""
-    tiles = map_tiles(np.random.default_rng([site.seed, 5]), MAP_COLUMNS, MAP_ROWS)
-    for number, tile in enumerate(tiles):
-        row, column = divmod(number, MAP_COLUMNS)
-        site.file(f"{TILES[(row + column) % len(TILES)]}/12/{2140 + column}/{1370 + row}.png", tile)
+    for row, column in product(range(MAP_ROWS), range(MAP_COLUMNS)):
+        url = f"{TILES[(row + column) % len(TILES)]}/12/{2140 + column}/{1370 + row}.png"
+        site.file(url, site.painter.map_tile())
 
 
 def _shop(site: SiteBuilder) -> None:
     """A frame of a printing company's."""
+    pictures = [f"{SHOP_PICTURES}/prints/{number}.jpg" for number in range(1, 5)]
     prints = [
-        {
-            "title": site.writer.write("Title"),
-            "price": site.writer.number(19, 140),
-            "picture": f"{SHOP_PICTURES}/prints/{n}.jpg",
-        }
-        for n in range(1, 5)
+        {"title": site.writer.write("Title"), "price": site.writer.number(19, 140), "picture": picture}
+        for picture in pictures
     ]
     site.render(f"{SHOP}/embed/demo-gallery.html", "gallery/shop.html", prints=prints, media=SHOP_PICTURES)
     site.render(f"{SHOP_PICTURES}/embed/shop.css", "gallery/shop.css")
     site.render(f"{SHOP_PICTURES}/embed/shop.js", "gallery/shop.js")
     site.file(f"{SHOP_PICTURES}/embed/logo.png", logo("Printworks", (30, 90, 82), 40))
-    for product in prints:
-        site.file(str(product["picture"]), site.camera.photograph(360, 270))
+    site.photographs(pictures, 360, 270)
 
 
 def _comments(site: SiteBuilder) -> None:
     """A thread that its script loads and styles."""
+    faces = [f"{TALK}/faces/{number}.jpg" for number in range(1, 6)]
     comments = [
-        {
-            "name": site.writer.write("person"),
-            "text": site.writer.write("comment"),
-            "hours": 2 * number,
-            "face": f"{TALK}/faces/{number}.jpg",
-        }
-        for number in range(1, 6)
+        {"name": site.writer.write("person"), "text": site.writer.write("comment"), "hours": 2 * number, "face": face}
+        for number, face in enumerate(faces, 1)
     ]
     site.render(f"{TALK}/embed.css", "gallery/talk.css")
     site.file(f"{TALK}/threads/demo-gallery-week-41.json", json_body({"total": 218, "comments": comments}))
-    for comment in comments:
-        site.file(str(comment["face"]), site.camera.portrait(96))
+    site.photographs(faces, 96, 96)
 
 
 def _share_buttons(site: SiteBuilder) -> None:
@@ -200,6 +164,6 @@ def _share_buttons(site: SiteBuilder) -> None:
 
 
 def _banner(site: SiteBuilder) -> None:
-    site.redirect(f"{BANNERS}/creative?zone=418&size=728x90", f"{BANNERS}/c/winter-728x90.jpg")
-    picture = banner(site.camera.view(728, 90), "Hand-made frames, sent flat", "See all", (30, 90, 82))
-    site.file(f"{BANNERS}/c/winter-728x90.jpg", picture)
+    picture = f"{BANNERS}/c/winter-728x90.jpg"
+    site.redirect(f"{BANNERS}/creative?zone=418&size=728x90", picture)
+    site.file(picture, site.painter.banner(728, 90, "Hand-made frames, sent flat", (30, 90, 82)))

@@ -2,8 +2,7 @@
 
 from record.demo.builder import Host, SiteBuilder
 from record.demo.fonts import Face, woff2
-from record.demo.graphics import icon
-from record.demo.scenes import coast
+from record.demo.pictures import icon
 
 WWW, STATIC = "https://www.demo-light.example", "https://static.demo-light.example"
 ASSETS = f"{STATIC}/2019.3"
@@ -20,8 +19,8 @@ def build(site: SiteBuilder) -> None:
     site.render(f"{WWW}/", "light/index.html", title="Aldermouth Light", sections=SECTIONS, assets=ASSETS)
     site.render(f"{ASSETS}/style.css", "light/style.css", assets=ASSETS)
     site.render(f"{ASSETS}/article.js", "light/article.js")
-    site.file(f"{ASSETS}/coast.jpg", site.camera.photograph(660, 380, scene=coast))
+    site.file(f"{ASSETS}/coast.jpg", site.painter.photograph(660, 380))
     site.render(f"{ASSETS}/section.svg", "light/section.svg")
-    site.file(f"{ASSETS}/beacon-regular.woff2", woff2(Face("Beacon", 400, 78)))
-    site.file(f"{ASSETS}/beacon-bold.woff2", woff2(Face("Beacon", 700, 116, width=1.03)))
+    site.file(f"{ASSETS}/beacon-regular.woff2", woff2(Face("Beacon", 400, "DejaVuSerif")))
+    site.file(f"{ASSETS}/beacon-bold.woff2", woff2(Face("Beacon", 700, "DejaVuSerif-Bold")))
     site.file(f"{WWW}/favicon.ico", icon("L", (184, 64, 42)))

@@ -1,11 +1,11 @@
 """`demo-news`: a newspaper's front page with advertisements, widgets and counters, from 12 servers."""
 
-from dataclasses import dataclass
+from typing import Any
 
 from record.demo import services
 from record.demo.builder import Host, SiteBuilder
 from record.demo.fonts import Face
-from record.demo.graphics import icon, logo, weave
+from record.demo.pictures import icon, logo
 from record.demo.services import Advertisement, allowing, json_body
 from record.demo.text import slug
 
@@ -30,36 +30,13 @@ HOSTS = (
 )
 SECTIONS = ("Politics", "Business", "World", "Science", "Culture", "Sport", "Travel", "Weather")
 FACES = (
-    Face("Gazette Headline", 400, 86, width=0.9),
-    Face("Gazette Headline", 700, 124, width=0.92, roundness=0.62),
-    Face("Gazette Text", 400, 76, width=0.97),
-    Face("Gazette Text", 700, 112, width=0.99),
+    Face("Gazette Headline", 400, "DejaVuSerif"),
+    Face("Gazette Headline", 700, "DejaVuSerif-Bold"),
+    Face("Gazette Text", 400, "DejaVuSans"),
+    Face("Gazette Text", 700, "DejaVuSans-Bold"),
 )
 NAVY, RED = (20, 32, 46), (163, 20, 44)
 TIMELINE = "5.2.0"
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A picture's address and its size in pixels."""
-
-    url: str
-    width: int
-    height: int
-
-
-@dataclass(frozen=True)
-class Story:
-    """What the front page tells of an article."""
-
-    headline: str
-    teaser: str
-    kicker: str
-    section: str
-    author: str
-    time: str
-    path: str
-    picture: Picture
 
 
 ADVERTISEMENTS = (
@@ -78,13 +55,10 @@ def build(site: SiteBuilder) -> None:
         for desk, section in enumerate(SECTIONS[:3])
     ]
     stories = [lead, *seconds, *(story for _, cards in desks for story in cards)]
+    portraits = [f"{IMAGES[1]}/authors/{number}.jpg" for number in range(1, 5)]
     columnists = [
-        {
-            "name": site.writer.write("person"),
-            "headline": site.writer.write("headline"),
-            "portrait": f"{IMAGES[1]}/authors/{number}.jpg",
-        }
-        for number in range(1, 5)
+        {"name": site.writer.write("person"), "headline": site.writer.write("headline"), "portrait": portrait}
+        for portrait in portraits
     ]
 
     site.render(
@@ -114,11 +88,10 @@ def build(site: SiteBuilder) -> None:
     site.render(f"{CHIRRUP}/embed/{TIMELINE}.js", "news/chirrup.js", version=TIMELINE)
     site.render(f"{ASSETS}/img/masthead.svg", "news/masthead.svg")
     for story in stories:
-        site.file(story.picture.url, site.camera.photograph(story.picture.width, story.picture.height))
-    for columnist in columnists:
-        site.file(columnist["portrait"], site.camera.portrait(144))
+        site.photographs([story["picture"]], story["width"], story["height"])
+    site.photographs(portraits, 144, 144)
     site.file(f"{ASSETS}/img/seal.png", logo("Gazette", (255, 255, 255), 44))
-    site.file(f"{ASSETS}/img/weave.png", weave(NAVY))
+    site.file(f"{ASSETS}/img/weave.png", site.painter.texture(NAVY))
     site.render(f"{ASSETS}/img/arrow.svg", "news/arrow.svg")
     services.send_fonts(site, FACES)
     services.advertise(site, ADVERTISEMENTS, NAVY)
@@ -130,41 +103,38 @@ def build(site: SiteBuilder) -> None:
     site.file(f"{WWW}/favicon.ico", icon("G", RED))
 
 
-def _story(site: SiteBuilder, number: int, width: int, height: int) -> Story:
-    write = site.writer.write
-    headline = write("headline")
-    section = write("section")
-    return Story(
-        headline=headline,
-        teaser=write("teaser"),
-        kicker=write("kicker"),
-        section=section,
-        author=write("person"),
-        time=f"{7 - number // 6:02}:{59 - 7 * (number % 6) - number // 6:02}",
-        path=f"/{slug(section)}/2019/10/08/{slug(headline)}-{4000 + number}",
-        picture=Picture(f"{IMAGES[number % 2]}/{width}x{height}/{slug(headline)}-{number}.jpg", width, height),
+def _story(site: SiteBuilder, number: int, width: int, height: int) -> dict[str, Any]:
+    """What the front page has of an article; its picture's size is in pixels."""
+    headline, section, teaser, kicker, author = map(
+        site.writer.write, ("headline", "section", "teaser", "kicker", "person")
     )
+    return {
+        "headline": headline,
+        "teaser": teaser,
+        "kicker": kicker,
+        "section": section,
+        "author": author,
+        "time": f"{7 - number // 6:02}:{59 - 7 * (number % 6) - number // 6:02}",
+        "path": f"/{slug(section)}/2019/10/08/{slug(headline)}-{4000 + number}",
+        "picture": f"{IMAGES[number % 2]}/{width}x{height}/{slug(headline)}-{number}.jpg",
+        "width": width,
+        "height": height,
+    }
 
 
-def _most_read(site: SiteBuilder, stories: list[Story]) -> None:
-    """A list from the API, asked for with a header of its own and therefore with a preflight."""
+def _most_read(site: SiteBuilder, stories: list[dict[str, Any]]) -> None:
+    """A list from the API. Its request has a header field of its own, and therefore a preflight."""
     url = f"{API}/v2/most-read.json?section=front&count=5"
-    asked = (("Access-Control-Allow-Methods", "GET, OPTIONS"), ("Access-Control-Allow-Headers", "X-Client"))
-    site.nothing(url, method="OPTIONS", extra=(*allowing(WWW), *asked, ("Access-Control-Max-Age", "600")))
-    chosen = stories[8:13]
+    allowed = (("Access-Control-Allow-Methods", "GET, OPTIONS"), ("Access-Control-Allow-Headers", "X-Client"))
+    site.nothing(url, method="OPTIONS", extra=(*allowing(WWW), *allowed, ("Access-Control-Max-Age", "600")))
     thumbnails = [f"{IMAGES[1]}/168x112/most-read-{number}.jpg" for number in range(1, 6)]
     entries = [
-        {
-            "headline": story.headline,
-            "path": story.path,
-            "thumbnail": thumbnail,
-            "reads": site.writer.number(900, 40_000),
-        }
-        for story, thumbnail in zip(chosen, thumbnails, strict=True)
+        {key: story[key] for key in ("headline", "path")}
+        | {"thumbnail": thumbnail, "reads": site.writer.number(900, 40_000)}
+        for story, thumbnail in zip(stories[8:13], thumbnails, strict=True)
     ]
     site.file(url, json_body({"section": "front", "stories": entries}), extra=allowing(WWW))
-    for thumbnail in thumbnails:
-        site.file(thumbnail, site.camera.photograph(168, 112))
+    site.photographs(thumbnails, 168, 112)
 
 
 def _weather(site: SiteBuilder) -> None:
@@ -178,35 +148,36 @@ def _weather(site: SiteBuilder) -> None:
 
 
 def _timeline(site: SiteBuilder) -> None:
+    avatars = [f"{CHIRRUP_PICTURES}/u/{number}.jpg" for number in range(1, 5)]
+    photograph = f"{CHIRRUP_PICTURES}/media/1.jpg"
     posts = [
         {
             "name": site.writer.write("person"),
             "text": site.writer.write("headline"),
-            "avatar": f"{CHIRRUP_PICTURES}/u/{number}.jpg",
-            "photo": f"{CHIRRUP_PICTURES}/media/{number}.jpg" if number == 1 else "",
+            "avatar": avatar,
+            "photo": photograph if avatar == avatars[0] else "",
             "count": site.writer.number(3, 900),
         }
-        for number in range(1, 5)
+        for avatar in avatars
     ]
     site.render(f"{CHIRRUP}/timeline/demonews.html", "news/timeline.html", posts=posts, version=TIMELINE)
     site.render(f"{CHIRRUP}/timeline/{TIMELINE}.css", "news/timeline.css")
     site.render(f"{CHIRRUP}/timeline/{TIMELINE}.js", "news/timeline.js")
-    for post in posts:
-        site.file(str(post["avatar"]), site.camera.portrait(80))
-        if post["photo"]:
-            site.file(str(post["photo"]), site.camera.photograph(532, 300))
+    site.photographs(avatars[:1], 80, 80)
+    site.photographs([photograph], 532, 300)
+    site.photographs(avatars[1:], 80, 80)
 
 
 def _related(site: SiteBuilder) -> None:
+    pictures = [f"{READNEXT_PICTURES}/360x240/{number}.jpg" for number in range(1, 7)]
     items = [
         {
             "headline": site.writer.write("headline"),
             "source": f"{site.writer.write('place')} Post",
             "url": f"https://post.example/{number}",
-            "picture": f"{READNEXT_PICTURES}/360x240/{number}.jpg",
+            "picture": picture,
         }
-        for number in range(1, 7)
+        for number, picture in enumerate(pictures, 1)
     ]
     site.file(f"{READNEXT}/api/related.json?site=demo-news&count=6", json_body({"items": items}))
-    for item in items:
-        site.file(item["picture"], site.camera.photograph(360, 240))
+    site.photographs(pictures, 360, 240)

@@ -1,38 +1,109 @@
-"""The photographer of a demo site: scenes as JPEG files that compress like photographs."""
+"""Pictures that have, in pixels and bytes, the sizes of those on real pages. A film's metrics need no more of them.
+
+Only arithmetic that IEEE 754 rounds exactly goes into them, no sine or power: numpy computes those differently from one
+processor to the next, and the pictures must be the same everywhere.
+"""
+
+import io
 
 import numpy as np
-from PIL import Image
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
 
-from record.demo.graphics import encoded
-from record.demo.noise import Noise
-from record.demo.scenes import LANDSCAPES, Canvas, Scene, portrait
+RGB = tuple[int, int, int]
+Plane = NDArray[np.float32]
+
+TILE_PIXELS = 256
+# Features of these sizes in pixels, each fainter than the one before: a rough surface, as of clouds or rock.
+FEATURES_PIXELS = (128, 64, 32, 16, 8, 4, 2)
+FADING = 1.6
+# The grain of a camera's sensor; without it, JPEG makes files a third of a photograph's size.
+GRAIN = 0.025
 
 
-class Camera:
-    """Takes the pictures of one site; the same seed takes the same ones in the same order."""
+class Painter:
+    """Paints the pictures of one site; the same seed gives the same ones in the same order."""
 
     def __init__(self, seed: list[int]) -> None:
         self._rng = np.random.default_rng(seed)
-        self._noise = Noise(seed)
-        self._taken = 0
 
-    def photograph(self, width: int, height: int, quality: int = 84, scene: Scene | None = None) -> bytes:
-        """A JPEG of `scene`, or of the next kind of landscape; sizes in pixels."""
-        image = self.view(width, height, scene)
-        return encoded(image, "JPEG", quality=quality, progressive=True, optimize=True)
+    def photograph(self, width: int, height: int, quality: int = 85) -> bytes:
+        """A JPEG of a landscape: hills under a sky. Sizes are in pixels."""
+        return encoded(self._landscape(width, height), "JPEG", quality=quality, progressive=True, optimize=True)
 
-    def portrait(self, size: int) -> bytes:
-        """A square JPEG of somebody."""
-        return self.photograph(size, size, scene=portrait)
+    def banner(self, width: int, height: int, claim: str, ink: RGB) -> bytes:
+        """An advertisement as JPEG: a photograph under a panel with a claim."""
+        image = self._landscape(width, height)
+        draw = ImageDraw.Draw(image)
+        size = min(height / 4, width / 20)
+        draw.rectangle((0, height - 3 * size, width, height), fill=ink)
+        draw.text((size, height - 1.5 * size), claim, font=ImageFont.load_default(size), fill="white", anchor="lm")
+        return encoded(image, "JPEG", quality=88, optimize=True)
 
-    def view(self, width: int, height: int, scene: Scene | None = None) -> Image.Image:
-        """The same, to be worked on."""
-        if scene is None:
-            scene = LANDSCAPES[self._taken % len(LANDSCAPES)]
-            self._taken += 1
-        canvas = Canvas(self._noise, self._rng, width, height)
-        scene(canvas)
-        # The grain of a sensor; without it, JPEG makes files a third of a photograph's size.
-        grain = (self._noise.patch(width, height, 0.02) - np.float32(0.5)) * np.float32(0.08)
-        pixels = np.clip(canvas.colours + grain[..., None], 0, 1) * np.float32(255)
-        return Image.fromarray(pixels.astype(np.uint8))
+    def map_tile(self) -> bytes:
+        """A square PNG of a street map: blocks between roads."""
+        image = Image.new("P", (TILE_PIXELS, TILE_PIXELS), 0)
+        image.putpalette([241, 237, 228, 221, 214, 200, 255, 255, 255, 207, 229, 184])
+        draw = ImageDraw.Draw(image)
+        for x, y, width, height in self._rng.integers((0, 0, 6, 6), (TILE_PIXELS, TILE_PIXELS, 30, 30), (150, 4)):
+            draw.rectangle((x, y, x + width, y + height), fill=1 + 2 * int(width * height > 500))
+        for start, end in self._rng.integers(-TILE_PIXELS, 2 * TILE_PIXELS, (12, 2, 2)):
+            draw.line((*start, *end), fill=2, width=6)
+        return encoded(image, "PNG", optimize=True)
+
+    def texture(self, ink: RGB) -> bytes:
+        """A PNG tile of cloth in a colour: the background of a bar."""
+        threads = self._rng.integers(-4, 5, (16, 16, 1))
+        pixels = np.clip(np.asarray(ink) + threads, 0, 255).astype(np.uint8)
+        return encoded(Image.fromarray(pixels), "PNG", optimize=True)
+
+    def _landscape(self, width: int, height: int) -> Image.Image:
+        sky = self._rng.uniform((0.4, 0.5, 0.6), (0.8, 0.8, 0.95))
+        land = self._rng.uniform((0.15, 0.2, 0.1), (0.5, 0.4, 0.3))
+        down = np.linspace(0, 1, height, dtype=np.float32)[:, None, None]
+        texture = self._noise(width, height)[..., None]
+        light = sky * (1 - down / 2) + texture * np.float32(0.4)
+        # The hills' outline is a row of noise.
+        hills = np.clip((down - 0.55 - self._noise(width, 1)[..., None] * np.float32(0.4)) * height, 0, 1)
+        colours = light + (land + texture * np.float32(0.6) - light) * hills
+        colours += self._rng.uniform(-GRAIN, GRAIN, (height, width, 1))
+        return Image.fromarray((np.clip(colours, 0, 1) * 255).astype(np.uint8))
+
+    def _noise(self, width: int, height: int) -> Plane:
+        """Fractal noise around 0, `height` rows of `width`."""
+        sheet: Plane = np.zeros((height, width), np.float32)
+        weight = 1.0
+        for feature in FEATURES_PIXELS:
+            grid = self._rng.random((height // feature + 2, width // feature + 2), np.float32) - np.float32(0.5)
+            sheet += np.asarray(Image.fromarray(grid).resize((width, height), Image.Resampling.BICUBIC)) * weight
+            weight /= FADING
+        return sheet
+
+
+def logo(text: str, ink: RGB, height: int = 48) -> bytes:
+    """A PNG with a disc and a name on a transparent ground."""
+    font = ImageFont.load_default(height * 0.6)
+    image = Image.new("RGBA", (round(height * 1.3 + font.getlength(text)), height), (*ink, 0))
+    draw = ImageDraw.Draw(image)
+    draw.ellipse((2, 2, height - 2, height - 2), fill=(*ink, 255))
+    draw.text((height * 1.2, height / 2), text, font=font, fill=(*ink, 255), anchor="lm")
+    return encoded(image, "PNG", optimize=True)
+
+
+def icon(letter: str, ink: RGB) -> bytes:
+    """A favicon with one letter, in the two usual sizes."""
+    image = Image.new("RGBA", (64, 64), (*ink, 255))
+    ImageDraw.Draw(image).text((32, 32), letter, font=ImageFont.load_default(46), fill="white", anchor="mm")
+    return encoded(image, "ICO", sizes=[(16, 16), (32, 32)])
+
+
+def pixel() -> bytes:
+    """The transparent GIF of one pixel that counts visits."""
+    return encoded(Image.new("P", (1, 1)), "GIF", transparency=0)
+
+
+def encoded(image: Image.Image, kind: str, **options: object) -> bytes:
+    """The picture as a file of `kind`."""
+    file = io.BytesIO()
+    image.save(file, kind, **options)
+    return file.getvalue()

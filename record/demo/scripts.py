@@ -1,22 +1,17 @@
 """JavaScript by the kilobyte, as a bundler leaves it: what pages load besides the code that does something."""
 
-from functools import cache
-from pathlib import Path
-
 import jinja2
 
 from record.demo.text import Writer
 
-MODULES = Path(__file__).with_name("templates") / "modules"
 
+def library(templates: jinja2.Environment, writer: Writer, size: int) -> str:
+    """An expression that defines and runs modules of together at least `size` bytes.
 
-def library(writer: Writer, size: int) -> str:
-    """An expression that defines and runs modules of at least `size` bytes together.
-
-    Modules take turns; names, numbers and messages in them are the writer's, so that the code packs
+    Templates of modules take turns. The writer fills in names, numbers and messages, so that the code compresses
     about as well as real code does.
     """
-    sources = _modules()
+    sources = [templates.get_template(name) for name in templates.list_templates() if name.startswith("modules/")]
     parts: list[str] = []
     while size > 0:
         source = sources[len(parts) % len(sources)]
@@ -25,9 +20,3 @@ def library(writer: Writer, size: int) -> str:
     runtime = "!function(m){var c={};function r(i){if(c[i])return c[i].exports;var x=c[i]={exports:{}};"
     runtime += "m[i](x,x.exports,r);return x.exports}for(var i in m)r(i)}"
     return runtime + "({" + ",\n".join(parts) + "});"
-
-
-@cache
-def _modules() -> list[jinja2.Template]:
-    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return [environment.from_string(path.read_text()) for path in sorted(MODULES.glob("*.js"))]

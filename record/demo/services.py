@@ -1,4 +1,4 @@
-"""Companies whose scripts run on more than one demo site: fonts, visit counts, advertisements."""
+"""Third parties of more than one demo site: fonts, visit counts, advertisements."""
 
 import json
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from record.demo.builder import Host, SiteBuilder
 from record.demo.fonts import Face, woff2
-from record.demo.graphics import RGB, banner, pixel
+from record.demo.pictures import RGB, pixel
 from record.demo.text import slug
 
 FONT_LISTS, FONT_FILES = "https://css.lettercase.example", "https://files.lettercase.example"
@@ -34,14 +34,14 @@ HOSTS = (
 
 @dataclass(frozen=True)
 class Advertisement:
-    """What won the auction for a place on a page; sizes in pixels."""
+    """An advertisement that won the auction for a place on a page; sizes in pixels."""
 
     slot: str
     width: int
     height: int
     claim: str
     is_rich: bool = False
-    """Whether its frame brings a style sheet and a script, and tells another company of the visit."""
+    """Whether its frame has a style sheet and a script, and reports the visit to another company."""
 
     @property
     def folder(self) -> str:
@@ -79,7 +79,7 @@ def load_analytics(site: SiteBuilder) -> None:
 
 
 def count_visit(site: SiteBuilder, page: str) -> None:
-    """Add what that script asks for: its settings, an image without content, and a beacon."""
+    """Add the requests of that script: its settings, an image without content, and a beacon."""
     settings = {"site": site.name, "sample": 1, "events": ["view", "session"]}
     site.file(f"{COUNTER}/v3/sites/{site.name}.json", json_body(settings))
     site.nothing(f"{COLLECTOR}/hit?site={site.name}&event=view&path=%2F")
@@ -92,7 +92,7 @@ def load_tag(site: SiteBuilder) -> None:
 
 
 def advertise(site: SiteBuilder, advertisements: tuple[Advertisement, ...], ink: RGB) -> None:
-    """Add what that script asks for: an auction, and for each winner a frame with a picture and pixels."""
+    """Add the requests of that script: an auction, and for each winner a frame with a picture and pixels."""
     winners = [{"slot": ad.slot, "frame": ad.frame, "price": round(2.4 / ad.width, 5)} for ad in advertisements]
     slots = ",".join(ad.slot for ad in advertisements)
     url = f"{BIDS}/auction.js?site=www.{site.name}.example&slots={slots}"
@@ -117,12 +117,12 @@ def _show(site: SiteBuilder, ad: Advertisement, ink: RGB) -> None:
     if ad.is_rich:
         site.render(stylesheet, "services/ad.css")
         site.render(script, "services/ad.js")
-    site.file(picture, banner(site.camera.view(ad.width, ad.height), ad.claim, "Book now", ink))
+    site.file(picture, site.painter.banner(ad.width, ad.height, ad.claim, ink))
     site.file(seen, pixel())
     if ad.is_rich:
-        matched = f"{MATCH}/done.gif?partner=adkiosk&uid=5b2e91c4"
-        site.redirect(sync, matched)
-        site.file(matched, pixel())
+        match = f"{MATCH}/done.gif?partner=adkiosk&uid=5b2e91c4"
+        site.redirect(sync, match)
+        site.file(match, pixel())
 
 
 def allowing(origin: str) -> tuple[tuple[str, str], ...]:

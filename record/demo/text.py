@@ -19,8 +19,8 @@ class Writer:
     def write(self, rule: str) -> str:
         """One text by `rule`: every `{name}` in it is replaced by a text of that rule.
 
-        `{Name}` writes it with a capital letter. A rule's alternatives are dealt like a deck of
-        cards, so that none comes twice before all have come once.
+        `{Name}` writes it with a capital letter. The alternatives of a rule are used
+        like a deck of cards: none comes twice before all have come once.
         """
         text = re.sub(r"\{(\w+)\}", lambda match: self.write(match[1]), self._deal(rule.lower()))
         text = re.sub(r"\b([Aa]) (?=[aeiou])", r"\1n ", text)
@@ -35,7 +35,7 @@ class Writer:
         return self._random.randint(low, high)
 
     def letters(self, count: int) -> str:
-        """A word without a meaning: what identifiers and tokens are made of."""
+        """A word without a meaning: as in identifiers and tokens."""
         return "".join(self._random.choices("abcdefghijklmnopqrstuvwxyz", k=count))
 
     def _deal(self, rule: str) -> str:

@@ -1,26 +1,90 @@
-"""Recordings in other formats, one file each: reading them, and for some writing them too."""
+"""Recordings in other formats: each is one module of this folder, which is found by itself.
 
+A module says in `NAME`, `DESCRIPTION` and `ENDINGS` what its format is. It has a function `recognises` and a function
+`read`, and also `write` when sites can be exported in its format. Nothing else in the project names a format.
+"""
+
+import importlib
+import pkgutil
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from base.errors import EyelevelError
 from record.site import Recording, Site
 
 
+@runtime_checkable
 class Format(Protocol):
-    """What a module of this folder offers; `record.__main__` lists them."""
+    """What every module of this folder has."""
+
+    @property
+    def NAME(self) -> str:
+        """The format's name on the command line."""
+
+    @property
+    def DESCRIPTION(self) -> str:
+        """What a recording in this format is, with an article, as in "give a folder of raw responses"."""
+
+    @property
+    def ENDINGS(self) -> tuple[str, ...]:
+        """How names of files in this format end; none when a recording is a folder."""
 
     def recognises(self, path: Path) -> bool:
         """Whether `path` is a recording in this format."""
 
     def read(self, path: Path, *, keep_cookies: bool = False) -> Recording:
-        """The recording at `path`, broken parts left out and named. Raises EyelevelError.
+        """The recording at `path`; broken parts are left out and named. Raises EyelevelError.
 
-        Without `keep_cookies` their values are replaced by stand-ins.
+        Without `keep_cookies` the values of cookies are replaced by stand-ins.
         """
 
 
+@runtime_checkable
 class WritableFormat(Format, Protocol):
-    """A format that sites can be handed on in."""
+    """A format that sites can be exported in."""
 
     def write(self, site: Site, path: Path) -> None:
-        """Write `site` to `path`; what was there is replaced once the new is complete."""
+        """Write `site` to `path`; what was there is replaced once the new recording is complete."""
+
+
+def formats() -> list[Format]:
+    """All formats, in the order in which they are tried.
+
+    A format that is recognised by the ending of a name comes first, then the folders. Among equals the alphabet
+    decides, so a folder of `mahimahi` is recognised before `responses` looks into its files.
+    """
+    return sorted(map(_format, pkgutil.iter_modules(__path__)), key=lambda form: (not form.ENDINGS, form.NAME))
+
+
+def _format(info: pkgutil.ModuleInfo) -> Format:
+    module = importlib.import_module(f"{__name__}.{info.name}")
+    assert isinstance(module, Format), f"record/formats/{info.name}.py lacks something that Format asks for"
+    return module
+
+
+def writable_formats() -> dict[str, WritableFormat]:
+    """The formats that sites can be exported in, by name."""
+    return {form.NAME: form for form in formats() if isinstance(form, WritableFormat)}
+
+
+def descriptions() -> str:
+    """Every recording that can be imported, as the end of a sentence: "an archive (.x), or a folder of files"."""
+    texts = [form.DESCRIPTION + (f" ({', '.join(form.ENDINGS)})" if form.ENDINGS else "") for form in formats()]
+    return ", ".join(texts[:-1]) + f", or {texts[-1]}"
+
+
+def read_recording(source: Path, *, keep_cookies: bool = False) -> Recording:
+    """Read `source` in the format that recognises it. Raises EyelevelError."""
+    if not source.exists():
+        raise EyelevelError(f"there is no recording at {source}")
+    for form in formats():
+        if form.recognises(source):
+            return form.read(source, keep_cookies=keep_cookies)
+    raise EyelevelError(f"{source} is no recording that can be imported: give {descriptions()}")
+
+
+def name_of(source: Path) -> str:
+    """The source's name without the ending that its format has."""
+    name = source.resolve().name
+    endings = sorted((ending for form in formats() for ending in form.ENDINGS), key=len, reverse=True)
+    return next((name.removesuffix(ending) for ending in endings if name.endswith(ending)), name)

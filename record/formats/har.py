@@ -1,8 +1,8 @@
 """HTTP archives (HAR 1.2) that hold response bodies, as browsers' developer tools save them.
 
-A HAR holds bodies without their content-encoding; they are encoded again as their header says, since the
-bytes on the wire are what a replay is about. One that we cannot encode loses that header. A body that we
-cannot decode is handed on as it is, with a field of our own, `_encoded`.
+A HAR holds bodies without their content-encoding. They are encoded again as their header says, since a replay needs
+the bytes on the wire. A body that cannot be encoded loses that header. A body that
+cannot be decoded is written as it is, with the private field `_encoded`.
 """
 
 import base64
@@ -24,12 +24,16 @@ from record.intake import Intake
 from record.site import Exchange, Recording, Site, authority_of
 from record.urls import normal_url
 
-# A site keeps times from its own beginning; a HAR needs a date to begin at.
+NAME = "har"
+DESCRIPTION = "an HTTP archive with bodies"
+ENDINGS = (".har",)
+
+# The times of a site count from its first request. A HAR has dates, so a site is written as if recorded then.
 EPOCH = datetime.fromtimestamp(0, UTC).isoformat(timespec="milliseconds")
 PAGE = "page_1"
 ENCODED = "_encoded"
 
-# It is read whole; bodies in it are a third longer than they are.
+# The file is read into memory. Bodies in it are a third longer than in a site.
 MAX_FILE_BYTES = 1 << 30
 
 SKIPPED_SCHEMES = ("data:", "blob:", "chrome-extension:", "about:", "ws:", "wss:", "file:")
@@ -37,13 +41,13 @@ SKIPPED_SCHEMES = ("data:", "blob:", "chrome-extension:", "about:", "ws:", "wss:
 
 def recognises(path: Path) -> bool:
     """Whether `path` is a recording of this kind."""
-    return path.is_file() and path.suffix == ".har"
+    return path.is_file() and path.suffix in ENDINGS
 
 
 def read(path: Path, *, keep_cookies: bool = False) -> Recording:
-    """The exchanges of one page of the archive `path`: the one that most belong to.
+    """The exchanges of one page of the archive `path`: the page with most exchanges.
 
-    What cannot be used is named. Raises EyelevelError.
+    All others are named as left out. Raises EyelevelError.
     """
     log, entries = _log_and_entries(path)
     first_page = next((page for entry in entries if (page := _page_of(entry))), "")
@@ -170,14 +174,14 @@ def _headers(listed: list[dict[str, Any]]) -> Headers:
 
 
 def _without_pseudo_header_fields(headers: Headers, status: int, version: str) -> Headers:
-    """Without those of HTTP/2 and SPDY, which some tools list as if they were header fields: `status: 200`.
+    """`headers` without those of HTTP/2 and SPDY, which some tools list as if they were header fields: `status: 200`.
 
-    A field of that name which a server sent besides is joined to it: `status: 200, 200 OK`.
+    The tools join a real field of that name to it: `status: 200, 200 OK`.
     """
     if version.lower().startswith("http/1"):
         return headers
-    told = ((name, re.sub(rf"^{status}(, |$)", "", value) if name == "status" else value) for name, value in headers)
-    return tuple((name, value) for name, value in told if name != "version" and not (name == "status" and not value))
+    fields = ((name, re.sub(rf"^{status}(, |$)", "", value) if name == "status" else value) for name, value in headers)
+    return tuple((name, value) for name, value in fields if name != "version" and not (name == "status" and not value))
 
 
 def _response(response: dict[str, Any]) -> Response:
@@ -202,7 +206,7 @@ def _content_of(content: dict[str, Any], status: int) -> bytes:
             raise MalformedMessage("the archive does not hold its body")
         return b""
     if content.get("encoding") != "base64":
-        # A lone surrogate is what a tool made of a byte that it could not decode.
+        # Some tools write a lone surrogate for a byte that they could not decode.
         return bytes(text.encode("utf-8", "replace"))
     try:
         return base64.b64decode(text, validate=True)

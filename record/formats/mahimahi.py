@@ -1,7 +1,7 @@
 """Recordings of Mahimahi's `mm-webrecord`: a folder of protobuf files `save.*`, one exchange each.
 
-The format is `src/http/http_record.proto` of Mahimahi. It stores no times and no order; responses are
-as they came off the wire, with chunk framing inside.
+The format is `src/http/http_record.proto` of Mahimahi. It has no times and no order. Responses are
+as they were on the wire, with chunk framing.
 """
 
 from functools import partial
@@ -17,6 +17,10 @@ from record.assemble import assemble
 from record.http1 import MalformedMessage, Response, first_value, is_chunked, parse_status_line, unchunk
 from record.intake import Intake, bounded, with_true_length
 from record.site import Exchange, Recording, Site
+
+NAME = "mahimahi"
+DESCRIPTION = "a folder of Mahimahi's save.* files"
+ENDINGS = ()
 
 HTTPS = 2
 SCHEMES = {1: "http", HTTPS: "https"}
@@ -42,8 +46,8 @@ def read(path: Path, *, keep_cookies: bool = False) -> Recording:
 def write(site: Site, path: Path) -> None:
     """Write `site` as a folder of save.* files, numbered in recorded order.
 
-    Requests are told by their first line and Host; a site keeps no more of them. The start page comes
-    first and has no referrer, all others name it as theirs, so that it can be found again.
+    A request consists of its first line and Host; a site keeps no more of it. The start page comes first and has no
+    referrer. It is the referrer of all others, so that an import finds it again.
     """
     with replacing_folder(path) as folder:
         for order, indexed in enumerate(site.exchanges):
@@ -120,9 +124,9 @@ def _message_class() -> Any:
     file = descriptor_pb2.FileDescriptorProto(name="http_record.proto", package="MahimahiProtobufs")
 
     def message(name: str, *fields: tuple[str, int, int, str | None]) -> None:
-        described = file.message_type.add(name=name)
+        description = file.message_type.add(name=name)
         for number, (field, field_type, label, type_name) in enumerate(fields, start=1):
-            described.field.add(name=field, number=number, type=field_type, label=label, type_name=type_name)
+            description.field.add(name=field, number=number, type=field_type, label=label, type_name=type_name)
 
     one, many = kind.LABEL_OPTIONAL, kind.LABEL_REPEATED
     http_message = ".MahimahiProtobufs.HTTPMessage"

@@ -1,7 +1,7 @@
-"""Folders of raw responses, `<host>/<file>`: what Chromium's quic_server and our sites are made of.
+"""Folders of raw responses, `<host>/<file>`: the format of Chromium's quic_server, and of our sites.
 
-A response names its URL in an `X-Original-Url` header; without one it is that of the file's path. Server
-IPs are not part of the format: every host is taken to have a server of its own.
+A response has its URL in the header field `X-Original-Url`; without this field the file's path is the URL. The format
+has no server IPs, so every host gets a server of its own.
 """
 
 from collections.abc import Iterator
@@ -22,6 +22,10 @@ from record.site import (
     authority_of,
     without_originals,
 )
+
+NAME = "responses"
+DESCRIPTION = "a folder of raw responses (HOST/FILE)"
+ENDINGS = ()
 
 BEGINNING = b"HTTP/"
 

@@ -1,7 +1,7 @@
 """Web archives (WARC, ISO 28500): responses in the order they came, each with its request.
 
-Archives hold no server IPs: every host is taken to have a server of its own. Crawlers often take the chunk
-framing off and leave the header that announced it.
+Archives hold no server IPs, so every host gets a server of its own. Crawlers often remove the chunk framing but not
+the header field that announces it.
 """
 
 from collections.abc import Iterator
@@ -19,6 +19,8 @@ from record.intake import Intake, with_true_length
 from record.site import Exchange, Recording, authority_of
 from record.urls import normal_url
 
+NAME = "warc"
+DESCRIPTION = "a web archive"
 ENDINGS = (".warc", ".warc.gz")
 
 
@@ -30,7 +32,7 @@ def recognises(path: Path) -> bool:
 def read(path: Path, *, keep_cookies: bool = False) -> Recording:
     """The exchanges of the archive `path`. Broken records are left out and named. Raises EyelevelError."""
     intake = Intake(path.name, keep_cookies=keep_cookies)
-    # Requests first: an archive may hold them behind their responses, which are too large to be kept waiting.
+    # Requests are read first: in the archive they may follow their responses, which are too large to be kept.
     requests = {
         record.rec_headers.get_header("WARC-Concurrent-To"): _Request(
             record.http_headers.protocol, tuple(record.http_headers.headers)
@@ -52,9 +54,9 @@ class _Request:
 
 
 def _records(path: Path, kind: str, intake: Intake | None = None) -> Iterator[Any]:
-    """The archive's records of one kind, up to where it breaks off; `intake` is told where that is.
+    """The archive's records of one kind. When the archive breaks off, `intake` gets a line about it.
 
-    What a record holds must be read before the next one is asked for.
+    The content of a record must be read before the next record is.
     """
     with path.open("rb") as stream:
         records = iter(ArchiveIterator(stream))
@@ -63,7 +65,7 @@ def _records(path: Path, kind: str, intake: Intake | None = None) -> Iterator[An
                 record = next(records)
             except StopIteration:
                 return
-            # What warcio meets in broken archives it raises as it comes, from its parser to zlib.
+            # In broken archives warcio raises errors of all kinds, from those of its parser to those of zlib.
             except Exception as error:
                 if intake:
                     intake.leave_out(path.name, f"it breaks off: {error}")

@@ -1,7 +1,7 @@
-"""mitmproxy's side of a recording: hands on every response as it comes, and keeps what was sent.
+"""mitmproxy's side of a recording: forwards every response as it comes, and keeps what was sent.
 
-Loaded by mitmdump in a Python of its own, with the project on its path: nothing but the standard library,
-mitmproxy, and what stands on these.
+mitmdump loads this in its own Python, with the project on the path. So this module, and all that it imports from the
+project, needs nothing but the standard library and mitmproxy; `tests/test_recorder.py` checks it.
 """
 
 from itertools import count
@@ -9,13 +9,13 @@ from itertools import count
 from mitmproxy import connection, ctx, http, version  # type: ignore[import-not-found]
 
 from record.http1 import MAX_BODY_BYTES, Headers, Response
-from record.recorder.capture import CaptureWriter
-from record.recorder.chromium import is_the_browser_s_own
+from record.recorder.browser_options import is_background_request
+from record.recorder.proxy_output import ProxyOutput
 from record.site import Exchange
 
-# To make a page repeatable, or its links https, its text must be decoded (record/content.py). The browser cannot
-# be told to do without these.
-ENCODINGS_WE_LACK = {"zstd", "dcb", "dcz"}
+# To make a page repeatable, or its links https, its text must be decoded. record/content.py cannot decode these, and
+# no switch of the browser turns them off.
+UNDECODABLE_ENCODINGS = {"zstd", "dcb", "dcz"}
 
 NUMBER, BODY = "eyelevel-number", "eyelevel-body"
 
@@ -39,29 +39,29 @@ class Body:
 class Recorder:
     """The addon. mitmproxy calls its methods by their names."""
 
-    def __init__(self, capture: CaptureWriter) -> None:
-        self.capture = capture
+    def __init__(self, output: ProxyOutput) -> None:
+        self.output = output
         self.numbers = count()
 
     def running(self) -> None:
         """The proxy is up."""
         _, port, *_ = ctx.master.addons.get("proxyserver").listen_addrs()[0]
-        self.capture.listening(port, f"mitmproxy {version.VERSION}")
+        self.output.listening(port, f"mitmproxy {version.VERSION}")
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
-        """A request begins. The browser's own are answered here: they are neither sent nor recorded."""
+        """A request begins. Those that no page made are answered here: they are neither sent nor recorded."""
         fetch_site, fetch_mode = (flow.request.headers.get(f"sec-fetch-{name}") for name in ("site", "mode"))
-        if is_the_browser_s_own(flow.request.host, fetch_site, fetch_mode):
+        if is_background_request(flow.request.host, fetch_site, fetch_mode):
             flow.response = http.Response.make(404)
             return
         if encodings := flow.request.headers.get("accept-encoding"):
-            flow.request.headers["accept-encoding"] = without_encodings_we_lack(encodings)
+            flow.request.headers["accept-encoding"] = without_undecodable(encodings)
         number = next(self.numbers)
         flow.metadata[NUMBER] = number
-        self.capture.requested(number, flow.request.method, flow.request.url)
+        self.output.requested(number, flow.request.method, flow.request.url)
 
     def responseheaders(self, flow: http.HTTPFlow) -> None:
-        """A response begins; handed on part by part, since some pages wait for the first parts of an endless one."""
+        """A response begins. It is forwarded in parts, since some pages wait for the beginning of an endless one."""
         if NUMBER in flow.metadata and flow.response and flow.response.status_code != 101:
             flow.metadata[BODY] = flow.response.stream = Body()
 
@@ -71,17 +71,17 @@ class Recorder:
         if number is None or flow.response is None:
             return
         if flow.response.status_code == 101:
-            self.capture.failed(number, "became a WebSocket, which is not recorded")
+            self.output.failed(number, "became a WebSocket, which is not recorded")
         elif flow.metadata[BODY].too_long:
-            self.capture.failed(number, f"its body is longer than {MAX_BODY_BYTES >> 20} MiB")
+            self.output.failed(number, f"its body is longer than {MAX_BODY_BYTES >> 20} MiB")
         else:
-            self.capture.store(number, self._exchange(flow, flow.response, bytes(flow.metadata[BODY].bytes)))
+            self.output.store(number, self._exchange(flow, flow.response, bytes(flow.metadata[BODY].bytes)))
 
     def error(self, flow: http.HTTPFlow) -> None:
         """A request could not be sent, or its response did not end well."""
         number = flow.metadata.pop(NUMBER, None)
         if number is not None:
-            self.capture.failed(number, flow.error.msg if flow.error else "it did not end")
+            self.output.failed(number, flow.error.msg if flow.error else "it did not end")
 
     def _exchange(self, flow: http.HTTPFlow, response: http.Response, body: bytes) -> Exchange:
         request, server = flow.request, flow.server_conn
@@ -91,18 +91,18 @@ class Recorder:
             response=Response(response.status_code, response.reason, fields(response), body),
             recorded_ip=server.peername[0] if server.peername else f"unknown server of {request.host}",
             started_ms=request.timestamp_start * 1000,
-            ttfb_ms=round((response.timestamp_start - sent(request, server)) * 1000, 3),
+            ttfb_ms=round((response.timestamp_start - sent_at_s(request, server)) * 1000, 3),
             request_headers=fields(request),
         )
 
 
-def without_encodings_we_lack(accepted: str) -> str:
+def without_undecodable(accepted: str) -> str:
     """An Accept-Encoding header's value without those that a site's text cannot be decoded from."""
-    return ", ".join(coding for coding in accepted.split(", ") if coding not in ENCODINGS_WE_LACK)
+    return ", ".join(coding for coding in accepted.split(", ") if coding not in UNDECODABLE_ENCODINGS)
 
 
-def sent(request: http.Request, server: connection.Server) -> float:
-    """When the server had been sent the whole request, as near as the proxy can tell; a time of day in seconds."""
+def sent_at_s(request: http.Request, server: connection.Server) -> float:
+    """When the whole request had gone to the server, as near as the proxy knows; a time of day in seconds."""
     connected = server.timestamp_tls_setup or server.timestamp_tcp_setup
     times_s: list[float | None] = [request.timestamp_start, request.timestamp_end, connected]
     return max(t for t in times_s if t is not None)
@@ -113,4 +113,4 @@ def fields(message: http.Message) -> Headers:
     return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in message.headers.fields)
 
 
-addons = [Recorder(CaptureWriter.of_environment())]
+addons = [Recorder(ProxyOutput.of_environment())]

@@ -1,6 +1,6 @@
-"""Process 1 of a recording: makes its world, has the page loaded, and stores the site.
+"""Process 1 of a recording: sets up its namespaces, loads the page in a browser, and stores the site.
 
-Started by `record.recorder.sandbox` alone, in fresh namespaces.
+Only `record.recorder.sandbox` starts it, in fresh namespaces.
 """
 
 import subprocess
@@ -17,20 +17,20 @@ from base.places import tool
 from record.assemble import assemble
 from record.intake import Intake
 from record.recorder import programs
-from record.recorder.capture import read_capture
+from record.recorder.proxy_output import read_exchanges
 from record.recorder.spec import RecordSpec
-from record.recorder.visit import LOAD_LIMIT_S, ask_for, visit
+from record.recorder.visit import LOAD_LIMIT_S, request, visit
 from record.site import Recording, write_site
 
-# A file system in memory that every Linux has. One of our own covers the machine's, and ends with us.
+# Every Linux has a file system in memory here. A private one covers it, and ends with this process.
 PRIVATE = Path("/dev/shm")
 X_SOCKETS = Path("/tmp/.X11-unix")
 
 
 @reports_errors
 def main(spec: RecordSpec) -> None:
-    """Record `spec` and store it; what was stored at its place before stays until then."""
-    make_world()
+    """Record `spec` and store the site. An older site of the same folder stays until then."""
+    prepare_namespaces()
     try:
         write_site(record(spec), spec.folder)
     except EyelevelError as error:
@@ -39,10 +39,10 @@ def main(spec: RecordSpec) -> None:
         sys.exit(130)
 
 
-def make_world() -> None:
-    """Set up the namespaces this process is in: what is written outside the site's folder ends with it."""
+def prepare_namespaces() -> None:
+    """Mount private folders: what is written outside the site's folder ends with this process."""
     _mount("-t", "tmpfs", "-o", "mode=1777", "tmpfs", str(PRIVATE))
-    for folder in ("proxy", "browser", "capture", "x"):
+    for folder in ("proxy", "browser", "exchanges", "x"):
         (PRIVATE / folder).mkdir()
     (PRIVATE / "proxy").chmod(0o700)
     # Other X servers on this machine have sockets of the same names.
@@ -52,11 +52,11 @@ def make_world() -> None:
 
 
 def record(spec: RecordSpec) -> Recording:
-    """Have the page loaded; returns what came. Raises EyelevelError."""
+    """Load the page in a browser; returns what came. Raises EyelevelError."""
     window = MOBILE if spec.mobile else DESKTOP
     with (
         x_server(window.screen, PRIVATE / "screen.log") as display,
-        programs.proxy(spec, PRIVATE / "proxy", PRIVATE / "capture") as traffic,
+        programs.proxy(spec, PRIVATE / "proxy", PRIVATE / "exchanges") as traffic,
         programs.browser(
             window,
             display,
@@ -68,17 +68,17 @@ def record(spec: RecordSpec) -> Recording:
     ):
         user_agent = visit(session, traffic, spec.url)
         if spec.also:
-            ask_for(session, traffic, spec.url, spec.also)
-        # Now, and not after the browser has ended: what a page sends when it is left is no part of its load.
+            request(session, traffic, spec.url, spec.also)
+        # Read while the page is open: what a page sends when it is left is no part of its load.
         failures = traffic.failures()
-        captured = read_capture(PRIVATE / "capture")
+        exchanges = read_exchanges(PRIVATE / "exchanges")
     recorder = {
         "tool": traffic.proxy,
         "browser": session.browser,
         "recorded": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     intake = Intake(spec.url, keep_cookies=spec.keep_cookies)
-    for exchange in captured:
+    for exchange in exchanges:
         intake.take(f"{exchange.method} {exchange.url}", partial(lambda e: e, exchange))
     intake.skipped += failures
     recording = assemble(intake, recorder)
@@ -91,7 +91,7 @@ def record(spec: RecordSpec) -> Recording:
 
 
 def _start(recording: Recording, first_url: str) -> str:
-    """The page the visit began with, which may have been asked for over plain http."""
+    """The page that the visit began with. Its first request may have been for plain http."""
     secure = first_url.replace("http://", "https://", 1)
     return secure if secure in {exchange.url for exchange in recording.exchanges} else recording.url
 

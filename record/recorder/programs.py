@@ -10,8 +10,8 @@ from pathlib import Path
 from base.chromium import Window, trust
 from base.places import PROJECT, tool
 from base.processes import running
-from record.recorder import capture
-from record.recorder.chromium import capabilities, switches
+from record.recorder import proxy_output
+from record.recorder.browser_options import capabilities, switches
 from record.recorder.spec import RecordSpec
 from record.recorder.traffic import Traffic
 from record.recorder.webdriver import Session
@@ -19,17 +19,17 @@ from record.recorder.webdriver import Session
 ADDON = Path(__file__).with_name("addon.py")
 START_LIMIT_S = 60.0
 
-# The user whom nothing belongs to.
+# The user that owns no files.
 NOBODY = 65534
 
 
 @contextmanager
-def proxy(spec: RecordSpec, folder: Path, captured: Path) -> Iterator[Traffic]:
-    """mitmproxy, with an authority of its own that it makes in `folder`; what goes through it is put in `captured`."""
+def proxy(spec: RecordSpec, folder: Path, exchanges: Path) -> Iterator[Traffic]:
+    """mitmproxy with a fresh authority, whose key is in `folder`. The exchanges that pass it are put in `exchanges`."""
     events, events_end = os.pipe()
     command: list[str | Path] = [tool("mitmdump"), "--listen-host", "127.0.0.1", "--listen-port", "0"]
     options = [f"confdir={folder}", "flow_detail=0", "termlog_verbosity=error"]
-    # Servers are asked for nothing but what the browser asks them for.
+    # mitmproxy connects to a server only when the browser has a request for it.
     options.append("connection_strategy=lazy")
     if spec.origin_ca:
         options.append(f"ssl_verify_upstream_trusted_ca={spec.origin_ca}")
@@ -37,7 +37,7 @@ def proxy(spec: RecordSpec, folder: Path, captured: Path) -> Iterator[Traffic]:
         command += ["--set", option]
     environment = {
         **os.environ,
-        **capture.environment(captured, events_end, spec.keep_cookies),
+        **proxy_output.environment(exchanges, events_end, spec.keep_cookies),
         "PYTHONPATH": str(PROJECT),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
@@ -51,7 +51,7 @@ def proxy(spec: RecordSpec, folder: Path, captured: Path) -> Iterator[Traffic]:
 def browser(
     window: Window, display: int, proxy_port: int, authority: Path, folder: Path, limit_s: float
 ) -> Iterator[Session]:
-    """A fresh Chromium that trusts `authority`, its profile in `folder`. It runs as nobody when we are root."""
+    """A fresh Chromium that trusts `authority`, with its profile in `folder`. When we are root it runs as nobody."""
     unprivileged = _unprivileged()
     if os.geteuid() == 0:
         os.chown(folder, NOBODY, NOBODY)
@@ -70,18 +70,18 @@ def browser(
         if port is None:
             daemon.process.wait()
             raise daemon.failure()
-        chosen = switches(window, folder / "profile", proxy_port, _sandbox_works(unprivileged))
-        yield Session(port, capabilities(window, chosen, limit_s), limit_s)
+        chromium_switches = switches(window, folder / "profile", proxy_port, _sandbox_works(unprivileged))
+        yield Session(port, capabilities(window, chromium_switches, limit_s), limit_s)
 
 
 def _unprivileged() -> list[str | Path]:
-    """The beginning of a command that runs what follows without our rights: it reads what the web sends."""
+    """The beginning of a command line that takes our rights from the rest: the browser reads what the web sends."""
     if os.geteuid() == 0:
         return [tool("setpriv"), f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
     return [tool("setpriv"), "--inh-caps=-all", "--ambient-caps=-all"]
 
 
 def _sandbox_works(unprivileged: list[str | Path]) -> bool:
-    """Whether the kernel lets an unprivileged browser make the namespaces of its own sandbox."""
+    """Whether the kernel lets an unprivileged browser make the namespaces of its sandbox."""
     command = [*unprivileged, tool("unshare"), "--user", "--pid", "--net", "--fork", "true"]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0

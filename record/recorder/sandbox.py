@@ -1,8 +1,8 @@
-"""Process 1 of a recording runs in namespaces of its own: when it ends, the kernel ends all that it started.
+"""Process 1 of a recording runs in fresh namespaces: when it ends, the kernel ends all that it started.
 
     caller ── setpriv ── unshare ── record.recorder.inside
 
-Its files lie in a file system in memory that ends with it, too. The network is the machine's.
+Its files are in a file system in memory that ends with it, too. The network is the machine's.
 """
 
 import os
@@ -16,7 +16,7 @@ from record.recorder.spec import RecordSpec
 
 
 def run(spec: RecordSpec) -> bool:
-    """Record `spec`, which says itself what went wrong; returns whether the site is there.
+    """Record `spec`; returns whether the site is there. If not, the recorder has printed why.
 
     Raises EyelevelError where the kernel does not let us make namespaces.
     """

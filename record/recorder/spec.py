@@ -1,16 +1,17 @@
-"""What is recorded, and how."""
+"""The description of one recording, which goes to the process inside the namespaces."""
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+
+from base.structure import from_json, to_json
 
 
 @dataclass(frozen=True)
 class RecordSpec:
-    """One recording: the page, the site's folder, and what was chosen on the command line.
+    """One recording: the page, the site's folder, and options.
 
-    `origin_ca`: the authority that servers' certificates must be of, instead of the public ones.
-    `also`: URLs to ask for from the page after it has been visited, whether it asks for them or not.
+    `origin_ca`: the authority that must have signed the servers' certificates, instead of the public ones.
+    `also`: URLs that the page is made to request after the visit.
     """
 
     url: str
@@ -22,13 +23,9 @@ class RecordSpec:
 
     def dumps(self) -> str:
         """As JSON, for the process inside the namespaces."""
-        return json.dumps(asdict(self), default=str)
+        return to_json(self)
 
     @classmethod
     def loads(cls, text: str) -> "RecordSpec":
-        """The inverse of `dumps`."""
-        values = json.loads(text)
-        values["folder"] = Path(values["folder"])
-        values["origin_ca"] = values["origin_ca"] and Path(values["origin_ca"])
-        values["also"] = tuple(values["also"])
-        return cls(**values)
+        """The inverse of `dumps`. Raises EyelevelError."""
+        return from_json(text, cls, "the recorder's arguments")

@@ -1,4 +1,4 @@
-"""What to record, as it is named on the command line: a URL, or a file that lists some."""
+"""Pages to record, as the command line names them: by a URL, or by a file that lists some."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -7,23 +7,23 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from base.errors import EyelevelError
-from record.names import checked
+from record.names import require_site_name
 
 
 @dataclass(frozen=True)
 class Target:
-    """A page to record, and the name of the site that is made of it."""
+    """A page to record, and the name of its site."""
 
     name: str
     url: str
 
 
 def read_targets(sources: Iterable[str]) -> list[Target]:
-    """The targets that `sources` mean: each is a URL, or a file that lists some. Raises EyelevelError."""
+    """The targets of `sources`, of which each is a URL or a file that lists some. Raises EyelevelError."""
     targets = [target for source in sources for target in _of_source(source)]
     names = [target.name for target in targets]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise EyelevelError(f"two of the sites have the name {twice}; list them in a file as: NAME URL")
+    if duplicate := next((name for name in names if names.count(name) > 1), None):
+        raise EyelevelError(f"two of the sites have the name {duplicate}; list them in a file as: NAME URL")
     return targets
 
 
@@ -47,4 +47,4 @@ def _target(text: str, where: str) -> Target:
     if len(names) > 1 or parts.scheme not in ("http", "https") or not parts.hostname:
         raise EyelevelError(f"{where}: {text!r} is neither a URL nor a name and a URL, as in: gnu https://www.gnu.org/")
     name = names[0] if names else parts.hostname.removeprefix("www.")
-    return Target(checked(name, where), url)
+    return Target(require_site_name(name, where), url)

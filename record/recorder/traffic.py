@@ -1,4 +1,4 @@
-"""What goes through the proxy, as its events tell while a page loads."""
+"""What goes through the proxy while a page loads, as its events say."""
 
 import json
 import threading
@@ -30,7 +30,7 @@ class Traffic:
         return self._port
 
     def await_quiet(self, quiet_s: float, limit_s: float) -> None:
-        """Return when nothing was under way for `quiet_s`, or after `limit_s`."""
+        """Return when no request was under way for `quiet_s`, or after `limit_s`."""
         give_up_s = time.monotonic() + limit_s
         with self._changed:
             while not self._ended and (now_s := time.monotonic()) < give_up_s:
@@ -41,7 +41,7 @@ class Traffic:
                 self._changed.wait(min(quiet_at_s, give_up_s) - now_s)
 
     def failures(self) -> tuple[str, ...]:
-        """A line for each request of which nothing is kept, those still under way included."""
+        """A line for each request of which nothing is kept, also for those that have not ended."""
         with self._changed:
             unfinished = (f"{what}: had not ended when the recording did" for what in self._in_flight.values())
             return (*self._failures, *unfinished)

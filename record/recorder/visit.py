@@ -1,4 +1,4 @@
-"""Loading a page as a visitor would who reads it to its end."""
+"""Loads a page as a visitor would who reads it to its end."""
 
 from collections.abc import Iterable
 
@@ -20,7 +20,7 @@ SCROLL = """
     page.scrollTo({top: before + 0.9 * innerHeight, behavior: "instant"});
     return page.scrollTop > before;
 """
-# As an image or a script of the page would be asked for: whatever answers, the page may not look at it.
+# The request is like one for an image or a script: any server may answer, and the page cannot read the answer.
 FETCH = "fetch(arguments[0], {mode: 'no-cors', credentials: 'include', cache: 'reload'}).catch(() => {});"
 STATUS = "return performance.getEntriesByType('navigation')[0]?.responseStatus || 0"
 
@@ -34,11 +34,11 @@ def visit(session: Session, traffic: Traffic, url: str) -> str:
         session.open(url)
     except WebDriverError as error:
         if error.kind != "timeout":
-            raise EyelevelError(_why_not(url, traffic, str(error))) from None
+            raise EyelevelError(_failure(url, traffic, str(error))) from None
     traffic.await_quiet(STEP_QUIET_S, STEP_LIMIT_S)
     status = session.run(STATUS)
     if not 200 <= status < 400:
-        raise EyelevelError(_why_not(url, traffic, f"it answered with status {status}" if status else "no answer"))
+        raise EyelevelError(_failure(url, traffic, f"it answered with status {status}" if status else "no answer"))
     for _ in range(MAX_STEPS):
         if not session.run(SCROLL):
             break
@@ -47,8 +47,8 @@ def visit(session: Session, traffic: Traffic, url: str) -> str:
     return str(session.run("return navigator.userAgent"))
 
 
-def ask_for(session: Session, traffic: Traffic, page: str, urls: Iterable[str]) -> None:
-    """Open `page` and have it ask for `urls`, one after the other, so that no server is overrun.
+def request(session: Session, traffic: Traffic, page: str, urls: Iterable[str]) -> None:
+    """Open `page` and let it ask for `urls`, one after the other, so that no server is overloaded.
 
     Raises EyelevelError when it cannot be opened.
     """
@@ -60,6 +60,6 @@ def ask_for(session: Session, traffic: Traffic, page: str, urls: Iterable[str]) 
     traffic.await_quiet(QUIET_S, QUIET_LIMIT_S)
 
 
-def _why_not(url: str, traffic: Traffic, otherwise: str) -> str:
+def _failure(url: str, traffic: Traffic, otherwise: str) -> str:
     reason = next(iter(traffic.failures()), otherwise)
     return f"{url} could not be loaded: {reason}"

@@ -16,7 +16,7 @@ from measure.reasons import Reason
 from measure.run.aliases import choose_protocols
 from measure.run.evidence import REQUEST_LOG, Evidence, page_requests
 from measure.table import read_document, valid_rows
-from record import downloads, shelf
+from record import collection, downloads
 from studies.study import SEED, Measurement, Request
 from tuning import networks, protocols
 from tuning.settings import choose_one
@@ -58,7 +58,7 @@ def campaign(request: Request) -> Measurement:
     number = max(request.runs or 0, int(begun.get("downloads", 0 if request.runs else DOWNLOADS)))
     network = choose_one("network", _one(request.names("net", "networks", NETWORK)), networks.load())
     over = choose_protocols(request.names("proto", "protocols", PROTOCOLS), protocols.load())
-    sites = [shelf.take(downloads.page_name(size_bytes)) for size_bytes in SIZES_BYTES]
+    sites = [collection.load_site(downloads.page_name(size_bytes)) for size_bytes in SIZES_BYTES]
     chosen = Campaign(
         folder=request.folder,
         sites={site.name: site for site in sites},

@@ -15,15 +15,14 @@ from pathlib import Path
 from base.errors import EyelevelError
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import forecast
-from measure.campaign.plan import Run
 from measure.campaign.progress import in_words
 from measure.campaign.setting import Loading
 from measure.gates import is_over_time
 from measure.run.aliases import choose_protocols
 from measure.run.browser import STATIC_QUIET_MS, UNLIMITED_MBPS
 from measure.run.films import ALL_FILMS
-from measure.table import RUNS, Row, read_document, read_rows
-from record import shelf
+from measure.table import RUNS, Row, Run, read_document, read_rows
+from record import collection
 from record.grid import Page, page_named, read_size
 from studies.grid.presets import PRESETS, Preset, read_preset
 from studies.study import SEED, Measurement, Request
@@ -134,7 +133,7 @@ def left_out(
     done, known = {row.of for row in rows if row.valid}, {network.name: network for network in chosen}
     no_more = {(one.site, one.network) for one in out} | too_slow(rows)
     cells = [cell for cell in product((page.name for page in pages), known) if cell not in no_more]
-    sites = {name: shelf.take(name) for name in dict.fromkeys(name for name, _ in cells)}
+    sites = {name: collection.load_site(name) for name in dict.fromkeys(name for name, _ in cells)}
     expected_s = {}
     for site, network in cells:
         planned = [Run(site, network, one.name, number + 1) for one in over for number in range(runs)]
@@ -221,7 +220,7 @@ def grid_campaign(
         raise EyelevelError(f"nothing is left to measure: {out[0].site} behind {out[0].network} {out[0].reason}")
     return Campaign(
         folder=folder,
-        sites={name: shelf.take(name) for name in dict.fromkeys([*begun, *names])},
+        sites={name: collection.load_site(name) for name in dict.fromkeys([*begun, *names])},
         networks={network.name: network for network in chosen},
         protocols={protocol.name: protocol for protocol in over},
         runs=runs,

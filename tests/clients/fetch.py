@@ -1,4 +1,4 @@
-"""`fetch.py h2|h3 REQUESTS`: ask for everything that the JSON file REQUESTS lists, in order, and print the answers.
+"""`fetch.py h2|h3 REQUESTS`: ask for everything in the JSON file REQUESTS, in order, and print the answers.
 
 A request is {method, url, headers}; an answer is {status, headers, sha256, length, ttfb_ms}, headers as sent and in
 order, time from the request to the headers.
@@ -72,7 +72,7 @@ def fetch_h2(host: str, port: int, requests: list[Request]) -> list[Answer]:
             headers: list[tuple[bytes, bytes]] = []
             body = b""
             ended = False
-            asked_s, ttfb_s = time.monotonic(), 0.0
+            sent_s, ttfb_s = time.monotonic(), 0.0
             while not ended:
                 secure.sendall(connection.data_to_send())
                 data = secure.recv(65536)
@@ -80,7 +80,7 @@ def fetch_h2(host: str, port: int, requests: list[Request]) -> list[Answer]:
                 for event in connection.receive_data(data):
                     if isinstance(event, ResponseReceived):
                         headers = list(event.headers)
-                        ttfb_s = time.monotonic() - asked_s
+                        ttfb_s = time.monotonic() - sent_s
                     elif isinstance(event, H2Data):
                         body += event.data
                         connection.acknowledge_received_data(event.flow_controlled_length, stream)
@@ -120,20 +120,20 @@ class H3Client(QuicConnectionProtocol):
         stream = self._quic.get_next_available_stream_id()
         self.http.send_headers(stream, request_headers(request), end_stream=True)
         self.transmit()
-        asked_s = time.monotonic()
+        sent_s = time.monotonic()
         await asyncio.wait_for(self.ended, TIMEOUT_S)
-        return answer(self.headers, self.body, self.headers_s - asked_s)
+        return answer(self.headers, self.body, self.headers_s - sent_s)
 
     def quic_event_received(self, event: QuicEvent) -> None:
         if isinstance(event, ConnectionTerminated | QuicStreamReset) and not self.ended.done():
             self.ended.set_exception(AssertionError(f"the server ended it: {event}"))
-        for happened in self.http.handle_event(event):
-            if isinstance(happened, HeadersReceived):
-                self.headers = list(happened.headers)
+        for http_event in self.http.handle_event(event):
+            if isinstance(http_event, HeadersReceived):
+                self.headers = list(http_event.headers)
                 self.headers_s = time.monotonic()
-            elif isinstance(happened, DataReceived):
-                self.body += happened.data
-            if getattr(happened, "stream_ended", False) and not self.ended.done():
+            elif isinstance(http_event, DataReceived):
+                self.body += http_event.data
+            if getattr(http_event, "stream_ended", False) and not self.ended.done():
                 self.ended.set_result(None)
 
 
@@ -154,9 +154,9 @@ def main(version: str, file: Path) -> None:
         by_server[str(url.hostname), url.port or 443].append(number)
     answers: dict[int, Answer] = {}
     for server, numbers in by_server.items():
-        wanted = [requests[number] for number in numbers]
-        got = fetch_h2(*server, wanted) if version == "h2" else asyncio.run(fetch_h3(*server, wanted))
-        answers.update(zip(numbers, got, strict=True))
+        of_server = [requests[number] for number in numbers]
+        results = fetch_h2(*server, of_server) if version == "h2" else asyncio.run(fetch_h3(*server, of_server))
+        answers.update(zip(numbers, results, strict=True))
     json.dump([answers[number] for number in range(len(requests))], sys.stdout)
 
 

@@ -2,7 +2,7 @@
 
 To be run in fresh network and mount namespaces: its servers have addresses on `lo` there, and names in a
 `/etc/hosts` that only this process and its children see. When COMMAND has ended, every exchange of each site in
-`FOLDER/sites` is asked for once more, directly and over HTTP/1.1; the answers go to `FOLDER/answers.json`. The
+`FOLDER/sites` is requested once more, directly and over HTTP/1.1; the answers go to `FOLDER/answers.json`. The
 exit status is that of COMMAND.
 """
 
@@ -77,8 +77,8 @@ NGINX = """
 daemon off; worker_processes 1; user root; pid {folder}/nginx.pid; error_log {folder}/nginx.log;
 events {{}}
 http {{
-    log_format asked '$request "$http_accept_encoding"';
-    access_log {folder}/access.log asked; default_type application/octet-stream;
+    log_format requests '$request "$http_accept_encoding"';
+    access_log {folder}/access.log requests; default_type application/octet-stream;
     types {{ text/html html; text/css css; text/javascript js; text/plain txt; image/png png; }}
     ssl_certificate_key {key};
     client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
@@ -124,7 +124,7 @@ http {{
 }}
 """
 
-# What the page's requests have beyond their URLs, and the servers' answers depend on.
+# Header fields of the page's requests on which the answers depend.
 EXTRA = {"/clip.bin": {"Range": "bytes=1000-2999"}}
 
 
@@ -152,7 +152,7 @@ def make_network(folder: Path) -> None:
 
 
 def accept_websockets(chain: Path, key: Path) -> None:
-    """A server that says yes to every WebSocket and nothing more, and breaks off half-way what it is asked else."""
+    """A server that accepts every WebSocket, and breaks off all other responses half-way."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(chain, key)
     listening = socket.create_server((SOCKET, 443))

@@ -1,7 +1,7 @@
 """`silent.py FOLDER NAME=VALUE`: in a fresh network namespace, record a page whose server never answers, into FOLDER.
 
-NAME=VALUE goes to the recorder's environment. Prints the recorder's process id when the server has been asked, and
-keeps the question open until standard input ends, whether the recorder still lives or not.
+NAME=VALUE goes to the recorder's environment. The program prints the recorder's process id when a request has come. It
+keeps the connection open until standard input ends, whether the recorder still lives or not.
 """
 
 import os
@@ -16,11 +16,12 @@ def main(folder: str, mark: str) -> None:
     name, _, value = mark.partition("=")
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/"
-        command = [sys.executable, "-m", "eyelevel", "record", url, "--into", folder]
+        # The recorder can be interrupted, though a script that starts these tests in the background ignores SIGINT.
+        command = ["env", "--default-signal=INT", sys.executable, "-m", "eyelevel", "record", url, "--into", folder]
         recorder = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, name: value})
-        asked, _, _ = select.select([server.fileno(), os.pidfd_open(recorder.pid)], [], [])
-        if server.fileno() not in asked:
-            sys.exit("the recorder ended before it asked")
+        ready, _, _ = select.select([server.fileno(), os.pidfd_open(recorder.pid)], [], [])
+        if server.fileno() not in ready:
+            sys.exit("the recorder ended before its request")
         connection, _ = server.accept()
         with connection:
             print(recorder.pid, flush=True)

@@ -12,7 +12,7 @@ import pytest
 from base.places import PROJECT
 from measure.closing import Closing, assess, summary
 from measure.completeness import Completeness
-from record.formats.reading import read_recording
+from record.formats import read_recording
 from record.site import Site, write_site
 from tuning import networks, protocols
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from level import differences
 
-from record.formats.reading import read_recording
+from record.formats import read_recording
 from record.site import write_site
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"

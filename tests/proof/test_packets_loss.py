@@ -10,7 +10,7 @@ from measure.campaign.campaign import Campaign, measure
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.setting import Loading
 from measure.table import require_document, valid_rows
-from record import shelf
+from record import collection
 from studies.packets.bytes import AGAIN, KINDS, PAYLOAD, UNREAD
 from studies.packets.files import STUDY
 from studies.packets.measure import PacketsMethod
@@ -27,7 +27,7 @@ def test_loads_with_losses_are_accounted_for_to_the_last_byte(site: str, network
     behind = {network: networks.load()[network]}
     campaign = Campaign(
         folder=tmp_path / "packets",
-        sites={site: shelf.take(site)},
+        sites={site: collection.load_site(site)},
         networks=behind,
         protocols=chosen,
         runs=RUNS,

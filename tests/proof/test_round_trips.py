@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from test_record import lost_by_handing_on
 
-from record.formats import har, mahimahi
+from record.formats import har, mahimahi, read_recording, writable_formats
 from record.formats.mahimahi import HTTPS, _RequestResponse
-from record.formats.reading import WRITABLE, read_recording
 from record.http1 import NOT_REPLAYED, is_chunked, unchunk
 from record.site import write_site
 
@@ -23,11 +22,11 @@ SECURE = ("www.yelp.com", "www.apple.com")
 CHANGED = NOT_REPLAYED | {"content-length"}
 
 
-@pytest.mark.parametrize("form", WRITABLE)
+@pytest.mark.parametrize("form", writable_formats())
 @pytest.mark.parametrize("source", RECORDINGS)
 def test_a_site_handed_on_and_imported_again_is_the_same(source: str, form: str, tmp_path: Path) -> None:
     site = write_site(read_recording(CORPUS / source), tmp_path / "site")
-    assert lost_by_handing_on(site, WRITABLE[form], tmp_path) == []
+    assert lost_by_handing_on(site, writable_formats()[form], tmp_path) == []
 
 
 @pytest.mark.parametrize("name", SECURE)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from measure.campaign.block import measure_one
-from measure.campaign.plan import Run
 from measure.campaign.setting import Loading, Setting
-from record.made import made
+from measure.table import Run
+from record.generated import generated_exchange
 from record.site import Recording, Site, write_site
 from servers.qlog import STATE, SUFFIX, Qlog, read_qlog
 from studies.states.measure import StatesMethod
@@ -41,8 +41,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
     # A style sheet holds the load event back and is read to its end, whatever is in it.
     bulk = b"/*" + random.Random(1).randbytes(SIZE_BYTES).replace(b"*", b"+") + b"*/"
     exchanges = (
-        made("https://bulk.example/", "text/html", page, "192.0.2.1"),
-        made("https://bulk.example/bulk", "text/css", bulk, "192.0.2.1"),
+        generated_exchange("https://bulk.example/", "text/html", page, "192.0.2.1"),
+        generated_exchange("https://bulk.example/bulk", "text/css", bulk, "192.0.2.1"),
     )
     return write_site(
         Recording("https://bulk.example/", exchanges, {"name": "test"}), tmp_path_factory.mktemp("s") / "bulk"

@@ -1,10 +1,10 @@
-"""What the proxy hands to the recorder: a file for each finished exchange, and events as they happen.
+"""What the proxy gives to the recorder: a file for each finished exchange, and events as they happen.
 
 A file is one line of JSON, then the body as it was sent. It gets its name when it is complete, so whatever
 ends the proxy, all files are whole. An event is one line of JSON: `{"listening": port, "proxy": "…"}`,
 `{"requested": n, "what": "GET https://…"}`, `{"stored": n}`, `{"failed": n, "why": "…"}`; n counts requests.
 
-Both sides load this, one of them inside mitmdump's own Python: it stands on the standard library.
+Standard library only: the proxy's addon, which writes, and the recorder, which reads, both load it.
 """
 
 import json
@@ -19,15 +19,15 @@ from record.site import Exchange, kept_request_headers
 
 SUFFIX = ".exchange"
 
-FOLDER, EVENTS, KEEP_COOKIES = "EYELEVEL_CAPTURE", "EYELEVEL_EVENTS", "EYELEVEL_KEEP_COOKIES"
+FOLDER, EVENTS, KEEP_COOKIES = "EYELEVEL_EXCHANGES", "EYELEVEL_EVENTS", "EYELEVEL_KEEP_COOKIES"
 
 
 def environment(folder: Path, events: int, keep_cookies: bool) -> dict[str, str]:
-    """What tells the proxy where to write, and whether to leave cookies as they are."""
+    """Environment variables for the proxy: where it writes, and whether it keeps the values of cookies."""
     return {FOLDER: str(folder), EVENTS: str(events), KEEP_COOKIES: "yes" if keep_cookies else ""}
 
 
-class CaptureWriter:
+class ProxyOutput:
     """The proxy's side: stores exchanges in `folder` and writes events to the descriptor `events`."""
 
     def __init__(self, folder: Path, events: int, keep_cookies: bool) -> None:
@@ -36,20 +36,20 @@ class CaptureWriter:
         self.keep_cookies = keep_cookies
 
     @classmethod
-    def of_environment(cls) -> "CaptureWriter":
-        """As `environment` has it."""
+    def of_environment(cls) -> "ProxyOutput":
+        """The output that the variables of `environment` describe."""
         return cls(Path(os.environ[FOLDER]), int(os.environ[EVENTS]), bool(os.environ[KEEP_COOKIES]))
 
     def listening(self, port: int, proxy: str) -> None:
         """The proxy, by name and version, accepts connections."""
-        self._tell({"listening": port, "proxy": proxy})
+        self._write_event({"listening": port, "proxy": proxy})
 
     def requested(self, number: int, method: str, url: str) -> None:
         """A request has begun."""
-        self._tell({"requested": number, "what": f"{method} {url}"})
+        self._write_event({"requested": number, "what": f"{method} {url}"})
 
     def store(self, number: int, exchange: Exchange) -> None:
-        """It has ended well. `started_ms` is a time of day. What must not be kept is not written either."""
+        """An exchange has ended well; its `started_ms` is a time of day. What must not be kept is not written."""
         response = exchange.response
         headers = response.headers if self.keep_cookies else without_cookie_values(response.headers)
         head = {
@@ -64,20 +64,20 @@ class CaptureWriter:
             "request_headers": kept_request_headers(exchange.request_headers),
         }
         write_atomically(self.folder / f"{number:06d}{SUFFIX}", json.dumps(head).encode() + b"\n" + response.body)
-        self._tell({"stored": number})
+        self._write_event({"stored": number})
 
     def failed(self, number: int, why: str) -> None:
-        """It has ended, and there is nothing to keep."""
-        self._tell({"failed": number, "why": why})
+        """A request has ended, and there is nothing to keep."""
+        self._write_event({"failed": number, "why": why})
 
-    def _tell(self, event: dict[str, object]) -> None:
+    def _write_event(self, event: dict[str, object]) -> None:
         line = json.dumps(event).encode() + b"\n"
         while line:  # a pipe takes long lines in parts
             line = line[os.write(self.events, line) :]
 
 
-def read_capture(folder: Path) -> list[Exchange]:
-    """The exchanges of a capture in the order they were asked for; times count from the first of them, in ms."""
+def read_exchanges(folder: Path) -> list[Exchange]:
+    """The exchanges in `folder` in the order of their requests. Times in ms count from the first of them."""
     exchanges = [_read(path) for path in sorted(folder.glob(f"[0-9]*{SUFFIX}"))]
     began_ms = min((e.started_ms for e in exchanges if e.started_ms is not None), default=0.0)
     return [replace(e, started_ms=round((e.started_ms or began_ms) - began_ms, 3)) for e in exchanges]

@@ -1,4 +1,4 @@
-"""How the recording browser is set up, beyond what every browser of the testbed is told.
+"""How the recording browser is set up, in addition to what all browsers of the testbed have in common.
 
 Standard library only: the proxy's addon loads it too.
 """
@@ -32,15 +32,15 @@ def switches(window: Window, profile: Path, proxy_port: int, sandboxed: bool) ->
 
 
 def capabilities(window: Window, chromium_switches: list[str], load_limit_s: float) -> dict[str, Any]:
-    """What a WebDriver session is asked for (W3C WebDriver section 7, ChromeDriver's `goog:chromeOptions`)."""
-    # Without that switch, as Browsertime has it in replays: it puts a bar over the page.
+    """The request for a WebDriver session (W3C WebDriver section 7, ChromeDriver's `goog:chromeOptions`)."""
+    # Browsertime excludes this switch in replays, too: it puts a bar over the page.
     options: dict[str, Any] = {
         "binary": str(BINARY),
         "args": chromium_switches,
         "excludeSwitches": ["enable-automation"],
     }
     if window.mobile:
-        # ChromeDriver makes the user agent that goes with it.
+        # ChromeDriver sets a user agent that fits.
         options["mobileEmulation"] = phone(window)
     always = {
         "browserName": "chrome",
@@ -52,10 +52,10 @@ def capabilities(window: Window, chromium_switches: list[str], load_limit_s: flo
     return {"capabilities": {"alwaysMatch": always}}
 
 
-def is_the_browser_s_own(host: str, fetch_site: str | None, fetch_mode: str | None) -> bool:
-    """Whether a request is one that no page asked for, by its host and its `Sec-Fetch-Site` and `-Mode`.
+def is_background_request(host: str, fetch_site: str | None, fetch_mode: str | None) -> bool:
+    """Whether the browser made a request by itself, judged by its host and its `Sec-Fetch-Site` and `-Mode`.
 
-    What a page asks for comes from some site; only what the browser asks for by itself, or a person by typing an
-    address, comes from none (Fetch Metadata, section 2.4).
+    A page's request names the relation of the page to the host. "none" stands for requests of the browser, and for the
+    navigation of a person who typed an address (Fetch Metadata, section 2.4).
     """
     return host == NOWHERE_HOST or (fetch_site == "none" and fetch_mode != "navigate")

@@ -1,0 +1,138 @@
+"""Documents (JSON, TOML) into typed values and back, by cattrs: one set of rules for settings, specs and records.
+
+Types are strict: a whole number is no text, and true is no number. A key that the type does not have is an error. So
+is one that is missing, unless the type has a default for it.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin
+
+import cattrs
+from cattrs.errors import AttributeValidationNote, ForbiddenExtraKeysError, IterableValidationNote
+
+from base.errors import EyelevelError
+
+T = TypeVar("T")
+
+
+def structured(document: Any, kind: type[T], where: str) -> T:
+    """`document` as a `kind`. Raises EyelevelError of one line that begins with `where` and names the key."""
+    try:
+        return _CONVERTER.structure(document, kind)
+    except Exception as error:
+        raise EyelevelError(f"{where}{_fault(error, [])}") from None
+
+
+def unstructured(value: Any) -> Any:
+    """`value` as a document that JSON takes: the inverse of `structured`."""
+    return _CONVERTER.unstructure(value)
+
+
+def from_json(text: str, kind: type[T], where: str) -> T:
+    """The `kind` that `text` holds as JSON. Raises EyelevelError that begins with `where`."""
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise EyelevelError(f"{where}: {error}") from None
+    return structured(document, kind, where)
+
+
+def to_json(value: Any) -> str:
+    """`value` as JSON, which `from_json` reads."""
+    return json.dumps(unstructured(value))
+
+
+def _fault(error: BaseException, path: list[str]) -> str:
+    """What is wrong first, and where in the document."""
+    for note in getattr(error, "__notes__", ()):
+        if isinstance(note, AttributeValidationNote):
+            path = [*path, note.name]
+        elif isinstance(note, IterableValidationNote):
+            path = [*path, str(note.index)]
+    if isinstance(error, ExceptionGroup):
+        return _fault(error.exceptions[0], path)
+    if isinstance(error, ForbiddenExtraKeysError):
+        allowed = ", ".join(field.name for field in fields(error.cl)) if is_dataclass(error.cl) else ""
+        return f"{_prefix(path)} has an unknown key {min(error.extra_fields)!r}; allowed are {allowed}"
+    if isinstance(error, KeyError):
+        return f"{_prefix(path[:-1])}: the key {path[-1] if path else str(error)!r} is missing"
+    text = "is no table" if isinstance(error, TypeError) else str(error)  # its keys were looked for
+    return f": {'.'.join(path)} {text}" if path else f": {text}"
+
+
+def _prefix(path: list[str]) -> str:
+    return f": {'.'.join(path)}" if path else ""
+
+
+def _bool(value: Any, _: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"must be true or false, not {value!r}")
+    return value
+
+
+def _int(value: Any, _: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"must be a whole number, not {value!r}")
+    return value
+
+
+def _float(value: Any, _: Any) -> float:
+    """A number as it was written: 24 stays 24, so that a document read and written again is the same."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"must be a number, not {value!r}")
+    return value
+
+
+def _str(value: Any, _: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"must be text, not {value!r}")
+    return value
+
+
+def _path(value: Any, _: Any) -> Path:
+    if not isinstance(value, str | Path):
+        raise ValueError(f"must be a path, not {value!r}")
+    return Path(value)
+
+
+def _tuple(value: Any, kind: Any) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"must be a list, not {value!r}")
+    arguments = get_args(kind)
+    kinds = [arguments[0]] * len(value) if arguments[-1] is Ellipsis else list(arguments)
+    if len(kinds) != len(value):
+        raise ValueError(f"must be a list of {len(kinds)}, not of {len(value)}")
+    return tuple(_CONVERTER.structure(entry, one) for entry, one in zip(value, kinds, strict=True))
+
+
+def _mapping(value: Any, kind: Any) -> dict[Any, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"must be a table, not {value!r}")
+    key_kind, value_kind = get_args(kind)
+    structure = _CONVERTER.structure
+    return {structure(key, key_kind): structure(entry, value_kind) for key, entry in value.items()}
+
+
+def _is_tuple(kind: Any) -> bool:
+    return get_origin(kind) is tuple
+
+
+def _is_mapping(kind: Any) -> bool:
+    return get_origin(kind) in (dict, Mapping)
+
+
+def _make_converter() -> cattrs.Converter:
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    for kind, hook in ((bool, _bool), (int, _int), (float, _float), (str, _str), (Path, _path)):
+        converter.register_structure_hook(kind, hook)
+    converter.register_unstructure_hook(Path, str)
+    converter.register_structure_hook_func(_is_tuple, _tuple)
+    converter.register_structure_hook_func(_is_mapping, _mapping)
+    return converter
+
+
+_CONVERTER = _make_converter()
