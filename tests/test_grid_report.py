@@ -23,7 +23,7 @@ from record.grid import Page
 from studies.grid import cells as grid_cells
 from studies.grid import heatmap
 from studies.grid import section as grid
-from studies.grid.cells import cells, compare, described, panels, verdict
+from studies.grid.cells import cells, compare, network_label, panels, verdict
 from studies.grid.controlled import REFERENCE, beside, change, read_old
 from studies.grid.presets import read_preset
 from tuning import networks
@@ -126,13 +126,13 @@ def test_a_load_that_takes_too_long_is_of_its_protocols_cells_alone(tmp_path: Pa
     assert found.to_dict() == {"quic": "measured", "tcp": "time"}
 
 
-def drawn(longlook: Path) -> Figure:
-    (plate,) = grid.heat_maps(load(longlook), cells(load(longlook)))
-    return plate.draw(*plate.arguments)
+def heat_map(longlook: Path) -> Figure:
+    (figure,) = grid.heat_maps(load(longlook), cells(load(longlook)))
+    return figure.draw(*figure.arguments)
 
 
 def test_the_heat_map_is_white_where_nothing_is_sure_and_hatched_where_nothing_is(longlook: Path) -> None:
-    by_size, by_count = drawn(longlook).axes[:2]
+    by_size, by_count = heat_map(longlook).axes[:2]
     assert [label.get_text() for label in by_size.get_xticklabels()] == ["5 KB", "10 MB"]
     assert [label.get_text() for label in by_count.get_xticklabels()] == ["1", "2"]
     rows = ["100 Mbit/s, 62 ms", "10 Mbit/s, 62 ms, 1 % loss"]
@@ -179,7 +179,7 @@ def test_pages_stand_by_what_varies() -> None:
     ],
 )
 def test_a_network_is_told_in_a_few_words(network: str, told: str) -> None:
-    assert described(asdict(NETWORKS[network])) == told
+    assert network_label(asdict(NETWORKS[network])) == told
 
 
 def test_the_bars_are_of_what_the_browser_told(longlook: Path) -> None:
@@ -191,11 +191,11 @@ def test_the_bars_are_of_what_the_browser_told(longlook: Path) -> None:
             {"request": {"url": "https://grid.example/0.png"}, "timings": {"wait": wait, "receive": receive}},
         ]
         (folder / "browsertime.har.gz").write_bytes(gzip.compress(json.dumps({"log": {"entries": entries}}).encode()))
-    (plate,) = grid.bars(load(longlook))
-    heights = [bar.get_height() for bar in plate.draw(*plate.arguments).axes[0].patches if isinstance(bar, Rectangle)]
+    (figure,) = grid.bars(load(longlook))
+    heights = [bar.get_height() for bar in figure.draw(*figure.arguments).axes[0].patches if isinstance(bar, Rectangle)]
     assert heights == [70, 930, 64, 950]
     (folder / "browsertime.har.gz").write_bytes(gzip.compress(b"{}"))
-    with pytest.raises(EyelevelError, match="does not tell of the page's image"):
+    with pytest.raises(EyelevelError, match="has no timings of the page's image"):
         grid.bars(load(longlook))
 
 
@@ -237,21 +237,21 @@ def test_what_changed_since_the_old_study_is_told(tmp_path: Path) -> None:
     assert (other["old_verdict"], other["change"]) == ("slower", "slower then, faster now")
     section = grid.section(folder)
     assert section
-    assert section.words[1] == (
+    assert section.paragraphs[1] == (
         "Verdicts as then: 1 of 2 cells; slower then, faster now: 1. "
         "By the size of the difference alone, sure or not, 1 would be as then."
     )
-    assert [view.name for view in section.views] == ["controlled", "grid_cells"]
+    assert [table.name for table in section.tables] == ["controlled", "grid_cells"]
     assert change("slower", "") == ""
 
 
 def test_a_section_says_what_limits_it(longlook: Path) -> None:
     section = grid.section(longlook)
     assert section
-    assert section.words[0].startswith(
+    assert section.paragraphs[0].startswith(
         "3 pages behind 2 networks over TCP+ and QUIC: 2 of 6 cells measured, 3 rounds each"
     )
-    assert section.words[-1] == (
+    assert section.paragraphs[-1] == (
         "1 cell cannot finish in the 60 s that a load may take. "
         "1 cell did not fit into the budget, which was used for the shorter ones."
     )
@@ -266,7 +266,9 @@ def test_early_data_is_told_to_be_of_a_second_visit(tmp_path: Path) -> None:
     (folder / "campaign.json").write_text(json.dumps(document))
     section = grid.section(folder)
     assert section
-    assert section.words[-1].startswith("Loads over quic+0rtt are a browser's second visit, those over QUIC its first.")
+    assert section.paragraphs[-1].startswith(
+        "Loads over quic+0rtt are a browser's second visit, those over QUIC its first."
+    )
 
 
 def test_another_folder_has_no_grid(tmp_path: Path) -> None:

@@ -8,9 +8,7 @@ import pytest
 from click.testing import CliRunner
 from matplotlib.figure import Figure
 
-from analysis.report.plates import Plate
-from analysis.report.section import Drawing, Section
-from analysis.report.views import View
+from analysis.report.section import Drawing, ReportFigure, ReportTable, Section
 from analysis.simulate import Truth, write
 from eyelevel.commands import report
 
@@ -28,9 +26,9 @@ SECTION = Section(
     "fake",
     "A study's title",
     ("First & foremost.", "Then."),
-    (Plate("fake_figure", "fake", "Its caption.", picture, ()),),
+    (ReportFigure("fake_figure", "Its caption.", picture),),
     (Drawing("fake_drawing", "What is drawn.", SVG),),
-    (View("fake_table", "Its table", TABLE, TABLE),),
+    (ReportTable("fake_table", "Its table", TABLE, TABLE),),
 )
 FILES = {"figures/fake_figure.pdf", "figures/fake_figure.png", "figures/fake_drawing.svg"}
 FILES |= {"tables/fake_table.csv", "tables/fake_table.tex", "index.html"}
