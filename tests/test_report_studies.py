@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -37,7 +38,7 @@ FILES |= {"tables/fake_table.csv", "tables/fake_table.tex", "index.html"}
 @pytest.fixture(autouse=True)
 def fake(monkeypatch: pytest.MonkeyPatch) -> None:
     """One study, which has something to say of any folder."""
-    monkeypatch.setattr(report, "SECTIONS", (lambda folder: SECTION,))
+    monkeypatch.setattr(report, "STUDIES", [SimpleNamespace(section=lambda folder: SECTION)])
 
 
 def reported(folder: Path, *options: str) -> tuple[str, set[str]]:
