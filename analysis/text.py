@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 
-from measure.metrics import METRICS
+from measure import metrics
 
 # What stands where there is no value.
 NOTHING = "-"
@@ -23,7 +23,7 @@ LABELS = {
 
 def label(name: str) -> str:
     """A protocol, metric or network as a reader knows it; a name without a label stays as it is."""
-    return LABELS.get(name) or next((metric.label for metric in METRICS if metric.name == name), name)
+    return LABELS.get(name) or next((metric.label for metric in metrics.METRICS if metric.name == name), name)
 
 
 def pair_label(compared: str, reference: str) -> str:

@@ -18,6 +18,7 @@ from analysis.simulate import Truth, write
 from base.chromium import BINARY
 from base.places import PROJECT, tool
 from eyelevel.commands.report import main
+from measure import metrics
 from record.recorder.webdriver import Session
 
 LIMIT_S = 60
@@ -345,3 +346,23 @@ def test_numbers_in_the_pages_script_are_json(campaign: Path) -> None:
     assert data is not None
     told = json.loads(data[1])
     assert len(told["rows"]) == len(pd.read_csv(campaign / "report" / "tables" / "comparisons.csv"))
+
+
+def test_a_campaign_without_a_metric_is_reported_without_it(tmp_path: Path) -> None:
+    folder = write(tmp_path / "older", Truth(sites=2, networks=("dsl",), protocols=("tcp", "tcp+", "quic"), runs=4))
+    pd.read_csv(folder / "runs.csv").drop(columns=["vc85"]).to_csv(folder / "runs.csv", index=False)
+    report(folder)
+    page = (folder / "report" / "index.html").read_text()
+    assert "The campaign has no column of VC85" in page
+    tables = folder / "report" / "tables"
+    assert set(pd.read_csv(tables / "comparisons.csv")["metric"]) == {"fvc", "lvc", "si", "plt"}
+    paper = pd.read_csv(tables / "beside_the_paper.csv")
+    assert paper.loc[paper["metric"] == "vc85", "ours"].isna().all()
+
+
+def test_an_added_metric_is_in_tables_and_figures_by_its_label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "METRICS", [*metrics.METRICS, metrics.Metric("lcp", "ms", "LCP", lambda _: None)])
+    folder = write(tmp_path / "newer", Truth(sites=2, networks=("dsl",), protocols=("tcp", "quic"), runs=4))
+    report(folder)
+    assert "lcp" in set(pd.read_csv(folder / "report" / "tables" / "comparisons.csv")["metric"])
+    assert "<td>LCP</td>" in (folder / "report" / "index.html").read_text()

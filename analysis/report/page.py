@@ -65,18 +65,10 @@ def campaign_page(findings: Findings, films: FilmSelection, contents: Contents, 
     )
 
 
-def study_page(
-    name: str,
-    campaign: CampaignTable | None,
-    contents: Contents,
-    figures: Path,
-    documents: Mapping[str, Mapping[str, Any]],
-) -> str:
-    """The page of a folder that has studies alone, as HTML. `campaign`: its unfilmed campaign, if it has one;
-    `documents`: the settings, versions and machine of the other studies, by their titles."""
-    common = _common(campaign.document if campaign else None, contents)
+def study_page(campaign: CampaignTable, contents: Contents, figures: Path) -> str:
+    """The page of an unfilmed campaign as HTML; its results are in the sections of its studies."""
     template = _environment(figures).get_template("study.html.j2")
-    return template.render(**common, name=name, has_campaign=campaign is not None, documents=documents)
+    return template.render(**_common(campaign.document, contents), name=campaign.name)
 
 
 def _environment(figures: Path) -> jinja2.Environment:
@@ -93,19 +85,18 @@ def _environment(figures: Path) -> jinja2.Environment:
     return environment
 
 
-def _common(document: CampaignDocument | None, contents: Contents) -> dict[str, Any]:
+def _common(document: CampaignDocument, contents: Contents) -> dict[str, Any]:
     """What the pages of campaigns and of studies both show."""
-    settings = document.settings if document else {}
     return {
         "figures": {**contents.figures, **{section.name: section.figures for section in contents.sections}},
         "tables": {**contents.tables, **{section.name: section.tables for section in contents.sections}},
         "sections": contents.sections,
         "versions": contents.versions,
-        "campaign_versions": document.versions if document else {},
-        "machine": document.machine if document else {},
-        "settings": settings,
-        "browser": settings.get("browser", {}),
-        "begun_at": document.begun_at if document else "",
+        "campaign_versions": document.versions,
+        "machine": document.machine,
+        "settings": document.settings,
+        "browser": document.settings.get("browser", {}),
+        "begun_at": document.begun_at,
         "folded_rows": FOLDED_ROWS,
         "css": Markup((HERE / "page.css").read_text()),
         "js": Markup((HERE / "page.js").read_text()),

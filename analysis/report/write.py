@@ -1,4 +1,4 @@
-"""Writing a report: one page, its figures and its tables, of a campaign or of studies alone."""
+"""Writing the report of a campaign, of pages or of a study: its page, figures and tables."""
 
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,7 +8,6 @@ from importlib.metadata import version
 from multiprocessing import get_context
 from os import sched_getaffinity
 from pathlib import Path
-from typing import Any
 
 from analysis.hypotheses import Hypotheses
 from analysis.report.figures import campaign_figures
@@ -18,10 +17,9 @@ from analysis.report.latex import latex
 from analysis.report.page import Contents, campaign_page, study_page
 from analysis.report.section import ReportFigure, ReportTable, Section
 from analysis.report.tables import campaign_tables, unfilmed_tables
-from analysis.runs import CampaignTable, load
-from base.files import read_json, replacing_folder
+from analysis.runs import load
+from base.files import replacing_folder
 from base.ownership import give_to_caller
-from measure.table import RUNS
 
 REPORT = "report"
 LIBRARIES = ("numpy", "scipy", "pandas", "statsmodels", "matplotlib", "pyarrow")
@@ -36,12 +34,12 @@ def write_report(
 
     `site`: whose films to show, instead of those of the site with the largest disagreement. Raises EyelevelError.
     """
-    campaign, sections = read_folder(folder, studies)
+    campaign, sections = load(folder), study_sections(folder, studies)
     into = folder / REPORT
     versions = {name: version(name) for name in LIBRARIES} | {"python": platform.python_version()}
     with workers() as pool, replacing_folder(into) as new:
         (new / "tables").mkdir()
-        if campaign and campaign.document.filmed:
+        if campaign.document.filmed:
             findings = analyse(campaign, declaration, pool)
             films = select_films(findings, site)
             contents = Contents(campaign_figures(findings, films.strips), campaign_tables(findings), sections, versions)
@@ -49,14 +47,12 @@ def write_report(
             html = campaign_page(findings, films, contents, new / "figures")
             findings.comparisons.to_csv(new / "tables" / "comparisons.csv", index=False)
         else:
-            contents = Contents({}, unfilmed_tables(campaign) if campaign else {}, sections, versions)
+            contents = Contents({}, unfilmed_tables(campaign), sections, versions)
             draw(contents.all_figures, new / "figures", pool)
-            documents = study_documents(folder, sections)
-            html = study_page(folder.resolve().name, campaign, contents, new / "figures", documents)
+            html = study_page(campaign, contents, new / "figures")
         write_drawings(sections, new / "figures")
         write_tables(contents.all_tables, new / "tables")
-        if campaign:
-            campaign.runs.to_parquet(new / "runs.parquet", index=False)
+        campaign.runs.to_parquet(new / "runs.parquet", index=False)
         (new / "index.html").write_text(html)
     give_to_caller(into)
     return into
@@ -66,11 +62,11 @@ def write_figures(
     folder: Path, studies: Sequence[StudySection], declaration: Hypotheses, site: str | None = None
 ) -> Path:
     """Write the figures of the campaign in `folder` alone, to where its report has them; returns where."""
-    campaign, sections = read_folder(folder, studies)
+    campaign, sections = load(folder), study_sections(folder, studies)
     into = folder / REPORT / "figures"
     with workers() as pool, replacing_folder(into) as new:
         figures: Mapping[str, list[ReportFigure]] = {}
-        if campaign and campaign.document.filmed:
+        if campaign.document.filmed:
             findings = analyse(campaign, declaration, pool)
             figures = campaign_figures(findings, select_films(findings, site, playable=False).strips)
         draw(Contents(figures, {}, sections, {}).all_figures, new, pool)
@@ -79,19 +75,9 @@ def write_figures(
     return into
 
 
-def read_folder(folder: Path, studies: Sequence[StudySection]) -> tuple[CampaignTable | None, list[Section]]:
-    """The campaign in `folder`, if there is one, and the sections of its studies. Raises EyelevelError."""
-    sections = [section for study in studies if (section := study(folder)) is not None]
-    if sections and not (folder / RUNS).exists():
-        return None, sections
-    return load(folder), sections
-
-
-def study_documents(folder: Path, sections: Sequence[Section]) -> dict[str, dict[str, Any]]:
-    """Settings, versions and machine of studies that are no campaigns of their own, from `<name>/<name>.json`, by the
-    titles of their sections. Raises EyelevelError when one is broken."""
-    paths = {section.title: folder / section.name / f"{section.name}.json" for section in sections}
-    return {title: read_json(path) for title, path in paths.items() if path.exists()}
+def study_sections(folder: Path, studies: Sequence[StudySection]) -> list[Section]:
+    """The sections of the studies that the campaign in `folder` has anything of. Raises EyelevelError."""
+    return [section for study in studies if (section := study(folder)) is not None]
 
 
 @contextmanager
