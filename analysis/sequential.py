@@ -1,4 +1,4 @@
-"""When to stop measuring: a rule fixed beforehand, for `RUNS=auto`. It knows nothing of files, tables and plots.
+"""When to stop measuring: a rule fixed beforehand, for `RUNS=auto`. It does without files, tables and plots.
 
 Looking at the data again and again and stopping at the first p < 0.01 finds differences that are not there. So the
 looks and a bound for each are set before the first run; over all looks together, the probability of stopping at a

@@ -49,24 +49,24 @@ def test_figure_3_draws_every_sites_gain(gain_table: pd.DataFrame) -> None:
 def test_the_map_has_each_gain_in_percent(gain_table: pd.DataFrame) -> None:
     pair = hypotheses.load().family[0]
     figure = sites_map.draw(gain_table, ("dsl", "lte"), ("si", "plt"), pair)
-    own = gain_table[(gain_table["reference"] == "tcp+") & (gain_table["compared"] == "quic")]
-    own = own[own["metric"].isin(["si", "plt"])]
-    shown = sorted(text.get_text() for text in figure.axes[0].texts if "%" not in text.get_text())
-    numbers = [text for text in shown if text.lstrip("+-").isdigit()]
-    assert numbers == sorted(f"{100 * value:+.0f}" for value in own["gain"])
+    family = gain_table[(gain_table["reference"] == "tcp+") & (gain_table["compared"] == "quic")]
+    family = family[family["metric"].isin(["si", "plt"])]
+    texts = sorted(text.get_text() for text in figure.axes[0].texts if "%" not in text.get_text())
+    numbers = [text for text in texts if text.lstrip("+-").isdigit()]
+    assert numbers == sorted(f"{100 * value:+.0f}" for value in family["gain"])
 
 
 def test_a_band_holds_the_whole_distribution_at_its_rate() -> None:
     """Of 400 samples of 20, the band of 95 % must leave the true uniform distribution about 20 times."""
     draw = np.random.default_rng(1)
-    left = 0
+    outside = 0
     for _ in range(400):
         x, share, low, high = bands.band(draw.random(20), 0.95)
         before = np.append(0, share[:-1])
         reach = (high - share)[:1][0] if high[0] < 1 else 0.294
-        left += bool((np.maximum(np.abs(share - x), np.abs(before - x)) > reach).any())
+        outside += bool((np.maximum(np.abs(share - x), np.abs(before - x)) > reach).any())
         assert (low <= share).all() and (share <= high).all()
-    assert 5 <= left <= 40
+    assert 5 <= outside <= 40
 
 
 def test_figure_2_has_a_box_for_each_size_and_protocol() -> None:

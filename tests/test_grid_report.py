@@ -44,9 +44,11 @@ def write(folder: Path, times: Times, *, preset: str = "longlook", pages: Sequen
         "networks": {name: asdict(NETWORKS[name]) for name in chosen},
         "protocols": {name: {} for name in names},
     }
-    told = {"name": "grid", "preset": preset, "pages": list(sites), "left_out": [], **study}
+    description = {"name": "grid", "preset": preset, "pages": list(sites), "left_out": [], **study}
     folder.mkdir()
-    (folder / "campaign.json").write_text(json.dumps({"settings": settings, "study": told, "machine": {"cpus": 2}}))
+    (folder / "campaign.json").write_text(
+        json.dumps({"settings": settings, "study": description, "machine": {"cpus": 2}})
+    )
     with (folder / "runs.csv").open("w") as file:
         writer = csv.writer(file)
         writer.writerow(columns())
@@ -77,24 +79,24 @@ def longlook(tmp_path: Path) -> Path:
     return write(tmp_path / "grid", times, pages=("grid-2x5KB",), left_out=left_out)
 
 
-def cell(found: pd.DataFrame, site: str, network: str) -> "pd.Series[float]":
-    (row,) = (row for _, row in found.iterrows() if (row["site"], row["network"]) == (site, network))
+def cell(result: pd.DataFrame, site: str, network: str) -> "pd.Series[float]":
+    (row,) = (row for _, row in result.iterrows() if (row["site"], row["network"]) == (site, network))
     return row
 
 
 def test_a_cell_is_compared_as_worked_out_by_hand() -> None:
     # Means 110 and 90, variances 100: t = 20 / sqrt(100/3 + 100/3) = 2.449 with 4 degrees of freedom, p = 0.0705.
-    found = compare(np.array([100.0, 110, 120]), np.array([80.0, 90, 100]))
-    assert found["difference"] == pytest.approx(20 / 110)
-    assert found["p"] == pytest.approx(0.0705, abs=1e-4)
-    assert (found["mean_reference"], found["sd_reference"], found["mean_compared"]) == (110, 10, 90)
-    assert (found["rounds"], found["verdict"]) == (3, "undecided")
+    result = compare(np.array([100.0, 110, 120]), np.array([80.0, 90, 100]))
+    assert result["difference"] == pytest.approx(20 / 110)
+    assert result["p"] == pytest.approx(0.0705, abs=1e-4)
+    assert (result["mean_reference"], result["sd_reference"], result["mean_compared"]) == (110, 10, 90)
+    assert (result["rounds"], result["verdict"]) == (3, "undecided")
 
 
 def test_welchs_degrees_of_freedom_follow_from_unequal_variances() -> None:
     # t = 5 / sqrt(1/3 + 25/3) = 1.698; df = (26/3)^2 / ((1/3)^2/2 + (25/3)^2/2) = 2.16, p = 0.222.
-    found = compare(np.array([19.0, 20, 21]), np.array([10.0, 15, 20]))
-    assert found["p"] == pytest.approx(0.222, abs=5e-4)
+    result = compare(np.array([19.0, 20, 21]), np.array([10.0, 15, 20]))
+    assert result["p"] == pytest.approx(0.222, abs=5e-4)
 
 
 def test_a_verdict_needs_both_a_small_p_and_a_large_difference() -> None:
@@ -105,25 +107,25 @@ def test_a_verdict_needs_both_a_small_p_and_a_large_difference() -> None:
 
 
 def test_each_cell_says_what_became_of_it(longlook: Path) -> None:
-    found = cells(load(longlook))
-    assert len(found) == 3 * 2
-    sure, unsure = (cell(found, "grid-1x5KB", network) for network in (FAST, SLOW))
+    result = cells(load(longlook))
+    assert len(result) == 3 * 2
+    sure, unsure = (cell(result, "grid-1x5KB", network) for network in (FAST, SLOW))
     assert (sure["difference"], sure["verdict"], sure["state"]) == (0.25, "faster", "measured")
     assert (unsure["verdict"], unsure["state"], unsure["rounds"]) == ("undecided", "measured", 3)
-    late, budget = (cell(found, "grid-1x10000KB", network) for network in (FAST, SLOW))
+    late, budget = (cell(result, "grid-1x10000KB", network) for network in (FAST, SLOW))
     assert (late["state"], late["remark"]) == ("time", "1 of 6 loads did not end in time")
     # Those that did end in time are no sample of all.
     assert (late["rounds"], late["runs_reference"], late["verdict"]) == (0, 0, "")
     assert late[["mean_reference", "mean_compared", "difference", "p"]].isna().all()
     assert (budget["state"], budget["remark"]) == ("budget", "would take about 9 min")
-    assert cell(found, "grid-2x5KB", FAST)["state"] == "open"
+    assert cell(result, "grid-2x5KB", FAST)["state"] == "open"
 
 
 def test_a_load_that_takes_too_long_is_of_its_protocols_cells_alone(tmp_path: Path) -> None:
     times = {("grid-1x5KB", FAST, name): (200, 201, 199) for name in ("tcp+", "quic")}
     folder = write(tmp_path / "three", {**times, ("grid-1x5KB", FAST, "tcp"): (500, np.nan, 500)})
-    found = cells(load(folder)).set_index("compared")["state"]
-    assert found.to_dict() == {"quic": "measured", "tcp": "time"}
+    result = cells(load(folder)).set_index("compared")["state"]
+    assert result.to_dict() == {"quic": "measured", "tcp": "time"}
 
 
 def heat_map(longlook: Path) -> Figure:
@@ -147,8 +149,8 @@ def test_the_heat_map_is_white_where_nothing_is_sure_and_hatched_where_nothing_i
 
 
 def test_a_sure_cell_takes_the_colour_of_who_is_faster() -> None:
-    told = {(0, 0): heatmap.Cell(0.4, 0.001, 10), (0, 1): heatmap.Cell(-0.4, 0.001, 10)}
-    image = heatmap.draw([heatmap.Map("size", ["a", "b"], told)], ["net"], "QUIC").axes[0].images[0]
+    by_place = {(0, 0): heatmap.Cell(0.4, 0.001, 10), (0, 1): heatmap.Cell(-0.4, 0.001, 10)}
+    image = heatmap.draw([heatmap.Map("size", ["a", "b"], by_place)], ["net"], "QUIC").axes[0].images[0]
     ((red, blue),) = image.to_rgba(np.array([[0.4, -0.4]]))
     assert red[0] > 2 * red[2]
     assert blue[2] > 2 * blue[0]
@@ -170,7 +172,7 @@ def test_pages_stand_by_what_varies() -> None:
 
 
 @pytest.mark.parametrize(
-    ("network", "told"),
+    ("network", "text"),
     [
         (FAST, "100 Mbit/s, 62 ms"),
         ("controlled-200ms", "no rate limit, 200 ms, 2 % loss on the uplink"),
@@ -178,8 +180,8 @@ def test_pages_stand_by_what_varies() -> None:
         ("longlook-varying", "varying, 101 Mbit/s by mean, 12 ms"),
     ],
 )
-def test_a_network_is_told_in_a_few_words(network: str, told: str) -> None:
-    assert network_label(asdict(NETWORKS[network])) == told
+def test_a_network_has_a_short_label(network: str, text: str) -> None:
+    assert network_label(asdict(NETWORKS[network])) == text
 
 
 def test_the_bars_are_of_what_the_browser_told(longlook: Path) -> None:
@@ -210,14 +212,14 @@ def test_the_old_study_is_whole_and_as_it_was_told() -> None:
 def test_the_old_study_is_transcribed_without_a_slip() -> None:
     conditions = {"0% (5ms)": "controlled-clean", "2% (100ms)": "controlled-100ms", "2% (200ms)": "controlled-200ms"}
     sizes = {"100bytes": 100, "1Kb": 1000, "10Kb": 10_000, "300Kb": 300_000}
-    told = {}
+    transcribed = {}
     for row in csv.DictReader(SHARED.open()):
         if row["scenario"] == "controlled":
             count, size = row["page"].split(" @ ")
             protocol = {"TCP /w SSL": "tcp+", "QUIC": "quic"}[row["protocol"]]
-            told[conditions[row["condition"]], protocol, int(count), sizes[size]] = float(row["plt_ms"])
+            transcribed[conditions[row["condition"]], protocol, int(count), sizes[size]] = float(row["plt_ms"])
     names = ["network", "protocol", "count", "size_bytes", "plt_ms"]
-    assert {tuple(row[:4]): row[4] for row in read_old()[names].itertuples(index=False)} == told
+    assert {tuple(row[:4]): row[4] for row in read_old()[names].itertuples(index=False)} == transcribed
 
 
 def test_what_changed_since_the_old_study_is_told(tmp_path: Path) -> None:
@@ -228,9 +230,9 @@ def test_what_changed_since_the_old_study_is_told(tmp_path: Path) -> None:
         ("grid-128x300KB", "controlled-100ms", "quic"): (500, 501, 499),
     }
     folder = write(tmp_path / "controlled", times, preset="controlled")
-    found = beside(cells(load(folder)), read_old())
-    told = {(row["site"], row["network"]): row for _, row in found.iterrows()}
-    same, other = told["grid-2x100B", "controlled-clean"], told["grid-128x300KB", "controlled-100ms"]
+    result = beside(cells(load(folder)), read_old())
+    by_cell = {(row["site"], row["network"]): row for _, row in result.iterrows()}
+    same, other = by_cell["grid-2x100B", "controlled-clean"], by_cell["grid-128x300KB", "controlled-100ms"]
     # Then 50.64 over TCP and 38 over QUIC.
     assert same["old_difference"] == pytest.approx((50.64 - 38) / 50.64)
     assert (same["old_verdict"], same["verdict"], same["change"]) == ("faster", "faster", "as then")

@@ -224,7 +224,7 @@ def finding_counts(findings: Findings) -> ReportTable:
     table["corrected by"] = ["Holm" if in_family else "Benjamini-Hochberg" for in_family in data["family"]]
     note = (
         f"Faster, slower: corrected p < {findings.hypotheses.significant_p}. Equivalent: within "
-        f"{100 * findings.hypotheses.equivalence_margin:g} %. Undecided: more runs are needed to tell."
+        f"{100 * findings.hypotheses.equivalence_margin:g} %. Undecided: more runs are needed."
     )
     return ReportTable("findings", "Faster, slower, equivalent, undecided", data, table, note)
 

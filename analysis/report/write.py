@@ -23,7 +23,7 @@ from base.ownership import give_to_caller
 
 REPORT = "report"
 LIBRARIES = ("numpy", "scipy", "pandas", "statsmodels", "matplotlib", "pyarrow")
-# What a study reports of a folder; None when the folder has nothing of it.
+# A study's section of the report on a campaign's folder; None when the campaign is not of this study.
 StudySection = Callable[[Path], Section | None]
 
 
