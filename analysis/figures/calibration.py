@@ -31,7 +31,7 @@ def draw(p_values: pd.DataFrame, confidence: float) -> Figure:
                 share = (np.arange(len(x)) + 1) / len(x)
                 axes.step(x, share, where="post", linestyle=dashes, label=label(metric))
             titles = {"split": "each setting against itself", "A/A": "one protocol under two names"}
-            axes.set(title=f"{titles.get(kind, kind)}, {tests} tests of each metric", xlabel="p value (ANOVA)")
+            axes.set(title=f"{titles.get(kind, kind)}, {tests} tests per metric", xlabel="p value (ANOVA)")
             axes.set(xlim=(0, 1), ylim=(0, 1))
         panels[0].set_ylabel("share of tests below it")
         panels[0].legend(fontsize=6.5)
