@@ -40,14 +40,14 @@ from studies.packets.bytes import (
     Piece,
     Stream,
 )
-from studies.packets.capture import read_capture
 from studies.packets.delays import delays_in_ms, with_added_rtt
+from studies.packets.dissection import read_capture
 from studies.packets.files import CLIENT, KEYS, PING, SERVERS, STUDY
-from studies.packets.layers import Assembly, lay_http2, lay_http3
+from studies.packets.layers import Assembly, append_http2, append_http3
 from studies.packets.measure import PacketsMethod
 from studies.packets.ping import PingTimes, expected_ms, fault
-from studies.packets.runs import ENDS, Read, read_run
-from studies.packets.sequence import Step, averaged
+from studies.packets.runs import ENDS, CapturedRun, read_run
+from studies.packets.sequence import Step, average
 from studies.packets.sequence_drawing import Panel, draw
 from tuning import protocols
 from tuning.networks import Network
@@ -117,7 +117,7 @@ def captured(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
 
 
 @pytest.fixture(scope="module")
-def runs(captured: Campaign) -> Mapping[str, Read]:
+def runs(captured: Campaign) -> Mapping[str, CapturedRun]:
     document = require_document(captured.folder)
     rows = valid_rows(captured.folder, STUDY)
     return {row.protocol: read_run(captured.folder, document, row) for row in rows}
@@ -134,7 +134,7 @@ def packet_bytes(capture_file: Path) -> Iterator[int]:
 
 
 @needs_root
-def test_the_clients_first_quic_datagram_has_at_least_1200_bytes(runs: Mapping[str, Read]) -> None:
+def test_the_clients_first_quic_datagram_has_at_least_1200_bytes(runs: Mapping[str, CapturedRun]) -> None:
     """RFC 9000 section 14.1."""
     assert runs["quic"].connections
     for connection in runs["quic"].connections:
@@ -144,7 +144,7 @@ def test_the_clients_first_quic_datagram_has_at_least_1200_bytes(runs: Mapping[s
 @needs_root
 @pytest.mark.parametrize(("protocol", "round_trips"), [("tcp+", 2), ("quic", 1)])
 def test_a_request_leaves_after_two_round_trips_over_tcp_and_one_over_quic(
-    protocol: str, round_trips: int, runs: Mapping[str, Read]
+    protocol: str, round_trips: int, runs: Mapping[str, CapturedRun]
 ) -> None:
     """TCP's handshake and TLS 1.3's (RFC 8446 section 2), or both in one (RFC 9001 section 4), seen by the client."""
     [connection] = [connection for connection in runs[protocol].connections if connection["first"]]
@@ -157,7 +157,7 @@ def test_a_request_leaves_after_two_round_trips_over_tcp_and_one_over_quic(
 @needs_root
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_bytes_of_the_table_add_up_to_those_in_the_files(
-    protocol: str, captured: Campaign, runs: Mapping[str, Read], tmp_path: Path
+    protocol: str, captured: Campaign, runs: Mapping[str, CapturedRun], tmp_path: Path
 ) -> None:
     [site] = captured.sites.values()
     make_repeatable(site, tmp_path)
@@ -196,7 +196,7 @@ def test_a_run_holds_all_of_itself_and_its_captures_their_own_keys(
 @needs_root
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_both_ends_saw_the_packets_of_the_handshake_half_a_round_trip_apart(
-    protocol: str, runs: Mapping[str, Read]
+    protocol: str, runs: Mapping[str, CapturedRun]
 ) -> None:
     steps = runs[protocol].steps
     assert steps[0].lines == (("SYN",) if protocol == "tcp+" else ("Initial: ClientHello",))
@@ -207,7 +207,7 @@ def test_both_ends_saw_the_packets_of_the_handshake_half_a_round_trip_apart(
 
 @needs_root
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_both_captures_go_on_until_connections_are_closed(protocol: str, runs: Mapping[str, Read]) -> None:
+def test_both_captures_go_on_until_connections_are_closed(protocol: str, runs: Mapping[str, CapturedRun]) -> None:
     """Nothing is lost on the way, so what one end has and the other has not would be missing in its capture."""
     rows = {(row["end"], row["direction"]): row for row in runs[protocol].captures}
     for way in ("up", "down"):
@@ -246,12 +246,12 @@ def test_a_load_may_be_judged_again_and_does_not_count_without_a_capture(capture
 
 
 @needs_root
-def test_the_section_tells_every_setting(captured: Campaign, runs: Mapping[str, Read]) -> None:
-    told = section.section(captured.folder)
-    assert told
-    assert len(told.drawings) == 1
-    for view in told.views[:2]:
-        assert list(view.data["protocol"]) == list(PROTOCOLS)
+def test_the_section_tells_every_setting(captured: Campaign, runs: Mapping[str, CapturedRun]) -> None:
+    report = section.section(captured.folder)
+    assert report
+    assert len(report.drawings) == 1
+    for table in report.tables[:2]:
+        assert list(table.data["protocol"]) == list(PROTOCOLS)
 
 
 def test_a_campaign_without_captures_has_no_section(tmp_path: Path) -> None:
@@ -305,8 +305,8 @@ def test_pings_are_held_to_the_network_and_what_serialising_takes() -> None:
 
 def test_bytes_of_a_stream_are_told_once_and_then_as_sent_again() -> None:
     stream = Stream()
-    stream.lay(5, FRAMING)
-    stream.lay(10, PAYLOAD, "DATA")
+    stream.append(5, FRAMING)
+    stream.append(10, PAYLOAD, "DATA")
     assert stream.take(0, 8) == [Piece(FRAMING, 5), Piece(PAYLOAD, 3, "DATA")]
     assert stream.take(6, 12) == [Piece(AGAIN, 2, "DATA"), Piece(PAYLOAD, 4, "DATA")]
     assert stream.take(12, 18) == [Piece(PAYLOAD, 3, "DATA"), Piece(UNREAD, 3)]
@@ -315,8 +315,8 @@ def test_bytes_of_a_stream_are_told_once_and_then_as_sent_again() -> None:
 
 def test_frames_of_http_are_told_apart() -> None:
     http2 = Stream()
-    lay_http2(http2, 100, 0, 11)
-    lay_http2(http2, 0, 4, 0)
+    append_http2(http2, 100, 0, 11)
+    append_http2(http2, 0, 4, 0)
     assert http2.take(0, 118) == [
         Piece(FRAMING, 9, "DATA"),
         Piece(PAYLOAD, 89, "DATA"),
@@ -328,7 +328,7 @@ def test_frames_of_http_are_told_apart() -> None:
     assembly = Assembly()
     for start, end in ((6, 108), (0, 7)):
         assembly.add(start, response[start:end])
-    http3 = assembly.laid(lambda stream, data: lay_http3(stream, data, 0))
+    http3 = assembly.stream(lambda stream, data: append_http3(stream, data, 0))
     assert http3.take(0, 108) == [
         Piece(FRAMING, 2, "HEADERS"),
         Piece(HTTP_HEADERS, 3, "HEADERS"),
@@ -336,7 +336,7 @@ def test_frames_of_http_are_told_apart() -> None:
         Piece(PAYLOAD, 100, "DATA"),
     ]
     control = Stream()
-    lay_http3(control, bytes([0, 4, 2, 1, 1]), 2)
+    append_http3(control, bytes([0, 4, 2, 1, 1]), 2)
     assert control.take(0, 5) == [Piece(FRAMING, 1), Piece(FRAMING, 2, "SETTINGS"), Piece(CONTROL, 2, "SETTINGS")]
 
 
@@ -356,28 +356,28 @@ def exchanged(late_ms: float, *, lost: bool = False, more: tuple[Step, ...] = ()
 def test_times_are_means_of_the_runs_that_had_the_same_packets() -> None:
     more = (step("ACK", 30, 40),)
     runs = [exchanged(0), exchanged(4), exchanged(500, more=more), exchanged(900, lost=True)]
-    found = averaged(runs)
+    found = average(runs)
     assert found
     assert (found.runs, found.all_runs, found.others) == (2, 4, 2)
     assert [(s.sent_ms, s.received_ms, s.bytes) for s in found.steps] == [(0, 12, (60, 60)), (13, 23, (60, 64))]
-    assert averaged([]) is None
+    assert average([]) is None
 
 
 def test_packets_that_cross_may_leave_in_either_order() -> None:
     up, down = step("ACK", 20, 30), step("SETTINGS", 21, 31, from_server=True)
     sooner = replace(down, sent_ms=19, received_ms=29)
-    found = averaged([(up, down), (sooner, up)])
+    found = average([(up, down), (sooner, up)])
     assert found
     assert (found.runs, found.others) == (2, 0)
     # Of one direction the order is what counts.
     other = step("FIN", 22, 32)
-    found = averaged([(up, other), (other, up)])
+    found = average([(up, other), (other, up)])
     assert found
     assert (found.runs, found.others) == (1, 1)
 
 
 def test_the_diagram_shows_every_packet_with_its_times_and_loss() -> None:
-    exchange = averaged([exchanged(0, more=(step("ACK <1>", 22, math.nan),))])
+    exchange = average([exchanged(0, more=(step("ACK <1>", 22, math.nan),))])
     assert exchange
     drawn = draw("two", [Panel("tcp+", exchange), Panel("quic", exchange)], rtt_ms=20)
     texts = [

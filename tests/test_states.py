@@ -338,17 +338,19 @@ def test_settings_have_their_counting_runs_and_a_typical_one(campaign: Path) -> 
 
 def test_the_section_has_its_figures_and_tables_and_is_none_without_runs(campaign: Path, tmp_path: Path) -> None:
     assert section(tmp_path) is None
-    found = section(campaign)
-    assert found is not None
-    drawn = tmp_path / "figures"
-    drawn.mkdir()
-    names = [plate.write(drawn) for plate in found.plates]
+    report = section(campaign)
+    assert report is not None
+    folder = tmp_path / "figures"
+    folder.mkdir()
+    for figure in report.figures:
+        figure.write(folder)
+    names = [figure.name for figure in report.figures]
     assert names == ["states_windows_s_lte", "states_graph_s_lte"]
-    assert all((drawn / f"{name}.{kind}").stat().st_size > 5_000 for name in names for kind in ("pdf", "png"))
-    table = found.views[0].shown.set_index("protocol")
+    assert all((folder / f"{name}.{kind}").stat().st_size > 5_000 for name in names for kind in ("pdf", "png"))
+    table = report.tables[0].texts.set_index("protocol")
     assert table.loc["TCP+", "slow start"] == "40.0 %"
     assert table.loc["QUIC", "recovery"] == "60.0 %"
-    totals = found.views[1].data.set_index("protocol")
+    totals = report.tables[1].data.set_index("protocol")
     assert totals.loc["tcp+", "seconds"] == pytest.approx(7.5)
     assert totals.loc["quic", "lost_packets"] == 4
     assert totals.loc["quic", "largest_window_kb"] == 90
@@ -366,10 +368,11 @@ def test_a_run_that_is_not_whole_any_more_is_named(campaign: Path) -> None:
 
 
 def test_states_that_nobody_knows_yet_are_drawn_all_the_same(tmp_path: Path) -> None:
-    told = [Spell("refill", 0, 1), Spell("probe_bw", 1, 2)]
-    counts = transitions([told])
-    graph = states_graph.Graph("new", shares([told]), probabilities(counts), counts)
+    new_states = [Spell("refill", 0, 1), Spell("probe_bw", 1, 2)]
+    counts = transitions([new_states])
+    graph = states_graph.Graph("new", shares([new_states]), probabilities(counts), counts)
     save(states_graph.draw([graph]), tmp_path, "graph")
     log = Qlog("t", BEGAN_S, (Event(0, METRICS, {"congestion_window": 1}),))
-    save(windows_figure.draw([windows_figure.Drawn("quic", series(log, BEGAN_S), told)]), tmp_path, "windows")
+    connection = windows_figure.ConnectionSeries("quic", series(log, BEGAN_S), new_states)
+    save(windows_figure.draw([connection]), tmp_path, "windows")
     assert len(list(tmp_path.iterdir())) == 4

@@ -10,7 +10,7 @@ from rich.console import Console
 from analysis import hypotheses
 from analysis import runs as tables
 from analysis.first_answer import report
-from analysis.stopping import decided
+from analysis.stopping import decided_cells
 from base.errors import EyelevelError
 from base.privileges import require_root
 from eyelevel.measuring import Manner, begun, campaign_name, carry_out, measuring_options
@@ -105,4 +105,4 @@ def number_of_runs(wanted: str | None, most: int | None, begun: Mapping[str, Any
 
 def enough_runs(folder: Path) -> list[tuple[str, str]]:
     """The sites and networks whose runs suffice, as the analysis says. Raises EyelevelError."""
-    return decided(tables.load(folder), hypotheses.load())
+    return decided_cells(tables.load(folder), hypotheses.load())

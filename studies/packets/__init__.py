@@ -1,17 +1,17 @@
-"""Packets: loads of a site captured at both ends, to be examined packet by packet.
+"""Packets: loads of a site captured at both ends, and dissected packet by packet.
 
-    ping  →  load, captured at client and servers (`ends`)  →  judged (`measure`)
+    ping  →  load, captured at client and servers (`ends`)  →  checks (`measure`)
 
 A run's folder holds beside the evidence of a load:
 
-    client.pcapng      every packet of the browser's end of the emulated network, with the keys to decrypt it
+    client.pcapng      every packet at the browser's end of the emulated network, with the keys to decrypt it
     servers.pcapng     the same of the servers' end
     ssl-keys.log       the keys alone
     ping.json          round trips before the load; ping.txt is the output of ping
 
-The report is made of it by
+The report reads them by
 
-    capture (tshark's packets)  →  bytes, layers (what each byte is for)  →  connections, sequence  →  runs  →  section
+    dissection (tshark's packets)  →  bytes, layers (kinds of bytes)  →  connections, sequence  →  runs  →  section
 """
 
 from collections.abc import Sequence
