@@ -89,7 +89,7 @@ def campaign_name(name: str | None) -> str:
     return name
 
 
-def begun(folder: Path, study: str, command_of: Callable[[str], str]) -> CampaignDocument | None:
+def document_of(folder: Path, study: str, command_of: Callable[[str], str]) -> CampaignDocument | None:
     """The document of the campaign of `study` (nothing: of pages) in `folder`, or None when there is none.
 
     `command_of` names the command of another study. Raises EyelevelError when the campaign is of another.

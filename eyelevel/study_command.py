@@ -8,7 +8,7 @@ from rich.console import Console
 
 from base.places import RESULTS
 from base.privileges import require_root
-from eyelevel.measuring import Manner, begun, campaign_name, carry_out, measuring_options
+from eyelevel.measuring import Manner, campaign_name, carry_out, document_of, measuring_options
 from studies import STUDIES
 from studies.study import Request, Study
 
@@ -25,7 +25,7 @@ def study_command(study: Study) -> click.Command:
         *measuring_options(validates=study.validates, default=study.command),
     ]
     return click.Command(
-        study.command, callback=lambda **given: _measure(study, given), params=options, help=study.help
+        study.command, callback=lambda **arguments: _measure(study, arguments), params=options, help=study.help
     )
 
 
@@ -34,13 +34,13 @@ def command_of(name: str) -> str:
     return next((study.command for study in STUDIES if study.name == name), name or "campaign")
 
 
-def _measure(study: Study, given: dict[str, Any]) -> None:
+def _measure(study: Study, arguments: dict[str, Any]) -> None:
     require_root("measuring")
-    manner = Manner.take(given)
-    name, results = given.pop("name"), given.pop("results")
-    folder = results / campaign_name(name or given.get("preset") or study.command)
-    common = {option: given.pop(option, None) for option in ("site", "net", "proto", "runs", "seed")}
-    request = Request(folder, **common, options=given, begun=begun(folder, study.name, command_of))
+    manner = Manner.take(arguments)
+    name, results = arguments.pop("name"), arguments.pop("results")
+    folder = results / campaign_name(name or arguments.get("preset") or study.command)
+    common = {option: arguments.pop(option, None) for option in ("site", "net", "proto", "runs", "seed")}
+    request = Request(folder, **common, options=arguments, document=document_of(folder, study.name, command_of))
     measurement = study.campaign(request)
     console = Console(highlight=False)
     for line in measurement.announcement:

@@ -30,7 +30,7 @@ SEED = 1
 class Request:
     """What the command line of a study says; None where it says nothing. `options` are those of the study's own.
 
-    `begun` is the document of the campaign in `folder`, if there is one.
+    `document` is that of the campaign in `folder`, if there is one.
     """
 
     folder: Path
@@ -40,11 +40,11 @@ class Request:
     runs: int | None = None
     seed: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    begun: CampaignDocument | None = None
+    document: CampaignDocument | None = None
 
     def setting(self, name: str, default: Any) -> Any:
         """A setting of the campaign that was begun, or `default`."""
-        return self.begun.settings.get(name, default) if self.begun else default
+        return self.document.settings.get(name, default) if self.document else default
 
     def names(self, option: str, group: str, default: str | Sequence[str] | None = None) -> str | list[str]:
         """The names that the command line gives for a group (sites, networks, protocols), or the campaign that was
@@ -105,21 +105,21 @@ def study_campaign(
     """
     sites = choose_sites(request.names("site", "sites"))
     over = choose_protocols(request.names("proto", "protocols"), protocols.load())
-    before = [Network(**values) for values in (request.begun.networks if request.begun else {}).values()]
+    before = [Network(**values) for values in (request.document.networks if request.document else {}).values()]
     if request.net is None and before:
         chosen = before
     else:
-        named = choose("network", request.names("net", "networks"), networks.load())
-        chosen = [changed for network in named for changed in change(network)]
+        unchanged = choose("network", request.names("net", "networks"), networks.load())
+        chosen = [changed for network in unchanged for changed in change(network)]
     selection = Selection(
         tuple(site.name for site in sites),
         tuple(network.name for network in chosen),
         tuple(protocol.name for protocol in over),
     )
     # What has been measured stays in the campaign, and is not planned anew.
-    if request.begun:
-        sites = [*choose_sites(list(request.begun.sites)), *sites]
-        over = [*choose_protocols(list(request.begun.protocols), protocols.load()), *over]
+    if request.document:
+        sites = [*choose_sites(list(request.document.sites)), *sites]
+        over = [*choose_protocols(list(request.document.protocols), protocols.load()), *over]
     return Campaign(
         folder=request.folder,
         sites={site.name: site for site in sites},

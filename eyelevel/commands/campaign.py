@@ -13,7 +13,7 @@ from analysis.first_answer import report
 from analysis.stopping import decided_cells
 from base.errors import EyelevelError
 from base.privileges import require_root
-from eyelevel.measuring import Manner, begun, campaign_name, carry_out, measuring_options
+from eyelevel.measuring import Manner, campaign_name, carry_out, document_of, measuring_options
 from eyelevel.study_command import command_of
 from measure.campaign.campaign import REPEATS, Campaign, never_enough
 from measure.campaign.setting import Loading
@@ -59,7 +59,7 @@ def run_campaign(**options: Any) -> None:
     Example: eyelevel campaign --net lte --proto tcp,quic --sites demo-news --runs 3 --campaign try
     """
     folder = options["results"] / campaign_name(options["name"])
-    document = begun(folder, "", command_of) or CampaignDocument({})
+    document = document_of(folder, "", command_of) or CampaignDocument({})
     settings, films = document.settings, FilmPolicy(**document.films)
 
     def names(option: str, group: str) -> str | list[str]:
@@ -92,12 +92,12 @@ def run_campaign(**options: Any) -> None:
 main = click.Command("campaign", callback=run_campaign, params=OPTIONS, help=run_campaign.__doc__)
 
 
-def number_of_runs(wanted: str | None, most: int | None, begun: Mapping[str, Any]) -> int:
+def number_of_runs(wanted: str | None, most: int | None, settings: Mapping[str, Any]) -> int:
     """How many runs of each setting are planned: `wanted`, or `most` when that is auto. Raises EyelevelError."""
     if wanted is None:
-        return int(most or begun.get("runs", RUNS))
+        return int(most or settings.get("runs", RUNS))
     if wanted == AUTO:
-        return int(most or begun.get("runs", MAX_RUNS))
+        return int(most or settings.get("runs", MAX_RUNS))
     if not wanted.isdecimal() or not int(wanted):
         raise EyelevelError(f"the number of runs must be 1 or more, or auto, not {wanted!r}")
     return int(wanted)

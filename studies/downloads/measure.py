@@ -54,8 +54,8 @@ class DownloadsMethod(Method):
 
 def campaign(request: Request) -> Measurement:
     """What `request` asks to be measured; its `runs` are downloads, of which each load makes several."""
-    begun = dict(request.begun.study) if request.begun else {}
-    number = max(request.runs or 0, int(begun.get("downloads", 0 if request.runs else DOWNLOADS)))
+    earlier = dict(request.document.study) if request.document else {}
+    number = max(request.runs or 0, int(earlier.get("downloads", 0 if request.runs else DOWNLOADS)))
     network = choose_one("network", _one(request.names("net", "networks", NETWORK)), networks.load())
     over = choose_protocols(request.names("proto", "protocols", PROTOCOLS), protocols.load())
     sites = [collection.load_site(downloads.page_name(size_bytes)) for size_bytes in SIZES_BYTES]

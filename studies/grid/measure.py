@@ -145,7 +145,7 @@ def left_out(
 
 def measurement(request: Request) -> Measurement:
     """What `request` asks to be measured. Raises EyelevelError."""
-    study = request.begun.study if request.begun else {}
+    study = request.document.study if request.document else {}
     preset = request.options["preset"]
     if preset and study.get("preset", preset) != preset:
         raise EyelevelError(
@@ -214,13 +214,13 @@ def grid_campaign(
     out = left_out(pages, chosen, over, runs, limit_s, budget_s, folder)
     without = frozenset((one.site, one.network) for one in out)
     document = read_document(folder)
-    begun = document.sites if document else {}
+    earlier = document.sites if document else {}
     names = [page.name for page in pages if any((page.name, network.name) not in without for network in chosen)]
     if not names:
         raise EyelevelError(f"nothing is left to measure: {out[0].site} behind {out[0].network} {out[0].reason}")
     return Campaign(
         folder=folder,
-        sites={name: collection.load_site(name) for name in dict.fromkeys([*begun, *names])},
+        sites={name: collection.load_site(name) for name in dict.fromkeys([*earlier, *names])},
         networks={network.name: network for network in chosen},
         protocols={protocol.name: protocol for protocol in over},
         runs=runs,
