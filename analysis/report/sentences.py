@@ -15,6 +15,7 @@ from analysis.report.tables import UNUSUAL
 from analysis.runs import CampaignTable
 from analysis.text import label, listing, percent, plural, span
 from measure.metrics import metric_names
+from measure.table import read_given_up
 
 # The metric of the headlines.
 HEADLINE = "si"
@@ -95,6 +96,11 @@ def warnings(findings: Findings) -> list[str]:
         texts.append("One site: nothing can be said of others, and there are no intervals over sites.")
     elif sites < 10:
         texts.append(f"{sites} sites: the intervals over sites are wide, and assume that the sites are like others.")
+    for entry in read_given_up(findings.campaign.folder):
+        texts.append(
+            f"{entry.site} behind {label(entry.network)} failed alike over all protocols, so {entry.runs} of its runs "
+            f"were not made; the last reason was {entry.reason}."
+        )
     least, _ = runs_per_setting(findings.campaign)
     if least < FEW_RUNS:
         texts.append(f"The fewest valid runs of a setting are {least}: one site's test finds only large differences.")
