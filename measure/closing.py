@@ -15,13 +15,14 @@ import click
 from base.clock import now_iso
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
+from browsers.window import is_mobile
 from measure import completeness
 from measure.completeness import Asked, Completeness
 from measure.host.machine import versions
 from measure.run.evidence import REPLAY_LOG, last_line, read_evidence
 from measure.run.film import Frame, last_frame, unlike
-from measure.run.gates import HTTP_VERSION, LOAD_GATES, Claim, reason_against
-from measure.run.load import load
+from measure.run.gates import LOAD_GATES, Claim, reason_against
+from measure.run.load import PageLoad, load
 from measure.run.visit import FILM
 from record.recorder import sandbox
 from record.recorder.spec import RecordSpec
@@ -102,7 +103,7 @@ def assess(site: Site, closing: Closing) -> Completeness:
         closed_at=now_iso(),
         network=closing.network.name,
         repeatable=closing.repeatable,
-        versions=versions({protocol.transport for protocol in closing.protocols.values()}),
+        versions=versions({protocol.server for protocol in closing.protocols.values()}),
         protocols={name: completeness.summarise(loads, _unlike(frames[name])) for name, loads in asked.items()},
         jaccard=completeness.jaccard([{(one.method, one.url) for one in load} for load in every]),
         missed=completeness.missed_urls(every),
@@ -112,12 +113,12 @@ def assess(site: Site, closing: Closing) -> Completeness:
 
 def load_once(site: Site, closing: Closing, protocol: Protocol) -> Seen:
     """One load that went well. Raises EyelevelError when it does not, again and again."""
-    claim = Claim(HTTP_VERSION[protocol.transport], frozenset(site.servers))
+    claim = Claim(protocol.http_version, frozenset(site.servers))
     reason: str | None = None
     for _ in range(1 + REPEATS):
         with tempfile.TemporaryDirectory(prefix="eyelevel-closing-") as temporary:
             folder = Path(temporary)
-            failure = load(site, closing.network, protocol, folder, repeatable=closing.repeatable, film=closing.film)
+            failure = load(PageLoad(site, closing.network, protocol, closing.repeatable, closing.film), folder)
             evidence = read_evidence(folder, filmed=False)
             told = failure and f"{failure}: {last_line(folder / REPLAY_LOG)}"
             reason = told or reason_against(evidence, claim, LOAD_GATES)
@@ -133,7 +134,7 @@ def fetch_missing(site: Site, urls: Sequence[str], closing: Closing) -> list[str
     Returns the URLs that came. The site on disk is replaced by the longer one, or stays as it is.
     """
     with tempfile.TemporaryDirectory(prefix="eyelevel-closing-") as temporary:
-        mobile = "Mobile" in (site.user_agent or "")
+        mobile = is_mobile(site.user_agent)
         spec = RecordSpec(
             site.url,
             Path(temporary) / site.name,

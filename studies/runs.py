@@ -114,7 +114,7 @@ class Study:
                 "networks": {name: asdict(network) for name, network in self.networks.items()},
                 "protocols": {name: asdict(protocol) for name, protocol in self.protocols.items()},
             },
-            "versions": versions({one.transport for one in self.protocols.values()}, capturing=self.captures),
+            "versions": versions({one.server for one in self.protocols.values()}, capturing=self.captures),
             "machine": {**machine(), "cores": affinity.described(affinity.layout())},
             "begun_at": now_iso(),
         }

@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,8 @@ from base.clock import now_iso
 from base.files import write_atomically
 from measure.campaign.attempt import Circumstances
 from measure.run.evidence import ATTEMPT, Evidence
-from measure.run.gates import HTTP_VERSION, LOAD_GATES, MACHINE_GATES, Claim, reason_against, request_failed
-from measure.run.load import load
+from measure.run.gates import LOAD_GATES, MACHINE_GATES, Claim, reason_against, request_failed
+from measure.run.load import Instruments, PageLoad, load
 from studies.runs import Setting
 
 GATES = (*LOAD_GATES, request_failed, *MACHINE_GATES)
@@ -23,27 +22,13 @@ def load_unfilmed(
     seed: int,
     circumstances: Circumstances,
     folder: Path,
-    *,
-    witness: Sequence[str] = (),
-    around: Sequence[str] = (),
-    qlog: Path | None = None,
+    instruments: Instruments,
 ) -> tuple[str | None, dict[str, Any]]:
     """Load the page once; returns why the replay failed, if it did, and how the load was made, which is in `folder`
-    with all that it left. `seed`, `witness`, `around` and `qlog` are as in `measure.run.load`."""
+    with all that it left. `seed` and `instruments` are as in `measure.run.load`."""
     started_at, clock, started = now_iso(), time.time(), time.monotonic()
-    failure = load(
-        setting.site,
-        setting.network,
-        setting.protocol,
-        folder,
-        repeatable=True,
-        film=False,
-        layout=circumstances.layout,
-        seed=seed,
-        witness=witness,
-        around=around,
-        qlog=qlog,
-    )
+    page = PageLoad(setting.site, setting.network, setting.protocol, repeatable=True, film=False)
+    failure = load(page, folder, seed=seed, layout=circumstances.layout, instruments=instruments)
     seconds = time.monotonic() - started
     made = {
         "started_at": started_at,
@@ -58,5 +43,5 @@ def load_unfilmed(
 
 def reason_against_load(setting: Setting, evidence: Evidence) -> str | None:
     """Why a load of `setting` with this evidence must not count, with the gate's name before it, or None."""
-    claim = Claim(HTTP_VERSION[setting.protocol.transport], frozenset(setting.site.servers))
+    claim = Claim(setting.protocol.http_version, frozenset(setting.site.servers))
     return reason_against(evidence, claim, GATES)

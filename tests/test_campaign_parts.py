@@ -15,7 +15,7 @@ from measure.campaign.forecast import forecast, modelled, require_space
 from measure.campaign.plan import Run
 from measure.campaign.slot import Slot
 from measure.host.affinity import CORES_FOR_PLACES, layout
-from measure.host.canary import DRIFT, RECENT, USUAL, Canary, drift, sing, slowness
+from measure.host.canary import DRIFT, RECENT, USUAL, Canary, drift, slowness, time_canary
 from measure.run.aliases import base_name, choose_protocols
 from measure.run.evidence import VISUAL, analyse_film
 from measure.run.films import FILM, LAST, SMALL_FILM, STRIP, FilmPolicy
@@ -60,9 +60,9 @@ def test_the_canary_sings_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     if os.geteuid() != 0:
         pytest.skip("namespaces need root")
-    sung = sing()
-    assert sung.cpu_ms > 1
-    assert sung.page_ms > 100
+    canary = time_canary()
+    assert canary.cpu_ms > 1
+    assert canary.page_ms > 100
     assert list(tmp_path.iterdir()) == []
 
 

@@ -17,6 +17,7 @@ from rich.console import Console
 
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
+from browsers.contract import Request
 from measure.campaign import attempt, block, slot
 from measure.campaign import campaign as campaigns
 from measure.campaign.block import REPLAY_FAILURES_IN_A_ROW
@@ -27,7 +28,6 @@ from measure.campaign.results import PARDONS
 from measure.host.canary import Canary
 from measure.run.evidence import Asked, Evidence
 from measure.run.film import FilmStart, VisualMetrics
-from measure.run.netlog import Request
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 from tuning import networks, protocols

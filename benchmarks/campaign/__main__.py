@@ -24,13 +24,13 @@ from rich.table import Table
 
 from base.errors import EyelevelError, reports_errors
 from benchmarks.campaign.stock import RESULT
+from browsers.browsertime.configuration import QUIET_MS
 from measure.campaign.attempt import Setting
 from measure.campaign.block import Block, ReplayFailures, measure_block
 from measure.campaign.plan import Run
 from measure.campaign.remote import Travelling
 from measure.campaign.results import Row
 from measure.campaign.slot import Slot
-from measure.run.browser import QUIET_MS
 from measure.run.films import ALL_FILMS
 from measure.run.visit import HAR
 from record import collection

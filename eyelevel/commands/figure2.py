@@ -15,11 +15,12 @@ from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_root
 from measure.host.machine import machine, versions
+from measure.run.aliases import choose_protocols
 from studies.downloads import figure2
 from studies.downloads.measure import COLUMNS, PROTOCOLS, REPETITIONS, SIZES_BYTES, measure_downloads
 from studies.downloads.section import FIGURE, TABLE, medians, told
 from tuning import networks, protocols
-from tuning.settings import choose, choose_one
+from tuning.settings import choose_one
 
 
 @click.command()
@@ -34,13 +35,13 @@ def main(net: str, proto: str, runs: int, seed: int, folder: Path) -> None:
     Example: eyelevel figure2 --proto tcp+,quic
     """
     require_root("measuring")
-    network, chosen = choose_one("network", net, networks.load()), choose("protocol", proto, protocols.load())
+    network, chosen = choose_one("network", net, networks.load()), choose_protocols(proto, protocols.load())
     rows = measure_downloads(network, chosen, SIZES_BYTES, runs, seed)
     folder.mkdir(parents=True, exist_ok=True)
     text = "".join(f"{','.join(map(str, row))}\n" for row in (COLUMNS, *rows))
     write_atomically(folder / "downloads.csv", text)
     made = {"network": asdict(network), "protocols": [asdict(protocol) for protocol in chosen], "seed": seed}
-    made |= {"versions": versions({protocol.transport for protocol in chosen}), "machine": machine(), "at": now_iso()}
+    made |= {"versions": versions({protocol.server for protocol in chosen}), "machine": machine(), "at": now_iso()}
     write_atomically(folder / "downloads.json", json.dumps(made, indent=1) + "\n")
     downloads = pd.read_csv(folder / TABLE)
     style.save(figure2.draw(downloads), folder, FIGURE)

@@ -12,7 +12,7 @@ from servers.qlog import SUFFIX
 from studies.command import carry_out, study_options
 from studies.runs import Study
 from studies.states.measure import STUDY, make
-from studies.states.socket_witness import INTERVAL_S
+from studies.states.socket_monitor import INTERVAL_S
 from tuning import networks, protocols
 from tuning.settings import choose
 

@@ -14,14 +14,15 @@ from typing import Any
 
 from base.clock import now_iso
 from base.files import sync_file, sync_folder, write_atomically
+from browsers.browsertime.configuration import QUIET_MS
 from measure.campaign.plan import Run
 from measure.campaign.results import Row
 from measure.host.affinity import Layout
 from measure.host.canary import Canary
-from measure.run.browser import QUIET_MS, window
+from measure.run.browser import window
 from measure.run.evidence import ATTEMPT, read_evidence
-from measure.run.gates import HTTP_VERSION, Claim, reason_against
-from measure.run.load import load
+from measure.run.gates import Claim, reason_against
+from measure.run.load import PageLoad, load
 from record.site import Site
 from tuning.networks import Network
 from tuning.protocols import Protocol
@@ -63,18 +64,17 @@ def make(setting: Setting, circumstances: Circumstances, folder: Path, attempt: 
     Another `attempt` meets other losses.
     """
     started_at, clock, started = now_iso(), time.time(), time.monotonic()
-    failure = load(
+    page = PageLoad(
         setting.site,
         setting.network,
         setting.protocol,
-        folder,
-        repeatable=setting.repeatable,
+        setting.repeatable,
         film=setting.filmed,
         quiet_ms=setting.quiet_ms,
         limit_s=setting.limit_s,
-        layout=circumstances.layout,
-        seed=None if setting.seed is None else setting.seed + attempt,
     )
+    seed = None if setting.seed is None else setting.seed + attempt
+    failure = load(page, folder, seed=seed, layout=circumstances.layout)
     seconds = time.monotonic() - started
     made = {
         "started_at": started_at,
@@ -104,7 +104,7 @@ def judge(setting: Setting, run: Run, number: int, folder: Path, campaign: Path)
     evidence = read_evidence(folder, filmed=setting.filmed)
     shown = window(setting.site)
     claim = Claim(
-        HTTP_VERSION[setting.protocol.transport],
+        setting.protocol.http_version,
         frozenset(setting.site.servers),
         (shown.width, shown.height),
         setting.filmed,

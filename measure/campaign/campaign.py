@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from base.clock import now_iso
 from base.ownership import give_to_caller
+from browsers.browsertime.configuration import QUIET_MS
 from measure.campaign.attempt import Setting
 from measure.campaign.block import Block, ReplayFailures, is_left, keep_films, measure_block
 from measure.campaign.forecast import forecast, require_space
@@ -59,7 +60,7 @@ class Campaign:
     repeats: int = REPEATS
     auto: bool = False
     filmed: bool = True
-    quiet_ms: int = browser.QUIET_MS
+    quiet_ms: int = QUIET_MS
     limit_s: float | None = None
     canary_s: float = 0.0
     without: frozenset[tuple[str, str]] = frozenset()
@@ -81,7 +82,7 @@ class Campaign:
                 "networks": {name: asdict(network) for name, network in self.networks.items()},
                 "protocols": {name: asdict(protocol) for name, protocol in self.protocols.items()},
             },
-            "versions": versions({protocol.transport for protocol in self.protocols.values()}),
+            "versions": versions({protocol.server for protocol in self.protocols.values()}),
             "machine": {**machine(), "cores": affinity.described(affinity.layout())},
             "films": asdict(self.films),
             "begun_at": now_iso(),

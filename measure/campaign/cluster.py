@@ -119,7 +119,7 @@ class Cluster:
             sites={name: site.folder for name, site in campaign.sites.items()},
             networks=tuple(campaign.networks.values()),
             protocols=tuple(distinct(campaign.protocols.values())),
-            transports=tuple({protocol.transport for protocol in campaign.protocols.values()}),
+            transports=tuple({protocol.server for protocol in campaign.protocols.values()}),
             validated=self._validated,
         )
         return client.submit(introduce, question, workers=[worker], allow_other_workers=False, pure=False, retries=0)
@@ -164,7 +164,7 @@ class Cluster:
             return f"it could not be looked at: {introduction!r}"
         if introduction.fault:
             return introduction.fault
-        here = versions({protocol.transport for protocol in self._campaign.protocols.values()})
+        here = versions({protocol.server for protocol in self._campaign.protocols.values()})
         there = {name: introduction.versions.get(name, "absent") for name in here}
         found = [f"{name} is {there[name]}, here {version}" for name, version in here.items() if there[name] != version]
         found += [

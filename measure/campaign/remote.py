@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from distributed import get_worker
 
@@ -23,7 +22,7 @@ from measure.campaign.slot import Slot, machine_name
 from measure.completeness import digest
 from measure.host.canary import Canary
 from measure.host.machine import machine, versions
-from measure.validate.record import kept_entries, validate_campaign
+from measure.validate.record import ValidationEntry, kept_entries, validate_campaign
 from record.site import Site
 from tuning.networks import Network
 from tuning.protocols import Protocol
@@ -42,7 +41,7 @@ class Introduction:
     versions: Mapping[str, str]
     sites: Mapping[str, str]
     fault: str | None = None
-    validation: Sequence[dict[str, Any]] = ()
+    validation: Sequence[ValidationEntry] = ()
 
 
 @dataclass(frozen=True)

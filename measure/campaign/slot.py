@@ -10,7 +10,7 @@ from base.errors import EyelevelError
 from measure.campaign.attempt import Circumstances
 from measure.campaign.results import Row
 from measure.host.affinity import layout
-from measure.host.canary import BUSY, Canary, drift, sing, slowness
+from measure.host.canary import BUSY, Canary, drift, slowness, time_canary
 
 # How long a busy machine is waited for, and how long from one look to the next.
 PATIENCE_S = 900
@@ -39,7 +39,7 @@ class Slot:
         if self._sung and time.monotonic() - self._sung[0] < self._canary_s:
             # Told with the rows of the block it was sung for alone, so that it is not taken for several.
             return replace(self._sung[1], block=block, canary=None)
-        self._canaries.append(sing())
+        self._canaries.append(time_canary())
         until = time.monotonic() + PATIENCE_S
         while (factor := slowness(self._canaries)) > BUSY:
             if time.monotonic() > until:
@@ -48,7 +48,7 @@ class Slot:
                 )
             warn(f"{self.machine} is busy: it takes {factor:.1f} times as long as usual; waiting")
             time.sleep(PAUSE_S)
-            self._canaries[-1] = sing()
+            self._canaries[-1] = time_canary()
         if slower := drift(self._canaries):
             warn(slower)
         found = Circumstances(block, self.machine, self._canaries[-1], factor, self._layout)

@@ -8,12 +8,10 @@ a function here and a line in `GATES`. Those that compare a run with others are 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from browsers.contract import Request
 from measure.host.canary import BUSY
 from measure.run.evidence import Evidence
-from measure.run.netlog import Request
 
-# What the browser calls a protocol, by transport.
-HTTP_VERSION = {"tcp": "h2", "quic": "h3"}
 SHOWN_URL_LENGTH = 100
 
 # The browser tells its first paint late when it is busy: in 70 runs of seven sites the film was 746 ms ahead at
@@ -96,7 +94,7 @@ def outside(evidence: Evidence, claim: Claim) -> str | None:
 def request_failed(evidence: Evidence, claim: Claim) -> str | None:
     """A recorded host did not answer."""
     for request in evidence.requests:
-        if not request.own and request.error not in (None, "ERR_NAME_NOT_RESOLVED"):
+        if not request.by_browser and request.error not in (None, "ERR_NAME_NOT_RESOLVED"):
             return f"{request.error}: {_short(request)}"
     return None
 

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from base.errors import EyelevelError
 from measure.run.evidence import REQUEST_LOG
-from measure.run.load import load
+from measure.run.load import PageLoad, load
 from record.generated import generated_exchange
 from record.site import Recording, Site, write_site
 from tuning.networks import Network
@@ -64,7 +64,7 @@ def download(site: Site, network: Network, protocol: Protocol) -> list[float]:
     """Load the page of `site` once; returns how long each file took, in ms. Raises EyelevelError."""
     with tempfile.TemporaryDirectory(prefix="downloads-") as temporary:
         folder = Path(temporary)
-        if failure := load(site, network, protocol, folder, repeatable=False, film=False):
+        if failure := load(PageLoad(site, network, protocol, repeatable=False, film=False), folder):
             raise EyelevelError(f"downloads over {protocol.name} failed: {failure}")
         urls = [line.split("\t")[2] for line in (folder / REQUEST_LOG).read_text().splitlines()]
         # A browser that returns tells of two visits; the last is the one that is asked about.

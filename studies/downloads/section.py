@@ -24,7 +24,9 @@ def medians(downloads: pd.DataFrame, rtt_ms: float) -> pd.DataFrame:
     for size_bytes, of_size in downloads.groupby("size_bytes"):
         median_ms = of_size.groupby("protocol")["ms"].median()
         served_ms = {name: value - known[name].round_trips_before_request * rtt_ms for name, value in median_ms.items()}
-        names = sorted(median_ms.index, key=lambda name: known[name].transport, reverse=True)  # QUIC against TCP
+        names = sorted(
+            median_ms.index, key=lambda name: known[name].http_version, reverse=True
+        )  # HTTP/3 against HTTP/2
         for reference, name in combinations(names, 2):
             rows.append(
                 {

@@ -15,16 +15,16 @@ from pathlib import Path
 from rich.console import Console
 
 from base.errors import EyelevelError
+from browsers.browsertime.configuration import STATIC_QUIET_MS
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import forecast
 from measure.campaign.plan import Run
 from measure.campaign.progress import in_words
 from measure.campaign.results import RUNS, Row, is_over_time, read_document, read_rows
-from measure.run.browser import STATIC_QUIET_MS, UNLIMITED_MBPS
 from measure.run.films import ALL_FILMS
 from record import collection
 from record.grid import Page
-from tuning.networks import Network
+from tuning.networks import UNLIMITED_MBPS, Network
 from tuning.protocols import Protocol
 
 SEED = 1

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from measure.campaign.attempt import REPLAY_FAILED, Circumstances
-from measure.run.capture import add_keys
+from measure.captures.recording import add_keys
 from measure.run.evidence import REPLAY_LOG, last_line, read_evidence
+from measure.run.load import Instruments
 from studies.packets.files import CLIENT, KEYS, PING, SERVERS
 from studies.packets.ping import Pinged, fault
 from studies.runs import Judged, Setting
@@ -24,8 +25,7 @@ def make(setting: Setting, seed: int, circumstances: Circumstances, folder: Path
         seed,
         circumstances,
         folder,
-        witness=(*ENDS, "servers", str(folder)),
-        around=(*ENDS, "client", str(folder), address, str(rtt_ms)),
+        Instruments((*ENDS, "servers", str(folder)), (*ENDS, "client", str(folder), address, str(rtt_ms))),
     )
     reason = f"{REPLAY_FAILED}: {failure}" if failure else reason_against_captured(setting, folder)
     told = ""

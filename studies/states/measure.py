@@ -15,11 +15,13 @@ from typing import Any
 from base.errors import EyelevelError
 from measure.campaign.attempt import REPLAY_FAILED, Circumstances
 from measure.run.evidence import Evidence, read_evidence
+from measure.run.load import Instruments
 from measure.run.visit import HAR
-from servers.qlog import CLOSED, METRICS, SUFFIX, Qlog, read_qlog
+from servers.qlog import CLOSED, METRICS, Qlog, read_qlogs
+from servers.registry import server_of
 from studies.runs import Judged, Setting
+from studies.states.socket_monitor import SAMPLING
 from studies.states.socket_series import write_qlogs
-from studies.states.socket_witness import SAMPLING
 from studies.unfilmed import load_unfilmed, reason_against_load
 from tuning.protocols import Protocol
 
@@ -31,14 +33,15 @@ LONGEST_GAP_MS = 50.0
 
 def make(setting: Setting, seed: int, circumstances: Circumstances, folder: Path) -> Judged:
     """Load the page once, with a qlog of each of its connections in `folder`, and judge it."""
-    tcp = setting.protocol.transport == "tcp"
+    logged = server_of(setting.protocol).logs_connections
     failure, made = load_unfilmed(
         setting,
         seed,
         circumstances,
         folder,
-        witness=(sys.executable, "-m", "studies.states.socket_witness", str(folder)) if tcp else (),
-        qlog=None if tcp else folder,
+        Instruments(qlog=folder)
+        if logged
+        else Instruments(monitor=(sys.executable, "-m", "studies.states.socket_monitor", str(folder))),
     )
     if failure:
         return Judged(f"{REPLAY_FAILED}: {failure}", document=made)
@@ -48,12 +51,12 @@ def make(setting: Setting, seed: int, circumstances: Circumstances, folder: Path
     load_s = loading_time(folder, evidence)
     made |= {"navigated_s": load_s[0], "finished_s": load_s[1], "plt_ms": evidence.plt}
     try:
-        if tcp:
+        if not logged:
             write_qlogs(folder)
-        logs = [read_qlog(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
+        logs = read_qlogs(folder)
     except EyelevelError as error:
         return Judged(f"states: {error}", document=made)
-    reason = fault(setting.protocol, logs) or (_sampling_fault(load_s, folder) if tcp else "")
+    reason = fault(setting.protocol, logs) or ("" if logged else _sampling_fault(load_s, folder))
     told = f"PLT {evidence.plt:.0f} ms, {len(logs)} connections"
     return Judged(reason and f"states: {reason}", told, {**made, "connections": len(logs)})
 
@@ -61,7 +64,7 @@ def make(setting: Setting, seed: int, circumstances: Circumstances, folder: Path
 def loading_time(folder: Path, evidence: Evidence) -> tuple[float, float]:
     """When the navigation began, and when the page had all that it asked for, in s since 1970."""
     log = json.loads(gzip.decompress((folder / HAR).read_bytes()))["log"]
-    page, own = log["pages"][-1], {request.url for request in evidence.requests if request.own}
+    page, own = log["pages"][-1], {request.url for request in evidence.requests if request.by_browser}
     ends = [
         _seconds(entry) + entry["time"] / 1e3
         for entry in log["entries"]
@@ -81,8 +84,8 @@ def fault(protocol: Protocol, logs: list[Qlog]) -> str:
     if not carrying:
         return "no connection was logged"
     for log in carrying:
-        # quic_server closes all connections before it ends.
-        if protocol.transport == "quic" and not log.named(CLOSED):
+        # A server that logs its connections closes them all before it ends.
+        if server_of(protocol).logs_connections and not log.named(CLOSED):
             return f"{log.title}: the log was cut short"
         control = log.parameters.get("congestion_control")
         if control != protocol.congestion_control:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from servers.qlog import METRICS, STATE, Qlog
 
-# TCP's connections are looked at so often (`studies.states.socket_witness`). QUIC's servers tell of every change, so
+# TCP's connections are looked at so often (`studies.states.socket_monitor`). QUIC's servers tell of every change, so
 # their logs are looked at as often here: what passes faster is then as likely to be seen of the one as of the other.
 LOOK_S = 0.005
 # What is so much later than a look counts as being at it: less than clocks tell, more than rounding loses.

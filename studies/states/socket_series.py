@@ -1,17 +1,16 @@
-"""The qlogs of TCP connections, made of the kernel's accounts that `studies.states.socket_witness` has left."""
+"""The qlogs of TCP connections, made of the kernel's accounts that `studies.states.socket_monitor` leaves."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from measure.run.inet_diag import Bbr, TcpInfo, decoded, identity
+from servers.kernel_sockets import ACCOUNTS, Bbr, TcpInfo, decoded, identity, read_accounts
 from servers.qlog import METRICS, PARAMETERS, STARTED, STATE, SUFFIX, Event, Qlog, write_qlog
-from studies.states.socket_witness import ACCOUNTS, RECORD
 
 # Of TcpInfo.ca_state; "window reduced" answers a queue of the servers' own that was full.
 REDUCED, RECOVERY, LOSS = 2, 3, 4
-# BBR's gains tell its mode (Linux, tcp_bbr.c): above, or below, these it is in its startup, or drains.
+# BBR's mode follows from its gains (Linux, tcp_bbr.c): above, or below, these it is in its startup, or drains.
 STARTUP_GAIN, DRAIN_GAIN = 2.0, 0.5
 PROBE_RTT = "probe_rtt"
 # A pacing rate that is none.
@@ -23,7 +22,7 @@ Account = tuple[float, TcpInfo]
 def write_qlogs(folder: Path) -> list[Path]:
     """A qlog in `folder` for each TCP connection that was seen, in place of the accounts; returns their paths."""
     connections: dict[bytes, list[Account]] = defaultdict(list)
-    for at_s, message in _accounts(folder / ACCOUNTS):
+    for at_s, message in read_accounts(folder):
         if info := decoded(message):
             connections[identity(message)].append((at_s, info))
     paths: list[Path] = []
@@ -62,8 +61,8 @@ def qlog_of(accounts: Sequence[Account]) -> Qlog:
     for at_s, info in accounts:
         # The machine's clock may be put back.
         time_ms = max(time_ms, (at_s - began_s) * 1e3)
-        told = metrics(info)
-        if changed := {name: value for name, value in told.items() if written.get(name) != value}:
+        current = metrics(info)
+        if changed := {name: value for name, value in current.items() if written.get(name) != value}:
             events.append(Event(time_ms, METRICS, changed))
             written |= changed
         if (new := congestion_state(info)) != state:
@@ -74,7 +73,7 @@ def qlog_of(accounts: Sequence[Account]) -> Qlog:
 
 def metrics(info: TcpInfo) -> Mapping[str, Any]:
     """An account as qlog's metrics: bytes, ms, bit/s."""
-    told = {
+    values = {
         "min_rtt": info.min_rtt_ms,
         "smoothed_rtt": info.smoothed_rtt_ms,
         "congestion_window": info.cwnd * info.mss_bytes,
@@ -86,7 +85,7 @@ def metrics(info: TcpInfo) -> Mapping[str, Any]:
         "bytes_delivered": info.delivered_bytes,
         "packets_lost": info.retransmitted,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def congestion_state(info: TcpInfo) -> str:
@@ -114,12 +113,3 @@ def _bbr_mode(bbr: Bbr) -> str:
     if bbr.pacing_gain < DRAIN_GAIN:
         return "drain"
     return PROBE_RTT if bbr.cwnd_gain == 1 else "probe_bw"
-
-
-def _accounts(path: Path) -> Iterator[tuple[float, bytes]]:
-    data, at = path.read_bytes(), 0
-    while at < len(data):
-        at_s, length = RECORD.unpack_from(data, at)
-        at += RECORD.size
-        yield at_s, data[at : at + length]
-        at += length
