@@ -10,9 +10,8 @@ from browsers.registry import DEFAULT
 from eyelevel.options import PATH
 from measure.run.aliases import choose_protocol
 from measure.run.visit import VisitSpec, visit
-from record import shelf
+from record.collection import choose_site
 from tuning import protocols
-from tuning.settings import choose_one
 
 
 @click.command()
@@ -42,7 +41,7 @@ def main(
     eyelevel load --site demo-news --proto quic --into /tmp/visit
     """
     spec = VisitSpec(
-        shelf.take(choose_one("site", site_name, {name: name for name in shelf.at_hand()})).folder,
+        choose_site(site_name).folder,
         choose_protocol(proto, protocols.load()),
         limit_s,
         folder,
