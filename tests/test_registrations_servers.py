@@ -83,7 +83,8 @@ from measure.host.machine import versions
 from measure.run import browser
 from measure.run.evidence import read_evidence
 folder = pathlib.Path(sys.argv[1])
-(folder / "toy.json").write_text('[{"url": "u", "method": "GET", "main_frame": true, "by_browser": false, "protocol": "h3"}]')
+request = {"url": "u", "method": "GET", "main_frame": True, "by_browser": False, "protocol": "h3"}
+(folder / "toy.json").write_text(json.dumps([request]))
 assert sorted(all_browsers()) == ["chromium", "toy"], all_browsers()
 assert browser.settings(browser="toy")["toys"] == 1
 assert browser_of(folder).name == "toy"
