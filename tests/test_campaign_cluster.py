@@ -29,7 +29,7 @@ HERE = {"chromium": "156", "kernel": "6.1"}
 @pytest.fixture
 def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
     site = write_site(generate("demo-light"), tmp_path / "demo-light")
-    monkeypatch.setattr(cluster, "versions", lambda transports: HERE)
+    monkeypatch.setattr(cluster, "versions", lambda servers: HERE)
     known = {"tcp": protocols.load()["tcp"]}
     return Campaign(tmp_path / "c", {"demo-light": site}, {"dsl": networks.load()["dsl"]}, known, runs=1, seed=1)
 

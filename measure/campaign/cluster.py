@@ -119,7 +119,7 @@ class Cluster:
             sites={name: site.folder for name, site in campaign.sites.items()},
             networks=tuple(campaign.networks.values()),
             protocols=tuple(distinct(campaign.protocols.values())),
-            transports=tuple({protocol.server for protocol in campaign.protocols.values()}),
+            servers=tuple({protocol.server for protocol in campaign.protocols.values()}),
             validated=self._validated,
         )
         return client.submit(introduce, question, workers=[worker], allow_other_workers=False, pure=False, retries=0)

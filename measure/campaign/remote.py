@@ -46,7 +46,7 @@ class Introduction:
 
 @dataclass(frozen=True)
 class Question:
-    """What a worker is looked at for: the sites' folders, the networks and protocols, and transports.
+    """What a worker is looked at for: the sites' folders, the networks and protocols, and servers.
 
     `validated`: whether it is to be held to `make validate`'s quick form.
     """
@@ -54,7 +54,7 @@ class Question:
     sites: Mapping[str, Path]
     networks: tuple[Network, ...]
     protocols: tuple[Protocol, ...]
-    transports: tuple[str, ...]
+    servers: tuple[str, ...]
     validated: bool
 
 
@@ -128,7 +128,7 @@ def introduce(question: Question) -> Introduction:
         if get_worker().state.nthreads != 1:
             raise EyelevelError("one worker is one place to measure; start it with --nthreads 1")
         sites = {name: digest(Site.load(folder)) for name, folder in question.sites.items()}
-        known = Introduction(machine_name(), machine(), versions(question.transports), sites)
+        known = Introduction(machine_name(), machine(), versions(question.servers), sites)
         return validated(known, question) if question.validated else known
     except EyelevelError as error:
         return Introduction(machine_name(), {}, {}, {}, str(error))
