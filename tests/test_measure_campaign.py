@@ -53,7 +53,7 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
     site = write_site(Recording(page.url, (page,), {"tool": "test"}), tmp_path / "site")
     monkeypatch.setattr(campaigns, "versions", lambda servers: {"chromium": "1"})
     monkeypatch.setattr(block, "analyse_film", lambda folder: None)
-    monkeypatch.setattr(slot, "sing", lambda: Canary(50.0, 800.0))
+    monkeypatch.setattr(slot, "time_canary", lambda: Canary(50.0, 800.0))
     known_networks, known_protocols = networks.load(), protocols.load()
     return Campaign(
         folder=tmp_path / "results" / "try",
@@ -70,7 +70,7 @@ def go(campaign: Campaign, monkeypatch: pytest.MonkeyPatch, outcomes: Sequence[E
     left = list(outcomes)
     evidence: dict[Path, Evidence] = {}
 
-    def load(_site: object, _network: object, _protocol: object, folder: Path, **_: object) -> str | None:
+    def load(_page: object, folder: Path, **_: object) -> str | None:
         outcome = left.pop(0) if len(left) > 1 else left[0]
         evidence[folder] = FAILED if isinstance(outcome, str) else outcome
         return outcome if isinstance(outcome, str) else None
