@@ -18,6 +18,7 @@ COMMANDS = {
     "close": "find out what sites ask for that was not recorded, and fetch it if possible",
     "site-info": "tell what the recorded sites are",
     "replay": "run a command, or a shell, as the client of a replayed site",
+    "load": "load a replayed site once, from within its replay",
     "campaign": "measure sites over networks and protocols, or go on with it",
     "status": "tell how a campaign stands",
     "review": "look at the films of a campaign, and accept or reject runs by eye",

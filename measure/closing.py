@@ -15,6 +15,7 @@ import click
 from base.clock import now_iso
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
+from browsers.window import is_mobile
 from measure.campaign.block import measure_one
 from measure.campaign.method import Method
 from measure.campaign.setting import Loading, Setting
@@ -126,7 +127,7 @@ def assess(site: Site, closing: Closing) -> Completeness:
         closed_at=now_iso(),
         network=closing.network.name,
         repeatable=closing.repeatable,
-        versions=versions({protocol.transport for protocol in closing.protocols.values()}),
+        versions=versions({protocol.server for protocol in closing.protocols.values()}),
         protocols={
             name: summarise([load.urls for load in of_protocol], _difference(of_protocol))
             for name, of_protocol in loads.items()
@@ -160,7 +161,7 @@ def fetch_missing(site: Site, urls: Sequence[str], closing: Closing) -> list[str
     Returns the URLs that came. The site on disk is replaced by the longer one, or stays as it is.
     """
     with tempfile.TemporaryDirectory(prefix="eyelevel-closing-") as temporary:
-        mobile = "Mobile" in (site.user_agent or "")
+        mobile = is_mobile(site.user_agent)
         spec = RecordSpec(
             site.url,
             Path(temporary) / site.name,

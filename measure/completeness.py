@@ -16,8 +16,8 @@ from statistics import mean
 
 from base.errors import EyelevelError
 from base.files import write_atomically
+from browsers.contract import Request
 from measure.run.evidence import REQUEST_LOG, page_requests
-from measure.run.netlog import Request
 from measure.run.visit import HAR
 from record.site import Site
 from servers.matching import Kind
@@ -154,7 +154,7 @@ def requested_urls(folder: Path, requests: Iterable[Request]) -> tuple[Requested
     unsent = [
         (request.method, request.url.partition("#")[0], UNREACHABLE, "")
         for request in requests
-        if request.error and not request.protocol and not request.own
+        if request.error and not request.protocol and not request.by_browser
     ]
     first = {(method, url): (kind, file) for method, url, kind, file in reversed([*logged, *unsent])}
     return tuple(

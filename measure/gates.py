@@ -9,13 +9,11 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from browsers.contract import Request
 from measure.host.canary import BUSY
 from measure.reasons import Reason
 from measure.run.evidence import Evidence
-from measure.run.netlog import Request
 
-# What the browser calls a protocol, by transport.
-HTTP_VERSION = {"tcp": "h2", "quic": "h3"}
 SHOWN_URL_LENGTH = 100
 
 # The browser tells its first paint late when it is busy: in 70 runs of seven sites the film was 746 ms ahead at
@@ -118,7 +116,7 @@ def outside(evidence: Evidence, claim: Claim) -> str | None:
 def request_failed(evidence: Evidence, claim: Claim) -> str | None:
     """A recorded host did not answer."""
     for request in evidence.requests:
-        if request.own or request.error in (None, "ERR_NAME_NOT_RESOLVED"):
+        if request.by_browser or request.error in (None, "ERR_NAME_NOT_RESOLVED"):
             continue
         url = urlsplit(request.url)
         # Nobody could have answered what a page asks for as `about:blank;`, or of a host that was not recorded.

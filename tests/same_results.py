@@ -25,13 +25,13 @@ from analysis import hypotheses
 from analysis.report.write import write_report
 from base.errors import EyelevelError
 from base.files import read_json
+from browsers.browsertime.configuration import QUIET_MS
 from measure.campaign.campaign import appearance
 from measure.campaign.method import PAGES, Method
 from measure.campaign.plan import seed_of
 from measure.campaign.setting import Loading, Setting
 from measure.norms import judge
 from measure.reasons import Reason
-from measure.run.browser import QUIET_MS
 from measure.table import (
     RUNS,
     CampaignDocument,

@@ -266,22 +266,22 @@ def test_what_is_left_out_now_gets_no_more_rounds_though_it_was_planned_before(t
 
 
 def test_a_canary_serves_for_as_long_as_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    sung: list[Canary] = []
+    canaries: list[Canary] = []
 
-    def sing() -> Canary:
-        sung.append(Canary(50.0, 800.0))
-        return sung[-1]
+    def time_canary() -> Canary:
+        canaries.append(Canary(50.0, 800.0))
+        return canaries[-1]
 
-    monkeypatch.setattr(slot, "sing", sing)
+    monkeypatch.setattr(slot, "time_canary", time_canary)
     one = slot.Slot((), 1000.0)
     first, second = one.circumstances(1, print), one.circumstances(2, print)
-    assert len(sung) == 1
-    assert (first.block, first.canary) == (1, sung[0])
+    assert len(canaries) == 1
+    assert (first.block, first.canary) == (1, canaries[0])
     assert (second.block, second.canary) == (2, None)
     every = slot.Slot()
     assert every.circumstances(1, print).canary
     assert every.circumstances(2, print).canary
-    assert len(sung) == 3
+    assert len(canaries) == 3
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from rich.console import Console
 
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
+from browsers.contract import Request
 from measure.campaign import campaign as campaigns
 from measure.campaign import method, slot
 from measure.campaign.block import REPLAY_FAILURES_IN_A_ROW
@@ -30,7 +31,6 @@ from measure.host.canary import Canary
 from measure.reasons import Reason
 from measure.run.evidence import Evidence, RequestCounts
 from measure.run.film import FilmStart, VisualMetrics
-from measure.run.netlog import Request
 from measure.status import status
 from measure.table import read_given_up, read_rows
 from record import collection
@@ -60,7 +60,7 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
     site = write_site(Recording(page.url, (page,), {"tool": "test"}), tmp_path / "site")
     monkeypatch.setattr(campaigns, "versions", lambda transports, **_: {"chromium": "1"})
     monkeypatch.setattr(method, "analyse_film", lambda folder: None)
-    monkeypatch.setattr(slot, "sing", lambda: Canary(50.0, 800.0))
+    monkeypatch.setattr(slot, "time_canary", lambda: Canary(50.0, 800.0))
     known_networks, known_protocols = networks.load(), protocols.load()
     return Campaign(
         folder=tmp_path / "results" / "try",
@@ -77,7 +77,7 @@ def go(campaign: Campaign, monkeypatch: pytest.MonkeyPatch, outcomes: Sequence[E
     left = list(outcomes)
     evidence: dict[Path, Evidence] = {}
 
-    def load(_site: object, _network: object, _protocol: object, folder: Path, **_: object) -> str | None:
+    def load(_page: object, folder: Path, **_: object) -> str | None:
         outcome = left.pop(0) if len(left) > 1 else left[0]
         evidence[folder] = replace(FAILED, replay_failure=outcome) if isinstance(outcome, str) else outcome
         return outcome if isinstance(outcome, str) else None

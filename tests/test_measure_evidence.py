@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from browsers.chromium.netlog import BROWSERS_PURPOSES, read_netlog
+from browsers.chromium_browser import BROWSER
+from browsers.contract import Request
 from measure.run.evidence import REQUEST_LOG, VISUAL, RequestCounts, read_evidence, read_request_log
-from measure.run.netlog import OWN_PURPOSES, Request, read_netlog
-from measure.run.visit import HAR, LOG, NETLOG_KEPT, TIMINGS
+from measure.run.visit import HAR, LOG, TIMINGS
 
 KINDS = [
     "REQUEST_ALIVE",
@@ -97,7 +99,7 @@ def test_only_what_the_network_did_is_an_error(tmp_path: Path, kind: str, code: 
     assert request.error == error
 
 
-@pytest.mark.parametrize("purpose", sorted(OWN_PURPOSES))
+@pytest.mark.parametrize("purpose", sorted(BROWSERS_PURPOSES))
 def test_the_browsers_own_requests_are_told_from_the_pages(tmp_path: Path, purpose: int) -> None:
     events = [
         start(1, "https://browser.invalid/time", initiator="not an origin"),
@@ -106,7 +108,11 @@ def test_the_browsers_own_requests_are_told_from_the_pages(tmp_path: Path, purpo
         event(3, "REQUEST_ALIVE", traffic_annotation=101845102),
         start(3, "https://a.example/i.png"),
     ]
-    assert [request.own for request in read_netlog(netlog(tmp_path / "n.gz", log_text(events)))] == [True, True, False]
+    assert [request.by_browser for request in read_netlog(netlog(tmp_path / "n.gz", log_text(events)))] == [
+        True,
+        True,
+        False,
+    ]
 
 
 @given(st.data())
@@ -126,7 +132,7 @@ def whole_run(folder: Path) -> None:
     (folder / TIMINGS).write_text(json.dumps([page]))
     har = {"log": {"entries": [{"response": {"httpVersion": version}} for version in ("h3", "h3", "H3")]}}
     (folder / HAR).write_bytes(gzip.compress(json.dumps(har).encode()))
-    netlog(folder / NETLOG_KEPT, log_text(PAGE))
+    netlog(folder / BROWSER.network_log, log_text(PAGE))
     visual = {
         "faults": [],
         "start": {"stray_frames": 0, "orange_frames": 9, "blank_after": True},
@@ -146,7 +152,7 @@ def test_a_sound_run(tmp_path: Path) -> None:
     assert evidence.request_counts == RequestCounts(requests=1, served=1, missed=0, exchanges=1)
 
 
-@pytest.mark.parametrize("name", [TIMINGS, HAR, NETLOG_KEPT, VISUAL])
+@pytest.mark.parametrize("name", [TIMINGS, HAR, BROWSER.network_log, VISUAL])
 @pytest.mark.parametrize("content", [None, b"", b"{"])
 def test_missing_or_broken_evidence_is_told(tmp_path: Path, name: str, content: bytes | None) -> None:
     whole_run(tmp_path)

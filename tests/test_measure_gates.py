@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from browsers.contract import Request
 from measure.gates import (
     CLOCK_SHIFT_S,
     FILM_AHEAD_MS,
@@ -17,7 +18,6 @@ from measure.host.canary import BUSY
 from measure.reasons import Reason
 from measure.run.evidence import Evidence, RequestCounts
 from measure.run.film import FilmStart, VisualMetrics
-from measure.run.netlog import Request
 
 CLAIM = Claim("h3", {"198.18.0.1", "198.18.0.2"}, {"a.example", "b.example"}, (1366, 768), limit_s=60)
 PAGE = Request("https://a.example/", "GET", True, False, "198.18.0.1", "h3", 200)
@@ -63,7 +63,7 @@ FAULTS = {
     ],
     "wrong_protocol": [
         with_request(replace(IMAGE, protocol="h2")),
-        with_request(replace(IMAGE, protocol="http/1.1", own=True)),
+        with_request(replace(IMAGE, protocol="http/1.1", by_browser=True)),
         replace(SOUND, har_protocols={"h3": 2, "h2": 1}),
         replace(SOUND, har_protocols={"h3": 2, "": 1}),
     ],

@@ -268,7 +268,7 @@ def test_a_capture_that_breaks_off_is_named(tmp_path: Path) -> None:
 CAPTURING = """
 import socket, sys
 from pathlib import Path
-from measure.run.capture import capturing
+from measure.captures.recording import capturing
 from replay.world import outward_device
 with capturing(outward_device(), Path(sys.argv[1])), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
     for _ in range(int(sys.argv[2])):

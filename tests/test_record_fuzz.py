@@ -15,7 +15,7 @@ from test_record_broken import PAGE, har_entry, save_file, warc_record
 from base.errors import EyelevelError
 from record.formats import read_recording
 from record.site import write_site
-from servers.application import load_responses
+from servers.application.wsgi import load_responses
 
 RAW = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nSet-Cookie: a=b\r\nContent-Length: 3\r\n\r\n<p>"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\n\r\n"

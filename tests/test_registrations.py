@@ -98,7 +98,7 @@ STUDIES.append(
 )
 
 if __name__ == "__main__":
-    slot.sing = lambda: Canary(50.0, 800.0)
+    slot.time_canary = lambda: Canary(50.0, 800.0)
     main()
 '''
 

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 from test_measure_film import ORANGE, WHITE, film, frame, page
 
 from analysis.simulate import Truth, write
-from base.chromium import BINARY
 from base.places import PROJECT, tool
+from browsers.chromium.program import BINARY
 from eyelevel.commands.report import main
 from measure import metrics
 from record.recorder.webdriver import Session

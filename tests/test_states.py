@@ -12,15 +12,14 @@ from factories import ROW, rejected, with_metrics
 
 from analysis.figures.style import save
 from base.errors import EyelevelError
-from measure.run.inet_diag import Asker, Bbr, TcpInfo, decoded, identity, lasting
 from measure.table import CampaignDocument, header, lines, write_document
+from servers.kernel_sockets import ACCOUNTS, RECORD, Bbr, KernelSockets, TcpInfo, decoded, identity, lasting
 from servers.qlog import CLOSED, METRICS, PARAMETERS, STATE, Event, Qlog, read_qlog, write_qlog
 from studies.states import graph as states_graph
 from studies.states import windows_figure
 from studies.states.measure import log_fault
 from studies.states.section import read_settings, section
 from studies.states.series import Spell, delivered_bytes, probabilities, series, shares, spells, transitions
-from studies.states.socket_monitor import ACCOUNTS, RECORD
 from studies.states.socket_series import congestion_state, metrics, qlog_of, write_qlogs
 from tuning import protocols
 
@@ -92,7 +91,7 @@ def test_an_account_of_the_kernel_is_read_as_its_headers_lay_it_out() -> None:
 
 def test_the_kernel_is_asked_and_tells_what_the_socket_itself_tells() -> None:
     with (
-        closing(Asker()) as kernel,
+        closing(KernelSockets()) as kernel,
         socket.create_server(("127.0.0.1", 0)) as listening,
         socket.create_connection(listening.getsockname()) as client,
         listening.accept()[0] as server,

@@ -24,12 +24,12 @@ from rich.table import Table
 
 from base.errors import EyelevelError, reports_errors
 from benchmarks.campaign.stock import RESULT
+from browsers.browsertime.configuration import QUIET_MS
 from measure.campaign.block import Block, ReplayFailures, measure_block
 from measure.campaign.method import PAGES
 from measure.campaign.setting import Setting
 from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
-from measure.run.browser import QUIET_MS
 from measure.run.films import ALL_FILMS
 from measure.run.visit import HAR
 from measure.table import Row, Run

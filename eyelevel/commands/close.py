@@ -12,6 +12,7 @@ from base.places import SITES
 from base.privileges import require_root
 from measure import completeness
 from measure.closing import LOADS, NETWORK, OUR_RECORDER, PROTOCOLS, Closing, close, summary
+from measure.run.aliases import choose_protocols
 from record import collection
 from record.site import Site
 from tuning import networks, protocols
@@ -49,7 +50,7 @@ def main(
     closing = Closing(
         loads=loads,
         network=choose_one("network", net, networks.load()),
-        protocols={protocol.name: protocol for protocol in choose("protocol", proto, protocols.load())},
+        protocols={protocol.name: protocol for protocol in choose_protocols(proto, protocols.load())},
         repeatable=repeatable,
         film=film,
         origin_ca=origin_ca,

@@ -109,8 +109,8 @@ class Campaign:
 
     def versions(self) -> dict[str, str]:
         """Name → version of everything that takes part, on this machine. Raises EyelevelError."""
-        transports = {protocol.transport for protocol in self.protocols.values()}
-        return versions(transports, capturing=self.method.captures)
+        servers = {protocol.server for protocol in self.protocols.values()}
+        return versions(servers, capturing=self.method.captures)
 
     def setting(self, run: Run) -> Setting:
         """What `run` loads, behind what, over what."""

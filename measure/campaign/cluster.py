@@ -126,7 +126,7 @@ class Cluster:
             sites={name: site.folder for name, site in campaign.sites.items()},
             networks=tuple(campaign.networks.values()),
             protocols=tuple(distinct(campaign.protocols.values())),
-            transports=tuple({protocol.transport for protocol in campaign.protocols.values()}),
+            servers=tuple({protocol.server for protocol in campaign.protocols.values()}),
             captures=campaign.method.captures,
             validated=self._validated,
         )

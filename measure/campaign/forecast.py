@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import mean
 
 from base.errors import EyelevelError
-from measure.run.browser import QUIET_MS, UNLIMITED_MBPS
+from browsers.browsertime.configuration import QUIET_MS
 from measure.run.films import FilmPolicy
 from measure.table import Row, Run
 from record.site import Site
@@ -82,14 +82,11 @@ def forecast(
 
 
 def modelled(site: Site, network: Network, run: int, films: FilmPolicy, *, filmed: bool = True) -> Forecast:
-    """What run number `run` of `site` behind `network` takes: the size over the rate that a TCP connection reaches
-    (Mathis et al., CCR 1997: (MSS / RTT) * 1.22 / sqrt(p)) or the link has, and some round trips."""
+    """What run number `run` of `site` behind `network` takes: the size over the rate that TCP connections reach, and
+    some round trips."""
     rtt_s = network.min_rtt_ms / 1000
-    rate_bps = (network.down_mbps or UNLIMITED_MBPS) * 1e6
-    if network.down_loss and rtt_s:
-        # A page's servers each have a connection, and share the link.
-        connections = len(site.servers)
-        rate_bps = min(rate_bps, connections * 1460 * 8 / rtt_s * 1.22 / network.down_loss**0.5)
+    # A page's servers each have a connection, and share the link.
+    rate_bps = network.tcp_rate_bps(connections=len(site.servers))
     load_s = 8 * sum(exchange.bytes for exchange in site.exchanges) / rate_bps + ROUND_TRIPS * rtt_s
     if not filmed:
         return Forecast(UNFILMED_RUN_S + load_s, UNFILMED_BYTES)

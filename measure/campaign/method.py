@@ -16,22 +16,13 @@ from typing import Any
 from base.clock import now_iso
 from base.files import sync_file, sync_folder, write_atomically
 from measure.campaign.setting import Circumstances, Setting
-from measure.gates import GATES, HTTP_VERSION, Claim, Gate, reason_against
+from measure.gates import GATES, Claim, Gate, reason_against
 from measure.metrics import read_metrics
 from measure.reasons import Reason
 from measure.run.browser import window
 from measure.run.evidence import ATTEMPT, Evidence, analyse_film, read_evidence
-from measure.run.load import load
+from measure.run.load import Instruments, PageLoad, load
 from measure.table import Row, Run
-
-
-@dataclass(frozen=True)
-class Companions:
-    """What a study runs beside a load, as `measure.run.load` takes it."""
-
-    witness: Sequence[str] = ()
-    around: Sequence[str] = ()
-    qlog: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -47,9 +38,9 @@ class Method:
         """What results depend on beside the settings of every campaign; goes into `campaign.json`."""
         return {}
 
-    def companions(self, setting: Setting, folder: Path) -> Companions:
-        """What runs beside a load of `setting` whose evidence goes to `folder`."""
-        return Companions()
+    def instruments(self, setting: Setting, folder: Path) -> Instruments:
+        """What observes a load of `setting` whose evidence goes to `folder`."""
+        return Instruments()
 
     def gates(self) -> Sequence[Gate]:
         """The gates that a run must pass."""
@@ -72,22 +63,13 @@ class Method:
 
         Another `attempt` meets other losses.
         """
-        companions, loading = self.companions(setting, folder), setting.loading
         started_at, clock, started = now_iso(), time.time(), time.monotonic()
         failure = load(
-            setting.site,
-            setting.network,
-            setting.protocol,
+            page_load(setting),
             folder,
-            repeatable=loading.repeatable,
-            film=loading.filmed,
-            quiet_ms=loading.quiet_ms,
-            limit_s=loading.limit_s,
-            layout=circumstances.layout,
             seed=None if setting.seed is None else setting.seed + attempt,
-            witness=companions.witness,
-            around=companions.around,
-            qlog=companions.qlog,
+            layout=circumstances.layout,
+            instruments=self.instruments(setting, folder),
         )
         seconds = time.monotonic() - started
         document = {
@@ -144,11 +126,25 @@ def is_made(folder: Path) -> bool:
     return (folder / ATTEMPT).exists()
 
 
+def page_load(setting: Setting) -> PageLoad:
+    """How `setting` is loaded."""
+    loading = setting.loading
+    return PageLoad(
+        setting.site,
+        setting.network,
+        setting.protocol,
+        loading.repeatable,
+        film=loading.filmed,
+        quiet_ms=loading.quiet_ms,
+        limit_s=loading.limit_s,
+    )
+
+
 def claim(setting: Setting) -> Claim:
     """What a run of `setting` is said to be."""
     browser_window = window(setting.site)
     return Claim(
-        HTTP_VERSION[setting.protocol.transport],
+        setting.protocol.http_version,
         frozenset(setting.site.servers),
         frozenset(setting.site.addresses),
         (browser_window.width, browser_window.height),

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from distributed import get_worker
 
@@ -22,7 +21,7 @@ from measure.completeness import digest
 from measure.host.canary import Canary
 from measure.host.machine import machine, versions
 from measure.table import Row, Run
-from measure.validate.record import kept_entries, validate_campaign
+from measure.validate.record import ValidationEntry, kept_entries, validate_campaign
 from record.site import Site
 from tuning.networks import Network
 from tuning.protocols import Protocol
@@ -41,12 +40,12 @@ class Introduction:
     versions: Mapping[str, str]
     sites: Mapping[str, str]
     fault: str | None = None
-    validation: Sequence[dict[str, Any]] = ()
+    validation: Sequence[ValidationEntry] = ()
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a worker must have: the sites' folders, the networks and protocols, servers for the transports, and
+    """What a worker must have: the sites' folders, the networks and protocols, servers, and
     whether the programs that capture packets.
 
     `validated`: whether its networks and protocols are measured before, by `make validate`'s quick form.
@@ -55,7 +54,7 @@ class Question:
     sites: Mapping[str, Path]
     networks: tuple[Network, ...]
     protocols: tuple[Protocol, ...]
-    transports: tuple[str, ...]
+    servers: tuple[str, ...]
     captures: bool
     validated: bool
 
@@ -91,7 +90,7 @@ def introduce(question: Question) -> Introduction:
             raise EyelevelError("one worker is one place to measure; start it with --nthreads 1")
         sites = {name: digest(Site.load(folder)) for name, folder in question.sites.items()}
         introduction = Introduction(
-            machine_name(), machine(), versions(question.transports, capturing=question.captures), sites
+            machine_name(), machine(), versions(question.servers, capturing=question.captures), sites
         )
         return validated(introduction, question) if question.validated else introduction
     except EyelevelError as error:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from browsers.browsertime.configuration import QUIET_MS
 from measure.host.affinity import Layout
 from measure.host.canary import Canary
-from measure.run.browser import QUIET_MS
 from record.site import Site
 from tuning.networks import Network
 from tuning.protocols import Protocol

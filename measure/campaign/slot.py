@@ -9,7 +9,7 @@ from pathlib import Path
 from base.errors import EyelevelError
 from measure.campaign.setting import Circumstances
 from measure.host.affinity import layout
-from measure.host.canary import BUSY, Canary, drift, sing, slowness
+from measure.host.canary import BUSY, Canary, drift, slowness, time_canary
 from measure.table import Row
 
 # How long a busy machine is waited for, and how long from one look to the next.
@@ -39,7 +39,7 @@ class Slot:
         if self._last and time.monotonic() - self._last[0] < self._canary_s:
             # The canary stands in the rows of the block before which it was timed, and only there.
             return replace(self._last[1], block=block, canary=None)
-        self._canaries.append(sing())
+        self._canaries.append(time_canary())
         until = time.monotonic() + PATIENCE_S
         while (factor := slowness(self._canaries)) > BUSY:
             if time.monotonic() > until:
@@ -48,7 +48,7 @@ class Slot:
                 )
             warn(f"{self.machine} is busy: it takes {factor:.1f} times as long as usual; waiting")
             time.sleep(PAUSE_S)
-            self._canaries[-1] = sing()
+            self._canaries[-1] = time_canary()
         if slower := drift(self._canaries):
             warn(slower)
         now = Circumstances(block, self.machine, self._canaries[-1], factor, self._layout)

@@ -11,10 +11,11 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.files import write_atomically
+from browsers.contract import Request
+from browsers.registry import browser_of
 from measure.run.film import FilmStart, VisualMetrics, film_size, film_start, last_look, visual_metrics
 from measure.run.films import keep_last_frame, keep_strip
-from measure.run.netlog import Request, read_netlog
-from measure.run.visit import FILM, HAR, LOG, NETLOG_KEPT, TIMES, TIMINGS
+from measure.run.visit import FILM, HAR, LOG, TIMES, TIMINGS
 from servers.matching import Kind
 
 REQUEST_LOG = "requests.tsv"
@@ -81,7 +82,7 @@ class Evidence:
     @property
     def unrecorded(self) -> int:
         """How many requests of the page went to hosts that are not in the recording."""
-        return sum(request.error == "ERR_NAME_NOT_RESOLVED" and not request.own for request in self.requests)
+        return sum(request.error == "ERR_NAME_NOT_RESOLVED" and not request.by_browser for request in self.requests)
 
 
 def analyse_film(folder: Path) -> None:
@@ -113,7 +114,7 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
         failures.append(f"Browsertime reports no page; the last line of its log: {last_line(folder / LOG)}")
     visual = (_json(folder / VISUAL, failures) if filmed else None) or {}
     har = _json(folder / HAR, failures) or {"log": {"entries": []}}
-    requests = _netlog(folder / NETLOG_KEPT, failures)
+    requests = _requests(folder, failures)
     late_wakeups, latest_wakeup_ms = _lateness(folder / REPLAY_LOG)
     circumstances = json.loads((folder / ATTEMPT).read_text()) if (folder / ATTEMPT).exists() else {}
     return Evidence(
@@ -151,7 +152,9 @@ def page_requests(path: Path, requests: Iterable[Request] = ()) -> list[LoggedRe
     """
     if not path.exists():
         return []
-    of_browser = Counter((request.method, request.url) for request in requests if request.own and request.protocol)
+    of_browser = Counter(
+        (request.method, request.url) for request in requests if request.by_browser and request.protocol
+    )
     requested = []
     for line in path.read_text(errors="replace").splitlines():
         kind, method, url, file = (*line.split("\t"), "", "", "", "")[:4]
@@ -207,11 +210,12 @@ def _har_protocols(entries: Iterable[dict[str, Any]]) -> dict[str, int]:
     return dict(Counter(entry["response"]["httpVersion"].lower() for entry in entries))
 
 
-def _netlog(path: Path, failures: list[str]) -> tuple[Request, ...]:
+def _requests(folder: Path, failures: list[str]) -> tuple[Request, ...]:
+    browser = browser_of(folder)
     try:
-        return tuple(read_netlog(path))
+        return tuple(browser.read_requests(folder))
     except (OSError, EOFError, ValueError, KeyError) as error:
-        failures.append(_fault(path, error))
+        failures.append(_fault(folder / browser.network_log, error))
         return ()
 
 

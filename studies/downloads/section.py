@@ -50,7 +50,7 @@ def medians(downloads: pd.DataFrame, rtt_ms: float, settings: Mapping[str, Proto
         served_ms = {
             name: value - settings[name].round_trips_before_request * rtt_ms for name, value in median_ms.items()
         }
-        names = sorted(median_ms.index, key=lambda name: settings[name].transport, reverse=True)
+        names = sorted(median_ms.index, key=lambda name: settings[name].http_version, reverse=True)
         for reference, name in combinations(names, 2):
             rows.append(
                 {

@@ -13,13 +13,13 @@ from itertools import product
 from pathlib import Path
 
 from base.errors import EyelevelError
+from browsers.browsertime.configuration import STATIC_QUIET_MS
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import forecast
 from measure.campaign.progress import in_words
 from measure.campaign.setting import Loading
 from measure.gates import is_over_time
 from measure.run.aliases import choose_protocols
-from measure.run.browser import STATIC_QUIET_MS, UNLIMITED_MBPS
 from measure.run.films import ALL_FILMS
 from measure.table import RUNS, Row, Run, read_document, read_rows
 from record import collection
@@ -27,7 +27,7 @@ from record.grid import Page, page_named, read_size
 from studies.grid.presets import PRESETS, Preset, read_preset
 from studies.study import SEED, Measurement, Request
 from tuning import networks, protocols
-from tuning.networks import Network
+from tuning.networks import UNLIMITED_MBPS, Network
 from tuning.protocols import Protocol
 from tuning.settings import choose
 

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from base.errors import EyelevelError
-from measure.run.capture import told_by_tshark
+from measure.captures.reading import HTTPS_PORT, UDP_HEADER_BYTES, tshark_output
 from studies.packets.bytes import (
     ACKNOWLEDGING,
     AGAIN,
@@ -36,8 +36,6 @@ from studies.packets.layers import (
     append_http3,
 )
 
-HTTPS_PORT = "443"
-UDP_HEADER_BYTES = 8
 # RFC 8446 section 5: a record's header; the content type and the tag at the end of an encrypted record.
 RECORD_HEADER_BYTES, CONTENT_TYPE_BYTES, TAG_BYTES = 5, 1, 16
 CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE_RECORD, APPLICATION_DATA = 20, 21, 22, 23
@@ -111,7 +109,7 @@ class Capture:
 def read_capture(capture: Path, keys: Path) -> Capture:
     """The packets in `capture`, decrypted with `keys` (NSS key log). Raises EyelevelError."""
     reader, failure = _Reader(), None
-    with told_by_tshark(capture, keys, *OPTIONS) as output:
+    with tshark_output(capture, keys, *OPTIONS) as output:
         try:
             for _, element in ElementTree.iterparse(output):
                 if element.tag == "packet":

@@ -1,7 +1,7 @@
 """`python -m studies.packets.ends`: what runs at both ends of the emulated network while a page is loaded.
 
 client FOLDER ADDRESS RTT_MS COMMAND…   around the visit: captures, pings ADDRESS, then runs COMMAND
-servers FOLDER                          the replay's witness: captures until SIGTERM
+servers FOLDER                          the replay's monitor: captures until SIGTERM
 """
 
 import json
@@ -16,8 +16,8 @@ from pathlib import Path
 
 from base.errors import reports_errors
 from base.files import write_atomically
-from measure.run.capture import READ_S, capturing, segment_before_capture
-from replay.spec import WITNESSED_DEVICE
+from measure.captures.recording import READ_S, capturing, segment_before_capture
+from replay.spec import MONITORED_DEVICE
 from replay.world import outward_device
 from studies.packets.files import CLIENT, KEYS, PING, PING_OUTPUT, SERVERS
 from studies.packets.ping import ping
@@ -64,7 +64,7 @@ def servers(folder: Path, device: str) -> None:
 def main(arguments: Sequence[str]) -> None:
     end, folder, *rest = arguments
     if end == "servers":
-        servers(Path(folder), os.environ[WITNESSED_DEVICE])
+        servers(Path(folder), os.environ[MONITORED_DEVICE])
     else:
         address, rtt_ms, *command = rest
         sys.exit(client(Path(folder), address, float(rtt_ms), command))

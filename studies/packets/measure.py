@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
-from measure.campaign.method import Companions, Method, claim
+from measure.campaign.method import Method, claim
 from measure.campaign.setting import Setting
+from measure.captures.recording import add_keys
 from measure.gates import REPLAY, reason_against
 from measure.reasons import Reason
-from measure.run.capture import add_keys
 from measure.run.evidence import REPLAY_LOG, Evidence, last_line
+from measure.run.load import Instruments
 from studies.packets.files import CLIENT, KEYS, PING, SERVERS
 from studies.packets.ping import ECHOES, TOLERANCE, TOLERANCE_MS, PingTimes, fault
 
@@ -36,11 +37,11 @@ class PacketsMethod(Method):
         """See `Method`."""
         return {"ping": {"echoes": ECHOES, "tolerance_ms": TOLERANCE_MS, "tolerance": TOLERANCE}}
 
-    def companions(self, setting: Setting, folder: Path) -> Companions:
+    def instruments(self, setting: Setting, folder: Path) -> Instruments:
         """See `Method`."""
         address, rtt_ms = next(iter(setting.site.addresses.values()))[0], setting.network.min_rtt_ms
-        return Companions(
-            witness=(*ENDS, "servers", str(folder)), around=(*ENDS, "client", str(folder), address, str(rtt_ms))
+        return Instruments(
+            monitor=(*ENDS, "servers", str(folder)), around=(*ENDS, "client", str(folder), address, str(rtt_ms))
         )
 
     def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:

@@ -16,13 +16,16 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.files import read_json, write_atomically
-from measure.campaign.method import Companions, Method
+from measure.campaign.method import Method
 from measure.campaign.setting import Setting
 from measure.reasons import Reason
 from measure.run.evidence import Evidence
+from measure.run.load import Instruments
 from measure.run.visit import HAR
-from servers.qlog import CLOSED, METRICS, SUFFIX, Qlog, read_qlog
-from studies.states.socket_monitor import ACCOUNTS, INTERVAL_S, SAMPLING
+from servers.kernel_sockets import ACCOUNTS
+from servers.qlog import CLOSED, METRICS, Qlog, read_qlogs
+from servers.registry import server_of
+from studies.states.socket_monitor import INTERVAL_S, SAMPLING
 from studies.states.socket_series import write_qlogs
 from tuning.protocols import Protocol
 
@@ -51,11 +54,11 @@ class StatesMethod(Method):
         """See `Method`."""
         return {"sampling_ms": INTERVAL_S * 1e3}
 
-    def companions(self, setting: Setting, folder: Path) -> Companions:
+    def instruments(self, setting: Setting, folder: Path) -> Instruments:
         """See `Method`."""
-        if setting.protocol.transport == "tcp":
-            return Companions(witness=(sys.executable, "-m", "studies.states.socket_monitor", str(folder)))
-        return Companions(qlog=folder)
+        if server_of(setting.protocol).logs_connections:
+            return Instruments(qlog=folder)
+        return Instruments(monitor=(sys.executable, "-m", "studies.states.socket_monitor", str(folder)))
 
     def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:
         """See `Method`."""
@@ -72,10 +75,8 @@ class StatesMethod(Method):
         write_atomically(folder / LOADING, json.dumps(asdict(loading), indent=1) + "\n")
         if (folder / ACCOUNTS).exists():
             write_qlogs(folder)
-        logs = [read_qlog(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
-        return log_fault(setting.protocol, logs) or (
-            _sampling_fault(loading, folder) if setting.protocol.transport == "tcp" else ""
-        )
+        sampled = not server_of(setting.protocol).logs_connections
+        return log_fault(setting.protocol, read_qlogs(folder)) or (_sampling_fault(loading, folder) if sampled else "")
 
 
 def read_loading(folder: Path) -> LoadingTime:
@@ -90,7 +91,7 @@ def loading_time(folder: Path, evidence: Evidence) -> LoadingTime:
     """The times of the load in `folder`, from the developer tools."""
     log = json.loads(gzip.decompress((folder / HAR).read_bytes()))["log"]
     page = log["pages"][-1]
-    of_browser = {request.url for request in evidence.requests if request.own}
+    of_browser = {request.url for request in evidence.requests if request.by_browser}
     ends = [
         _seconds(entry) + entry["time"] / 1e3
         for entry in log["entries"]
@@ -110,8 +111,8 @@ def log_fault(protocol: Protocol, logs: list[Qlog]) -> str:
     if not carrying:
         return "no connection was logged"
     for log in carrying:
-        # quic_server closes all connections before it ends.
-        if protocol.transport == "quic" and not log.named(CLOSED):
+        # A server that logs its connections closes them all before it ends.
+        if server_of(protocol).logs_connections and not log.named(CLOSED):
             return f"{log.title}: the log was cut short"
         control = log.parameters.get("congestion_control")
         if control != protocol.congestion_control:

@@ -1,14 +1,13 @@
 """The qlogs of TCP connections, made from the samples of the kernel's TCP_INFO that `studies.states` has taken."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from base.files import sync_file, sync_folder
-from measure.run.inet_diag import Bbr, TcpInfo, decoded, identity
+from servers.kernel_sockets import ACCOUNTS, Bbr, TcpInfo, decoded, identity, read_accounts
 from servers.qlog import METRICS, PARAMETERS, STARTED, STATE, SUFFIX, Event, Qlog, write_qlog
-from studies.states.socket_monitor import ACCOUNTS, RECORD
 
 # Values of TcpInfo.ca_state. The kernel reduces the window when a queue of the servers' machine is full.
 REDUCED, RECOVERY, LOSS = 2, 3, 4
@@ -25,7 +24,7 @@ Sample = tuple[float, TcpInfo]
 def write_qlogs(folder: Path) -> list[Path]:
     """A qlog in `folder` for each TCP connection, in place of the samples; returns their paths."""
     connections: dict[bytes, list[Sample]] = defaultdict(list)
-    for at_s, message in _samples(folder / ACCOUNTS):
+    for at_s, message in read_accounts(folder):
         if info := decoded(message):
             connections[identity(message)].append((at_s, info))
     paths: list[Path] = []
@@ -118,12 +117,3 @@ def _bbr_mode(bbr: Bbr) -> str:
     if bbr.pacing_gain < DRAIN_GAIN:
         return "drain"
     return PROBE_RTT if bbr.cwnd_gain == 1 else "probe_bw"
-
-
-def _samples(path: Path) -> Iterator[tuple[float, bytes]]:
-    data, at = path.read_bytes(), 0
-    while at < len(data):
-        at_s, length = RECORD.unpack_from(data, at)
-        at += RECORD.size
-        yield at_s, data[at : at + length]
-        at += length

@@ -1,4 +1,4 @@
-"""Captures: all packets of a device, whole, written by dumpcap; given the browser's keys by editcap; read by tshark."""
+"""Captures: all packets of a device, whole, written by dumpcap, and given the browser's keys by editcap."""
 
 import ctypes
 import fcntl
@@ -9,7 +9,6 @@ import signal
 import socket
 import struct
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import IO
 
 from base.errors import EyelevelError
 from base.places import tool
+from base.processes import interruptible
 
 # linux/sockios.h, linux/ethtool.h: whether a device takes data of TCP that is larger than its packets.
 SIOCETHTOOL, ETHTOOL_STSO = 0x8946, 0x1F
@@ -27,11 +27,11 @@ SIOCETHTOOL, ETHTOOL_STSO = 0x8946, 0x1F
 READ_S = 0.25
 # How long it may take to read what there is; a busy machine lets it wait.
 CATCH_UP_S = 3.0
-# Nobody reads what it says meanwhile, some 160 bytes a second.
+# Nobody reads its output meanwhile, some 160 bytes a second.
 PIPE_BYTES = 1 << 20
 BEGUN = re.compile(r"^File: ", re.MULTILINE)
 PROGRESS = re.compile(r"\rPackets: (\d+) ")
-COUNTED = re.compile(r"received/dropped on interface .*: (\d+)/(\d+)")
+TOTALS = re.compile(r"received/dropped on interface .*: (\d+)/(\d+)")
 
 
 @contextmanager
@@ -44,15 +44,15 @@ def capturing(device: str, file: Path) -> Iterator[Callable[[], None]]:
     Raises EyelevelError when dumpcap fails, or has missed one of the packets that were seen to have passed.
     """
     with subprocess.Popen(
-        [tool("dumpcap"), "-i", device, "-w", file], stderr=subprocess.PIPE, pipesize=PIPE_BYTES
+        interruptible([tool("dumpcap"), "-i", device, "-w", file]), stderr=subprocess.PIPE, pipesize=PIPE_BYTES
     ) as dumpcap:
         assert dumpcap.stderr
-        said = _Said(dumpcap.stderr)
+        output = _Output(dumpcap.stderr)
         passed = 0
         try:
             # The packets after this are in the file.
-            if not said.until(lambda text: BEGUN.search(text) is not None):
-                raise EyelevelError(f"dumpcap could not capture: {_last_line(said.text)}")
+            if not output.until(lambda text: BEGUN.search(text) is not None):
+                raise EyelevelError(f"dumpcap could not capture: {last_line_of(output.text)}")
             before = _passed(device)
 
             def look() -> None:
@@ -61,17 +61,17 @@ def capturing(device: str, file: Path) -> Iterator[Callable[[], None]]:
 
             yield look
             look()
-            said.until(lambda text: int((PROGRESS.findall(text) or [0])[-1]) >= passed, CATCH_UP_S)
+            output.until(lambda text: int((PROGRESS.findall(text) or [0])[-1]) >= passed, CATCH_UP_S)
         finally:
             dumpcap.send_signal(signal.SIGINT)
-            said.until(lambda _: False)
-    counted = COUNTED.search(said.text)
-    if not counted or int(counted[1]) < passed or int(counted[2]):
-        raise EyelevelError(f"the capture is not whole: {passed} packets passed; {_last_line(said.text)}")
+            output.until(lambda _: False)
+    totals = TOTALS.search(output.text)
+    if not totals or int(totals[1]) < passed or int(totals[2]):
+        raise EyelevelError(f"the capture is not whole: {passed} packets passed; {last_line_of(output.text)}")
 
 
-class _Said:
-    """What a program has said so far through a pipe."""
+class _Output:
+    """What a program has written so far to a pipe."""
 
     def __init__(self, pipe: IO[bytes]) -> None:
         self._pipe = pipe
@@ -81,8 +81,8 @@ class _Said:
         """Whether there is `enough` in the text, at the latest when the program ends or after `limit_s`."""
         end_s = None if limit_s is None else time.monotonic() + limit_s
         while not enough(self.text):
-            left_s = None if end_s is None else max(0.0, end_s - time.monotonic())
-            if not select.select([self._pipe], [], [], left_s)[0]:
+            remaining_s = None if end_s is None else max(0.0, end_s - time.monotonic())
+            if not select.select([self._pipe], [], [], remaining_s)[0]:
                 return False
             if not (more := os.read(self._pipe.fileno(), 1 << 16)):
                 return False
@@ -102,7 +102,7 @@ def _passed(device: str) -> int:
 def segment_before_capture(device: str) -> None:
     """Let the kernel cut what TCP sends into packets before `device` gets it, so that captures have these.
 
-    Unless told so, the emulated network does it, behind the capture. Raises EyelevelError.
+    Otherwise the emulated network does it, behind the capture. Raises EyelevelError.
     """
     value = ctypes.create_string_buffer(struct.pack("II", ETHTOOL_STSO, 0), 8)
     request = struct.pack("16sP", device.encode(), ctypes.addressof(value)).ljust(40, b"\0")
@@ -115,29 +115,14 @@ def segment_before_capture(device: str) -> None:
 
 def add_keys(capture: Path, keys: Path) -> None:
     """Put `keys` (NSS key log) into `capture`, which programs that read it can then decrypt. Raises EyelevelError."""
-    opened = capture.with_name(f".{capture.name}")
-    command: list[str | Path] = [tool("editcap"), "--inject-secrets", f"tls,{keys}", capture, opened]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        opened.unlink(missing_ok=True)
-        raise EyelevelError(f"editcap cannot put {keys.name} into {capture}: {_last_line(done.stderr)}")
-    opened.replace(capture)
+    with_keys = capture.with_name(f".{capture.name}")
+    command: list[str | Path] = [tool("editcap"), "--inject-secrets", f"tls,{keys}", capture, with_keys]
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    if completed.returncode:
+        with_keys.unlink(missing_ok=True)
+        raise EyelevelError(f"editcap cannot put {keys.name} into {capture}: {last_line_of(completed.stderr)}")
+    with_keys.replace(capture)
 
 
-@contextmanager
-def told_by_tshark(capture: Path, keys: Path, *options: str) -> Iterator[IO[bytes]]:
-    """What tshark says of `capture`, decrypted with `keys`, when asked with `options`. Raises EyelevelError."""
-    command: list[str | Path] = [tool("tshark"), "-r", capture, "-o", f"tls.keylog_file:{keys}", *options]
-    with (
-        tempfile.TemporaryFile("w+") as complaints,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaints) as tshark,
-    ):
-        assert tshark.stdout
-        yield tshark.stdout
-        if tshark.wait():
-            complaints.seek(0)
-            raise EyelevelError(f"tshark cannot read {capture}: {_last_line(complaints.read())}")
-
-
-def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or ["it said nothing"])[-1]
+def last_line_of(text: str) -> str:
+    return (text.strip().splitlines() or ["it printed nothing"])[-1]

@@ -1,6 +1,6 @@
 // Loaded into Browsertime's Node before Browsertime itself, where a page counts as finished soon after its load event:
 // Browsertime then asks at once whether it has, without the two seconds that it waits before it first does. The driver
-// answers no script before the load event, so that nothing is asked of the page while it loads.
+// answers no script before the load event, so that no script runs in the page while it loads.
 import { realpathSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 

@@ -1,50 +1,31 @@
 """Chromium's netlog: every request the browser made, and what became of it.
 
-Unlike the HAR it has requests that failed, that nobody waited for, and the browser's own.
+Unlike the HAR it has requests that failed, that nobody waited for, and those of the browser itself.
 """
 
 import gzip
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Which event tells that a request was sent, and over what.
+from browsers.contract import Request
+
+# The events of a request being sent, and over what.
 SENT_OVER = {
     "HTTP_TRANSACTION_SEND_REQUEST_HEADERS": "http/1.1",
     "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": "h2",
     "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": "h3",
 }
-# Which events tell what ended a request. (Others tell of errors within, which the network stack got over.)
+# The events that end a request. (Others have errors within, which the network stack got over.)
 ENDED_BY = frozenset({"REQUEST_ALIVE", "URL_REQUEST_START_JOB", "FAILED", "CANCELLED"})
 # Chromium's codes from 100 to 399 are of connections, certificates and HTTP; 7 and 21 are timeouts and changes of
 # the network. The others are of the browser itself: broken off by the page, not in the cache, not allowed.
 NETWORK_ERRORS = frozenset({-7, -21, *range(-399, -99)})
-# Chromium's names for the purposes of requests that no page needs, as the numbers that the log tells.
-OWN_PURPOSES = frozenset({112189210, 107267424})  # "favicon_loader", "open_search"
+# Chromium's names for the purposes of requests that no page needs, as the numbers that the log has.
+BROWSERS_PURPOSES = frozenset({112189210, 107267424})  # "favicon_loader", "open_search"
 # No more does a page need the description with which the browser would install it as an application.
 FOR_THE_BROWSER = "sec-fetch-dest: manifest"
-
-
-@dataclass
-class Request:
-    """One request, or one hop of a redirected one.
-
-    `protocol` is None until it was sent, `status` until it was answered; `error` is Chromium's name for
-    what the network did to end it (`ERR_NAME_NOT_RESOLVED`), not for what the page or the cache did.
-    `own` requests are the browser's, not the page's; `initiator` is the origin of the page that asked.
-    """
-
-    url: str
-    method: str
-    main_frame: bool
-    own: bool
-    address: str | None = None
-    protocol: str | None = None
-    status: int | None = None
-    error: str | None = None
-    initiator: str | None = None
 
 
 def read_netlog(path: Path) -> list[Request]:
@@ -63,7 +44,7 @@ def read_netlog(path: Path) -> list[Request]:
                 url=parameters["url"],
                 method=parameters.get("method", ""),
                 main_frame=parameters.get("request_type") == "main frame",
-                own=parameters.get("initiator") == "not an origin" or purposes.get(source) in OWN_PURPOSES,
+                by_browser=parameters.get("initiator") == "not an origin" or purposes.get(source) in BROWSERS_PURPOSES,
                 initiator=parameters.get("initiator"),
             )
             requests.append(request)
@@ -73,10 +54,10 @@ def read_netlog(path: Path) -> list[Request]:
 
 
 def _follow(request: Request, kind: str, parameters: dict[str, Any], errors: dict[int, str]) -> None:
-    """Add to `request` what one more event tells about it."""
+    """Add to `request` what one more event has about it."""
     if kind in SENT_OVER:
         request.protocol = SENT_OVER[kind]
-        request.own = request.own or FOR_THE_BROWSER in parameters.get("headers", ())
+        request.by_browser = request.by_browser or FOR_THE_BROWSER in parameters.get("headers", ())
     elif kind == "HTTP_TRANSACTION_READ_RESPONSE_HEADERS":
         request.status = int(parameters["headers"][0].split()[1])
     elif "transport_info" in parameters:
@@ -88,8 +69,8 @@ def _follow(request: Request, kind: str, parameters: dict[str, Any], errors: dic
 
 def _address(transport_info: str) -> str | None:
     """The IP address in `TransportInfo{ type = …, endpoint = 198.18.0.1:443, … }`."""
-    _, found, rest = transport_info.partition("endpoint = ")
-    return rest.partition(",")[0].rpartition(":")[0].strip("[]") if found else None
+    _, separator, rest = transport_info.partition("endpoint = ")
+    return rest.partition(",")[0].rpartition(":")[0].strip("[]") if separator else None
 
 
 def _events(log: dict[str, Any]) -> Iterator[tuple[str, int, dict[str, Any]]]:

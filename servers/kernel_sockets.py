@@ -1,20 +1,29 @@
-"""What the kernel knows of its TCP connections, asked over netlink: what `ss --tcp --info` shows, many times a second.
+"""The kernel's account of its TCP connections, asked over netlink: what `ss --tcp --info` shows, many times a second.
 
-sock_diag(7); the layouts are those of linux/inet_diag.h and linux/tcp.h, which the kernel only ever adds to.
+sock_diag(7); the layouts are those of linux/inet_diag.h and linux/tcp.h, which the kernel only ever adds to. They are
+decoded here, and not by a library such as pyroute2, for what happens before: answers are compared and kept as bytes,
+200 times a second, and only those that differ are decoded, afterwards.
+
+A folder with such accounts has them in `ACCOUNTS`: the time (s since 1970) and the length of each, and the account.
 """
 
 import socket
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from base.errors import EyelevelError
+
+ACCOUNTS = "sockets.bin"
+RECORD = struct.Struct("=dI")
+HTTPS_PORT = 443
 
 _SOCK_DIAG, _SOCK_DIAG_BY_FAMILY = 4, 20
 _REQUEST_DUMP = 0x301
 _ERROR, _DONE = 2, 3
 _INFO, _VEGASINFO, _CONG, _BBRINFO = 2, 3, 4, 16
-# Every state but LISTEN, SYN-RECEIVED, TIME-WAIT and CLOSED, of which there is nothing to tell.
+# Every state but LISTEN, SYN-RECEIVED, TIME-WAIT and CLOSED, which have no account.
 _STATES = sum(1 << state for state in (1, 4, 5, 8, 9, 11))
 _HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
@@ -81,15 +90,15 @@ class TcpInfo:
     bbr: Bbr | None
 
 
-class Asker:
-    """A socket by which the kernel is asked about the TCP connections (IPv4) of this network namespace."""
+class KernelSockets:
+    """A socket for questions to the kernel about the TCP connections (IPv4) of this network namespace."""
 
     def __init__(self) -> None:
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * _ANSWER_BYTES)
-        wanted = 1 << (_INFO - 1) | 1 << (_VEGASINFO - 1) | 1 << (_CONG - 1)
-        asked = struct.pack("=BBBxI48x", socket.AF_INET, socket.IPPROTO_TCP, wanted, _STATES)
-        self._request = _HEADER.pack(_HEADER.size + len(asked), _SOCK_DIAG_BY_FAMILY, _REQUEST_DUMP, 1, 0) + asked
+        extensions = 1 << (_INFO - 1) | 1 << (_VEGASINFO - 1) | 1 << (_CONG - 1)
+        body = struct.pack("=BBBxI48x", socket.AF_INET, socket.IPPROTO_TCP, extensions, _STATES)
+        self._request = _HEADER.pack(_HEADER.size + len(body), _SOCK_DIAG_BY_FAMILY, _REQUEST_DUMP, 1, 0) + body
 
     def ask(self) -> Iterator[bytes]:
         """A message for each connection (see `decoded`). Raises EyelevelError when the kernel does not answer so."""
@@ -103,22 +112,22 @@ class Asker:
                     return
                 if kind == _ERROR:
                     number = -struct.unpack_from("=i", answer, at + _HEADER.size)[0]
-                    raise EyelevelError(f"the kernel does not tell of TCP connections (sock_diag: error {number})")
+                    raise EyelevelError(f"the kernel gives no account of TCP connections (sock_diag: error {number})")
                 yield answer[at + _HEADER.size : at + length]
                 at += (length + 3) & ~3
 
     def close(self) -> None:
-        """Nothing more will be asked."""
+        """Close the socket."""
         self._socket.close()
 
 
 def identity(message: bytes) -> bytes:
-    """What tells the connection of a message from all others, also later ones between the same ends."""
+    """What distinguishes the connection of a message from all others, also from later ones between the same ends."""
     return message[44:52]
 
 
 def lasting(message: bytes) -> bytes:
-    """All that a message tells of the connection's sending, without what changes by the mere passing of time."""
+    """All that a message has about the connection's sending, without what changes by the mere passing of time."""
     at = _MESSAGE_BYTES
     while at + _ATTRIBUTE.size <= len(message):
         length, kind = _ATTRIBUTE.unpack_from(message, at)
@@ -131,14 +140,14 @@ def lasting(message: bytes) -> bytes:
 
 
 def decoded(message: bytes) -> TcpInfo | None:
-    """What a message tells; None when it has no account of the connection."""
+    """The account in a message; None when it has none."""
     attributes = dict(_attributes(message))
     if _INFO not in attributes:
         return None
     ports = struct.unpack_from("!HH", message, 4)
     server, client = socket.inet_ntoa(message[8:12]), socket.inet_ntoa(message[24:28])
     info = attributes[_INFO].ljust(_TCP_INFO_BYTES, b"\0")
-    told = {name: struct.unpack_from(form, info, at)[0] for name, (at, form) in _FIELDS.items()}
+    fields = {name: struct.unpack_from(form, info, at)[0] for name, (at, form) in _FIELDS.items()}
     bbr = None
     if _BBRINFO in attributes:
         low, high, _, pacing_gain, cwnd_gain = _BBR_INFO.unpack_from(attributes[_BBRINFO])
@@ -147,19 +156,19 @@ def decoded(message: bytes) -> TcpInfo | None:
         server=(server, ports[0]),
         client=(client, ports[1]),
         congestion_control=attributes.get(_CONG, b"").rstrip(b"\0").decode(),
-        ca_state=told["ca_state"],
-        mss_bytes=told["snd_mss"],
-        in_flight=told["unacked"] - told["sacked"] - told["lost"] + told["retrans"],
-        smoothed_rtt_ms=told["rtt"] / 1e3,
-        min_rtt_ms=None if told["min_rtt"] == NEVER else told["min_rtt"] / 1e3,
-        ssthresh=None if told["snd_ssthresh"] >= NEVER >> 1 else told["snd_ssthresh"],
-        cwnd=told["snd_cwnd"],
-        retransmitted=told["total_retrans"],
-        pacing_bytes_per_s=told["pacing_rate"],
+        ca_state=fields["ca_state"],
+        mss_bytes=fields["snd_mss"],
+        in_flight=fields["unacked"] - fields["sacked"] - fields["lost"] + fields["retrans"],
+        smoothed_rtt_ms=fields["rtt"] / 1e3,
+        min_rtt_ms=None if fields["min_rtt"] == NEVER else fields["min_rtt"] / 1e3,
+        ssthresh=None if fields["snd_ssthresh"] >= NEVER >> 1 else fields["snd_ssthresh"],
+        cwnd=fields["snd_cwnd"],
+        retransmitted=fields["total_retrans"],
+        pacing_bytes_per_s=fields["pacing_rate"],
         # What is acknowledged out of order has arrived, too.
-        delivered_bytes=told["bytes_acked"] + told["sacked"] * told["snd_mss"],
-        unsent_bytes=told["notsent_bytes"],
-        delivery_bytes_per_s=told["delivery_rate"],
+        delivered_bytes=fields["bytes_acked"] + fields["sacked"] * fields["snd_mss"],
+        unsent_bytes=fields["notsent_bytes"],
+        delivery_bytes_per_s=fields["delivery_rate"],
         bbr=bbr,
     )
 
@@ -170,3 +179,19 @@ def _attributes(message: bytes) -> Iterator[tuple[int, bytes]]:
         length, kind = _ATTRIBUTE.unpack_from(message, at)
         yield kind, message[at + _ATTRIBUTE.size : at + length]
         at += (length + 3) & ~3
+
+
+def read_accounts(folder: Path) -> Iterator[tuple[float, bytes]]:
+    """The accounts in `folder`, in order: the time (s since 1970), and the kernel's message (see `decoded`)."""
+    data, at = (folder / ACCOUNTS).read_bytes(), 0
+    while at < len(data):
+        at_s, length = RECORD.unpack_from(data, at)
+        at += RECORD.size
+        yield at_s, data[at : at + length]
+        at += length
+
+
+def congestion_controls(folder: Path) -> set[str]:
+    """Every congestion control that a server's connection had, by the accounts in `folder`."""
+    accounts = [decoded(message) for _, message in read_accounts(folder)]
+    return {account.congestion_control for account in accounts if account and account.server[1] == HTTPS_PORT}

@@ -1,18 +1,23 @@
-"""What a capture at the servers, decrypted with the browser's keys, tells of a connection. tshark reads the packets."""
+"""The connections in a capture, decrypted with the browser's keys. tshark reads the packets."""
 
-from collections.abc import Iterable
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
+from typing import IO
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from base.errors import EyelevelError
-from measure.run.capture import told_by_tshark
+from base.places import tool
+from measure.captures.recording import last_line_of
 
-HTTPS_PORT = 443
+HTTPS_PORT = "443"  # as tshark prints it
 UDP_HEADER_BYTES = 8
 # A packet that carries a part of an object, not an acknowledgement or a setting.
 BULK_BYTES = 600
@@ -56,7 +61,27 @@ SEPARATOR = ","
 
 
 @dataclass(frozen=True)
-class Packet:
+class Wire:
+    """Where tshark's fields have what a connection consists of: the number of the connection, the sender's port, the
+    length with a header of so many bytes, and a value that says that a packet has a request."""
+
+    stream: str
+    port: str
+    length: str
+    header_bytes: int
+    request: str
+    request_value: str
+
+
+# By HTTP version.
+WIRES = {
+    "h2": Wire("tcp.stream", "tcp.srcport", "tcp.len", 0, "http2.type", HEADERS_FRAME),
+    "h3": Wire("udp.stream", "udp.srcport", "udp.length", UDP_HEADER_BYTES, "quic.stream.stream_id", FIRST_STREAM),
+}
+
+
+@dataclass(frozen=True)
+class CapturedPacket:
     """One packet as the servers saw it: when, from which side, how much it carried; its fields by tshark's names."""
 
     at_s: float
@@ -66,11 +91,11 @@ class Packet:
 
 
 @dataclass(frozen=True)
-class Connection:
+class CapturedConnection:
     """The packets of one connection, in the order they came or went."""
 
-    transport: str
-    packets: tuple[Packet, ...]
+    http_version: str
+    packets: tuple[CapturedPacket, ...]
 
     @property
     def sent_bytes(self) -> int:
@@ -78,8 +103,8 @@ class Connection:
         return sum(packet.payload_bytes for packet in self.packets if packet.from_server)
 
     @cached_property
-    def transfers(self) -> list[list[Packet]]:
-        """What the server sent in bulk, apart where it paused for longer than any sender would within an object."""
+    def transfers(self) -> list[list[CapturedPacket]]:
+        """What the server sent in bulk, divided where it paused for longer than any sender would within an object."""
         bulk = [packet for packet in self.packets if packet.from_server and packet.payload_bytes > BULK_BYTES]
         starts = [0, *(n for n, (a, b) in enumerate(pairwise(bulk), 1) if b.at_s - a.at_s > 1.0), len(bulk)]
         return [bulk[begin:end] for begin, end in pairwise(starts)]
@@ -92,11 +117,9 @@ class Connection:
     @property
     def request_after_s(self) -> float | None:
         """From the client's first packet to its first request, as they came in at the server; None if none did."""
-        name, value = (
-            ("http2.type", HEADERS_FRAME) if self.transport == "tcp" else ("quic.stream.stream_id", FIRST_STREAM)
-        )
+        wire = WIRES[self.http_version]
         for packet in self.packets:
-            if not packet.from_server and value in packet.fields[name]:
+            if not packet.from_server and wire.request_value in packet.fields[wire.request]:
                 return packet.at_s - self.packets[0].at_s
         return None
 
@@ -106,7 +129,7 @@ class Connection:
         for packet in self.packets:
             messages, extensions = (packet.fields[f"tls.handshake.{name}"] for name in ("type", "extension.type"))
             if packet.from_server and ENCRYPTED_EXTENSIONS in messages:
-                # Each ticket beside it has one, too, and says another thing by it.
+                # Each ticket beside it has this extension, too, with another meaning.
                 return extensions.count(EARLY_DATA) > messages.count(NEW_SESSION_TICKET)
         return False
 
@@ -135,17 +158,17 @@ class Connection:
             "cipher": _named(CIPHERS, hello.fields["tls.handshake.ciphersuite"]),
             "application protocol": self._first("tls.handshake.extensions_alpn_str", from_server=True),
         }
-        if self.transport == "quic":
-            agreed["QUIC version"] = _named(QUIC_VERSIONS, hello.fields["quic.version"])
+        if versions := hello.fields["quic.version"]:
+            agreed["QUIC version"] = _named(QUIC_VERSIONS, versions)
         return agreed
 
     @property
     def certificates(self) -> list[str]:
         """The server's chain, each certificate as its key's kind and its issuer."""
-        found = next(
+        chain = next(
             (p.fields["tls.handshake.certificate"] for p in self.packets if p.fields["tls.handshake.certificate"]), []
         )
-        return [_certificate(bytes.fromhex(text.replace(":", ""))) for text in found]
+        return [_certificate(bytes.fromhex(text.replace(":", ""))) for text in chain]
 
     @property
     def connection_options(self) -> list[str]:
@@ -168,63 +191,67 @@ class Connection:
         return next((p.fields[name][0] for p in self.packets if p.from_server == from_server and p.fields[name]), "")
 
 
-def largest(connections: Iterable[Connection]) -> Connection:
+def largest(connections: Iterable[CapturedConnection]) -> CapturedConnection:
     """The connection that carried most; the last of those that did."""
     connections = list(connections)
     most_bytes = max(connection.sent_bytes for connection in connections)
     return [connection for connection in connections if connection.sent_bytes > most_bytes / 2][-1]
 
 
-def request_after_s(connections: Iterable[Connection]) -> float:
+def request_after_s(connections: Iterable[CapturedConnection]) -> float:
     """The least time from a connection's first packet to its first request: what a busy machine did not prolong.
 
     Of several connections to a server the last is looked at, which a browser that returns makes. Raises EyelevelError.
     """
-    asked = {c.server: after_s for c in connections if (after_s := c.request_after_s) is not None}
-    if not asked:
+    times_s = {c.server: after_s for c in connections if (after_s := c.request_after_s) is not None}
+    if not times_s:
         raise EyelevelError("no request was found in the capture; were its keys kept?")
-    return min(asked.values())
+    return min(times_s.values())
 
 
-def early_data(connections: Iterable[Connection]) -> dict[str, bool]:
+def early_data(connections: Iterable[CapturedConnection]) -> dict[str, bool]:
     """Of each server that was asked anything, whether it took early data, on the last connection to it."""
     return {c.server: c.took_early_data for c in connections if c.request_after_s is not None}
 
 
-def read_connections(capture: Path, keys: Path, transport: str) -> list[Connection]:
-    """The connections in `capture`, decrypted with `keys` (NSS key log), by when they began. Raises EyelevelError."""
+def read_connections(capture: Path, keys: Path, http_version: str) -> list[CapturedConnection]:
+    """The connections in `capture` that carry this version of HTTP, decrypted with `keys` (NSS key log), by when they
+    began. Raises EyelevelError."""
     options = ["-T", "fields", "-E", f"aggregator={SEPARATOR}", "-E", "separator=/t"]
     options += [word for field in FIELDS for word in ("-e", field)]
-    with told_by_tshark(capture, keys, *options) as told:
-        lines = told.read().decode().splitlines()
-    name = {"tcp": "tcp", "quic": "udp"}[transport]
-    streams: dict[str, list[Packet]] = {}
+    with tshark_output(capture, keys, *options) as output:
+        lines = output.read().decode().splitlines()
+    wire = WIRES[http_version]
+    streams: dict[str, list[CapturedPacket]] = {}
     for line in lines:
         fields = {f: text.split(SEPARATOR) if text else [] for f, text in zip(FIELDS, line.split("\t"), strict=True)}
-        if not fields[f"{name}.stream"]:
+        if not fields[wire.stream]:
             continue
-        length = int(fields["tcp.len" if name == "tcp" else "udp.length"][0])
-        packet = Packet(
+        packet = CapturedPacket(
             at_s=float(fields["frame.time_epoch"][0]),
-            from_server=fields[f"{name}.srcport"][0] == str(HTTPS_PORT),
-            payload_bytes=length if name == "tcp" else length - UDP_HEADER_BYTES,
+            from_server=fields[wire.port][0] == HTTPS_PORT,
+            payload_bytes=int(fields[wire.length][0]) - wire.header_bytes,
             fields=fields,
         )
-        streams.setdefault(fields[f"{name}.stream"][0], []).append(packet)
+        streams.setdefault(fields[wire.stream][0], []).append(packet)
     if not streams:
-        raise EyelevelError(f"{capture} holds no packet of {transport}")
-    return [Connection(transport, tuple(packets)) for packets in streams.values()]
+        raise EyelevelError(f"{capture} holds no packet that could carry {http_version}")
+    return [CapturedConnection(http_version, tuple(packets)) for packets in streams.values()]
 
 
-def kernel_congestion_control(sockets: Path) -> str:
-    """Every congestion control that `ss -ti` told of the servers' connections: one name, if all is right."""
-    lines = sockets.read_text().splitlines()
-    told = [
-        info.split()[0]
-        for address, info in pairwise(lines)
-        if not address.startswith("\t") and f":{HTTPS_PORT} " in address and info.startswith("\t")
-    ]
-    return " ".join(sorted(set(told)))
+@contextmanager
+def tshark_output(capture: Path, keys: Path, *options: str) -> Iterator[IO[bytes]]:
+    """What tshark prints of `capture`, decrypted with `keys`, when run with `options`. Raises EyelevelError."""
+    command: list[str | Path] = [tool("tshark"), "-r", capture, "-o", f"tls.keylog_file:{keys}", *options]
+    with (
+        tempfile.TemporaryFile("w+") as complaints,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaints) as tshark,
+    ):
+        assert tshark.stdout
+        yield tshark.stdout
+        if tshark.wait():
+            complaints.seek(0)
+            raise EyelevelError(f"tshark cannot read {capture}: {last_line_of(complaints.read())}")
 
 
 def _named(names: dict[str, str], values: list[str]) -> str:

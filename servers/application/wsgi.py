@@ -2,7 +2,7 @@
 
 Loaded by uWSGI into the system's Python, so it uses the standard library only. Its environment names
 the site (`EYELEVEL_SITE`), the request log (`EYELEVEL_REQUEST_LOG`, empty for none), whether to wait as long
-as the recorded servers did (`EYELEVEL_THINK_TIME`, empty for not) and a FIFO that is told `ready`, or why not
+as the recorded servers did (`EYELEVEL_THINK_TIME`, empty for not) and a FIFO that gets `ready`, or why not
 (`EYELEVEL_READY`).
 """
 

@@ -1,29 +1,26 @@
 """Serving a site over TCP, TLS 1.3 and HTTP/2: NGINX on every server address, one uWSGI behind them all."""
 
 import os
-import select
 import socket
 import ssl
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from typing import ClassVar
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from base.errors import EyelevelError
 from base.files import write_atomically
-from base.places import PROJECT, tool
+from base.places import tool
 from base.processes import Daemon, running
-from servers.application import READY
+from servers import kernel_sockets
+from servers.application import uwsgi
 from servers.certificates import authority
-from servers.contract import Serving
+from servers.contract import Server, Serving
 
 START_TIMEOUT_S = 20.0
-
-THREADS = 8
-# A response that waits for its time keeps a thread: as many as a page may ask for at once.
-THINKING_THREADS = 512
 
 # Linux gives TCP's own pacing to a socket that has a maximum pacing rate, and accepted sockets inherit it
 # from the listening one; a rate no machine reaches paces by the congestion window alone.
@@ -31,47 +28,34 @@ UNLIMITED_PACING_BYTES_PER_S = 1 << 40
 SO_MAX_PACING_RATE = 47
 
 
+class Nginx(Server):
+    """NGINX, whose congestion control is the kernel's."""
+
+    name = "nginx"
+    transports = ("tcp",)
+    congestion_controls = ("cubic", "bbr")
+    programs: ClassVar = {"nginx": "-v", **uwsgi.PROGRAMS}
+
+    def serve(self, serving: Serving) -> AbstractContextManager[None]:
+        return _serve(serving)
+
+    def congestion_controls_taken(self, folder: Path) -> set[str]:
+        return kernel_sockets.congestion_controls(folder)
+
+
 @contextmanager
-def serve(serving: Serving) -> Iterator[None]:
-    """Serve `serving.site` on TCP while the block runs (see `servers.contract`)."""
+def _serve(serving: Serving) -> Iterator[None]:
     with ExitStack() as stack:
-        stack.enter_context(_uwsgi(serving))
-        nginx = stack.enter_context(_nginx(serving))
+        application = stack.enter_context(uwsgi.running_application(serving))
+        nginx = stack.enter_context(_nginx(serving, application))
         for address, port in serving.listening():
             _await_tls(nginx, address, port)
         yield
 
 
 @contextmanager
-def _uwsgi(serving: Serving) -> Iterator[Daemon]:
-    """One uWSGI that serves the responses over a Unix socket; a single process, so that repeats stay in order."""
-    ready = serving.folder / "uwsgi.ready"
-    os.mkfifo(ready)
-    command: list[str | Path] = [tool("uwsgi-core"), "--plugin", "python3", "--need-app", "--die-on-term"]
-    command += ["--socket", serving.folder / "uwsgi.socket", "--listen", "1024"]
-    threads = THINKING_THREADS if serving.think_time else THREADS
-    command += ["--processes", "1", "--threads", str(threads), "--buffer-size", "65535", "--post-buffering", "65536"]
-    command += ["--disable-logging", "--pythonpath", PROJECT, "--module", "servers.application"]
-    environment: Mapping[str, str] = {
-        **os.environ,
-        "EYELEVEL_SITE": str(serving.content),
-        "EYELEVEL_REQUEST_LOG": str(serving.request_log or ""),
-        "EYELEVEL_THINK_TIME": "yes" if serving.think_time else "",
-        "EYELEVEL_READY": str(ready),
-    }
-    # Opened for reading first, without waiting for a writer, so that the writer need not wait for us.
-    with os.fdopen(os.open(ready, os.O_RDONLY | os.O_NONBLOCK), "rb") as ready_end:
-        log = serving.folder / "uwsgi.log"
-        with running("uWSGI", command, log, environment=environment) as daemon:
-            _await_readable(daemon, ready_end.fileno())
-            if (said := ready_end.readline().decode().strip()) != READY:
-                raise EyelevelError(said)
-            yield daemon
-
-
-@contextmanager
-def _nginx(serving: Serving) -> Iterator[Daemon]:
-    """NGINX with one server block per address, on listening sockets that we made and tuned."""
+def _nginx(serving: Serving, application: Path) -> Iterator[Daemon]:
+    """NGINX in front of the `application`, with one server block per address, on sockets that we made and tuned."""
     listening: dict[str, list[int]] = defaultdict(list)
     for address, port in serving.listening():
         listening[address].append(port)
@@ -84,7 +68,11 @@ def _nginx(serving: Serving) -> Iterator[Daemon]:
     config = serving.folder / "nginx.conf"
     template = templates.get_template("nginx.conf.j2")
     text = template.render(
-        folder=serving.folder, listening=listening, certificates=serving.certificates, protocol=serving.protocol
+        folder=serving.folder,
+        application=application,
+        listening=listening,
+        certificates=serving.certificates,
+        protocol=serving.protocol,
     )
     write_atomically(config, text)
     with ExitStack() as stack:
@@ -120,20 +108,6 @@ def _listening_socket(address: str, port: int, *, paced: bool) -> socket.socket:
         listener.close()
         raise EyelevelError(f"cannot listen on {address}:{port}: {error.strerror}") from None
     return listener
-
-
-def _await_readable(daemon: Daemon, descriptor: int) -> None:
-    """Wait until `descriptor` has something to read. Raises the daemon's failure if it ends first."""
-    pidfd = os.pidfd_open(daemon.process.pid)
-    try:
-        poll = select.poll()
-        poll.register(descriptor, select.POLLIN)
-        poll.register(pidfd, select.POLLIN)
-        events = dict(poll.poll(START_TIMEOUT_S * 1000))
-        if not events.get(descriptor, 0) & select.POLLIN:
-            raise daemon.failure()
-    finally:
-        os.close(pidfd)
 
 
 def _await_tls(daemon: Daemon, address: str, port: int) -> None:
