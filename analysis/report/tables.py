@@ -333,7 +333,8 @@ def settings(data: pd.DataFrame) -> ReportTable:
     """Mean and spread of each setting; `data` is from `analysis.diagnostics.spread`."""
     columns = {
         **SETTING, "metric": ("metric", label_with_unit), "runs": "runs", "mean": ("mean", ms),
-        "median": ("median", ms), "deviation": ("deviation", ms), "least": ("least", ms), "most": ("most", ms), "skewness": ("skewness", number),
+        "median": ("median", ms), "deviation": ("deviation", ms), "least": ("least", ms),
+        "most": ("most", ms), "skewness": ("skewness", number),
     }  # fmt: skip
     return ReportTable("settings", "Every setting", data, text_table(data, columns))
 
