@@ -1,4 +1,4 @@
-"""The messages in a stream of bytes: TLS's handshake, frames of HTTP/2, and frames of QUIC and of HTTP/3 in its streams."""
+"""The messages in a stream of bytes: TLS's handshake, and frames of HTTP/2, QUIC and HTTP/3."""
 
 from collections.abc import Callable
 
