@@ -23,7 +23,13 @@ LABELS = {
 
 def label(name: str) -> str:
     """A protocol, metric or network as a reader knows it; a name without a label stays as it is."""
-    return LABELS.get(name) or next((metric.label for metric in metrics.METRICS if metric.name == name), name)
+    return LABELS.get(name) or next((entry.label for entry in metrics.METRICS if entry.name == name), name)
+
+
+def label_with_unit(metric: str) -> str:
+    """A metric with its unit: `SI [ms]`."""
+    units = {entry.name: entry.unit for entry in metrics.METRICS}
+    return f"{label(metric)} [{units[metric]}]"
 
 
 def pair_label(compared: str, reference: str) -> str:

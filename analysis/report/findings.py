@@ -9,7 +9,7 @@ from analysis import diagnostics, sequential
 from analysis.aggregate import mixed_models, over_sites
 from analysis.comparison import ComparisonInputs, read_paper, side_by_side
 from analysis.contrasts import contrasts
-from analysis.gain import exclusions, gains, in_order, means, summary
+from analysis.gain import exclusions, gains, in_order, summary
 from analysis.handshake import handshake_table
 from analysis.hypotheses import Hypotheses, Pair
 from analysis.outcomes import OPEN
@@ -33,7 +33,6 @@ class Findings:
     samples: Samples
     sites: pd.DataFrame
     sites_missing: tuple[str, ...]
-    means: pd.DataFrame
     gains: pd.DataFrame
     summary: pd.DataFrame
     contrasts: pd.DataFrame
@@ -104,7 +103,6 @@ def analyse(campaign: CampaignTable, declaration: Hypotheses, pool: Executor) ->
         samples=samples,
         sites=site_table(recordings) if recordings else pd.DataFrame(),
         sites_missing=sites_missing,
-        means=means(campaign.runs),
         gains=gain_table,
         summary=summary(gain_table),
         contrasts=contrast_table,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.diagnostics import spread
 from analysis.hypotheses import Pair
 from analysis.outcomes import EQUIVALENT, FASTER, SIGNIFICANT_P, SLOWER, UNDECIDED
 from analysis.report.findings import Findings
@@ -18,6 +19,7 @@ from analysis.text import (
     file_name,
     interval,
     label,
+    label_with_unit,
     ms,
     number,
     p_value,
@@ -46,7 +48,7 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
             protocols(campaign, samples.protocols),
             networks(campaign, samples.networks),
             validation(campaign),
-            settings(findings),
+            settings(findings.spread),
         ],
         "sites": [sites(findings)] if len(findings.sites) else [],
         "paper": [mean_gains(findings), one_server_sites(findings)] if len(findings.gains) else [],
@@ -66,6 +68,7 @@ def unfilmed_tables(campaign: CampaignTable) -> dict[str, list[ReportTable]]:
         replace(protocols(campaign, campaign.protocols), title="Protocol settings"),
         replace(networks(campaign, campaign.networks), title="Networks"),
         validation(campaign),
+        settings(spread(campaign.runs)),
     ]
     return {"measured": setting_tables, "exclusions": [excluded_attempts(campaign)]}
 
@@ -326,13 +329,12 @@ def sites(findings: Findings) -> ReportTable:
     return ReportTable("figure1_sites", "The sites (the paper's Figure 1)", data, texts, note)
 
 
-def settings(findings: Findings) -> ReportTable:
-    """Mean and spread of each setting."""
-    data = findings.spread
+def settings(data: pd.DataFrame) -> ReportTable:
+    """Mean and spread of each setting; `data` is from `analysis.diagnostics.spread`."""
     columns = {
-        **SETTING, "metric": CELL["metric"], "runs": "runs", "mean": ("mean [ms]", ms), "median": ("median [ms]", ms),
-        "deviation": ("deviation [ms]", ms), "least": ("least [ms]", ms), "most": ("most [ms]", ms),
-        "skewness": ("skewness", number),
+        **SETTING, "metric": ("metric", label_with_unit), "runs": "runs", "mean": ("mean", ms),
+        "median": ("median", ms), "deviation": ("deviation", ms), "least": ("least", ms),
+        "most": ("most", ms), "skewness": ("skewness", number),
     }  # fmt: skip
     return ReportTable("settings", "Every setting", data, text_table(data, columns))
 

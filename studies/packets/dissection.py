@@ -30,6 +30,7 @@ from studies.packets.bytes import (
 )
 from studies.packets.layers import (
     HTTP2_PREFACE_BYTES,
+    QUIC_FRAMES,
     TLS_MESSAGES,
     Assembly,
     append_http2,
@@ -42,27 +43,6 @@ CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE_RECORD, APPLICATION_DATA = 20, 21, 22, 23
 FIN, SYN, RST = 0x01, 0x02, 0x04
 # RFC 9000 section 19.
 PADDING_FRAME, ACK_FRAMES, CRYPTO_FRAME, STREAM_FRAMES, CLOSE_FRAMES = 0, (2, 3), 6, range(8, 16), (0x1C, 0x1D)
-QUIC_FRAMES = {
-    1: "PING",
-    4: "RESET_STREAM",
-    5: "STOP_SENDING",
-    7: "NEW_TOKEN",
-    16: "MAX_DATA",
-    17: "MAX_STREAM_DATA",
-    18: "MAX_STREAMS",
-    19: "MAX_STREAMS",
-    20: "DATA_BLOCKED",
-    21: "STREAM_DATA_BLOCKED",
-    22: "STREAMS_BLOCKED",
-    23: "STREAMS_BLOCKED",
-    24: "NEW_CONNECTION_ID",
-    25: "RETIRE_CONNECTION_ID",
-    26: "PATH_CHALLENGE",
-    27: "PATH_RESPONSE",
-    28: "CONNECTION_CLOSE",
-    29: "CONNECTION_CLOSE",
-    30: "HANDSHAKE_DONE",
-}
 PADDED = "PADDING"
 UNREMARKABLE = (PADDED, "PING", "ACK", "QPACK")
 # Of more handshake messages in a row, only the first and the last are named.

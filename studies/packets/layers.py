@@ -1,4 +1,4 @@
-"""The messages in a stream of bytes: TLS's handshake, frames of HTTP/2, and frames of HTTP/3 in QUIC's streams."""
+"""The messages in a stream of bytes: TLS's handshake, and frames of HTTP/2, QUIC and HTTP/3."""
 
 from collections.abc import Callable
 
@@ -57,6 +57,29 @@ HTTP3_FRAMES = {
 }
 # RFC 9114 section 6.2, RFC 9204 section 4.2.
 CONTROL_STREAM, QPACK_STREAMS = 0, (2, 3)
+
+# RFC 9000 section 19, but for PADDING, ACK, CRYPTO and STREAM.
+QUIC_FRAMES = {
+    1: "PING",
+    4: "RESET_STREAM",
+    5: "STOP_SENDING",
+    7: "NEW_TOKEN",
+    16: "MAX_DATA",
+    17: "MAX_STREAM_DATA",
+    18: "MAX_STREAMS",
+    19: "MAX_STREAMS",
+    20: "DATA_BLOCKED",
+    21: "STREAM_DATA_BLOCKED",
+    22: "STREAMS_BLOCKED",
+    23: "STREAMS_BLOCKED",
+    24: "NEW_CONNECTION_ID",
+    25: "RETIRE_CONNECTION_ID",
+    26: "PATH_CHALLENGE",
+    27: "PATH_RESPONSE",
+    28: "CONNECTION_CLOSE",
+    29: "CONNECTION_CLOSE",
+    30: "HANDSHAKE_DONE",
+}
 
 
 def append_http2(stream: Stream, length: int, frame_type: int, padding_bytes: int) -> None:
