@@ -14,9 +14,15 @@ CAMPAIGN_OPTIONS = $(strip $(call option,--net,NET) $(call option,--proto,PROTO)
 	$(call option,--quality,QUALITY) $(call option,--dask,DASK) $(call option,--campaign,CAMPAIGN) \
 	$(if $(filter no,$(REPEATABLE)),--as-recorded))
 
-GRID_OPTIONS = $(strip $(call option,--preset,PRESET) $(call option,--counts,COUNTS) $(call option,--sizes,SIZES) \
-	$(call option,--net,NET) $(call option,--proto,PROTO) $(call option,--runs,RUNS) $(call option,--limit,LIMIT) \
-	$(call option,--budget,BUDGET) $(call option,--seed,SEED) $(call option,--campaign,CAMPAIGN))
+# Studies say their own commands (studies/*/__init__.py), which are targets here.
+STUDIES := $(shell sed -n 's/^ *command="\([^"]*\)",$$/\1/p' studies/*/__init__.py)
+# A study takes what is given: these variables, and any other on the command line (DEPTH=3 becomes --depth 3).
+STUDY_VARIABLES := SITE NET PROTO RUNS SEED CAMPAIGN DASK PRESET COUNTS SIZES LIMIT BUDGET DELAYS
+NO_OPTIONS := TUNING EYELEVEL_TUNING EYELEVEL_CACHE PYTHON MAKEFLAGS MAKEOVERRIDES
+given = $(filter-out $(NO_OPTIONS),$(foreach v,$(.VARIABLES),$(if $(filter command,$(word 1,$(origin $v))),$v)))
+lower = $(shell printf %s '$1' | tr A-Z_ a-z-)
+STUDY_OPTIONS = $(strip $(foreach v,$(STUDY_VARIABLES) $(filter-out $(STUDY_VARIABLES),$(given)),\
+	$(call option,--$(call lower,$v),$v)))
 
 # What a target cannot do without is asked for before anything is done.
 needs = $(if $(filter $1,$(MAKECMDGOALS)),$(foreach v,$2,$(if $($v),,$(error $1 needs $v, as in: $3))))
@@ -26,14 +32,15 @@ $(call needs,review,CAMPAIGN,make review CAMPAIGN=try)
 $(call needs,report,CAMPAIGN,make report CAMPAIGN=try)
 $(call needs,figures,CAMPAIGN,make figures CAMPAIGN=try)
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
-$(call needs,states,SITE NET PROTO,make states SITE=demo-news NET=lte PROTO=quic)
-$(call needs,packets,SITE NET PROTO,make packets SITE=demo-light NET=dsl PROTO=quic)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures validate figure2 grid states packets clean
+.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures validate clean $(STUDIES)
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-10s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
+		/^##$$/ && !studies++ { while (("cat studies/*/__init__.py" | getline line) > 0) { \
+			if (line ~ /^ *command="/) { split(line, part, "\""); printf "  make %-10s", part[2] } \
+			if (line ~ /^ *title="/) { split(line, part, "\""); print " " part[2] ", and write the report" } } } \
 		/^##/ { print substr($$0, 4) }' $(firstword $(MAKEFILE_LIST))
 
 setup: ## install what the testbed needs; every target below does it first, once
@@ -88,24 +95,9 @@ figures: setup ## draw the figures of CAMPAIGN alone
 validate: setup ## measure each NET and PROTO, and compare with its settings
 	@setup/as-root '$(PYTHON)' -m eyelevel validate $(strip $(call option,--net,NET) $(call option,--proto,PROTO))
 
-figure2: setup ## compare the servers themselves: downloads of single files, the paper's Figure 2
-	@setup/as-root '$(PYTHON)' -m eyelevel figure2 $(strip $(call option,--net,NET) $(call option,--proto,PROTO) \
-		$(call option,--runs,RUNS) $(call option,--seed,SEED))
-
-grid: setup ## measure a PRESET of generated pages and networks (longlook, longlook-0rtt, controlled), or go on with CAMPAIGN
-	@setup/as-root '$(PYTHON)' -m eyelevel grid $(GRID_OPTIONS)
-	@'$(PYTHON)' -m eyelevel report '$(or $(CAMPAIGN),$(PRESET))'
-
-states: setup ## log what congestion control does while SITE is loaded RUNS times behind NET over PROTO, and write the report
-	@setup/as-root '$(PYTHON)' -m eyelevel states $(strip $(call option,--site,SITE) $(call option,--net,NET) \
-		$(call option,--proto,PROTO) $(call option,--runs,RUNS) $(call option,--seed,SEED) $(call option,--campaign,CAMPAIGN))
-	@'$(PYTHON)' -m eyelevel report '$(or $(CAMPAIGN),states)'
-
-packets: setup ## capture loads of SITE at both ends over each PROTO, with DELAYS added to the round trip of NET, and write the report
-	@setup/as-root '$(PYTHON)' -m eyelevel packets $(strip $(call option,--site,SITE) $(call option,--net,NET) \
-		$(call option,--proto,PROTO) $(call option,--runs,RUNS) $(call option,--delays,DELAYS) $(call option,--seed,SEED) \
-		$(call option,--campaign,CAMPAIGN))
-	@'$(PYTHON)' -m eyelevel report '$(or $(CAMPAIGN),packets)'
+$(STUDIES): setup
+	@setup/as-root '$(PYTHON)' -m eyelevel $@ $(STUDY_OPTIONS)
+	@'$(PYTHON)' -m eyelevel report '$(or $(CAMPAIGN),$(PRESET),$@)'
 
 clean: ## remove what setup installed, except for system packages; sites/ and results/ stay
 	@setup/clean

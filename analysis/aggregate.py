@@ -1,6 +1,6 @@
-"""What holds over sites: the mean gain with sites and runs resampled, and a mixed model of the ratio within blocks.
+"""Statistics over all sites: the mean gain by a two-level bootstrap, and a mixed model of the ratio within blocks.
 
-Both take the sites as drawn from all sites like them, so their intervals tell of more than the sites measured, and
+Both take the sites as a sample of all sites like them, so their intervals hold for more sites than were measured, and
 are wide when those are few.
 """
 
@@ -19,9 +19,9 @@ from analysis.gain import gain, mean
 from analysis.hypotheses import Hypotheses, Pair
 from analysis.samples import Array, Samples, by_count
 
-# With fewer, a share of the sites or a spread between them means nothing.
+# With fewer, a spread between sites means nothing.
 LEAST_SITES = 2
-# A variance between sites of less than this share of that between runs is none.
+# A variance between sites below this share of that between runs counts as none.
 BOUNDARY = 1e-3
 
 
@@ -34,17 +34,17 @@ def over_sites(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     rows: list[tuple[str | float, ...]] = []
     for pair in hypotheses.comparisons:
         a, b = samples.of(pair.reference), samples.of(pair.compared)
-        observed = np.stack([gain(a, b), mean(b) - mean(a)], axis=-1)
+        cell_changes = np.stack([gain(a, b), mean(b) - mean(a)], axis=-1)
         pools = resampled_changes(a, b, pair)
         for n, network in enumerate(samples.networks):
             for m, metric in enumerate(samples.metrics):
-                there = np.isfinite(observed[n, :, m]).all(axis=-1)
-                if not there.any():
+                has_both = np.isfinite(cell_changes[n, :, m]).all(axis=-1)
+                if not has_both.any():
                     continue
-                seen, pool = observed[n, there, m], pools[n, there, m]
-                ends = [two_level_interval(seen[:, i], pool[:, i], hypotheses.confidence) for i in (0, 1)]
-                centre = seen.mean(axis=0)
-                rows.append((pair.reference, pair.compared, network, metric, len(seen), centre[0], *ends[0]))
+                site_changes, resamples = cell_changes[n, has_both, m], pools[n, has_both, m]
+                ends = [two_level_interval(site_changes[:, i], resamples[:, i], hypotheses.confidence) for i in (0, 1)]
+                centre = site_changes.mean(axis=0)
+                rows.append((pair.reference, pair.compared, network, metric, len(site_changes), centre[0], *ends[0]))
                 rows[-1] += (centre[1], *ends[1])
     columns = ["reference", "compared", "network", "metric", "sites"]
     columns += [f"{name}{end}" for name in ("gain", "delta_ms") for end in ("", "_low", "_high")]
@@ -52,7 +52,7 @@ def over_sites(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
 
 
 def resampled_changes(a: Array, b: Array, pair: Pair) -> Array:
-    """Of every cell, gain and difference in ms of RESAMPLES resamples of its runs: cells x 2 x RESAMPLES."""
+    """Gain and difference in ms of RESAMPLES resamples of each cell's runs: cells x 2 x RESAMPLES."""
 
     def change(x: Array, y: Array) -> Array:
         before = x @ resample_weights(x.shape[1], pair.reference)
@@ -60,30 +60,30 @@ def resampled_changes(a: Array, b: Array, pair: Pair) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.stack([after / before - 1, after - before], axis=1)
 
-    found = by_count(change, a, b, least=1)
-    return found if found.ndim > a.ndim - 1 else np.full((*found.shape, 2, RESAMPLES), np.nan)
+    changes = by_count(change, a, b, least=1)
+    return changes if changes.ndim > a.ndim - 1 else np.full((*changes.shape, 2, RESAMPLES), np.nan)
 
 
-def two_level_interval(observed: Array, pool: Array, confidence: float) -> tuple[float, float]:
-    """Interval of the mean over sites of `observed`, from resamples of each site's runs (`pool`: sites x resamples).
+def two_level_interval(site_means: Array, pool: Array, confidence: float) -> tuple[float, float]:
+    """Interval of the mean over sites of `site_means`, from resamples of each site's runs (`pool`: sites x resamples).
 
     A replicate draws sites with replacement, and for each place one resample of that site's runs. The replicates
     are studentised by their own spread between sites, which keeps the runs' noise from being counted twice (Davison
     and Hinkley, Bootstrap Methods, section 3.8).
     """
-    sites = len(observed)
+    sites = len(site_means)
     if sites < LEAST_SITES:
         return float("nan"), float("nan")
-    chosen, resample = _draws(sites)
-    replicates = pool[chosen, resample]
+    drawn_sites, resample = _draws(sites)
+    replicates = pool[drawn_sites, resample]
     with np.errstate(divide="ignore", invalid="ignore"):
         errors = replicates.std(axis=1, ddof=1)
-        pivots = (replicates.mean(axis=1) - observed.mean()) / errors
+        pivots = (replicates.mean(axis=1) - site_means.mean()) / errors
     pivots = np.where(np.isnan(pivots), 0, pivots)
     tail = (1 - confidence) / 2
     low, high = np.quantile(pivots, [1 - tail, tail], method="nearest")
-    spread = observed.std(ddof=1)
-    return float(observed.mean() - low * spread), float(observed.mean() - high * spread)
+    spread = site_means.std(ddof=1)
+    return float(site_means.mean() - low * spread), float(site_means.mean() - high * spread)
 
 
 @cache
@@ -123,31 +123,31 @@ def mixed_model(ratios: Array, confidence: float) -> dict[str, float | str]:
     Returns mixed_gain, mixed_low, mixed_high (as gains), mixed_p, site_sd and run_sd (standard deviations of the log
     ratio between sites and between blocks), blocks, mixed_note.
     """
-    there = np.isfinite(ratios)
-    site, _ = np.nonzero(there)
-    values = ratios[there]
+    is_complete = np.isfinite(ratios)
+    site, _ = np.nonzero(is_complete)
+    values = ratios[is_complete]
     result: dict[str, float | str] = dict.fromkeys(
         ("mixed_gain", "mixed_low", "mixed_high", "mixed_p", "site_sd", "run_sd"), float("nan")
     )
     result |= {"blocks": len(values), "mixed_note": ""}
     sites = len(np.unique(site))
     if sites < LEAST_SITES or len(values) <= sites or np.ptp(values) == 0:
-        fewer = sites < LEAST_SITES
-        return result | {"mixed_note": "fewer than two sites" if fewer else "one block a site, or no variance"}
+        few_sites = sites < LEAST_SITES
+        return result | {"mixed_note": "fewer than two sites" if few_sites else "one block a site, or no variance"}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a spread between sites of 0 lies on the boundary, which is no fault
+        warnings.simplefilter("ignore")  # a variance between sites of 0 lies on the boundary, which is no fault
         try:
-            fitted = MixedLM(values, np.ones((len(values), 1)), groups=site).fit(reml=True, method=["bfgs", "powell"])
+            model = MixedLM(values, np.ones((len(values), 1)), groups=site).fit(reml=True, method=["bfgs", "powell"])
         except (np.linalg.LinAlgError, ValueError) as failure:
             return result | {"mixed_note": f"no fit: {failure}"}
-    centre, error = float(fitted.fe_params[0]), float(fitted.bse_fe[0])
-    site_variance, run_variance = float(fitted.cov_re[0, 0]), float(fitted.scale)
-    if not fitted.converged and site_variance < BOUNDARY * run_variance:
-        # The search stops at the boundary; there the model is a mean of independent ratios.
-        reduced = OLS(values, np.ones(len(values))).fit()
-        centre, error = float(reduced.params[0]), float(reduced.bse[0])
-        site_variance, run_variance = 0.0, float(reduced.scale)
-    elif not (fitted.converged and np.isfinite(error) and error > 0):
+    centre, error = float(model.fe_params[0]), float(model.bse_fe[0])
+    site_variance, run_variance = float(model.cov_re[0, 0]), float(model.scale)
+    if not model.converged and site_variance < BOUNDARY * run_variance:
+        # The search stops at the boundary, where the model is a mean of independent ratios.
+        means_model = OLS(values, np.ones(len(values))).fit()
+        centre, error = float(means_model.params[0]), float(means_model.bse[0])
+        site_variance, run_variance = 0.0, float(means_model.scale)
+    elif not (model.converged and np.isfinite(error) and error > 0):
         return result | {"mixed_note": "did not converge"}
     reach = stats.t.ppf((1 + confidence) / 2, sites - 1) * error
     return result | {

@@ -1,6 +1,6 @@
-"""Side by side with the paper: each of its numbers beside the campaign's own, or what the campaign lacks for it."""
+"""Side by side with the paper: each of its numbers beside the campaign's, or what the campaign lacks for it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,17 +10,19 @@ import pandas as pd
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from analysis.gain import FASTER, UNTESTED, mean
+from analysis.gain import mean
+from analysis.outcomes import FASTER, UNTESTED
 from analysis.samples import Samples, counts
 
 PAPER = Path(__file__).parent / "reference" / "wolsing2019.csv"
 PAPER_SITES = 38
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Found:
-    """What the campaign has beside a number of the paper: estimate and interval in the paper's unit, and what they
-    rest on; or, in `missing`, why there is none."""
+class Estimate:
+    """The campaign's counterpart of a number of the paper: value and interval in the paper's unit, and the number of
+    sites that they rest on; or, in `missing`, why there is none."""
 
     value: float = float("nan")
     low: float = float("nan")
@@ -29,23 +31,24 @@ class Found:
     missing: str = ""
 
 
-def read_paper(path: Path = PAPER) -> pd.DataFrame:
-    """The paper's numbers; columns kind, network, reference, compared, site, metric, value, unit, note."""
-    return pd.read_csv(path, comment="#", keep_default_na=False)
-
-
 @dataclass(frozen=True)
-class Evidence:
-    """What a campaign says, as `gains`, `over_sites` and `handshake_table` return it, and the samples themselves."""
+class ComparisonInputs:
+    """What is compared with the paper: a campaign's samples, and the tables of `gains`, `over_sites` and
+    `handshake_table`."""
 
     samples: Samples
-    gained: pd.DataFrame
+    gain_table: pd.DataFrame
     over_sites: pd.DataFrame
     handshake: pd.DataFrame
     confidence: float
 
 
-def side_by_side(paper: pd.DataFrame, evidence: Evidence) -> pd.DataFrame:
+def read_paper(path: Path = PAPER) -> pd.DataFrame:
+    """The paper's numbers; columns kind, network, reference, compared, site, metric, value, unit, note."""
+    return pd.read_csv(path, comment="#", keep_default_na=False)
+
+
+def side_by_side(paper: pd.DataFrame, inputs: ComparisonInputs) -> pd.DataFrame:
     """`paper` with, for each of its numbers, the campaign's.
 
     Added columns: ours, ours_low, ours_high (in the paper's unit; sites_faster as sites of 38), sites (how many it
@@ -54,111 +57,107 @@ def side_by_side(paper: pd.DataFrame, evidence: Evidence) -> pd.DataFrame:
     """
     rows = []
     for row in paper.to_dict("records"):
-        found = _KINDS[row["kind"]](row, evidence)
-        signed = row["unit"] in ("ratio", "ms") and np.isfinite(found.value) and row["value"] and found.value
-        bounded = np.isfinite(found.low) and np.isfinite(found.high)
-        agree = np.sign(row["value"]) == np.sign(found.value)
+        missing = _missing(row, inputs.samples)
+        estimate = Estimate(missing=missing) if missing else _ESTIMATORS[row["kind"]](row, inputs)
+        has_sign = row["unit"] in ("ratio", "ms") and np.isfinite(estimate.value) and row["value"] and estimate.value
+        has_interval = np.isfinite(estimate.low) and np.isfinite(estimate.high)
+        agrees = np.sign(row["value"]) == np.sign(estimate.value)
         rows.append(
             row
             | {
-                "ours": found.value,
-                "ours_low": found.low,
-                "ours_high": found.high,
-                "sites": found.sites,
-                "same_sign": ("yes" if agree else "no") if signed else "",
-                "covered": ("yes" if found.low <= row["value"] <= found.high else "no") if bounded else "",
-                "missing": found.missing,
+                "ours": estimate.value,
+                "ours_low": estimate.low,
+                "ours_high": estimate.high,
+                "sites": estimate.sites,
+                "same_sign": ("yes" if agrees else "no") if has_sign else "",
+                "covered": ("yes" if estimate.low <= row["value"] <= estimate.high else "no") if has_interval else "",
+                "missing": estimate.missing,
             }
         )
     return pd.DataFrame(rows)
 
 
-def _lacking(row: Mapping[str, Any], samples: Samples) -> str:
-    """What the campaign has not at all of what a number is about."""
-    lacks = [] if row["network"] in samples.networks else [f"network {row['network']}"]
-    lacks += [
+def _missing(row: Row, samples: Samples) -> str:
+    """Which network, protocols, site or metrics of a number the campaign does not have at all."""
+    absent = [] if row["network"] in samples.networks else [f"network {row['network']}"]
+    absent += [
         f"protocol {name}" for name in (row["reference"], row["compared"]) if name and name not in samples.protocols
     ]
-    if row["site"] and own_name(row["site"], samples.sites) is None:
-        lacks.append(f"site {row['site']}")
-    return f"not measured: {', '.join(lacks)}" if lacks else ""
+    if row["site"] and campaign_site(row["site"], samples.sites) is None:
+        absent.append(f"site {row['site']}")
+    metrics = row["metric"].split()
+    if not set(metrics) & set(samples.metrics):
+        absent += [f"metric {name}" for name in metrics]
+    return f"not measured: {', '.join(absent)}" if absent else ""
 
 
-def own_name(site: str, sites: tuple[str, ...]) -> str | None:
+def campaign_site(site: str, sites: tuple[str, ...]) -> str | None:
     """What the campaign calls the paper's `site`: with or without www. or the top-level domain, in any case."""
-    wanted = {site, f"www.{site}", site.rpartition(".")[0]}
-    return next((name for name in sites if name.lower() in wanted), None)
+    names = {site, f"www.{site}", site.rpartition(".")[0]}
+    return next((name for name in sites if name.lower() in names), None)
 
 
-def _of(table: pd.DataFrame, row: Mapping[str, Any], *keys: str) -> pd.DataFrame:
+def _select(table: pd.DataFrame, row: Row, *keys: str) -> pd.DataFrame:
+    """The rows of `table` that agree with `row` in `keys`."""
     for key in keys or ("network", "reference", "compared", "metric"):
         table = table[table[key] == row[key]]
     return table
 
 
-def _mean(column: str, row: Mapping[str, Any], evidence: Evidence) -> Found:
-    if lacking := _lacking(row, evidence.samples):
-        return Found(missing=lacking)
-    own = _of(evidence.over_sites, row)
-    if own.empty:
-        return Found(missing="no site has runs of both")
-    one = own.iloc[0]
-    low, high = float(one[f"{column}_low"]), float(one[f"{column}_high"])
-    return Found(float(one[column]), low, high, sites=int(one["sites"]))
+def _mean(column: str, row: Row, inputs: ComparisonInputs) -> Estimate:
+    rows = _select(inputs.over_sites, row)
+    if rows.empty:
+        return Estimate(missing="no site has runs of both")
+    first = rows.iloc[0]
+    low, high = float(first[f"{column}_low"]), float(first[f"{column}_high"])
+    return Estimate(float(first[column]), low, high, sites=int(first["sites"]))
 
 
-def _sites_faster(row: Mapping[str, Any], evidence: Evidence) -> Found:
-    if lacking := _lacking(row, evidence.samples):
-        return Found(missing=lacking)
-    own = _of(evidence.gained, row)
-    tested = own[own["verdict"] != UNTESTED]
-    if tested.empty:
-        return Found(missing="no site has two runs of both")
-    faster = int((tested["verdict"] == FASTER).sum())
-    low, high = proportion_confint(faster, len(tested), alpha=1 - evidence.confidence, method="beta")
+def _sites_faster(row: Row, inputs: ComparisonInputs) -> Estimate:
+    rows = _select(inputs.gain_table, row)
+    verdicts = rows.loc[rows["verdict"] != UNTESTED, "verdict"]
+    if verdicts.empty:
+        return Estimate(missing="no site has two runs of both")
+    faster = int((verdicts == FASTER).sum())
+    low, high = proportion_confint(faster, len(verdicts), alpha=1 - inputs.confidence, method="beta")
     scale = PAPER_SITES
-    return Found(scale * faster / len(tested), scale * float(low), scale * float(high), sites=len(tested))
+    return Estimate(scale * faster / len(verdicts), scale * float(low), scale * float(high), sites=len(verdicts))
 
 
-def _rtt_delta(row: Mapping[str, Any], evidence: Evidence) -> Found:
-    if lacking := _lacking(row, evidence.samples):
-        return Found(missing=lacking)
-    name = own_name(row["site"], evidence.samples.sites)
-    own = _of(evidence.handshake, {**row, "site": name}, "network", "reference", "compared", "metric", "site")
-    if own.empty:
-        return Found(missing=f"{name} is not known to have one server, or has no runs of both")
-    one = own.iloc[0]
-    return Found(float(one["delta_ms"]), float(one["delta_low"]), float(one["delta_high"]), sites=1)
+def _rtt_delta(row: Row, inputs: ComparisonInputs) -> Estimate:
+    name = campaign_site(row["site"], inputs.samples.sites)
+    rows = _select(inputs.handshake, {**row, "site": name}, "network", "reference", "compared", "metric", "site")
+    if rows.empty:
+        return Estimate(missing=f"{name} is not known to have one server, or has no runs of both")
+    first = rows.iloc[0]
+    return Estimate(float(first["delta_ms"]), float(first["delta_low"]), float(first["delta_high"]), sites=1)
 
 
-def _max_gain(row: Mapping[str, Any], evidence: Evidence) -> Found:
-    if lacking := _lacking(row, evidence.samples):
-        return Found(missing=lacking)
-    own = _of(evidence.gained, row, "network", "reference")
-    own = own[own["metric"].isin(row["metric"].split())].dropna(subset="gain")
-    if own.empty:
-        return Found(missing="no site has runs of both")
-    return Found(float(own["gain"].max()), sites=own["site"].nunique())
+def _max_gain(row: Row, inputs: ComparisonInputs) -> Estimate:
+    rows = _select(inputs.gain_table, row, "network", "reference")
+    rows = rows[rows["metric"].isin(row["metric"].split())].dropna(subset="gain")
+    if rows.empty:
+        return Estimate(missing="no site has runs of both")
+    return Estimate(float(rows["gain"].max()), sites=rows["site"].nunique())
 
 
-def _example(row: Mapping[str, Any], evidence: Evidence) -> Found:
-    if lacking := _lacking(row, evidence.samples):
-        return Found(missing=lacking)
-    samples = evidence.samples
-    site = samples.sites.index(own_name(row["site"], samples.sites) or "")
-    place = (samples.networks.index(row["network"]), site, samples.metrics.index(row["metric"]))
-    seconds = samples.of(row["compared"])[place] / 1000
+def _example(row: Row, inputs: ComparisonInputs) -> Estimate:
+    samples = inputs.samples
+    site = samples.sites.index(campaign_site(row["site"], samples.sites) or "")
+    cell = (samples.networks.index(row["network"]), site, samples.metrics.index(row["metric"]))
+    seconds = samples.of(row["compared"])[cell] / 1000
     runs = int(counts(seconds))
     if runs < 2:
-        return Found(float(mean(seconds)), sites=1, missing="" if runs else "it has no valid run")
+        return Estimate(float(mean(seconds)), sites=1, missing="" if runs else "it has no valid run")
     seconds = seconds[np.isfinite(seconds)]
-    low, high = stats.t.interval(evidence.confidence, runs - 1, seconds.mean(), stats.sem(seconds))
-    return Found(float(seconds.mean()), float(low), float(high), sites=1)
+    low, high = stats.t.interval(inputs.confidence, runs - 1, seconds.mean(), stats.sem(seconds))
+    return Estimate(float(seconds.mean()), float(low), float(high), sites=1)
 
 
-_KINDS = {
-    "mean_gain": lambda row, evidence: _mean("gain", row, evidence),
-    "mean_delta": lambda row, evidence: _mean("delta_ms", row, evidence),
+# Kind of a number of the paper → how the campaign's is computed, once all that it is about was measured.
+_ESTIMATORS: dict[str, Callable[[Row, ComparisonInputs], Estimate]] = {
+    "mean_gain": lambda row, inputs: _mean("gain", row, inputs),
+    "mean_delta": lambda row, inputs: _mean("delta_ms", row, inputs),
     "sites_faster": _sites_faster,
     "rtt_delta": _rtt_delta,
     "max_gain": _max_gain,

@@ -1,7 +1,7 @@
-"""Beyond the paper: what differs between two samples of run times, told by tests and intervals that ask for less.
+"""Beyond the paper: tests and intervals for two samples of run times that make fewer assumptions.
 
 Every function takes two arrays of the same shape but for the last axis, along which the runs stand (NaN = none), and
-goes over all other axes at once; `a` is the reference. The tests are scipy's and statsmodels' own.
+computes all other axes at once; `a` is the reference. The tests are those of scipy and statsmodels.
 """
 
 import math
@@ -17,8 +17,8 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
-from analysis.gain import FASTER, SLOWER
 from analysis.hypotheses import Hypotheses
+from analysis.outcomes import EQUIVALENT, FASTER, SLOWER, UNDECIDED
 from analysis.samples import Array, Samples, by_count, counts
 
 SEED = 2019
@@ -26,11 +26,10 @@ RESAMPLES = 2000
 # Above this many runs of either, the distribution of Mann and Whitney's U is taken as normal.
 EXACT_RUNS = 60
 ROUNDING = 1e-7
-# What calls for a look at the runs themselves: |skewness| beyond this, or a run this many medians long.
+# A sample is wildly skewed with a |skewness| above this, or a run of more than so many medians.
 WILD_SKEWNESS = 2.0
 WILD_RATIO = 3.0
 FEW_RUNS = 5
-EQUAL, UNDECIDED = "equivalent", "undecided"
 COLUMNS = ["reference", "compared", "network", "site", "metric", "welch_p", "block_p", "mannwhitney_p", "ks_p"]
 COLUMNS += ["cliffs_delta", "shift_ms", "shift_low", "shift_high", "gain_low", "gain_high", "equivalence_p"]
 COLUMNS += ["family", "corrected_p", "finding", "note"]
@@ -68,35 +67,34 @@ def contrasts(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
                 "note": notes(a, b),
             }
         )
-        there = (counts(a) > 0) & (counts(b) > 0)
+        has_both = (counts(a) > 0) & (counts(b) > 0)
         table["family"] = pair in hypotheses.family and table["metric"].isin(hypotheses.family_metrics)
-        tables.append(table[there.ravel()])
+        tables.append(table[has_both.ravel()])
     if not tables:
         return pd.DataFrame(columns=COLUMNS).astype({"note": str, "family": bool})
-    found = pd.concat(tables, ignore_index=True)
-    found["family"] = found["family"].astype(bool)
-    found["corrected_p"] = corrected_p(found["welch_p"].to_numpy(), found["family"].to_numpy())
-    found["finding"] = finding(found, hypotheses)
-    return found[COLUMNS]
+    table = pd.concat(tables, ignore_index=True).astype({"family": bool})
+    table["corrected_p"] = corrected_p(table["welch_p"].to_numpy(), table["family"].to_numpy())
+    table["finding"] = finding(table, hypotheses)
+    return table[COLUMNS]
 
 
-def finding(found: pd.DataFrame, hypotheses: Hypotheses) -> NDArray[np.object_]:
+def finding(table: pd.DataFrame, hypotheses: Hypotheses) -> NDArray[np.object_]:
     """Faster or slower (corrected p below the threshold), equivalent (two one-sided tests, each at 1 - confidence,
     find the difference within the margin), or undecided, which says that more runs are needed."""
-    different = found["corrected_p"] < hypotheses.significant_p
-    alike = found["equivalence_p"] < 1 - hypotheses.confidence
-    way = np.where(found["slower"], SLOWER, FASTER)
-    return np.where(different, way, np.where(alike, EQUAL, UNDECIDED)).astype(object)
+    is_different = table["corrected_p"] < hypotheses.significant_p
+    is_equivalent = table["equivalence_p"] < 1 - hypotheses.confidence
+    direction = np.where(table["slower"], SLOWER, FASTER)
+    return np.where(is_different, direction, np.where(is_equivalent, EQUIVALENT, UNDECIDED)).astype(object)
 
 
 def corrected_p(p: Array, family: NDArray[np.bool_]) -> Array:
-    """p values corrected for how many there are: Holm's within the family, Benjamini and Hochberg's in the rest."""
-    corrected = np.full(len(p), np.nan)
+    """p values corrected for their number: Holm's within the family, Benjamini and Hochberg's in the rest."""
+    result = np.full(len(p), np.nan)
     for members, method in ((family, "holm"), (~family, "fdr_bh")):
-        tested = members & np.isfinite(p)
-        if tested.any():
-            corrected[tested] = multipletests(p[tested], method=method)[1]
-    return corrected
+        group = members & np.isfinite(p)
+        if group.any():
+            result[group] = multipletests(p[group], method=method)[1]
+    return result
 
 
 def welch_p(a: Array, b: Array) -> Array:
@@ -115,24 +113,24 @@ def mann_whitney(a: Array, b: Array) -> Array:
     Cliff's delta is P(b > a) - P(b < a): -1 when every run of `b` is faster than every one of `a`.
     """
 
-    def ranked(x: Array, y: Array) -> Array:
-        found = np.empty((len(x), 2))
+    def rank_test(x: Array, y: Array) -> Array:
+        result = np.empty((len(x), 2))
         # Whether p is exact must not depend on ties in another cell.
-        tied = (np.diff(np.sort(np.concatenate([x, y], axis=1), axis=1), axis=1) == 0).any(axis=1)
-        for cells in (tied, ~tied):
+        has_ties = (np.diff(np.sort(np.concatenate([x, y], axis=1), axis=1), axis=1) == 0).any(axis=1)
+        for cells in (has_ties, ~has_ties):
             if cells.any():
                 test = stats.mannwhitneyu(y[cells], x[cells], axis=-1)
                 delta = 2 * test.statistic / (x.shape[1] * y.shape[1]) - 1
-                found[cells] = np.stack([test.pvalue, delta], axis=1)
-        return found
+                result[cells] = np.stack([test.pvalue, delta], axis=1)
+        return result
 
-    return _two(by_count(_quietly(ranked), a, b, least=1), a.shape[:-1], 2)
+    return _with_outputs(by_count(_quietly(rank_test), a, b, least=1), a.shape[:-1], 2)
 
 
 def block_p(a: Array, b: Array) -> Array:
     """p value of Student's test of the log ratios within blocks: equal geometric means, whatever drifts between blocks.
 
-    The one test here that uses which runs were measured side by side; only blocks with both count.
+    The only test here that knows which runs were measured side by side. It uses the blocks that have both.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.log(_positive(b)) - np.log(_positive(a))
@@ -154,19 +152,19 @@ def hodges_lehmann(a: Array, b: Array, confidence: float) -> Array:
 
     def shift(x: Array, y: Array) -> Array:
         differences = np.sort((y[:, :, None] - x[:, None, :]).reshape(len(x), -1), axis=1)
-        found = np.full((len(x), 3), np.nan)
-        found[:, 0] = np.median(differences, axis=1)
+        result = np.full((len(x), 3), np.nan)
+        result[:, 0] = np.median(differences, axis=1)
         outside = ranks_outside(x.shape[1], y.shape[1], confidence)
         if outside:
-            found[:, 1], found[:, 2] = differences[:, outside - 1], differences[:, -outside]
-        return found
+            result[:, 1], result[:, 2] = differences[:, outside - 1], differences[:, -outside]
+        return result
 
-    return _two(by_count(shift, a, b, least=1), a.shape[:-1], 3)
+    return _with_outputs(by_count(shift, a, b, least=1), a.shape[:-1], 3)
 
 
 @cache
 def ranks_outside(m: int, n: int, confidence: float) -> int:
-    """How many of the m * n sorted differences stand outside the interval at either end, plus one; 0 = no interval.
+    """The number of sorted differences (of m * n) beyond the interval at either end, plus one; 0 = no interval.
 
     The largest C with P(U < C) <= (1 - confidence) / 2, U being Mann and Whitney's statistic (Hollander and Wolfe,
     Nonparametric Statistical Methods, section 4.3).
@@ -175,7 +173,7 @@ def ranks_outside(m: int, n: int, confidence: float) -> int:
     if max(m, n) > EXACT_RUNS:
         spread = math.sqrt(m * n * (m + n + 1) / 12)
         return max(0, math.floor(m * n / 2 - float(stats.norm.ppf(1 - tail)) * spread))
-    # How many arrangements have U = u: the Gaussian binomial coefficient's, in whole numbers.
+    # The number of arrangements with U = u: the coefficients of the Gaussian binomial, in whole numbers.
     ways = [1] + [0] * (m * n)
     for i in range(1, m + 1):
         for u in range(m * n, n + i - 1, -1):
@@ -198,8 +196,8 @@ def difference_interval(a: Array, b: Array, confidence: float) -> tuple[Array, A
         constant = _constant(x) & _constant(y)
         return np.where(constant[:, None], np.nan, np.stack([ends.low, ends.high], axis=1))
 
-    found = _two(by_count(_quietly(welch), a, b), a.shape[:-1], 2)
-    return found[..., 0], found[..., 1]
+    ends = _with_outputs(by_count(_quietly(welch), a, b), a.shape[:-1], 2)
+    return ends[..., 0], ends[..., 1]
 
 
 def log_ratio(a: Array, b: Array) -> Array:
@@ -211,9 +209,9 @@ def log_ratio(a: Array, b: Array) -> Array:
 def gain_interval(a: Array, b: Array, confidence: float, keys: tuple[str, str] = ("a", "b")) -> tuple[Array, Array]:
     """Bootstrap interval of the gain, by studentised resampling of the log ratio of the means.
 
-    The resamples of a sample are drawn by its key and its number of runs alone, so that exchanging the samples with
-    their keys gives the mirrored interval. NaN with fewer than three runs of either, without
-    any variance, or where too many resamples repeat one run to bound it.
+    The resamples of a sample depend on its key and its number of runs alone, so that exchanging the samples with their
+    keys gives the mirrored interval. NaN with fewer than three runs of either, without any variance, or where too many
+    resamples consist of one run repeated.
     """
     tail = (1 - confidence) / 2
 
@@ -222,26 +220,26 @@ def gain_interval(a: Array, b: Array, confidence: float, keys: tuple[str, str] =
         centre = np.log(y.mean(axis=1)) - np.log(x.mean(axis=1))
         error = np.hypot(standard_error(x), standard_error(y))
         pivots = (mean_y - mean_x - centre[:, None]) / np.hypot(error_x, error_y)
-        # A resample of one and the same run over and over has no error: it is as far out as can be.
+        # A resample that repeats a single run has no error; its pivot is infinite.
         pivots = np.where(np.isnan(pivots), 0, pivots)
         low, high = np.quantile(pivots, [1 - tail, tail], axis=1, method="nearest")
         ends = centre[:, None] - np.stack([low, high], axis=1) * error[:, None]
-        told = (error > 0) & np.isfinite(ends).all(axis=1)
-        return np.where(told[:, None], np.expm1(ends), np.nan)
+        has_interval = (error > 0) & np.isfinite(ends).all(axis=1)
+        return np.where(has_interval[:, None], np.expm1(ends), np.nan)
 
-    found = _two(by_count(_quietly(interval), _positive(a), _positive(b), least=3), a.shape[:-1], 2)
-    return found[..., 0], found[..., 1]
+    ends = _with_outputs(by_count(_quietly(interval), _positive(a), _positive(b), least=3), a.shape[:-1], 2)
+    return ends[..., 0], ends[..., 1]
 
 
 def resampled_log_means(x: Array, key: str) -> tuple[Array, Array]:
-    """Of each row of `x` (cells x runs): ln of the means of RESAMPLES resamples, and their standard errors."""
+    """For each row of `x` (cells x runs): ln of the means of RESAMPLES resamples, and their standard errors."""
     size = x.shape[1]
     weights = resample_weights(size, key)
     middle = x.mean(axis=1, keepdims=True)
     off = x - middle
     means = off @ weights
     errors = np.sqrt(np.maximum(off**2 @ weights - means**2, 0) / (size - 1)) / (middle + means)
-    # A resample of one run over and over has no error but that of rounding.
+    # The error of a resample that repeats a single run is zero but for rounding.
     return np.log(middle + means), np.where(errors < ROUNDING, 0, errors)
 
 
@@ -260,7 +258,7 @@ def standard_error(x: Array) -> Array:
 def equivalence_p(a: Array, b: Array, margin: float) -> Array:
     """p value of two one-sided Welch tests that the ratio of the geometric means lies within 1/(1+margin) and 1+margin.
 
-    Low is evidence that there is no difference worth speaking of; NaN without variance or with times of 0.
+    A low p is evidence of equivalence. NaN without variance or with times of 0.
     """
     bound = math.log1p(margin)
 
@@ -273,18 +271,18 @@ def equivalence_p(a: Array, b: Array, margin: float) -> Array:
 
 
 def notes(a: Array, b: Array) -> NDArray[np.object_]:
-    """What a reader of a row should know of its runs, as words; mostly empty."""
-    told = np.full(a.shape[:-1], "", dtype=object)
+    """Remarks on the runs of each cell, mostly empty: how few there are, and what is unusual about them."""
+    result = np.full(a.shape[:-1], "", dtype=object)
     size = np.minimum(counts(a), counts(b))
-    for found, words in (
+    for applies, remark in (
         (size < 2, "one run"),
         ((size >= 2) & (size < FEW_RUNS), f"fewer than {FEW_RUNS} runs"),
         ((size >= 2) & _flat(a) & _flat(b), "no variance"),
         (_wild(a) | _wild(b), "wildly skewed"),
         ((np.nanmin(np.stack([_least(a), _least(b)]), axis=0) <= 0), "a time of 0"),
     ):
-        told[found] = [f"{before}; {words}".lstrip("; ") for before in told[found]]
-    return told
+        result[applies] = [f"{before}; {remark}".lstrip("; ") for before in result[applies]]
+    return result
 
 
 def _wild(values: Array) -> NDArray[np.bool_]:
@@ -317,13 +315,13 @@ def _log_mean(values: Array) -> Array:
     return np.asarray(np.log(np.nansum(values, axis=-1) / np.where(size, size, np.nan)))
 
 
-def _two(found: Array, shape: tuple[int, ...], outputs: int) -> Array:
-    """`found` with its last axis, also where no cell had enough runs to show how long that is."""
-    return found if found.ndim > len(shape) else np.repeat(found[..., None], outputs, axis=-1)
+def _with_outputs(result: Array, shape: tuple[int, ...], outputs: int) -> Array:
+    """`result` of `by_count` with an axis of `outputs`, also where no cell had enough runs to create it."""
+    return result if result.ndim > len(shape) else np.repeat(result[..., None], outputs, axis=-1)
 
 
 def _quietly(statistic: Any) -> Any:
-    """`statistic` without numpy's and scipy's warnings on constant samples, which come out as NaN and are told."""
+    """`statistic` without numpy's and scipy's warnings about constant samples, whose results are NaN."""
 
     def run(*samples: Array) -> Array:
         with warnings.catch_warnings(), np.errstate(all="ignore"):

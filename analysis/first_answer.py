@@ -1,4 +1,4 @@
-"""The first answer of a campaign."""
+"""The first answer of a campaign, for a terminal."""
 
 import math
 from pathlib import Path
@@ -8,10 +8,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from analysis.gain import SIGNIFICANT_P, exclusions, gains, in_order, means
+from analysis.gain import exclusions, gains, in_order, means
 from analysis.hypotheses import Pair
-from analysis.runs import METRICS, CampaignTable, load
-from analysis.samples import samples
+from analysis.outcomes import SIGNIFICANT_P
+from analysis.runs import CampaignTable, load, metrics_in
+from analysis.samples import samples_of
+from analysis.text import NOTHING, label
 
 
 def report(folder: Path, console: Console) -> None:
@@ -22,22 +24,24 @@ def report(folder: Path, console: Console) -> None:
         return
     reference = campaign.protocols[0]
     pairs = [Pair(reference, protocol) for protocol in campaign.protocols[1:]]
-    measured = samples(campaign)
-    against = gains(measured, [pair for pair in pairs if {reference, pair.compared} <= set(measured.protocols)])
+    samples = samples_of(campaign)
+    gain_table = gains(samples, [pair for pair in pairs if {reference, pair.compared} <= set(samples.protocols)])
     for network in campaign.networks:
         runs = campaign.runs[campaign.runs["network"] == network]
         if not runs.empty:
-            console.print(network_table(runs, network, campaign.protocols, against[against["network"] == network]))
-    console.print("Means over the valid runs, in ms from navigation start. Runs: valid/tried.", style="dim")
+            behind_it = gain_table[gain_table["network"] == network]
+            console.print(network_table(runs, network, campaign.protocols, behind_it))
+    console.print("Means over the valid runs, in ms from navigation start. Runs: valid/attempts.", style="dim")
     if len(campaign.protocols) > 1:
-        sure = f"* p < {SIGNIFICANT_P} (one-way ANOVA)"
-        console.print(f"Gain against {reference}: negative is faster; {sure}.", style="dim")
+        text = f"Gain against {reference}: negative is faster; * p < {SIGNIFICANT_P} (one-way ANOVA)."
+        console.print(text, style="dim")
     for line in exclusion_lines(campaign):
         console.print(line, markup=False, soft_wrap=True)
 
 
-def network_table(runs: pd.DataFrame, network: str, protocols: tuple[str, ...], gained: pd.DataFrame) -> Table:
-    """The table of one network, from the attempts made behind it and their gains, which stand below their protocol."""
+def network_table(runs: pd.DataFrame, network: str, protocols: tuple[str, ...], gain_table: pd.DataFrame) -> Table:
+    """The table of one network, from its attempts and their gains, which stand below their protocol."""
+    metrics = metrics_in(runs)
     table = Table(
         title=network,
         title_justify="left",
@@ -49,44 +53,40 @@ def network_table(runs: pd.DataFrame, network: str, protocols: tuple[str, ...], 
     table.add_column("site", overflow="fold")
     for name in ("protocol", "runs"):
         table.add_column(name, no_wrap=True)
-    for metric in METRICS:
-        table.add_column(metric.upper(), justify="right", no_wrap=True)
-    against = gained.set_index(["site", "compared", "metric"]).sort_index()
+    for metric in metrics:
+        table.add_column(label(metric), justify="right", no_wrap=True)
+    gains_of = gain_table.set_index(["site", "compared", "metric"]).sort_index()
     summary = in_order(means(runs), "protocol", protocols).sort_values("site", kind="stable")
     for site, settings in summary.groupby("site"):
         name = str(site)
         for _, setting in settings.iterrows():
             count = f"{setting['valid']}/{setting['attempts']}"
-            table.add_row(name, setting["protocol"], count, *(_mean(setting[metric]) for metric in METRICS))
+            table.add_row(name, setting["protocol"], count, *(_mean(setting[metric]) for metric in metrics))
             name = ""
-            if (site, setting["protocol"]) in against.index:
-                gained = against.loc[(site, setting["protocol"])]
-                table.add_row(
-                    "",
-                    "  gain",
-                    "",
-                    *(_gain(gained.loc[metric]) if metric in gained.index else "-" for metric in METRICS),
-                )
+            if (site, setting["protocol"]) in gains_of.index:
+                rows = gains_of.loc[(site, setting["protocol"])]
+                texts = (_gain(rows.loc[metric]) if metric in rows.index else NOTHING for metric in metrics)
+                table.add_row("", "  gain", "", *texts)
         table.add_section()
     return table
 
 
 def exclusion_lines(campaign: CampaignTable) -> list[str]:
-    """What was excluded and why, a line for each network, protocol and gate."""
-    excluded = exclusions(campaign.runs)
-    if excluded.empty:
+    """The excluded attempts and why, a line for each network, protocol and gate."""
+    table = exclusions(campaign.runs)
+    if table.empty:
         return [f"No attempt of {len(campaign.runs)} was excluded."]
-    lines = [f"Excluded: {excluded['excluded'].sum()} of {len(campaign.runs)} attempts."]
-    for row in excluded.itertuples():
+    lines = [f"Excluded: {table['excluded'].sum()} of {len(campaign.runs)} attempts."]
+    for row in table.itertuples():
         lines.append(f"  {row.network} {row.protocol}: {row.excluded} x {row.example}")
     return lines
 
 
 def _mean(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.0f}"
+    return NOTHING if math.isnan(value) else f"{value:.0f}"
 
 
-def _gain(found: "pd.Series[float]") -> str:
-    if math.isnan(found["gain"]):
-        return "-"
-    return f"{100 * found['gain']:+.1f}%" + ("*" if found["p"] < SIGNIFICANT_P else " ")
+def _gain(row: "pd.Series[float]") -> str:
+    if math.isnan(row["gain"]):
+        return NOTHING
+    return f"{100 * row['gain']:+.1f}%" + ("*" if row["p"] < SIGNIFICANT_P else " ")

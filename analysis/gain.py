@@ -1,6 +1,6 @@
 """The paper's statistics: means, gains, differences, and one-way ANOVA at p < 0.01.
 
-Times are in ms. gain = (mean of compared - mean of reference) / mean of reference, so negative is faster.
+Times are in ms. gain = (mean of compared - mean of reference) / mean of reference: see `analysis.outcomes` on signs.
 """
 
 import warnings
@@ -13,27 +13,26 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from analysis.hypotheses import Pair
-from analysis.runs import METRICS
+from analysis.outcomes import FASTER, NO_DIFFERENCE, SIGNIFICANT_P, SLOWER, UNTESTED
+from analysis.runs import gates, metrics_in
 from analysis.samples import Array, Samples, by_count, counts
 
 # A setting is a site behind a network over a protocol.
 SETTING = ["network", "site", "protocol"]
-# The paper's threshold for calling two settings different.
-SIGNIFICANT_P = 0.01
 COLUMNS = ["reference", "compared", "network", "site", "metric", "runs_reference", "runs_compared", "mean_reference"]
 COLUMNS += ["mean_compared", "gain", "delta_ms", "p", "verdict"]
-FASTER, SLOWER, SAME, UNTESTED = "faster", "slower", "no difference", "untested"
+VERDICTS = (FASTER, SLOWER, NO_DIFFERENCE, UNTESTED)
 
 
 def means(runs: pd.DataFrame) -> pd.DataFrame:
     """Mean of each metric over the valid runs of each setting, from a campaign's attempts.
 
-    Returns columns network, site, protocol, valid and attempts (counts), and the METRICS; a setting without
-    a valid run has NaN.
+    Returns columns network, site, protocol, valid and attempts (counts), and the metrics of `runs`; a setting
+    without a valid run has NaN.
     """
-    tried = runs.groupby(SETTING, sort=False)["valid"].agg(valid="sum", attempts="size")
-    averages = runs[runs["valid"]].groupby(SETTING, sort=False)[list(METRICS)].mean()
-    return tried.join(averages).reset_index()
+    attempts = runs.groupby(SETTING, sort=False)["valid"].agg(valid="sum", attempts="size")
+    averages = runs[runs["valid"]].groupby(SETTING, sort=False)[list(metrics_in(runs))].mean()
+    return attempts.join(averages).reset_index()
 
 
 def gains(samples: Samples, pairs: Iterable[Pair]) -> pd.DataFrame:
@@ -65,25 +64,21 @@ def gains(samples: Samples, pairs: Iterable[Pair]) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)[COLUMNS] if tables else pd.DataFrame(columns=COLUMNS)
 
 
-def summary(gained: pd.DataFrame) -> pd.DataFrame:
-    """The paper's sentence about all sites, from what `gains` returns.
+def summary(gain_table: pd.DataFrame) -> pd.DataFrame:
+    """The paper's numbers over all sites, from the table of `gains`.
 
     A row for each pair, network and metric; columns: sites, gain and delta_ms (means over the sites), and how many
     sites are faster, slower, no_difference and untested.
     """
     by = ["reference", "compared", "network", "metric"]
-    marked = gained.assign(**{name.replace(" ", "_"): gained["verdict"] == name for name in _VERDICTS})
-    verdicts = [name.replace(" ", "_") for name in _VERDICTS]
-    grouped = marked.groupby(by, sort=False)
-    averages = grouped.agg(sites=("site", "size"), gain=("gain", "mean"), delta_ms=("delta_ms", "mean"))
-    return averages.join(grouped[verdicts].sum()).reset_index()
-
-
-_VERDICTS = (FASTER, SLOWER, SAME, UNTESTED)
+    verdicts = {name.replace(" ", "_"): gain_table["verdict"] == name for name in VERDICTS}
+    groups = gain_table.assign(**verdicts).groupby(by, sort=False)
+    averages = groups.agg(sites=("site", "size"), gain=("gain", "mean"), delta_ms=("delta_ms", "mean"))
+    return averages.join(groups[list(verdicts)].sum()).reset_index()
 
 
 def mean(values: Array) -> Array:
-    """Mean along the last axis without the NaN; NaN where there is nothing else."""
+    """Mean of the finite values along the last axis; NaN where there are none."""
     size = counts(values)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.nansum(values, axis=-1) / np.where(size, size, np.nan))
@@ -96,40 +91,40 @@ def gain(a: Array, b: Array) -> Array:
 
 
 def anova_p(a: Array, b: Array) -> Array:
-    """p value of a one-way ANOVA of two samples, along the last axis; NaN where it says nothing.
+    """p value of a one-way ANOVA of two samples, along the last axis; NaN where there is none.
 
-    Computed as Student's t test, which it is for two samples (F = t squared): scipy's f_oneway loses the
+    Computed as Student's t test, which is the same for two samples (F = t squared): scipy's f_oneway loses the
     difference between nearly equal means to rounding, and is then NaN.
     """
 
     def one_way(x: Array, y: Array) -> Array:
-        constant = (np.ptp(x, axis=-1) == 0) & (np.ptp(y, axis=-1) == 0)
+        is_constant = (np.ptp(x, axis=-1) == 0) & (np.ptp(y, axis=-1) == 0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             p = stats.ttest_ind(x, y, axis=-1).pvalue
-        return np.where(constant, np.nan, p)
+        return np.where(is_constant, np.nan, p)
 
     return by_count(one_way, np.asarray(a, dtype=float), np.asarray(b, dtype=float))
 
 
 def verdict(delta: Array, p: Array) -> NDArray[np.object_]:
     """Faster, slower or no difference, in the paper's sense; untested where there is no p value."""
-    significant = np.where(delta < 0, FASTER, np.where(delta > 0, SLOWER, SAME))
-    return np.where(np.isnan(p), UNTESTED, np.where(p < SIGNIFICANT_P, significant, SAME)).astype(object)
+    direction = np.where(delta < 0, FASTER, np.where(delta > 0, SLOWER, NO_DIFFERENCE))
+    return np.where(np.isnan(p), UNTESTED, np.where(p < SIGNIFICANT_P, direction, NO_DIFFERENCE)).astype(object)
 
 
 def exclusions(runs: pd.DataFrame) -> pd.DataFrame:
-    """How many attempts were excluded, by network, protocol and gate (the reason's first word).
+    """The number of excluded attempts, by network, protocol and gate.
 
-    Returns columns network, protocol, gate, excluded, and example (one reason in full).
+    Returns columns network, protocol, gate, excluded, and example (the whole reason of one).
     """
-    excluded = runs[~runs["valid"]]
-    gate = excluded["reason"].str.split(":").str[0]
-    grouped = excluded.assign(gate=gate).groupby(["network", "protocol", "gate"], sort=False)["reason"]
-    return grouped.agg(excluded="size", example="first").reset_index()
+    invalid = runs[~runs["valid"]]
+    invalid = invalid.assign(gate=gates(invalid["reason"]))
+    groups = invalid.groupby(["network", "protocol", "gate"], sort=False)["reason"]
+    return groups.agg(excluded="size", example="first").reset_index()
 
 
 def in_order(table: pd.DataFrame, column: str, order: Sequence[str]) -> pd.DataFrame:
-    """`table` with its rows in the order in which `order` names the values of `column`; others come last."""
+    """`table` with its rows in the order in which `order` names the values of `column`; the others come last."""
     rank = {name: place for place, name in enumerate(order)}
     return table.sort_values(column, key=lambda values: values.map(rank).fillna(len(rank)), kind="stable")

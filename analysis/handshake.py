@@ -1,7 +1,7 @@
-"""The paper's Table 3: what is left of QUIC's lead on a site of one server, once its shorter handshake is taken off.
+"""The paper's Table 3: QUIC's lead on sites of one server, beyond what its shorter handshake gives it.
 
-QUIC's first request leaves after one round trip, that of TCP with TLS 1.3 after two. On a site with one server that
-is all the handshake can give: what is told is compared - (reference - one round trip).
+QUIC's first request leaves after one round trip, that of TCP with TLS 1.3 after two. On a site with one server the
+handshake gives no more than that, so the table has compared - (reference - one round trip).
 """
 
 from collections.abc import Collection, Mapping
@@ -13,6 +13,7 @@ from analysis.gain import mean
 from analysis.hypotheses import Pair
 from analysis.samples import Samples, counts
 
+# The paper's.
 PAIRS = (Pair("tcp+", "quic"), Pair("tcp+bbr", "quic+bbr"))
 METRICS = ("fvc", "plt")
 
@@ -48,9 +49,9 @@ def handshake_table(
     columns += ["delta_ms", "delta_low", "delta_high", "round_trips"]
     if not tables:
         return pd.DataFrame(columns=columns)
-    found = pd.concat(tables, ignore_index=True).dropna(subset="delta_ms")
-    found["rtt_ms"] = found["network"].map(rtt_ms).astype(float)
+    result = pd.concat(tables, ignore_index=True).dropna(subset="delta_ms")
+    result["rtt_ms"] = result["network"].map(rtt_ms).astype(float)
     for name in ("delta_ms", "delta_low", "delta_high"):
-        found[name] += found["rtt_ms"]
-    found["round_trips"] = found["delta_ms"] / found["rtt_ms"]
-    return found[columns].reset_index(drop=True)
+        result[name] += result["rtt_ms"]
+    result["round_trips"] = result["delta_ms"] / result["rtt_ms"]
+    return result[columns].reset_index(drop=True)

@@ -1,8 +1,8 @@
-"""What is asked of a campaign: `hypotheses.toml`, read and fitted to the protocols that a campaign has."""
+"""The hypotheses of a campaign: `hypotheses.toml`, and the part of it that a campaign has protocols and metrics for."""
 
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from base.errors import EyelevelError
@@ -13,7 +13,7 @@ KEYS = {"significant_p", "confidence", "equivalence_margin", "comparisons", "fam
 
 @dataclass(frozen=True)
 class Pair:
-    """A comparison: how `compared` fares against `reference`; both are names of protocols."""
+    """A comparison of the protocol `compared` with the protocol `reference`."""
 
     reference: str
     compared: str
@@ -24,7 +24,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Hypotheses:
-    """Thresholds (as shares), the pairs to compare, and which of them on which metrics are the declared family."""
+    """Thresholds (as shares), the pairs to compare, and those pairs and metrics that are the declared family."""
 
     significant_p: float
     confidence: float
@@ -33,37 +33,31 @@ class Hypotheses:
     family: tuple[Pair, ...]
     family_metrics: tuple[str, ...]
 
-    def fitted(self, protocols: Sequence[str]) -> "Hypotheses":
-        """Only the pairs that a campaign of `protocols` has, and its first against each that would be left out."""
-        has = set(protocols)
-        pairs = [pair for pair in self.comparisons if {pair.reference, pair.compared} <= has]
-        named = {name for pair in pairs for name in (pair.reference, pair.compared)}
-        pairs += [Pair(protocols[0], name) for name in protocols[1:] if name not in named]
+    def restricted_to(self, protocols: Sequence[str], metrics: Collection[str]) -> "Hypotheses":
+        """The hypotheses on a campaign with these `protocols` and `metrics`. A protocol that no pair names is compared
+        with the first; without a pair of the family, all pairs with the first are the family."""
+        pairs = [pair for pair in self.comparisons if {pair.reference, pair.compared} <= set(protocols)]
+        in_pairs = {name for pair in pairs for name in (pair.reference, pair.compared)}
+        pairs += [Pair(protocols[0], name) for name in protocols[1:] if name not in in_pairs]
         family = [pair for pair in self.family if pair in pairs]
         family = family or [pair for pair in pairs if pair.reference == protocols[0]]
-        return Hypotheses(
-            self.significant_p,
-            self.confidence,
-            self.equivalence_margin,
-            tuple(pairs),
-            tuple(family),
-            self.family_metrics,
-        )
+        family_metrics = tuple(metric for metric in self.family_metrics if metric in metrics)
+        return replace(self, comparisons=tuple(pairs), family=tuple(family), family_metrics=family_metrics)
 
 
 def load(path: Path = DECLARED) -> Hypotheses:
-    """The hypotheses in the file `path`. Raises EyelevelError when it is missing or something in it is not right."""
+    """The hypotheses in the file `path`. Raises EyelevelError when it is missing or wrong."""
     try:
-        told = tomllib.loads(path.read_text())
-        if unknown := told.keys() ^ KEYS:
+        document = tomllib.loads(path.read_text())
+        if unknown := document.keys() ^ KEYS:
             raise EyelevelError(f"{path}: {', '.join(sorted(unknown))} is missing or unknown; see {DECLARED}")
         hypotheses = Hypotheses(
-            significant_p=float(told["significant_p"]),
-            confidence=float(told["confidence"]),
-            equivalence_margin=float(told["equivalence_margin"]),
-            comparisons=_pairs(told["comparisons"]),
-            family=_pairs(told["family"]["pairs"]),
-            family_metrics=tuple(told["family"]["metrics"]),
+            significant_p=float(document["significant_p"]),
+            confidence=float(document["confidence"]),
+            equivalence_margin=float(document["equivalence_margin"]),
+            comparisons=_pairs(document["comparisons"]),
+            family=_pairs(document["family"]["pairs"]),
+            family_metrics=tuple(document["family"]["metrics"]),
         )
     except FileNotFoundError:
         raise EyelevelError(f"{path} is missing") from None
@@ -75,5 +69,5 @@ def load(path: Path = DECLARED) -> Hypotheses:
     return hypotheses
 
 
-def _pairs(told: Sequence[Sequence[str]]) -> tuple[Pair, ...]:
-    return tuple(Pair(reference, compared) for reference, compared in told)
+def _pairs(entries: Sequence[Sequence[str]]) -> tuple[Pair, ...]:
+    return tuple(Pair(reference, compared) for reference, compared in entries)

@@ -1,4 +1,4 @@
-"""How many runs a difference needs, from how much the runs of a campaign scatter."""
+"""The number of runs that a difference needs, from the scatter of a campaign's runs."""
 
 import numpy as np
 import pandas as pd
@@ -7,18 +7,17 @@ from statsmodels.stats.power import TTestIndPower
 
 from analysis.samples import Array, Samples, counts
 
-# Differences of the mean, as shares, and the probability with which one that exists shall be found.
+# Differences of the mean, as shares, and the probability with which a test shall find one that exists.
 DIFFERENCES = (0.01, 0.02, 0.05, 0.1, 0.2)
 POWER = 0.9
 MOST_RUNS = 2**20
 
 
 def power_table(samples: Samples, significant_p: float) -> pd.DataFrame:
-    """How many runs of each protocol each of DIFFERENCES needs, for every network, site and metric.
+    """The number of runs of each protocol that each of DIFFERENCES needs, for every network, site and metric.
 
     Columns: network, site, metric, runs (in all protocols together), scatter (standard deviation of ln t within a
-    setting, over all protocols), and runs_1pct, runs_2pct, … (NaN where there is no scatter to go by; inf for more
-    than a million).
+    setting, over all protocols), and runs_1pct, runs_2pct, … (NaN without any scatter; inf for more than a million).
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.moveaxis(np.log(samples.values), 2, -2)
@@ -41,17 +40,17 @@ def power_table(samples: Samples, significant_p: float) -> pd.DataFrame:
 def runs_needed(effects: Array, significant_p: float, power: float = POWER) -> Array:
     """The smallest number of runs of each of two samples with which a two-sided t test at `significant_p` finds
     a difference of `effects` standard deviations with probability `power`; NaN for NaN."""
-    known = np.isfinite(effects)
+    is_known = np.isfinite(effects)
     low = np.full(effects.shape, 1, dtype=np.int64)
     high = np.full(effects.shape, MOST_RUNS, dtype=np.int64)
     while (high - low > 1).any():
         middle = (low + high) // 2
         enough = _power(effects, np.maximum(middle, 2), significant_p) >= power
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return np.asarray(np.where(known, np.where(high < MOST_RUNS, high, np.inf), np.nan))
+    return np.asarray(np.where(is_known, np.where(high < MOST_RUNS, high, np.inf), np.nan))
 
 
 def _power(effects: Array, runs: NDArray[np.int64], significant_p: float) -> Array:
-    # Where the distribution is not computed any more, the effect is so large or the sample so big that it is found.
-    found = TTestIndPower().power(np.nan_to_num(np.abs(effects), nan=1.0), runs, significant_p)
-    return np.asarray(np.nan_to_num(np.asarray(found, dtype=float), nan=1.0))
+    # Beyond what the distribution can be computed for, the effect or the sample is so large that the power is 1.
+    power = TTestIndPower().power(np.nan_to_num(np.abs(effects), nan=1.0), runs, significant_p)
+    return np.asarray(np.nan_to_num(np.asarray(power, dtype=float), nan=1.0))

@@ -4,33 +4,33 @@ import io
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from base.errors import EyelevelError
+from measure.metrics import metric_names
+from measure.reasons import gate_name
+from measure.table import RUNS, CampaignDocument, require_document, whole_lines
 
-METRICS = ("fvc", "lvc", "vc85", "si", "plt")
-NEEDED = ("site", "network", "protocol", "run", "valid", "reason", *METRICS)
-# What a campaign on several machines calls the column that tells which one made a run.
-MACHINE_COLUMNS = ("machine", "worker")
-# A check of a network or protocol: the machine, what of, what, as it should be and was, how far apart it may be.
-VALIDATED = ("host", "subject", "name", "configured", "measured", "tolerance", "passed")
-# Columns that tell how busy the machine was, whatever was measured for that.
+KEYS = ("site", "network", "protocol", "run", "valid", "reason")
+# The column with the machine that made a run, where a campaign has several.
+MACHINE = "machine"
+# A check of a network or protocol: the machine, the thing checked, the check, the value that should be and the one
+# that was, how far the two may differ, and whether they do not.
+VALIDATION_COLUMNS = ("host", "subject", "name", "configured", "measured", "tolerance", "passed")
+# Columns that say how busy the machine was begin with this.
 CANARY_PREFIX = "canary"
 
 
 @dataclass(frozen=True)
 class CampaignTable:
-    """A campaign's attempts, one row each, its protocols and networks in the order they were named, and all that
-    `campaign.json` tells of it. `validation` has a row for each check of a network or protocol (`VALIDATED`)."""
+    """A campaign's attempts, a row each, and its `campaign.json`. `validation` has a row for each check of a network or
+    protocol (`VALIDATION_COLUMNS`)."""
 
     runs: pd.DataFrame
-    networks: tuple[str, ...]
-    protocols: tuple[str, ...]
-    document: dict[str, Any] = field(default_factory=dict)
+    document: CampaignDocument
     folder: Path = Path()
-    validation: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(VALIDATED)))
+    validation: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(VALIDATION_COLUMNS)))
 
     @property
     def name(self) -> str:
@@ -38,9 +38,19 @@ class CampaignTable:
         return self.folder.resolve().name
 
     @property
-    def filmed(self) -> bool:
-        """Whether its loads were filmed; otherwise page load times are all there is."""
-        return bool(self.document.get("settings", {}).get("filmed", True))
+    def networks(self) -> tuple[str, ...]:
+        """The names of its networks, in its order."""
+        return tuple(self.document.networks)
+
+    @property
+    def protocols(self) -> tuple[str, ...]:
+        """The names of its protocols, in its order."""
+        return tuple(self.document.protocols)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that `runs.csv` has columns for."""
+        return metrics_in(self.runs)
 
     @property
     def valid(self) -> pd.DataFrame:
@@ -49,43 +59,57 @@ class CampaignTable:
 
     @property
     def machine_column(self) -> str | None:
-        """The column that tells which machine made a run, if there was more than one machine."""
-        found = (name for name in MACHINE_COLUMNS if name in self.runs and self.runs[name].nunique() > 1)
-        return next(found, None)
+        """The column that says which machine made a run, if there was more than one machine."""
+        return MACHINE if MACHINE in self.runs and self.runs[MACHINE].nunique() > 1 else None
+
+
+def metrics_in(runs: pd.DataFrame) -> tuple[str, ...]:
+    """The metrics that `runs` has columns for, in the order of `measure.metrics`."""
+    return tuple(metric for metric in metric_names() if metric in runs)
+
+
+def gates(reasons: "pd.Series[str]") -> "pd.Series[str]":
+    """The gate that each of `reasons` names."""
+    return reasons.map(gate_name)
 
 
 def load(folder: Path) -> CampaignTable:
-    """The campaign in `folder`. Raises EyelevelError when there is none, or it is broken."""
+    """The campaign in `folder`. Columns that are not known here are kept; a metric may be absent.
+
+    Raises EyelevelError when there is no campaign, or it is broken.
+    """
+    document = require_document(folder)
     try:
-        document = json.loads((folder / "campaign.json").read_text())
-        text = (folder / "runs.csv").read_text()
-        # A line that is still being written is not a run yet.
-        whole = io.StringIO(text[: text.rfind("\n") + 1])
-        # An empty cell is a missing number in a metric's column, and an empty text elsewhere.
-        missing = {metric: [""] for metric in METRICS}
-        texts = dict.fromkeys(("site", "network", "protocol", "reason", *MACHINE_COLUMNS), str)
-        runs = pd.read_csv(whole, dtype=texts, keep_default_na=False, na_values=missing)
-        if absent := [name for name in NEEDED if name not in runs]:
-            raise EyelevelError(f"{folder / 'runs.csv'} lacks the columns {', '.join(absent)}")
-        runs = runs.astype(dict.fromkeys(METRICS, float))
-        settings = document["settings"]
-        networks, protocols = tuple(settings["networks"]), tuple(settings["protocols"])
-    except FileNotFoundError as error:
-        raise EyelevelError(f"{folder} is no campaign: {Path(error.filename).name} is missing") from None
-    except (ValueError, KeyError, TypeError) as error:
+        runs = read_runs(folder / RUNS)
+    except FileNotFoundError:
+        raise EyelevelError(f"{folder} is no campaign: {RUNS} is missing") from None
+    except (ValueError, TypeError) as error:
         raise EyelevelError(f"the campaign in {folder} is broken: {error}") from None
+    return CampaignTable(runs, document, folder, validation(folder))
+
+
+def read_runs(path: Path) -> pd.DataFrame:
+    """The attempts in the file `path`. Raises EyelevelError when it has not all KEYS."""
+    # An empty cell is a missing number in a metric's column, and an empty text elsewhere.
+    missing = {metric: [""] for metric in metric_names()}
+    texts = dict.fromkeys(("site", "network", "protocol", "reason", MACHINE), str)
+    runs = pd.read_csv(
+        io.StringIO(whole_lines(path.read_text())), dtype=texts, keep_default_na=False, na_values=missing
+    )
+    if absent := [name for name in KEYS if name not in runs]:
+        raise EyelevelError(f"{path} lacks the columns {', '.join(absent)}")
+    runs = runs.astype({"valid": bool} | dict.fromkeys(metrics_in(runs), float))
     for column in (name for name in runs if name.startswith(CANARY_PREFIX)):
         runs[column] = pd.to_numeric(runs[column], errors="coerce")
-    runs["valid"] = runs["valid"].astype(bool)
-    return CampaignTable(runs, networks, protocols, document, folder, validation(folder))
+    return runs
 
 
 def validation(folder: Path) -> pd.DataFrame:
-    """What was checked of networks and protocols before the runs in `folder`. Raises EyelevelError."""
+    """The checks of networks and protocols before the runs in `folder`. Raises EyelevelError."""
     file = folder / "validation.json"
     try:
         entries = json.loads(file.read_text()) if file.exists() else []
         rows = [{"host": entry["on"]["host"], **check} for entry in entries for check in entry["checks"]]
     except (ValueError, KeyError, TypeError) as error:
         raise EyelevelError(f"{file} is broken: {error!r}") from None
-    return pd.DataFrame(rows, columns=list(VALIDATED))
+    return pd.DataFrame(rows, columns=list(VALIDATION_COLUMNS))

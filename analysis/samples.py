@@ -1,4 +1,4 @@
-"""The valid runs of a campaign as one array, and how a statistic goes over all of it at once.
+"""The valid runs of a campaign as one array, and the computation of a statistic over all of it at once.
 
 A cell is a network, site, protocol and metric. Its values stand along the last axis, one place for each block
 (the run's number), so that place r of two protocols holds two runs that were measured side by side; a run that
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.runs import METRICS, CampaignTable
+from analysis.runs import CampaignTable
 from base.errors import EyelevelError
 
 Array = NDArray[np.float64]
@@ -28,10 +28,10 @@ class Samples:
     networks: tuple[str, ...]
     sites: tuple[str, ...]
     protocols: tuple[str, ...]
-    metrics: tuple[str, ...] = METRICS
+    metrics: tuple[str, ...]
 
     def of(self, protocol: str) -> Array:
-        """What was measured over `protocol`: networks x sites x metrics x blocks."""
+        """The times over `protocol`: networks x sites x metrics x blocks."""
         return self.values[:, :, self.protocols.index(protocol)]
 
     def frame(self, columns: Mapping[str, NDArray[Any] | str]) -> pd.DataFrame:
@@ -41,46 +41,46 @@ class Samples:
         return pd.DataFrame(flat, index=index).reset_index()
 
 
-def samples(campaign: CampaignTable) -> Samples:
+def samples_of(campaign: CampaignTable) -> Samples:
     """The valid runs of `campaign`; sites in alphabetical order. Raises EyelevelError when a run counts twice."""
-    runs = campaign.valid
+    runs, metrics = campaign.valid, campaign.metrics
     if runs.empty:
-        return Samples(np.empty((0, 0, 0, len(METRICS), 0)), (), (), ())
+        return Samples(np.empty((0, 0, 0, len(metrics), 0)), (), (), (), metrics)
     key = ["network", "site", "protocol", "run"]
-    if (twice := runs[key].duplicated()).any():
-        found = " ".join(str(value) for value in runs.loc[twice, key].iloc[0])
-        raise EyelevelError(f"{campaign.folder / 'runs.csv'} has the run {found} as valid more than once; keep one")
-    networks = _named(campaign.networks, runs["network"])
-    protocols = _named(campaign.protocols, runs["protocol"])
+    if (is_second := runs[key].duplicated()).any():
+        run = " ".join(str(value) for value in runs.loc[is_second, key].iloc[0])
+        raise EyelevelError(f"{campaign.folder / 'runs.csv'} has the run {run} as valid more than once; keep one")
+    networks = _names_in(runs["network"], campaign.networks)
+    protocols = _names_in(runs["protocol"], campaign.protocols)
     sites = tuple(sorted(runs["site"].unique()))
     blocks = np.sort(runs["run"].unique())
-    values = np.full((len(networks), len(sites), len(protocols), len(METRICS), len(blocks)), np.nan)
+    values = np.full((len(networks), len(sites), len(protocols), len(metrics), len(blocks)), np.nan)
     places = [
         pd.Index(names).get_indexer(runs[column])
         for names, column in zip((networks, sites, protocols), key[:3], strict=True)
     ]
-    values[*places, :, np.searchsorted(blocks, runs["run"])] = runs[list(METRICS)].to_numpy(dtype=float)
+    values[*places, :, np.searchsorted(blocks, runs["run"])] = runs[list(metrics)].to_numpy(dtype=float)
     values[~np.isfinite(values)] = np.nan
-    return Samples(values, networks, sites, protocols)
+    return Samples(values, networks, sites, protocols, metrics)
 
 
-def _named(order: Sequence[str], found: "pd.Series[str]") -> tuple[str, ...]:
-    """What was found, in the order in which the campaign names it."""
-    there = set(found.unique())
-    return tuple(name for name in order if name in there) + tuple(sorted(there.difference(order)))
+def _names_in(column: "pd.Series[str]", order: Sequence[str]) -> tuple[str, ...]:
+    """The names in `column`: first those of `order`, in that order, then all others."""
+    names = set(column.unique())
+    return tuple(name for name in order if name in names) + tuple(sorted(names.difference(order)))
 
 
 def counts(values: Array) -> NDArray[np.int64]:
-    """How many values each cell has."""
+    """The number of values in each cell."""
     return np.asarray(np.isfinite(values).sum(axis=-1))
 
 
 def by_count(statistic: Callable[..., Array], *values: Array, least: int = 2) -> Array:
     """`statistic` of every cell, from arrays whose last axis is padded with NaN.
 
-    Cells with the same counts are handed over together, as arrays of cells x count without NaN and sorted along
-    the last axis, one for each of `values`; `statistic` returns an array whose first axis is the cells. The result
-    has the cells' shape and then whatever else `statistic` returns for each; it is NaN for cells with fewer than
+    `statistic` gets all cells with the same counts together, as arrays of cells x count without NaN and sorted along
+    the last axis, one for each of `values`; it returns an array whose first axis is the cells. The result
+    has the shape of the cells, followed by that of the statistic's results; it is NaN for cells with fewer than
     `least` values in any of `values`. A cell's result depends on no other cell.
     """
     shape = values[0].shape[:-1]
@@ -89,10 +89,10 @@ def by_count(statistic: Callable[..., Array], *values: Array, least: int = 2) ->
     result = None
     for size in np.unique(sizes[(sizes >= least).all(axis=1)], axis=0):
         cells = np.flatnonzero((sizes == size).all(axis=1))
-        found = statistic(*(array[cells, :count] for array, count in zip(flat, size, strict=True)))
+        values_of_cells = statistic(*(array[cells, :count] for array, count in zip(flat, size, strict=True)))
         if result is None:
-            result = np.full((len(sizes), *found.shape[1:]), np.nan)
-        result[cells] = found
+            result = np.full((len(sizes), *values_of_cells.shape[1:]), np.nan)
+        result[cells] = values_of_cells
     if result is None:
         return np.full(shape, np.nan)
     return result.reshape((*shape, *result.shape[1:]))

@@ -1,15 +1,15 @@
-"""When to stop measuring: a rule fixed beforehand, for `RUNS=auto`. It knows nothing of files, tables and plots.
+"""When to stop measuring: a rule fixed beforehand, for `RUNS=auto`. It does without files, tables and plots.
 
 Looking at the data again and again and stopping at the first p < 0.01 finds differences that are not there. So the
 looks and a bound for each are set before the first run; over all looks together, the probability of stopping at a
 difference that does not exist stays at 0.01 (Lan and DeMets 1983, spending in proportion to the runs). At each look
 a pair of protocols is decided when Welch's test is beyond the look's bound, or when the look's own interval of the
-ratio lies within the equivalence margin. The estimate of a campaign stopped early exaggerates a little; report the
-interval beside it.
+ratio lies within the equivalence margin. The estimate of a campaign that stopped early exaggerates; report the interval
+beside it.
 
     rule = Rule()
     verdict = decide({"tcp+": {"si": [...]}, "quic": {"si": [...]}}, [("tcp+", "quic")], ["si"], rule)
-    verdict.go_on, verdict.next_look     # True, 15: measure on until there are 15 runs of each, and ask again
+    verdict.go_on, verdict.next_look     # True, 15: continue until there are 15 runs of each, and ask again
 """
 
 import math
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-FASTER, SLOWER, EQUIVALENT, OPEN = "faster", "slower", "equivalent", "open"
+from analysis.outcomes import EQUIVALENT, FASTER, OPEN, SLOWER
 
 # Looks after so many runs of each protocol; the last is the paper's number of runs.
 LOOKS = (5, 10, 15, 20, 25, 31)
@@ -45,8 +45,8 @@ class Rule:
 
 @dataclass(frozen=True)
 class Decision:
-    """What is known of one pair and metric: faster, slower, equivalent or open; at which look, with what ratio of the
-    geometric means (compared / reference) and its interval at that look's bound."""
+    """The outcome for one pair and metric (faster, slower, equivalent or open), its look (runs of each protocol), and
+    the ratio of the geometric means (compared / reference) with its interval at that look's bound."""
 
     outcome: str
     runs: int
@@ -56,9 +56,9 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """Whether to measure on, the number of runs of each protocol at which to ask again (the present one when all is
-    decided or at an end), and the decision for each (reference, compared, metric)."""
+class StoppingVerdict:
+    """Whether to continue, the number of runs of each protocol at which to ask again (the present one when all is
+    decided or the last look is over), and the decision for each (reference, compared, metric)."""
 
     go_on: bool
     next_look: int
@@ -70,39 +70,39 @@ def decide(
     pairs: Iterable[tuple[str, str]],
     metrics: Iterable[str],
     rule: Rule = Rule(),
-) -> Verdict:
+) -> StoppingVerdict:
     """Decide for one site and network, from its valid runs so far.
 
     `runs`: protocol → metric → times (ms) in the order measured. `pairs`: (reference, compared), those that must be
-    decided. It may be asked at any moment: only whole looks are looked at, and what an earlier look decided stands.
+    decided. It may be called at any moment: it takes only whole looks, and the decision of an earlier look stands.
     Measuring stops when every pair is decided in every metric, or after the last look.
     """
-    asked = [(reference, compared, metric) for reference, compared in pairs for metric in metrics]
+    questions = [(reference, compared, metric) for reference, compared in pairs for metric in metrics]
     decisions, fewest = {}, rule.looks[-1]
-    for reference, compared, metric in asked:
+    for reference, compared, metric in questions:
         a, b = (runs.get(name, {}).get(metric, ()) for name in (reference, compared))
         decisions[reference, compared, metric] = sequential_test(a, b, rule)
         fewest = min(fewest, len(a), len(b))
     still_open = any(decision.outcome == OPEN for decision in decisions.values())
     go_on = still_open and fewest < rule.looks[-1]
     next_look = next((look for look in rule.looks if look > fewest), rule.looks[-1])
-    return Verdict(go_on, next_look if go_on else fewest, decisions)
+    return StoppingVerdict(go_on, next_look if go_on else fewest, decisions)
 
 
 def sequential_test(a: Sequence[float], b: Sequence[float], rule: Rule = Rule()) -> Decision:
-    """The first decision that `rule` comes to on the times `a` (reference) and `b`, in the order measured; open, with
-    the last look's interval, when there is none yet. Times that are not positive decide nothing."""
+    """The first decision of `rule` on the times `a` (reference) and `b`, in the order measured; open, with the last
+    look's interval, when there is none yet. Times that are not positive decide nothing."""
     decision = Decision(OPEN, 0, math.nan, 0.0, math.inf)
     for look, bound in zip(rule.looks, rule.bounds, strict=True):
         if min(len(a), len(b)) < look:
             break
-        decision = _look(a[:look], b[:look], bound, rule.equivalence_margin)
+        decision = _test_at_look(a[:look], b[:look], bound, rule.equivalence_margin)
         if decision.outcome != OPEN:
             break
     return decision
 
 
-def _look(a: Sequence[float], b: Sequence[float], bound: float, margin: float) -> Decision:
+def _test_at_look(a: Sequence[float], b: Sequence[float], bound: float, margin: float) -> Decision:
     x, y = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     if not (x > 0).all() or not (y > 0).all():
         return Decision(OPEN, len(x), math.nan, 0.0, math.inf)
@@ -114,7 +114,7 @@ def _look(a: Sequence[float], b: Sequence[float], bound: float, margin: float) -
         freedom = errors.sum() ** 2 / (errors**2 / np.array([len(x) - 1, len(y) - 1])).sum()
         reach = -float(special.stdtrit(freedom, bound / 2)) * error
     else:
-        reach = 0.0  # identical to the digit: simulated, or as fine as the clock
+        reach = 0.0  # all times are identical: simulated, or rounded by the clock
     low, high = centre - reach, centre + reach
     if -math.log1p(margin) < low and high < math.log1p(margin) and (low <= 0 <= high or reach == 0 == centre):
         outcome = EQUIVALENT

@@ -1,9 +1,8 @@
-"""A campaign's folder whose truth is known, without any measuring.
+"""A simulated campaign's folder, of which the truth is known: for tests of the analysis, and for planning.
 
-For testing the analysis, and for planning: how would a campaign of so many runs look if QUIC were 5 % faster?
+How would a campaign of so many runs look if QUIC were 5 % faster?
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -11,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from analysis.runs import METRICS
 from base.errors import EyelevelError
 from base.files import write_atomically
+from measure.metrics import metric_names
+from measure.table import RUNS, CampaignDocument, write_document
 from tuning import networks, protocols
 
-# How the metrics of a page lie to each other, as multiples of its Speed Index.
+# A page's metrics as multiples of its Speed Index; of metrics that are not here, once.
 SHAPE = {"fvc": 0.6, "lvc": 1.9, "vc85": 1.2, "si": 1.0, "plt": 1.7}
 SCALE_MS = {"dsl": 900.0, "lte": 1500.0, "da2gc": 16000.0, "mss": 14000.0}
 NOISES = ("normal", "lognormal", "heavy")
@@ -24,7 +24,7 @@ NOISES = ("normal", "lognormal", "heavy")
 
 @dataclass(frozen=True)
 class Truth:
-    """What is true of a simulated campaign. Shares are of the time; standard deviations are of ln(time).
+    """The parameters of a simulated campaign. Shares are of the time; standard deviations are of ln(time).
 
     `effects`: protocol → how much its times differ from the others' (-0.05: 5 % less), on average over sites, and
     `effect_sd` how much that varies between sites. `noise` is of a run: normal, lognormal, or heavy, a lognormal of
@@ -48,7 +48,7 @@ class Truth:
     seed: int = 1
 
 
-def simulated(truth: Truth) -> pd.DataFrame:
+def simulate(truth: Truth) -> pd.DataFrame:
     """The attempts of a campaign in which `truth` holds: the columns of `runs.csv`, in the order measured."""
     draw = np.random.default_rng(truth.seed)
     shape = (truth.runs, truth.sites, len(truth.networks), len(truth.protocols))
@@ -65,34 +65,46 @@ def simulated(truth: Truth) -> pd.DataFrame:
         [range(1, truth.runs + 1), sites, truth.networks, truth.protocols], names=["run", "site", "network", "protocol"]
     )
     runs = pd.DataFrame(index=index).reset_index()
-    # Most of a run's noise is in all its metrics.
-    shared = _noise(draw, truth, shape)
-    for metric in METRICS:
-        own = draw.normal(0, truth.noise_sd / 3, shape)
-        runs[metric] = np.maximum(1, np.exp(common) * SHAPE[metric] * shared * np.exp(own)).ravel().round(1)
+    # Most of a run's noise is common to all its metrics.
+    run_noise = _noise(draw, truth, shape)
+    for metric in metric_names():
+        metric_noise = np.exp(draw.normal(0, truth.noise_sd / 3, shape))
+        level = np.exp(common) * SHAPE.get(metric, 1.0)
+        runs[metric] = np.maximum(1, level * run_noise * metric_noise).ravel().round(1)
     runs["valid"] = draw.random(len(runs)) >= runs["protocol"].map(truth.excluded).fillna(0).to_numpy(dtype=float)
     runs["reason"] = np.where(runs["valid"], "", "load_finished: simulated as one that did not")
     machine = np.broadcast_to(draw.integers(1, truth.machines + 1, (*shape[:3], 1)), shape).ravel()
-    # A block's protocols in an order of their own, one after the other.
+    # The protocols of a block one after the other, in random order.
     within = draw.permuted(np.broadcast_to(np.arange(shape[3]), shape), axis=-1).ravel()
     runs = runs.assign(block=np.arange(len(runs)) // shape[3], within=within, machine=machine)
     runs = runs.sort_values(["block", "within"], ignore_index=True)
-    started = pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta(np.arange(len(runs)) * 12, unit="s")
+    start_times = pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta(np.arange(len(runs)) * 12, unit="s")
     folder = runs["site"] + "/" + runs["network"] + "/" + runs["protocol"] + "/" + runs["run"].astype(str)
     runs = runs.assign(
         attempt=1, requests=50, served=50, missed=0, exchanges=50, unrecorded=0, seconds=11.5,
-        started_at=started.strftime("%Y-%m-%dT%H:%M:%S+0000"), folder="runs/" + folder + "-1",
+        started_at=start_times.strftime("%Y-%m-%dT%H:%M:%S+0000"), folder="runs/" + folder + "-1",
     )  # fmt: skip
     if truth.canary:
         runs["canary_ms"] = (100 * (1 + truth.drift * np.arange(len(runs)) / len(runs))) + draw.normal(0, 1, len(runs))
-    columns = ["site", "network", "protocol", "run", "attempt", "valid", "reason", *METRICS, "requests", "served"]
+    columns = [
+        "site",
+        "network",
+        "protocol",
+        "run",
+        "attempt",
+        "valid",
+        "reason",
+        *metric_names(),
+        "requests",
+        "served",
+    ]
     columns += ["missed", "exchanges", "unrecorded", "started_at", "seconds", "folder"]
     columns += ["machine"] if truth.machines > 1 else []
     return runs[columns + (["canary_ms"] if truth.canary else [])]
 
 
 def _noise(draw: np.random.Generator, truth: Truth, shape: tuple[int, ...]) -> np.ndarray:
-    """A factor for every run, of mean 1 or near it."""
+    """A factor for every run, with a mean of about 1."""
     if truth.noise == "normal":
         return np.maximum(0.05, draw.normal(1, truth.noise_sd, shape))
     body = np.exp(draw.normal(0, truth.noise_sd, shape))
@@ -105,27 +117,24 @@ def write(folder: Path, truth: Truth) -> Path:
     """Write the campaign as `folder` (`campaign.json`, `runs.csv`; no films) and return it. Raises EyelevelError."""
     if truth.noise not in NOISES:
         raise EyelevelError(f"the noise {truth.noise} is unknown; it can be {', '.join(NOISES)}")
-    known_networks, known_protocols = networks.load(), protocols.load()
-    document = {
-        "settings": {
+    all_networks, all_protocols = networks.load(), protocols.load()
+    document = CampaignDocument(
+        settings={
             "seed": truth.seed,
             "runs": truth.runs,
+            "filmed": True,
             "sites": {f"site-{number:02}": {} for number in range(1, truth.sites + 1)},
-            "networks": {
-                name: asdict(known_networks[name]) if name in known_networks else {} for name in truth.networks
-            },
+            "networks": {name: asdict(all_networks[name]) if name in all_networks else {} for name in truth.networks},
             "protocols": {
-                name: asdict(known_protocols[name]) if name in known_protocols else {} for name in truth.protocols
+                name: asdict(all_protocols[name]) if name in all_protocols else {} for name in truth.protocols
             },
         },
-        "simulated": asdict(truth),
-        "versions": {},
-        "machine": {},
-        "begun_at": "2026-01-01T00:00:00+0000",
-    }
+        begun_at="2026-01-01T00:00:00+0000",
+        further={"simulated": asdict(truth)},
+    )
     folder.mkdir(parents=True, exist_ok=True)
-    runs = simulated(truth)
+    runs = simulate(truth)
     table = runs.assign(valid=np.where(runs["valid"], "true", "false")).to_csv(index=False)
-    write_atomically(folder / "campaign.json", json.dumps(document, indent=1) + "\n")
-    write_atomically(folder / "runs.csv", table)
+    write_document(folder, document)
+    write_atomically(folder / RUNS, table)
     return folder

@@ -1,11 +1,9 @@
-"""What the recorded sites are, as a table and as the paper's Figure 1."""
+"""The recorded sites as a table: size, servers, hosts, and how complete they are."""
 
 import math
 from collections.abc import Iterable
 
-import matplotlib as mpl
 import pandas as pd
-from matplotlib.figure import Figure
 from publicsuffixlist import PublicSuffixList
 from rich import box
 from rich.console import Console
@@ -13,10 +11,6 @@ from rich.table import Table
 
 from measure import completeness
 from record.site import Site
-
-FORMATS = ("png", "pdf", "svg")
-# The first two of Okabe and Ito's colours, told apart by colour-blind readers and in grey.
-SIZE_COLOUR, SERVERS_COLOUR = "#0072b2", "#e69f00"
 
 
 def site_table(sites: Iterable[Site]) -> pd.DataFrame:
@@ -30,9 +24,9 @@ def site_table(sites: Iterable[Site]) -> pd.DataFrame:
     suffixes = PublicSuffixList()
     rows = []
     for site in sites:
-        own = suffixes.privatesuffix(_host(site.url)) or _host(site.url)
+        first_party = suffixes.privatesuffix(_host(site.url)) or _host(site.url)
         hosts = {_host(exchange.url) for exchange in site.exchanges}
-        third = [host for host in hosts if (suffixes.privatesuffix(host) or host) != own]
+        third = [host for host in hosts if (suffixes.privatesuffix(host) or host) != first_party]
         largest = max(site.exchanges, key=lambda exchange: exchange.bytes)
         total = sum(exchange.bytes for exchange in site.exchanges)
         row = (site.name, len(site.exchanges), total, len(site.servers), len(hosts), len(third))
@@ -44,48 +38,27 @@ def site_table(sites: Iterable[Site]) -> pd.DataFrame:
 
 
 def _completeness(site: Site) -> tuple[float | None, float | None, int | None]:
-    """What is known of how complete `site` is: served, jaccard, loads."""
-    if (known := completeness.read(site)) is None:
+    """How complete `site` is, if that was measured: served, jaccard, loads."""
+    if (measurement := completeness.read(site)) is None:
         return None, None, None
-    return known.served, known.jaccard, sum(loads.loads for loads in known.protocols.values())
-
-
-def draw_sites(table: pd.DataFrame) -> Figure:
-    """The paper's Figure 1: each site's download size and number of server IP addresses.
-
-    `table` is what `site_table` returns; sites stand side by side in its order.
-    """
-    with mpl.rc_context({"font.size": 8, "pdf.fonttype": 42, "svg.fonttype": "none", "axes.axisbelow": True}):
-        figure = Figure(figsize=(max(3.4, 0.8 + 0.24 * len(table)), 3.2), layout="constrained")
-        size, servers = figure.subplots(2, 1, sharex=True)
-        places = range(len(table))
-        size.bar(places, table["bytes"] / 1e6, color=SIZE_COLOUR, width=0.7)
-        size.set_ylabel("download size [MB]")
-        servers.bar(places, table["servers"], color=SERVERS_COLOUR, width=0.7)
-        servers.set_ylabel("server IPs")
-        servers.set_xticks(places, table["site"], rotation=60, ha="right", rotation_mode="anchor")
-        for axes in (size, servers):
-            axes.grid(axis="y", linewidth=0.4, color="0.8")
-            axes.spines[["top", "right"]].set_visible(False)
-            axes.margins(x=0.01)
-        return figure
+    return measurement.served, measurement.jaccard, sum(loads.loads for loads in measurement.protocols.values())
 
 
 def print_sites(table: pd.DataFrame, console: Console) -> None:
-    """Print `table` for a person; which resource is the largest is left to the file."""
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
-    shown.add_column("site", overflow="fold", min_width=15)
-    counted = ("ex-\nchanges", "MB", "servers", "hosts", "third\nparty", "largest\nkB", "served\n%", "Jaccard\nindex")
-    for name in counted:
-        shown.add_column(name, justify="right", no_wrap=True)
+    """Print `table` for a person, without the URLs of the largest resources."""
+    texts = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
+    texts.add_column("site", overflow="fold", min_width=15)
+    headings = ("ex-\nchanges", "MB", "servers", "hosts", "third\nparty", "largest\nkB", "served\n%", "Jaccard\nindex")
+    for name in headings:
+        texts.add_column(name, justify="right", no_wrap=True)
     for row in table.itertuples():
         counts = (str(row.servers), str(row.hosts), str(row.third_party_hosts))
         megabytes, largest = f"{row.bytes / 1e6:.2f}", f"{row.largest_bytes / 1e3:.0f}"
-        closed = ("", "") if pd.isna(row.served) else (_percent(row.served), f"{row.jaccard:.3f}")
-        shown.add_row(row.site, str(row.exchanges), megabytes, *counts, largest, *closed)
-    console.print(shown)
+        completeness_texts = ("", "") if pd.isna(row.served) else (_percent(row.served), f"{row.jaccard:.3f}")
+        texts.add_row(row.site, str(row.exchanges), megabytes, *counts, largest, *completeness_texts)
+    console.print(texts)
     if open_sites := list(table.loc[table["served"].isna(), "site"]):
-        console.print(f"What their pages ask for is not known yet of {', '.join(open_sites)}: 'make close' finds out.")
+        console.print(f"Nobody has measured yet what the pages of {', '.join(open_sites)} ask for: run 'make close'.")
 
 
 def _percent(share: float) -> str:

@@ -1,6 +1,6 @@
-"""Which sites behind which networks need no more runs, for a campaign of RUNS=auto.
+"""The stopping rule of `analysis.sequential`, applied to a campaign: which sites and networks need no more runs.
 
-The rule is that of `analysis.sequential`; it is asked for the declared family of hypotheses, in its metrics.
+It decides on the declared family of hypotheses. A campaign of RUNS=auto uses it.
 """
 
 from analysis.hypotheses import Hypotheses
@@ -8,17 +8,16 @@ from analysis.runs import CampaignTable
 from analysis.sequential import decide
 
 
-def decided(campaign: CampaignTable, declared: Hypotheses) -> list[tuple[str, str]]:
-    """Site and network of all that are decided, as far as has been measured."""
-    asked = declared.fitted(campaign.protocols)
-    pairs = [(pair.reference, pair.compared) for pair in asked.family]
-    found = []
-    for (site, network), runs in campaign.valid.groupby(["site", "network"], sort=False):
-        ordered = runs.sort_values("run", kind="stable")
+def decided_cells(campaign: CampaignTable, declaration: Hypotheses) -> list[tuple[str, str]]:
+    """Site and network of all cells that are decided by the runs measured so far."""
+    hypotheses = declaration.restricted_to(campaign.protocols, campaign.metrics)
+    pairs = [(pair.reference, pair.compared) for pair in hypotheses.family]
+    cells = []
+    for (site, network), runs in campaign.valid.sort_values("run", kind="stable").groupby(["site", "network"]):
         times = {
-            str(name): {metric: own[metric].tolist() for metric in asked.family_metrics}
-            for name, own in ordered.groupby("protocol", sort=False)
+            str(protocol): {metric: group[metric].tolist() for metric in hypotheses.family_metrics}
+            for protocol, group in runs.groupby("protocol")
         }
-        if not decide(times, pairs, asked.family_metrics).go_on:
-            found.append((str(site), str(network)))
-    return found
+        if not decide(times, pairs, hypotheses.family_metrics).go_on:
+            cells.append((str(site), str(network)))
+    return cells

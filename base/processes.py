@@ -16,6 +16,14 @@ def pinned(cores: Collection[int]) -> list[str | Path]:
     return [tool("taskset"), "--cpu-list", ",".join(str(core) for core in sorted(cores))] if cores else []
 
 
+def interruptible(command: Sequence[str | Path]) -> list[str | Path]:
+    """`command` with SIGINT at its default, which a process inherits.
+
+    A shell lets the jobs that a script starts in the background ignore SIGINT, and all that these start.
+    """
+    return [tool("env"), "--default-signal=INT", *command]
+
+
 class Daemon:
     """A running server process and the file that its output goes to."""
 

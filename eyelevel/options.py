@@ -10,11 +10,6 @@ from base.places import RESULTS
 PATH = click.Path(path_type=Path)
 
 campaign_argument = click.argument("campaign")
-results_option = click.option("--results", type=PATH, default=RESULTS, help="Another folder for results.")
-plain_option = click.option("--plain", is_flag=True, help="Lines only, for logs.")
-validate_option = click.option(
-    "--validate/--no-validate", default=True, help="Whether to measure networks and protocols before."
-)
 keep_cookies = click.option(
     "--keep-cookies",
     is_flag=True,

@@ -1,13 +1,15 @@
-"""`eyelevel`: one program for everything; each command is a module of `eyelevel.commands`."""
+"""`eyelevel`: one program for everything. Each command is a module of `eyelevel.commands`, or a study's."""
 
 import importlib
 import sys
+from typing import Any
 
 import click
 
 from base.errors import EyelevelError
 
-# In the order in which they are listed. A command is loaded when it is asked for, since some libraries take seconds.
+# In the order in which they are listed; those of studies follow. A command is loaded when it is needed, since some
+# libraries take seconds.
 COMMANDS = {
     "record": "load pages from the web and keep them as sites",
     "import": "make a site of a recording in another format",
@@ -16,16 +18,13 @@ COMMANDS = {
     "close": "find out what sites ask for that was not recorded, and fetch it if possible",
     "site-info": "tell what the recorded sites are",
     "replay": "run a command, or a shell, as the client of a replayed site",
+    "load": "load a replayed site once, from within its replay",
     "campaign": "measure sites over networks and protocols, or go on with it",
     "status": "tell how a campaign stands",
     "review": "look at the films of a campaign, and accept or reject runs by eye",
     "results": "print the first answer of a campaign",
     "report": "write the report of a campaign: tables, figures, one page",
     "validate": "measure networks and protocols, and compare them with their settings",
-    "grid": "measure generated pages over a grid of networks",
-    "states": "log what congestion control does while a site is loaded",
-    "packets": "capture loads of a site at both ends",
-    "figure2": "compare the servers themselves: downloads of single files",
     "simulate": "write a campaign's folder whose truth is known",
 }
 
@@ -35,12 +34,13 @@ class Program(click.Group):
 
     def list_commands(self, context: click.Context) -> list[str]:
         """Their names, in order."""
-        return list(COMMANDS)
+        return [*COMMANDS, *_studies()]
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         """The command of this name, or None."""
         if name not in COMMANDS:
-            return None
+            study = _studies().get(name)
+            return importlib.import_module("eyelevel.study_command").study_command(study) if study else None
         module = name.replace("-", "_") + ("_" if name == "import" else "")
         command = importlib.import_module(f"eyelevel.commands.{module}").main
         assert isinstance(command, click.Command)
@@ -48,9 +48,16 @@ class Program(click.Group):
         return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """List them without loading any."""
+        """List them without loading any but the studies."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+        with formatter.section("Studies"):
+            formatter.write_dl([(name, study.title) for name, study in _studies().items()])
+
+
+def _studies() -> dict[str, Any]:
+    """The studies by their commands."""
+    return {study.command: study for study in importlib.import_module("studies").STUDIES}
 
 
 @click.command(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})

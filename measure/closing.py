@@ -1,8 +1,8 @@
 """Close recordings, that is, find out what their pages ask for that was not recorded.
 
-A site is loaded in replay several times over each transport. What was missed is fetched through the recorder
-where that is possible, and the site loaded again; in the end it is told what is missing still. The result is
-kept with the site (`measure.completeness`).
+A site is loaded in replay several times over each transport. What was missed is fetched through the recorder where that
+is possible, and the site is loaded again. What is still missing then is reported, and the result is kept with the site
+(`measure.completeness`).
 """
 
 import tempfile
@@ -15,14 +15,26 @@ import click
 from base.clock import now_iso
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
-from measure import completeness
-from measure.completeness import Asked, Completeness
+from browsers.window import is_mobile
+from measure.campaign.block import measure_one
+from measure.campaign.method import Method
+from measure.campaign.setting import Loading, Setting
+from measure.completeness import (
+    Completeness,
+    RequestedUrl,
+    digest,
+    jaccard,
+    missed_urls,
+    requested_urls,
+    summarise,
+    unused_exchanges,
+)
+from measure.gates import REPLAY, Gate, load_gates
 from measure.host.machine import versions
-from measure.run.evidence import REPLAY_LOG, last_line, read_evidence
+from measure.run.evidence import REPLAY_LOG, Evidence, last_line, read_evidence
 from measure.run.film import Frame, last_frame, unlike
-from measure.run.gates import HTTP_VERSION, LOAD_GATES, Claim, reason_against
-from measure.run.load import load
 from measure.run.visit import FILM
+from measure.table import Run
 from record.recorder import sandbox
 from record.recorder.spec import RecordSpec
 from record.site import Recording, Site, write_site
@@ -38,8 +50,8 @@ REPEATS = 2
 # What was fetched may ask for more, which is fetched too; so often at most.
 FETCHES = 2
 
-# How recorders of our own sign; what others recorded is too old to be completed from today's web.
-OWN_RECORDER = "mitmproxy"
+# What our recorder writes into a site; what others recorded is too old to be completed from today's web.
+OUR_RECORDER = "mitmproxy"
 
 
 @dataclass(frozen=True)
@@ -59,72 +71,88 @@ class Closing:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """One load: what was asked for, and the film's last frame if there is a film."""
+class SiteLoad:
+    """One load: the URLs that the page asked for, and the film's last frame if there is a film."""
 
-    asked: tuple[Asked, ...]
+    urls: tuple[RequestedUrl, ...]
     last_frame: Frame | None
 
 
-def close(site: Site, closing: Closing, *, fetch: bool, tell: Callable[[str], None] = click.echo) -> Completeness:
+class ClosingMethod(Method):
+    """A load counts when the page was loaded; how long that took does not matter, so its film is not analysed."""
+
+    def evidence(self, setting: Setting, folder: Path) -> Evidence:
+        """See `Method`."""
+        return read_evidence(folder, filmed=False)
+
+    def gates(self) -> Sequence[Gate]:
+        """See `Method`."""
+        return load_gates()
+
+    def analyse(self, folder: Path) -> None:
+        """See `Method`."""
+
+
+def close(site: Site, closing: Closing, *, fetch: bool, report: Callable[[str], None] = click.echo) -> Completeness:
     """Close `site` and keep the result with it. Raises EyelevelError when it cannot be loaded."""
-    found = assess(site, closing)
+    completeness = assess(site, closing)
     fetched: list[str] = []
     for _ in range(FETCHES if fetch else 0):
-        wanted = [m.url for m in found.missed if m.method == "GET" and m.url.startswith("https:")]
+        wanted = [m.url for m in completeness.missed if m.method == "GET" and m.url.startswith("https:")]
         wanted = [url for url in wanted if url not in fetched]
         if not wanted:
             break
-        came = fetch_missing(site, wanted, closing)
-        if not came:
-            tell(f"{site.name}: none of the {len(wanted)} missing URLs could be fetched")
+        urls = fetch_missing(site, wanted, closing)
+        if not urls:
+            report(f"{site.name}: none of the {len(wanted)} missing URLs could be fetched")
             break
-        fetched += came
+        fetched += urls
         site = Site.load(site.folder)
-        found = assess(site, closing)
-    found = replace(found, fetched=tuple(fetched))
-    found.write(site)
+        completeness = assess(site, closing)
+    completeness = replace(completeness, fetched=tuple(fetched))
+    completeness.write(site)
     give_to_caller(site.folder)
-    return found
+    return completeness
 
 
 def assess(site: Site, closing: Closing) -> Completeness:
     """Load `site` as `closing` says, and sum up what was asked for. Raises EyelevelError."""
-    asked: dict[str, list[tuple[Asked, ...]]] = {}
-    frames: dict[str, list[Frame]] = {}
-    for name, protocol in closing.protocols.items():
-        seen = [load_once(site, closing, protocol) for _ in range(closing.loads)]
-        asked[name] = [one.asked for one in seen]
-        frames[name] = [one.last_frame for one in seen if one.last_frame is not None]
-    every = [load for loads in asked.values() for load in loads]
+    loads = {
+        name: [load_once(site, closing, protocol, number) for number in range(1, closing.loads + 1)]
+        for name, protocol in closing.protocols.items()
+    }
+    every = [load.urls for of_protocol in loads.values() for load in of_protocol]
     return Completeness(
-        site_sha256=completeness.digest(site),
+        site_sha256=digest(site),
         closed_at=now_iso(),
         network=closing.network.name,
         repeatable=closing.repeatable,
-        versions=versions({protocol.transport for protocol in closing.protocols.values()}),
-        protocols={name: completeness.summarise(loads, _unlike(frames[name])) for name, loads in asked.items()},
-        jaccard=completeness.jaccard([{(one.method, one.url) for one in load} for load in every]),
-        missed=completeness.missed_urls(every),
-        unused=completeness.unused_exchanges(site, every),
+        versions=versions({protocol.server for protocol in closing.protocols.values()}),
+        protocols={
+            name: summarise([load.urls for load in of_protocol], _difference(of_protocol))
+            for name, of_protocol in loads.items()
+        },
+        jaccard=jaccard([{(one.method, one.url) for one in urls} for urls in every]),
+        missed=missed_urls(every),
+        unused=unused_exchanges(site, every),
     )
 
 
-def load_once(site: Site, closing: Closing, protocol: Protocol) -> Seen:
-    """One load that went well. Raises EyelevelError when it does not, again and again."""
-    claim = Claim(HTTP_VERSION[protocol.transport], frozenset(site.servers))
-    reason: str | None = None
-    for _ in range(1 + REPEATS):
-        with tempfile.TemporaryDirectory(prefix="eyelevel-closing-") as temporary:
-            folder = Path(temporary)
-            failure = load(site, closing.network, protocol, folder, repeatable=closing.repeatable, film=closing.film)
-            evidence = read_evidence(folder, filmed=False)
-            told = failure and f"{failure}: {last_line(folder / REPLAY_LOG)}"
-            reason = told or reason_against(evidence, claim, LOAD_GATES)
-            if reason is None:
-                asked = completeness.read_asked(folder, evidence.requests)
-                return Seen(asked, last_frame(folder / FILM) if closing.film else None)
-    raise EyelevelError(f"{site.name} could not be loaded over {protocol.name} in {1 + REPEATS} tries: {reason}")
+def load_once(site: Site, closing: Closing, protocol: Protocol, number: int = 1) -> SiteLoad:
+    """One load that counts; `number` counts those over the protocol. Raises EyelevelError when none does."""
+    setting = Setting(site, closing.network, protocol, Loading(closing.repeatable, filmed=closing.film))
+    run = Run(site.name, closing.network.name, protocol.name, number)
+    with tempfile.TemporaryDirectory(prefix="eyelevel-closing-") as temporary:
+        row = measure_one(run, setting, ClosingMethod(), Path(temporary), REPEATS)
+        folder = Path(temporary) / row.folder
+        if not row.valid:
+            text = last_line(folder / REPLAY_LOG) if row.reason and row.reason.gate == REPLAY.name else ""
+            raise EyelevelError(
+                f"{site.name} could not be loaded over {protocol.name} in {row.attempt} tries: {row.reason}"
+                + (f": {text}" if text else "")
+            )
+        urls = requested_urls(folder, read_evidence(folder, filmed=False).requests)
+        return SiteLoad(urls, last_frame(folder / FILM) if closing.film else None)
 
 
 def fetch_missing(site: Site, urls: Sequence[str], closing: Closing) -> list[str]:
@@ -133,7 +161,7 @@ def fetch_missing(site: Site, urls: Sequence[str], closing: Closing) -> list[str
     Returns the URLs that came. The site on disk is replaced by the longer one, or stays as it is.
     """
     with tempfile.TemporaryDirectory(prefix="eyelevel-closing-") as temporary:
-        mobile = "Mobile" in (site.user_agent or "")
+        mobile = is_mobile(site.user_agent)
         spec = RecordSpec(
             site.url,
             Path(temporary) / site.name,
@@ -147,7 +175,7 @@ def fetch_missing(site: Site, urls: Sequence[str], closing: Closing) -> list[str
         fresh = Site.load(spec.folder)
         wanted = set(urls)
         new = [fresh.recorded(e) for e in fresh.exchanges if e.method == "GET" and e.url in wanted]
-    # A host that has moved meanwhile stays where it was recorded: the number of servers is the site's.
+    # A host that has moved since stays where it was recorded, so that the site keeps its number of servers.
     home = {host: site.recorded_ips[servers[0]] for host, servers in site.addresses.items()}
     new = [replace(e, recorded_ip=home.get(_host(e.url), e.recorded_ip), started_ms=None) for e in new]
     if new:
@@ -163,7 +191,9 @@ def fetch_missing(site: Site, urls: Sequence[str], closing: Closing) -> list[str
     return list(dict.fromkeys(e.url for e in new))
 
 
-def _unlike(frames: Sequence[Frame]) -> float | None:
+def _difference(loads: Sequence[SiteLoad]) -> float | None:
+    """The largest visible difference of a last frame from the first load's; None without films."""
+    frames = [load.last_frame for load in loads if load.last_frame is not None]
     return max((unlike(frames[0], frame) for frame in frames[1:]), default=0.0) if frames else None
 
 
@@ -175,20 +205,23 @@ def _host(url: str) -> str:
     return url.partition("://")[2].partition("/")[0].partition(":")[0]
 
 
-def summary(name: str, found: Completeness) -> str:
-    """What a person is told of a closed site: the figures, and each missing URL with who asked for it."""
+def summary(name: str, completeness: Completeness) -> str:
+    """A closed site in words: the figures, and each missing URL with who asked for it."""
     each = "; ".join(
         f"{protocol}: {_count(loads.loads, 'load')} of {loads.requested / loads.loads:.0f} URLs"
         + f", Jaccard {loads.jaccard:.3f}"
         + (f" ({loads.jaccard_as_matched:.3f} as matched)" if loads.jaccard_as_matched != loads.jaccard else "")
         + ("" if loads.last_frames_unlike is None else f", last frames unlike {100 * loads.last_frames_unlike:.1f} %")
-        for protocol, loads in found.protocols.items()
+        for protocol, loads in completeness.protocols.items()
     )
-    lines = [f"{name}: {100 * found.served:.2f} % served; {each}; {_count(len(found.unused), 'exchange')} not used"]
-    if found.fetched:
-        lines.append(f"  fetched: {_count(len(found.fetched), 'URL')} that had been missing")
-    total = sum(loads.loads for loads in found.protocols.values())
-    for missed in found.missed:
+    lines = [
+        f"{name}: {100 * completeness.served:.2f} % served; {each}; "
+        f"{_count(len(completeness.unused), 'exchange')} not used"
+    ]
+    if completeness.fetched:
+        lines.append(f"  fetched: {_count(len(completeness.fetched), 'URL')} that had been missing")
+    total = sum(loads.loads for loads in completeness.protocols.values())
+    for missed in completeness.missed:
         by = f", asked for by {', '.join(missed.asked_by)}" if missed.asked_by else ""
         lines.append(f"  missed in {missed.loads} of {total} loads: {missed.method} {missed.url}{by}")
     return "\n".join(lines)

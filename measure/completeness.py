@@ -16,8 +16,8 @@ from statistics import mean
 
 from base.errors import EyelevelError
 from base.files import write_atomically
+from browsers.contract import Request
 from measure.run.evidence import REQUEST_LOG, page_requests
-from measure.run.netlog import Request
 from measure.run.visit import HAR
 from record.site import Site
 from servers.matching import Kind
@@ -30,7 +30,7 @@ UNREACHABLE = "unreachable"
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedUrl:
     """One URL that a page asked for in one load: how it was answered (a `Kind`, or `UNREACHABLE`), by which
     recorded exchange if by any, and which documents or scripts asked."""
 
@@ -124,12 +124,12 @@ def read(site: Site) -> Completeness | None:
         values["missed"] = tuple(Missed(**(m | {"asked_by": tuple(m["asked_by"])})) for m in values["missed"])
         for name in ("unused", "fetched"):
             values[name] = tuple(values[name])
-        found = Completeness(**values)
+        completeness = Completeness(**values)
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError) as error:
         raise EyelevelError(f"{path} is broken ({error!r}); remove it, and 'make close' the site again") from None
-    return found if found.site_sha256 == digest(site) else None
+    return completeness if completeness.site_sha256 == digest(site) else None
 
 
 def digest(site: Site) -> str:
@@ -142,7 +142,7 @@ def digest(site: Site) -> str:
     return fingerprint.hexdigest()
 
 
-def read_asked(folder: Path, requests: Iterable[Request]) -> tuple[Asked, ...]:
+def requested_urls(folder: Path, requests: Iterable[Request]) -> tuple[RequestedUrl, ...]:
     """What the page asked for in the load of which `folder` is the evidence and `requests` the netlog's.
 
     Each URL comes once, with its first answer; the browser's own requests do not count.
@@ -154,18 +154,18 @@ def read_asked(folder: Path, requests: Iterable[Request]) -> tuple[Asked, ...]:
     unsent = [
         (request.method, request.url.partition("#")[0], UNREACHABLE, "")
         for request in requests
-        if request.error and not request.protocol and not request.own
+        if request.error and not request.protocol and not request.by_browser
     ]
     first = {(method, url): (kind, file) for method, url, kind, file in reversed([*logged, *unsent])}
     return tuple(
-        Asked(method, url, kind, file, tuple(sorted(askers[url])))
+        RequestedUrl(method, url, kind, file, tuple(sorted(askers[url])))
         for (method, url), (kind, file) in reversed(first.items())
     )
 
 
-def summarise(loads: Sequence[Sequence[Asked]], last_frames_unlike: float | None = None) -> Loads:
+def summarise(loads: Sequence[Sequence[RequestedUrl]], last_frames_unlike: float | None = None) -> Loads:
     """What the loads of one protocol come to."""
-    kinds = Counter(asked.kind for load in loads for asked in load)
+    kinds = Counter(url.kind for load in loads for url in load)
     return Loads(
         loads=len(loads),
         requested=kinds.total(),
@@ -174,25 +174,25 @@ def summarise(loads: Sequence[Sequence[Asked]], last_frames_unlike: float | None
         head=kinds[Kind.HEAD],
         preflight=kinds[Kind.PREFLIGHT],
         missed=kinds[Kind.MISS] + kinds[UNREACHABLE],
-        jaccard=jaccard([{(asked.method, asked.url) for asked in load} for load in loads]),
-        jaccard_as_matched=jaccard([{asked.matched for asked in load} for load in loads]),
+        jaccard=jaccard([{(url.method, url.url) for url in load} for load in loads]),
+        jaccard_as_matched=jaccard([{url.matched for url in load} for load in loads]),
         last_frames_unlike=last_frames_unlike,
     )
 
 
-def missed_urls(loads: Iterable[Iterable[Asked]]) -> tuple[Missed, ...]:
+def missed_urls(loads: Iterable[Iterable[RequestedUrl]]) -> tuple[Missed, ...]:
     """What was missed in any load, those of most loads first."""
     times: Counter[tuple[str, str]] = Counter()
     asked_by: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for asked in (asked for load in loads for asked in load if asked.missed):
-        times[asked.method, asked.url] += 1
-        asked_by[asked.method, asked.url].update(asked.asked_by)
+    for requested in (url for load in loads for url in load if url.missed):
+        times[requested.method, requested.url] += 1
+        asked_by[requested.method, requested.url].update(requested.asked_by)
     return tuple(Missed(*what, count, tuple(sorted(asked_by[what]))) for what, count in times.most_common())
 
 
-def unused_exchanges(site: Site, loads: Iterable[Iterable[Asked]]) -> tuple[str, ...]:
+def unused_exchanges(site: Site, loads: Iterable[Iterable[RequestedUrl]]) -> tuple[str, ...]:
     """The recorded exchanges that no load asked for."""
-    used = {asked.file for load in loads for asked in load}
+    used = {url.file for load in loads for url in load}
     return tuple(exchange.file for exchange in site.exchanges if exchange.file not in used)
 
 

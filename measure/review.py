@@ -15,20 +15,21 @@ from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from base.clock import now_iso
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
-from measure.campaign.results import Row, followed, following, read_rows
+from measure.campaign.results import follow_decisions, followed
 from measure.campaign.verdicts import PERSON, Verdict, add_verdict, read_verdicts
+from measure.reasons import Reason
 from measure.run.film import unlike_blocks
 from measure.run.films import FILM, SMALL_FILM, STRIP, STRIP_PICTURES, read_last_frame, shrunk
+from measure.table import Row, read_rows
 
 LOCAL = "127.0.0.1"
 KINDS = {".jpg": "image/jpeg", ".mp4": "video/mp4"}
 
 
 @dataclass(frozen=True)
-class Reviewed:
+class ReviewedAttempt:
     """An attempt as the page shows it; `unlike`: the share of its last frame unlike the median of the others'."""
 
     row: Row
@@ -40,7 +41,7 @@ class Reviewed:
 
 @dataclass(frozen=True)
 class Summary:
-    """A setting as the list of them shows it."""
+    """A setting in the list of settings."""
 
     site: str
     network: str
@@ -51,12 +52,12 @@ class Summary:
 
     @property
     def query(self) -> str:
-        """What names it in a URL."""
+        """The part of a URL that names it."""
         return urlencode({"site": self.site, "network": self.network, "protocol": self.protocol})
 
 
 class Review:
-    """The pages of one campaign, as text, and what a person decides on them."""
+    """The pages of one campaign, as text, and the decisions that a person takes on them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -76,39 +77,39 @@ class Review:
         settings: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
         for row in self.rows():
             settings[row.site, row.network, row.protocol].append(row)
-        shown = [
-            Summary(*names, sum(row.valid for row in own), sum(not row.valid for row in own), self._most_unlike(own))
-            for names, own in settings.items()
+        summaries = [
+            Summary(*names, sum(row.valid for row in rows), sum(not row.valid for row in rows), self._most_unlike(rows))
+            for names, rows in settings.items()
         ]
-        shown.sort(key=lambda summary: (-summary.rejected, -summary.unlike))
+        summaries.sort(key=lambda summary: (-summary.rejected, -summary.unlike))
         return self._page.render(
             title=f"Review of {self.folder.name}",
-            told=None,
-            settings=shown,
+            message=None,
+            settings=summaries,
             attempts=sum(map(len, settings.values())),
-            rejected=sum(summary.rejected for summary in shown),
+            rejected=sum(summary.rejected for summary in summaries),
         )
 
-    def setting(self, site: str, network: str, protocol: str, told: str | None = None) -> str:
+    def setting(self, site: str, network: str, protocol: str, message: str | None = None) -> str:
         """The page of one setting: all its attempts, those that are rejected or look otherwise first."""
-        own = [row for row in self.rows() if (row.site, row.network, row.protocol) == (site, network, protocol)]
+        rows = [row for row in self.rows() if (row.site, row.network, row.protocol) == (site, network, protocol)]
         verdicts = read_verdicts(self.folder)
         runs = [
-            Reviewed(
+            ReviewedAttempt(
                 row,
                 unlike,
                 strip=(self.folder / row.folder / STRIP).exists(),
                 film=any((self.folder / row.folder / name).exists() for name in (FILM, SMALL_FILM)),
                 verdicts=tuple(verdict for verdict in verdicts if verdict.folder == row.folder),
             )
-            for row, unlike in zip(own, self._unlike(own), strict=True)
+            for row, unlike in zip(rows, self._unlike(rows), strict=True)
         ]
         runs.sort(key=lambda run: (run.row.valid, -run.unlike, run.row.run))
         title = f"{site} behind {network} over {protocol}"
-        return self._page.render(title=title, told=told, runs=runs, token=self.token, pictures=STRIP_PICTURES)
+        return self._page.render(title=title, message=message, runs=runs, token=self.token, pictures=STRIP_PICTURES)
 
     def decide(self, folder: str, *, valid: bool, reason: str) -> Row:
-        """Note that a person accepts or rejects the attempt in `folder`; returns its row. Raises EyelevelError."""
+        """Keep that a person accepts or rejects the attempt in `folder`; returns its row. Raises EyelevelError."""
         rows = {row.folder: row for row in self.rows()}
         if not reason.strip():
             raise EyelevelError("a decision needs a reason")
@@ -117,10 +118,9 @@ class Review:
         row = rows[folder]
         if valid and any(other.valid and other.of == row.of for other in rows.values()):
             raise EyelevelError(f"another attempt at {row.of} counts; reject that one first")
-        word = "accepted" if valid else PERSON
-        said = f"{word}: {' '.join(reason.split())}"
-        add_verdict(self.folder, Verdict(folder, valid, said, PERSON, now_iso(), row.valid, row.reason))
-        following(self.folder)
+        decision = Reason("accepted" if valid else PERSON, " ".join(reason.split()))
+        add_verdict(self.folder, Verdict.of(row, decision, by=PERSON, valid=valid))
+        follow_decisions(self.folder)
         give_to_caller(self.folder / "verdicts.jsonl")
         return row
 
@@ -128,10 +128,10 @@ class Review:
         """A film that every browser plays; made in `scratch` when only the lossless one is there."""
         if (small := self.folder / folder / SMALL_FILM).exists():
             return small
-        made = scratch / f"{quote(folder, safe='')}.mp4"
-        if not made.exists() and not shrunk(self.folder / folder / FILM, made):
+        copy = scratch / f"{quote(folder, safe='')}.mp4"
+        if not copy.exists() and not shrunk(self.folder / folder / FILM, copy):
             raise EyelevelError(f"the film in {folder} cannot be read")
-        return made
+        return copy
 
     def _unlike(self, rows: Sequence[Row]) -> list[float]:
         frames = [read_last_frame(self.folder / row.folder) for row in rows]
@@ -149,17 +149,17 @@ class Review:
 
 
 def handler(review: Review, scratch: Path) -> type[BaseHTTPRequestHandler]:
-    """What answers requests for `review`'s pages."""
+    """The handler of requests for `review`'s pages."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             url = urlsplit(self.path)
-            asked = {name: values[0] for name, values in parse_qs(url.query).items()}
+            query = {name: values[0] for name, values in parse_qs(url.query).items()}
             try:
                 if url.path == "/":
                     self._answer(review.index())
                 elif url.path == "/setting":
-                    self._answer(review.setting(asked["site"], asked["network"], asked["protocol"]))
+                    self._answer(review.setting(query["site"], query["network"], query["protocol"]))
                 elif url.path.startswith("/file/"):
                     self._send_file(*unquote(url.path).removeprefix("/file/").rsplit("/", 1))
                 elif url.path.startswith("/film/"):
@@ -172,14 +172,14 @@ def handler(review: Review, scratch: Path) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             length = min(int(self.headers.get("content-length", 0)), 10_000)
-            asked = {name: values[0] for name, values in parse_qs(self.rfile.read(length).decode()).items()}
+            form = {name: values[0] for name, values in parse_qs(self.rfile.read(length).decode()).items()}
             # Pages of other origins can post here too, but cannot know the token.
-            if not secrets.compare_digest(asked.get("token", ""), review.token):
+            if not secrets.compare_digest(form.get("token", ""), review.token):
                 self.send_error(403)
                 return
-            folder = asked.get("folder", "")
+            folder = form.get("folder", "")
             try:
-                row = review.decide(folder, valid=asked.get("valid") == "true", reason=asked.get("reason", ""))
+                row = review.decide(folder, valid=form.get("valid") == "true", reason=form.get("reason", ""))
             except EyelevelError as error:
                 self.send_error(409, explain=str(error))
                 return
@@ -190,7 +190,7 @@ def handler(review: Review, scratch: Path) -> type[BaseHTTPRequestHandler]:
 
         def _send_file(self, folder: str, name: str) -> None:
             if name != STRIP:
-                raise EyelevelError(f"{name} is not shown")
+                raise EyelevelError(f"{name} is not for this page")
             self._send((review.folder / self._known(folder) / name).read_bytes(), KINDS[Path(name).suffix])
 
         def _known(self, folder: str) -> str:

@@ -9,78 +9,91 @@ from rich import box
 from rich.table import Table
 
 from base.errors import EyelevelError
+from measure.campaign.counts import AttemptCounts
 from measure.campaign.forecast import Forecast, forecast
-from measure.campaign.plan import Run
 from measure.campaign.planfile import read_plan
-from measure.campaign.results import Row, counted, is_machines_fault, is_over_time, read_document, read_rows, run_folder
+from measure.campaign.store import run_folder
 from measure.run.evidence import ATTEMPT
 from measure.run.films import FilmPolicy
+from measure.table import GivenUp, Row, Run, read_given_up, read_rows, require_document
 from record import collection
 from tuning import networks
 
 
 @dataclass(frozen=True)
 class Status:
-    """How a campaign stands: its runs, those that are done, given up and left, all attempts, which attempts are being
-    made right now, and what the rest will take if that can be told."""
+    """How a campaign stands: how many runs are planned, done and given up; which are open; all attempts; the attempts
+    that are being made right now; the sites that get no more runs; and what the open runs will take if that is known.
+    """
 
     planned: int
     done: int
     given_up: int
-    left: tuple[Run, ...]
+    open_runs: tuple[Run, ...]
     rows: tuple[Row, ...]
     current: tuple[str, ...]
     running: bool
+    given_up_sites: tuple[GivenUp, ...]
     expected: Forecast | None
 
 
 def status(folder: Path) -> Status:
     """How the campaign in `folder` stands. Raises EyelevelError when there is none."""
-    document = read_document(folder)
-    if document is None:
-        raise EyelevelError(f"{folder} is no campaign: campaign.json is missing")
-    settings = document["settings"]
+    document = require_document(folder)
+    repeats = document.settings["repeats"]
     rows = read_rows(folder)
+    counts = AttemptCounts(rows)
+    given_up_sites = read_given_up(folder)
+    given_up_cells = {(one.site, one.network) for one in given_up_sites}
     planned = [run for block in read_plan(folder) for run in block]
-    tried = Counter(row.of for row in rows)
-    pardoned = Counter(row.of for row in rows if is_machines_fault(row))
-    late = Counter(row.of for row in rows if is_over_time(row))
-    valid = {row.of for row in rows if row.valid}
-    failed = {run: counted(times, pardoned[run], late[run]) for run, times in tried.items() if run not in valid}
-    given_up = {run for run, times in failed.items() if times > settings["repeats"]}
-    left = tuple(run for run in planned if run not in valid and run not in given_up)
+    unmeasured = [run for run in planned if not counts.is_valid(run)]
+    given_up = {
+        run for run in unmeasured if counts.is_given_up(run, repeats) or (run.site, run.network) in given_up_cells
+    }
+    open_runs = tuple(run for run in unmeasured if run not in given_up)
     try:
-        sites = {name: collection.load_site(name) for name in settings["sites"]}
-        films = FilmPolicy(**document.get("films", {}))
-        filmed = settings.get("filmed", True)
-        expected = forecast(left, rows, folder, sites, networks.load(), films, filmed=filmed)
+        sites = {name: collection.load_site(name) for name in document.sites}
+        films = FilmPolicy(**document.films)
+        expected = forecast(open_runs, rows, folder, sites, networks.load(), films, filmed=document.filmed)
     except (EyelevelError, KeyError):  # a site or a network has gone from this machine since
         expected = None
-    current = tuple(str(run) for run in left if _being_made(run_folder(folder, run, tried[run] + 1)))
-    return Status(len(planned), len(valid), len(given_up), left, tuple(rows), current, _is_running(folder), expected)
+    current = tuple(str(run) for run in open_runs if _being_made(run_folder(folder, run, counts.attempts(run) + 1)))
+    return Status(
+        planned=len(planned),
+        done=len({row.of for row in rows if row.valid}),
+        given_up=len(given_up),
+        open_runs=open_runs,
+        rows=tuple(rows),
+        current=current,
+        running=_is_running(folder),
+        given_up_sites=tuple(given_up_sites),
+        expected=expected,
+    )
 
 
-def table(rows: Sequence[Row]) -> Table:
+def rejections(rows: Sequence[Row]) -> Table:
     """What was rejected: a row for each gate, a column for each protocol, with examples."""
     rejected = [row for row in rows if not row.valid]
     protocols = list(dict.fromkeys(row.protocol for row in rows))
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    shown.add_column("rejected by")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("rejected by")
     for protocol in protocols:
-        shown.add_column(protocol, justify="right")
-    shown.add_column("the last was", overflow="fold")
+        table.add_column(protocol, justify="right")
+    table.add_column("the last was", overflow="fold")
     for gate, _ in Counter(gate_of(row) for row in rejected).most_common():
-        own = [row for row in rejected if gate_of(row) == gate]
-        counts = [str(sum(row.protocol == protocol for row in own) or "") for protocol in protocols]
-        shown.add_row(gate, *counts, f"{own[-1].of}: {own[-1].reason.partition(': ')[2]}")
+        by_gate = [row for row in rejected if gate_of(row) == gate]
+        counts = [str(sum(row.protocol == protocol for row in by_gate) or "") for protocol in protocols]
+        last = by_gate[-1]
+        table.add_row(gate, *counts, f"{last.of}: {last.reason.text if last.reason else ''}")
     attempts = Counter(row.protocol for row in rows)
-    shown.add_section()
-    shown.add_row("of attempts", *(str(attempts[protocol]) for protocol in protocols), "")
-    return shown
+    table.add_section()
+    table.add_row("of attempts", *(str(attempts[protocol]) for protocol in protocols), "")
+    return table
 
 
 def gate_of(row: Row) -> str:
-    return row.reason.partition(":")[0]
+    """The gate that rejected the attempt; nothing when it counts."""
+    return row.reason.gate if row.reason else ""
 
 
 def _being_made(folder: Path) -> bool:
@@ -88,6 +101,6 @@ def _being_made(folder: Path) -> bool:
 
 
 def _is_running(folder: Path) -> bool:
-    """Whether a process holds the campaign (`results.opened`); asked without touching its lock."""
-    held = f":{folder.stat().st_ino} "
-    return any("FLOCK" in line and held in line for line in Path("/proc/locks").read_text().splitlines())
+    """Whether a process holds the campaign (`results.opened`); its lock is not touched."""
+    inode = f":{folder.stat().st_ino} "
+    return any("FLOCK" in line and inode in line for line in Path("/proc/locks").read_text().splitlines())

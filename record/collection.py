@@ -1,18 +1,20 @@
-"""All sites that can be named: the recorded ones in `sites/`, demo sites, and pages of a grid.
+"""All sites that can be named: the recorded ones in `sites/`, demo sites, and pages of studies.
 
-Demo sites and pages of a grid are generated when they are first needed. Demo sites go into `sites/`. Pages of a grid go
-into the cache, since there may be many and large ones.
+Demo sites and pages of studies are generated when they are first needed. Demo sites go into `sites/`. Pages of studies
+go into the cache, since there may be many and large ones.
 """
 
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from base.places import SITES, cache_dir
-from record import grid
+from record import downloads, grid
 from record.demo import DEMO_SITES, generate
-from record.site import Site, write_site
+from record.site import Recording, Site, write_site
 from tuning.settings import choose, choose_one
 
 
@@ -22,15 +24,18 @@ def recorded_names() -> list[str]:
 
 
 def available_names() -> list[str]:
-    """The names that `load_site` knows, without those of a grid's pages, whose number has no limit."""
+    """The names that `load_site` knows, without those of studies' pages, whose number has no limit."""
     return list(dict.fromkeys([*recorded_names(), *DEMO_SITES]))
 
 
 def load_site(name: str) -> Site:
-    """The site `name`, an available one or a page of a grid. Raises EyelevelError when it is broken."""
+    """The site `name`, an available one or a page of a study. Raises EyelevelError when it is broken."""
     folder = SITES / name
     if page := grid.page_named(name):
-        return _load_page(page)
+        return _load_generated(cache_dir() / "grid" / name, grid.RECORDER, lambda: grid.generate(page))
+    if size_bytes := downloads.page_named(name):
+        folder = cache_dir() / "downloads" / name
+        return _load_generated(folder, downloads.RECORDER, lambda: downloads.generate(size_bytes))
     if name in DEMO_SITES and not folder.is_dir():
         print(f"generating {name}", file=sys.stderr)
         write_site(generate(name), folder)
@@ -38,15 +43,14 @@ def load_site(name: str) -> Site:
     return Site.load(folder)
 
 
-def _load_page(page: grid.Page) -> Site:
-    folder = cache_dir() / "grid" / page.name
+def _load_generated(folder: Path, recorder: dict[str, str], generate_page: Callable[[], Recording]) -> Site:
     if folder.is_dir():
         # A broken one is generated again.
         with suppress(EyelevelError):
             site = Site.load(folder)
-            if site.recorder == grid.RECORDER:
+            if site.recorder == recorder:
                 return site
-    site = write_site(grid.generate(page), folder)
+    site = write_site(generate_page(), folder)
     give_to_caller(folder, cache_dir())
     return site
 

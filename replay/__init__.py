@@ -1,4 +1,4 @@
-"""A recorded site behind an emulated network, in namespaces of its own."""
+"""A recorded site behind an emulated network, in fresh namespaces."""
 
 from replay.sandbox import run
 from replay.spec import ReplayOutcome, ReplaySpec

@@ -20,7 +20,7 @@ COMMAND_NOT_FOUND = 127
 
 @reports_errors
 def main(spec: ReplaySpec, command: list[str]) -> None:
-    """Set up names and the kernel, tell process 1, wait for its word, and become `command`."""
+    """Set up names and the kernel, report to process 1, wait for its go-ahead, and become `command`."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as control:
         control.connect(str(CONTROL))
         with control.makefile("r") as lines:

@@ -21,11 +21,11 @@ from base.processes import pinned, running
 from record.site import Site
 from replay import world
 from replay.repeatable import make_repeatable
-from replay.spec import CONTROL, PRIVATE, WITNESSED_DEVICE, ReplaySpec
+from replay.spec import CONTROL, MONITORED_DEVICE, PRIVATE, ReplaySpec
 from replay.stack import shell
 from servers.certificates import authority, certify
 from servers.contract import Serving
-from servers.transports import SERVERS
+from servers.registry import server_of
 from tuning import kernel
 
 
@@ -71,15 +71,15 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     )
     evidence["seed"] = spec.seed
     evidence["server_sysctls"] = kernel.apply_sysctls(spec.protocol.server_kernel)
-    with SERVERS[spec.protocol.transport](serving), _control_socket() as control:
+    with server_of(spec.protocol).serve(serving), _control_socket() as control:
         client = [*pinned(spec.emulator_cores), *shell(spec.network, spec.seed), "--"]
         client += [sys.executable, "-m", "replay.client", spec.dumps(), *command]
         with (
             _stopped_at_the_end(subprocess.Popen(client)) as stack,
             _linked(control, stack, leash) as connection,
-            _witnessing(spec.witness),
+            _monitoring(spec.monitor),
         ):
-            if spec.protocol.transport == "tcp":
+            if spec.protocol.in_kernel:
                 evidence["server_routes"] = kernel.tune_server_routes(world.outward_device(), spec.protocol)
                 device, paced = world.outward_device(), spec.protocol.pacing
                 evidence["queueing_discipline"] = kernel.set_discipline(device, paced=paced)
@@ -91,7 +91,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
 
 
 def _content(site: Site, evidence: dict[str, Any], *, repeatable: bool) -> Path:
-    """The folder that is served: the site's own, or one whose pages are repeatable; `evidence` tells which."""
+    """The folder that is served: the site's own, or one whose pages are repeatable; `evidence` has which."""
     if not repeatable:
         evidence["repeatable"] = None
         return site.folder.resolve()
@@ -132,8 +132,8 @@ def _linked(control: socket.socket, stack: "subprocess.Popen[bytes]", leash: int
 
 
 @contextmanager
-def _witnessing(command: Sequence[str]) -> Iterator[None]:
-    """Run `command`, if there is one, while the block runs: it sees what the servers' side sees.
+def _monitoring(command: Sequence[str]) -> Iterator[None]:
+    """Run `command`, if there is one, beside the servers while the block runs.
 
     It gets the device that leads to the client in its environment, prints a line when it is ready, and ends in
     order on SIGTERM. Raises EyelevelError when it does not.
@@ -141,20 +141,20 @@ def _witnessing(command: Sequence[str]) -> Iterator[None]:
     if not command:
         yield
         return
-    environment = {**os.environ, WITNESSED_DEVICE: world.outward_device()}
-    log = PRIVATE / "witness.log"
-    with running("the witness", command, log, environment=environment, stdout=subprocess.PIPE) as witness:
-        assert witness.process.stdout
-        if not witness.process.stdout.readline():
-            witness.process.wait()
-            raise witness.failure()
+    environment = {**os.environ, MONITORED_DEVICE: world.outward_device()}
+    log = PRIVATE / "monitor.log"
+    with running("the monitor", command, log, environment=environment, stdout=subprocess.PIPE) as monitor:
+        assert monitor.process.stdout
+        if not monitor.process.stdout.readline():
+            monitor.process.wait()
+            raise monitor.failure()
         yield
-    if witness.process.returncode not in (0, -signal.SIGTERM):
-        raise witness.failure()
+    if monitor.process.returncode not in (0, -signal.SIGTERM):
+        raise monitor.failure()
 
 
 def _exchange_readiness(connection: socket.socket) -> dict[str, Any]:
-    """Tell the client to go; returns what it set in its own namespace."""
+    """Let the client go on; returns what it set in its namespace."""
     connection.sendall(b"go\n")
     with connection.makefile("r") as lines:
         text = lines.readline()
@@ -192,7 +192,7 @@ def _pidfd(process: "subprocess.Popen[bytes]") -> Iterator[int]:
 
 
 def _first_of(*descriptors: int) -> int:
-    """The first of `descriptors`, in the order given, that has something to say."""
+    """The first of `descriptors`, in the order given, that has something to read."""
     poll = select.poll()
     for descriptor in descriptors:
         poll.register(descriptor, select.POLLIN)

@@ -18,7 +18,7 @@ from record.site import Site
 
 SCRIPT = Path(__file__).with_name("repeatable.js")
 
-# When pages believe to be loaded if their recording does not tell: any time would do.
+# When pages believe to be loaded if their recording does not say: any time would do.
 UNKNOWN_TIME_MS = 1_767_225_600_000
 
 # A document begins so; what a script fetches and puts together itself may be called HTML, too.
@@ -74,7 +74,7 @@ def with_script(response: Response, script: bytes) -> Response | None:
 
 
 def _script(site: Site) -> bytes:
-    """The script, told when the site was recorded, without comments and indentation."""
+    """The script with the time at which the site was recorded, without comments and indentation."""
     lines = (line.strip() for line in SCRIPT.read_text().splitlines())
     text = "\n".join(line for line in lines if line and not line.startswith("//"))
     return f"{text}({_recorded_at_ms(site)});".encode()
@@ -104,8 +104,8 @@ def _changed(file: Path, script: bytes) -> bytes | None:
 
 def _place(document: bytes) -> int:
     for pattern in PLACES:
-        if found := pattern.search(document):
-            return found.end()
+        if match := pattern.search(document):
+            return match.end()
     doctype = AFTER_DOCTYPE.search(document)
     return doctype.end() if doctype else 0
 

@@ -1,6 +1,6 @@
-"""Running a replay in namespaces of its own, which end with it, whatever ends it.
+"""Running a replay in fresh namespaces, which end with it, whatever ends it.
 
-    caller ── setpriv ── unshare ── replay.inside (process 1 of its own world)
+    caller ── setpriv ── unshare ── replay.inside (process 1 inside)
        └──────── leash (a pipe) ────────┘
 
 The processes inside have their own process ids, mounts, network, and IPC. When process 1 ends, the kernel
@@ -16,9 +16,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from base.errors import EyelevelError
-from base.places import PROJECT, cache_dir, tool
+from base.namespaces import namespaced
+from base.places import PROJECT, cache_dir
 from base.privileges import require_root
 from replay.spec import ReplayOutcome, ReplaySpec
+from servers.registry import require_served
 
 TEARDOWN_TIMEOUT_S = 15.0
 
@@ -30,12 +32,12 @@ def run(spec: ReplaySpec, command: Sequence[str | Path], **streams: int | None) 
     EyelevelError when the replay could not be set up, or a part of it failed while the command ran.
     """
     require_root("replaying")
+    require_served([spec.protocol])
     leash_end, leash = os.pipe()
     report, report_end = os.pipe()
     inside = [sys.executable, "-m", "replay.inside", str(leash_end), str(report_end), spec.dumps(), *command]
-    namespaces = [tool("unshare"), "--pid", "--mount", "--net", "--ipc", "--fork", "--kill-child", "--mount-proc"]
     process = subprocess.Popen(
-        [tool("setpriv"), "--pdeathsig", "KILL", *namespaces, *inside],
+        [*namespaced("mount", "net", "ipc"), *inside],
         pass_fds=(leash_end, report_end),
         env={**os.environ, "EYELEVEL_CACHE": str(cache_dir()), "PYTHONPATH": str(PROJECT)},
         **streams,  # type: ignore[call-overload]
@@ -51,7 +53,7 @@ def run(spec: ReplaySpec, command: Sequence[str | Path], **streams: int | None) 
         _await_end(process)
     if not text:
         status = process.returncode
-        raise EyelevelError(f"the replay of {spec.site.name} was killed, or failed as told above (status {status})")
+        raise EyelevelError(f"the replay of {spec.site.name} was killed, or failed as said above (status {status})")
     outcome = json.loads(text)
     if outcome["error"]:
         raise EyelevelError(outcome["error"])

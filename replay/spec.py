@@ -1,11 +1,11 @@
-"""What is replayed, and how a replay's parts tell each other."""
+"""What is replayed, and where the parts of a replay meet."""
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from base.structure import from_json, to_json
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
@@ -13,19 +13,19 @@ from tuning.protocols import Protocol
 PRIVATE = Path("/run/eyelevel")
 CONTROL = PRIVATE / "control"
 
-# In the environment of a witness: the device of the servers' namespace that leads to the client.
-WITNESSED_DEVICE = "EYELEVEL_WITNESSED_DEVICE"
+# In the environment of a monitor: the device of the servers' namespace that leads to the client.
+MONITORED_DEVICE = "EYELEVEL_MONITORED_DEVICE"
 
 
 @dataclass(frozen=True)
 class ReplaySpec:
-    """One replay: the site's folder, the network and protocol, and where to log what the servers are asked.
+    """One replay: the site's folder, the network and protocol, and where to log the servers' requests.
 
-    `qlog`: the folder to which the servers of QUIC log what the congestion control of each connection does.
+    `qlog`: the folder to which servers that can log what the congestion control of each connection does.
     `repeatable`: whether pages are made to ask for the same on every load (`replay.repeatable`).
     `think_time`: whether a response is sent as long after its request as when it was recorded.
     `seed`: what the network's random choices are drawn from; None draws a new one.
-    `witness`: a command that runs next to the servers for as long as the client does: it prints a line when it is
+    `monitor`: a command that runs next to the servers for as long as the client does: it prints a line when it is
     ready, and ends in order on SIGTERM.
     `server_cores`, `emulator_cores`: the processor cores on which the servers and the network run; any if empty.
     """
@@ -37,34 +37,19 @@ class ReplaySpec:
     repeatable: bool = False
     think_time: bool = False
     seed: int | None = None
-    witness: tuple[str, ...] = ()
+    monitor: tuple[str, ...] = ()
     qlog: Path | None = None
     server_cores: tuple[int, ...] = ()
     emulator_cores: tuple[int, ...] = ()
 
     def dumps(self) -> str:
         """As JSON, for the processes inside the namespaces."""
-        return json.dumps(asdict(self), default=str)
+        return to_json(self)
 
     @classmethod
     def loads(cls, text: str) -> "ReplaySpec":
-        """The inverse of `dumps`."""
-        values = json.loads(text)
-        protocol = values["protocol"]
-        protocol["connection_options"] = tuple(protocol["connection_options"])
-        return cls(
-            site=Path(values["site"]),
-            network=Network(**values["network"]),
-            protocol=Protocol(**protocol),
-            request_log=Path(values["request_log"]) if values["request_log"] else None,
-            repeatable=values["repeatable"],
-            think_time=values["think_time"],
-            seed=values["seed"],
-            witness=tuple(values["witness"]),
-            qlog=Path(values["qlog"]) if values["qlog"] else None,
-            server_cores=tuple(values["server_cores"]),
-            emulator_cores=tuple(values["emulator_cores"]),
-        )
+        """The inverse of `dumps`. Raises EyelevelError."""
+        return from_json(text, cls, "the replay's specification")
 
 
 @dataclass(frozen=True)

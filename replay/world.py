@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from base.errors import EyelevelError
+from base.namespaces import hide_x_sockets, mount
 from base.places import cache_dir, tool
 from record.site import Site
 from replay.spec import PRIVATE
 
 HOSTS = PRIVATE / "hosts"
 QUERY_LOG = PRIVATE / "names.log"
-X_SOCKETS = Path("/tmp/.X11-unix")
 
 # What the system would ask about names, each replaced by ours while inside.
 SYSTEM_FILES = {
@@ -26,17 +26,12 @@ SYSTEM_FILES = {
 
 def make(site: Site) -> None:
     """Set up the namespaces this process is in for `site`. Raises EyelevelError."""
-    _mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run")
+    mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run")
     for folder in ("home", "tmp", "runtime", "servers", "certificates", "system", "x"):
         (PRIVATE / folder).mkdir(parents=True)
     (PRIVATE / "runtime").chmod(0o700)
     _replace_system_files()
-    # X servers of other replays, or the user's own, have sockets of the same names.
-    if not X_SOCKETS.exists():
-        X_SOCKETS.mkdir()
-        X_SOCKETS.chmod(0o1777)  # for the X servers of any user, whatever our umask
-    (PRIVATE / "x").chmod(0o1777)
-    _mount("--bind", str(PRIVATE / "x"), str(X_SOCKETS))
+    hide_x_sockets(PRIVATE / "x")
     lines = [f"{address} {host}" for host, addresses in site.addresses.items() for address in addresses]
     HOSTS.write_text("\n".join(lines) + "\n")
     _ip(["link set lo up", *(f"address add {address}/32 dev lo" for address in site.servers)])
@@ -86,14 +81,14 @@ def outward_device() -> str:
 
 
 def unknown_names(site: Site) -> list[str]:
-    """The names that were asked for and are not among the recorded hosts."""
-    asked = set()
+    """The names that somebody wanted to resolve and that are not among the recorded hosts."""
+    names = set()
     for line in QUERY_LOG.read_text().splitlines() if QUERY_LOG.exists() else ():
         words = line.split()
         kind = next((i for i, word in enumerate(words) if word.startswith("query[")), None)
         if kind is not None:
-            asked.add(words[kind + 1])
-    return sorted(asked - set(site.addresses))
+            names.add(words[kind + 1])
+    return sorted(names - set(site.addresses))
 
 
 def _replace_system_files() -> None:
@@ -105,13 +100,7 @@ def _replace_system_files() -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.touch()
         if target.exists():
-            _mount("--bind", str(replacement), str(target))
-
-
-def _mount(*arguments: str) -> None:
-    done = subprocess.run([tool("mount"), *arguments], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise EyelevelError(f"mount {' '.join(arguments)} failed: {done.stderr.strip()}")
+            mount("--bind", replacement, target)
 
 
 def _ip(commands: list[str]) -> None:

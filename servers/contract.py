@@ -1,9 +1,11 @@
-"""What a server is to the rest of the testbed: a block inside which a site is being served."""
+"""What a server is to the rest of the testbed."""
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from record.site import Site
 from servers.certificates import ServerCertificate
@@ -14,7 +16,7 @@ from tuning.protocols import Protocol
 class Serving:
     """What a server needs: the site, the folder its responses lie in, and where to log requests.
 
-    `content` has the site's files, or what stands in for them; `folder` is the server's own, for what it makes.
+    `content` has the site's files, or what stands in for them; the server makes its files in `folder`.
     `qlog`: the folder to which the server logs what the congestion control of each connection does, if it can.
     `think_time`: whether a response is sent as long after its request as when it was recorded.
     """
@@ -38,6 +40,48 @@ class Serving:
         return sorted(ports)
 
 
-# Every server is up when the block is entered and gone when it is left; it raises EyelevelError when it
-# cannot serve, or ended by itself.
-Server = Callable[[Serving], AbstractContextManager[None]]
+class Server(ABC):
+    """One server program.
+
+    `name` is what `server` in protocols.toml says. `transports` and `congestion_controls` are those that it has.
+    `programs` are its programs, each with the option by which it prints its version. `logs_connections` says whether it
+    logs the congestion control of its connections to `Serving.qlog`; that of others is the kernel's, and is asked there
+    (`servers.kernel_sockets`).
+    """
+
+    name: str
+    transports: tuple[str, ...]
+    congestion_controls: tuple[str, ...]
+    programs: ClassVar[Mapping[str, str]]
+    logs_connections: bool = False
+
+    @abstractmethod
+    def serve(self, serving: Serving) -> AbstractContextManager[None]:
+        """A block inside which the site is served: up when it is entered, gone when it is left.
+
+        Raises EyelevelError when the server cannot serve, or has ended by itself.
+        """
+
+    @abstractmethod
+    def congestion_controls_taken(self, folder: Path) -> set[str]:
+        """The server's account of a load: the congestion controls that its connections had.
+
+        `folder` has what was logged of them: by itself if it logs connections, else of the kernel.
+        """
+
+    def refusal(self, protocol: Protocol) -> str | None:
+        """Why it cannot serve by `protocol`, in one line; None if it can."""
+        if protocol.transport not in self.transports:
+            return f"{self.name} serves over {' and '.join(self.transports)}, not over {protocol.transport}"
+        if protocol.congestion_control not in self.congestion_controls:
+            allowed = ", ".join(self.congestion_controls)
+            return f"congestion_control must be one of {allowed} for {self.name}, not {protocol.congestion_control!r}"
+        return None
+
+    def connection_options(self, protocol: Protocol) -> tuple[str, ...]:
+        """The tags that a browser must send with its connections, so that the server does as `protocol` says."""
+        return protocol.connection_options
+
+    def window_segment_bytes(self, protocol: Protocol) -> int:
+        """What the server counts its window in."""
+        return protocol.segment_bytes

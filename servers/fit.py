@@ -1,4 +1,4 @@
-"""How well a recorded response fits a request by what its URL does not tell.
+"""How well a recorded response fits a request by what its URL does not say.
 
 That is a range (RFC 9110, section 14), and whether the client has the resource already (section 13).
 `servers/quic/fit.cc` is the same in C++. Standard library only: uWSGI's interpreter loads this file.

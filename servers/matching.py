@@ -1,4 +1,4 @@
-"""Which recorded response answers a request: the rule both servers follow.
+"""Which recorded response answers a request: the rule that all servers follow.
 
 A request is a method, an authority (lower case, without `:443`) and a target (path and query). Path
 and query are compared as they were sent. Among the recorded exchanges of the authority:
@@ -73,10 +73,10 @@ class Matcher(Generic[T]):
     def match(self, method: str, authority: str, target: str, headers: Mapping[str, str]) -> Match[T]:
         """The answer to one request. `headers`: the request's, names in lower case."""
         authority = normal_authority(authority)
-        if found := self._recorded(method, authority, target, headers):
-            return found
-        if method == "HEAD" and (found := self._recorded("GET", authority, target, headers)):
-            return Match(Kind.HEAD, found.recorded)
+        if match := self._recorded(method, authority, target, headers):
+            return match
+        if method == "HEAD" and (match := self._recorded("GET", authority, target, headers)):
+            return Match(Kind.HEAD, match.recorded)
         if method == "OPTIONS" and "origin" in headers and "access-control-request-method" in headers:
             return Match(Kind.PREFLIGHT)
         return Match(Kind.MISS)
@@ -100,9 +100,9 @@ class Matcher(Generic[T]):
 
 def _best_fitting(repeats: Iterable[Recorded[T]], headers: Mapping[str, str]) -> list[Recorded[T]]:
     """Those of `repeats` that fit a request with `headers` best, in recorded order."""
-    asked_range = headers.get("range")
+    requested_range = headers.get("range")
     conditional = "if-none-match" in headers or "if-modified-since" in headers
-    fits = [(fit_of(asked_range, conditional, r.status, r.content_range), r) for r in repeats]
+    fits = [(fit_of(requested_range, conditional, r.status, r.content_range), r) for r in repeats]
     best = min(fit for fit, _ in fits)
     return [exchange for fit, exchange in fits if fit == best]
 

@@ -1,6 +1,6 @@
 """The log of what a connection's congestion control does: a qlog (version 0.3, which qvis opens) a connection.
 
-quic_server writes its own (`servers/quic/connection_log.h`); for TCP it is made of what the kernel tells
+quic_server writes it (`servers/quic/connection_log.h`); for TCP it is made of the kernel's accounts
 (`studies.states.socket_series`). Both have the events
 
     recovery:parameters_set            congestion_control, initial_congestion_window (TCP's as first seen)
@@ -10,7 +10,7 @@ quic_server writes its own (`servers/quic/connection_log.h`); for TCP it is made
     recovery:congestion_state_updated  new, and old but for the first
 
 and QUIC's also those of its packets, latest_rtt and pto_count; TCP's also delivery_rate (bit/s).
-Form: JSON text sequences (RFC 7464), of which the first record tells of the connection, each other of an event.
+Form: JSON text sequences (RFC 7464), of which the first record describes the connection, each other an event.
 """
 
 import itertools
@@ -63,15 +63,15 @@ class Qlog:
 
 def read_qlog(path: Path) -> Qlog:
     """The qlog at `path`. Raises EyelevelError when it is none, was cut short, or its times go back."""
-    records = path.read_text(errors="replace").split(RECORD)
+    texts = path.read_text(errors="replace").split(RECORD)
     try:
-        if records[0] or not records[-1].endswith("\n"):
+        if texts[0] or not texts[-1].endswith("\n"):
             raise ValueError("it was cut short")
-        header, *told = (json.loads(record) for record in records[1:])
+        header, *records = (json.loads(text) for text in texts[1:])
         if (header["qlog_version"], header["qlog_format"]) != (VERSION, FORMAT):
             raise ValueError(f"it is not of version {VERSION} in {FORMAT}")
         began_s = header["trace"]["common_fields"]["reference_time"] / 1e3
-        events = tuple(Event(float(event["time"]), event["name"], event["data"]) for event in told)
+        events = tuple(Event(float(event["time"]), event["name"], event["data"]) for event in records)
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise EyelevelError(f"{path} is no qlog that can be read: {error}") from None
     if any(later.time_ms < event.time_ms for event, later in itertools.pairwise(events)):
@@ -79,8 +79,13 @@ def read_qlog(path: Path) -> Qlog:
     return Qlog(header["title"], began_s, events)
 
 
+def read_qlogs(folder: Path) -> list[Qlog]:
+    """Every qlog in `folder`, in order of names. Raises EyelevelError."""
+    return [read_qlog(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
+
+
 def write_qlog(path: Path, qlog: Qlog, seen_by: str, protocols: Iterable[str]) -> None:
-    """Write `qlog` to `path`; `seen_by` names what it was made by, at the server."""
+    """Write `qlog` to `path`; `seen_by` names the program at the server whose account it is."""
     header = {
         "qlog_version": VERSION,
         "qlog_format": FORMAT,
@@ -94,6 +99,6 @@ def write_qlog(path: Path, qlog: Qlog, seen_by: str, protocols: Iterable[str]) -
             },
         },
     }
-    told = ({"time": round(event.time_ms, 3), "name": event.name, "data": event.data} for event in qlog.events)
-    records = (json.dumps(record, separators=(",", ":")) for record in (header, *told))
+    events = ({"time": round(event.time_ms, 3), "name": event.name, "data": event.data} for event in qlog.events)
+    records = (json.dumps(record, separators=(",", ":")) for record in (header, *events))
     write_atomically(path, "".join(f"{RECORD}{record}\n" for record in records))

@@ -2,18 +2,74 @@
 
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from typing import ClassVar
 
 from base.places import tool
 from base.processes import running
 from record.site import host_folder
-from servers.contract import Serving
+from servers.contract import Server, Serving
+from servers.qlog import read_qlogs
+from tuning.protocols import BROWSERS_GROUP, Protocol
+
+# The tags by which it chooses its congestion control.
+CONTROL_TAGS = {"cubic": "BYTE", "bbr": "TBBR", "bbr2": "B2ON"}
+# Its initial window unless a tag IW… says another; quiche counts windows in segments of so many bytes.
+WINDOW_PACKETS = 32
+SEGMENT_BYTES = 1460
+
+
+class QuicServer(Server):
+    """Our server around Chromium's QUIC, which does what the browser's connection options say."""
+
+    name = "quic_server"
+    transports = ("quic",)
+    congestion_controls = tuple(CONTROL_TAGS)
+    programs: ClassVar = {"quic_server": "--version"}
+    logs_connections = True
+
+    def serve(self, serving: Serving) -> AbstractContextManager[None]:
+        return _serve(serving)
+
+    def congestion_controls_taken(self, folder: Path) -> set[str]:
+        return {str(log.parameters.get("congestion_control")) for log in read_qlogs(folder)}
+
+    def refusal(self, protocol: Protocol) -> str | None:
+        if fault := super().refusal(protocol):
+            return fault
+        if protocol.tls_group != BROWSERS_GROUP:
+            return f"tls_group of quic is {BROWSERS_GROUP}: quic_server has no other"
+        if not protocol.pacing:
+            return "pacing of quic is true: quic_server always paces"
+        control, packets = protocol.congestion_control, protocol.initial_window_packets
+        needed = _needed_options(protocol)
+        for tag in protocol.connection_options:
+            if tag in CONTROL_TAGS.values() and tag not in needed:
+                return f"connection_options have {tag}, which is not {control}'s tag ({CONTROL_TAGS[control]})"
+            if tag.startswith("IW") and tag not in needed:
+                return f"connection_options have {tag}, which is not an initial window of {packets} packets"
+        return None
+
+    def connection_options(self, protocol: Protocol) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*_needed_options(protocol), *protocol.connection_options)))
+
+    def window_segment_bytes(self, protocol: Protocol) -> int:
+        return SEGMENT_BYTES
+
+
+SERVER = QuicServer()
+
+
+def _needed_options(protocol: Protocol) -> tuple[str, ...]:
+    """The tags for congestion control and initial window."""
+    packets = protocol.initial_window_packets
+    window = () if packets == WINDOW_PACKETS else (f"IW{packets:02}",)
+    return (CONTROL_TAGS[protocol.congestion_control], *window)
 
 
 @contextmanager
-def serve(serving: Serving) -> Iterator[None]:
-    """Serve `serving.site` on UDP while the block runs (see `servers.contract`)."""
+def _serve(serving: Serving) -> Iterator[None]:
     with ExitStack() as stack:
         # All are started before any is waited for, since each takes a while to load its responses.
         daemons = []

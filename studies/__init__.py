@@ -1,6 +1,12 @@
 """Studies beside the campaign of pages, on the same replay, shells and gates: a folder each, and this list of them."""
 
-from studies import grid, packets, states
+from studies import downloads, grid, packets, states
+from studies.study import Study
 
-# What a report asks of a campaign's folder, in the order of the page.
-SECTIONS = (grid.section.section, states.section.section, packets.section.section)
+# In the order of the commands and of the sections of a report.
+STUDIES: list[Study] = [grid.STUDY, states.STUDY, packets.STUDY, downloads.STUDY]
+
+
+def study_of(name: str) -> Study | None:
+    """The study of this name, which campaigns have in their documents; None when there is none."""
+    return next((study for study in STUDIES if study.name == name), None)

@@ -1,8 +1,11 @@
 """Values that many tests begin with."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from measure.campaign.results import Row
+from measure.reasons import Reason
+from measure.table import CampaignDocument, Row
 
 # A run that counts.
 ROW = Row(
@@ -12,12 +15,8 @@ ROW = Row(
     run=1,
     attempt=1,
     valid=True,
-    reason="",
-    fvc=500.0,
-    lvc=900.0,
-    vc85=700.0,
-    si=650.5,
-    plt=1234.5,
+    reason=None,
+    metrics={"fvc": 500.0, "lvc": 900.0, "vc85": 700.0, "si": 650.5, "plt": 1234.5},
     requests=3,
     served=2,
     missed=1,
@@ -33,11 +32,22 @@ ROW = Row(
 )
 
 
-def campaign_document(**settings: Any) -> dict[str, Any]:
-    """What campaign.json holds of a campaign with `ROW` in it."""
+def rejected(reason: str, row: Row = ROW, **changes: Any) -> Row:
+    """`row`, rejected for `reason` as `runs.csv` has it."""
+    return replace(row, valid=False, reason=Reason.parse(reason), **changes)
+
+
+def with_metrics(row: Row, **metrics: float | None) -> Row:
+    """`row` with other values of some metrics."""
+    values: Mapping[str, float | None] = {**row.metrics, **metrics}
+    return replace(row, metrics=values)
+
+
+def campaign_document(versions: Mapping[str, str] | None = None, **settings: Any) -> CampaignDocument:
+    """The `campaign.json` of a campaign with `ROW` in it."""
     base = {"seed": 1, "runs": 3, "sites": {"s": {"sha256": "0"}}, "networks": {"lte": {"up_mbps": 2.8}}}
-    return {
-        "settings": {**base, "protocols": {"tcp": {"transport": "tcp"}}, **settings},
-        "versions": {"chromium": "1"},
-        "machine": {"host": "here"},
-    }
+    return CampaignDocument(
+        settings={**base, "protocols": {"tcp": {"transport": "tcp"}}, **settings},
+        versions=dict(versions or {"chromium": "1"}),
+        machine={"host": "here"},
+    )

@@ -11,13 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 from scipy import stats
+from support.analysis_truth import campaign_table
 
 from analysis.first_answer import report
 from analysis.gain import anova_p, exclusions, gain, gains, means
 from analysis.hypotheses import Pair
-from analysis.runs import METRICS, CampaignTable, load
-from analysis.samples import samples
+from analysis.runs import load
+from analysis.samples import samples_of
 from base.errors import EyelevelError
+from measure.metrics import metric_names
 
 times = st.lists(st.floats(1, 1e5), min_size=2, max_size=40)
 
@@ -33,7 +35,7 @@ def table(*rows: tuple[str, str, float | None]) -> pd.DataFrame:
                 "run": number,
                 "valid": not reason,
                 "reason": reason,
-                **dict.fromkeys(METRICS, value),
+                **dict.fromkeys(metric_names(), value),
             }
             for number, (protocol, reason, value) in enumerate(rows)
         ]
@@ -67,8 +69,8 @@ def test_too_little_to_say_is_no_p_value(a: list[float], b: list[float]) -> None
 
 
 def test_means_rest_on_valid_runs_alone() -> None:
-    found = means(table(("tcp", "", 100), ("tcp", "", 300), ("tcp", "outside: x", 9000), ("quic", "film: x", None)))
-    tcp, quic = found.to_dict("records")
+    result = means(table(("tcp", "", 100), ("tcp", "", 300), ("tcp", "outside: x", 9000), ("quic", "film: x", None)))
+    tcp, quic = result.to_dict("records")
     assert (tcp["protocol"], tcp["valid"], tcp["attempts"], tcp["plt"]) == ("tcp", 2, 3, 200)
     assert (quic["protocol"], quic["valid"], quic["attempts"]) == ("quic", 0, 1)
     assert np.isnan(quic["plt"])
@@ -76,24 +78,24 @@ def test_means_rest_on_valid_runs_alone() -> None:
 
 def test_gains_are_against_the_reference() -> None:
     runs = table(("tcp", "", 200), ("quic", "", 100), ("quic", "outside: x", 9000))
-    found = gains(samples(CampaignTable(runs, ("lte",), ("tcp", "quic"))), [Pair("tcp", "quic")])
-    assert found["metric"].tolist() == list(METRICS)
-    assert set(found["gain"]) == {-0.5}
-    assert set(found["delta_ms"]) == {-100}
-    assert set(found["verdict"]) == {"untested"}
+    result = gains(samples_of(campaign_table(runs, ("lte",), ("tcp", "quic"))), [Pair("tcp", "quic")])
+    assert result["metric"].tolist() == list(metric_names())
+    assert set(result["gain"]) == {-0.5}
+    assert set(result["delta_ms"]) == {-100}
+    assert set(result["verdict"]) == {"untested"}
 
 
 def test_a_site_without_the_reference_has_no_gain() -> None:
     runs = table(("tcp", "", 200), ("quic", "", 100))
     runs.loc[0, "site"] = "other"
-    assert gains(samples(CampaignTable(runs, ("lte",), ("tcp", "quic"))), [Pair("tcp", "quic")]).empty
+    assert gains(samples_of(campaign_table(runs, ("lte",), ("tcp", "quic"))), [Pair("tcp", "quic")]).empty
 
 
 def test_exclusions_are_counted_by_protocol_and_gate() -> None:
-    found = exclusions(
+    result = exclusions(
         table(("tcp", "outside: x", 1), ("tcp", "outside: y", 1), ("quic", "film: z", 1), ("quic", "", 1))
     )
-    assert found[["protocol", "gate", "excluded"]].to_dict("records") == [
+    assert result[["protocol", "gate", "excluded"]].to_dict("records") == [
         {"protocol": "tcp", "gate": "outside", "excluded": 2},
         {"protocol": "quic", "gate": "film", "excluded": 1},
     ]
@@ -120,9 +122,9 @@ def campaign(tmp_path: Path) -> Path:
 
 
 def test_the_first_answer(campaign: Path) -> None:
-    printed = io.StringIO()
-    report(campaign, Console(file=printed, width=80))
-    lines = printed.getvalue().splitlines()
+    output = io.StringIO()
+    report(campaign, Console(file=output, width=80))
+    lines = output.getvalue().splitlines()
     assert "lte" in lines[0]
     (tcp,) = [line for line in lines if " tcp " in line and "201" in line]
     (quic,) = [line for line in lines if " quic " in line and "102" in line]

@@ -7,15 +7,15 @@ import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
 from scipy import stats
+from support.analysis_truth import simulated_table
 
 from analysis import hypotheses
 from analysis.aggregate import mixed_model, mixed_models, over_sites, two_level_interval
 from analysis.contrasts import RESAMPLES
 from analysis.gain import gains, summary
 from analysis.hypotheses import Pair
-from analysis.runs import CampaignTable
-from analysis.samples import Array, Samples, samples
-from analysis.simulate import Truth, simulated
+from analysis.samples import Array, Samples, samples_of
+from analysis.simulate import Truth
 
 
 def ratios(sites: int, blocks: int, between: float, within: float, centre: float = -0.1) -> Array:
@@ -25,12 +25,12 @@ def ratios(sites: int, blocks: int, between: float, within: float, centre: float
 
 def test_the_mixed_model_of_whole_blocks_is_the_mean_of_site_means() -> None:
     table = ratios(12, 9, 0.05, 0.05)
-    found = mixed_model(table, 0.95)
+    model = mixed_model(table, 0.95)
     middles = table.mean(axis=1)
-    assert found["mixed_gain"] == pytest.approx(np.expm1(middles.mean()), rel=1e-6)
+    assert model["mixed_gain"] == pytest.approx(np.expm1(middles.mean()), rel=1e-6)
     low, high = stats.t.interval(0.95, 11, middles.mean(), stats.sem(middles))
-    assert (found["mixed_low"], found["mixed_high"]) == pytest.approx((np.expm1(low), np.expm1(high)), rel=1e-3)
-    assert found["blocks"] == 108
+    assert (model["mixed_low"], model["mixed_high"]) == pytest.approx((np.expm1(low), np.expm1(high)), rel=1e-3)
+    assert model["blocks"] == 108
 
 
 def test_ratios_within_blocks_are_the_full_model() -> None:
@@ -52,19 +52,19 @@ def test_ratios_within_blocks_are_the_full_model() -> None:
         )
         full = model.fit(reml=True, method=["bfgs", "powell"])
     wide = table.pivot(index="site", columns=["protocol", "block"], values="log_ms")
-    found = mixed_model((wide[1] - wide[0]).to_numpy(), 0.95)
-    assert found["mixed_gain"] == pytest.approx(np.expm1(full.params["protocol"]), abs=1e-4)
-    reach = (np.log1p(float(found["mixed_high"])) - np.log1p(float(found["mixed_low"]))) / 2
+    model = mixed_model((wide[1] - wide[0]).to_numpy(), 0.95)
+    assert model["mixed_gain"] == pytest.approx(np.expm1(full.params["protocol"]), abs=1e-4)
+    reach = (np.log1p(float(model["mixed_high"])) - np.log1p(float(model["mixed_low"]))) / 2
     assert reach / stats.t.ppf(0.975, sites - 1) == pytest.approx(full.bse["protocol"], rel=0.02)
 
 
 def test_a_mixed_model_without_spread_between_sites_is_found() -> None:
     table = ratios(5, 40, 0, 0.05)
     table -= table.mean(axis=1, keepdims=True)
-    found = mixed_model(table, 0.95)
-    assert found["mixed_note"] == ""
-    assert found["site_sd"] == pytest.approx(0, abs=2e-3)
-    assert found["mixed_gain"] == pytest.approx(0, abs=1e-9)
+    model = mixed_model(table, 0.95)
+    assert model["mixed_note"] == ""
+    assert model["site_sd"] == pytest.approx(0, abs=2e-3)
+    assert model["mixed_gain"] == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ def test_a_mixed_model_without_spread_between_sites_is_found() -> None:
     ],
 )
 def test_what_no_mixed_model_can_tell_is_said(table: Array, note: str) -> None:
-    found = mixed_model(table, 0.95)
-    assert note in str(found["mixed_note"])
-    assert np.isnan(float(found["mixed_gain"]))
+    model = mixed_model(table, 0.95)
+    assert note in str(model["mixed_note"])
+    assert np.isnan(float(model["mixed_gain"]))
 
 
 def test_the_two_level_interval_of_sites_without_noise_is_near_students() -> None:
@@ -104,29 +104,29 @@ def test_one_site_has_no_interval_over_sites() -> None:
     assert np.isnan(two_level_interval(np.array([-0.1]), np.zeros((1, RESAMPLES)), 0.95)).all()
 
 
-def measured(**told: object) -> Samples:
-    truth = Truth(sites=4, networks=("dsl", "lte"), runs=5, effects={"quic": -0.2}, **told)  # type: ignore[arg-type]
-    return samples(CampaignTable(simulated(truth), truth.networks, truth.protocols))
+def samples(**changes: object) -> Samples:
+    truth = Truth(sites=4, networks=("dsl", "lte"), runs=5, effects={"quic": -0.2}, **changes)  # type: ignore[arg-type]
+    return samples_of(simulated_table(truth))
 
 
 def test_aggregates_are_the_papers_means() -> None:
-    table, asked = measured(), hypotheses.load()
-    total = over_sites(table, asked)
-    told = summary(gains(table, asked.comparisons)).merge(total, on=["reference", "compared", "network", "metric"])
-    assert len(told) == len(total) == 8 * 2 * 5
-    assert told["gain_x"].to_numpy() == pytest.approx(told["gain_y"].to_numpy())
-    assert told["delta_ms_x"].to_numpy() == pytest.approx(told["delta_ms_y"].to_numpy())
-    assert (told["sites_x"] == told["sites_y"]).all()
+    table, declared = samples(), hypotheses.load()
+    total = over_sites(table, declared)
+    merged = summary(gains(table, declared.comparisons)).merge(total, on=["reference", "compared", "network", "metric"])
+    assert len(merged) == len(total) == 8 * 2 * 5
+    assert merged["gain_x"].to_numpy() == pytest.approx(merged["gain_y"].to_numpy())
+    assert merged["delta_ms_x"].to_numpy() == pytest.approx(merged["delta_ms_y"].to_numpy())
+    assert (merged["sites_x"] == merged["sites_y"]).all()
     assert ((total["gain_low"] < total["gain"]) & (total["gain"] < total["gain_high"])).all()
 
 
 def test_exchanging_the_protocols_flips_the_sign_of_the_mixed_model() -> None:
-    table = measured()
-    asked = hypotheses.load()
-    there, back = (
-        mixed_models(table, hypotheses.Hypotheses(0.01, 0.95, 0.05, (pair,), (pair,), asked.family_metrics))
+    table = samples()
+    declared = hypotheses.load()
+    forward, backward = (
+        mixed_models(table, hypotheses.Hypotheses(0.01, 0.95, 0.05, (pair,), (pair,), declared.family_metrics))
         for pair in (Pair("tcp+", "quic"), Pair("quic", "tcp+"))
     )
-    there_log, back_log = (np.log1p(table["mixed_gain"].to_numpy()) for table in (there, back))
-    assert there_log == pytest.approx(-back_log, abs=1e-6)
-    assert (there["mixed_high"] < 0).all()
+    forward_log, backward_log = (np.log1p(table["mixed_gain"].to_numpy()) for table in (forward, backward))
+    assert forward_log == pytest.approx(-backward_log, abs=1e-6)
+    assert (forward["mixed_high"] < 0).all()

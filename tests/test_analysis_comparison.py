@@ -3,39 +3,40 @@
 import numpy as np
 import pandas as pd
 import pytest
+from support.analysis_truth import campaign_table
 from support.material import REFERENCE
 
 from analysis import hypotheses
 from analysis.aggregate import over_sites
-from analysis.comparison import Evidence, own_name, read_paper, side_by_side
+from analysis.comparison import ComparisonInputs, campaign_site, read_paper, side_by_side
 from analysis.gain import gains
 from analysis.handshake import handshake_table
-from analysis.runs import METRICS, CampaignTable
-from analysis.samples import Samples, samples
+from analysis.samples import Samples, samples_of
+from measure.metrics import metric_names
 
 
 def campaign(times: dict[tuple[str, str], float], network: str = "lte") -> Samples:
     """Three runs (-1 ms, 0, +1 ms around its time) in every metric for each (site, protocol)."""
     rows = [
         {"site": site, "network": network, "protocol": protocol, "run": run, "valid": True, "reason": ""}
-        | dict.fromkeys(METRICS, ms + run - 2)
+        | dict.fromkeys(metric_names(), ms + run - 2)
         for (site, protocol), ms in times.items()
         for run in (1, 2, 3)
     ]
     protocols = tuple(dict.fromkeys(protocol for _, protocol in times))
-    return samples(CampaignTable(pd.DataFrame(rows), (network,), protocols))
+    return samples_of(campaign_table(pd.DataFrame(rows), (network,), protocols))
 
 
-def beside(measured: Samples) -> pd.DataFrame:
-    asked = hypotheses.load().fitted(measured.protocols)
-    evidence = Evidence(
-        measured,
-        gains(measured, asked.comparisons),
-        over_sites(measured, asked),
-        handshake_table(measured, ["gnu"], {"lte": 74.0}, 0.95),
+def beside(samples: Samples) -> pd.DataFrame:
+    pairs = hypotheses.load().restricted_to(samples.protocols, samples.metrics)
+    inputs = ComparisonInputs(
+        samples,
+        gains(samples, pairs.comparisons),
+        over_sites(samples, pairs),
+        handshake_table(samples, ["gnu"], {"lte": 74.0}, 0.95),
         0.95,
     )
-    return side_by_side(read_paper(), evidence)
+    return side_by_side(read_paper(), inputs)
 
 
 def one(table: pd.DataFrame, **key: str) -> pd.Series:
@@ -94,8 +95,8 @@ def test_counts_are_scaled_to_the_papers_sites() -> None:
 
 
 def test_table_3_takes_one_round_trip_off_tcp() -> None:
-    measured = campaign({("gnu", "tcp+"): 1000.0, ("gnu", "quic"): 920.0, ("two", "tcp+"): 1.0, ("two", "quic"): 1.0})
-    table = handshake_table(measured, ["gnu"], {"lte": 74.0}, 0.95)
+    samples = campaign({("gnu", "tcp+"): 1000.0, ("gnu", "quic"): 920.0, ("two", "tcp+"): 1.0, ("two", "quic"): 1.0})
+    table = handshake_table(samples, ["gnu"], {"lte": 74.0}, 0.95)
     assert set(table["site"]) == {"gnu"}
     assert table["metric"].tolist() == ["fvc", "plt"]
     # 920 - (1000 - 74)
@@ -103,11 +104,11 @@ def test_table_3_takes_one_round_trip_off_tcp() -> None:
     assert table["round_trips"].to_numpy() == pytest.approx([-6 / 74] * 2)
     reach = 2.7764 * np.sqrt(2 / 3)  # t with 4 degrees of freedom, standard deviations of 1
     assert table["delta_low"].to_numpy() == pytest.approx([-6 - reach] * 2, abs=1e-3)
-    row = one(beside(measured), kind="rtt_delta", network="lte", site="gnu.org", metric="fvc", compared="quic")
+    row = one(beside(samples), kind="rtt_delta", network="lte", site="gnu.org", metric="fvc", compared="quic")
     assert (row["value"], row["ours"], row["same_sign"]) == (0.6, pytest.approx(-6), "no")
 
 
 @pytest.mark.parametrize("name", ["gnu.org", "www.gnu.org", "Gnu", "gnu"])
 def test_a_site_is_known_under_its_usual_names(name: str) -> None:
-    assert own_name("gnu.org", ("other", name)) == name
-    assert own_name("gnu.org", ("gnu.orgs", "org")) is None
+    assert campaign_site("gnu.org", ("other", name)) == name
+    assert campaign_site("gnu.org", ("gnu.orgs", "org")) is None

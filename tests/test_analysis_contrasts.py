@@ -8,13 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from support.analysis_truth import campaign_table
 
 from analysis import contrasts, hypotheses
 from analysis.hypotheses import Pair
 from analysis.power import runs_needed
-from analysis.runs import METRICS, CampaignTable
-from analysis.samples import Array, by_count, samples
-from analysis.simulate import Truth, simulated
+from analysis.runs import CampaignTable
+from analysis.samples import Array, by_count, samples_of
+from analysis.simulate import Truth, simulate
+from measure.metrics import metric_names
 
 # Student's sleep data (Biometrika 1908): hours gained under two drugs.
 SLEEP_1 = np.array([0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0])
@@ -88,10 +90,10 @@ def test_cliffs_delta_by_hand() -> None:
 def test_corrections_by_hand() -> None:
     p = np.array([0.01, 0.04, 0.03, 0.005] * 2 + [np.nan])
     family = np.array([True] * 4 + [False] * 5)
-    found = contrasts.corrected_p(p, family)
-    assert found[:4] == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert found[4:8] == pytest.approx([0.02, 0.04, 0.04, 0.02])
-    assert np.isnan(found[8])
+    result = contrasts.corrected_p(p, family)
+    assert result[:4] == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert result[4:8] == pytest.approx([0.02, 0.04, 0.04, 0.02])
+    assert np.isnan(result[8])
 
 
 def test_equivalence_is_two_one_sided_welch_tests_of_logarithms() -> None:
@@ -158,8 +160,8 @@ def test_a_cell_depends_on_no_other(a: list[list[float]], b: list[list[float]]) 
 
 def test_ties_in_one_cell_leave_the_exact_p_value_of_another() -> None:
     tied, clear = [1.0, 1, 2, 2, 3], [1.0, 2, 3, 4, 5]
-    found = contrasts.mann_whitney(padded(tied, clear), padded([2.0, 3, 4, 5, 6], [6.0, 7, 8, 9, 10]))
-    assert found[1, 0] == pytest.approx(2 / 252)  # of the 252 ways to rank 5 and 5, one is this and one its mirror
+    result = contrasts.mann_whitney(padded(tied, clear), padded([2.0, 3, 4, 5, 6], [6.0, 7, 8, 9, 10]))
+    assert result[1, 0] == pytest.approx(2 / 252)  # of the 252 ways to rank 5 and 5, one is this and one its mirror
 
 
 def test_cells_without_enough_runs_are_no_number() -> None:
@@ -168,7 +170,7 @@ def test_cells_without_enough_runs_are_no_number() -> None:
     assert by_count(lambda x: x.mean(axis=1), table, least=1)[1] == 1
 
 
-def test_what_cannot_be_told_is_said() -> None:
+def test_what_cannot_be_computed_is_named() -> None:
     flat = [5.0] * 6
     a = padded([1, 2, 3], flat, [1, 1, 1, 1, 1, 1, 90], [1], [0, 1, 2, 3, 4])
     b = padded([1, 2, 4], flat, [1, 1, 1, 1, 1, 2, 1], [2], [1, 2, 3, 4, 5])
@@ -188,40 +190,41 @@ def test_what_cannot_be_told_is_said() -> None:
 def campaign() -> CampaignTable:
     """Three sites, of which the last lacks a protocol, and a metric that some runs lack."""
     truth = Truth(sites=3, networks=("dsl",), runs=6, effects={"quic": -0.2}, noise_sd=0.02, excluded={"tcp": 0.1})
-    runs = simulated(truth)
+    runs = simulate(truth)
     runs = runs[(runs["site"] != "site-03") | (runs["protocol"] != "quic+bbr")]
     runs.loc[runs["run"] == 2, "vc85"] = np.nan
-    return CampaignTable(runs, truth.networks, truth.protocols)
+    return campaign_table(runs, truth.networks, truth.protocols)
 
 
 def test_the_order_of_rows_does_not_matter(campaign: CampaignTable) -> None:
-    asked = hypotheses.load().fitted(campaign.protocols)
-    shuffled = CampaignTable(campaign.runs.sample(frac=1, random_state=5), campaign.networks, campaign.protocols)
-    one, other = (contrasts.contrasts(samples(table), asked) for table in (campaign, shuffled))
+    declared = hypotheses.load().restricted_to(campaign.protocols, campaign.metrics)
+    shuffled = campaign_table(campaign.runs.sample(frac=1, random_state=5), campaign.networks, campaign.protocols)
+    one, other = (contrasts.contrasts(samples_of(table), declared) for table in (campaign, shuffled))
     pd.testing.assert_frame_equal(one, other)
 
 
 def test_every_pair_that_was_measured_is_compared(campaign: CampaignTable) -> None:
-    asked = hypotheses.load().fitted(campaign.protocols)
-    found = contrasts.contrasts(samples(campaign), asked)
-    there = found.groupby(["reference", "compared"])["site"].unique().apply(len)
-    assert there["tcp+", "quic"] == 3
-    assert there["tcp+bbr", "quic+bbr"] == 2
-    assert set(found["metric"]) == set(METRICS)
-    declared = found[found["family"]]
-    assert set(zip(declared["reference"], declared["compared"], strict=True)) == {
+    declared = hypotheses.load().restricted_to(campaign.protocols, campaign.metrics)
+    result = contrasts.contrasts(samples_of(campaign), declared)
+    sites = result.groupby(["reference", "compared"])["site"].unique().apply(len)
+    assert sites["tcp+", "quic"] == 3
+    assert sites["tcp+bbr", "quic+bbr"] == 2
+    assert set(result["metric"]) == set(metric_names())
+    family = result[result["family"]]
+    assert set(zip(family["reference"], family["compared"], strict=True)) == {
         ("tcp+", "quic"),
         ("tcp+bbr", "quic+bbr"),
     }
-    assert set(declared["metric"]) == {"si", "plt"}
-    clear = found[(found["reference"] == "tcp+") & (found["compared"] == "quic")]
+    assert set(family["metric"]) == {"si", "plt"}
+    clear = result[(result["reference"] == "tcp+") & (result["compared"] == "quic")]
     assert (clear["finding"] == "faster").all()
 
 
 def test_a_campaign_of_other_protocols_is_compared_with_its_first() -> None:
-    asked = hypotheses.load().fitted(("mine", "yours", "tcp", "quic"))
-    assert asked.comparisons == (Pair("tcp", "quic"), Pair("mine", "yours"))
-    assert asked.family == (Pair("mine", "yours"),)
+    restricted = hypotheses.load().restricted_to(("mine", "yours", "tcp", "quic"), ("si",))
+    assert restricted.comparisons == (Pair("tcp", "quic"), Pair("mine", "yours"))
+    assert restricted.family_metrics == ("si",)
+    assert restricted.family == (Pair("mine", "yours"),)
 
 
 @pytest.mark.parametrize(("effect", "runs"), [(0.2, 394), (0.5, 64), (0.8, 26)])

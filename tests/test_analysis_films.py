@@ -27,14 +27,14 @@ def shot(path: Path) -> Shot:
 
 @pytest.fixture(scope="module", params=["lossless", "small"])
 def filmed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run's film as it was made, and as a campaign with small films keeps it."""
+    """A run's film as it was path, and as a campaign with small films keeps it."""
     folder = tmp_path_factory.mktemp("run")
-    made = film(folder / "film.mp4", SCENES)
+    path = film(folder / "film.mp4", SCENES)
     analyse_film(folder)
     if request.param == "small":
-        shrink(made)
+        shrink(path)
         return folder / "film-small.mp4"
-    return made
+    return path
 
 
 def painted(picture: np.ndarray) -> float:
@@ -43,7 +43,7 @@ def painted(picture: np.ndarray) -> float:
 
 
 def test_frames_are_those_of_their_times(filmed: Path) -> None:
-    shares = [painted(one) for one in films.frames(filmed, [50, 250, 350, 550, 650, 5000])]
+    shares = [painted(picture) for picture in films.frames(filmed, [50, 250, 350, 550, 650, 5000])]
     assert shares == pytest.approx([0, 0, 0.5, 0.5, 1, 1], abs=0.03)
 
 
@@ -60,12 +60,12 @@ def test_a_strip_says_how_complete_each_frame_is(filmed: Path) -> None:
 
 @pytest.mark.slow
 def test_the_progress_is_that_of_the_films_own_metrics(tmp_path: Path) -> None:
-    made = film(tmp_path / "film.mp4", SCENES)
-    computed = films.progress(made)
+    path = film(tmp_path / "film.mp4", SCENES)
+    computed = films.progress(path)
     analyse_film(tmp_path)
-    kept = json.loads((tmp_path / "visual.json").read_text())["metrics"]["progress"]
-    assert kept
-    assert films.progress(made) == computed
+    progress = json.loads((tmp_path / "visual.json").read_text())["metrics"]["progress"]
+    assert progress
+    assert films.progress(path) == computed
     assert computed[0] == (0, 0) and computed[-1][1] == 100
 
 
@@ -87,8 +87,8 @@ def test_the_run_nearest_to_the_median_that_has_its_film_is_shown(tmp_path: Path
     for run in (1, 4):
         (tmp_path / f"runs/{run}").mkdir(parents=True)
         (tmp_path / f"runs/{run}/film.mp4").touch()
-    found = films.typical(runs, tmp_path, "s", "lte", "quic")
-    assert found is not None and found.run == 4
+    result = films.typical(runs, tmp_path, "s", "lte", "quic")
+    assert result is not None and result.run == 4
 
 
 def test_sites_whose_metrics_disagree_most_come_first() -> None:
@@ -99,6 +99,6 @@ def test_sites_whose_metrics_disagree_most_come_first() -> None:
         for metric, gain in zip(("si", "plt"), pair, strict=True)
         if gain is not None
     ]
-    found = films.disagreement(pd.DataFrame(rows), "lte", Pair("tcp", "quic"))
-    assert found == ["disagrees", "a little", "agrees"]
+    result = films.disagreement(pd.DataFrame(rows), "lte", Pair("tcp", "quic"))
+    assert result == ["disagrees", "a little", "agrees"]
     assert films.disagreement(pd.DataFrame(rows), "dsl", Pair("tcp", "quic")) == []

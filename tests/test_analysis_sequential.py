@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 from scipy.signal import fftconvolve
 
-from analysis.sequential import BOUNDS, EQUIVALENT, FASTER, LOOKS, OPEN, SLOWER, Rule, decide, sequential_test
+from analysis.outcomes import EQUIVALENT, FASTER, OPEN, SLOWER
+from analysis.sequential import BOUNDS, LOOKS, Rule, decide, sequential_test
 from base.places import PROJECT
 
 SIGNIFICANT_P = 0.01
@@ -102,8 +103,8 @@ def test_looking_often_finds_nothing_where_there_is_nothing() -> None:
     """1200 pairs of settings without a difference, looked at up to six times; beyond 32 only once in 10 000."""
     draw = np.random.default_rng(6)
     tables = draw.lognormal(7, 0.3, (1200, 2, LOOKS[-1]))
-    found = sum(sequential_test(a, b).outcome in (FASTER, SLOWER) for a, b in tables)
-    assert found <= stats.binom.ppf(1 - 1e-4, len(tables), SIGNIFICANT_P)
+    differences = sum(sequential_test(a, b).outcome in (FASTER, SLOWER) for a, b in tables)
+    assert differences <= stats.binom.ppf(1 - 1e-4, len(tables), SIGNIFICANT_P)
 
 
 def test_it_loads_neither_tables_nor_plots() -> None:
@@ -111,5 +112,5 @@ def test_it_loads_neither_tables_nor_plots() -> None:
         "import sys, analysis.sequential; "
         "print([name for name in ('pandas', 'matplotlib', 'statsmodels') if name in sys.modules])"
     )
-    told = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"
+    output = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
+    assert output.stdout.strip() == "[]"

@@ -8,9 +8,9 @@ from analysis.gain import anova_p
 
 @pytest.mark.parametrize("noise", [truth.normal, truth.lognormal])
 def test_nothing_is_found_where_there_is_nothing(noise: truth.Noise) -> None:
-    for name, found in truth.false_positives(noise, 2000, 31, 0.05, seed=1).items():
+    for name, count in truth.false_positives(noise, 2000, 31, 0.05, seed=1).items():
         # Kolmogorov and Smirnov's p values are discrete, so that fewer fall below a level.
-        assert truth.consistent(found, 2000, 0.036 if name == "ks" else 0.05, slack=0.003), name
+        assert truth.consistent(count, 2000, 0.036 if name == "ks" else 0.05, slack=0.003), name
 
 
 def test_intervals_of_the_gain_cover() -> None:
@@ -29,7 +29,7 @@ def test_intervals_over_sites_cover() -> None:
 
 
 def test_a_simulated_effect_is_found() -> None:
-    a, b = truth.two(truth.normal, 500, 31, -0.05, seed=5)
-    found = (anova_p(a, b) < 0.01).sum()
+    a, b = truth.two_samples(truth.normal, 500, 31, -0.05, seed=5)
+    significant = (anova_p(a, b) < 0.01).sum()
     # 5 % at 5 % of noise is one standard deviation: with 31 runs each, found with probability 0.9.
-    assert truth.consistent(int(found), 500, 0.885, slack=0.02)
+    assert truth.consistent(int(significant), 500, 0.885, slack=0.02)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from matplotlib.patches import Rectangle
 
-from analysis.sites import draw_sites, site_table
+from analysis.figures import figure1
+from analysis.sites import site_table
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 
@@ -49,7 +50,7 @@ def test_sites_are_counted_and_ordered_by_size(tmp_path: Path) -> None:
 
 def test_the_figure_shows_the_table(tmp_path: Path) -> None:
     table = site_table([site(tmp_path / "one", ("https://one.example/", b"x" * 2_000_000, "192.0.2.9"))])
-    size, servers = draw_sites(table).axes
+    size, servers = figure1.draw(table).axes
     assert [bar.get_bbox().height for bar in size.patches if isinstance(bar, Rectangle)] == [2.0]
     assert [bar.get_bbox().height for bar in servers.patches if isinstance(bar, Rectangle)] == [1]
     assert [label.get_text() for label in servers.get_xticklabels()] == ["one"]

@@ -7,18 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from factories import ROW
+from factories import ROW, rejected
 from rich.console import Console
 
 from base.errors import EyelevelError
+from measure.campaign import campaign as campaigns
 from measure.campaign import cluster
 from measure.campaign.campaign import Campaign
 from measure.campaign.cluster import Cluster, bring_home
-from measure.campaign.plan import Run
-from measure.campaign.progress import Watch
-from measure.campaign.remote import Introduction, Measured, Travelling
+from measure.campaign.progress import ProgressDisplay
+from measure.campaign.remote import Introduction, MeasuredBlock
 from measure.campaign.results import opened
+from measure.campaign.store import FolderStore
 from measure.completeness import digest
+from measure.table import CampaignDocument, Run
 from record.demo import generate
 from record.site import write_site
 from tuning import networks, protocols
@@ -29,7 +31,7 @@ HERE = {"chromium": "156", "kernel": "6.1"}
 @pytest.fixture
 def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
     site = write_site(generate("demo-light"), tmp_path / "demo-light")
-    monkeypatch.setattr(cluster, "versions", lambda transports: HERE)
+    monkeypatch.setattr(campaigns, "versions", lambda transports, **_: HERE)
     known = {"tcp": protocols.load()["tcp"]}
     return Campaign(tmp_path / "c", {"demo-light": site}, {"dsl": networks.load()["dsl"]}, known, runs=1, seed=1)
 
@@ -55,11 +57,11 @@ def test_a_worker_that_differs_is_refused_with_the_difference(
 
 def test_a_scheduler_that_is_not_there_is_told(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "CONNECT_TIMEOUT_S", 1)
-    watch = Watch(Console(file=io.StringIO()), [], 0)
+    watch = ProgressDisplay(Console(file=io.StringIO()), [], 0)
     settings = {"seed": 1, "runs": 1, "sites": {}, "networks": {}, "protocols": {}}
     told = r"there is no Dask scheduler at tcp://127\.0\.0\.1:1"
     with (
-        opened(campaign.folder, {"settings": settings, "versions": {}}) as results,
+        opened(campaign.folder, CampaignDocument(settings)) as results,
         pytest.raises(EyelevelError, match=told),
     ):
         Cluster("tcp://127.0.0.1:1", campaign).measure([], results, watch, lambda _: None)
@@ -67,18 +69,18 @@ def test_a_scheduler_that_is_not_there_is_told(campaign: Campaign, monkeypatch: 
 
 def test_what_a_worker_measured_comes_home_whole(tmp_path: Path) -> None:
     settings = {"seed": 1, "runs": 1, "sites": {}, "networks": {}, "protocols": {}}
-    rejected = replace(ROW, valid=False, reason="film_unclean: it is")
+    first = rejected("film_unclean: it is")
     second = replace(ROW, attempt=2, folder="runs/s/lte/tcp/1-2")
     evidence = {"attempt.json": b"{}", "film.mp4": b"film"}
     printed = io.StringIO()
-    watch = Watch(Console(file=printed, width=200), [ROW.of], 0)
-    with opened(tmp_path / "c", {"settings": settings, "versions": {}}) as results:
+    watch = ProgressDisplay(Console(file=printed, width=200), [ROW.of], 0)
+    with opened(tmp_path / "c", CampaignDocument(settings)) as results:
         # What an attempt that was broken off has left.
         (results.empty_run_folder(ROW.of, 1) / "old").touch()
-        bring_home(Measured((rejected, second), (evidence, evidence), ("it drifts",)), 2, results, watch)
+        bring_home(MeasuredBlock((first, second), (evidence, evidence), ("it drifts",)), 2, results, watch)
         assert results.is_valid(ROW.of)
         assert results.attempts(ROW.of) == 2
-        for row in (rejected, second):
+        for row in (first, second):
             found = {file.name: file.read_bytes() for file in (results.folder / row.folder).iterdir()}
             assert found == evidence
     assert "warning: it drifts" in printed.getvalue()
@@ -87,11 +89,11 @@ def test_what_a_worker_measured_comes_home_whole(tmp_path: Path) -> None:
 
 def test_a_block_that_travels_numbers_its_attempts_on(tmp_path: Path) -> None:
     run = Run("s", "lte", "tcp", 1)
-    store = Travelling(tmp_path, {run: (4, 2)})
+    store = FolderStore(tmp_path, {run: (4, 2)})
     assert (store.attempts(run), store.failures(run), store.is_valid(run)) == (4, 2, False)
-    store.append(replace(ROW, attempt=5, valid=False, reason="machine_busy: it is"))
+    store.append(rejected("machine_busy: it is", attempt=5))
     assert (store.attempts(run), store.failures(run)) == (5, 2)
-    store.append(replace(ROW, attempt=6, valid=False, reason="error_page: it is"))
+    store.append(rejected("error_page: it is", attempt=6))
     assert (store.attempts(run), store.failures(run)) == (6, 3)
     store.append(replace(ROW, attempt=7))
     assert store.is_valid(run)

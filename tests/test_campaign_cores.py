@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from base.processes import pinned
-from measure.run.visit import _pinned_ffmpeg
+from browsers.browsertime.run import pinned_ffmpeg
 from record.demo import generate
 from record.site import write_site
 from replay import ReplaySpec, run
@@ -19,13 +19,13 @@ CORES = sorted(os.sched_getaffinity(0))
 # Every process of the replay, seen from inside, by its name.
 LOOK = """
 import json, os, pathlib, sys
-found = {}
+cores = {}
 for entry in pathlib.Path("/proc").iterdir():
     if entry.name.isdigit():
         name = (entry / "comm").read_text().strip()
-        found.setdefault(name, set()).update(os.sched_getaffinity(int(entry.name)))
-found["me"] = os.sched_getaffinity(0)
-pathlib.Path(sys.argv[1]).write_text(json.dumps({name: sorted(cores) for name, cores in found.items()}))
+        cores.setdefault(name, set()).update(os.sched_getaffinity(int(entry.name)))
+cores["me"] = os.sched_getaffinity(0)
+pathlib.Path(sys.argv[1]).write_text(json.dumps({name: sorted(cores) for name, cores in cores.items()}))
 """
 
 pytestmark = pytest.mark.needs_two_cores
@@ -36,17 +36,17 @@ def test_servers_network_and_browser_stay_on_their_cores(tmp_path: Path) -> None
     site = write_site(generate("demo-light"), tmp_path / "site")
     network, protocol = networks.load()["dsl"], protocols.load()["tcp"]
     spec = ReplaySpec(site.folder, network, protocol, server_cores=(CORES[0],), emulator_cores=(CORES[1],))
-    told = tmp_path / "told.json"
-    outcome = run(spec, [*pinned([CORES[0]]), sys.executable, "-c", LOOK, str(told)])
+    seen = tmp_path / "cores.json"
+    outcome = run(spec, [*pinned([CORES[0]]), sys.executable, "-c", LOOK, str(seen)])
     assert outcome.status == 0
-    found = json.loads(told.read_text())
-    assert found["nginx"] == found["uwsgi-core"] == [CORES[0]]
-    assert found["mm-net"] == [CORES[1]]
-    assert found["me"] == [CORES[0]]
+    cores = json.loads(seen.read_text())
+    assert cores["nginx"] == cores["uwsgi-core"] == [CORES[0]]
+    assert cores["mm-net"] == [CORES[1]]
+    assert cores["me"] == [CORES[0]]
 
 
 def test_the_film_is_made_on_its_core(tmp_path: Path) -> None:
-    ffmpeg = _pinned_ffmpeg(tmp_path, [CORES[1]]) / "ffmpeg"
+    ffmpeg = pinned_ffmpeg(tmp_path, [CORES[1]]) / "ffmpeg"
     source = ["-v", "error", "-f", "lavfi", "-i", "testsrc=d=3600", "-f", "null", "-"]
     with subprocess.Popen([ffmpeg, *source], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:

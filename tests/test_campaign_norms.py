@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measure.campaign.norms import ENOUGH, NORMS, Look, judged
+from measure.norms import ENOUGH, NORMS, RunAppearance, judge
 
 PICTURE = np.full((96, 171, 3), 255, dtype=np.uint8)
-USUAL = Look(requests=90, missed=2, exchanges=80, last_frame=PICTURE)
+USUAL = RunAppearance(requests=90, missed=2, exchanges=80, last_frame=PICTURE)
 
 
 def with_hole(share: float) -> np.ndarray:
@@ -32,37 +32,37 @@ SOUND = [
 ]
 
 
-@pytest.mark.parametrize(("norm", "look"), [(norm, look) for norm, looks in FAULTS.items() for look in looks])
-def test_a_run_that_is_unlike_the_others_is_rejected_by_name(norm: str, look: Look) -> None:
-    told = judged([*[USUAL] * ENOUGH, look])
+@pytest.mark.parametrize(("norm", "run"), [(norm, run) for norm, runs in FAULTS.items() for run in runs])
+def test_a_run_that_is_unlike_the_others_is_rejected_by_name(norm: str, run: RunAppearance) -> None:
+    told = judge([*[USUAL] * ENOUGH, run])
     assert list(told) == [ENOUGH]
-    assert told[ENOUGH].startswith(f"{norm}: ")
+    assert told[ENOUGH].gate == norm
 
 
-@pytest.mark.parametrize("look", SOUND)
-def test_a_run_like_the_others_counts(look: Look) -> None:
-    assert judged([*[USUAL] * ENOUGH, look]) == {}
+@pytest.mark.parametrize("run", SOUND)
+def test_a_run_like_the_others_counts(run: RunAppearance) -> None:
+    assert judge([*[USUAL] * ENOUGH, run]) == {}
 
 
 def test_every_norm_is_tried_here_and_explained() -> None:
-    assert {norm.__name__ for norm in NORMS} == set(FAULTS)
-    assert all(norm.__doc__ for norm in NORMS)
+    assert {norm.name for norm in NORMS} == set(FAULTS)
+    assert all(norm.check.__doc__ for norm in NORMS)
 
 
 def test_nothing_is_said_while_there_are_too_few() -> None:
-    assert judged([replace(USUAL, missed=40), *[USUAL] * (ENOUGH - 2)]) == {}
-    assert list(judged([replace(USUAL, missed=40), *[USUAL] * (ENOUGH - 1)])) == [0]
+    assert judge([replace(USUAL, missed=40), *[USUAL] * (ENOUGH - 2)]) == {}
+    assert list(judge([replace(USUAL, missed=40), *[USUAL] * (ENOUGH - 1)])) == [0]
 
 
 def test_a_page_with_two_final_looks_is_not_rejected_for_either() -> None:
-    looks = [USUAL, replace(USUAL, last_frame=with_hole(0.5))] * ENOUGH
-    assert judged(looks) == {}
+    runs = [USUAL, replace(USUAL, last_frame=with_hole(0.5))] * ENOUGH
+    assert judge(runs) == {}
 
 
 @given(st.lists(st.integers(0, 40), min_size=ENOUGH, max_size=30), st.integers(0, 10))
 def test_what_was_said_stays_when_more_runs_come(missed: list[int], more: int) -> None:
-    looks = [Look(90, count, 80, None) for count in missed]
-    said = judged(looks)
-    later = judged([*looks, *[replace(USUAL, last_frame=None)] * more])
-    assert judged([*looks, *[replace(USUAL, last_frame=None)] * more], first=len(looks)).items() <= later.items()
-    assert {place: reason for place, reason in later.items() if place < len(looks)} == said
+    runs = [RunAppearance(90, count, 80, None) for count in missed]
+    said = judge(runs)
+    later = judge([*runs, *[replace(USUAL, last_frame=None)] * more])
+    assert judge([*runs, *[replace(USUAL, last_frame=None)] * more], first=len(runs)).items() <= later.items()
+    assert {place: reason for place, reason in later.items() if place < len(runs)} == said

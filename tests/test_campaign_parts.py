@@ -11,15 +11,16 @@ from base.errors import EyelevelError
 from base.places import tool
 from measure.campaign import slot
 from measure.campaign.forecast import forecast, modelled, require_space
-from measure.campaign.plan import Run
 from measure.campaign.slot import Slot
 from measure.host.affinity import CORES_FOR_PLACES, layout
-from measure.host.canary import DRIFT, RECENT, USUAL, Canary, drift, sing, slowness
+from measure.host.canary import DRIFT, RECENT, USUAL, Canary, drift, slowness, time_canary
 from measure.run.aliases import base_name, choose_protocols
 from measure.run.evidence import VISUAL, analyse_film
 from measure.run.films import FILM, LAST, SMALL_FILM, STRIP, FilmPolicy
+from measure.table import Run
 from record.demo import generate
 from record.site import Site, write_site
+from servers.registry import require_served
 from tuning import networks, protocols
 
 
@@ -37,7 +38,8 @@ def test_a_protocol_named_twice_is_measured_twice(wanted: str | list[str], names
     chosen = choose_protocols(wanted, known)
     assert [protocol.name for protocol in chosen] == names
     for protocol in chosen:
-        assert replace(protocol, name="") == replace(known[base_name(protocol.name)], name="")
+        (served,) = require_served([known[base_name(protocol.name)]])
+        assert replace(protocol, name="") == replace(served, name="")
 
 
 def test_an_unknown_protocol_is_told_under_any_name() -> None:
@@ -56,11 +58,12 @@ def test_with_enough_cores_each_part_has_its_own() -> None:
 
 
 @pytest.mark.needs_browser
+@pytest.mark.needs_root
 def test_the_canary_sings_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    sung = sing()
-    assert sung.cpu_ms > 1
-    assert sung.page_ms > 100
+    canary = time_canary()
+    assert canary.cpu_ms > 1
+    assert canary.page_ms > 100
     assert list(tmp_path.iterdir()) == []
 
 
@@ -75,13 +78,13 @@ def test_a_machine_that_becomes_slower_is_told() -> None:
 
 def test_a_busy_machine_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     sung, told = [Canary(500, 800), Canary(400, 800), Canary(55, 800)], list[str]()
-    monkeypatch.setattr(slot, "sing", lambda: sung.pop(0))
+    monkeypatch.setattr(slot, "time_canary", lambda: sung.pop(0))
     monkeypatch.setattr(slot, "PAUSE_S", 0)
     here = Slot([Canary(50, 800)] * USUAL)
     assert here.circumstances(7, told.append).canary == Canary(55, 800)
     assert len(told) == 2
     assert "10.0 times as long as usual; waiting" in told[0]
-    monkeypatch.setattr(slot, "sing", lambda: Canary(500, 800))
+    monkeypatch.setattr(slot, "time_canary", lambda: Canary(500, 800))
     monkeypatch.setattr(slot, "PATIENCE_S", 0)
     with pytest.raises(EyelevelError, match=r"has taken 10\.0 times as long as usual for too long"):
         here.circumstances(8, told.append)

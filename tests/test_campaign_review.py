@@ -8,24 +8,23 @@ from dataclasses import replace
 from http.client import HTTPConnection
 from http.server import ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from factories import ROW
+from factories import ROW, rejected
 
 from base.errors import EyelevelError
-from measure.campaign.plan import Run
-from measure.campaign.results import Results, Row, followed, opened, read_rows
+from measure.campaign.results import Results, followed, opened
 from measure.campaign.verdicts import VERDICTS, Verdict, add_verdict, read_verdicts
 from measure.review import Review, handler
 from measure.status import status
+from measure.table import CampaignDocument, Row, Run, read_rows
 
 SECOND = replace(ROW, attempt=2, folder="runs/s/lte/tcp/1-2")
-REJECTED = replace(ROW, valid=False, reason="request_failed: it did")
+REJECTED = rejected("request_failed: it did")
 
 
-def document() -> dict[str, Any]:
+def document() -> CampaignDocument:
     settings = {
         "seed": 1,
         "runs": 1,
@@ -34,7 +33,7 @@ def document() -> dict[str, Any]:
         "networks": {"lte": {}},
         "protocols": {"tcp": {}},
     }
-    return {"settings": settings, "versions": {}, "machine": {}}
+    return CampaignDocument(settings)
 
 
 @contextmanager
@@ -48,14 +47,14 @@ def campaign(folder: Path, *rows: Row) -> Iterator[Results]:
 
 
 def verdict(row: Row, *, valid: bool, by: str = "review") -> Verdict:
-    return Verdict(row.folder, valid, "because", by, "now", row.valid, row.reason)
+    return Verdict(row.folder, valid, "because", by, "now", row.valid, str(row.reason or ""))
 
 
 def test_a_rejected_run_is_to_be_made_again_and_its_row_says_why(tmp_path: Path) -> None:
     with campaign(tmp_path / "c", ROW) as results:
         results.decide(verdict(ROW, valid=False))
         assert not results.is_valid(ROW.of)
-    assert [(row.valid, row.reason) for row in read_rows(tmp_path / "c")] == [(False, "because")]
+    assert [(row.valid, str(row.reason)) for row in read_rows(tmp_path / "c")] == [(False, "because")]
     with campaign(tmp_path / "c", SECOND) as results:
         assert results.is_valid(ROW.of)
 
@@ -66,7 +65,7 @@ def test_a_verdict_of_another_process_is_followed(tmp_path: Path) -> None:
         assert not results.is_valid(ROW.of)
         results.follow_verdicts()
         assert results.is_valid(ROW.of)
-    assert read_rows(tmp_path / "c")[0].reason == "accepted: looks fine"
+    assert str(read_rows(tmp_path / "c")[0].reason) == "accepted: looks fine"
 
 
 def test_a_run_never_counts_twice(tmp_path: Path) -> None:
@@ -94,7 +93,7 @@ def test_the_last_word_holds_and_a_torn_one_is_none(tmp_path: Path) -> None:
 @pytest.fixture
 def page(tmp_path: Path) -> Iterator[tuple[HTTPConnection, Review]]:
     """The review of a campaign with an attempt that was rejected and one that counts, as a browser would ask it."""
-    with campaign(tmp_path / "c", replace(REJECTED, reason="film_unclean: <b>orange</b>"), SECOND):
+    with campaign(tmp_path / "c", rejected("film_unclean: <b>orange</b>"), SECOND):
         pass
     (tmp_path / "c" / ROW.folder).mkdir(parents=True)
     (tmp_path / "c" / ROW.folder / "strip.jpg").write_bytes(b"strip")
@@ -140,7 +139,7 @@ def test_a_decision_is_kept_with_its_reason(page: tuple[HTTPConnection, Review])
     decision = {"token": review.token, "folder": SECOND.folder, "valid": "false", "reason": "an empty page"}
     assert ask(connection, "/verdict", decision)[0] == 303
     assert [row.valid for row in read_rows(review.folder)] == [False, False]
-    assert read_rows(review.folder)[1].reason == "review: an empty page"
+    assert str(read_rows(review.folder)[1].reason) == "review: an empty page"
     assert ask(connection, "/verdict", {**decision, "reason": " "})[0] == 409
 
 
@@ -156,11 +155,11 @@ def test_status_tells_how_a_campaign_stands(tmp_path: Path) -> None:
     with campaign(tmp_path / "c", REJECTED):
         found = status(tmp_path / "c")
         assert found.running
-        assert (found.planned, found.done, found.given_up, len(found.left)) == (1, 0, 0, 1)
+        assert (found.planned, found.done, found.given_up, len(found.open_runs)) == (1, 0, 0, 1)
     with campaign(tmp_path / "c", SECOND):
         pass
     found = status(tmp_path / "c")
     assert not found.running
-    assert (found.planned, found.done, len(found.left)) == (1, 1, 0)
+    assert (found.planned, found.done, len(found.open_runs)) == (1, 1, 0)
     with pytest.raises(EyelevelError, match="is no campaign"):
         status(tmp_path)

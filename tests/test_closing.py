@@ -11,7 +11,7 @@ from analysis.sites import site_table
 from base.errors import EyelevelError
 from measure import completeness
 from measure.closing import Closing, close, summary
-from measure.completeness import UNREACHABLE, Asked, Completeness, jaccard, missed_urls, summarise
+from measure.completeness import UNREACHABLE, Completeness, RequestedUrl, jaccard, missed_urls, summarise
 from record.demo import generate
 from record.formats import read_recording
 from record.http1 import Response
@@ -31,8 +31,8 @@ def small_site(folder: Path) -> Site:
     return write_site(Recording(page.url, (page, replace(page, url=f"{page.url}b")), {"tool": "test"}), folder)
 
 
-def asked(kind: str, url: str, *askers: str, file: str = "") -> Asked:
-    return Asked("GET", url, kind, file, askers)
+def asked(kind: str, url: str, *askers: str, file: str = "") -> RequestedUrl:
+    return RequestedUrl("GET", url, kind, file, askers)
 
 
 def known(site: Site) -> Completeness:

@@ -18,7 +18,7 @@ from analysis.first_answer import report
 from analysis.runs import load
 from base.places import PROJECT, tool
 from measure.campaign.campaign import Campaign, measure
-from measure.campaign.progress import Watch
+from measure.campaign.progress import ProgressDisplay
 from measure.run.evidence import read_evidence
 from measure.run.visit import FILM
 from record.demo import generate
@@ -56,7 +56,7 @@ def campaign(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Campaign:
         runs=1,
         seed=1,
     )
-    measure(campaign, partial(Watch, Console()))
+    measure(campaign, partial(ProgressDisplay, Console()))
     return campaign
 
 

@@ -10,23 +10,24 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from factories import ROW
+from factories import ROW, rejected
 from PIL import Image
 from support.browser import Browser
 
 from base.errors import EyelevelError
 from eyelevel.commands.campaign import main as campaign_command
-from eyelevel.commands.grid import main as grid_command
 from eyelevel.commands.report import main as report
 from eyelevel.commands.results import main as analysis
+from eyelevel.study_command import study_command
 from measure.campaign import slot
 from measure.campaign.campaign import REPEATS
-from measure.campaign.plan import Run
-from measure.campaign.results import Row, counted, read_rows
+from measure.campaign.counts import AttemptCounts
 from measure.host.canary import Canary
+from measure.table import Run, columns, read_rows
 from record import collection
 from record.grid import Page, generate, image, page_named, read_size
 from record.site import write_site
+from studies.grid import STUDY
 from studies.grid import measure as grid
 from studies.grid.presets import PRESETS, Series, read_preset
 from tuning import networks, protocols
@@ -209,7 +210,7 @@ def test_budgets_are_read(text: str, seconds: float) -> None:
 
 def test_a_grid_of_one_protocol_is_refused(tmp_path: Path) -> None:
     options = ["--preset", "controlled", "--proto", "quic", "--results", str(tmp_path)]
-    done = CliRunner().invoke(grid_command, options)
+    done = CliRunner().invoke(study_command(STUDY), options)
     assert str(done.exception) == "a grid compares protocols, and quic is one alone; name more with --proto"
     assert not list(tmp_path.iterdir())
 
@@ -230,10 +231,10 @@ def test_a_budgeted_grid_says_what_it_leaves_out_and_goes_on_with_the_same(tmp_p
     # Twenty loads of 5 KB take about a minute, and 16 s longer of 1 MB, 0.8 s each at 10 Mbit/s.
     first = campaign(tmp_path, 70)
     assert list(first.sites) == ["grid-1x5KB"]
-    assert not first.filmed
+    assert not first.loading.filmed
     told = {one["site"]: one["of"] for one in first.study["left_out"]}
     assert told == {"grid-1x1000KB": grid.NO_BUDGET, "grid-1x210000KB": grid.NO_TIME}
-    (tmp_path / "campaign.json").write_text(json.dumps(first.document()))
+    (tmp_path / "campaign.json").write_text(json.dumps(first.document().keys()))
     assert campaign(tmp_path, None).study["left_out"] == first.study["left_out"]
     more = campaign(tmp_path, 300)
     assert list(more.sites) == ["grid-1x5KB", "grid-1x1000KB"]
@@ -241,17 +242,17 @@ def test_a_budgeted_grid_says_what_it_leaves_out_and_goes_on_with_the_same(tmp_p
 
 
 def test_a_cell_whose_loads_take_too_long_gets_no_more_rounds(tmp_path: Path) -> None:
-    late = replace(ROW, valid=False, reason="over_time: not loaded within 60 s")
-    failed = replace(ROW, valid=False, reason="load_failed: no")
+    late = rejected("over_time: not loaded within 60 s")
+    failed = rejected("load_failed: no")
     assert grid.too_slow([late, failed, ROW]) == set()
     assert grid.too_slow([late, ROW, replace(late, protocol="quic")]) == {("s", "lte")}
     # One that is late is not tried again, whatever is said of others.
-    assert counted(1, 0, late=1) > REPEATS
-    assert counted(1, 0) <= REPEATS
+    assert AttemptCounts([late]).is_given_up(ROW.of, REPEATS)
+    assert not AttemptCounts([failed]).is_given_up(ROW.of, REPEATS)
 
 
 def test_when_the_budget_is_used_up_no_round_is_begun(tmp_path: Path) -> None:
-    (tmp_path / "runs.csv").write_text(",".join(Row.__dataclass_fields__) + "\n")
+    (tmp_path / "runs.csv").write_text(",".join(columns()) + "\n")
     cells = {("a", "n"), ("b", "n")}
     assert set(grid.Rounds(cells, (), None)(tmp_path)) == set()
     over = grid.Rounds(cells, (), 0.0)
@@ -260,27 +261,27 @@ def test_when_the_budget_is_used_up_no_round_is_begun(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_now_gets_no_more_rounds_though_it_was_planned_before(tmp_path: Path) -> None:
-    (tmp_path / "runs.csv").write_text(",".join(Row.__dataclass_fields__) + "\n")
+    (tmp_path / "runs.csv").write_text(",".join(columns()) + "\n")
     assert set(grid.Rounds({("a", "n")}, {("b", "n")}, None)(tmp_path)) == {("b", "n")}
 
 
 def test_a_canary_serves_for_as_long_as_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    sung: list[Canary] = []
+    canaries: list[Canary] = []
 
-    def sing() -> Canary:
-        sung.append(Canary(50.0, 800.0))
-        return sung[-1]
+    def time_canary() -> Canary:
+        canaries.append(Canary(50.0, 800.0))
+        return canaries[-1]
 
-    monkeypatch.setattr(slot, "sing", sing)
+    monkeypatch.setattr(slot, "time_canary", time_canary)
     one = slot.Slot((), 1000.0)
     first, second = one.circumstances(1, print), one.circumstances(2, print)
-    assert len(sung) == 1
-    assert (first.block, first.canary) == (1, sung[0])
+    assert len(canaries) == 1
+    assert (first.block, first.canary) == (1, canaries[0])
     assert (second.block, second.canary) == (2, None)
     every = slot.Slot()
     assert every.circumstances(1, print).canary
     assert every.circumstances(2, print).canary
-    assert len(sung) == 3
+    assert len(canaries) == 3
 
 
 @pytest.fixture(scope="module")
@@ -290,7 +291,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
     options = ["--preset", "controlled", "--counts", "1", "--sizes", "100B,700KB", "--net", "controlled-clean,mss"]
     options += ["--runs", "1", "--limit", "5", "--no-validate", "--results", str(folder), "--campaign", "tiny"]
-    done = CliRunner().invoke(grid_command, options)
+    done = CliRunner().invoke(study_command(STUDY), options)
     assert done.exit_code == 0, done.output
     assert "grid-1x700KB behind mss cannot finish in its time (5 s)" in done.output
     return folder / "tiny"
@@ -305,10 +306,11 @@ def test_a_grid_is_measured_over_both_protocols(measured: Path) -> None:
     for row in cells.values():
         assert row.valid, row.reason
         assert (row.requests, row.served, row.exchanges) == (2, 2, 2)
-        assert row.plt is not None
+        plt_ms = row.metrics["plt"]
+        assert plt_ms is not None
         # Three round trips of 5 ms at least.
-        assert 10 < row.plt < 5000
-        assert (row.fvc, row.si) == (None, None)
+        assert 10 < plt_ms < 5000
+        assert (row.metrics["fvc"], row.metrics["si"]) == (None, None)
         left = {path.name for path in (measured / row.folder).iterdir()}
         assert "browsertime.har.gz" in left
         assert not any("film" in name for name in left)
@@ -323,7 +325,7 @@ def test_a_grid_is_measured_over_both_protocols(measured: Path) -> None:
 def test_a_load_that_takes_too_long_says_so_and_is_not_repeated(measured: Path) -> None:
     late = [row for row in read_rows(measured) if (row.site, row.network) == ("grid-1x700KB", "mss")]
     assert sorted(row.protocol for row in late) == ["quic", "tcp+"]
-    assert {row.reason for row in late} == {"over_time: not loaded within 5 s"}
+    assert {str(row.reason) for row in late} == {"over_time: not loaded within 5 s"}
     assert {row.of for row in late} == {Run("grid-1x700KB", "mss", name, 1) for name in ("tcp+", "quic")}
 
 
@@ -331,7 +333,7 @@ def test_a_load_that_takes_too_long_says_so_and_is_not_repeated(measured: Path) 
 @pytest.mark.loads
 def test_a_grid_does_not_become_another(measured: Path) -> None:
     options = ["--preset", "longlook", "--campaign", "tiny", "--results", str(measured.parent)]
-    done = CliRunner().invoke(grid_command, options)
+    done = CliRunner().invoke(study_command(STUDY), options)
     assert str(done.exception).endswith("tiny is of the grid controlled; name another for longlook with --campaign")
 
 
@@ -339,7 +341,7 @@ def test_a_grid_does_not_become_another(measured: Path) -> None:
 @pytest.mark.loads
 def test_a_grid_is_told_from_a_campaign_of_sites(measured: Path) -> None:
     done = CliRunner().invoke(campaign_command, ["--campaign", "tiny", "--results", str(measured.parent)])
-    assert "tiny is a grid; go on with it by: make grid CAMPAIGN=tiny" in str(done.exception)
+    assert "tiny is a grid; go on with it by: eyelevel grid --campaign tiny" in str(done.exception)
     CliRunner().invoke(analysis, [str(measured)], catch_exceptions=False)
 
 

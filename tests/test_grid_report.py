@@ -19,12 +19,12 @@ from support.material import REFERENCE as PUBLISHED
 from analysis.runs import load
 from base.errors import EyelevelError
 from eyelevel.commands.report import main as report
-from measure.campaign.results import COLUMNS, Row
+from measure.table import columns
 from record.grid import Page
 from studies.grid import cells as grid_cells
 from studies.grid import heatmap
 from studies.grid import section as grid
-from studies.grid.cells import cells, compare, described, panels, verdict
+from studies.grid.cells import cells, compare, network_label, panels, verdict
 from studies.grid.controlled import REFERENCE, beside, change, read_old
 from studies.grid.presets import read_preset
 from tuning import networks
@@ -44,21 +44,23 @@ def write(folder: Path, times: Times, *, preset: str = "longlook", pages: Sequen
         "networks": {name: asdict(NETWORKS[name]) for name in chosen},
         "protocols": {name: {} for name in names},
     }
-    told = {"name": "grid", "preset": preset, "pages": list(sites), "left_out": [], **study}
+    description = {"name": "grid", "preset": preset, "pages": list(sites), "left_out": [], **study}
     folder.mkdir()
-    (folder / "campaign.json").write_text(json.dumps({"settings": settings, "study": told, "machine": {"cpus": 2}}))
+    (folder / "campaign.json").write_text(
+        json.dumps({"settings": settings, "study": description, "machine": {"cpus": 2}})
+    )
     with (folder / "runs.csv").open("w") as file:
         writer = csv.writer(file)
-        writer.writerow(COLUMNS)
+        writer.writerow(columns())
         for (site, network, protocol), values in times.items():
             for number, plt in enumerate(values, start=1):
                 late = bool(np.isnan(plt))
-                row = dict.fromkeys(Row.__dataclass_fields__, "")
+                row = dict.fromkeys(columns(), "")
                 row |= {"site": site, "network": network, "protocol": protocol, "run": str(number), "attempt": "1"}
                 row |= {"valid": "false" if late else "true", "plt": "" if late else f"{plt:g}"}
                 row |= {"reason": "over_time: not loaded within 60 s" if late else ""}
                 row |= {"folder": f"runs/{site}/{network}/{protocol}/{number}-1"}
-                writer.writerow(row[column] for column in COLUMNS)
+                writer.writerow(row[column] for column in columns())
     return folder
 
 
@@ -77,24 +79,24 @@ def longlook(tmp_path: Path) -> Path:
     return write(tmp_path / "grid", times, pages=("grid-2x5KB",), left_out=left_out)
 
 
-def cell(found: pd.DataFrame, site: str, network: str) -> "pd.Series[float]":
-    (row,) = (row for _, row in found.iterrows() if (row["site"], row["network"]) == (site, network))
+def cell(result: pd.DataFrame, site: str, network: str) -> "pd.Series[float]":
+    (row,) = (row for _, row in result.iterrows() if (row["site"], row["network"]) == (site, network))
     return row
 
 
 def test_a_cell_is_compared_as_worked_out_by_hand() -> None:
     # Means 110 and 90, variances 100: t = 20 / sqrt(100/3 + 100/3) = 2.449 with 4 degrees of freedom, p = 0.0705.
-    found = compare(np.array([100.0, 110, 120]), np.array([80.0, 90, 100]))
-    assert found["difference"] == pytest.approx(20 / 110)
-    assert found["p"] == pytest.approx(0.0705, abs=1e-4)
-    assert (found["mean_reference"], found["sd_reference"], found["mean_compared"]) == (110, 10, 90)
-    assert (found["rounds"], found["verdict"]) == (3, "undecided")
+    result = compare(np.array([100.0, 110, 120]), np.array([80.0, 90, 100]))
+    assert result["difference"] == pytest.approx(20 / 110)
+    assert result["p"] == pytest.approx(0.0705, abs=1e-4)
+    assert (result["mean_reference"], result["sd_reference"], result["mean_compared"]) == (110, 10, 90)
+    assert (result["rounds"], result["verdict"]) == (3, "undecided")
 
 
 def test_welchs_degrees_of_freedom_follow_from_unequal_variances() -> None:
     # t = 5 / sqrt(1/3 + 25/3) = 1.698; df = (26/3)^2 / ((1/3)^2/2 + (25/3)^2/2) = 2.16, p = 0.222.
-    found = compare(np.array([19.0, 20, 21]), np.array([10.0, 15, 20]))
-    assert found["p"] == pytest.approx(0.222, abs=5e-4)
+    result = compare(np.array([19.0, 20, 21]), np.array([10.0, 15, 20]))
+    assert result["p"] == pytest.approx(0.222, abs=5e-4)
 
 
 def test_a_verdict_needs_both_a_small_p_and_a_large_difference() -> None:
@@ -105,34 +107,34 @@ def test_a_verdict_needs_both_a_small_p_and_a_large_difference() -> None:
 
 
 def test_each_cell_says_what_became_of_it(longlook: Path) -> None:
-    found = cells(load(longlook))
-    assert len(found) == 3 * 2
-    sure, unsure = (cell(found, "grid-1x5KB", network) for network in (FAST, SLOW))
+    result = cells(load(longlook))
+    assert len(result) == 3 * 2
+    sure, unsure = (cell(result, "grid-1x5KB", network) for network in (FAST, SLOW))
     assert (sure["difference"], sure["verdict"], sure["state"]) == (0.25, "faster", "measured")
     assert (unsure["verdict"], unsure["state"], unsure["rounds"]) == ("undecided", "measured", 3)
-    late, budget = (cell(found, "grid-1x10000KB", network) for network in (FAST, SLOW))
+    late, budget = (cell(result, "grid-1x10000KB", network) for network in (FAST, SLOW))
     assert (late["state"], late["remark"]) == ("time", "1 of 6 loads did not end in time")
     # Those that did end in time are no sample of all.
     assert (late["rounds"], late["runs_reference"], late["verdict"]) == (0, 0, "")
     assert late[["mean_reference", "mean_compared", "difference", "p"]].isna().all()
     assert (budget["state"], budget["remark"]) == ("budget", "would take about 9 min")
-    assert cell(found, "grid-2x5KB", FAST)["state"] == "open"
+    assert cell(result, "grid-2x5KB", FAST)["state"] == "open"
 
 
 def test_a_load_that_takes_too_long_is_of_its_protocols_cells_alone(tmp_path: Path) -> None:
     times = {("grid-1x5KB", FAST, name): (200, 201, 199) for name in ("tcp+", "quic")}
     folder = write(tmp_path / "three", {**times, ("grid-1x5KB", FAST, "tcp"): (500, np.nan, 500)})
-    found = cells(load(folder)).set_index("compared")["state"]
-    assert found.to_dict() == {"quic": "measured", "tcp": "time"}
+    result = cells(load(folder)).set_index("compared")["state"]
+    assert result.to_dict() == {"quic": "measured", "tcp": "time"}
 
 
-def drawn(longlook: Path) -> Figure:
-    (plate,) = grid.heat_maps(load(longlook), cells(load(longlook)))
-    return plate.draw(*plate.arguments)
+def heat_map(longlook: Path) -> Figure:
+    (figure,) = grid.heat_maps(load(longlook), cells(load(longlook)))
+    return figure.draw(*figure.arguments)
 
 
 def test_the_heat_map_is_white_where_nothing_is_sure_and_hatched_where_nothing_is(longlook: Path) -> None:
-    by_size, by_count = drawn(longlook).axes[:2]
+    by_size, by_count = heat_map(longlook).axes[:2]
     assert [label.get_text() for label in by_size.get_xticklabels()] == ["5 KB", "10 MB"]
     assert [label.get_text() for label in by_count.get_xticklabels()] == ["1", "2"]
     rows = ["100 Mbit/s, 62 ms", "10 Mbit/s, 62 ms, 1 % loss"]
@@ -147,8 +149,8 @@ def test_the_heat_map_is_white_where_nothing_is_sure_and_hatched_where_nothing_i
 
 
 def test_a_sure_cell_takes_the_colour_of_who_is_faster() -> None:
-    told = {(0, 0): heatmap.Cell(0.4, 0.001, 10), (0, 1): heatmap.Cell(-0.4, 0.001, 10)}
-    image = heatmap.draw([heatmap.Map("size", ["a", "b"], told)], ["net"], "QUIC").axes[0].images[0]
+    by_place = {(0, 0): heatmap.Cell(0.4, 0.001, 10), (0, 1): heatmap.Cell(-0.4, 0.001, 10)}
+    image = heatmap.draw([heatmap.Map("size", ["a", "b"], by_place)], ["net"], "QUIC").axes[0].images[0]
     ((red, blue),) = image.to_rgba(np.array([[0.4, -0.4]]))
     assert red[0] > 2 * red[2]
     assert blue[2] > 2 * blue[0]
@@ -170,7 +172,7 @@ def test_pages_stand_by_what_varies() -> None:
 
 
 @pytest.mark.parametrize(
-    ("network", "told"),
+    ("network", "text"),
     [
         (FAST, "100 Mbit/s, 62 ms"),
         ("controlled-200ms", "no rate limit, 200 ms, 2 % loss on the uplink"),
@@ -178,8 +180,8 @@ def test_pages_stand_by_what_varies() -> None:
         ("longlook-varying", "varying, 101 Mbit/s by mean, 12 ms"),
     ],
 )
-def test_a_network_is_told_in_a_few_words(network: str, told: str) -> None:
-    assert described(asdict(NETWORKS[network])) == told
+def test_a_network_has_a_short_label(network: str, text: str) -> None:
+    assert network_label(asdict(NETWORKS[network])) == text
 
 
 def test_the_bars_are_of_what_the_browser_told(longlook: Path) -> None:
@@ -191,11 +193,11 @@ def test_the_bars_are_of_what_the_browser_told(longlook: Path) -> None:
             {"request": {"url": "https://grid.example/0.png"}, "timings": {"wait": wait, "receive": receive}},
         ]
         (folder / "browsertime.har.gz").write_bytes(gzip.compress(json.dumps({"log": {"entries": entries}}).encode()))
-    (plate,) = grid.bars(load(longlook))
-    heights = [bar.get_height() for bar in plate.draw(*plate.arguments).axes[0].patches if isinstance(bar, Rectangle)]
+    (figure,) = grid.bars(load(longlook))
+    heights = [bar.get_height() for bar in figure.draw(*figure.arguments).axes[0].patches if isinstance(bar, Rectangle)]
     assert heights == [70, 930, 64, 950]
     (folder / "browsertime.har.gz").write_bytes(gzip.compress(b"{}"))
-    with pytest.raises(EyelevelError, match="does not tell of the page's image"):
+    with pytest.raises(EyelevelError, match="has no timings of the page's image"):
         grid.bars(load(longlook))
 
 
@@ -210,14 +212,14 @@ def test_the_old_study_is_whole_and_as_it_was_told() -> None:
 def test_the_old_study_is_transcribed_without_a_slip() -> None:
     conditions = {"0% (5ms)": "controlled-clean", "2% (100ms)": "controlled-100ms", "2% (200ms)": "controlled-200ms"}
     sizes = {"100bytes": 100, "1Kb": 1000, "10Kb": 10_000, "300Kb": 300_000}
-    told = {}
+    transcribed = {}
     for row in csv.DictReader((PUBLISHED / "slides_plt.csv").open()):
         if row["scenario"] == "controlled":
             count, size = row["page"].split(" @ ")
             protocol = {"TCP /w SSL": "tcp+", "QUIC": "quic"}[row["protocol"]]
-            told[conditions[row["condition"]], protocol, int(count), sizes[size]] = float(row["plt_ms"])
+            transcribed[conditions[row["condition"]], protocol, int(count), sizes[size]] = float(row["plt_ms"])
     names = ["network", "protocol", "count", "size_bytes", "plt_ms"]
-    assert {tuple(row[:4]): row[4] for row in read_old()[names].itertuples(index=False)} == told
+    assert {tuple(row[:4]): row[4] for row in read_old()[names].itertuples(index=False)} == transcribed
 
 
 def test_what_changed_since_the_old_study_is_told(tmp_path: Path) -> None:
@@ -228,30 +230,30 @@ def test_what_changed_since_the_old_study_is_told(tmp_path: Path) -> None:
         ("grid-128x300KB", "controlled-100ms", "quic"): (500, 501, 499),
     }
     folder = write(tmp_path / "controlled", times, preset="controlled")
-    found = beside(cells(load(folder)), read_old())
-    told = {(row["site"], row["network"]): row for _, row in found.iterrows()}
-    same, other = told["grid-2x100B", "controlled-clean"], told["grid-128x300KB", "controlled-100ms"]
+    result = beside(cells(load(folder)), read_old())
+    by_cell = {(row["site"], row["network"]): row for _, row in result.iterrows()}
+    same, other = by_cell["grid-2x100B", "controlled-clean"], by_cell["grid-128x300KB", "controlled-100ms"]
     # Then 50.64 over TCP and 38 over QUIC.
     assert same["old_difference"] == pytest.approx((50.64 - 38) / 50.64)
     assert (same["old_verdict"], same["verdict"], same["change"]) == ("faster", "faster", "as then")
     assert (other["old_verdict"], other["change"]) == ("slower", "slower then, faster now")
     section = grid.section(folder)
     assert section
-    assert section.words[1] == (
+    assert section.paragraphs[1] == (
         "Verdicts as then: 1 of 2 cells; slower then, faster now: 1. "
         "By the size of the difference alone, sure or not, 1 would be as then."
     )
-    assert [view.name for view in section.views] == ["controlled", "grid_cells"]
+    assert [table.name for table in section.tables] == ["controlled", "grid_cells"]
     assert change("slower", "") == ""
 
 
 def test_a_section_says_what_limits_it(longlook: Path) -> None:
     section = grid.section(longlook)
     assert section
-    assert section.words[0].startswith(
+    assert section.paragraphs[0].startswith(
         "3 pages behind 2 networks over TCP+ and QUIC: 2 of 6 cells measured, 3 rounds each"
     )
-    assert section.words[-1] == (
+    assert section.paragraphs[-1] == (
         "1 cell cannot finish in the 60 s that a load may take. "
         "1 cell did not fit into the budget, which was used for the shorter ones."
     )
@@ -266,7 +268,9 @@ def test_early_data_is_told_to_be_of_a_second_visit(tmp_path: Path) -> None:
     (folder / "campaign.json").write_text(json.dumps(document))
     section = grid.section(folder)
     assert section
-    assert section.words[-1].startswith("Loads over quic+0rtt are a browser's second visit, those over QUIC its first.")
+    assert section.paragraphs[-1].startswith(
+        "Loads over quic+0rtt are a browser's second visit, those over QUIC its first."
+    )
 
 
 def test_another_folder_has_no_grid(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from record.http1 import Headers, Response
 from record.site import Exchange, Recording, write_site
 from record.urls import normal_url
-from servers.application import Application
+from servers.application.wsgi import Application
 
 CASES = json.loads((Path(__file__).parent / "vectors" / "matching.json").read_text())["cases"]
 REQUEST_HEADERS = {

@@ -1,15 +1,19 @@
-"""What the browser is told: the same for every protocol but for the transport."""
+"""How the browser is started: the same for every protocol but for the transport."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from base.chromium import Window
+from browsers.browsertime.configuration import QUIET_MS, configuration
+from browsers.chromium_browser import BROWSER
+from browsers.window import Window
 from measure.run import browser
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
+from servers.registry import server_of
 from tuning import networks, protocols
+from tuning.protocols import Protocol
 
 NETWORKS = networks.load()
 PROTOCOLS = protocols.load()
@@ -22,34 +26,37 @@ def site(folder: Path, **more: Any) -> Site:
     return write_site(Recording(page.url, (page, port), {"tool": "test"}, **more), folder / "site")
 
 
+def config(site: Site, protocol: Protocol) -> dict[str, Any]:
+    """What Browsertime is given for a load of `site` over `protocol`."""
+    page, results = browser.page_of(site), Path("/run/results")
+    options = server_of(protocol).connection_options(protocol)
+    common = configuration(page, results, 7, 300, QUIET_MS, film=True)
+    return common | BROWSER.browsertime_options(page, protocol, options, results)
+
+
 def switches(site: Site, protocol: str) -> list[str]:
-    config = browser.browsertime_config(site, PROTOCOLS[protocol], 300, Path("/run/results"), 7)
-    return list(config["chrome"]["args"])
+    return list(config(site, PROTOCOLS[protocol])["chrome"]["args"])
 
 
 def test_quic_is_enforced_with_the_protocols_options(tmp_path: Path) -> None:
-    told = switches(site(tmp_path), "quic+bbr")
-    assert {"enable-quic", "origin-to-force-quic-on=*", "quic-version=h3", "quic-connection-options=TBBR"} <= set(told)
-    assert "disable-quic" not in told
+    given = switches(site(tmp_path), "quic+bbr")
+    assert {"enable-quic", "origin-to-force-quic-on=*", "quic-version=h3", "quic-connection-options=TBBR"} <= set(given)
+    assert "disable-quic" not in given
 
 
 def test_tcp_is_enforced(tmp_path: Path) -> None:
-    told = switches(site(tmp_path), "tcp+")
-    assert "disable-quic" in told
-    assert not any("force-quic" in switch or "enable-quic" in switch for switch in told)
+    given = switches(site(tmp_path), "tcp+")
+    assert "disable-quic" in given
+    assert not any("force-quic" in switch or "enable-quic" in switch for switch in given)
 
 
 def test_protocols_differ_in_nothing_but_the_transport(tmp_path: Path) -> None:
     recorded = site(tmp_path)
     # Early data needs a visit before, which makes it another experiment.
-    configs = [
-        browser.browsertime_config(recorded, protocol, 300, Path("/run/results"), 7)
-        for protocol in PROTOCOLS.values()
-        if not protocol.early_data
-    ]
-    for config in configs:
-        config["chrome"]["args"] = [switch for switch in config["chrome"]["args"] if "quic" not in switch]
-    assert all(config == configs[0] for config in configs)
+    configs = [config(recorded, protocol) for protocol in PROTOCOLS.values() if not protocol.early_data]
+    for each in configs:
+        each["chrome"]["args"] = [switch for switch in each["chrome"]["args"] if "quic" not in switch]
+    assert all(each == configs[0] for each in configs)
 
 
 def test_only_recorded_hosts_are_asked_for(tmp_path: Path) -> None:
@@ -58,19 +65,17 @@ def test_only_recorded_hosts_are_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_desktop_recording_gets_a_desktop_window(tmp_path: Path) -> None:
-    config = browser.browsertime_config(site(tmp_path), PROTOCOLS["tcp"], 300, Path("/run/results"), 7)
-    assert config["viewPort"] == "1366x768"
-    assert "userAgent" not in config
-    assert "mobileEmulation" not in config["chrome"]
+    desktop = config(site(tmp_path), PROTOCOLS["tcp"])
+    assert desktop["viewPort"] == "1366x768"
+    assert "userAgent" not in desktop
+    assert "mobileEmulation" not in desktop["chrome"]
 
 
 def test_a_mobile_recording_gets_a_phone(tmp_path: Path) -> None:
-    config = browser.browsertime_config(
-        site(tmp_path, user_agent=PHONE), PROTOCOLS["tcp"], 300, Path("/run/results"), 7
-    )
-    assert config["userAgent"] == PHONE
-    assert config["viewPort"] == "412x732"
-    assert config["chrome"]["mobileEmulation"]["deviceMetrics"]["mobile"] is True
+    phone = config(site(tmp_path, user_agent=PHONE), PROTOCOLS["tcp"])
+    assert phone["userAgent"] == PHONE
+    assert phone["viewPort"] == "412x732"
+    assert phone["chrome"]["mobileEmulation"]["deviceMetrics"]["mobile"] is True
 
 
 def test_the_recorded_viewport_is_kept_but_for_the_encoders_even_numbers(tmp_path: Path) -> None:
@@ -78,9 +83,9 @@ def test_the_recorded_viewport_is_kept_but_for_the_encoders_even_numbers(tmp_pat
 
 
 def test_the_pointer_starts_beside_the_window(tmp_path: Path) -> None:
-    shown = browser.window(site(tmp_path))
-    width = int(shown.screen.split("x")[0])
-    assert width / 2 > shown.width
+    window = browser.window(site(tmp_path))
+    width = int(window.screen.split("x")[0])
+    assert width / 2 > window.width
 
 
 @pytest.mark.parametrize(("network", "at_least_s", "at_most_s"), [("lte", 63, 64), ("mss", 300, 500)])

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,20 +18,26 @@ from rich.console import Console
 
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
-from measure.campaign import attempt, block, slot
+from browsers.contract import Request
 from measure.campaign import campaign as campaigns
+from measure.campaign import method, slot
 from measure.campaign.block import REPLAY_FAILURES_IN_A_ROW
 from measure.campaign.campaign import REPEATS, Campaign, measure
 from measure.campaign.planfile import read_plan
-from measure.campaign.progress import Watch, in_words
-from measure.campaign.results import PARDONS
+from measure.campaign.progress import ProgressDisplay, in_words
+from measure.campaign.verdicts import Verdict, add_verdict
+from measure.gates import PARDONS
 from measure.host.canary import Canary
-from measure.run.evidence import Asked, Evidence
+from measure.reasons import Reason
+from measure.run.evidence import Evidence, RequestCounts
 from measure.run.film import FilmStart, VisualMetrics
-from measure.run.netlog import Request
+from measure.status import status
+from measure.table import read_given_up, read_rows
+from record import collection
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 from tuning import networks, protocols
+from tuning.networks import Network
 
 SOUND = Evidence(
     failures=(),
@@ -39,9 +46,9 @@ SOUND = Evidence(
     film=FilmStart(0, 12, blank_after=True),
     requests=(Request("https://a.example/", "GET", True, False, "198.18.0.1", "h2", 200),),
     har_protocols={"h2": 1},
-    asked=Asked(1, 1, 0, 1),
+    request_counts=RequestCounts(1, 1, 0, 1),
 )
-FAILED = Evidence(("it broke",), None, None, None, (), {}, Asked())
+FAILED = Evidence(("it broke",), None, None, None, (), {}, RequestCounts())
 
 Load = Callable[..., str | None]
 
@@ -51,9 +58,9 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
     """Two runs of one site over two settings of TCP."""
     page = Exchange("GET", "https://a.example/", Response(200, "OK", (), b"x"), "192.0.2.1")
     site = write_site(Recording(page.url, (page,), {"tool": "test"}), tmp_path / "site")
-    monkeypatch.setattr(campaigns, "versions", lambda transports: {"chromium": "1"})
-    monkeypatch.setattr(block, "analyse_film", lambda folder: None)
-    monkeypatch.setattr(slot, "sing", lambda: Canary(50.0, 800.0))
+    monkeypatch.setattr(campaigns, "versions", lambda transports, **_: {"chromium": "1"})
+    monkeypatch.setattr(method, "analyse_film", lambda folder: None)
+    monkeypatch.setattr(slot, "time_canary", lambda: Canary(50.0, 800.0))
     known_networks, known_protocols = networks.load(), protocols.load()
     return Campaign(
         folder=tmp_path / "results" / "try",
@@ -70,15 +77,15 @@ def go(campaign: Campaign, monkeypatch: pytest.MonkeyPatch, outcomes: Sequence[E
     left = list(outcomes)
     evidence: dict[Path, Evidence] = {}
 
-    def load(_site: object, _network: object, _protocol: object, folder: Path, **_: object) -> str | None:
+    def load(_page: object, folder: Path, **_: object) -> str | None:
         outcome = left.pop(0) if len(left) > 1 else left[0]
-        evidence[folder] = FAILED if isinstance(outcome, str) else outcome
+        evidence[folder] = replace(FAILED, replay_failure=outcome) if isinstance(outcome, str) else outcome
         return outcome if isinstance(outcome, str) else None
 
-    monkeypatch.setattr(attempt, "load", load)
-    monkeypatch.setattr(attempt, "read_evidence", lambda folder, **_: evidence.get(folder, SOUND))
+    monkeypatch.setattr(method, "load", load)
+    monkeypatch.setattr(method, "read_evidence", lambda folder, **_: evidence.get(folder, SOUND))
     printed = io.StringIO()
-    measure(campaign, partial(Watch, Console(file=printed, width=200)))
+    measure(campaign, partial(ProgressDisplay, Console(file=printed, width=200)))
     return printed.getvalue()
 
 
@@ -157,9 +164,9 @@ def test_an_interrupted_campaign_goes_on_where_it_was(campaign: Campaign, monkey
     (campaign.folder / "runs.csv").write_text("".join(whole[:3]))
     for row in list(csv.DictReader(whole))[2:]:
         (campaign.folder / row["folder"] / "attempt.json").unlink()
-    monkeypatch.setattr(attempt, "load", interrupted)
+    monkeypatch.setattr(method, "load", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        measure(campaign, partial(Watch, Console(file=io.StringIO())))
+        measure(campaign, partial(ProgressDisplay, Console(file=io.StringIO())))
     assert (campaign.folder / "runs.csv").read_text() == "".join(whole[:3])
     go(campaign, monkeypatch, [SOUND])
     keys = ("site", "protocol", "run", "attempt")
@@ -185,9 +192,9 @@ def test_the_whole_plan_is_there_before_the_first_run_and_grows_at_its_end(
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(attempt, "load", stopped)
+    monkeypatch.setattr(method, "load", stopped)
     with pytest.raises(KeyboardInterrupt):
-        measure(campaign, partial(Watch, Console(file=io.StringIO())))
+        measure(campaign, partial(ProgressDisplay, Console(file=io.StringIO())))
     planned = read_plan(campaign.folder)
     assert [len(block) for block in planned] == [2, 2]
     more = replace(campaign, protocols={**campaign.protocols, "tcp+bbr": protocols.load()["tcp+bbr"]}, runs=3)
@@ -211,8 +218,8 @@ def test_a_disk_that_is_too_small_is_told_before_the_first_run(
 def test_a_run_that_is_unlike_the_others_is_rejected_once_they_are_known_and_repeated(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    odd = replace(SOUND, asked=Asked(30, 10, 20, 5))
-    usual = replace(SOUND, asked=Asked(30, 30, 0, 25))
+    odd = replace(SOUND, request_counts=RequestCounts(30, 10, 20, 5))
+    usual = replace(SOUND, request_counts=RequestCounts(30, 30, 0, 25))
     printed = go(replace(campaign, runs=4), monkeypatch, [usual, odd, usual])
     told = [row for row in rows(campaign) if row["valid"] == "false"]
     assert [row["reason"].partition(":")[0] for row in told] == ["request_missed"]
@@ -222,13 +229,13 @@ def test_a_run_that_is_unlike_the_others_is_rejected_once_they_are_known_and_rep
 
 
 def test_sites_with_enough_runs_get_no_more(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempt, "load", lambda *_, **__: None)
-    monkeypatch.setattr(attempt, "read_evidence", lambda folder, **_: SOUND)
+    monkeypatch.setattr(method, "load", lambda *_, **__: None)
+    monkeypatch.setattr(method, "read_evidence", lambda folder, **_: SOUND)
 
     def enough(folder: Path) -> list[tuple[str, str]]:
         return [("site", "lte")] if len(rows(campaign)) >= 4 else []
 
-    measure(replace(campaign, runs=5), partial(Watch, Console(file=io.StringIO())), enough=enough)
+    measure(replace(campaign, runs=5), partial(ProgressDisplay, Console(file=io.StringIO())), enough=enough)
     assert len(rows(campaign)) == 4
 
 
@@ -239,6 +246,77 @@ def test_replays_that_fail_again_and_again_stop_the_campaign(
         go(campaign, monkeypatch, ["no nginx"])
     assert len(rows(campaign)) == REPLAY_FAILURES_IN_A_ROW
     assert {row["reason"] for row in rows(campaign)} == {"replay: no nginx"}
+
+
+def test_a_site_that_fails_alike_over_all_protocols_is_given_up_in_one_line(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed = go(replace(campaign, runs=5), monkeypatch, [FAILED])
+    # Two blocks of two protocols, of which each run is tried three times, of five blocks.
+    assert len(rows(campaign)) == 2 * 2 * (REPEATS + 1)
+    line = "site lte fails alike over all protocols: 6 runs are given up; the last reason was load_failed: it broke"
+    assert [told for told in printed.splitlines() if "alike" in told] == [line]
+    (entry,) = read_given_up(campaign.folder)
+    assert (entry.site, entry.network, entry.runs) == ("site", "lte", 6)
+    monkeypatch.setattr(collection, "load_site", lambda name: campaign.sites[name])
+    stands = status(campaign.folder)
+    assert (stands.given_up, stands.open_runs, stands.given_up_sites) == (10, (), (entry,))
+
+
+def test_going_on_gives_a_site_that_was_given_up_another_try(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    five = replace(campaign, runs=5)
+    go(five, monkeypatch, [FAILED])
+    before = len(rows(campaign))
+    # One block more fails alike, and is enough to give it up again.
+    go(five, monkeypatch, [FAILED])
+    assert len(rows(campaign)) == before + 2 * (REPEATS + 1)
+    assert [entry.runs for entry in read_given_up(campaign.folder)] == [4]
+    go(five, monkeypatch, [SOUND])
+    assert len([row for row in rows(campaign) if row["valid"] == "true"]) == 4
+    assert read_given_up(campaign.folder) == []
+
+
+def test_a_verdict_that_accepts_a_run_lifts_the_giving_up(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = replace(
+        campaign, runs=5, networks={name: networks.load()[name] for name in ("dsl", "lte")}, folder=campaign.folder
+    )
+    accepted: list[str] = []
+
+    def load(_site: object, network: Network, _protocol: object, folder: Path, **_: object) -> str | None:
+        # As soon as one is given up, a person accepts an attempt of it.
+        if read_given_up(campaign.folder) and not accepted:
+            given_up = {(one.site, one.network) for one in read_given_up(campaign.folder)}
+            row = next(row for row in read_rows(campaign.folder) if (row.site, row.network) in given_up)
+            add_verdict(campaign.folder, Verdict.of(row, Reason("accepted", "it is fine"), by="review", valid=True))
+            accepted.append(row.network)
+        return None
+
+    monkeypatch.setattr(method, "load", load)
+    monkeypatch.setattr(method, "read_evidence", lambda folder, **_: FAILED)
+    measure(other, partial(ProgressDisplay, Console(file=io.StringIO())))
+    made = Counter(row["network"] for row in rows(campaign))
+    assert made[accepted[0]] == 5 * 2 * (REPEATS + 1)
+    assert min(made.values()) == 2 * 2 * (REPEATS + 1)
+
+
+@pytest.mark.parametrize(
+    "outcomes",
+    [
+        # One protocol's runs count; two gates; the machine's fault.
+        [SOUND, FAILED],
+        [FAILED, replace(FAILED, failures=(), plt=None, requests=SOUND.requests)],
+        [replace(SOUND, late_wakeups=1, latest_wakeup_ms=99.0)],
+    ],
+)
+def test_a_site_is_not_given_up_when_its_runs_do_not_all_fail_alike(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch, outcomes: list[Evidence]
+) -> None:
+    printed = go(replace(campaign, runs=3), monkeypatch, outcomes)
+    assert "alike" not in printed
+    assert read_given_up(campaign.folder) == []
+    assert {int(row["run"]) for row in rows(campaign)} == {1, 2, 3}
 
 
 def test_settings_and_versions_are_on_disk_before_the_first_run(
@@ -253,9 +331,9 @@ def test_settings_and_versions_are_on_disk_before_the_first_run(
         assert document["machine"]["cpus"] >= 1
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(attempt, "load", load)
+    monkeypatch.setattr(method, "load", load)
     with pytest.raises(KeyboardInterrupt):
-        measure(campaign, partial(Watch, Console(file=io.StringIO())))
+        measure(campaign, partial(ProgressDisplay, Console(file=io.StringIO())))
 
 
 def test_results_belong_to_who_used_sudo(campaign: Campaign, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

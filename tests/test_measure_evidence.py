@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measure.run.evidence import REQUEST_LOG, VISUAL, Asked, read_evidence, read_request_log
-from measure.run.netlog import OWN_PURPOSES, Request, read_netlog
-from measure.run.visit import HAR, LOG, NETLOG_KEPT, TIMINGS
+from browsers.chromium.netlog import BROWSERS_PURPOSES, read_netlog
+from browsers.chromium_browser import BROWSER
+from browsers.contract import Request
+from measure.run.evidence import REQUEST_LOG, VISUAL, RequestCounts, read_evidence, read_request_log
+from measure.run.visit import HAR, LOG, TIMINGS
 
 KINDS = [
     "REQUEST_ALIVE",
@@ -97,7 +99,7 @@ def test_only_what_the_network_did_is_an_error(tmp_path: Path, kind: str, code: 
     assert request.error == error
 
 
-@pytest.mark.parametrize("purpose", sorted(OWN_PURPOSES))
+@pytest.mark.parametrize("purpose", sorted(BROWSERS_PURPOSES))
 def test_the_browsers_own_requests_are_told_from_the_pages(tmp_path: Path, purpose: int) -> None:
     events = [
         start(1, "https://browser.invalid/time", initiator="not an origin"),
@@ -106,7 +108,11 @@ def test_the_browsers_own_requests_are_told_from_the_pages(tmp_path: Path, purpo
         event(3, "REQUEST_ALIVE", traffic_annotation=101845102),
         start(3, "https://a.example/i.png"),
     ]
-    assert [request.own for request in read_netlog(netlog(tmp_path / "n.gz", log_text(events)))] == [True, True, False]
+    assert [request.by_browser for request in read_netlog(netlog(tmp_path / "n.gz", log_text(events)))] == [
+        True,
+        True,
+        False,
+    ]
 
 
 @given(st.data())
@@ -126,7 +132,7 @@ def whole_run(folder: Path) -> None:
     (folder / TIMINGS).write_text(json.dumps([page]))
     har = {"log": {"entries": [{"response": {"httpVersion": version}} for version in ("h3", "h3", "H3")]}}
     (folder / HAR).write_bytes(gzip.compress(json.dumps(har).encode()))
-    netlog(folder / NETLOG_KEPT, log_text(PAGE))
+    netlog(folder / BROWSER.network_log, log_text(PAGE))
     visual = {
         "faults": [],
         "start": {"stray_frames": 0, "orange_frames": 9, "blank_after": True},
@@ -143,10 +149,10 @@ def test_a_sound_run(tmp_path: Path) -> None:
     assert evidence.plt == 1234
     assert evidence.visual and evidence.visual.vc85 == 3
     assert evidence.har_protocols == {"h3": 3}
-    assert evidence.asked == Asked(requests=1, served=1, missed=0, exchanges=1)
+    assert evidence.request_counts == RequestCounts(requests=1, served=1, missed=0, exchanges=1)
 
 
-@pytest.mark.parametrize("name", [TIMINGS, HAR, NETLOG_KEPT, VISUAL])
+@pytest.mark.parametrize("name", [TIMINGS, HAR, BROWSER.network_log, VISUAL])
 @pytest.mark.parametrize("content", [None, b"", b"{"])
 def test_missing_or_broken_evidence_is_told(tmp_path: Path, name: str, content: bytes | None) -> None:
     whole_run(tmp_path)
@@ -160,7 +166,7 @@ def test_the_last_words_of_a_browsertime_that_left_nothing_are_told(tmp_path: Pa
     whole_run(tmp_path)
     (tmp_path / TIMINGS).unlink()
     (tmp_path / LOG).write_text("INFO: starting\nFatal server error: no fonts\n\n")
-    told = "Browsertime tells of no page, its last words were: Fatal server error: no fonts"
+    told = "Browsertime reports no page; the last line of its log: Fatal server error: no fonts"
     assert read_evidence(tmp_path).failures == ("browsertime.json is missing", told)
     (tmp_path / TIMINGS).write_text("[]")
     assert read_evidence(tmp_path).failures == (told,)
@@ -192,9 +198,9 @@ def test_requests_served_and_missed_are_the_pages(tmp_path: Path) -> None:
     ]
     (tmp_path / "log").write_text("".join(f"{line}\n" for line in lines))
     icon = Request("https://a.example/favicon.ico", "GET", False, True, "198.18.0.1", "h3", 404)
-    assert read_request_log(tmp_path / "log", [icon]) == Asked(requests=5, served=4, missed=1, exchanges=2)
+    assert read_request_log(tmp_path / "log", [icon]) == RequestCounts(requests=5, served=4, missed=1, exchanges=2)
     page_wants_it_too = [*lines, lines[-1]]
     (tmp_path / "twice").write_text("".join(f"{line}\n" for line in page_wants_it_too))
-    assert read_request_log(tmp_path / "twice", [icon]) == Asked(requests=6, served=4, missed=2, exchanges=2)
-    assert read_request_log(tmp_path / "log") == Asked(requests=6, served=4, missed=2, exchanges=2)
-    assert read_request_log(tmp_path / "none") == Asked()
+    assert read_request_log(tmp_path / "twice", [icon]) == RequestCounts(requests=6, served=4, missed=2, exchanges=2)
+    assert read_request_log(tmp_path / "log") == RequestCounts(requests=6, served=4, missed=2, exchanges=2)
+    assert read_request_log(tmp_path / "none") == RequestCounts()

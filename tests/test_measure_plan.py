@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measure.campaign.plan import Block, plan, seed_of
+from measure.campaign.plan import PlannedBlock, plan, seed_of
 
 names = st.lists(st.sampled_from(["a", "b", "c", "d", "e"]), min_size=1, max_size=4, unique=True)
 seeds = st.integers(0, 2**32)
@@ -53,7 +53,7 @@ def test_no_protocol_comes_first_more_often_than_chance() -> None:
 
 
 def test_blocks_of_a_round_are_shuffled() -> None:
-    def order(blocks: list[Block], number: int) -> list[tuple[str, str]]:
+    def order(blocks: list[PlannedBlock], number: int) -> list[tuple[str, str]]:
         return [(block[0].site, block[0].network) for block in blocks if block[0].number == number]
 
     blocks = plan("abcdef", "wxyz", "pq", 2, 1)

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from factories import ROW
+from factories import ROW, rejected, with_metrics
 from factories import campaign_document as document
 from hypothesis import given
 from hypothesis import strategies as st
 
 from base.errors import EyelevelError
 from base.places import PROJECT
-from measure.campaign.plan import Run
-from measure.campaign.results import COLUMNS, changes, opened
+from measure.campaign.results import changes, opened
+from measure.table import Run, columns, read_rows
 
 RUN = Run("s", "lte", "tcp", 1)
 
@@ -29,7 +29,7 @@ def rows(folder: Path) -> list[dict[str, str]]:
 
 def test_a_measured_run_is_known_when_the_campaign_goes_on(tmp_path: Path) -> None:
     with opened(tmp_path / "c", document()) as results:
-        results.append(replace(ROW, valid=False, reason="film"))
+        results.append(rejected("film"))
         results.append(replace(ROW, attempt=2))
     with opened(tmp_path / "c", document()) as results:
         assert results.is_valid(RUN)
@@ -42,7 +42,7 @@ def test_a_row_has_the_promised_columns() -> None:
     promised = (
         "site,network,protocol,run,valid,reason,fvc,lvc,vc85,si,plt,requests,served,missed,started_at,seconds,folder"
     )
-    assert set(promised.split(",")) <= set(COLUMNS)
+    assert set(promised.split(",")) <= set(columns())
 
 
 @pytest.mark.slow
@@ -90,10 +90,10 @@ with opened(Path(sys.argv[1]), document()) as results:
 
 def test_a_reason_of_any_text_stays_one_line(tmp_path: Path) -> None:
     with opened(tmp_path / "c", document()) as results:
-        results.append(replace(ROW, valid=False, reason='said "no",\nthen\r\nnothing', plt=None))
+        results.append(with_metrics(rejected('gate: said "no",\nthen\r\nnothing'), plt=None))
     assert len((tmp_path / "c" / "runs.csv").read_text().splitlines()) == 2
     (row,) = rows(tmp_path / "c")
-    assert row["reason"] == 'said "no", then nothing'
+    assert row["reason"] == 'gate: said "no", then nothing'
     assert row["plt"] == ""
 
 
@@ -133,13 +133,14 @@ def test_what_is_gone_is_told_by_its_name() -> None:
 
 
 def test_another_browser_is_refused() -> None:
-    newer = {**document(), "versions": {"chromium": "2"}}
+    newer = document(versions={"chromium": "2"})
     assert changes(document(), newer) == ["versions/chromium was 1, is 2"]
-    assert changes(document(), {**document(), "machine": {"host": "there"}}) == []
+    assert changes(document(), replace(document(), machine={"host": "there"})) == []
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     script = "import sys; from pathlib import Path; from measure.campaign.results import opened\n"
+    script += "from measure.table import CampaignDocument\n"
     script += f"with opened(Path({str(tmp_path / 'c')!r}), {document()!r}): print('in')"
     with opened(tmp_path / "c", document()):
         second = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
@@ -147,9 +148,30 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
     assert "in" not in second.stdout.split()
 
 
-def test_a_campaign_begun_before_it_could_say_so_was_filmed_and_lost_packets_both_ways() -> None:
-    network = {"up_mbps": 2.8, "loss_on": "both"}
-    assert changes(document(), document(filmed=True, limit_s=None, networks={"lte": network})) == []
-    assert changes(document(), document(filmed=False)) == ["settings/filmed was True, is False"]
-    one_way = document(networks={"lte": {**network, "loss_on": "up"}})
-    assert changes(document(), one_way) == ["settings/networks/lte/loss_on was both, is up"]
+def test_columns_of_another_version_are_kept_when_the_campaign_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    with opened(folder, document()) as results:
+        results.append(ROW)
+        results.append(rejected("error_page: no", run=2))
+    table = [line.split(",") for line in (folder / "runs.csv").read_text().splitlines()]
+    si = table[0].index("si")
+    # Another version had no Speed Index, and a metric of its name.
+    lines = [[*cells[:si], *cells[si + 1 :], cell] for cells, cell in zip(table, ("lcp", "812.5", ""), strict=True)]
+    (folder / "runs.csv").write_text("".join(",".join(cells) + "\n" for cells in lines))
+    first = read_rows(folder)[0]
+    assert (first.metrics["si"], first.metrics["plt"], first.further) == (None, 1234.5, {"lcp": "812.5"})
+    with opened(folder, document()) as results:
+        assert results.is_valid(RUN)
+        results.append(replace(ROW, run=3))
+    assert (folder / "runs.csv").read_text().splitlines()[0] == ",".join((*columns(), "lcp"))
+    assert [(row["run"], row["si"], row["lcp"]) for row in rows(folder)] == [
+        ("1", "", "812.5"),
+        ("2", "", ""),
+        ("3", "650.5", ""),
+    ]
+
+
+def test_a_table_without_a_column_that_all_need_is_refused_with_its_name(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text("site,network\n")
+    with pytest.raises(EyelevelError, match="lacks the columns protocol, run, attempt, valid, reason, requests"):
+        read_rows(tmp_path)

@@ -1,25 +1,32 @@
 """Packets: captures of real loads are whole, decrypted, accounted for to the last byte, and show what RFCs demand."""
 
+import io
 import json
 import math
+import shutil
 import struct
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from base.errors import EyelevelError
 from base.places import PROJECT, tool
-from measure.campaign.plan import Run
+from measure.campaign.campaign import Campaign, measure
+from measure.campaign.progress import ProgressDisplay
+from measure.campaign.setting import Loading
+from measure.run.evidence import Evidence, read_evidence
+from measure.table import Row, Run, require_document, valid_rows
 from record.generated import generated_exchange
 from record.site import Recording, Site, write_site
 from replay.repeatable import make_repeatable
 from studies.packets import section
-from studies.packets.attempt import make, reason_against_captured
 from studies.packets.bytes import (
     AGAIN,
     CONTROL,
@@ -32,15 +39,15 @@ from studies.packets.bytes import (
     Piece,
     Stream,
 )
-from studies.packets.capture import read_capture
 from studies.packets.delays import delays_in_ms, with_added_rtt
+from studies.packets.dissection import read_capture
 from studies.packets.files import CLIENT, KEYS, PING, SERVERS, STUDY
-from studies.packets.layers import Assembly, lay_http2, lay_http3
-from studies.packets.ping import Pinged, expected_ms, fault
-from studies.packets.runs import ENDS, Read, read_run
-from studies.packets.sequence import Step, averaged
+from studies.packets.layers import Assembly, append_http2, append_http3
+from studies.packets.measure import PacketsMethod
+from studies.packets.ping import PingTimes, expected_ms, fault
+from studies.packets.runs import ENDS, CapturedRun, read_run
+from studies.packets.sequence import Step, average
 from studies.packets.sequence_drawing import Panel, draw
-from studies.runs import Judged, Study, Watch, make_runs
 from tuning import protocols
 from tuning.networks import Network
 
@@ -62,12 +69,19 @@ def site_in(folder: Path) -> Site:
     return write_site(Recording("https://packets.example/", exchanges, {"name": "eyelevel test"}), folder / "packets")
 
 
-def study_in(folder: Path) -> Study:
+def campaign_in(folder: Path) -> Campaign:
     known = protocols.load()
-    chosen = {name: known[name] for name in PROTOCOLS}
     sites = {site.name: site for site in [site_in(folder)]}
-    return Study(
-        STUDY, folder / "results", sites, {NETWORK.name: NETWORK}, chosen, runs=1, seed=1, make=make, captures=True
+    return Campaign(
+        folder=folder / "results",
+        sites=sites,
+        networks={NETWORK.name: NETWORK},
+        protocols={name: known[name] for name in PROTOCOLS},
+        runs=1,
+        seed=1,
+        loading=Loading(filmed=False),
+        method=PacketsMethod(),
+        study={"name": STUDY},
     )
 
 
@@ -75,22 +89,35 @@ def run_over(protocol: str) -> Run:
     return Run("packets", NETWORK.name, protocol, 1)
 
 
-def told_of(ends: list[tuple[Run, Judged]]) -> Watch:
-    return Watch(lambda run, attempt: None, lambda run, judged, last: ends.append((run, judged)), print)
+def evidence_of(folder: Path) -> Evidence:
+    return read_evidence(folder, filmed=False)
+
+
+def row_of(campaign: Campaign, protocol: str) -> Row:
+    return next(row for row in valid_rows(campaign.folder, STUDY) if row.protocol == protocol)
+
+
+def go(campaign: Campaign) -> str:
+    """Measure `campaign`; returns what is printed."""
+    printed = io.StringIO()
+    measure(campaign, partial(ProgressDisplay, Console(file=printed, width=200)))
+    return printed.getvalue()
 
 
 @pytest.fixture(scope="module")
-def captured(tmp_path_factory: pytest.TempPathFactory) -> Study:
+def captured(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
     """One load over each protocol."""
-    made_study = study_in(tmp_path_factory.mktemp("packets"))
-    ends: list[tuple[Run, Judged]] = []
-    assert make_runs(made_study, told_of(ends)) == [], ends
-    return made_study
+    campaign = campaign_in(tmp_path_factory.mktemp("packets"))
+    printed = go(campaign)
+    assert len(valid_rows(campaign.folder, STUDY)) == len(PROTOCOLS), printed
+    return campaign
 
 
 @pytest.fixture(scope="module")
-def runs(captured: Study) -> Mapping[str, Read]:
-    return {run.protocol: read_run(captured.folder(run)) for block in captured.blocks for run in block}
+def runs(captured: Campaign) -> Mapping[str, CapturedRun]:
+    document = require_document(captured.folder)
+    rows = valid_rows(captured.folder, STUDY)
+    return {row.protocol: read_run(captured.folder, document, row) for row in rows}
 
 
 def packet_bytes(capture_file: Path) -> Iterator[int]:
@@ -105,7 +132,7 @@ def packet_bytes(capture_file: Path) -> Iterator[int]:
 
 @pytest.mark.needs_root
 @pytest.mark.loads
-def test_the_clients_first_quic_datagram_has_at_least_1200_bytes(runs: Mapping[str, Read]) -> None:
+def test_the_clients_first_quic_datagram_has_at_least_1200_bytes(runs: Mapping[str, CapturedRun]) -> None:
     """RFC 9000 section 14.1."""
     assert runs["quic"].connections
     for connection in runs["quic"].connections:
@@ -116,7 +143,7 @@ def test_the_clients_first_quic_datagram_has_at_least_1200_bytes(runs: Mapping[s
 @pytest.mark.loads
 @pytest.mark.parametrize(("protocol", "round_trips"), [("tcp+", 2), ("quic", 1)])
 def test_a_request_leaves_after_two_round_trips_over_tcp_and_one_over_quic(
-    protocol: str, round_trips: int, runs: Mapping[str, Read]
+    protocol: str, round_trips: int, runs: Mapping[str, CapturedRun]
 ) -> None:
     """TCP's handshake and TLS 1.3's (RFC 8446 section 2), or both in one (RFC 9001 section 4), seen by the client."""
     [connection] = [connection for connection in runs[protocol].connections if connection["first"]]
@@ -130,14 +157,14 @@ def test_a_request_leaves_after_two_round_trips_over_tcp_and_one_over_quic(
 @pytest.mark.loads
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_bytes_of_the_table_add_up_to_those_in_the_files(
-    protocol: str, captured: Study, runs: Mapping[str, Read], tmp_path: Path
+    protocol: str, captured: Campaign, runs: Mapping[str, CapturedRun], tmp_path: Path
 ) -> None:
     [site] = captured.sites.values()
     make_repeatable(site, tmp_path)
     responses = [file.read_bytes() for file in tmp_path.glob("packets.example/*")]
     bodies_bytes = sum(len(response.partition(b"\r\n\r\n")[2]) for response in responses)
     assert bodies_bytes > len(PAGE) + len(STYLE)
-    folder = captured.folder(run_over(protocol))
+    folder = captured.folder / row_of(captured, protocol).folder
     for end, file in ENDS.items():
         rows = {row["direction"]: row for row in runs[protocol].captures if row["end"] == end}
         sizes = list(packet_bytes(folder / file))
@@ -156,8 +183,10 @@ def test_the_bytes_of_the_table_add_up_to_those_in_the_files(
 @pytest.mark.needs_root
 @pytest.mark.loads
 @pytest.mark.parametrize(("protocol", "http"), [("tcp+", "http2"), ("quic", "http3")])
-def test_a_run_holds_all_of_itself_and_its_captures_their_own_keys(protocol: str, http: str, captured: Study) -> None:
-    folder = captured.folder(run_over(protocol))
+def test_a_run_holds_all_of_itself_and_its_captures_their_own_keys(
+    protocol: str, http: str, captured: Campaign
+) -> None:
+    folder = captured.folder / row_of(captured, protocol).folder
     assert json.loads((folder / PING).read_text())["mean_ms"] == pytest.approx(NETWORK.min_rtt_ms, rel=0.01)
     assert "CLIENT_TRAFFIC_SECRET" in (folder / KEYS).read_text()
     for file in (CLIENT, SERVERS):
@@ -169,7 +198,7 @@ def test_a_run_holds_all_of_itself_and_its_captures_their_own_keys(protocol: str
 @pytest.mark.loads
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_both_ends_saw_the_packets_of_the_handshake_half_a_round_trip_apart(
-    protocol: str, runs: Mapping[str, Read]
+    protocol: str, runs: Mapping[str, CapturedRun]
 ) -> None:
     steps = runs[protocol].steps
     assert steps[0].lines == (("SYN",) if protocol == "tcp+" else ("Initial: ClientHello",))
@@ -181,7 +210,7 @@ def test_both_ends_saw_the_packets_of_the_handshake_half_a_round_trip_apart(
 @pytest.mark.needs_root
 @pytest.mark.loads
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_both_captures_go_on_until_connections_are_closed(protocol: str, runs: Mapping[str, Read]) -> None:
+def test_both_captures_go_on_until_connections_are_closed(protocol: str, runs: Mapping[str, CapturedRun]) -> None:
     """Nothing is lost on the way, so what one end has and the other has not would be missing in its capture."""
     rows = {(row["end"], row["direction"]): row for row in runs[protocol].captures}
     for way in ("up", "down"):
@@ -194,30 +223,42 @@ def test_both_captures_go_on_until_connections_are_closed(protocol: str, runs: M
 
 @pytest.mark.needs_root
 @pytest.mark.loads
-def test_what_was_captured_is_not_captured_again(captured: Study) -> None:
-    ends: list[tuple[Run, Judged]] = []
-    make_runs(captured, told_of(ends))
-    assert not ends
-    with pytest.raises(EyelevelError, match="begun otherwise"):
-        make_runs(replace(captured, seed=2), told_of(ends))
+def test_what_was_captured_is_not_captured_again(captured: Campaign) -> None:
+    assert go(captured) == ""
+    with pytest.raises(EyelevelError, match="begun with other settings"):
+        go(replace(captured, seed=2))
 
 
 @pytest.mark.needs_root
 @pytest.mark.loads
-def test_a_run_after_wrong_pings_does_not_count(captured: Study) -> None:
+def test_a_run_after_wrong_pings_does_not_count(captured: Campaign) -> None:
     setting = captured.setting(run_over("tcp+"))
     nearer = replace(setting, network=replace(NETWORK, min_rtt_ms=390))
-    assert reason_against_captured(nearer, captured.folder(run_over("tcp+"))).startswith("ping: pings took 4")
+    folder = captured.folder / row_of(captured, "tcp+").folder
+    reason = PacketsMethod().reason_against(nearer, folder, evidence_of(folder))
+    assert reason and reason.gate == "ping" and reason.text.startswith("pings took 4")
 
 
 @pytest.mark.needs_root
 @pytest.mark.loads
-def test_the_section_tells_every_setting(captured: Study, runs: Mapping[str, Read]) -> None:
-    told = section.section(captured.campaign)
-    assert told
-    assert len(told.drawings) == 1
-    for view in told.views[:2]:
-        assert list(view.data["protocol"]) == list(PROTOCOLS)
+def test_a_load_may_be_judged_again_and_does_not_count_without_a_capture(captured: Campaign, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(captured.folder / row_of(captured, "quic").folder, folder)
+    assert PacketsMethod().reason_against(captured.setting(run_over("quic")), folder, evidence_of(folder)) is None
+    (folder / SERVERS).unlink()
+    setting = captured.setting(run_over("quic"))
+    reason = PacketsMethod().reason_against(setting, folder, evidence_of(folder))
+    assert reason and reason.gate == "capture"
+
+
+@pytest.mark.needs_root
+@pytest.mark.loads
+def test_the_section_tells_every_setting(captured: Campaign, runs: Mapping[str, CapturedRun]) -> None:
+    report = section.section(captured.folder)
+    assert report
+    assert len(report.drawings) == 1
+    for table in report.tables[:2]:
+        assert list(table.data["protocol"]) == list(PROTOCOLS)
 
 
 def test_a_campaign_without_captures_has_no_section(tmp_path: Path) -> None:
@@ -234,7 +275,7 @@ def test_a_capture_that_breaks_off_is_named(tmp_path: Path) -> None:
 CAPTURING = """
 import socket, sys
 from pathlib import Path
-from measure.run.capture import capturing
+from measure.captures.recording import capturing
 from replay.world import outward_device
 with capturing(outward_device(), Path(sys.argv[1])), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
     for _ in range(int(sys.argv[2])):
@@ -265,15 +306,15 @@ def test_pings_are_held_to_the_network_and_what_serialising_takes() -> None:
     least_ms, most_ms = expected_ms(slow)
     assert (least_ms + most_ms) / 2 == pytest.approx(100 + 2 * 84 * 8 / 468)
     assert most_ms - least_ms == pytest.approx(2 * 1.0287, abs=0.001)
-    assert fault(Pinged(20, 20, 102, 102.9, 104, 0.3), slow) is None
-    assert fault(Pinged(20, 20, 102, 105, 110, 0.3), slow)
-    assert fault(Pinged(20, 0, math.nan, math.nan, math.nan, math.nan), slow)
+    assert fault(PingTimes(20, 20, 102, 102.9, 104, 0.3), slow) is None
+    assert fault(PingTimes(20, 20, 102, 105, 110, 0.3), slow)
+    assert fault(PingTimes(20, 0, math.nan, math.nan, math.nan, math.nan), slow)
 
 
 def test_bytes_of_a_stream_are_told_once_and_then_as_sent_again() -> None:
     stream = Stream()
-    stream.lay(5, FRAMING)
-    stream.lay(10, PAYLOAD, "DATA")
+    stream.append(5, FRAMING)
+    stream.append(10, PAYLOAD, "DATA")
     assert stream.take(0, 8) == [Piece(FRAMING, 5), Piece(PAYLOAD, 3, "DATA")]
     assert stream.take(6, 12) == [Piece(AGAIN, 2, "DATA"), Piece(PAYLOAD, 4, "DATA")]
     assert stream.take(12, 18) == [Piece(PAYLOAD, 3, "DATA"), Piece(UNREAD, 3)]
@@ -282,8 +323,8 @@ def test_bytes_of_a_stream_are_told_once_and_then_as_sent_again() -> None:
 
 def test_frames_of_http_are_told_apart() -> None:
     http2 = Stream()
-    lay_http2(http2, 100, 0, 11)
-    lay_http2(http2, 0, 4, 0)
+    append_http2(http2, 100, 0, 11)
+    append_http2(http2, 0, 4, 0)
     assert http2.take(0, 118) == [
         Piece(FRAMING, 9, "DATA"),
         Piece(PAYLOAD, 89, "DATA"),
@@ -295,7 +336,7 @@ def test_frames_of_http_are_told_apart() -> None:
     assembly = Assembly()
     for start, end in ((6, 108), (0, 7)):
         assembly.add(start, response[start:end])
-    http3 = assembly.laid(lambda stream, data: lay_http3(stream, data, 0))
+    http3 = assembly.stream(lambda stream, data: append_http3(stream, data, 0))
     assert http3.take(0, 108) == [
         Piece(FRAMING, 2, "HEADERS"),
         Piece(HTTP_HEADERS, 3, "HEADERS"),
@@ -303,7 +344,7 @@ def test_frames_of_http_are_told_apart() -> None:
         Piece(PAYLOAD, 100, "DATA"),
     ]
     control = Stream()
-    lay_http3(control, bytes([0, 4, 2, 1, 1]), 2)
+    append_http3(control, bytes([0, 4, 2, 1, 1]), 2)
     assert control.take(0, 5) == [Piece(FRAMING, 1), Piece(FRAMING, 2, "SETTINGS"), Piece(CONTROL, 2, "SETTINGS")]
 
 
@@ -323,28 +364,28 @@ def exchanged(late_ms: float, *, lost: bool = False, more: tuple[Step, ...] = ()
 def test_times_are_means_of_the_runs_that_had_the_same_packets() -> None:
     more = (step("ACK", 30, 40),)
     runs = [exchanged(0), exchanged(4), exchanged(500, more=more), exchanged(900, lost=True)]
-    found = averaged(runs)
+    found = average(runs)
     assert found
     assert (found.runs, found.all_runs, found.others) == (2, 4, 2)
     assert [(s.sent_ms, s.received_ms, s.bytes) for s in found.steps] == [(0, 12, (60, 60)), (13, 23, (60, 64))]
-    assert averaged([]) is None
+    assert average([]) is None
 
 
 def test_packets_that_cross_may_leave_in_either_order() -> None:
     up, down = step("ACK", 20, 30), step("SETTINGS", 21, 31, from_server=True)
     sooner = replace(down, sent_ms=19, received_ms=29)
-    found = averaged([(up, down), (sooner, up)])
+    found = average([(up, down), (sooner, up)])
     assert found
     assert (found.runs, found.others) == (2, 0)
     # Of one direction the order is what counts.
     other = step("FIN", 22, 32)
-    found = averaged([(up, other), (other, up)])
+    found = average([(up, other), (other, up)])
     assert found
     assert (found.runs, found.others) == (1, 1)
 
 
 def test_the_diagram_shows_every_packet_with_its_times_and_loss() -> None:
-    exchange = averaged([exchanged(0, more=(step("ACK <1>", 22, math.nan),))])
+    exchange = average([exchanged(0, more=(step("ACK <1>", 22, math.nan),))])
     assert exchange
     drawn = draw("two", [Panel("tcp+", exchange), Panel("quic", exchange)], rtt_ms=20)
     texts = [

@@ -42,7 +42,7 @@ BIG = hashlib.shake_256(b"a body of 5 MB").digest(5_000_000)
 
 def match(folder: Path, *requests: str) -> list[tuple[list[str], list[str]]]:
     """What `quic_server --match` answers to each request: its fields, and its header lines."""
-    shown = subprocess.run(
+    completed = subprocess.run(
         [tool("quic_server"), "--responses", folder, "--match"],
         input="".join(f"{request}\n" for request in requests),
         capture_output=True,
@@ -50,7 +50,7 @@ def match(folder: Path, *requests: str) -> list[tuple[list[str], list[str]]]:
         check=True,
     )
     answers: list[tuple[list[str], list[str]]] = []
-    for line in shown.stdout.splitlines():
+    for line in completed.stdout.splitlines():
         if line.startswith("\t"):
             answers[-1][1].append(line[1:])
         else:
@@ -177,7 +177,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     now = datetime.now(UTC)
-    made = (
+    certificate = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
@@ -185,7 +185,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
         .sign(key, hashes.SHA256())
     )
     encoding, public_format = serialization.Encoding, serialization.PublicFormat
-    (folder / "chain.pem").write_bytes(made.public_bytes(encoding.PEM))
+    (folder / "chain.pem").write_bytes(certificate.public_bytes(encoding.PEM))
     (folder / "key.pem").write_bytes(
         key.private_bytes(encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
@@ -314,8 +314,8 @@ def test_a_busy_address_is_refused_and_signals_end_the_server(arguments: dict[st
 
 @pytest.mark.needs_quic_server
 def test_version_names_the_chromium_it_was_built_from() -> None:
-    shown = subprocess.run([tool("quic_server"), "--version"], capture_output=True, text=True, check=True)
-    assert re.fullmatch(r"quic_server \(Eyelevel\) Chromium \d+\.\d+\.\d+\.\d+\n", shown.stdout)
+    version = subprocess.run([tool("quic_server"), "--version"], capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"quic_server \(Eyelevel\) Chromium \d+\.\d+\.\d+\.\d+\n", version.stdout)
 
 
 # Chromium over HTTP/3.
@@ -511,8 +511,8 @@ def test_chromium_loads_a_site_over_http3(tmp_path: Path, certificate: Certifica
         assert fetched("/never") == [404, "/never", ""]
 
         # Timing of another origin is not told, so its protocol comes from the network log below.
-        own = "performance.getEntriesByType('resource').filter(e => e.name.startsWith(location.origin))"
-        assert set(browser.evaluate(f"{own}.map(e => e.nextHopProtocol)")) == {"h3"}
+        timings = "performance.getEntriesByType('resource').filter(e => e.name.startsWith(location.origin))"
+        assert set(browser.evaluate(f"{timings}.map(e => e.nextHopProtocol)")) == {"h3"}
         responses = [
             event["params"]["response"] for event in browser.events if event["method"] == "Network.responseReceived"
         ]
@@ -522,13 +522,13 @@ def test_chromium_loads_a_site_over_http3(tmp_path: Path, certificate: Certifica
         }
         assert groups == {"X25519"}
 
-    asked = [line.split("\t") for line in log.read_text().splitlines()]
-    kinds = {(method, url): kind for kind, method, url, _ in asked}
+    log_lines = [line.split("\t") for line in log.read_text().splitlines()]
+    kinds = {(method, url): kind for kind, method, url, _ in log_lines}
     assert kinds["HEAD", "https://www.example/big?n=1,2"] == "head"
     assert kinds["OPTIONS", "https://api.example/x"] == "preflight"
     assert kinds["GET", "https://www.example/to?a=1&nonce=7"] == "prefix"
     assert kinds["GET", "https://www.example/never"] == "miss"
-    assert ["exact", "GET", "https://www.example/", "www.example/00000-index"] in asked
+    assert ["exact", "GET", "https://www.example/", "www.example/00000-index"] in log_lines
 
 
 @pytest.mark.alone
@@ -614,16 +614,16 @@ def test_versions_we_build_with_come_first_then_those_nearest_to_the_browser() -
 
 def test_versions_already_removed_are_passed_over_and_named_when_nothing_is_left(tmp_path: Path) -> None:
     wanted = ["156.0.8078.79-1~deb12u1", "150.0.7871.181-1~deb12u1"]
-    left = {wanted[1]}
+    available = {wanted[1]}
 
     def download(version: str, folder: Path) -> str | None:
-        if version not in left:
+        if version not in available:
             return "404 Not Found"
         (folder / f"chromium_{fetch.upstream_text(version)}.orig.tar.xz").touch()
         return None
 
     assert fetch.download_nearest(download, wanted, tmp_path).name == "chromium_150.0.7871.181.orig.tar.xz"
-    left.clear()
+    available.clear()
     with pytest.raises(EyelevelError, match=r"156\S+ \(404 Not Found\), 150\S+ \(404 Not Found\)"):
         fetch.download_nearest(download, wanted, tmp_path)
 

@@ -16,9 +16,10 @@ import pytest
 
 from measure.campaign.campaign import Campaign
 from measure.campaign.results import changes
-from measure.completeness import read_asked
+from measure.campaign.setting import Loading
+from measure.completeness import requested_urls
 from measure.run.evidence import Evidence, read_evidence
-from measure.run.load import REPLAY_EVIDENCE, load
+from measure.run.load import REPLAY_EVIDENCE, PageLoad, load
 from measure.run.visit import HAR, TIMINGS
 from record.http1 import Headers, Response
 from record.site import Exchange, Recording, Site, write_site
@@ -129,10 +130,10 @@ onload = () => setTimeout(async () => {
 
 @dataclass(frozen=True)
 class Load:
-    """One load: what the page and its frame told, how Browsertime timed it, when the browser itself says it had
-    loaded (ms from the navigation on), how long animations of 300 ms took, and what the replay says of the script."""
+    """One load: what the page and its frame reported, how Browsertime timed it, when the browser itself says it had
+    loaded (ms from the navigation on), how long animations of 300 ms took, and what the replay noted of the script."""
 
-    told: dict[str, dict[str, str]]
+    reports: dict[str, dict[str, str]]
     timings: dict[str, Any]
     plt: float | None
     loaded_ms: float
@@ -146,10 +147,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
     date = ("Date", formatdate(RECORDED_AT_S, usegmt=True))
     page = Exchange("GET", "https://a.example/", html(PAGE, date), "192.0.2.1")
     bulk = replace(page, url=f"{page.url}bulk", response=Response(200, "OK", (), b"//".ljust(BULK_BYTES, b"x")))
-    told = replace(page, url=f"{page.url}told", response=Response(204, "", (), b""))
-    animated = replace(told, url=f"{page.url}animated")
+    report = replace(page, url=f"{page.url}told", response=Response(204, "", (), b""))
+    animated = replace(report, url=f"{page.url}animated")
     folder = tmp_path_factory.mktemp("sites") / "telling"
-    return write_site(Recording(page.url, (page, bulk, told, animated), {"tool": "test"}), folder)
+    return write_site(Recording(page.url, (page, bulk, report, animated), {"tool": "test"}), folder)
 
 
 @pytest.fixture(scope="module")
@@ -161,23 +162,23 @@ def loads(site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Loa
 
 def load_once(site: Site, folder: Path, repeatable: bool) -> Load:
     dsl, tcp = networks.load()["dsl"], protocols.load()["tcp"]
-    assert load(site, dsl, tcp, folder, repeatable=repeatable, film=False) is None
+    assert load(PageLoad(site, dsl, tcp, repeatable, film=False), folder) is None
     evidence = read_evidence(folder, filmed=False)
-    asked = [(parts.path, dict(parse_qsl(parts.query))) for parts in map(urlsplit, _asked_urls(folder, evidence))]
+    requests = [(parts.path, dict(parse_qsl(parts.query))) for parts in map(urlsplit, _asked_urls(folder, evidence))]
     page = json.loads((folder / TIMINGS).read_text())[0]["browserScripts"][0]
     har = json.loads(gzip.decompress((folder / HAR).read_bytes()))
     return Load(
-        told={told["who"]: told for path, told in asked if path == "/told"},
+        reports={values["who"]: values for path, values in requests if path == "/told"},
         timings=page["timings"],
         plt=evidence.plt,
         loaded_ms=har["log"]["pages"][0]["pageTimings"]["onLoad"],
-        animated_ms={way: float(took) for path, told in asked if path == "/animated" for way, took in told.items()},
+        animated_ms={way: float(took) for path, ways in requests if path == "/animated" for way, took in ways.items()},
         script=json.loads((folder / REPLAY_EVIDENCE).read_text())["repeatable"],
     )
 
 
 def _asked_urls(folder: Path, evidence: Evidence) -> list[str]:
-    return [asked.url for asked in read_asked(folder, evidence.requests)]
+    return [asked.url for asked in requested_urls(folder, evidence.requests)]
 
 
 @pytest.mark.needs_root
@@ -192,21 +193,21 @@ def test_animations_take_as_long_as_they_should(loads: dict[str, Load]) -> None:
 @pytest.mark.needs_root
 @pytest.mark.loads
 def test_a_page_and_the_frames_it_writes_tell_the_same_on_every_load(loads: dict[str, Load]) -> None:
-    assert set(loads["one"].told) == {"page", "frame"}
-    assert loads["one"].told == loads["other"].told
-    for told in loads["one"].told.values():
-        assert told["now"] == str(RECORDED_AT_S * 1000)
-        assert told["year"] == "2017"
-        assert "2017" in told["modified"]
-        assert told["origin"] == str(json.loads(told["timing"])["navigationStart"])
-    numbers = [told[name] for told in loads["one"].told.values() for name in ("number", "identifier", "bytes")]
+    assert set(loads["one"].reports) == {"page", "frame"}
+    assert loads["one"].reports == loads["other"].reports
+    for values in loads["one"].reports.values():
+        assert values["now"] == str(RECORDED_AT_S * 1000)
+        assert values["year"] == "2017"
+        assert "2017" in values["modified"]
+        assert values["origin"] == str(json.loads(values["timing"])["navigationStart"])
+    numbers = [values[name] for values in loads["one"].reports.values() for name in ("number", "identifier", "bytes")]
     assert len(set(numbers)) == len(numbers)
 
 
 @pytest.mark.needs_root
 @pytest.mark.loads
 def test_without_the_script_a_page_tells_the_truth(loads: dict[str, Load]) -> None:
-    as_recorded, one = loads["as recorded"].told["page"], loads["one"].told["page"]
+    as_recorded, one = loads["as recorded"].reports["page"], loads["one"].reports["page"]
     assert abs(float(as_recorded["now"]) / 1000 - time.time()) < 3600
     assert float(as_recorded["loaded"]) == pytest.approx(loads["as recorded"].loaded_ms, abs=LATE_MS)
     assert all(as_recorded[name] != one[name] for name in ("number", "identifier", "bytes", "loaded", "modified"))
@@ -232,13 +233,13 @@ def test_those_who_measure_get_the_true_times(loads: dict[str, Load]) -> None:
         assert seen.plt is not None and seen.plt > transfer_ms
         # Browsertime asks the page both in the old and in the new way, of which the script changes the old for pages.
         assert seen.timings["loadEventEnd"] == pytest.approx(seen.timings["navigationTiming"]["loadEventEnd"], abs=2)
-    assert float(loads["one"].told["page"]["loaded"]) < transfer_ms, "the page itself was told something else"
+    assert float(loads["one"].reports["page"]["loaded"]) < transfer_ms, "the page itself got something else"
 
 
 def test_a_campaign_keeps_to_the_choice_it_was_begun_with(site: Site, tmp_path: Path) -> None:
     tcp = protocols.load()["tcp"]
     usual = Campaign(tmp_path, {site.name: site}, {}, {tcp.name: tcp}, runs=1, seed=1)
-    as_recorded = replace(usual, repeatable=False)
-    assert usual.document()["settings"]["repeatable"] is True, "unless told"
-    assert as_recorded.document()["settings"]["repeatable"] is False
+    as_recorded = replace(usual, loading=Loading(repeatable=False))
+    assert usual.document().settings["repeatable"] is True, "unless told"
+    assert as_recorded.document().settings["repeatable"] is False
     assert changes(usual.document(), as_recorded.document()) == ["settings/repeatable was True, is False"]

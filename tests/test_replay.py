@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from base.errors import EyelevelError
+from base.places import PROJECT
+from base.processes import interruptible
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from replay import ReplayOutcome, ReplaySpec, run
@@ -27,6 +29,14 @@ NETWORKS = networks.load()
 PROTOCOLS = protocols.load()
 BULK_BYTES = 3_000_000
 HOSTS = 30
+# Prints the kernel's account of each TCP connection in this namespace.
+ACCOUNTS = """
+import json
+from dataclasses import asdict
+from servers.kernel_sockets import KernelSockets, decoded
+for message in KernelSockets().ask():
+    print(json.dumps(asdict(decoded(message))))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -99,31 +109,30 @@ def test_every_protocol_is_set_up_and_read_back(site: Site, protocol: str) -> No
     wanted = PROTOCOLS[protocol]
     outcome, _ = replay(site, "true", NETWORKS["dsl"], protocol)
     assert outcome.evidence["server_sysctls"] == wanted.server_kernel
-    if wanted.transport == "tcp":
+    if wanted.in_kernel:
         metrics = [route["metrics"][0] for route in outcome.evidence["server_routes"]]
         expected = {"initcwnd": wanted.initial_window_packets, "congestion": wanted.congestion_control}
         assert metrics == [expected] * len(metrics)
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("protocol", [name for name, protocol in PROTOCOLS.items() if protocol.transport == "tcp"])
+@pytest.mark.parametrize("protocol", [name for name, protocol in PROTOCOLS.items() if protocol.in_kernel])
 def test_servers_use_the_congestion_control_and_initial_window_of_the_protocol(site: Site, protocol: str) -> None:
-    """As the kernel tells of a server's connection that has sent next to nothing (process 1 is the servers' side)."""
-    script = """
+    """By the kernel's account of a connection that has sent next to nothing (process 1 is the servers' side)."""
+    script = f"""
         coproc openssl s_client -connect www.bulk.example:443
-        until [[ $line == *"handshake has read"* ]]; do read -r -u ${COPROC[0]} line; done
-        nsenter --net=/proc/1/ns/net ss -Htin state established 'sport = :443'
-        ss -Htin state established 'dport = :443'
+        until [[ $line == *"handshake has read"* ]]; do read -r -u ${{COPROC[0]}} line; done
+        nsenter --net=/proc/1/ns/net {sys.executable} -c '{ACCOUNTS}'
+        {sys.executable} -c '{ACCOUNTS}'
         kill $COPROC_PID
     """
     _, printed = replay(site, script, NETWORKS["dsl"], protocol)
-    server, client = [line for line in printed.splitlines() if "cwnd:" in line]
+    server, client = [json.loads(line) for line in printed.splitlines()]
     wanted = PROTOCOLS[protocol]
-    assert wanted.congestion_control in server.split()
-    cwnd = int(server.partition("cwnd:")[2].split()[0])
+    assert server["congestion_control"] == wanted.congestion_control
     # BBR opens its window by what was acknowledged, here the few segments of the handshake.
-    assert wanted.initial_window_packets <= cwnd <= wanted.initial_window_packets + 4
-    assert "cubic" in client.split()
+    assert wanted.initial_window_packets <= server["cwnd"] <= wanted.initial_window_packets + 4
+    assert client["congestion_control"] == "cubic"
 
 
 def test_unknown_names_do_not_exist_and_are_told(site: Site) -> None:
@@ -159,16 +168,15 @@ def test_a_broken_response_file_stops_the_replay(site: Site, tmp_path: Path) -> 
 
 @pytest.fixture
 def client_process(site: Site) -> Iterator["subprocess.Popen[str]"]:
-    """A replay whose client says `up` and then waits for ever."""
+    """A replay whose client prints `up` and then waits for ever."""
     program = (
         "import sys; from pathlib import Path; from replay import *; from tuning import *; "
         "from tuning import networks, protocols; "
         "run(ReplaySpec(Path(sys.argv[1]), networks.load()['lte'], protocols.load()['tcp']), "
         "['bash', '-c', 'echo up; exec sleep 1000'])"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", program, str(site.folder)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
+    command = interruptible([sys.executable, "-c", program, str(site.folder)])
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         yield process
         process.kill()
 
@@ -188,6 +196,23 @@ def test_nothing_outlives_a_replay_however_it_ends(
         signal_when_gone(pidfd)
 
 
+INTERRUPTED = """
+import os, sys
+from pathlib import Path
+from replay import ReplaySpec, run
+from tuning import networks, protocols
+spec = ReplaySpec(Path(sys.argv[1]), networks.load()["dsl"], protocols.load()["tcp"])
+sys.exit(run(spec, ["sh", "-c", "kill -INT $$; echo went on"]).status)
+"""
+
+
+def test_a_client_can_be_interrupted_though_the_caller_ignores_it(site: Site) -> None:
+    """A script's background jobs ignore SIGINT, and so would all that they start."""
+    ignoring = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "-c", INTERRUPTED, str(site.folder)]
+    ended = subprocess.run(ignoring, stdout=subprocess.PIPE, text=True, cwd=PROJECT, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout) == (130, "")
+
+
 def signal_when_gone(pidfd: int, timeout_s: float = 20) -> None:
     """Wait until the process of `pidfd` has ended; fails the test when it does not."""
     poll = select.poll()
@@ -201,12 +226,12 @@ def _descendants(pid: int) -> list[int]:
     for status in Path("/proc").glob("[0-9]*/stat"):
         fields = status.read_text().rpartition(")")[2].split()
         parents.setdefault(int(fields[1]), []).append(int(status.parent.name))
-    found, waiting = [], [pid]
+    descendants, waiting = [], [pid]
     while waiting:
         children = parents.get(waiting.pop(), [])
-        found += children
+        descendants += children
         waiting += children
-    return found
+    return descendants
 
 
 def _name(pid: int) -> str:

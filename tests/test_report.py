@@ -16,6 +16,7 @@ from support.films import ORANGE, WHITE, film, frame, page
 from analysis.simulate import Truth, write
 from base.places import PROJECT
 from eyelevel.commands.report import main
+from measure import metrics
 
 pytestmark = pytest.mark.slow
 
@@ -97,8 +98,8 @@ def column(browser: Browser, table: str, heading: str) -> list[str]:
         "const at = [...table.tHead.rows[0].cells].findIndex((cell) => cell.textContent === arguments[1]);"
         "return [...table.tBodies[0].rows].map((row) => row.cells[at].textContent);"
     )
-    found: list[str] = browser.run(script, table, heading)
-    return found
+    texts: list[str] = browser.run(script, table, heading)
+    return texts
 
 
 def sort_by(browser: Browser, table: str, heading: str) -> None:
@@ -139,10 +140,10 @@ def test_all_comparisons_can_be_chosen_and_sorted(opened: Browser, campaign: Pat
     assert len(column(opened, "table-explorer", "site")) == 5  # site-03 has no valid run of QUIC behind lte
     assert set(column(opened, "table-explorer", "finding")) == {"faster"}
     sort_by(opened, "table-explorer", "gain")
-    shown = column(opened, "table-explorer", "gain")
+    gains = column(opened, "table-explorer", "gain")
     table = pd.read_csv(campaign / "report" / "tables" / "comparisons.csv")
-    own = table[(table["network"] == "lte") & (table["metric"] == "si") & (table["reference"] == "tcp+")]
-    assert [float(text.split()[0]) for text in shown] == pytest.approx(100 * own["gain"].sort_values(), abs=0.11)
+    quic = table[(table["network"] == "lte") & (table["metric"] == "si") & (table["reference"] == "tcp+")]
+    assert [float(text.split()[0]) for text in gains] == pytest.approx(100 * quic["gain"].sort_values(), abs=0.11)
 
 
 def test_figures_enlarge(opened: Browser) -> None:
@@ -219,10 +220,10 @@ def test_figure_3_can_be_rebuilt_in_few_lines(campaign: Path, tmp_path: Path) ->
     script = PROJECT / "analysis" / "example_figure3.py"
     assert len(script.read_text().splitlines()) < 30
     for source in ("runs.csv", "report/runs.parquet"):
-        made = tmp_path / "figure3.png"
-        subprocess.run([sys.executable, script, campaign / source, made], check=True)
-        assert made.read_bytes().startswith(b"\x89PNG")
-        made.unlink()
+        picture = tmp_path / "figure3.png"
+        subprocess.run([sys.executable, script, campaign / source, picture], check=True)
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        picture.unlink()
 
 
 def test_a_report_of_a_small_campaign_says_what_it_cannot_tell(tmp_path: Path) -> None:
@@ -297,5 +298,25 @@ def test_numbers_in_the_pages_script_are_json(campaign: Path) -> None:
     text = (campaign / "report" / "index.html").read_text()
     data = re.search(r'id="comparisons-data">(.*?)</script>', text, re.DOTALL)
     assert data is not None
-    told = json.loads(data[1])
-    assert len(told["rows"]) == len(pd.read_csv(campaign / "report" / "tables" / "comparisons.csv"))
+    comparisons = json.loads(data[1])
+    assert len(comparisons["rows"]) == len(pd.read_csv(campaign / "report" / "tables" / "comparisons.csv"))
+
+
+def test_a_campaign_without_a_metric_is_reported_without_it(tmp_path: Path) -> None:
+    folder = write(tmp_path / "older", Truth(sites=2, networks=("dsl",), protocols=("tcp", "tcp+", "quic"), runs=4))
+    pd.read_csv(folder / "runs.csv").drop(columns=["vc85"]).to_csv(folder / "runs.csv", index=False)
+    report(folder)
+    page = (folder / "report" / "index.html").read_text()
+    assert "The campaign has no column of VC85" in page
+    tables = folder / "report" / "tables"
+    assert set(pd.read_csv(tables / "comparisons.csv")["metric"]) == {"fvc", "lvc", "si", "plt"}
+    paper = pd.read_csv(tables / "beside_the_paper.csv")
+    assert paper.loc[paper["metric"] == "vc85", "ours"].isna().all()
+
+
+def test_an_added_metric_is_in_tables_and_figures_by_its_label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "METRICS", [*metrics.METRICS, metrics.Metric("lcp", "ms", "LCP", lambda _: None)])
+    folder = write(tmp_path / "newer", Truth(sites=2, networks=("dsl",), protocols=("tcp", "quic"), runs=4))
+    report(folder)
+    assert "lcp" in set(pd.read_csv(folder / "report" / "tables" / "comparisons.csv")["metric"])
+    assert "<td>LCP</td>" in (folder / "report" / "index.html").read_text()

@@ -2,15 +2,14 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 from matplotlib.figure import Figure
 
-from analysis.report.plates import Plate
-from analysis.report.section import Drawing, Section
-from analysis.report.views import View
+from analysis.report.section import Drawing, ReportFigure, ReportTable, Section
 from analysis.simulate import Truth, write
 from eyelevel.commands import report
 
@@ -28,9 +27,9 @@ SECTION = Section(
     "fake",
     "A study's title",
     ("First & foremost.", "Then."),
-    (Plate("fake_figure", "fake", "Its caption.", picture, ()),),
+    (ReportFigure("fake_figure", "Its caption.", picture),),
     (Drawing("fake_drawing", "What is drawn.", SVG),),
-    (View("fake_table", "Its table", TABLE, TABLE),),
+    (ReportTable("fake_table", "Its table", TABLE, TABLE),),
 )
 FILES = {"figures/fake_figure.pdf", "figures/fake_figure.png", "figures/fake_drawing.svg"}
 FILES |= {"tables/fake_table.csv", "tables/fake_table.tex", "index.html"}
@@ -39,7 +38,7 @@ FILES |= {"tables/fake_table.csv", "tables/fake_table.tex", "index.html"}
 @pytest.fixture(autouse=True)
 def fake(monkeypatch: pytest.MonkeyPatch) -> None:
     """One study, which has something to say of any folder."""
-    monkeypatch.setattr(report, "SECTIONS", (lambda folder: SECTION,))
+    monkeypatch.setattr(report, "STUDIES", [SimpleNamespace(section=lambda folder: SECTION)])
 
 
 def reported(folder: Path, *options: str) -> tuple[str, set[str]]:
@@ -58,15 +57,23 @@ def shows_the_study(page: str) -> bool:
     return all(part in page for part in parts) and "<?xml" not in page
 
 
-def test_a_folder_of_a_study_alone_has_a_page_with_what_it_was_measured_with(tmp_path: Path) -> None:
-    (tmp_path / "fake").mkdir()
-    told = {"versions": {"chromium": "Chromium 1"}, "machine": {"host": "here"}}
-    (tmp_path / "fake" / "fake.json").write_text(json.dumps(told))
-    page, files = reported(tmp_path)
+def unfilmed(folder: Path) -> Path:
+    """A campaign without films, and so without results of its own."""
+    write(folder, Truth(sites=1, networks=("dsl",), protocols=("tcp+",), runs=1))
+    document = json.loads((folder / "campaign.json").read_text())
+    document["settings"]["filmed"] = False
+    document |= {"versions": {"chromium": "Chromium 1"}, "machine": {"host": "here"}}
+    (folder / "campaign.json").write_text(json.dumps(document))
+    return folder
+
+
+def test_an_unfilmed_campaign_has_a_page_of_its_studies_with_versions_and_machine(tmp_path: Path) -> None:
+    page, files = reported(unfilmed(tmp_path / "study"))
     assert shows_the_study(page)
-    assert files == FILES
+    assert files > FILES
+    assert "tables/comparisons.csv" not in files
     assert "<dt>chromium</dt><dd>Chromium 1</dd>" in page
-    assert 'id="measured"' not in page
+    assert page.index('id="fake"') < page.index('id="measured"')
 
 
 @pytest.mark.slow
@@ -81,6 +88,5 @@ def test_a_campaign_shows_its_studies_after_its_own_sections(tmp_path: Path) -> 
 
 
 def test_figures_alone_are_those_of_studies_too(tmp_path: Path) -> None:
-    (tmp_path / "fake").mkdir()
-    page, files = reported(tmp_path, "--figures-only")
+    page, files = reported(unfilmed(tmp_path / "study"), "--figures-only")
     assert (page, files) == ("", {name for name in FILES if name.startswith("figures/")})

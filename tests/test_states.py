@@ -4,21 +4,23 @@ import json
 import socket
 import struct
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from factories import ROW, rejected, with_metrics
 
 from analysis.figures.style import save
 from base.errors import EyelevelError
-from measure.run.inet_diag import Asker, Bbr, TcpInfo, decoded, identity, lasting
+from measure.table import CampaignDocument, header, lines, write_document
+from servers.kernel_sockets import ACCOUNTS, RECORD, Bbr, KernelSockets, TcpInfo, decoded, identity, lasting
 from servers.qlog import CLOSED, METRICS, PARAMETERS, STATE, Event, Qlog, read_qlog, write_qlog
 from studies.states import graph as states_graph
 from studies.states import windows_figure
-from studies.states.measure import fault
+from studies.states.measure import log_fault
 from studies.states.section import read_settings, section
 from studies.states.series import Spell, delivered_bytes, probabilities, series, shares, spells, transitions
 from studies.states.socket_series import congestion_state, metrics, qlog_of, write_qlogs
-from studies.states.socket_witness import ACCOUNTS, RECORD
 from tuning import protocols
 
 BEGAN_S = 1_000.0
@@ -89,7 +91,7 @@ def test_an_account_of_the_kernel_is_read_as_its_headers_lay_it_out() -> None:
 
 def test_the_kernel_is_asked_and_tells_what_the_socket_itself_tells() -> None:
     with (
-        closing(Asker()) as kernel,
+        closing(KernelSockets()) as kernel,
         socket.create_server(("127.0.0.1", 0)) as listening,
         socket.create_connection(listening.getsockname()) as client,
         listening.accept()[0] as server,
@@ -258,7 +260,7 @@ def test_a_log_is_whole_and_of_the_congestion_control_under_test(
 ) -> None:
     events = (Event(0, PARAMETERS, {"congestion_control": control}), Event(0, METRICS, {"congestion_window": 1}))
     log = Qlog("t", BEGAN_S, (*events, Event(1, CLOSED, {})) if closed else events)
-    assert fault(protocols.load()[name], [log]) == reason
+    assert log_fault(protocols.load()[name], [log]) == reason
 
 
 def test_shares_weigh_connections_by_their_time_and_transitions_are_counted_within_each() -> None:
@@ -288,20 +290,23 @@ def test_a_series_keeps_what_was_told_last() -> None:
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
     """A campaign with three runs of each of two protocols behind one network, made by hand."""
-    study = tmp_path / "try" / "states"
-    study.mkdir(parents=True)
     settings: dict[str, dict[str, object]] = {
         "sites": {"s": {}},
         "networks": {"lte": {}},
         "protocols": {"tcp+": {}, "quic": {}, "quic+bbr": {}},
     }
-    (study / "states.json").write_text(json.dumps({"settings": settings}))
-    for protocol, slow_s in (("tcp+", 1.0), ("quic", 0.5)):
-        for number, plt_ms in ((1, 3000), (2, 2000), (10, 1000)):
-            folder = study / "s" / "lte" / protocol / str(number)
+    into = tmp_path / "try"
+    into.mkdir()
+    write_document(into, CampaignDocument({"seed": 1, "runs": 10, **settings}, study={"name": "states"}))
+    rows = []
+    for protocol, slow_s in (("quic", 0.5), ("tcp+", 1.0)):
+        for number, plt_ms in ((1, 3000), (10, 1000), (2, 2000)):
+            place = f"runs/s/lte/{protocol}/{number}-2"
+            rows.append(rejected("states: cut", protocol=protocol, run=number, folder=place.replace("-2", "-1")))
+            rows.append(replace(with_metrics(ROW, plt=plt_ms), protocol=protocol, run=number, attempt=2, folder=place))
+            folder = into / place
             folder.mkdir(parents=True)
-            told = {"valid": True, "navigated_s": BEGAN_S, "finished_s": BEGAN_S + 9, "plt_ms": plt_ms}
-            (folder / "run.json").write_text(json.dumps(told))
+            (folder / "loading.json").write_text(json.dumps({"navigated_s": BEGAN_S, "finished_s": BEGAN_S + 9}))
             events = [
                 Event(0, PARAMETERS, {"congestion_control": "cubic"}),
                 Event(0, METRICS, {"congestion_window": 46_720, "smoothed_rtt": 74.0, "min_rtt": 74.0}),
@@ -313,10 +318,8 @@ def campaign(tmp_path: Path) -> Path:
             write_qlog(folder / "busy.sqlog", Qlog("busy", BEGAN_S, tuple(events)), "Linux", ["TCP"])
             idle = log_of((0, "application_limited"), delivered=((500, 100.0),))
             write_qlog(folder / "idle.sqlog", idle, "Linux", ["TCP"])
-        rejected = study / "s" / "lte" / protocol / "rejected" / "1-1"
-        rejected.mkdir(parents=True)
-        (rejected / "run.json").write_text(json.dumps({"valid": False, "reason": "states: cut"}))
-    return tmp_path / "try"
+    (into / "runs.csv").write_text(header() + lines(rows))
+    return into
 
 
 def test_settings_have_their_counting_runs_and_a_typical_one(campaign: Path) -> None:
@@ -334,38 +337,41 @@ def test_settings_have_their_counting_runs_and_a_typical_one(campaign: Path) -> 
 
 def test_the_section_has_its_figures_and_tables_and_is_none_without_runs(campaign: Path, tmp_path: Path) -> None:
     assert section(tmp_path) is None
-    found = section(campaign)
-    assert found is not None
-    drawn = tmp_path / "figures"
-    drawn.mkdir()
-    names = [plate.write(drawn) for plate in found.plates]
+    report = section(campaign)
+    assert report is not None
+    folder = tmp_path / "figures"
+    folder.mkdir()
+    for figure in report.figures:
+        figure.write(folder)
+    names = [figure.name for figure in report.figures]
     assert names == ["states_windows_s_lte", "states_graph_s_lte"]
-    assert all((drawn / f"{name}.{kind}").stat().st_size > 5_000 for name in names for kind in ("pdf", "png"))
-    table = found.views[0].shown.set_index("protocol")
+    assert all((folder / f"{name}.{kind}").stat().st_size > 5_000 for name in names for kind in ("pdf", "png"))
+    table = report.tables[0].texts.set_index("protocol")
     assert table.loc["TCP+", "slow start"] == "40.0 %"
     assert table.loc["QUIC", "recovery"] == "60.0 %"
-    totals = found.views[1].data.set_index("protocol")
+    totals = report.tables[1].data.set_index("protocol")
     assert totals.loc["tcp+", "seconds"] == pytest.approx(7.5)
     assert totals.loc["quic", "lost_packets"] == 4
     assert totals.loc["quic", "largest_window_kb"] == 90
 
 
 def test_a_run_that_is_not_whole_any_more_is_named(campaign: Path) -> None:
-    folder = campaign / "states" / "s" / "lte" / "quic" / "2"
+    folder = campaign / "runs" / "s" / "lte" / "quic" / "2-2"
     for log in folder.glob("*.sqlog"):
         log.unlink()
-    with pytest.raises(EyelevelError, match=r"quic/2 has no log of a connection"):
+    with pytest.raises(EyelevelError, match=r"quic/2-2 has no log of a connection"):
         section(campaign)
-    (folder / "run.json").write_text(json.dumps({"valid": True}))
-    with pytest.raises(EyelevelError, match=r"quic/2/run.json is broken: KeyError\('navigated_s'\)"):
+    (folder / "loading.json").write_text("{}")
+    with pytest.raises(EyelevelError, match=r"quic/2-2/loading.json is broken: TypeError"):
         section(campaign)
 
 
 def test_states_that_nobody_knows_yet_are_drawn_all_the_same(tmp_path: Path) -> None:
-    told = [Spell("refill", 0, 1), Spell("probe_bw", 1, 2)]
-    counts = transitions([told])
-    graph = states_graph.Graph("new", shares([told]), probabilities(counts), counts)
+    new_states = [Spell("refill", 0, 1), Spell("probe_bw", 1, 2)]
+    counts = transitions([new_states])
+    graph = states_graph.Graph("new", shares([new_states]), probabilities(counts), counts)
     save(states_graph.draw([graph]), tmp_path, "graph")
     log = Qlog("t", BEGAN_S, (Event(0, METRICS, {"congestion_window": 1}),))
-    save(windows_figure.draw([windows_figure.Drawn("quic", series(log, BEGAN_S), told)]), tmp_path, "windows")
+    connection = windows_figure.ConnectionSeries("quic", series(log, BEGAN_S), new_states)
+    save(windows_figure.draw([connection]), tmp_path, "windows")
     assert len(list(tmp_path.iterdir())) == 4

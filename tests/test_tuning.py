@@ -1,15 +1,22 @@
 """Networks and protocols: the paper's tables, and what is said of a settings file that is wrong."""
 
 import hashlib
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from base.errors import EyelevelError
+from base.structure import unstructured
+from measure.run.aliases import choose_protocols
 from replay.spec import ReplaySpec
 from replay.stack import shell
+from servers.registry import require_served
 from tuning import kernel, networks, protocols
-from tuning.settings import OWN_FOLDER, choose
+from tuning.settings import USER_FOLDER, choose
+
+DATA = Path(__file__).with_name("data")
 
 # Wolsing et al. (ANRW 2019), Table 2: per-direction loss, queue bytes up and down.
 TABLE_2 = {
@@ -62,7 +69,8 @@ PROTOCOL = 'transport = "tcp"\ncongestion_control = "cubic"\ninitial_window_pack
         ("[x", "networks.toml: "),
         ("x = 1", r"\[x\] is no table"),
         (f"[x]\n{NETWORK}colour = 1", "unknown key 'colour'; allowed are min_rtt_ms, up_mbps, down_mbps"),
-        ("[x]\nup_mbps = 1", "missing .*'min_rtt_ms'"),
+        ("[x]\nup_mbps = 1", "'min_rtt_ms' is missing"),
+        ('[x]\nlike = "lte"\nmin_rtt_ms = "1"', "min_rtt_ms must be a number, not '1'"),
         (f"[x]\n{NETWORK}up_trace = 't'", "up_mbps or up_trace, not both"),
         ("[x]\nmin_rtt_ms = 1\ndown_mbps = 1\nup_mbps = 1", "queue_ms and a rate belong together"),
         (f"[x]\n{NETWORK}jitter_ms = 6", "at most half of min_rtt_ms"),
@@ -87,18 +95,18 @@ def test_a_wrong_networks_file_is_one_line_that_names_the_place(text: str, said:
     ("text", "said"),
     [
         (f"[x]\n{PROTOCOL.replace('tcp', 'sctp')}", "tcp, quic"),
-        (f"[x]\n{PROTOCOL.replace('cubic', 'vegas')}", "cubic, bbr"),
         (f"[x]\n{PROTOCOL.replace('10', '0')}", "at least 1"),
         (f"[x]\n{PROTOCOL.replace('false', '1')}", "true or false"),
         (f'[x]\n{PROTOCOL}connection_options = ["TBBR"]', "transport quic"),
         (f'[x]\n{PROTOCOL}server_sysctls = {{"vm.swappiness" = "1"}}', "under net."),
         (f'[x]\n{PROTOCOL}tls_group = "P-256"\nearly_data = true', "HelloRetryRequest"),
-        (f"[x]\n{QUIC}pacing = false", "always paces"),
-        (f'[x]\n{QUIC}pacing = true\nconnection_options = ["BYTE", "IW20"]', "no IW tag for 32 packets"),
-        (f'[x]\n{QUIC}pacing = true\nconnection_options = ["TBBR"]', "must have BYTE for cubic"),
-        (f'[x]\n{QUIC}pacing = true\nconnection_options = ["BYTE", "TBBR"]', "no other's tag"),
-        (f'[x]\n{QUIC}pacing = true\nconnection_options = ["BYTE"]\nfast_open = true', "transport tcp"),
-        (f'[x]\n{QUIC}pacing = true\nconnection_options = ["BYTE"]\ntls_group = "P-256"', "no other"),
+        (f"[x]\n{QUIC}pacing = true\nfast_open = true", "transport tcp"),
+        (f'[x]\n{QUIC}pacing = true\nconnection_options = ["ABC"]', "four letters"),
+        (f'[x]\n{QUIC}pacing = true\nserver_sysctls = {{"net.x" = 1}}', "server_sysctls must be text, not 1"),
+        ('[x]\nlike = "y"', r"\[x\]: like: there is no \[y\]; there are tcp, tcp\+"),
+        ("[x]\nlike = 1", "like must be the name of a table, not 1"),
+        ('[x]\nlike = "y"\n[y]\nlike = "x"', "like goes round in a circle: x → y → x"),
+        ('[x]\nlike = "x"', "like goes round in a circle: x → x"),
     ],
 )
 def test_a_wrong_protocols_file_is_said(text: str, said: str, tmp_path: Path) -> None:
@@ -106,6 +114,79 @@ def test_a_wrong_protocols_file_is_said(text: str, said: str, tmp_path: Path) ->
     file.write_text(text)
     with pytest.raises(EyelevelError, match=said):
         protocols.load(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"[x]\n{PROTOCOL.replace('cubic', 'vegas')}", "congestion_control must be one of cubic, bbr for nginx"),
+        (f"[x]\n{QUIC.replace('cubic', 'vegas')}pacing = true", "one of cubic, bbr, bbr2 for quic_server"),
+        (f"[x]\n{QUIC}pacing = false", "always paces"),
+        (f'[x]\n{QUIC}pacing = true\nconnection_options = ["IW20"]', "not an initial window of 32 packets"),
+        (f'[x]\n{QUIC}pacing = true\nconnection_options = ["BYTE", "TBBR"]', r"TBBR, which is not cubic's tag \(BYTE"),
+        (f'[x]\n{QUIC}pacing = true\ntls_group = "P-256"', "no other"),
+        (f'[x]\n{PROTOCOL}server = "quic_server"', "quic_server serves over quic, not over tcp"),
+        (f'[x]\n{PROTOCOL}server = "apache"', "there is no server 'apache'; there are nginx, quic_server"),
+    ],
+)
+def test_what_a_server_refuses_is_said_when_it_is_chosen_and_when_it_is_replayed(
+    text: str, said: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "protocols.toml"
+    file.write_text(text)
+    known = protocols.load(file)
+    with pytest.raises(EyelevelError, match=said) as error:
+        choose_protocols("x", known)
+    assert "\n" not in str(error.value)
+    if "there is no" not in said:
+        assert f"{file}: [x]" in str(error.value)
+    with pytest.raises(EyelevelError, match=said):
+        require_served(known.values())
+
+
+def test_connection_options_follow_from_the_settings_and_further_ones_are_kept() -> None:
+    chosen = choose_protocols("quic, quic+bbr, quic+bbr2, quic+iw10, tcp", protocols.load())
+    options = {protocol.name: protocol.connection_options for protocol in chosen}
+    assert options == {
+        "quic": ("BYTE",),
+        "quic+bbr": ("TBBR",),
+        "quic+bbr2": ("B2ON",),
+        "quic+iw10": ("BYTE", "IW10"),
+        "tcp": (),
+    }
+    tagged = replace(protocols.load()["quic"], connection_options=("NCMR",))
+    assert require_served([tagged])[0].connection_options == ("BYTE", "NCMR")
+    assert require_served(require_served([tagged])) == require_served([tagged])
+
+
+def test_every_protocol_of_the_testbed_is_served_and_is_what_it_was() -> None:
+    """The values as they were when each was written out in full, without `like`."""
+    frozen = json.loads((DATA / "protocols.json").read_text())
+    served = {protocol.name: unstructured(protocol) for protocol in require_served(protocols.load().values())}
+    assert {name: {key: served[name][key] for key in values} for name, values in frozen.items()} == frozen
+    assert list(served) == list(frozen)
+
+
+def test_a_setting_builds_on_another_also_of_the_testbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(USER_FOLDER, str(tmp_path))
+    (tmp_path / "protocols.toml").write_text(
+        '[home]\nlike = "tcp+bbr"\npacing = false\n[home.server_sysctls]\n"net.ipv4.tcp_wmem" = "1 2 3"\n'
+        '[home2]\nlike = "home"\ninitial_window_packets = [4, 8]\n'
+    )
+    known = protocols.load()
+    base, home = known["tcp+bbr"], known["home"]
+    sysctls = {**base.server_sysctls, "net.ipv4.tcp_wmem": "1 2 3"}
+    assert home == replace(base, name="home", pacing=False, server_sysctls=sysctls)
+    members = [protocol.initial_window_packets for protocol in choose("protocol", "home2", known)]
+    assert members == [4, 8]
+
+
+def test_a_grid_builds_on_another(tmp_path: Path) -> None:
+    file = tmp_path / "networks.toml"
+    file.write_text('[g]\nlike = "longlook"\nmin_rtt_ms = 12\nloss = 0\n[h]\nlike = "g"\nup_mbps = 1\ndown_mbps = 2\n')
+    networks_of_g = choose("network", "g", networks.load(file))
+    assert [network.down_mbps for network in networks_of_g] == [5, 10, 50, 100]
+    assert (networks.load(file)["h"].up_mbps, networks.load(file)["h"].down_mbps) == (1, 2)
 
 
 def test_a_table_with_lists_is_a_network_for_each_combination(tmp_path: Path) -> None:
@@ -134,7 +215,7 @@ def test_a_trace_gives_a_network_its_mean_rate_and_is_known_by_its_content(tmp_p
 def test_settings_of_ones_own_join_the_others_and_may_not_take_their_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(OWN_FOLDER, str(tmp_path))
+    monkeypatch.setenv(USER_FOLDER, str(tmp_path))
     with pytest.raises(EyelevelError, match=r"neither a networks\.toml nor a protocols\.toml"):
         networks.load()
     (tmp_path / "networks.toml").write_text(f"[home]\n{NETWORK}")

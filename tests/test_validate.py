@@ -8,7 +8,7 @@ import pytest
 
 from measure.validate.checks import Check, between, same, within
 from measure.validate.network import LOST_PACKETS_QUICK, judge_network, measure_network
-from measure.validate.network_probe import Direction, Findings
+from measure.validate.network_probe import Direction, NetworkMeasurement
 from measure.validate.protocol import judge_protocol, observe_protocol
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from record.site import Site
@@ -27,8 +27,8 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Site]:
 
 def failed(claimed: Network, applied: Network, sites: Mapping[str, Site]) -> dict[str, Check]:
     """The checks of `claimed` that fail when `applied` is what there is."""
-    found = measure_network(applied, sites[WINDOW_PAGE], LOST_PACKETS_QUICK)
-    return {check.name.partition(" of ")[0]: check for check in judge_network(claimed, found) if not check.passed}
+    measurement = measure_network(applied, sites[WINDOW_PAGE], LOST_PACKETS_QUICK)
+    return {check.name.partition(" of ")[0]: check for check in judge_network(claimed, measurement) if not check.passed}
 
 
 @pytest.mark.needs_root
@@ -69,7 +69,7 @@ def test_a_network_that_is_not_as_configured_fails_its_check(
         ("tcp", {"server_sysctls": {"net.ipv4.tcp_slow_start_after_idle": "0"}}, {"window after a pause"}),
         (
             "quic",
-            {"name": "quic+bbr"},
+            {"congestion_control": "bbr"},
             {
                 "connection options that arrived",
                 "congestion control of the server",
@@ -107,14 +107,14 @@ def test_a_rate_that_holds_between_packets_but_not_over_all_is_found() -> None:
     network = Network("n", min_rtt_ms=20, up_mbps=4, down_mbps=4, queue_ms=60)
     steady = Direction(4.0, sent=4000, lost=0, queue_bytes=30_000, mean_mbps=3.9)
     resting = replace(steady, mean_mbps=3.7)
-    checks = judge_network(network, Findings(20, 20, 20, 100, 0.1, up=steady, down=resting))
+    checks = judge_network(network, NetworkMeasurement(20, 20, 20, 100, 0.1, up=steady, down=resting))
     assert [check.name for check in checks if not check.passed] == ["downlink mean rate"]
 
 
 def test_the_queue_of_a_trace_is_told_to_be_unchecked() -> None:
     network = Network("n", min_rtt_ms=20, up_mbps=4, down_mbps=4, queue_ms=60, down_trace="a file")
     up = Direction(4.0, sent=4000, lost=0, queue_bytes=30_000, mean_mbps=4)
-    checks = judge_network(network, Findings(20, 20, 20, 100, 0.1, up=up, down=replace(up, queue_bytes=None)))
+    checks = judge_network(network, NetworkMeasurement(20, 20, 20, 100, 0.1, up=up, down=replace(up, queue_bytes=None)))
     assert {check.name: check.checked for check in checks if "queue" in check.name} == {
         "uplink queue": True,
         "downlink queue": False,

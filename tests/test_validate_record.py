@@ -21,22 +21,22 @@ class Validation:
     """Stands in for measuring: notes what was asked for, and fails what is in `wrong`."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.subjects: list[str] = []
         self.wrong: set[str] = set()
 
     def __call__(
         self, nets: Iterable[Network], protos: Iterable[Protocol], folder: Path, *, quick: bool
     ) -> tuple[list[Check], dict[str, Any]]:
-        self.asked = [network.name for network in nets] + [protocol.name for protocol in protos]
-        checks = [Check(name, "c", "1", "2", "", name not in self.wrong) for name in self.asked]
-        return checks, {name: {} for name in self.asked}
+        self.subjects = [network.name for network in nets] + [protocol.name for protocol in protos]
+        checks = [Check(name, "c", "1", "2", "", name not in self.wrong) for name in self.subjects]
+        return checks, {name: {} for name in self.subjects}
 
 
 @pytest.fixture
 def validation(monkeypatch: pytest.MonkeyPatch) -> Validation:
     stand_in = Validation()
     monkeypatch.setattr(record, "validate", stand_in)
-    monkeypatch.setattr(record, "versions", lambda transports: {"mm-net": "1"})
+    monkeypatch.setattr(record, "versions", lambda servers: {"mm-net": "1"})
     monkeypatch.setattr(record, "machine", lambda: {"host": "here", "testbed": "abc"})
     return stand_in
 
@@ -46,7 +46,7 @@ def test_what_was_found_right_is_not_measured_again(validation: Validation, tmp_
     assert len(record.validate_campaign(tmp_path, *chosen)) == 2
     assert record.validate_campaign(tmp_path, *chosen) == []
     record.validate_campaign(tmp_path, [NETWORKS["lte"], NETWORKS["dsl"]], [PROTOCOLS["tcp"], PROTOCOLS["quic"]])
-    assert validation.asked == ["dsl", "quic"]
+    assert validation.subjects == ["dsl", "quic"]
 
 
 def test_other_programs_or_another_testbed_are_measured_anew(
@@ -59,7 +59,7 @@ def test_other_programs_or_another_testbed_are_measured_anew(
     assert len(record.validate_campaign(tmp_path, *chosen)) == 2
     monkeypatch.setattr(record, "machine", lambda: {"host": "here", "testbed": "def"})
     assert len(record.validate_campaign(tmp_path, *chosen)) == 2
-    monkeypatch.setattr(record, "versions", lambda transports: {"mm-net": "2"})
+    monkeypatch.setattr(record, "versions", lambda servers: {"mm-net": "2"})
     assert len(record.validate_campaign(tmp_path, *chosen)) == 2
 
 
@@ -72,7 +72,7 @@ def test_what_failed_is_told_kept_and_measured_again(validation: Validation, tmp
     assert [check["passed"] for check in kept["checks"]] == [True, False]
     validation.wrong = set()
     record.validate_campaign(tmp_path, *chosen)
-    assert validation.asked == ["quic"]
+    assert validation.subjects == ["quic"]
 
 
 def test_a_broken_record_is_told(validation: Validation, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ CLIENT_CONGESTION_CONTROL = "cubic"
 # iproute2's name in JSON for what its command line calls otherwise.
 JSON_NAMES = {"congctl": "congestion"}
 
-# What tells one route from another: iproute2's name for it in JSON, and on the command line.
+# What distinguishes routes: iproute2's name for it in JSON, and on the command line.
 ROUTE_KEYWORDS = {"gateway": "via", "protocol": "proto", "scope": "scope", "prefsrc": "src"}
 
 
@@ -52,26 +52,26 @@ def set_discipline(device: str, *, paced: bool) -> str:
     """Set how packets queue at `device`: by fq, which paces TCP, if it is to be `paced` and the kernel has that.
 
     Otherwise by pfifo, which does not, whatever this machine's default is; what is to be paced then relies on the
-    listening sockets, which ask for TCP's own pacing (`servers.nginx`). Returns which it is. Raises EyelevelError.
+    listening sockets, which ask for TCP's own pacing (`servers.nginx`). Returns which. Raises EyelevelError.
     """
     for kind in ("fq", "pfifo") if paced else ("pfifo",):
         command: list[str | Path] = [tool("tc"), "qdisc", "replace", "dev", device, "root", kind]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if not done.returncode:
+        completed = subprocess.run(command, capture_output=True, text=True, check=False)
+        if not completed.returncode:
             break
     else:
-        raise EyelevelError(f"{device} cannot have a queue of its own: {done.stderr.strip()}")
-    shown = subprocess.run([tool("tc"), "-json", "qdisc", "show", "dev", device], capture_output=True, check=True)
-    held = [discipline["kind"] for discipline in json.loads(shown.stdout)]
-    if held != [kind]:
-        raise EyelevelError(f"{device} should queue by {kind}, but does by {', '.join(held) or 'nothing'}")
+        raise EyelevelError(f"{device} cannot have another queue: {completed.stderr.strip()}")
+    listing = subprocess.run([tool("tc"), "-json", "qdisc", "show", "dev", device], capture_output=True, check=True)
+    kinds = [discipline["kind"] for discipline in json.loads(listing.stdout)]
+    if kinds != [kind]:
+        raise EyelevelError(f"{device} should queue by {kind}, but does by {', '.join(kinds) or 'nothing'}")
     return kind
 
 
 def tune_client_routes(device: str, protocol: Protocol) -> list[dict[str, Any]]:
     """The same for the browser's side: what it sends, and the largest segments that it asks for."""
-    announced = {"advmss": protocol.mss_bytes} if protocol.mss_bytes else {}
-    return _tune_routes(device, {"congctl": CLIENT_CONGESTION_CONTROL, **announced})
+    segments = {"advmss": protocol.mss_bytes} if protocol.mss_bytes else {}
+    return _tune_routes(device, {"congctl": CLIENT_CONGESTION_CONTROL, **segments})
 
 
 def _tune_routes(device: str, attributes: Mapping[str, int | str]) -> list[dict[str, Any]]:
@@ -82,22 +82,24 @@ def _tune_routes(device: str, attributes: Mapping[str, int | str]) -> list[dict[
                 command += [keyword, route[attribute]]
         for attribute, value in attributes.items():
             command += [attribute, str(value)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise EyelevelError(f"cannot set {dict(attributes)} of the route to {route['dst']}: {done.stderr.strip()}")
+        completed = subprocess.run(command, capture_output=True, text=True, check=False)
+        if completed.returncode:
+            raise EyelevelError(
+                f"cannot set {dict(attributes)} of the route to {route['dst']}: {completed.stderr.strip()}"
+            )
     routes = _routes(device)
     if not routes:
         raise EyelevelError(f"{device} has no route, so {dict(attributes)} cannot be set")
     for route in routes:
-        held = route.get("metrics", [{}])[0]
-        if any(held.get(JSON_NAMES.get(attribute, attribute)) != value for attribute, value in attributes.items()):
-            raise EyelevelError(f"the route to {route['dst']} should have {dict(attributes)}, but holds {held}")
+        metrics = route.get("metrics", [{}])[0]
+        if any(metrics.get(JSON_NAMES.get(attribute, attribute)) != value for attribute, value in attributes.items()):
+            raise EyelevelError(f"the route to {route['dst']} should have {dict(attributes)}, but holds {metrics}")
     return routes
 
 
 def _routes(device: str) -> list[dict[str, Any]]:
-    shown = subprocess.run(
+    listing = subprocess.run(
         [tool("ip"), "-json", "-details", "route", "show", "dev", device], capture_output=True, text=True, check=True
     )
-    routes: list[dict[str, Any]] = json.loads(shown.stdout)
+    routes: list[dict[str, Any]] = json.loads(listing.stdout)
     return routes

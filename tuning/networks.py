@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from base.errors import EyelevelError
-from tuning.settings import DERIVED, Settings, load_all, load_tables
+from tuning.settings import DERIVED, Catalogue, Reader, Table
 
 FILENAME = "networks.toml"
 
@@ -17,8 +16,13 @@ GRID_UNITS = {"up_mbps": "mbps", "down_mbps": "mbps", "min_rtt_ms": "ms", "loss"
 # Which directions lose packets.
 BOTH, UP, DOWN = "both", "up", "down"
 
-# What one line of a Mahimahi trace lets through.
+# What one line of a Mahimahi trace lets through (Winstein et al.). The shells have it in Rust (shells/src).
 TRACE_LINE_BYTES = 1504
+
+# A full segment of TCP over Ethernet.
+SEGMENT_BYTES = 1460
+# The rate to reckon with where a network has no limit.
+UNLIMITED_MBPS = 1000.0
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,10 @@ class Network:
 
     @property
     def up_loss(self) -> float:
-        """Drop probability on the way to the servers; a packet and its answer both survive with 1 - loss."""
+        """Drop probability on the way to the servers; a packet and its answer both survive with 1 - loss.
+
+        The shells reckon so too, for `mm-net --profile` (`one_way_loss` in Rust).
+        """
         return self._loss(UP)
 
     @property
@@ -67,7 +74,7 @@ class Network:
 
     @property
     def up_queue_bytes(self) -> int | None:
-        """The length of the drop-tail queue, or None where nothing queues."""
+        """The length of the drop-tail queue, or None where nothing queues; as the shells have it in Rust."""
         return self._queue_bytes(self.up_mbps)
 
     @property
@@ -77,58 +84,69 @@ class Network:
     def _queue_bytes(self, rate_mbps: float | None) -> int | None:
         return None if rate_mbps is None or self.queue_ms is None else round(rate_mbps * 1e3 / 8 * self.queue_ms)
 
+    def tcp_rate_bps(self, connections: int = 1) -> float:
+        """What so many TCP connections reach downwards: the link's rate, or what losses leave of it.
+
+        Mathis et al., "The macroscopic behavior of the TCP congestion avoidance algorithm" (CCR 1997):
+        rate <= (MSS / RTT) * 1.22 / sqrt(p) for each connection.
+        """
+        rate_bps = (self.down_mbps or UNLIMITED_MBPS) * 1e6
+        if self.down_loss and self.min_rtt_ms:
+            mathis_bps = connections * SEGMENT_BYTES * 8 / (self.min_rtt_ms / 1e3) * 1.22 / self.down_loss**0.5
+            rate_bps = min(rate_bps, mathis_bps)
+        return rate_bps
+
     def __str__(self) -> str:
         up, down = ("no limit" if mbps is None else f"{mbps:.3g} Mbit/s" for mbps in (self.up_mbps, self.down_mbps))
         return f"{up} up, {down} down, {self.min_rtt_ms:g} ms, loss {self.loss:g}"
 
 
-def load(file: Path | None = None) -> Settings[Network]:
+def load(file: Path | None = None) -> Catalogue[Network]:
     """Every network by name: those of `file`, or all that there are. Raises EyelevelError."""
-    return load_all(FILENAME, _read) if file is None else _read(file)
-
-
-def _read(file: Path) -> Settings[Network]:
-    networks = load_tables(file, Network, _fault, GRID_UNITS)
-    for name, network in networks.items():
-        networks[name] = _with_traces(network, file)
-        if fault := _queue_fault(networks[name]):
-            raise EyelevelError(f"{file}: [{name}]: {fault}")
-    return networks
+    return _READER.load() if file is None else _READER.load_file(file)
 
 
 def read_trace(path: Path) -> list[bytes]:
-    """The lines of a trace in Mahimahi's format, which may be packed by gzip. Raises OSError, EOFError."""
+    """The lines of a trace in Mahimahi's format, which may be compressed by gzip. Raises OSError, EOFError."""
     content = path.read_bytes()
     return (gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content).split()
 
 
-def _with_traces(network: Network, file: Path) -> Network:
-    """`network` with its traces, whose names are relative to `file`, found and looked into."""
+def _locate_traces(table: Table, file: Path) -> Table:
+    """`table` with the paths of its traces, which are relative to `file`, made absolute."""
+    traces = {key: table[key] for key in ("up_trace", "down_trace") if isinstance(table.get(key), str)}
+    return {**table, **{key: str((file.parent / name).resolve()) for key, name in traces.items()}}
+
+
+def _finished(network: Network) -> Network:
+    """`network` with what follows from its traces. Raises ValueError with what is wrong with it."""
+    if fault := _fault(network):
+        raise ValueError(fault)
+    network = _with_traces(network)
+    if fault := _queue_fault(network):
+        raise ValueError(fault)
+    return network
+
+
+def _with_traces(network: Network) -> Network:
     for direction in ("up", "down"):
-        if (name := getattr(network, f"{direction}_trace")) is None:
+        if (path := getattr(network, f"{direction}_trace")) is None:
             continue
-        path = (file.parent / name).resolve()
         try:
-            lines = read_trace(path)
+            lines = read_trace(Path(path))
             period_ms = int(lines[-1])
             mbps = len(lines) * TRACE_LINE_BYTES * 8 / period_ms / 1e3
         except (OSError, EOFError) as error:
-            raise EyelevelError(f"{file}: [{network.name}]: {direction}_trace: {path}: {error}") from None
+            raise ValueError(f"{direction}_trace: {path}: {error}") from None
         except (ValueError, IndexError, ZeroDivisionError):
-            raise EyelevelError(f"{file}: [{network.name}]: {direction}_trace: {path} is no Mahimahi trace") from None
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        found = {f"{direction}_trace": str(path), f"{direction}_trace_sha256": digest, f"{direction}_mbps": mbps}
-        network = replace(network, **found)  # type: ignore[arg-type]
+            raise ValueError(f"{direction}_trace: {path} is no Mahimahi trace") from None
+        digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        derived = {f"{direction}_trace_sha256": digest, f"{direction}_mbps": mbps}
+        network = replace(network, **derived)  # type: ignore[arg-type]
     return network
 
 
 def _fault(network: Network) -> str | None:
-    for key in ("up_mbps", "down_mbps", "min_rtt_ms", "loss", "queue_ms", "jitter_ms"):
-        value = getattr(network, key)
-        if value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            return f"{key} must be a number, not {value!r}"
     for direction in ("up", "down"):
         mbps, trace = (getattr(network, f"{direction}_{key}") for key in ("mbps", "trace"))
         if mbps is not None and trace is not None:
@@ -141,8 +159,6 @@ def _fault(network: Network) -> str | None:
         return "min_rtt_ms must not be negative"
     if not 0 <= network.jitter_ms <= network.min_rtt_ms / 2:
         return "jitter_ms must be at least 0 and at most half of min_rtt_ms"
-    if not isinstance(network.reorder, bool):
-        return "reorder must be true or false"
     if not 0 <= network.loss < 1:
         return "loss must be at least 0 and less than 1"
     if network.loss_on not in (BOTH, UP, DOWN):
@@ -158,3 +174,6 @@ def _queue_fault(network: Network) -> str | None:
         if min(queues_bytes, default=1500) < 1500
         else None
     )
+
+
+_READER = Reader(FILENAME, Network, _finished, GRID_UNITS, _locate_traces)

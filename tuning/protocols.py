@@ -1,15 +1,41 @@
-"""Protocol settings: `protocols.toml` as values."""
+"""Protocol settings: `protocols.toml` as values.
+
+A protocol is a value: it travels to servers, emulated network and browser as it is, and nobody looks its name up again.
+What a server cannot do is known to the server (`servers.contract`).
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tuning.settings import Settings, load_all, load_tables
+from tuning.settings import Catalogue, Reader
 
 FILENAME = "protocols.toml"
 
-TRANSPORTS = ("tcp", "quic")
-CONGESTION_CONTROLS = {"tcp": ("cubic", "bbr"), "quic": ("cubic", "bbr", "bbr2")}
+
+@dataclass(frozen=True)
+class Transport:
+    """What follows from the transport alone.
+
+    `handshake_round_trips`: what a connection costs before its first request leaves (RFC 8446, RFC 9001).
+    `in_kernel`: whether the kernel does it, so that its settings are the kernel's.
+    `default_server`: who serves it where a protocol does not say.
+    """
+
+    name: str
+    http_version: str
+    handshake_round_trips: int
+    in_kernel: bool
+    default_server: str
+
+
+TRANSPORTS = {
+    transport.name: transport
+    for transport in (
+        Transport("tcp", "h2", handshake_round_trips=2, in_kernel=True, default_server="nginx"),
+        Transport("quic", "h3", handshake_round_trips=1, in_kernel=False, default_server="quic_server"),
+    )
+}
 # TCP Fast Open for all that listen and all that connect, without the cookie of a visit before (Linux's ip-sysctl.rst).
 TCP_FAST_OPEN = "net.ipv4.tcp_fastopen"
 FAST_OPEN_SERVER, FAST_OPEN_CLIENT = str(0x2 | 0x200 | 0x400), str(0x1 | 0x4)
@@ -18,9 +44,6 @@ LARGEST_MSS_BYTES, LEAST_MSS_BYTES, TIMESTAMPS_BYTES = 1460, 536, 12
 # For the key exchange. The browser sends a share for one of those that the servers have.
 TLS_GROUPS = ("X25519", "P-256", "P-384")
 BROWSERS_GROUP = "X25519"
-# What tells quic_server its congestion control and its initial window, unless this is quiche's own.
-QUIC_CONTROL_TAGS = {"cubic": "BYTE", "bbr": "TBBR", "bbr2": "B2ON"}
-QUIC_WINDOW_PACKETS = 32
 
 
 @dataclass(frozen=True)
@@ -33,12 +56,27 @@ class Protocol:
     initial_window_packets: int
     pacing: bool
     connection_options: tuple[str, ...] = ()
-    tls_group: str = "X25519"
+    tls_group: str = BROWSERS_GROUP
     early_data: bool = False
     fast_open: bool = False
     mss_bytes: int | None = None
     server_sysctls: Mapping[str, str] = field(default_factory=dict)
     client_sysctls: Mapping[str, str] = field(default_factory=dict)
+    server: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.server and self.transport in TRANSPORTS:
+            object.__setattr__(self, "server", TRANSPORTS[self.transport].default_server)
+
+    @property
+    def http_version(self) -> str:
+        """The version of HTTP that goes over it, as ALPN names it: h2 or h3."""
+        return TRANSPORTS[self.transport].http_version
+
+    @property
+    def in_kernel(self) -> bool:
+        """Whether the kernel's TCP carries it, which then is to be set up."""
+        return TRANSPORTS[self.transport].in_kernel
 
     @property
     def segment_bytes(self) -> int:
@@ -53,7 +91,7 @@ class Protocol:
         not fit into a SYN.
         """
         retry = self.tls_group != BROWSERS_GROUP  # a HelloRetryRequest, since the browser sends no share for it
-        return {"tcp": 2, "quic": 1}[self.transport] + retry - self.early_data
+        return TRANSPORTS[self.transport].handshake_round_trips + retry - self.early_data
 
     @property
     def server_kernel(self) -> dict[str, str]:
@@ -69,66 +107,52 @@ class Protocol:
     def restarts_after_idle(self) -> bool:
         """Whether the servers begin anew with the initial window after a pause (RFC 5681 section 4.1)."""
         sysctl = self.server_sysctls.get("net.ipv4.tcp_slow_start_after_idle", "1")  # as Linux has it
-        return self.transport == "tcp" and sysctl != "0"
+        return self.in_kernel and sysctl != "0"
 
 
-def load(file: Path | None = None) -> Settings[Protocol]:
+def load(file: Path | None = None) -> Catalogue[Protocol]:
     """Every protocol by name: those of `file`, or all that there are. Raises EyelevelError."""
-    return load_all(FILENAME, _read) if file is None else _read(file)
+    return _READER.load() if file is None else _READER.load_file(file)
 
 
-def _read(file: Path) -> Settings[Protocol]:
-    return load_tables(file, Protocol, _fault, {"initial_window_packets": "packets"})
+def _finished(protocol: Protocol) -> Protocol:
+    """`protocol` as it is. Raises ValueError with what is wrong with it, whoever is to serve it."""
+    if fault := _fault(protocol):
+        raise ValueError(fault)
+    return protocol
 
 
 def _fault(protocol: Protocol) -> str | None:
     if protocol.transport not in TRANSPORTS:
         return f"transport must be one of {', '.join(TRANSPORTS)}, not {protocol.transport!r}"
-    controls = CONGESTION_CONTROLS[protocol.transport]
-    if protocol.congestion_control not in controls:
-        return f"congestion_control must be one of {', '.join(controls)}, not {protocol.congestion_control!r}"
-    window = protocol.initial_window_packets
-    if isinstance(window, bool) or not isinstance(window, int) or window < 1:
-        return f"initial_window_packets must be a whole number of at least 1, not {window!r}"
-    for key in ("pacing", "early_data", "fast_open"):
-        if not isinstance(getattr(protocol, key), bool):
-            return f"{key} must be true or false, not {getattr(protocol, key)!r}"
-    if any(not isinstance(tag, str) or len(tag) != 4 for tag in protocol.connection_options):
+    if protocol.initial_window_packets < 1:
+        return f"initial_window_packets must be at least 1, not {protocol.initial_window_packets}"
+    if any(len(tag) != 4 for tag in protocol.connection_options):
         return "connection_options must be a list of tags of four letters"
     if protocol.tls_group not in TLS_GROUPS:
         return f"tls_group must be one of {', '.join(TLS_GROUPS)}, not {protocol.tls_group!r}"
     if protocol.early_data and protocol.tls_group != BROWSERS_GROUP:
         return f"early_data needs tls_group {BROWSERS_GROUP}: a HelloRetryRequest rejects it (RFC 8446 section 4.2.10)"
-    if (mss := protocol.mss_bytes) is not None:
-        if protocol.transport != "tcp":
-            return "mss_bytes is for transport tcp"
-        if isinstance(mss, bool) or not isinstance(mss, int) or not LEAST_MSS_BYTES <= mss <= LARGEST_MSS_BYTES:
-            return f"mss_bytes must be a whole number from {LEAST_MSS_BYTES} to {LARGEST_MSS_BYTES}, not {mss!r}"
-    if protocol.transport == "quic":
-        return _quic_fault(protocol)
+    return _kernel_fault(protocol) if protocol.in_kernel else _userspace_fault(protocol)
+
+
+def _kernel_fault(protocol: Protocol) -> str | None:
     if protocol.connection_options:
         return "connection_options are for transport quic"
+    mss_bytes = protocol.mss_bytes
+    if mss_bytes is not None and not LEAST_MSS_BYTES <= mss_bytes <= LARGEST_MSS_BYTES:
+        return f"mss_bytes must be from {LEAST_MSS_BYTES} to {LARGEST_MSS_BYTES}, not {mss_bytes}"
     for name, sysctls in (("server_sysctls", protocol.server_sysctls), ("client_sysctls", protocol.client_sysctls)):
-        if any(not key.startswith("net.") or not isinstance(value, str) for key, value in sysctls.items()):
+        if any(not key.startswith("net.") for key in sysctls):
             return f"{name} must map names under net. to text"
     return None
 
 
-def _quic_fault(protocol: Protocol) -> str | None:
-    """What quic_server would not do as it is told."""
-    if protocol.tls_group != BROWSERS_GROUP:
-        return f"tls_group of quic is {BROWSERS_GROUP}: quic_server has no other"
-    if protocol.fast_open:
-        return "fast_open is for transport tcp"
-    if not protocol.pacing:
-        return "pacing of quic is true: quic_server always paces"
-    if protocol.server_sysctls or protocol.client_sysctls:
-        return "server_sysctls and client_sysctls are for transport tcp"
-    wanted = QUIC_CONTROL_TAGS[protocol.congestion_control]
-    if [tag for tag in protocol.connection_options if tag in QUIC_CONTROL_TAGS.values()] != [wanted]:
-        return f"connection_options must have {wanted} for {protocol.congestion_control}, and no other's tag"
-    packets = protocol.initial_window_packets
-    windows = [] if packets == QUIC_WINDOW_PACKETS else [f"IW{packets:02}"]
-    if [tag for tag in protocol.connection_options if tag.startswith("IW")] != windows:
-        return f"connection_options must have {windows[0] if windows else 'no IW tag'} for {packets} packets"
+def _userspace_fault(protocol: Protocol) -> str | None:
+    for key in ("fast_open", "mss_bytes", "server_sysctls", "client_sysctls"):
+        if getattr(protocol, key):
+            return f"{key} is the kernel's, for transport tcp"
     return None
+
+
+_READER = Reader(FILENAME, Protocol, _finished, {"initial_window_packets": "packets"})

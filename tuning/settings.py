@@ -1,7 +1,10 @@
 """Reading settings files: TOML tables into immutable values, checked once, here.
 
-The testbed's own files come first: the paper's settings, which together are `all`, then further ones. Users add
-theirs in files of the same names in a folder of their own, which the environment variable EYELEVEL_TUNING names.
+The testbed's files come first: the paper's settings, which together are `all`, then further ones. Users add theirs in
+files of the same names in a folder that the environment variable EYELEVEL_TUNING names.
+
+A table with the key `like` has all that the table of that name has, in the same file or one before it; what the table
+gives itself takes its place.
 """
 
 import itertools
@@ -13,48 +16,138 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from base.errors import EyelevelError
+from base.structure import structured
 
 T = TypeVar("T")
+Table = dict[str, Any]
 
 FOLDER = Path(__file__).parent
-OWN_FOLDER = "EYELEVEL_TUNING"
-# What stands for all of the paper's settings.
+FURTHER_FOLDER = FOLDER / "further"
+USER_FOLDER = "EYELEVEL_TUNING"
+# The name of all of the paper's settings.
 ALL = "all"
+# The key that names another table to build on.
+LIKE = "like"
 # Marks a field of a setting that follows from others and cannot be given.
 DERIVED = {"derived": True}
 
 
-class Settings(dict[str, T], Generic[T]):
-    """Settings by name. `groups` are names that stand for several of them; `all` is one."""
+class Catalogue(dict[str, T], Generic[T]):
+    """Settings by name. `groups` are names that stand for several of them; `all` is one.
 
-    def __init__(self, values: Mapping[str, T], groups: Mapping[str, Iterable[str]] | None = None) -> None:
+    `tables` are the tables that they were read from, by title, with all that they build on. `places` are where a
+    person finds each setting: the file, and the table in it.
+    """
+
+    def __init__(
+        self,
+        values: Mapping[str, T],
+        groups: Mapping[str, Iterable[str]] | None = None,
+        tables: Mapping[str, Table] | None = None,
+        places: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(values)
         self.groups = {name: tuple(members) for name, members in (groups or {ALL: values}).items()}
+        self.tables = dict(tables or {})
+        self.places = dict(places or {})
 
     def choices(self) -> str:
-        """What may be chosen, in words; the members of a large group go without saying."""
-        unsaid = {name for group, names in self.groups.items() if group != ALL for name in names}
-        return ", ".join([name for name in self if name not in unsaid] + [g for g in self.groups if g != ALL])
+        """What may be chosen, in words; of a large group the name alone."""
+        grouped = {name for group, names in self.groups.items() if group != ALL for name in names}
+        return ", ".join([name for name in self if name not in grouped] + [g for g in self.groups if g != ALL])
 
 
-def load_all(filename: str, read: Callable[[Path], Settings[T]]) -> Settings[T]:
-    """The settings of every file of this name: the paper's, further ones, and the user's own. Raises EyelevelError."""
-    paper = read(FOLDER / filename)
-    found = Settings(paper, {ALL: paper})
-    for folder in (FOLDER / "further", own_folder()):
-        if folder and (folder / filename).exists():
-            more = read(folder / filename)
-            for name in (*more, *more.groups):
-                if name in found or (name in found.groups and name != ALL):
-                    raise EyelevelError(f"{folder / filename}: there is already a [{name}]; choose another name")
-            found.update(more)
-            found.groups.update({name: members for name, members in more.groups.items() if name != ALL})
-    return found
+class Reader(Generic[T]):
+    """How the settings files of one name are read.
+
+    `kind` is what a table becomes: a dataclass with a `name`. `finish` returns the value with what follows from it, or
+    raises ValueError with what is wrong with it. `prepare` gets each table as it stands in a file, and the file.
+    A table with lists for some of the keys of `units` is a grid: it gives a setting for each combination, named after
+    the table and the values with their units, and is the group of them. A key "a, b" gives its value to both.
+    """
+
+    def __init__(
+        self,
+        filename: str,
+        kind: type[T],
+        finish: Callable[[T], T],
+        units: Mapping[str, str],
+        prepare: Callable[[Table, Path], Table] = lambda table, _: table,
+    ) -> None:
+        self.filename = filename
+        self._kind = kind
+        self._finish = finish
+        self._units = units
+        self._prepare = prepare
+
+    def load(self) -> Catalogue[T]:
+        """The settings of every file: the paper's, further ones, and the user's. Raises EyelevelError."""
+        paper = self.read(FOLDER / self.filename, {})
+        catalogue = Catalogue(paper, {ALL: paper}, paper.tables, paper.places)
+        for folder in (FURTHER_FOLDER, user_folder()):
+            if folder and (folder / self.filename).exists():
+                self._add(catalogue, folder / self.filename)
+        return catalogue
+
+    def load_file(self, file: Path) -> Catalogue[T]:
+        """The settings of `file` alone, which may build on the testbed's. Raises EyelevelError."""
+        tables: dict[str, Table] = {}
+        for folder in (FOLDER, FURTHER_FOLDER):
+            if (folder / self.filename).exists() and folder / self.filename != file:
+                tables |= self.read(folder / self.filename, tables).tables
+        return self.read(file, tables)
+
+    def read(self, file: Path, others: Mapping[str, Table]) -> Catalogue[T]:
+        """Every table of `file` as a value, by its name; `others` are tables that they may build on.
+
+        Raises EyelevelError that names file, table and key.
+        """
+        try:
+            document = tomllib.loads(file.read_text())
+        except (OSError, tomllib.TOMLDecodeError) as error:
+            raise EyelevelError(f"{file}: {error}") from None
+        given = {
+            title: self._prepare(table, file) if isinstance(table, dict) else table for title, table in document.items()
+        }
+        tables = {title: _completed(title, given, others, file, ()) for title in given}
+        values: dict[str, T] = {}
+        groups: dict[str, list[str]] = {}
+        places: dict[str, str] = {}
+        for title, table in tables.items():
+            members = list(_combinations(title, table, self._units))
+            for name, entries in members:
+                values[name] = self._value(file, name, entries)
+                places[name] = f"{file}: [{title}]"
+            if len(members) > 1:
+                groups[title] = [name for name, _ in members]
+        return Catalogue(values, {ALL: list(values), **groups}, tables, places)
+
+    def _add(self, catalogue: Catalogue[T], file: Path) -> None:
+        more = self.read(file, catalogue.tables)
+        for name in (*more, *more.groups):
+            if name in catalogue or (name in catalogue.groups and name != ALL):
+                raise EyelevelError(f"{file}: there is already a [{name}]; choose another name")
+        catalogue.update(more)
+        catalogue.groups.update({name: members for name, members in more.groups.items() if name != ALL})
+        catalogue.tables.update(more.tables)
+        catalogue.places.update(more.places)
+
+    def _value(self, file: Path, name: str, table: Table) -> T:
+        where = f"{file}: [{name}]"
+        settable = [field for field in fields(self._kind) if "derived" not in field.metadata]  # type: ignore[arg-type]
+        allowed = [field.name for field in settable if field.name != "name"]
+        for key in table:
+            if key not in allowed:
+                raise EyelevelError(f"{where} has an unknown key {key!r}; allowed are {', '.join([*allowed, LIKE])}")
+        try:
+            return self._finish(structured({"name": name, **table}, self._kind, where))
+        except ValueError as fault:
+            raise EyelevelError(f"{where}: {fault}") from None
 
 
-def own_folder() -> Path | None:
-    """The folder of the user's own settings, if there is one. Raises EyelevelError when it holds none."""
-    if not (named := os.environ.get(OWN_FOLDER)):
+def user_folder() -> Path | None:
+    """The folder of the user's settings, if there is one. Raises EyelevelError when it holds none."""
+    if not (named := os.environ.get(USER_FOLDER)):
         return None
     folder = Path(named)
     if not any((folder / name).exists() for name in ("networks.toml", "protocols.toml")):
@@ -62,36 +155,12 @@ def own_folder() -> Path | None:
     return folder
 
 
-def load_tables(
-    file: Path, kind: type[T], check: Callable[[T], str | None], units: Mapping[str, str] | None = None
-) -> Settings[T]:
-    """Every table of `file` as a `kind` (a dataclass with a `name`), by its name.
-
-    A table with lists for some of the keys of `units` is a grid: it gives a setting for each combination, named after
-    the table and the values with their units, and is the group of them. A key "a, b" gives its value to both.
-    `check` returns what is wrong with a value, or None. Raises EyelevelError that names file, table and key.
-    """
-    try:
-        tables = tomllib.loads(file.read_text())
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise EyelevelError(f"{file}: {error}") from None
-    values: dict[str, T] = {}
-    groups: dict[str, list[str]] = {}
-    for title, table in tables.items():
-        members = list(_combinations(title, table, units or {}))
-        for name, entries in members:
-            values[name] = _value(file, name, entries, kind, check)
-        if len(members) > 1:
-            groups[title] = [name for name, _ in members]
-    return Settings(values, {ALL: list(values), **groups})
-
-
 def choose(what: str, wanted: str | Iterable[str], known: Mapping[str, T]) -> list[T]:
     """The settings that `wanted` names: names, or groups such as `all`, separated by commas or blanks.
 
     Raises EyelevelError that names the allowed ones.
     """
-    settings = known if isinstance(known, Settings) else Settings(known)
+    settings = known if isinstance(known, Catalogue) else Catalogue(known)
     names = wanted.replace(",", " ").split() if isinstance(wanted, str) else list(wanted)
     allowed = f"choose among {settings.choices()}, or all"
     if not names:
@@ -106,41 +175,57 @@ def choose(what: str, wanted: str | Iterable[str], known: Mapping[str, T]) -> li
 def choose_one(what: str, wanted: str, known: Mapping[str, T]) -> T:
     """The one setting that `wanted` names. Raises EyelevelError that names the allowed ones."""
     if wanted not in known:
-        settings = known if isinstance(known, Settings) else Settings(known)
+        settings = known if isinstance(known, Catalogue) else Catalogue(known)
         raise EyelevelError(f"unknown {what} {wanted!r}; choose among {settings.choices()}")
     return known[wanted]
 
 
-def _combinations(title: str, table: Any, units: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
-    """The settings that a table stands for, each with its name: itself, or those of a grid."""
+def _completed(
+    title: str, given: Mapping[str, Any], others: Mapping[str, Table], file: Path, path: tuple[str, ...]
+) -> Table:
+    """The table `title` of `file` with all that it builds on; `path` are the tables that build on it."""
+    where = f"{file}: [{path[0] if path else title}]"
+    table = given[title]
     if not isinstance(table, dict):
-        yield title, table
-        return
+        raise EyelevelError(f"{where} is no table" if not path else f"{where}: {LIKE}: [{title}] is no table")
+    if LIKE not in table:
+        return table
+    base, path = table[LIKE], (*path, title)
+    if not isinstance(base, str):
+        raise EyelevelError(f"{where}: {LIKE} must be the name of a table, not {base!r}")
+    if base in path:
+        raise EyelevelError(f"{where}: {LIKE} goes round in a circle: {' → '.join((*path, base))}")
+    if base in given:
+        built_on = _completed(base, given, others, file, path)
+    elif base in others:
+        built_on = others[base]
+    else:
+        known = ", ".join([*(name for name in given if name not in path), *others])
+        raise EyelevelError(f"{where}: {LIKE}: there is no [{base}]; there are {known}")
+    return _merged(built_on, {key: value for key, value in table.items() if key != LIKE})
+
+
+def _merged(base: Table, override: Table) -> Table:
+    """`base` with what `override` has in place of its own; tables within are merged likewise.
+
+    A key "a, b" is replaced by one for either.
+    """
+    replaced = {name for key in override for name in key.split(", ")}
+    remaining = {key: value for key, value in base.items() if key in override or replaced.isdisjoint(key.split(", "))}
+    merged = {
+        key: _merged(remaining[key], value)
+        if isinstance(value, dict) and isinstance(remaining.get(key), dict)
+        else value
+        for key, value in override.items()
+    }
+    return {**remaining, **merged}
+
+
+def _combinations(title: str, table: Table, units: Mapping[str, str]) -> Iterator[tuple[str, Table]]:
+    """The settings that a table stands for, each with its name: itself, or those of a grid."""
     axes = [key for key in table if isinstance(table[key], list) and units.keys() >= set(key.split(", "))]
     fixed = {key: value for key, value in table.items() if key not in axes}
     for point in itertools.product(*(table[key] for key in axes)):
         parts = [f"{value}{units[key.split(', ')[0]]}" for key, value in zip(axes, point, strict=True)]
         values = {name: value for key, value in zip(axes, point, strict=True) for name in key.split(", ")}
         yield "-".join([title, *parts]), {**fixed, **values}
-
-
-def _value(file: Path, name: str, table: Any, kind: type[T], check: Callable[[T], str | None]) -> T:
-    where = f"{file}: [{name}]"
-    if not isinstance(table, dict):
-        raise EyelevelError(f"{where} is no table")
-    settable = [field for field in fields(kind) if "derived" not in field.metadata]  # type: ignore[arg-type]
-    allowed = [field.name for field in settable if field.name != "name"]
-    for key in table:
-        if key not in allowed:
-            raise EyelevelError(f"{where} has an unknown key {key!r}; allowed are {', '.join(allowed)}")
-    try:
-        value = kind(**{"name": name, **{key: _frozen(entry) for key, entry in table.items()}})
-    except TypeError as error:
-        raise EyelevelError(f"{where}: {str(error).partition(') ')[2] or error}") from None
-    if fault := check(value):
-        raise EyelevelError(f"{where}: {fault}")
-    return value
-
-
-def _frozen(entry: Any) -> Any:
-    return tuple(entry) if isinstance(entry, list) else entry

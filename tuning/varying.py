@@ -11,9 +11,9 @@ import click
 
 from base.errors import reports_errors
 from base.files import write_atomically
+from tuning.networks import TRACE_LINE_BYTES
 
-# What one line of a trace lets through (Winstein et al., Mahimahi).
-LINE_BITS = 1504 * 8
+LINE_BITS = TRACE_LINE_BYTES * 8
 
 
 def varying_trace(least_mbps: float, most_mbps: float, seconds: int, seed: int) -> list[int]:

@@ -1,1 +1,1 @@
-"""One figure a file: each function draws a table that is given to it, and reads nothing else."""
+"""A campaign's figures, one in each file: a function draws the table that is given to it, and reads nothing else."""

@@ -1,4 +1,4 @@
-"""The distribution over sites of the gain at eye level, with the band in which the true one lies as a whole."""
+"""The distribution of the gain over sites, with the band in which the whole true distribution lies."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy import stats
 
-from analysis.figures.style import PAGE_INCHES, look, named, styled
+from analysis.figures.style import PAGE_INCHES, figure_style, line_style
 from analysis.hypotheses import Pair
+from analysis.text import label
 
 
 def band(values: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -23,15 +24,15 @@ def band(values: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray,
 
 
 def draw(
-    gained: pd.DataFrame,
+    gain_table: pd.DataFrame,
     networks: Sequence[str],
     protocols: Sequence[str],
     pairs: Sequence[Pair],
     metrics: Sequence[str],
     confidence: float,
 ) -> Figure:
-    """A grid network x metric with a line and a band for each pair, from what `gains` returns."""
-    with styled():
+    """A grid of networks and metrics, a line and a band for each pair; `gain_table` is from `analysis.gain.gains`."""
+    with figure_style():
         size = (min(PAGE_INCHES, 0.5 + 3.2 * len(metrics)), 0.6 + 1.6 * len(networks))
         figure = Figure(figsize=size, layout="constrained")
         grid = figure.subplots(len(networks), len(metrics), squeeze=False, sharex="row", sharey=True)
@@ -40,22 +41,22 @@ def draw(
             for axes, metric in zip(row, metrics, strict=True):
                 axes.axvline(0, color="0.4", linewidth=0.7)
                 for pair in pairs:
-                    own = gained[
-                        (gained["network"] == network)
-                        & (gained["metric"] == metric)
-                        & (gained["reference"] == pair.reference)
-                        & (gained["compared"] == pair.compared)
+                    gains = gain_table[
+                        (gain_table["network"] == network)
+                        & (gain_table["metric"] == metric)
+                        & (gain_table["reference"] == pair.reference)
+                        & (gain_table["compared"] == pair.compared)
                     ]["gain"].dropna()
-                    if own.empty:
+                    if gains.empty:
                         continue
-                    style = look(pair.compared, protocols)
-                    x, share, low, high = band(own.to_numpy(), confidence)
+                    style = line_style(pair.compared, protocols)
+                    x, share, low, high = band(gains.to_numpy(), confidence)
                     (line,) = axes.step(
                         np.append(x[0], x), np.append(0, share), where="post", color=style.color, linestyle=style.dashes
                     )
                     axes.fill_between(x, low, high, step="post", color=style.color, alpha=0.15, linewidth=0)
-                    names[f"{named(pair.compared)} against {named(pair.reference)}"] = line
-                axes.set_title(f"{named(network)}, {named(metric)}")
+                    names[f"{label(pair.compared)} against {label(pair.reference)}"] = line
+                axes.set_title(f"{label(network)}, {label(metric)}")
             row[0].set_ylabel("share of sites")
         for axes in grid[-1]:
             axes.set_xlabel("gain")

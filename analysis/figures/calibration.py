@@ -1,35 +1,37 @@
-"""Whether tests of nothing find nothing: their p values against the ones they should have."""
+"""Whether tests of equal samples find nothing: the distribution of their p values, which should be uniform."""
+
+from itertools import cycle
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from analysis.figures.bands import band
-from analysis.figures.style import COLUMN_INCHES, PAGE_INCHES, named, styled
+from analysis.figures.style import COLUMN_INCHES, METRIC_DASHES, PAGE_INCHES, figure_style
+from analysis.text import label
 
 
 def draw(p_values: pd.DataFrame, confidence: float) -> Figure:
-    """`p_values` is what `aa_p_values` returns: a panel for each kind, a line for each metric; a true line follows the
-    diagonal and stays in the band (of one metric's tests)."""
+    """`p_values` is from `aa_p_values`: a panel for each kind, a line for each metric. A line should follow the
+    diagonal and stay in the band, which is that of one metric's tests."""
     kinds = list(dict.fromkeys(p_values["kind"]))
-    with styled():
+    with figure_style():
         width = COLUMN_INCHES if len(kinds) < 2 else PAGE_INCHES
         figure = Figure(figsize=(width, 2.8), layout="constrained")
         panels = np.atleast_1d(figure.subplots(1, max(1, len(kinds)), sharey=True))
         for axes, kind in zip(panels, kinds, strict=False):
-            own = p_values[p_values["kind"] == kind]
-            tests = int(own.groupby("metric").size().max())
+            of_kind = p_values[p_values["kind"] == kind]
+            tests = int(of_kind.groupby("metric").size().max())
             ideal, _, low, high = band((np.arange(tests) + 0.5) / tests, confidence)
             axes.fill_between(ideal, low, high, color="0.85", linewidth=0)
             axes.plot([0, 1], [0, 1], color="0.4", linewidth=0.7)
-            dashes = ("-", "--", ":", "-.", (0, (1, 3)))
-            for place, (metric, group) in enumerate(own.groupby("metric", sort=False)):
-                x = np.sort(group["anova_p"])
-                axes.step(
-                    x, (np.arange(len(x)) + 1) / len(x), where="post", linestyle=dashes[place % 5], label=named(metric)
-                )
+            metrics = of_kind.groupby("metric", sort=False)["anova_p"]
+            for (metric, values), dashes in zip(metrics, cycle(METRIC_DASHES), strict=False):
+                x = np.sort(values)
+                share = (np.arange(len(x)) + 1) / len(x)
+                axes.step(x, share, where="post", linestyle=dashes, label=label(metric))
             titles = {"split": "each setting against itself", "A/A": "one protocol under two names"}
-            axes.set(title=f"{titles.get(kind, kind)}, {tests} tests a metric", xlabel="p value (ANOVA)")
+            axes.set(title=f"{titles.get(kind, kind)}, {tests} tests per metric", xlabel="p value (ANOVA)")
             axes.set(xlim=(0, 1), ylim=(0, 1))
         panels[0].set_ylabel("share of tests below it")
         panels[0].legend(fontsize=6.5)

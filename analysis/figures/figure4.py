@@ -1,22 +1,26 @@
 """The paper's Figure 4: film strips of two loads, one above the other, with times and visual completeness."""
 
+import math
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from analysis.figures.style import BLUE, PAGE_INCHES, VERMILION, named, styled
+from analysis.figures.style import BLUE, PAGE_INCHES, VERMILION, figure_style
 from analysis.films import Strip
+from analysis.text import label
 
 # For times above and completeness below a row of pictures.
 BETWEEN_INCHES = 0.4
+# The metrics that are named below the frame that reaches them.
+MILESTONES = ("fvc", "vc85", "plt")
 
 
 def draw(strips: Sequence[Strip]) -> Figure:
-    """Draw `strips`, all with the same times: a row each. The frame in which a metric is reached first is named."""
+    """Draw `strips`, all with the same times, a row each. Below a frame stand the metrics that were reached by it."""
     columns = len(strips[0].times_ms)
     height, width = strips[0].frames[0].shape[:2]
     cell = PAGE_INCHES / columns
-    with styled():
+    with figure_style():
         picture = cell * height / width
         figure = Figure(figsize=(PAGE_INCHES, len(strips) * (picture + BETWEEN_INCHES)))
         grid = figure.subplots(len(strips), columns, squeeze=False)
@@ -24,7 +28,7 @@ def draw(strips: Sequence[Strip]) -> Figure:
         edge = BETWEEN_INCHES / 2 / figure.get_figheight()
         figure.subplots_adjust(top=1 - edge, bottom=edge)
         for row, strip in zip(grid, strips, strict=True):
-            reached = _reached(strip)
+            milestones = _milestones(strip)
             for place, axes in enumerate(row):
                 axes.imshow(strip.frames[place], interpolation="antialiased")
                 axes.grid(visible=False)
@@ -33,18 +37,21 @@ def draw(strips: Sequence[Strip]) -> Figure:
                 complete = strip.complete[place]
                 axes.set_title(f"{strip.times_ms[place] / 1000:.2f} s", fontsize=6.5, pad=2)
                 axes.set_xlabel(
-                    f"{complete} %" + (f"  {reached[place]}" if place in reached else ""), fontsize=6, labelpad=2
+                    f"{complete} %" + (f"  {milestones[place]}" if place in milestones else ""), fontsize=6, labelpad=2
                 )
-                axes.xaxis.label.set_color(VERMILION if place in reached else BLUE)
-            row[0].set_ylabel(named(strip.shot.protocol), fontsize=8, fontweight="bold")
+                axes.xaxis.label.set_color(VERMILION if place in milestones else BLUE)
+            row[0].set_ylabel(label(strip.shot.protocol), fontsize=8, fontweight="bold")
         return figure
 
 
-def _reached(strip: Strip) -> dict[int, str]:
-    """Place of a frame → the metrics that are reached in it, and in none before."""
-    found: dict[int, list[str]] = {}
-    for metric in ("fvc", "vc85", "plt"):
-        place = next((at for at, time_ms in enumerate(strip.times_ms) if time_ms >= strip.shot.metrics[metric]), None)
+def _milestones(strip: Strip) -> dict[int, str]:
+    """Place of a frame → the metrics that it is the first to have reached."""
+    milestones: dict[int, list[str]] = {}
+    for metric in MILESTONES:
+        place = next(
+            (at for at, time_ms in enumerate(strip.times_ms) if time_ms >= strip.shot.metrics.get(metric, math.inf)),
+            None,
+        )
         if place is not None:
-            found.setdefault(place, []).append(named(metric))
-    return {place: ", ".join(names) for place, names in found.items()}
+            milestones.setdefault(place, []).append(label(metric))
+    return {place: ", ".join(names) for place, names in milestones.items()}

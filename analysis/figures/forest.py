@@ -1,4 +1,4 @@
-"""What holds over all sites: each pair's mean gain with its intervals, by network and metric."""
+"""Each pair's mean gain over sites with its intervals, by network and metric."""
 
 from collections.abc import Sequence
 
@@ -6,15 +6,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.figures.style import BLUE, PAGE_INCHES, VERMILION, named, styled
+from analysis.figures.style import BLUE, PAGE_INCHES, VERMILION, figure_style
 from analysis.hypotheses import Pair
+from analysis.text import label
 
 
 def draw(table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], pairs: Sequence[Pair]) -> Figure:
-    """`table`: what `over_sites` and `mixed_models` return, merged. A panel for each metric, a row for each network and
-    pair: a dot for the mean gain with the two-level bootstrap's interval, and below it the mixed model's."""
+    """`table` is that of `over_sites` merged with that of `mixed_models`. A panel for each metric, a row for each
+    network and pair: the mean gain with the two-level bootstrap's interval, and below it the mixed model's."""
     rows = [(network, pair) for network in networks for pair in pairs]
-    with styled():
+    with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, 0.9 + 0.19 * len(rows)), layout="constrained")
         panels = np.atleast_1d(figure.subplots(1, len(metrics), sharey=True))
         index = table.set_index(["network", "reference", "compared", "metric"]).sort_index()
@@ -24,20 +25,20 @@ def draw(table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], p
                 key = (network, pair.reference, pair.compared, metric)
                 if key not in index.index:
                     continue
-                found = index.loc[key]
+                row = index.loc[key]
                 for up, name, low, high, color, marker in (
                     (0.15, "gain", "gain_low", "gain_high", BLUE, "o"),
                     (-0.2, "mixed_gain", "mixed_low", "mixed_high", VERMILION, "D"),
                 ):
-                    axes.plot([found[low], found[high]], [y - up] * 2, color=color, linewidth=1)
-                    axes.plot(found[name], y - up, marker, color=color, markersize=3)
-            axes.set_title(named(metric))
+                    axes.plot([row[low], row[high]], [y - up] * 2, color=color, linewidth=1)
+                    axes.plot(row[name], y - up, marker, color=color, markersize=3)
+            axes.set_title(label(metric))
             axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
             axes.tick_params(axis="x", labelsize=6.5)
             for place in range(1, len(networks)):
                 axes.axhline(place * len(pairs) - 0.5, color="0.7", linewidth=0.6)
         labels = [
-            f"{named(network) + '   ' if not y % len(pairs) else ''}{named(pair.compared)} / {named(pair.reference)}"
+            f"{label(network) + '   ' if not y % len(pairs) else ''}{label(pair.compared)} / {label(pair.reference)}"
             for y, (network, pair) in enumerate(rows)
         ]
         panels[0].set_yticks(range(len(rows)), labels, fontsize=6.5)

@@ -4,27 +4,28 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.figures.style import BLUE, PAGE_INCHES, VERMILION, named, styled
+from analysis.figures.style import BLUE, PAGE_INCHES, VERMILION, figure_style
+from analysis.text import label
 
-# The line through the runs has about so many points.
+# How many points the line through the runs has, at most.
 POINTS = 40
 
 
-def draw(off: pd.DataFrame, metric: str, canary: str | None = None) -> Figure:
-    """`off` is what `diagnostics.residuals` returns. Left: over time, with the median and quartiles of stretches of
-    runs (and the canary, if named, below); right: by the place in the block."""
-    told = off[off[f"off_{metric}"].notna()]
-    with styled():
+def draw(residuals: pd.DataFrame, metric: str, canary: str | None = None) -> Figure:
+    """`residuals` is from `diagnostics.residuals`. Left: over time, with the median and quartiles of stretches of
+    runs, and below it the canary, if one is named; right: by the place in the block."""
+    runs = residuals[residuals[f"off_{metric}"].notna()]
+    with figure_style():
         rows = 2 if canary else 1
         figure = Figure(figsize=(PAGE_INCHES, 1.0 + 1.7 * rows), layout="constrained")
         grid = figure.subplots(rows, 2, width_ratios=(3, 1), squeeze=False)
         times, places = grid[0]
-        times.plot(told["hours"], 100 * told[f"off_{metric}"], ".", color="0.7", markersize=1.5, rasterized=True)
-        _stretches(times, told, 100 * told[f"off_{metric}"])
-        reach = max(5.0, 130 * float(told[f"off_{metric}"].abs().quantile(0.99))) if len(told) else 5.0
-        times.set(ylim=(-reach, reach), ylabel=f"{named(metric)}: distance from the\nsetting's median [%]")
+        times.plot(runs["hours"], 100 * runs[f"off_{metric}"], ".", color="0.7", markersize=1.5, rasterized=True)
+        _stretches(times, runs, 100 * runs[f"off_{metric}"])
+        reach = max(5.0, 130 * float(runs[f"off_{metric}"].abs().quantile(0.99))) if len(runs) else 5.0
+        times.set(ylim=(-reach, reach), ylabel=f"{label(metric)}: distance from the\nsetting's median [%]")
         times.set_xlabel("hours since the first run")
-        groups = [(place, 100 * group) for place, group in told.groupby("position")[f"off_{metric}"]]
+        groups = [(place, 100 * group) for place, group in runs.groupby("position")[f"off_{metric}"]]
         if groups:
             places.boxplot(
                 [group.to_numpy() for _, group in groups],
@@ -36,7 +37,7 @@ def draw(off: pd.DataFrame, metric: str, canary: str | None = None) -> Figure:
         places.set_xlabel("place in the block")
         if canary:
             below, beside = grid[1]
-            with_canary = told[told[canary].notna()]
+            with_canary = runs[runs[canary].notna()]
             below.plot(with_canary["hours"], with_canary[canary], ".", color="0.7", markersize=1.5, rasterized=True)
             _stretches(below, with_canary, with_canary[canary])
             below.set(xlabel="hours since the first run", ylabel=canary.replace("_", " "))
@@ -47,12 +48,12 @@ def draw(off: pd.DataFrame, metric: str, canary: str | None = None) -> Figure:
         return figure
 
 
-def _stretches(axes: "object", told: pd.DataFrame, values: "pd.Series[float]") -> None:
-    if len(told) < 4:
+def _stretches(axes: "object", runs: pd.DataFrame, values: "pd.Series[float]") -> None:
+    if len(runs) < 4:
         return
-    stretch = np.minimum(np.arange(len(told)) * POINTS // len(told), POINTS - 1)
+    stretch = np.minimum(np.arange(len(runs)) * POINTS // len(runs), POINTS - 1)
     groups = values.groupby(stretch)
-    hours = told["hours"].groupby(stretch).mean()
+    hours = runs["hours"].groupby(stretch).mean()
     axes.fill_between(  # type: ignore[attr-defined]
         hours, groups.quantile(0.25), groups.quantile(0.75), color=BLUE, alpha=0.2, linewidth=0
     )

@@ -5,7 +5,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.figures.style import BLACK, PAGE_INCHES, VERMILION, named, styled
+from analysis.figures.style import BLACK, PAGE_INCHES, VERMILION, figure_style
+from analysis.text import label
 
 PANELS = {
     "mean_gain": "mean gain",
@@ -18,13 +19,13 @@ LINEAR_MS = 10
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """`table` is what `side_by_side` returns: a panel for each kind of number that the campaign has any of."""
+    """`table` is from `side_by_side`: a panel for each kind of number that the campaign has any of."""
     kinds = [kind for kind in PANELS if table.loc[table["kind"] == kind, "ours"].notna().any()]
     sizes = [len(table[table["kind"] == kind]) + 2.0 for kind in kinds]
-    with styled():
+    with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, 0.8 + 0.17 * (sum(sizes) or 3)), layout="constrained")
         if not kinds:
-            figure.text(0.5, 0.5, "the campaign has nothing that the paper tells in numbers", ha="center")
+            figure.text(0.5, 0.5, "the campaign has none of the paper's numbers", ha="center")
             return figure
         panels = np.atleast_1d(figure.subplots(len(kinds), 1, height_ratios=sizes))
         for axes, kind in zip(panels, kinds, strict=True):
@@ -45,9 +46,9 @@ def _panel(axes: Axes, rows: pd.DataFrame, kind: str) -> None:
             axes.plot([row["ours_low"], row["ours_high"]], [y, y], color=VERMILION, linewidth=1)
             axes.plot(row["ours"], y, "o", color=VERMILION, markersize=4)
         site = f" {row['site']}" if row["site"] else ""
-        pair = f"{named(row['compared'])} / {named(row['reference'])}"
+        pair = f"{label(row['compared'])} / {label(row['reference'])}"
         absent = "" if np.isfinite(row["ours"]) else "  (not here)"
-        labels.append(f"{named(row['network'])} {pair} {named(row['metric'])}{site}{absent}")
+        labels.append(f"{label(row['network'])} {pair} {label(row['metric'])}{site}{absent}")
     axes.set_yticks(range(len(labels)), labels, fontsize=6)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.set_title(PANELS[kind], loc="left", fontweight="bold")

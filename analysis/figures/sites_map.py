@@ -7,25 +7,26 @@ import pandas as pd
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 
-from analysis.figures.style import PAGE_INCHES, named, styled
-from analysis.gain import SIGNIFICANT_P
+from analysis.figures.style import PAGE_INCHES, figure_style
 from analysis.hypotheses import Pair
+from analysis.outcomes import SIGNIFICANT_P
+from analysis.text import label
 
-# Beyond this share the colour says no more; the number in the cell does.
+# Beyond this share the colour stays the same; the number in the cell goes on.
 DEEPEST = 0.4
 
 
-def draw(gained: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], pair: Pair) -> Figure:
-    """A row for each site, a column for each network and metric; the gain in percent, bold where p < 0.01.
+def draw(gain_table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], pair: Pair) -> Figure:
+    """A row for each site, a column for each network and metric; the gain in percent, bold where it is significant.
 
-    `gained` is what `gains` returns.
+    `gain_table` is from `analysis.gain.gains`.
     """
-    own = gained[(gained["reference"] == pair.reference) & (gained["compared"] == pair.compared)]
+    cells = gain_table[(gain_table["reference"] == pair.reference) & (gain_table["compared"] == pair.compared)]
     columns = pd.MultiIndex.from_product([networks, metrics])
-    table = own.pivot(index="site", columns=["network", "metric"], values="gain").reindex(columns=columns)
-    p = own.pivot(index="site", columns=["network", "metric"], values="p").reindex(columns=columns).to_numpy()
+    table = cells.pivot(index="site", columns=["network", "metric"], values="gain").reindex(columns=columns)
+    p = cells.pivot(index="site", columns=["network", "metric"], values="p").reindex(columns=columns).to_numpy()
     values = table.to_numpy(dtype=float)
-    with styled():
+    with figure_style():
         # On the left the names of the sites, above the colours' scale.
         figure = Figure(figsize=(PAGE_INCHES, 1.5 + 0.19 * len(table)), layout="constrained")
         axes = figure.subplots()
@@ -33,20 +34,20 @@ def draw(gained: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], 
         axes.grid(visible=False)
         axes.spines[:].set_visible(False)
         axes.set_yticks(range(len(table)), table.index, fontsize=6.5)
-        axes.set_xticks(range(len(columns)), [named(metric) for _, metric in columns], fontsize=6.5)
+        axes.set_xticks(range(len(columns)), [label(metric) for _, metric in columns], fontsize=6.5)
         axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
         for place, network in enumerate(networks):
             middle = place * len(metrics) + (len(metrics) - 1) / 2
             axes.annotate(
-                named(network), (middle, -0.5), (0, 14), "data", "offset points", ha="center", fontweight="bold"
+                label(network), (middle, -0.5), (0, 14), "data", "offset points", ha="center", fontweight="bold"
             )
             if place:
                 axes.axvline(place * len(metrics) - 0.5, color="white", linewidth=3)
         for y, x in zip(*np.nonzero(np.isfinite(values)), strict=True):
-            sure = p[y, x] < SIGNIFICANT_P
+            significant = p[y, x] < SIGNIFICANT_P
             axes.text(
                 x, y, f"{100 * values[y, x]:+.0f}", ha="center", va="center", fontsize=5.5,
-                fontweight="bold" if sure else "normal",
+                fontweight="bold" if significant else "normal",
                 color="black" if abs(values[y, x]) < 0.6 * DEEPEST else "white",
             ).set_in_layout(False)  # fmt: skip
         bar = figure.colorbar(image, ax=axes, location="bottom", shrink=0.4, aspect=30, pad=0.01, extend="both")

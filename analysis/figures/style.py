@@ -1,4 +1,4 @@
-"""How all figures look: small, in colours that the colour-blind and the grey printer tell apart, fonts embedded."""
+"""How all figures look: small, fonts embedded, in colours that differ for colour-blind readers and in grey."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -42,42 +42,42 @@ RC: Any = {
 
 
 @dataclass(frozen=True)
-class Look:
-    """How a protocol is drawn everywhere; the dashes and the marker tell it in grey."""
+class LineStyle:
+    """How a protocol is drawn everywhere; dashes and marker distinguish it in grey, too."""
 
     color: str
     dashes: Any
     marker: str
 
 
-LOOKS = {
-    "tcp": Look(BLACK, "-", "s"),
-    "tcp+": Look(BLUE, (0, (5, 1.5)), "D"),
-    "tcp+bbr": Look(SKY, (0, (5, 1.5, 1, 1.5)), "^"),
-    "quic": Look(VERMILION, "-", "o"),
-    "quic+bbr": Look(ORANGE, (0, (1.2, 1.2)), "v"),
+LINE_STYLES = {
+    "tcp": LineStyle(BLACK, "-", "s"),
+    "tcp+": LineStyle(BLUE, (0, (5, 1.5)), "D"),
+    "tcp+bbr": LineStyle(SKY, (0, (5, 1.5, 1, 1.5)), "^"),
+    "quic": LineStyle(VERMILION, "-", "o"),
+    "quic+bbr": LineStyle(ORANGE, (0, (1.2, 1.2)), "v"),
 }
-OTHERS = (Look(GREEN, "-", "P"), Look(PURPLE, (0, (3, 1)), "X"), Look("0.5", (0, (1, 1)), "*"))
-# Protocols as the paper writes them.
-NAMES = {"tcp": "TCP", "tcp+": "TCP+", "tcp+bbr": "TCP+BBR", "quic": "QUIC", "quic+bbr": "QUIC+BBR"}
-METRIC_NAMES = {"fvc": "FVC", "lvc": "LVC", "vc85": "VC85", "si": "SI", "plt": "PLT"}
-NETWORK_NAMES = {"dsl": "DSL", "lte": "LTE", "da2gc": "DA2GC", "mss": "MSS"}
+# For all other protocols, in turn.
+OTHER_LINE_STYLES = (
+    LineStyle(GREEN, "-", "P"),
+    LineStyle(PURPLE, (0, (3, 1)), "X"),
+    LineStyle("0.5", (0, (1, 1)), "*"),
+)
+# For the metrics, in turn.
+METRIC_DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (1, 3)))
 
 
-def look(protocol: str, protocols: Sequence[str]) -> Look:
+def line_style(protocol: str, protocols: Sequence[str]) -> LineStyle:
     """How `protocol` is drawn among all of a figure's `protocols`."""
-    unknown = [name for name in protocols if name not in LOOKS]
-    return LOOKS[protocol] if protocol in LOOKS else OTHERS[unknown.index(protocol) % len(OTHERS)]
-
-
-def named(name: str) -> str:
-    """A protocol, metric or network as a reader knows it."""
-    return NAMES.get(name) or METRIC_NAMES.get(name) or NETWORK_NAMES.get(name) or name
+    if protocol in LINE_STYLES:
+        return LINE_STYLES[protocol]
+    others = [name for name in protocols if name not in LINE_STYLES]
+    return OTHER_LINE_STYLES[others.index(protocol) % len(OTHER_LINE_STYLES)]
 
 
 @contextmanager
-def styled() -> Iterator[None]:
-    """Within it, figures are made in this style."""
+def figure_style() -> Iterator[None]:
+    """Figures that are made within it have this style."""
     with mpl.rc_context(RC):
         yield
 
@@ -85,8 +85,8 @@ def styled() -> Iterator[None]:
 def save(figure: Figure, folder: Path, name: str) -> None:
     """Write `figure` as `name`.pdf and `name`.png into `folder`."""
     with mpl.rc_context(RC):
-        # Without a date, so that the same data make the same file.
+        # Without a date: the same data make the same file.
         figure.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None})
-        # What the first has laid out holds for the second.
+        # The PNG keeps the layout that was computed for the PDF.
         figure.set_layout_engine("none")
         figure.savefig(folder / f"{name}.png", dpi=PNG_DPI)

@@ -1,4 +1,4 @@
-"""Every run of every setting behind one network: how the runs of a site lie around its typical time."""
+"""Every run of every setting behind one network, around the typical time of its site."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,32 +6,33 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from analysis.figures.style import PAGE_INCHES, look, named, styled
+from analysis.figures.style import PAGE_INCHES, figure_style, line_style
 from analysis.samples import Samples
+from analysis.text import label
 
 
 def draw(samples: Samples, network: str, metric: str, protocols: Sequence[str]) -> Figure:
     """A row for each site; each run's time as a share of the median of the site's first protocol, on a logarithmic
     axis; a line at each protocol's median."""
-    place, which = samples.networks.index(network), samples.metrics.index(metric)
-    values = samples.values[place, :, :, which]
+    network_index, metric_index = samples.networks.index(network), samples.metrics.index(metric)
+    values = samples.values[network_index, :, :, metric_index]
     rows = [row for row in range(len(samples.sites)) if np.isfinite(values[row]).any()]
     height = 0.8 / len(protocols)
-    with styled():
+    with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, 0.9 + (0.11 + 0.05 * len(protocols)) * len(rows)), layout="constrained")
         axes = figure.subplots()
         handles = []
         for at, protocol in enumerate(samples.protocols):
-            style = look(protocol, protocols)
+            style = line_style(protocol, protocols)
             xs, ys, middles = [], [], []
             for y, row in enumerate(rows):
-                own = values[row, at][np.isfinite(values[row, at])]
+                times = values[row, at][np.isfinite(values[row, at])]
                 typical = next((np.nanmedian(v) for v in values[row] if np.isfinite(v).any()), np.nan)
-                if len(own) and typical > 0:
+                if len(times) and typical > 0:
                     level = y + (at - (len(protocols) - 1) / 2) * height
-                    xs.append(own / typical)
-                    ys.append(np.full(len(own), level))
-                    middles.append((np.median(own) / typical, level))
+                    xs.append(times / typical)
+                    ys.append(np.full(len(times), level))
+                    middles.append((np.median(times) / typical, level))
             if not xs:
                 continue
             size: Any = {"s": 6, "linewidths": 0, "alpha": 0.55}
@@ -39,7 +40,7 @@ def draw(samples: Samples, network: str, metric: str, protocols: Sequence[str]) 
             x, y_middle = np.array(middles).T
             axes.vlines(x, y_middle - height / 2, y_middle + height / 2, color="white", linewidth=2.4)
             axes.vlines(x, y_middle - height / 2, y_middle + height / 2, color=style.color, linewidth=1.4)
-            handles.append(axes.plot([], [], style.marker, color=style.color, markersize=4, label=named(protocol))[0])
+            handles.append(axes.plot([], [], style.marker, color=style.color, markersize=4, label=label(protocol))[0])
         axes.set_xscale("log")
         low, high = axes.get_xlim()
         ticks = [t for t in (0.1, 0.2, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50) if low <= t <= high]
@@ -48,6 +49,6 @@ def draw(samples: Samples, network: str, metric: str, protocols: Sequence[str]) 
         axes.axvline(1, color="0.4", linewidth=0.7)
         axes.set_yticks(range(len(rows)), [samples.sites[row] for row in rows], fontsize=6.5)
         axes.set_ylim(len(rows) - 0.4, -0.6)
-        axes.set_xlabel(f"{named(metric)} as a multiple of the median over {named(samples.protocols[0])}")
+        axes.set_xlabel(f"{label(metric)} as a multiple of the median over {label(samples.protocols[0])}")
         figure.legend(handles=handles, loc="outside upper center", ncols=len(handles) or 1)
         return figure

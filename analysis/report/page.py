@@ -3,7 +3,7 @@
 import base64
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,111 +12,91 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from analysis.figures.style import named
-from analysis.films import Shot
-from analysis.report import words
-from analysis.report.findings import Findings
-from analysis.report.plates import Plate
-from analysis.report.section import Section
-from analysis.report.views import View
-from analysis.runs import METRICS, CampaignTable
+from analysis.report import sentences
+from analysis.report.film_selection import FilmSelection
+from analysis.report.findings import KEY, Findings
+from analysis.report.section import ReportFigure, ReportTable, Section
+from analysis.runs import CampaignTable
+from analysis.text import label, pair_label
+from measure.table import CampaignDocument
 
 HERE = Path(__file__).parent
-# Long tables are folded together on the page.
+# Tables of more rows are collapsed on the page.
 FOLDED_ROWS = 40
-# Significant digits of the numbers that the page's own table of all comparisons carries.
+# Significant digits of the numbers in the page's table of all comparisons.
 DIGITS = 4
 
 
 @dataclass(frozen=True)
-class PlayedFilm:
-    """A film on the page: the run, and its WebM."""
+class Contents:
+    """What a page shows: figures and tables by the sections of the page, the sections of studies, and the versions of
+    the libraries that made the report."""
 
-    shot: Shot
-    data: bytes
+    figures: Mapping[str, list[ReportFigure]]
+    tables: Mapping[str, list[ReportTable]]
+    sections: Sequence[Section]
+    versions: Mapping[str, str]
+
+    @property
+    def all_figures(self) -> list[ReportFigure]:
+        """Those of studies included."""
+        groups = [*self.figures.values(), *(section.figures for section in self.sections)]
+        return [figure for group in groups for figure in group]
+
+    @property
+    def all_tables(self) -> list[ReportTable]:
+        """Those of studies included."""
+        groups = [*self.tables.values(), *(section.tables for section in self.sections)]
+        return [table for group in groups for table in group]
 
 
-def page(
-    found: Findings,
-    plates: Iterable[Plate],
-    views: Mapping[str, list[View]],
-    films: Iterable[list[PlayedFilm]],
-    missing: list[str],
-    versions: Mapping[str, str],
-    figures: Path,
-    sections: Sequence[Section] = (),
-) -> str:
-    """The page of a campaign as HTML. `views`: section → its tables; `figures`: where the plates' PNG files lie;
-    `missing`: what could not be shown, and why; `versions`: of what made the report; `sections`: of studies."""
-    return (
-        _environment(figures)
-        .get_template("page.html.j2")
-        .render(
-            **_shared(found.campaign.document, plates, views, versions, sections),
-            found=found,
-            scope=words.scope(found),
-            headlines=words.headlines(found),
-            agreement=words.paper_agreement(found),
-            warnings=words.warnings(found),
-            films=list(films),
-            missing=missing,
-            explorer=Markup(explorer(found)),
-            metrics=METRICS,
-        )
+def campaign_page(findings: Findings, films: FilmSelection, contents: Contents, figures: Path) -> str:
+    """The page of a campaign as HTML; `figures` is the folder of the PNG files."""
+    template = _environment(figures).get_template("page.html.j2")
+    return template.render(
+        **_common(findings.campaign.document, contents),
+        findings=findings,
+        scope=sentences.scope(findings),
+        headlines=sentences.headlines(findings),
+        agreement=sentences.paper_agreement(findings),
+        warnings=sentences.warnings(findings),
+        films=films,
+        explorer=Markup(explorer(findings)),
     )
 
 
-def study_page(
-    name: str,
-    campaign: CampaignTable | None,
-    sections: Sequence[Section],
-    plates: Iterable[Plate],
-    views: Mapping[str, list[View]],
-    versions: Mapping[str, str],
-    figures: Path,
-    documents: Mapping[str, Mapping[str, Any]],
-) -> str:
-    """The page of a folder that has studies alone, as HTML; `campaign`: its unfilmed campaign, if it has one;
-    `documents`: by titles, what those that are no campaign were measured with."""
-    document = campaign.document if campaign else {}
-    shared = _shared(document, plates, views, versions, sections)
+def study_page(campaign: CampaignTable, contents: Contents, figures: Path) -> str:
+    """The page of an unfilmed campaign as HTML; its results are in the sections of its studies."""
     template = _environment(figures).get_template("study.html.j2")
-    return template.render(**shared, name=name, measured=campaign is not None, documents=documents)
+    return template.render(**_common(campaign.document, contents), name=campaign.name)
 
 
 def _environment(figures: Path) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["picture"] = lambda plate: _data_url("image/png", (figures / f"{plate.name}.png").read_bytes())
+    environment.filters["picture"] = lambda figure: _data_url(
+        "image/png", (figures / f"{figure.name}.png").read_bytes()
+    )
     environment.filters["film"] = lambda film: _data_url("video/webm", film.data)
-    environment.filters["named"] = named
+    environment.filters["label"] = label
     environment.filters["cells"] = cells
     environment.filters["inline"] = inline
     return environment
 
 
-def _shared(
-    document: Mapping[str, Any],
-    plates: Iterable[Plate],
-    views: Mapping[str, list[View]],
-    versions: Mapping[str, str],
-    sections: Sequence[Section],
-) -> dict[str, Any]:
+def _common(document: CampaignDocument, contents: Contents) -> dict[str, Any]:
     """What the pages of campaigns and of studies both show."""
-    by_section: dict[str, list[Plate]] = {}
-    for plate in plates:
-        by_section.setdefault(plate.section, []).append(plate)
     return {
-        "plates": by_section,
-        "views": {**views, **{section.name: list(section.views) for section in sections}},
-        "sections": sections,
-        "versions": versions,
-        "told_versions": document.get("versions", {}),
-        "machine": document.get("machine", {}),
-        "settings": document.get("settings", {}),
-        "browser": document.get("settings", {}).get("browser", {}),
-        "begun_at": document.get("begun_at", ""),
+        "figures": {**contents.figures, **{section.name: section.figures for section in contents.sections}},
+        "tables": {**contents.tables, **{section.name: section.tables for section in contents.sections}},
+        "sections": contents.sections,
+        "versions": contents.versions,
+        "campaign_versions": document.versions,
+        "machine": document.machine,
+        "settings": document.settings,
+        "browser": document.settings.get("browser", {}),
+        "begun_at": document.begun_at,
         "folded_rows": FOLDED_ROWS,
         "css": Markup((HERE / "page.css").read_text()),
         "js": Markup((HERE / "page.js").read_text()),
@@ -124,7 +104,7 @@ def _shared(
 
 
 def inline(svg: str) -> Markup:
-    """A drawing as a part of the page: without what may only stand at a file's beginning."""
+    """A drawing as a part of the page: without the XML declaration, which only a file may have."""
     return Markup(svg[svg.index("<svg") :])
 
 
@@ -133,10 +113,9 @@ def cells(table: pd.DataFrame) -> list[list[str]]:
     return [[str(value) for value in row] for row in table.itertuples(index=False)]
 
 
-def explorer(found: Findings) -> str:
-    """All comparisons as JSON for the page's script: names once, then a row of places and numbers for each."""
-    key = ["reference", "compared", "network", "site", "metric"]
-    merged = found.gained.merge(found.contrasts, on=key, how="left")
+def explorer(findings: Findings) -> str:
+    """All comparisons as JSON for the page's script: names once, then a row of indices and numbers for each."""
+    comparisons, samples = findings.gains.merge(findings.contrasts, on=[*KEY, "site"], how="left"), findings.samples
     numbers = {
         "runs_reference": "runs, against", "runs_compared": "runs", "mean_reference": "mean, against [ms]",
         "mean_compared": "mean [ms]", "gain": "gain", "gain_low": "from", "gain_high": "to", "p": "ANOVA p",
@@ -145,23 +124,19 @@ def explorer(found: Findings) -> str:
         "shift_ms": "shift [ms]", "shift_low": "from [ms]", "shift_high": "to [ms]", "equivalence_p": "TOST p",
         "corrected_p": "corrected p",
     }  # fmt: skip
-    pairs = [f"{named(pair.compared)} against {named(pair.reference)}" for pair in found.hypotheses.comparisons]
-    pair_of = {(pair.reference, pair.compared): place for place, pair in enumerate(found.hypotheses.comparisons)}
-    told = found.samples
-    places = {
-        "network": {name: place for place, name in enumerate(told.networks)},
-        "site": {name: place for place, name in enumerate(told.sites)},
-        "metric": {name: place for place, name in enumerate(told.metrics)},
-    }
-    columns: list[list[Any]] = [[pair_of[one] for one in zip(merged["reference"], merged["compared"], strict=True)]]
-    columns += [[places[name][value] for value in merged[name]] for name in ("network", "metric", "site")]
-    columns += [[_short(value) for value in merged[name].tolist()] for name in numbers]
-    columns += [merged["finding"].tolist(), merged["note"].tolist()]
+    pairs = findings.hypotheses.comparisons
+    pair_index = {(pair.reference, pair.compared): index for index, pair in enumerate(pairs)}
+    pair_columns = zip(comparisons["reference"], comparisons["compared"], strict=True)
+    columns: list[list[Any]] = [[pair_index[names] for names in pair_columns]]
+    for column, names in (("network", samples.networks), ("metric", samples.metrics), ("site", samples.sites)):
+        columns.append(pd.Index(names).get_indexer(comparisons[column]).tolist())
+    columns += [[_short(value) for value in comparisons[name].tolist()] for name in numbers]
+    columns += [comparisons["finding"].tolist(), comparisons["note"].tolist()]
     document = {
-        "pairs": pairs,
-        "networks": [named(name) for name in told.networks],
-        "metrics": [named(name) for name in told.metrics],
-        "sites": told.sites,
+        "pairs": [pair_label(pair.compared, pair.reference) for pair in pairs],
+        "networks": [label(name) for name in samples.networks],
+        "metrics": [label(name) for name in samples.metrics],
+        "sites": samples.sites,
         "headings": [*numbers.values(), "finding", "note"],
         "shares": [list(numbers).index(name) for name in ("gain", "gain_low", "gain_high")],
         "rows": list(zip(*columns, strict=True)),

@@ -1,9 +1,39 @@
-"""A section that a study adds to a report."""
+"""What a report is made of: tables, figures, drawings, and the section that a study returns."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from analysis.report.plates import Plate
-from analysis.report.views import View
+import pandas as pd
+from matplotlib.figure import Figure
+
+from analysis.figures import style
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """A table: `data` with all digits goes to `name`.csv; `texts`, as a reader wants it, to the page and `name`.tex."""
+
+    name: str
+    title: str
+    data: pd.DataFrame
+    texts: pd.DataFrame
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ReportFigure:
+    """A figure: the name of its files, its caption, and the function that draws it from `arguments`."""
+
+    name: str
+    caption: str
+    draw: Callable[..., Figure]
+    arguments: tuple[Any, ...] = ()
+
+    def write(self, folder: Path) -> None:
+        """Draw it as PDF and PNG into `folder`."""
+        style.save(self.draw(*self.arguments), folder, self.name)
 
 
 @dataclass(frozen=True)
@@ -17,14 +47,23 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Section:
-    """What a study says: paragraphs of plain text, figures, drawings and tables, in this order.
+    """What a study reports: paragraphs of plain text, figures, drawings and tables, in this order on the page.
 
-    `name` is the section's id on the page, and the `section` of its plates.
+    `name` is the section's id on the page. The first paragraph also stands in the summary.
     """
 
     name: str
     title: str
-    words: tuple[str, ...]
-    plates: tuple[Plate, ...] = ()
+    paragraphs: tuple[str, ...]
+    figures: tuple[ReportFigure, ...] = ()
     drawings: tuple[Drawing, ...] = ()
-    views: tuple[View, ...] = ()
+    tables: tuple[ReportTable, ...] = ()
+
+
+def text_table(data: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFrame:
+    """The texts of `data`: column → its heading, or its heading and the function that writes a value."""
+    texts = {}
+    for column, entry in columns.items():
+        heading, form = entry if isinstance(entry, tuple) else (entry, str)
+        texts[heading] = [form(value) for value in data[column]]
+    return pd.DataFrame(texts)

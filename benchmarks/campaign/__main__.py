@@ -24,15 +24,15 @@ from rich.table import Table
 
 from base.errors import EyelevelError, reports_errors
 from benchmarks.campaign.stock import RESULT
-from measure.campaign.attempt import Setting
+from browsers.browsertime.configuration import QUIET_MS
 from measure.campaign.block import Block, ReplayFailures, measure_block
-from measure.campaign.plan import Run
-from measure.campaign.remote import Travelling
-from measure.campaign.results import Row
+from measure.campaign.method import PAGES
+from measure.campaign.setting import Setting
 from measure.campaign.slot import Slot
-from measure.run.browser import QUIET_MS
+from measure.campaign.store import FolderStore
 from measure.run.films import ALL_FILMS
 from measure.run.visit import HAR
+from measure.table import Row, Run
 from record import collection
 from record.site import Site
 from replay import ReplaySpec
@@ -61,9 +61,9 @@ class Times:
 def ours(setting: Setting, runs: int) -> tuple[float, dict[str, float]]:
     """Measure one block of `runs` runs; returns the overhead per valid run and the phases (s), each per run."""
     with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as temporary:
-        store, times, slot = Travelling(Path(temporary), {}), Times(), Slot()
+        store, times, slot = FolderStore(Path(temporary), {}), Times(), Slot()
         runs_of_block = {Run(setting.site.name, setting.network.name, PROTOCOL, n): setting for n in range(1, runs + 1)}
-        block = Block(1, runs_of_block, 0, ALL_FILMS)
+        block = Block(1, runs_of_block, PAGES, 0, ALL_FILMS)
         begun = time.time()
         measure_block(block, store, partial(slot.circumstances, 1, click.echo), ReplayFailures(), times)
         ended = time.time()
@@ -78,7 +78,7 @@ def ours(setting: Setting, runs: int) -> tuple[float, dict[str, float]]:
         made = sum(row.seconds for row in store.rows)
         found["canary"] = (times.begun[0] - begun) / runs
         found["films, gates, to the disk"] = (ended - times.begun[0] - made) / runs
-        own = sum((row.plt or 0) / 1000 + SETTLE_S for row in valid)
+        own = sum((row.metrics["plt"] or 0) / 1000 + SETTLE_S for row in valid)
         return (ended - begun - own) / len(valid), found
 
 
@@ -88,7 +88,7 @@ def run_phases(folder: Path, start: float, row: Row) -> dict[str, float]:
     setup_s = json.loads((folder / "replay.json").read_text())["setup_s"]
     har = json.loads(gzip.decompress((folder / HAR).read_bytes()))
     navigation = datetime.fromisoformat(har["log"]["pages"][0]["startedDateTime"]).timestamp()
-    load_s = (row.plt or 0) / 1000
+    load_s = (row.metrics["plt"] or 0) / 1000
     return {
         "namespaces, servers, network": setup_s,
         "programs that start": told["visit"] - start - setup_s,
@@ -104,7 +104,7 @@ def run_phases(folder: Path, start: float, row: Row) -> dict[str, float]:
 
 def stock(site: Site, setting: Setting, runs: int) -> float:
     """Let stock Browsertime load the page `runs` times; returns the overhead per run with all metrics (s)."""
-    spec = ReplaySpec(site.folder, setting.network, setting.protocol, repeatable=setting.repeatable)
+    spec = ReplaySpec(site.folder, setting.network, setting.protocol, repeatable=setting.loading.repeatable)
     with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as temporary:
         command = [sys.executable, "-m", "benchmarks.campaign.stock", str(site.folder), str(runs), temporary]
         begun = time.time()
@@ -136,7 +136,7 @@ def main(site: str, net: str, runs: int, turns: int) -> None:
     """
     recorded = collection.load_site(site)
     protocol = choose_one("protocol", PROTOCOL, protocols.load())
-    setting = Setting(recorded, choose_one("network", net, networks.load()), protocol, repeatable=True)
+    setting = Setting(recorded, choose_one("network", net, networks.load()), protocol)
     own, theirs, phases = [], [], defaultdict(list)
     for turn in range(1, turns + 1):
         overhead, found = ours(setting, runs)

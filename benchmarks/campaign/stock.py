@@ -10,9 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from base.chromium import BINARY
 from base.display import x_server
 from base.places import tool
+from browsers.chromium.program import BINARY
 from measure.run.browser import window
 from record.site import Site
 

@@ -1,8 +1,6 @@
 """`eyelevel campaign`: run a campaign, or go on with one, and say what it found."""
 
-import shlex
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +10,16 @@ from rich.console import Console
 from analysis import hypotheses
 from analysis import runs as tables
 from analysis.first_answer import report
-from analysis.stopping import decided
+from analysis.stopping import decided_cells
 from base.errors import EyelevelError
-from base.places import RESULTS
 from base.privileges import require_root
-from eyelevel.options import plain_option, results_option, validate_option
-from measure.campaign.campaign import REPEATS, Campaign, measure
-from measure.campaign.cluster import Cluster
-from measure.campaign.command import campaign_name, going_on
-from measure.campaign.progress import Watch
-from measure.campaign.results import read_document
-from measure.run.aliases import choose_protocols, distinct
+from eyelevel.measuring import Manner, campaign_name, carry_out, document_of, measuring_options
+from eyelevel.study_command import command_of
+from measure.campaign.campaign import REPEATS, Campaign, never_enough
+from measure.campaign.setting import Loading
+from measure.run.aliases import choose_protocols
 from measure.run.films import KEPT, QUALITIES, FilmPolicy
-from measure.validate.record import validate_campaign
+from measure.table import CampaignDocument
 from record.collection import choose_sites
 from tuning import networks, protocols
 from tuning.settings import choose
@@ -35,47 +30,27 @@ MAX_RUNS = 31  # the last look of the rule
 SEED = 1
 
 
-@click.command()
-@click.option("--net", help="Networks of tuning/networks.toml, or all.")
-@click.option("--proto", help="Protocols of tuning/protocols.toml, or all; gains are against the first.")
-@click.option("--sites", help="Folders in sites/, demo sites, or all; all recorded ones unless given.")
-@click.option("--runs", help=f"Runs of each site, network and protocol ({RUNS}), or auto: as many as are needed.")
-@click.option("--max-runs", type=click.IntRange(min=1), help=f"With --runs auto: at most so many ({MAX_RUNS}).")
-@click.option("--seed", type=int, help=f"What the order of the runs is drawn from ({SEED}).")
-@click.option(
-    "--repeatable/--as-recorded",
-    default=None,
-    help="Whether pages get the script that makes them ask for the same on every load; they do unless told.",
-)
-@click.option(
-    "--repeats", type=click.IntRange(min=0), help=f"How often a run that does not count is repeated ({REPEATS})."
-)
-@click.option("--films", type=click.Choice(KEPT), help="Which films are kept once their metrics are: all unless given.")
-@click.option("--quality", type=click.Choice(QUALITIES), help="How they are kept: lossless unless given.")
-@click.option("--dask", help="Measure on the workers of a Dask scheduler, as in tcp://scheduler:8786.")
-@click.option("--trust-workers", is_flag=True, help="Do not hold a cluster's workers to 'make validate' before.")
-@validate_option
-@plain_option
-@click.option("--campaign", "name", help="The folder in results/; the time of day unless given.")
-@results_option
-def main(
-    net: str | None,
-    proto: str | None,
-    sites: str | None,
-    runs: str | None,
-    max_runs: int | None,
-    seed: int | None,
-    repeatable: bool | None,
-    repeats: int | None,
-    films: str | None,
-    quality: str | None,
-    dask: str | None,
-    trust_workers: bool,
-    validate: bool,
-    plain: bool,
-    name: str | None,
-    results: Path,
-) -> None:
+OPTIONS: list[click.Parameter] = [
+    click.Option(["--net"], help="Networks of tuning/networks.toml, or all."),
+    click.Option(["--proto"], help="Protocols of tuning/protocols.toml, or all; gains are against the first."),
+    click.Option(["--sites"], help="Folders in sites/, demo sites, or all; all recorded ones unless given."),
+    click.Option(["--runs"], help=f"Runs of each site, network and protocol ({RUNS}), or auto: as many as are needed."),
+    click.Option(["--max-runs"], type=click.IntRange(min=1), help=f"With --runs auto: at most so many ({MAX_RUNS})."),
+    click.Option(
+        ["--repeatable/--as-recorded"],
+        default=None,
+        help="Whether pages get the script that makes them ask for the same on every load; they do unless given.",
+    ),
+    click.Option(
+        ["--repeats"], type=click.IntRange(min=0), help=f"How often a run that does not count is repeated ({REPEATS})."
+    ),
+    click.Option(["--films"], type=click.Choice(KEPT), help="Which films are kept once their metrics are: all."),
+    click.Option(["--quality"], type=click.Choice(QUALITIES), help="How they are kept: lossless unless given."),
+    *measuring_options(validates=True),
+]
+
+
+def run_campaign(**options: Any) -> None:
     """Measure sites over networks and protocols, and print what was found.
 
     Values are separated by commas or blanks. A campaign that exists goes on where it was, with the settings
@@ -83,50 +58,46 @@ def main(
 
     Example: eyelevel campaign --net lte --proto tcp,quic --sites demo-news --runs 3 --campaign try
     """
-    folder = results / campaign_name(name)
-    document = read_document(folder) or {}
-    if study := document.get("study"):
-        raise EyelevelError(
-            f"{folder.name} is a {study['name']}; go on with it by: make {study['name']} CAMPAIGN={name}"
-        )
-    begun, kept = document.get("settings", {}), FilmPolicy(**document.get("films", {}))
-    chosen_networks = choose("network", net or list(begun.get("networks", ())) or "all", networks.load())
-    chosen_protocols = choose_protocols(proto or list(begun.get("protocols", ())) or "all", protocols.load())
+    folder = options["results"] / campaign_name(options["name"])
+    document = document_of(folder, "", command_of) or CampaignDocument({})
+    settings, films = document.settings, FilmPolicy(**document.films)
+
+    def names(option: str, group: str) -> str | list[str]:
+        return options[option] or list(settings.get(group, ())) or "all"
+
+    def setting(name: str, default: Any) -> Any:
+        return settings.get(name, default) if options[name] is None else options[name]
+
+    chosen_networks = choose("network", names("net", "networks"), networks.load())
+    chosen_protocols = choose_protocols(names("proto", "protocols"), protocols.load())
+    runs = options["runs"]
     campaign = Campaign(
         folder=folder,
-        sites={site.name: site for site in choose_sites(sites or list(begun.get("sites", ())) or "all")},
+        sites={site.name: site for site in choose_sites(names("sites", "sites"))},
         networks={network.name: network for network in chosen_networks},
         protocols={protocol.name: protocol for protocol in chosen_protocols},
-        runs=number_of_runs(runs, max_runs, begun),
-        seed=begun.get("seed", SEED) if seed is None else seed,
-        repeatable=begun.get("repeatable", True) if repeatable is None else repeatable,
-        films=FilmPolicy(films or kept.kept, quality or kept.quality),
-        repeats=begun.get("repeats", REPEATS) if repeats is None else repeats,
-        auto=begun.get("auto", False) if runs is None else runs == AUTO,
+        runs=number_of_runs(runs, options["max_runs"], settings),
+        seed=setting("seed", SEED),
+        loading=Loading(repeatable=setting("repeatable", True)),
+        films=FilmPolicy(options["films"] or films.kept, options["quality"] or films.quality),
+        repeats=setting("repeats", REPEATS),
+        auto=settings.get("auto", False) if runs is None else runs == AUTO,
     )
     require_root("measuring")
     console = Console(highlight=False)
-    with going_on(folder, again(folder)):
-        if validate and not dask and (checks := validate_campaign(folder, chosen_networks, distinct(chosen_protocols))):
-            console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
-        workers = Cluster(dask, campaign, validated=not trust_workers) if dask else None
-        measure(campaign, partial(Watch, console, plain=plain), workers, enough_runs if campaign.auto else None)
+    carry_out(campaign, Manner.take(options), console, "campaign", enough_runs if campaign.auto else never_enough)
     report(folder, console)
 
 
-def again(folder: Path) -> str:
-    """The command that goes on with the campaign in `folder`."""
-    if folder.parent == RESULTS:
-        return f"make campaign CAMPAIGN={shlex.quote(folder.name)}"
-    return shlex.join(["eyelevel", "campaign", "--campaign", folder.name, "--results", str(folder.parent)])
+main = click.Command("campaign", callback=run_campaign, params=OPTIONS, help=run_campaign.__doc__)
 
 
-def number_of_runs(wanted: str | None, most: int | None, begun: Mapping[str, Any]) -> int:
+def number_of_runs(wanted: str | None, most: int | None, settings: Mapping[str, Any]) -> int:
     """How many runs of each setting are planned: `wanted`, or `most` when that is auto. Raises EyelevelError."""
     if wanted is None:
-        return int(most or begun.get("runs", RUNS))
+        return int(most or settings.get("runs", RUNS))
     if wanted == AUTO:
-        return int(most or begun.get("runs", MAX_RUNS))
+        return int(most or settings.get("runs", MAX_RUNS))
     if not wanted.isdecimal() or not int(wanted):
         raise EyelevelError(f"the number of runs must be 1 or more, or auto, not {wanted!r}")
     return int(wanted)
@@ -134,4 +105,4 @@ def number_of_runs(wanted: str | None, most: int | None, begun: Mapping[str, Any
 
 def enough_runs(folder: Path) -> list[tuple[str, str]]:
     """The sites and networks whose runs suffice, as the analysis says. Raises EyelevelError."""
-    return decided(tables.load(folder), hypotheses.load())
+    return decided_cells(tables.load(folder), hypotheses.load())

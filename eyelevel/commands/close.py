@@ -11,7 +11,8 @@ from base.errors import EyelevelError
 from base.places import SITES
 from base.privileges import require_root
 from measure import completeness
-from measure.closing import LOADS, NETWORK, OWN_RECORDER, PROTOCOLS, Closing, close, summary
+from measure.closing import LOADS, NETWORK, OUR_RECORDER, PROTOCOLS, Closing, close, summary
+from measure.run.aliases import choose_protocols
 from record import collection
 from record.site import Site
 from tuning import networks, protocols
@@ -49,7 +50,7 @@ def main(
     closing = Closing(
         loads=loads,
         network=choose_one("network", net, networks.load()),
-        protocols={protocol.name: protocol for protocol in choose("protocol", proto, protocols.load())},
+        protocols={protocol.name: protocol for protocol in choose_protocols(proto, protocols.load())},
         repeatable=repeatable,
         film=film,
         origin_ca=origin_ca,
@@ -57,11 +58,11 @@ def main(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     failed = []
     for site in chosen(" ".join(names).replace(",", " ").split(), folder):
-        own = OWN_RECORDER in site.recorder.get("tool", "")
-        if recorded and not names and not own:
+        ours = OUR_RECORDER in site.recorder.get("tool", "")
+        if recorded and not names and not ours:
             continue
         try:
-            click.echo(summary(site.name, close(site, closing, fetch=own if fetch is None else fetch)))
+            click.echo(summary(site.name, close(site, closing, fetch=ours if fetch is None else fetch)))
         except EyelevelError as error:
             click.echo(f"eyelevel: {error}", err=True)
             failed.append(site.name)

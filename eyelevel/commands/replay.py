@@ -7,12 +7,16 @@ from urllib.parse import urlsplit
 
 import click
 
+from measure.run.aliases import choose_protocol
 from record.collection import choose_site
 from record.site import Site
 from replay.sandbox import run
 from replay.spec import ReplaySpec
 from tuning import networks, protocols
 from tuning.settings import choose_one
+
+# Curl has these as the browser does; its QUIC is not Chromium's.
+CURL_VERSIONS = ("h2",)
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -41,7 +45,7 @@ def main(
     spec = ReplaySpec(
         site=choose_site(site_name).folder,
         network=choose_one("network", net, networks.load()),
-        protocol=choose_one("protocol", proto, protocols.load()),
+        protocol=choose_protocol(proto, protocols.load()),
         request_log=request_log.resolve() if request_log else None,
         repeatable=repeatable,
         think_time=think_time,
@@ -55,9 +59,9 @@ def main(
 def _what_to_try(spec: ReplaySpec) -> str:
     """What a person who finds themselves in the client's namespace can do there."""
     url = Site.load(spec.site).url
-    load = f"python -m measure.run.visit --site {spec.site} --proto {spec.protocol.name} --into /tmp/visit"
+    load = f"eyelevel load --site {spec.site.name} --proto {spec.protocol.name} --into /tmp/visit"
     tries = [f"ping -c 3 {urlsplit(url).hostname}", load, "exit"]
-    if spec.protocol.transport == "tcp":  # curl's QUIC is not Chromium's
+    if spec.protocol.http_version in CURL_VERSIONS:
         tries.insert(1, f"curl -so /dev/null -w '%{{http_version}} %{{time_total}}\\n' {url}")
     lines = [f"{spec.site.name} over {spec.protocol.name} behind {spec.network.name} ({spec.network}). Try:", *tries]
     return "\n    ".join(lines)

@@ -7,7 +7,7 @@ import click
 from analysis import hypotheses
 from analysis.report.write import write_figures, write_report
 from eyelevel.options import campaign_argument, campaign_folder
-from studies import SECTIONS
+from studies import STUDIES
 
 
 @click.command()
@@ -28,4 +28,4 @@ def main(campaign: str, site: str | None, declared: Path, figures_only: bool) ->
     Example: eyelevel report try --site demo-news
     """
     write = write_figures if figures_only else write_report
-    click.echo(write(campaign_folder(campaign), SECTIONS, hypotheses.load(declared), site))
+    click.echo(write(campaign_folder(campaign), [study.section for study in STUDIES], hypotheses.load(declared), site))

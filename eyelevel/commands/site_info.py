@@ -5,10 +5,13 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from analysis.sites import FORMATS, draw_sites, print_sites, site_table
+from analysis.figures import figure1
+from analysis.sites import print_sites, site_table
 from base.errors import EyelevelError
 from base.places import PROJECT, SITES
 from record.site import INDEX, Site
+
+FORMATS = ("png", "pdf", "svg")
 
 
 @click.command()
@@ -30,7 +33,7 @@ def main(into: Path) -> None:
     print_sites(table, Console())
     into.mkdir(parents=True, exist_ok=True)
     table.to_csv(into / "sites.csv", index=False)
-    figure = draw_sites(table)
+    figure = figure1.draw(table)
     for form in FORMATS:
         figure.savefig(into / f"figure1.{form}", dpi=200)
     click.echo(f"{into}: sites.csv, figure1.{{{','.join(FORMATS)}}}")

@@ -9,32 +9,35 @@ from rich.console import Console
 from eyelevel.options import campaign_argument, campaign_folder
 from measure.campaign.forecast import in_bytes
 from measure.campaign.progress import in_words
-from measure.status import gate_of, status, table
+from measure.status import gate_of, rejections, status
 
 
 @click.command()
 @campaign_argument
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def main(campaign: str, as_json: bool) -> None:
-    """Tell how CAMPAIGN (a folder in results/, or any path of one) stands.
+    """Print how CAMPAIGN (a folder in results/, or any path of one) stands.
 
     Example: eyelevel status try
     """
-    found = status(campaign_folder(campaign))
-    counts = {"planned": found.planned, "done": found.done, "left": len(found.left), "given_up": found.given_up}
+    now = status(campaign_folder(campaign))
+    counts = {"planned": now.planned, "done": now.done, "left": len(now.open_runs), "given_up": now.given_up}
     if as_json:
-        gates = Counter(gate_of(row) for row in found.rows if not row.valid)
-        seconds = found.expected.seconds if found.expected else None
-        click.echo(json.dumps({**counts, "running": found.running, "rejected": gates, "seconds_left": seconds}))
+        gates = Counter(gate_of(row) for row in now.rows if not row.valid)
+        seconds = now.expected.seconds if now.expected else None
+        click.echo(json.dumps({**counts, "running": now.running, "rejected": gates, "seconds_left": seconds}))
         return
     console = Console(highlight=False)
-    told = f"{found.done} of {found.planned} runs done, {len(found.left)} left, {found.given_up} given up"
-    console.print(f"{told}; {'running' if found.running else 'not running'}")
-    if found.left and found.expected:
-        console.print(f"left: about {in_words(found.expected.seconds)}, {in_bytes(found.expected.bytes)}")
-    for run in found.current if found.running else ():
+    runs = f"{now.done} of {now.planned} runs done, {len(now.open_runs)} left, {now.given_up} given up"
+    console.print(f"{runs}; {'running' if now.running else 'not running'}")
+    for entry in now.given_up_sites:
+        line = f"{entry.site} {entry.network} fails alike over all protocols: {entry.runs} runs are given up"
+        console.print(f"{line}; the last reason was {entry.reason}", markup=False, soft_wrap=True)
+    if now.open_runs and now.expected:
+        console.print(f"left: about {in_words(now.expected.seconds)}, {in_bytes(now.expected.bytes)}")
+    for run in now.current if now.running else ():
         console.print(f"now: {run}")
-    if any(not row.valid for row in found.rows):
-        console.print(table(found.rows))
-    elif found.rows:
-        console.print(f"none of {len(found.rows)} attempts was rejected")
+    if any(not row.valid for row in now.rows):
+        console.print(rejections(now.rows))
+    elif now.rows:
+        console.print(f"none of {len(now.rows)} attempts was rejected")

@@ -12,6 +12,7 @@ from rich.table import Table
 from base.errors import EyelevelError
 from base.files import write_atomically
 from base.privileges import require_root
+from measure.run.aliases import choose_protocols, distinct
 from measure.validate.checks import Check
 from measure.validate.validation import validate
 from tuning import networks, protocols
@@ -55,7 +56,7 @@ def main(net: str | None, proto: str | None, quick: bool, file: Path | None) -> 
     net = net or ("none" if proto else "all")
     proto = proto or ("none" if net != "all" else "all")
     chosen_networks = [] if net == "none" else choose("network", net, networks.load())
-    chosen_protocols = [] if proto == "none" else choose("protocol", proto, protocols.load())
+    chosen_protocols = [] if proto == "none" else distinct(choose_protocols(proto, protocols.load()))
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory(prefix="validate-") as folder:
         checks, _ = validate(chosen_networks, chosen_protocols, Path(folder), quick=quick)

@@ -1,4 +1,4 @@
-"""One block on one machine: every run of it that is left, one after another, and again those that do not count.
+"""One block on one machine: every open run of it, one after another, and again those that do not count.
 
     canary  →  each run is made  →  their films are analysed  →  each is judged  →  once more for those rejected
 
@@ -13,49 +13,37 @@ from pathlib import Path
 from typing import Protocol
 
 from base.errors import EyelevelError
-from measure.campaign.attempt import REPLAY_FAILED, Circumstances, Setting, is_made, judge, make
-from measure.campaign.plan import Run
-from measure.campaign.results import Row
+from measure.campaign.method import Method, is_made
+from measure.campaign.setting import Circumstances, Setting
+from measure.campaign.slot import machine_name
+from measure.campaign.store import FolderStore, Store
+from measure.gates import REPLAY
 from measure.host.affinity import Layout
-from measure.run.evidence import analyse_film
-from measure.run.films import FilmPolicy
+from measure.run.films import ALL_FILMS, FilmPolicy
+from measure.table import Row, Run
 
 # After so many the rest of the campaign would fare the same.
 REPLAY_FAILURES_IN_A_ROW = 5
 
 
-class Store(Protocol):
-    """Where a block's attempts go: the campaign's folder, or one that travels there."""
-
-    folder: Path
-
-    def attempts(self, run: Run) -> int:
-        """How often `run` has been tried."""
-
-    def failures(self, run: Run) -> int:
-        """How often `run` has been tried and did not count, for which it may be given up."""
-
-    def is_valid(self, run: Run) -> bool:
-        """Whether `run` has been measured."""
-
-    def run_folder(self, run: Run, attempt: int) -> Path:
-        """Where an attempt's evidence lies."""
-
-    def empty_run_folder(self, run: Run, attempt: int) -> Path:
-        """The same, made anew."""
-
-    def append(self, row: Row) -> None:
-        """Add the row of an attempt."""
-
-
-class Watcher(Protocol):
-    """Who is told of attempts as they begin and end."""
+class Observer(Protocol):
+    """Learns of attempts as they begin and end."""
 
     def begins(self, run: Run, attempt: int) -> None:
         """An attempt at `run` begins."""
 
     def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
         """It has been judged."""
+
+
+class Nobody:
+    """An observer that does nothing."""
+
+    def begins(self, run: Run, attempt: int) -> None:
+        """See `Observer`."""
+
+    def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
+        """See `Observer`."""
 
 
 class ReplayFailures:
@@ -65,60 +53,74 @@ class ReplayFailures:
         self._in_a_row = 0
 
     def count(self, row: Row) -> None:
-        """Take note of `row`. Raises EyelevelError after too many failed replays in a row."""
-        self._in_a_row = self._in_a_row + 1 if row.reason.startswith(f"{REPLAY_FAILED}:") else 0
+        """Count `row`. Raises EyelevelError after too many failed replays in a row."""
+        self._in_a_row = self._in_a_row + 1 if row.reason and row.reason.gate == REPLAY.name else 0
         if self._in_a_row == REPLAY_FAILURES_IN_A_ROW:
             raise EyelevelError(f"{self._in_a_row} replays in a row failed, the last with: {row.reason}")
 
 
 @dataclass(frozen=True)
 class Block:
-    """The runs of one block that are left, with their settings, and how often each may be repeated."""
+    """The open runs of one block, with their settings, how they are made, and how often each may be repeated."""
 
     number: int
     settings: Mapping[Run, Setting]
+    method: Method
     repeats: int
     films: FilmPolicy
 
 
-def is_left(run: Run, store: Store, repeats: int) -> bool:
-    """Whether `run` is still to be measured: not yet valid, and not given up."""
-    return not store.is_valid(run) and store.failures(run) <= repeats
-
-
 def measure_block(
-    block: Block, store: Store, circumstances: Callable[[], Circumstances], failures: ReplayFailures, watch: Watcher
+    block: Block,
+    store: Store,
+    circumstances: Callable[[], Circumstances],
+    failures: ReplayFailures,
+    observer: Observer,
 ) -> None:
-    """Measure `block`; every attempt's row is in `store` when this returns. `circumstances` sings the canary.
+    """Measure `block`; every attempt's row is in `store` when this returns. `circumstances` times the canary.
 
     Raises EyelevelError when replays fail again and again.
     """
-    while left := [run for run in block.settings if is_left(run, store, block.repeats)]:
-        folders = {run: store.run_folder(run, store.attempts(run) + 1) for run in left}
+    method = block.method
+    while open_runs := [run for run in block.settings if store.is_open(run, block.repeats)]:
+        folders = {run: store.run_folder(run, store.attempts(run) + 1) for run in open_runs}
         now = None if all(is_made(folder) for folder in folders.values()) else circumstances()
-        with _Analysts(now.layout if now else None) as analysts:
-            for run in left:
+        with _Analysts(method, now.layout if now else None) as analysts:
+            for run in open_runs:
                 attempt = store.attempts(run) + 1
                 if now and not is_made(folders[run]):
-                    watch.begins(run, attempt)
-                    make(block.settings[run], now, store.empty_run_folder(run, attempt), attempt)
+                    observer.begins(run, attempt)
+                    method.make(block.settings[run], now, store.empty_run_folder(run, attempt), attempt)
                 analysts.take(folders[run])
             analysts.finish()
-        judged: dict[Run, bool] = {}
-        for run in left:
-            row = judge(block.settings[run], run, store.attempts(run) + 1, folders[run], store.folder)
+        validity: dict[Run, bool] = {}
+        for run in open_runs:
+            row = method.judge(block.settings[run], run, store.attempts(run) + 1, folders[run], store.folder)
             store.append(row)
-            judged[run] = row.valid
-            watch.ends(run, row, given_up=not is_left(run, store, block.repeats))
+            validity[run] = row.valid
+            observer.ends(run, row, given_up=not row.valid and not store.is_open(run, block.repeats))
             failures.count(row)
-        keep_films(block.films, [(folders[run], run.number, valid) for run, valid in judged.items()])
+        apply_policy(block.films, [(folders[run], run.number, valid) for run, valid in validity.items()])
 
 
-def keep_films(films: FilmPolicy, judged: Iterable[tuple[Path, int, bool]]) -> None:
+def measure_one(run: Run, setting: Setting, method: Method, folder: Path, repeats: int) -> Row:
+    """Load `setting` until the load counts, outside of any campaign; returns the row of the last attempt.
+
+    The evidence of each attempt is in `folder`; `row.folder` says where. When it does not count after so many
+    repeats, the row says why. Raises EyelevelError when replays fail again and again.
+    """
+    store = FolderStore(folder)
+    circumstances = Circumstances(1, machine_name())
+    block = Block(1, {run: setting}, method, repeats, ALL_FILMS)
+    measure_block(block, store, lambda: circumstances, ReplayFailures(), Nobody())
+    return store.rows[-1]
+
+
+def apply_policy(films: FilmPolicy, runs: Iterable[tuple[Path, int, bool]]) -> None:
     """Do with the films of runs (their folders, numbers, and whether they count) as `films` says, on all cores."""
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as workers:
-        for done in [workers.submit(films.apply, folder, run, valid=valid) for folder, run, valid in judged]:
-            done.result()
+        for future in [workers.submit(films.apply, folder, run, valid=valid) for folder, run, valid in runs]:
+            future.result()
 
 
 class _Analysts:
@@ -127,10 +129,11 @@ class _Analysts:
     To be used in a `with` block, which ends with them.
     """
 
-    def __init__(self, layout: Layout | None) -> None:
-        self._begin_at_once = layout is not None
-        cores = layout.analysis if layout else sorted(os.sched_getaffinity(0))
-        # Affinity is a thread's own, and the programs that it starts inherit it.
+    def __init__(self, method: Method, places: Layout | None) -> None:
+        self._method = method
+        self._begin_at_once = places is not None
+        cores = places.analysis if places else sorted(os.sched_getaffinity(0))
+        # Affinity belongs to a thread, and the programs that it starts inherit it.
         self._workers = ThreadPoolExecutor(len(cores), initializer=os.sched_setaffinity, initargs=(0, cores))
         self._waiting: list[Path] = []
         self._begun: list[Future[None]] = []
@@ -154,5 +157,5 @@ class _Analysts:
             future.result()
 
     def _begin(self) -> None:
-        self._begun += [self._workers.submit(analyse_film, folder) for folder in self._waiting]
+        self._begun += [self._workers.submit(self._method.analyse, folder) for folder in self._waiting]
         self._waiting.clear()

@@ -8,10 +8,9 @@ from pathlib import Path
 from statistics import mean
 
 from base.errors import EyelevelError
-from measure.campaign.plan import Run
-from measure.campaign.results import Row
-from measure.run.browser import QUIET_MS, UNLIMITED_MBPS
+from browsers.browsertime.configuration import QUIET_MS
 from measure.run.films import FilmPolicy
+from measure.table import Row, Run
 from record.site import Site
 from tuning.networks import Network
 
@@ -44,7 +43,7 @@ class Forecast:
 
 
 def forecast(
-    left: Iterable[Run],
+    runs: Iterable[Run],
     rows: Sequence[Row],
     folder: Path,
     sites: Mapping[str, Site],
@@ -53,23 +52,26 @@ def forecast(
     *,
     filmed: bool = True,
 ) -> Forecast:
-    """What the runs `left` will take, when `rows` were made so far in the campaign's `folder`.
+    """What `runs` will take, when `rows` were made so far in the campaign's `folder`.
 
-    A run takes what those of its site and network took by mean, or what the model says, scaled as the model was
-    off for that network.
+    A run takes the mean of those of its site and network, or what the model says, scaled by how far the model was off
+    for that network.
     """
     measured: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
         measured[row.site, row.network].append(row)
-    known = {key: Forecast(mean(row.seconds for row in own), _bytes(own, folder)) for key, own in measured.items()}
+    known = {
+        key: Forecast(mean(row.seconds for row in of_cell), _bytes(of_cell, folder))
+        for key, of_cell in measured.items()
+    }
     scales: dict[str, list[float]] = defaultdict(list)
-    for (site, network), found in known.items():
+    for (site, network), usual in known.items():
         if site in sites and network in networks:
             scales[network].append(
-                found.seconds / modelled(sites[site], networks[network], 1, films, filmed=filmed).seconds
+                usual.seconds / modelled(sites[site], networks[network], 1, films, filmed=filmed).seconds
             )
     total = Forecast(0.0, 0.0)
-    for run in left:
+    for run in runs:
         if (run.site, run.network) in known:
             total += known[run.site, run.network]
         else:
@@ -80,14 +82,11 @@ def forecast(
 
 
 def modelled(site: Site, network: Network, run: int, films: FilmPolicy, *, filmed: bool = True) -> Forecast:
-    """What run number `run` of `site` behind `network` takes: the size over the rate that a TCP connection reaches
-    (Mathis et al., CCR 1997: (MSS / RTT) * 1.22 / sqrt(p)) or the link has, and some round trips."""
+    """What run number `run` of `site` behind `network` takes: the size over the rate that TCP connections reach, and
+    some round trips."""
     rtt_s = network.min_rtt_ms / 1000
-    rate_bps = (network.down_mbps or UNLIMITED_MBPS) * 1e6
-    if network.down_loss and rtt_s:
-        # A page's servers each have a connection, and share the link.
-        connections = len(site.servers)
-        rate_bps = min(rate_bps, connections * 1460 * 8 / rtt_s * 1.22 / network.down_loss**0.5)
+    # A page's servers each have a connection, and share the link.
+    rate_bps = network.tcp_rate_bps(connections=len(site.servers))
     load_s = 8 * sum(exchange.bytes for exchange in site.exchanges) / rate_bps + ROUND_TRIPS * rtt_s
     if not filmed:
         return Forecast(UNFILMED_RUN_S + load_s, UNFILMED_BYTES)

@@ -6,25 +6,12 @@ that adding sites, networks or runs leaves the order of the others as it was.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from random import Random
 
+from measure.table import Run
 
-@dataclass(frozen=True)
-class Run:
-    """One run of a campaign; `number` counts from 1 within its setting."""
-
-    site: str
-    network: str
-    protocol: str
-    number: int
-
-    def __str__(self) -> str:
-        return f"{self.site} {self.network} {self.protocol} run {self.number}"
-
-
-Block = tuple[Run, ...]
+PlannedBlock = tuple[Run, ...]
 
 
 def seed_of(run: Run, seed: int) -> int:
@@ -35,7 +22,9 @@ def seed_of(run: Run, seed: int) -> int:
     return Random(f"{seed}/{run}").getrandbits(62)
 
 
-def plan(sites: Iterable[str], networks: Iterable[str], protocols: Sequence[str], runs: int, seed: int) -> list[Block]:
+def plan(
+    sites: Iterable[str], networks: Iterable[str], protocols: Sequence[str], runs: int, seed: int
+) -> list[PlannedBlock]:
     """All blocks in the order they are to be measured.
 
     The first run of every setting comes before the second of any, so that a campaign that is stopped
@@ -50,7 +39,7 @@ def plan(sites: Iterable[str], networks: Iterable[str], protocols: Sequence[str]
     return [block for _, _, block in sorted(drawn, key=lambda entry: entry[:2])]
 
 
-def extended(planned: Iterable[Block], wanted: Iterable[Block]) -> list[Block]:
+def extended(planned: Iterable[PlannedBlock], wanted: Iterable[PlannedBlock]) -> list[PlannedBlock]:
     """`planned` as it is, and after it what `wanted` has beyond it, in the order of `wanted`.
 
     What has been planned keeps its place, so a protocol that is added later has blocks of its own.

@@ -11,13 +11,14 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from base.files import write_atomically
-from measure.campaign.plan import Block, Run
+from measure.campaign.plan import PlannedBlock
+from measure.table import Run
 
 PLAN = "plan.csv"
 COLUMNS = ("block", "site", "network", "protocol", "run")
 
 
-def read_plan(folder: Path) -> list[Block]:
+def read_plan(folder: Path) -> list[PlannedBlock]:
     """The blocks planned in the campaign's `folder`, none when there is no plan yet. Raises EyelevelError."""
     path = folder / PLAN
     try:
@@ -30,7 +31,7 @@ def read_plan(folder: Path) -> list[Block]:
     return [tuple(run for _, run in block) for _, block in groupby(runs, key=lambda entry: entry[0])]
 
 
-def write_plan(folder: Path, blocks: Sequence[Block]) -> None:
+def write_plan(folder: Path, blocks: Sequence[PlannedBlock]) -> None:
     """Keep `blocks`; they are numbered from 1."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,7 +1,7 @@
 """What a person sees of a campaign while it runs: a line for each run, and how it stands below."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import mean
 
@@ -11,33 +11,41 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from measure.campaign.forecast import Forecast, in_bytes
-from measure.campaign.plan import Run
-from measure.campaign.results import Row
+from measure.reasons import Reason
+from measure.table import GivenUp, Row, Run
+
+# The metrics in the line of a run.
+LINE_METRICS = ("plt", "si")
 
 
-class Watch:
-    """Tells of a campaign's runs, and estimates the time left from how long runs of each network took."""
+class ProgressDisplay:
+    """Prints a campaign's runs, and estimates the time left from how long runs of each network took."""
 
-    def __init__(self, console: Console, left: Sequence[Run], done: int, *, plain: bool = False) -> None:
-        """`left`: the runs still to be made; `done`: how many have been made before; `plain`: lines only, for logs."""
+    def __init__(self, console: Console, open_runs: Sequence[Run], done: int, *, plain: bool = False) -> None:
+        """`open_runs`: those to be made; `done`: how many have been made before; `plain`: lines only, for logs."""
         self._console = console
-        self._left = set(left)
-        self._total = len(left) + done
+        self._open = set(open_runs)
+        self._total = len(open_runs) + done
         self._seconds: dict[str, list[float]] = defaultdict(list)
         self._rejected: Counter[str] = Counter()
         self._warnings: set[str] = set()
         self._live = console.is_terminal and not plain
-        told, left_column = TextColumn("{task.description}"), TextColumn("{task.fields[left]}")
-        self._progress = Progress(told, BarColumn(), MofNCompleteColumn(), left_column, console=console)
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[left]}"),
+        )
+        self._progress = Progress(*columns, console=console)
         self._task = self._progress.add_task("", total=self._total, completed=done, left="")
         self._summary = Text(style="dim")
 
     @contextmanager
-    def shown(self, expected: Forecast) -> Iterator["Watch"]:
-        """Say what is expected, and on a terminal show how it stands below the lines."""
-        if self._left:
+    def live(self, expected: Forecast) -> Iterator["ProgressDisplay"]:
+        """Print what is expected, and on a terminal show how the campaign stands below the lines."""
+        if self._open:
             expectation = f"about {in_words(expected.seconds)}, {in_bytes(expected.bytes)}"
-            self._say(f"{len(self._left)} runs to be made: {expectation}")
+            self._say(f"{len(self._open)} runs to be made: {expectation}")
         if not self._live:
             yield self
             return
@@ -50,52 +58,66 @@ class Watch:
         self._progress.update(self._task, description=f"{run}{again}")
 
     def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
-        """An attempt at `run` ended as `row` tells."""
+        """An attempt at `run` ended as in `row`."""
         self._seconds[run.network].append(row.seconds)
         if row.valid or given_up:
-            self._left.discard(run)
+            self._open.discard(run)
         if row.valid:
-            seen = "" if row.si is None else f"SI {row.si:.0f} ms, "
-            told = f"PLT {row.plt:.0f} ms, {seen}{row.requests} requests, {row.missed} missed"
+            text = f"{_metrics(row)}{row.requests} requests, {row.missed} missed"
         else:
-            self._rejected[row.reason.partition(":")[0]] += 1
-            told = f"invalid: {row.reason}" + ("; given up" if given_up else "; once more")
+            self._rejected[row.reason.gate if row.reason else ""] += 1
+            text = f"invalid: {row.reason}" + ("; given up" if given_up else "; once more")
         self._stands()
-        done, left = self._total - len(self._left), self.time_left()
-        ending = "" if self._live else f" · {left}"
-        line = f"[{done:{len(str(self._total))}}/{self._total}] {run}: {told} · {row.seconds:.1f} s{ending}"
+        done = self._total - len(self._open)
+        ending = "" if self._live else f" · {self.time_left()}"
+        line = f"[{done:{len(str(self._total))}}/{self._total}] {run}: {text} · {row.seconds:.1f} s{ending}"
         self._say(line, style=None if row.valid else "yellow")
 
-    def rejects(self, rows: Sequence[tuple[Row, str]]) -> None:
+    def rejects(self, rows: Sequence[tuple[Row, Reason]]) -> None:
         """Runs that counted do not any more, each for its reason."""
         for row, reason in rows:
-            self._rejected[reason.partition(":")[0]] += 1
-            self._left.add(row.of)
+            self._rejected[reason.gate] += 1
+            self._open.add(row.of)
             self._say(f"{row.of}: does not count any more: {reason}", style="yellow")
         self._stands()
 
+    def gives_up(self, entry: GivenUp, runs: Iterable[Run]) -> None:
+        """A site behind a network gets no more runs: these `runs` are not made."""
+        self._open -= set(runs)
+        self._say(
+            f"{entry.site} {entry.network} fails alike over all protocols: {entry.runs} runs are given up; "
+            f"the last reason was {entry.reason}",
+            style="yellow",
+        )
+        self._stands()
+
     def warns(self, text: str) -> None:
-        """Something a person should know; what begins alike is said once."""
+        """Print a warning; of those that begin alike, the first alone."""
         if (beginning := " ".join(text.split()[:3])) not in self._warnings:
             self._warnings.add(beginning)
             self._say(f"warning: {text}", style="yellow")
 
     def time_left(self) -> str:
-        """How long the runs left will take, in words."""
+        """How long the open runs will take, in words."""
         known = [second for seconds in self._seconds.values() for second in seconds]
-        if not known or not self._left:
-            return "" if self._left else "done"
+        if not known or not self._open:
+            return "" if self._open else "done"
         usual = mean(known)
         each = {network: mean(seconds) for network, seconds in self._seconds.items()}
-        return in_words(sum(each.get(run.network, usual) for run in self._left)) + " left"
+        return in_words(sum(each.get(run.network, usual) for run in self._open)) + " left"
 
     def _stands(self) -> None:
-        self._progress.update(self._task, completed=self._total - len(self._left), left=self.time_left())
+        self._progress.update(self._task, completed=self._total - len(self._open), left=self.time_left())
         reasons = ", ".join(f"{gate} {count}" for gate, count in self._rejected.most_common())
         self._summary.plain = f"rejected: {self._rejected.total()} ({reasons})" if reasons else "rejected: none"
 
     def _say(self, line: str, style: str | None = None) -> None:
         self._console.print(line, highlight=False, markup=False, soft_wrap=True, style=style)
+
+
+def _metrics(row: Row) -> str:
+    values = [(name.upper(), row.metrics.get(name)) for name in LINE_METRICS]
+    return "".join(f"{name} {value:.0f} ms, " for name, value in values if value is not None)
 
 
 def in_words(seconds: float) -> str:

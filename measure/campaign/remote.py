@@ -5,25 +5,23 @@ Nothing here knows of the scheduler.
 """
 
 import tempfile
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from distributed import get_worker
 
 from base.errors import EyelevelError
 from base.privileges import require_root
 from measure.campaign.block import Block, ReplayFailures, measure_block
-from measure.campaign.plan import Run
-from measure.campaign.results import Row, counted, emptied, is_machines_fault, is_over_time, run_folder
 from measure.campaign.slot import Slot, machine_name
+from measure.campaign.store import FolderStore
 from measure.completeness import digest
 from measure.host.canary import Canary
 from measure.host.machine import machine, versions
-from measure.validate.record import kept_entries, validate_campaign
+from measure.table import Row, Run
+from measure.validate.record import ValidationEntry, kept_entries, validate_campaign
 from record.site import Site
 from tuning.networks import Network
 from tuning.protocols import Protocol
@@ -42,25 +40,27 @@ class Introduction:
     versions: Mapping[str, str]
     sites: Mapping[str, str]
     fault: str | None = None
-    validation: Sequence[dict[str, Any]] = ()
+    validation: Sequence[ValidationEntry] = ()
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a worker is looked at for: the sites' folders, the networks and protocols, and transports.
+    """What a worker must have: the sites' folders, the networks and protocols, servers, and
+    whether the programs that capture packets.
 
-    `validated`: whether it is to be held to `make validate`'s quick form.
+    `validated`: whether its networks and protocols are measured before, by `make validate`'s quick form.
     """
 
     sites: Mapping[str, Path]
     networks: tuple[Network, ...]
     protocols: tuple[Protocol, ...]
-    transports: tuple[str, ...]
+    servers: tuple[str, ...]
+    captures: bool
     validated: bool
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredBlock:
     """A block that a worker measured: its rows in order, all evidence (the files of each row's folder by their names),
     and warnings."""
 
@@ -69,57 +69,17 @@ class Measured:
     warnings: tuple[str, ...]
 
 
-class Travelling:
-    """A folder that takes a block's attempts in the place of the campaign's (see `measure.campaign.block.Store`)."""
-
-    def __init__(self, folder: Path, tried: Mapping[Run, tuple[int, int]]) -> None:
-        """`tried`: how often each run had been tried before, and how often it had failed (`Results.failures`)."""
-        self.folder = folder
-        self.rows: list[Row] = []
-        self._attempts = Counter({run: attempts for run, (attempts, _) in tried.items()})
-        self._failures = Counter({run: failures for run, (_, failures) in tried.items()})
-        self._valid: set[Run] = set()
-
-    def attempts(self, run: Run) -> int:
-        """How often `run` has been tried."""
-        return self._attempts[run]
-
-    def failures(self, run: Run) -> int:
-        """How often `run` has been tried and did not count, for which it may be given up."""
-        own = [row for row in self.rows if row.of == run]
-        return self._failures[run] + counted(len(own), sum(map(is_machines_fault, own)), sum(map(is_over_time, own)))
-
-    def is_valid(self, run: Run) -> bool:
-        """Whether `run` has been measured."""
-        return run in self._valid
-
-    def run_folder(self, run: Run, attempt: int) -> Path:
-        """Where an attempt's evidence lies; the same place as in the campaign."""
-        return run_folder(self.folder, run, attempt)
-
-    def empty_run_folder(self, run: Run, attempt: int) -> Path:
-        """The same, made anew."""
-        return emptied(self.run_folder(run, attempt))
-
-    def append(self, row: Row) -> None:
-        """Add the row of an attempt."""
-        self.rows.append(row)
-        self._attempts[row.of] += 1
-        if row.valid:
-            self._valid.add(row.of)
-
-
-class Heard:
-    """Takes note of warnings, for whoever watches the campaign (see `measure.campaign.block.Watcher`)."""
+class Warnings:
+    """Collects warnings for whoever displays the campaign; an observer of a block that displays nothing."""
 
     def __init__(self) -> None:
-        self.warnings: list[str] = []
+        self.texts: list[str] = []
 
     def begins(self, run: Run, attempt: int) -> None:
-        """Nobody watches here."""
+        """Nothing is displayed here."""
 
     def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
-        """Nobody watches here."""
+        """Nothing is displayed here."""
 
 
 def introduce(question: Question) -> Introduction:
@@ -129,33 +89,38 @@ def introduce(question: Question) -> Introduction:
         if get_worker().state.nthreads != 1:
             raise EyelevelError("one worker is one place to measure; start it with --nthreads 1")
         sites = {name: digest(Site.load(folder)) for name, folder in question.sites.items()}
-        known = Introduction(machine_name(), machine(), versions(question.transports), sites)
-        return validated(known, question) if question.validated else known
+        introduction = Introduction(
+            machine_name(), machine(), versions(question.servers, capturing=question.captures), sites
+        )
+        return validated(introduction, question) if question.validated else introduction
     except EyelevelError as error:
         return Introduction(machine_name(), {}, {}, {}, str(error))
 
 
-def validated(known: Introduction, question: Question) -> Introduction:
-    """`known` of this machine, held to the quick form of `make validate`, with what that measured."""
+def validated(introduction: Introduction, question: Question) -> Introduction:
+    """`introduction` of this machine, held to the quick form of `make validate`, with what that measured."""
     fault = None
     with tempfile.TemporaryDirectory(dir=get_worker().local_directory, prefix="validate-") as temporary:
         try:
             validate_campaign(Path(temporary), question.networks, question.protocols)
         except EyelevelError as error:
             fault = f"make validate fails there: {error}"
-        return replace(known, fault=fault, validation=kept_entries(Path(temporary)))
+        return replace(introduction, fault=fault, validation=kept_entries(Path(temporary)))
 
 
-def measure_remotely(block: Block, tried: Mapping[Run, tuple[int, int]], canaries: Sequence[Canary]) -> Measured:
-    """Measure `block` on this machine, whose canaries so far are `canaries`. Raises EyelevelError."""
-    heard = Heard()
+def measure_remotely(block: Block, earlier: Mapping[Run, tuple[int, int]], canaries: Sequence[Canary]) -> MeasuredBlock:
+    """Measure `block` on this machine, whose canaries so far are `canaries`; `earlier` as in `FolderStore`.
+
+    Raises EyelevelError.
+    """
+    warnings = Warnings()
     # Dask removes the folder of a worker that was killed when the next one starts there.
     with tempfile.TemporaryDirectory(dir=get_worker().local_directory, prefix="block-") as temporary:
-        store = Travelling(Path(temporary), tried)
+        store = FolderStore(Path(temporary), earlier)
         slot = Slot(canaries)
-        circumstances = partial(slot.circumstances, block.number, heard.warnings.append)
-        measure_block(block, store, circumstances, ReplayFailures(), heard)
+        circumstances = partial(slot.circumstances, block.number, warnings.texts.append)
+        measure_block(block, store, circumstances, ReplayFailures(), warnings)
         evidence = tuple(
             {file.name: file.read_bytes() for file in (store.folder / row.folder).iterdir()} for row in store.rows
         )
-        return Measured(tuple(store.rows), evidence, tuple(heard.warnings))
+        return MeasuredBlock(tuple(store.rows), evidence, tuple(warnings.texts))

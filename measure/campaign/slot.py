@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from base.errors import EyelevelError
-from measure.campaign.attempt import Circumstances
-from measure.campaign.results import Row
+from measure.campaign.setting import Circumstances
 from measure.host.affinity import layout
-from measure.host.canary import BUSY, Canary, drift, sing, slowness
+from measure.host.canary import BUSY, Canary, drift, slowness, time_canary
+from measure.table import Row
 
 # How long a busy machine is waited for, and how long from one look to the next.
 PATIENCE_S = 900
@@ -22,24 +22,24 @@ MACHINE_ID = Path("/etc/machine-id")
 
 
 class Slot:
-    """This machine, of which `canaries` are those so far; one counts for blocks that begin within `canary_s`."""
+    """This machine. `canaries` are those so far; one holds for blocks that begin within `canary_s`."""
 
     def __init__(self, canaries: Iterable[Canary] = (), canary_s: float = 0.0) -> None:
         self.machine = machine_name()
         self._layout = layout()
         self._canaries = list(canaries)
         self._canary_s = canary_s
-        self._sung: tuple[float, Circumstances] | None = None
+        self._last: tuple[float, Circumstances] | None = None
 
     def circumstances(self, block: int, warn: Callable[[str], None]) -> Circumstances:
-        """The machine as it is now, before (a part of) `block`; `warn` is told when it has become slower.
+        """The machine as it is now, before (a part of) `block`; `warn` is called when it has become slower.
 
         Waits while it is too busy for runs that would count. Raises EyelevelError when it stays so.
         """
-        if self._sung and time.monotonic() - self._sung[0] < self._canary_s:
-            # Told with the rows of the block it was sung for alone, so that it is not taken for several.
-            return replace(self._sung[1], block=block, canary=None)
-        self._canaries.append(sing())
+        if self._last and time.monotonic() - self._last[0] < self._canary_s:
+            # The canary stands in the rows of the block before which it was timed, and only there.
+            return replace(self._last[1], block=block, canary=None)
+        self._canaries.append(time_canary())
         until = time.monotonic() + PATIENCE_S
         while (factor := slowness(self._canaries)) > BUSY:
             if time.monotonic() > until:
@@ -48,24 +48,24 @@ class Slot:
                 )
             warn(f"{self.machine} is busy: it takes {factor:.1f} times as long as usual; waiting")
             time.sleep(PAUSE_S)
-            self._canaries[-1] = sing()
+            self._canaries[-1] = time_canary()
         if slower := drift(self._canaries):
             warn(slower)
-        found = Circumstances(block, self.machine, self._canaries[-1], factor, self._layout)
-        self._sung = time.monotonic(), found
-        return found
+        now = Circumstances(block, self.machine, self._canaries[-1], factor, self._layout)
+        self._last = time.monotonic(), now
+        return now
 
 
 def canaries_of(machine: str, rows: Iterable[Row]) -> list[Canary]:
-    """The canaries of `machine` that `rows` tell of, in order."""
-    own = [row for row in rows if row.machine == machine and row.canary_cpu_ms and row.canary_page_ms]
-    # All rows of a block that were made after one canary tell the same.
-    sung = dict.fromkeys((row.block, row.canary_cpu_ms or 0, row.canary_page_ms or 0) for row in own)
-    return [Canary(cpu_ms, page_ms) for _, cpu_ms, page_ms in sung]
+    """The canaries of `machine` in `rows`, in order."""
+    rows_of_machine = [row for row in rows if row.machine == machine and row.canary_cpu_ms and row.canary_page_ms]
+    # All rows of a block that were made after one canary have the same values.
+    canaries = dict.fromkeys((row.block, row.canary_cpu_ms or 0, row.canary_page_ms or 0) for row in rows_of_machine)
+    return [Canary(cpu_ms, page_ms) for _, cpu_ms, page_ms in canaries]
 
 
 def machine_name() -> str:
-    """The machine's host name, and what tells it from others of the same name."""
+    """The machine's host name, and what distinguishes it from others of the same name."""
     try:
         return f"{platform.node()}-{MACHINE_ID.read_text().strip()[:8]}"
     except OSError:

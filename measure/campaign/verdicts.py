@@ -1,6 +1,6 @@
-"""Later words on an attempt: what was found when others had been measured, and what a person decided.
+"""Later decisions on attempts: from the comparison with later runs, or by a person.
 
-`verdicts.jsonl` has a line for each, in the order in which they were given; the last word on an attempt holds.
+`verdicts.jsonl` has a line for each, in the order in which they were given; the last one on an attempt holds.
 Lines are only ever added, and each is on the disk before it takes effect in `runs.csv`.
 """
 
@@ -10,7 +10,10 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from base.clock import now_iso
 from base.errors import EyelevelError
+from measure.reasons import Reason
+from measure.table import Row
 
 VERDICTS = "verdicts.jsonl"
 PERSON = "review"
@@ -28,6 +31,11 @@ class Verdict:
     at: str
     was_valid: bool
     was_reason: str
+
+    @classmethod
+    def of(cls, row: Row, reason: Reason, *, by: str, valid: bool = False) -> "Verdict":
+        """The verdict `by` somebody on the attempt in `row`, given now."""
+        return cls(row.folder, valid, str(reason), by, now_iso(), row.valid, str(row.reason or ""))
 
 
 def read_verdicts(campaign: Path) -> list[Verdict]:

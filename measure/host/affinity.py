@@ -4,7 +4,7 @@ import os
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
 
-# Below this, places of their own would leave the browser with less than it needs.
+# Below this, separate places would leave the browser with less than it needs.
 CORES_FOR_PLACES = 6
 
 
@@ -31,13 +31,13 @@ def layout(cores: Collection[int] | None = None) -> Layout | None:
     analysis = 2 if len(free) >= 2 * CORES_FOR_PLACES else 1
     servers = 2 if len(free) > CORES_FOR_PLACES else 1
     place = iter(free)
-    taken = [tuple(next(place) for _ in range(count)) for count in (1, 1, servers, analysis)]
-    emulator, film, of_servers, of_analysis = taken
+    groups = [tuple(next(place) for _ in range(count)) for count in (1, 1, servers, analysis)]
+    emulator, film, of_servers, of_analysis = groups
     return Layout(servers=of_servers, emulator=emulator, browser=tuple(place), film=film, analysis=of_analysis)
 
 
 def described(chosen: Layout | None) -> dict[str, list[int]] | str:
-    """`chosen` as a campaign's document tells it."""
+    """`chosen` as a campaign's document has it."""
     if chosen is None:
         return f"none: fewer than {CORES_FOR_PLACES} cores"
     return {part: list(cores) for part, cores in asdict(chosen).items()}

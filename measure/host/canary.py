@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from base.chromium import BINARY, COMMON_SWITCHES
 from base.errors import EyelevelError
 from base.places import tool
+from browsers.registry import DEFAULT, browser_named
 
 # Takes about 50 ms on a machine of 2023; the fastest of some repetitions is what the processor can do.
 HASHED_BYTES = 1 << 20
@@ -28,11 +28,11 @@ PAGE_TIMEOUT_S = 60
 TRIES = 3
 # A page that needs layout, scripts and painting, and no network.
 PAGE = Path(__file__).with_name("canary.html")
-# Run in a mount namespace of its own, whose /run ends with it.
+# Run in a fresh mount namespace, whose /run ends with it.
 SCRIPT = 'mount -t tmpfs tmpfs /run && "$@" && test -s /run/canary.png'
 
-# How many of the first canaries say what is usual, of how many the last say what is now, and how much slower is
-# told as drift. On a shared machine of two cores a single one is off by up to a third.
+# What is usual is the median of so many of the first canaries, what is now that of so many of the last; how much
+# slower is called drift. On a shared machine of two cores a single one is off by up to a third.
 USUAL = 5
 RECENT = 3
 DRIFT = 1.25
@@ -50,17 +50,17 @@ class Canary:
     page_ms: float
 
 
-def sing() -> Canary:
-    """Do the tasks now. Raises EyelevelError when the browser cannot be run."""
+def time_canary(browser: str = DEFAULT) -> Canary:
+    """Time the tasks now. Raises EyelevelError when the browser cannot be run."""
     for _ in range(TRIES - 1):
         with suppress(EyelevelError):
-            return Canary(round(_cpu_ms(), 2), round(_page_ms(), 1))
-    return Canary(round(_cpu_ms(), 2), round(_page_ms(), 1))
+            return Canary(round(_cpu_ms(), 2), round(_page_ms(browser), 1))
+    return Canary(round(_cpu_ms(), 2), round(_page_ms(browser), 1))
 
 
 def slowness(canaries: Sequence[Canary], recent: int = 1) -> float:
     """How many times as long as usual the last `recent` of `canaries` (one machine's, in order) took, by median, in
-    the worse of the two tasks; 1 while it is not known what is usual."""
+    the worse of the two tasks; 1 while too few are known."""
     if len(canaries) < USUAL + recent:
         return 1.0
     usual, now = canaries[:USUAL], canaries[-recent:]
@@ -87,21 +87,20 @@ def _cpu_ms() -> float:
     return 1000 * min(times)
 
 
-def _page_ms() -> float:
-    """In namespaces of its own, so that nothing can be asked for and nothing is left, whoever is killed."""
-    switches = [f"--{switch}" for switch in COMMON_SWITCHES if not switch.startswith("app=")]
+def _page_ms(browser: str) -> float:
+    """In fresh namespaces, so that it can reach nothing and leaves nothing, whoever is killed."""
     command: list[str | Path] = [tool("setpriv"), "--pdeathsig", "KILL", tool("unshare"), "--net", "--pid", "--mount"]
-    command += ["--kill-child", "--fork", "sh", "-c", SCRIPT, "sh", BINARY, "--headless", "--no-sandbox"]
-    command += ["--no-first-run", *switches, "--screenshot=/run/canary.png", PAGE.as_uri()]
+    command += ["--kill-child", "--fork", "sh", "-c", SCRIPT, "sh"]
+    command += browser_named(browser).screenshot_command(PAGE.as_uri(), Path("/run/canary.png"))
     environment = {**os.environ, "HOME": "/run", "TMPDIR": "/run", "XDG_CONFIG_HOME": "/run", "XDG_CACHE_HOME": "/run"}
     started = time.perf_counter()
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             command, env=environment, cwd="/", capture_output=True, timeout=PAGE_TIMEOUT_S, check=False
         )
     except subprocess.TimeoutExpired:
         raise EyelevelError(f"the canary's page did not load within {PAGE_TIMEOUT_S} s") from None
-    if done.returncode:
-        last = (done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
+    if completed.returncode:
+        last = (completed.stderr.decode(errors="replace").strip().splitlines() or ["it printed nothing"])[-1]
         raise EyelevelError(f"the canary's page did not load: {last}")
     return 1000 * (time.perf_counter() - started)

@@ -4,44 +4,36 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Collection
+from collections.abc import Iterable
 from pathlib import Path
 
 from base.errors import EyelevelError
 from base.places import PROJECT, tool
+from browsers.registry import DEFAULT, browser_named
+from servers.registry import all_servers
 
-# How each program tells its version.
-COMMON = {
-    "chromium": "--version",
-    "chromedriver": "--version",
-    "node": "--version",
-    "ffmpeg": "-version",
-    "dnsmasq": "--version",
-    "mm-net": "--version",
-}
-BY_TRANSPORT = {
-    "tcp": {"nginx": "-v", "uwsgi": "--version"},
-    "quic": {"quic_server": "--version"},
-}
+# How each program prints its version; those of servers and browsers say it themselves.
+COMMON = {"node": "--version", "ffmpeg": "-version", "dnsmasq": "--version", "mm-net": "--version"}
 CAPTURING = {"dumpcap": "--version", "tshark": "--version", "ping": "-V"}
 
 
-def versions(transports: Collection[str], *, capturing: bool = False) -> dict[str, str]:
-    """Name → version of everything that takes part in a run over `transports`, captured or not.
+def versions(servers: Iterable[str], browser: str = DEFAULT, *, capturing: bool = False) -> dict[str, str]:
+    """Name → version of everything that takes part in a run with these servers and this browser, captured or not.
 
     Raises EyelevelError.
     """
-    asked = COMMON | {name: flag for transport in transports for name, flag in BY_TRANSPORT[transport].items()}
-    asked |= CAPTURING if capturing else {}
-    found = {name: _version(name, flag) for name, flag in asked.items()}
-    found["browsertime"] = _browsertime()
-    found["python"] = platform.python_version()
-    found["kernel"] = platform.release()
-    return dict(sorted(found.items()))
+    options = {**COMMON, **browser_named(browser).programs, **(CAPTURING if capturing else {})}
+    for server in servers:
+        options |= all_servers()[server].programs
+    known = {name: _version(name, option) for name, option in options.items()}
+    known["browsertime"] = _browsertime()
+    known["python"] = platform.python_version()
+    known["kernel"] = platform.release()
+    return dict(sorted(known.items()))
 
 
 def machine() -> dict[str, str | int]:
-    """The machine, and the commit of the testbed itself, as far as can be told."""
+    """The machine, and the commit of the testbed itself, as far as they are known."""
     return {
         "host": platform.node(),
         "cpu": _first_match("/proc/cpuinfo", r"^model name\s*:\s*(.+)$") or platform.machine(),
@@ -52,11 +44,11 @@ def machine() -> dict[str, str | int]:
     }
 
 
-def _version(name: str, flag: str) -> str:
+def _version(name: str, option: str) -> str:
     path = tool(name)
-    text = _output([str(path), flag])
+    text = _output([str(path), option])
     if not text:
-        raise EyelevelError(f"{path} {flag} does not tell a version; run 'make setup' again")
+        raise EyelevelError(f"{path} {option} prints no version; run 'make setup' again")
     return text.splitlines()[0].strip()
 
 
@@ -67,15 +59,15 @@ def _browsertime() -> str:
 
 def _output(command: list[str]) -> str:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout.strip() or done.stderr.strip() if done.returncode == 0 else ""
+    return completed.stdout.strip() or completed.stderr.strip() if completed.returncode == 0 else ""
 
 
 def _first_match(path: str, pattern: str) -> str | None:
     try:
-        found = re.search(pattern, Path(path).read_text(), re.MULTILINE)
+        match = re.search(pattern, Path(path).read_text(), re.MULTILINE)
     except OSError:
         return None
-    return found[1].strip() if found else None
+    return match[1].strip() if match else None

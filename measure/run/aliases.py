@@ -6,28 +6,35 @@ A campaign of a setting against itself (A/A) must find no difference.
 from collections.abc import Iterable
 from dataclasses import replace
 
+from servers.registry import require_served
 from tuning.protocols import Protocol
-from tuning.settings import Settings, choose
+from tuning.settings import Catalogue, choose, choose_one
 
 SEPARATOR = "~"
 
 
-def choose_protocols(wanted: str | Iterable[str], known: Settings[Protocol]) -> list[Protocol]:
+def choose_protocols(wanted: str | Iterable[str], known: Catalogue[Protocol]) -> list[Protocol]:
     """The protocols that `wanted` names (as in `tuning.settings.choose`), a repeated one again under a new name.
 
-    Raises EyelevelError that names the allowed ones.
+    They are complete: with all that their servers need (`servers.registry`). Raises EyelevelError that names the
+    allowed ones, or says why a server does not serve one.
     """
     names = wanted.replace(",", " ").split() if isinstance(wanted, str) else list(wanted)
-    choose("protocol", [base_name(name) for name in names], known)
+    require_served(choose("protocol", [base_name(name) for name in names], known), known.places)
     chosen: dict[str, Protocol] = {}
     for name in names:
-        for protocol in choose("protocol", [base_name(name)], known):
+        for protocol in require_served(choose("protocol", [base_name(name)], known)):
             alias = name if base_name(name) != name else protocol.name
             number = 2
             while alias in chosen:
                 alias, number = f"{protocol.name}{SEPARATOR}{number}", number + 1
             chosen[alias] = replace(protocol, name=alias)
     return list(chosen.values())
+
+
+def choose_protocol(wanted: str, known: Catalogue[Protocol]) -> Protocol:
+    """The one protocol that `wanted` names, complete likewise. Raises EyelevelError."""
+    return require_served([choose_one("protocol", wanted, known)], known.places)[0]
 
 
 def base_name(name: str) -> str:
@@ -37,5 +44,6 @@ def base_name(name: str) -> str:
 
 
 def distinct(protocols: Iterable[Protocol]) -> list[Protocol]:
-    """`protocols`, each once and under its own name."""
-    return list({base_name(one.name): replace(one, name=base_name(one.name)) for one in protocols}.values())
+    """`protocols`, each once and under the name it has in the settings."""
+    named = (replace(protocol, name=base_name(protocol.name)) for protocol in protocols)
+    return list({protocol.name: protocol for protocol in named}.values())

@@ -1,20 +1,21 @@
-"""What a finished run left behind, read from its folder. It must never know what was asked for."""
+"""What a finished run has left in its folder. Nothing here knows what the run was meant to be."""
 
 import gzip
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
 from base.files import write_atomically
+from browsers.contract import Request
+from browsers.registry import browser_of
 from measure.run.film import FilmStart, VisualMetrics, film_size, film_start, last_look, visual_metrics
 from measure.run.films import keep_last_frame, keep_strip
-from measure.run.netlog import Request, read_netlog
-from measure.run.visit import FILM, HAR, LOG, NETLOG_KEPT, TIMES, TIMINGS
+from measure.run.visit import FILM, HAR, LOG, TIMES, TIMINGS
 from servers.matching import Kind
 
 REQUEST_LOG = "requests.tsv"
@@ -27,9 +28,9 @@ LATE = re.compile(r"woke up more than \S+ ms late (\d+) times, ([\d.]+) ms at wo
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the page asked the servers for, from their own log: requests, how many they had an answer for,
-    how many not, and how many different recorded exchanges were used for the answers."""
+class RequestCounts:
+    """What the page asked the servers for, from their log: requests, how many of them were served and how many missed,
+    and how many different recorded exchanges were used for the answers."""
 
     requests: int = 0
     served: int = 0
@@ -52,13 +53,13 @@ class LoggedRequest:
 class Evidence:
     """One run. What is None or empty was not there; times in ms from navigation start.
 
-    `requests` are all the browser made (from the netlog), `har_protocols` are how often the page's
-    requests used each protocol as the developer tools tell it. `first_paint` is when the browser says that it
-    first painted, `film_size` the film's width and height in pixels. `late_wakeups` are how often the emulated
-    network handed packets on more than 1 ms late, `latest_wakeup_ms` how late at worst, `browsed_s` how long the
-    browser was driven (0 when it was not to the end), `clock_shift_s` how far
-    the machine's clock was put forward or back meanwhile, `slowness` how many times as long as usual the
-    canary took before the run's block.
+    `requests` are all that the browser made (from the netlog). `har_protocols` says how often the page's requests used
+    each protocol (from the developer tools). `page` is what Browsertime says of the page, as in `browsertime.json`.
+    `first_paint` is when the browser first painted. `film_size` is the film's width and height in pixels.
+    `late_wakeups` says how often the emulated network handed packets on more than 1 ms late, `latest_wakeup_ms` how
+    late at worst. `browsed_s` is how long the browser was driven (0 when it was not driven to the end).
+    `clock_shift_s` is how far the machine's clock was set forward or back meanwhile. `slowness` is how many times as
+    long as usual the canary took before the run's block. `replay_failure` says why the replay failed, if it did.
     """
 
     failures: tuple[str, ...]
@@ -67,7 +68,7 @@ class Evidence:
     film: FilmStart | None
     requests: tuple[Request, ...]
     har_protocols: dict[str, int]
-    asked: Asked
+    request_counts: RequestCounts
     first_paint: float | None = None
     film_size: tuple[int, int] | None = None
     late_wakeups: int = 0
@@ -75,86 +76,93 @@ class Evidence:
     browsed_s: float = 0.0
     clock_shift_s: float = 0.0
     slowness: float = 1.0
+    replay_failure: str | None = None
+    page: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def unrecorded(self) -> int:
         """How many requests of the page went to hosts that are not in the recording."""
-        return sum(request.error == "ERR_NAME_NOT_RESOLVED" and not request.own for request in self.requests)
+        return sum(request.error == "ERR_NAME_NOT_RESOLVED" and not request.by_browser for request in self.requests)
 
 
 def analyse_film(folder: Path) -> None:
-    """Store beside the film of the run in `folder` what is seen in it, unless there is no film.
+    """Store beside the film of the run in `folder` what is seen in it; nothing when there is no film.
 
-    What it stores survives a power cut; the film itself may then go.
+    What is stored survives a power cut. The film is not needed after that.
     """
     film = folder / FILM
     if not film.exists():
         return
-    found: dict[str, Any] = {"faults": []}
+    analysis: dict[str, Any] = {"faults": []}
     try:
-        found["size"] = film_size(film)
-        found["start"] = asdict(film_start(film))
+        analysis["size"] = film_size(film)
+        analysis["start"] = asdict(film_start(film))
         keep_last_frame(last_look(film), folder)
-        found["metrics"] = asdict(visual_metrics(film))
-        keep_strip(film, found["start"], found["metrics"]["lvc"], folder)
+        analysis["metrics"] = asdict(visual_metrics(film))
+        keep_strip(film, analysis["start"], analysis["metrics"]["lvc"], folder)
     except EyelevelError as error:
-        found["faults"].append(str(error))
-    write_atomically(folder / VISUAL, json.dumps(found, indent=1) + "\n")
+        analysis["faults"].append(str(error))
+    write_atomically(folder / VISUAL, json.dumps(analysis, indent=1) + "\n")
 
 
 def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
-    """The evidence in a run's folder; whatever is missing or broken is told by the evidence, not raised."""
+    """The evidence in a run's folder. What is missing or broken is one of its `failures`; nothing is raised."""
     failures: list[str] = []
     pages = _json(folder / TIMINGS, failures)
     page = pages[0] if pages else {}
     if not page:
-        failures.append(f"Browsertime tells of no page, its last words were: {last_line(folder / LOG)}")
-    seen = (_json(folder / VISUAL, failures) if filmed else None) or {}
+        failures.append(f"Browsertime reports no page; the last line of its log: {last_line(folder / LOG)}")
+    visual = (_json(folder / VISUAL, failures) if filmed else None) or {}
     har = _json(folder / HAR, failures) or {"log": {"entries": []}}
-    requests = _netlog(folder / NETLOG_KEPT, failures)
+    requests = _requests(folder, failures)
     late_wakeups, latest_wakeup_ms = _lateness(folder / REPLAY_LOG)
     circumstances = json.loads((folder / ATTEMPT).read_text()) if (folder / ATTEMPT).exists() else {}
     return Evidence(
-        failures=(*failures, *_told_by_browsertime(page), *seen.get("faults", ())),
+        failures=(*failures, *_browsertime_errors(page), *visual.get("faults", ())),
         plt=_page_load_time(page),
-        visual=VisualMetrics(**seen["metrics"]) if "metrics" in seen else None,
-        film=FilmStart(**seen["start"]) if "start" in seen else None,
+        visual=VisualMetrics(**visual["metrics"]) if "metrics" in visual else None,
+        film=FilmStart(**visual["start"]) if "start" in visual else None,
         requests=requests,
         har_protocols=_har_protocols(har["log"]["entries"]),
-        asked=read_request_log(folder / REQUEST_LOG, requests),
+        request_counts=read_request_log(folder / REQUEST_LOG, requests),
         first_paint=_first_paint(page),
-        film_size=(seen["size"][0], seen["size"][1]) if "size" in seen else None,
+        film_size=(visual["size"][0], visual["size"][1]) if "size" in visual else None,
         late_wakeups=late_wakeups,
         latest_wakeup_ms=latest_wakeup_ms,
         browsed_s=_browsed_s(folder / TIMES),
         clock_shift_s=circumstances.get("clock_shift_s", 0.0),
         slowness=circumstances.get("slowness", 1.0),
+        replay_failure=circumstances.get("failure"),
+        page=page,
     )
 
 
-def read_request_log(path: Path, requests: Iterable[Request] = ()) -> Asked:
+def read_request_log(path: Path, requests: Iterable[Request] = ()) -> RequestCounts:
     """Count what the page asked for according to the servers' log at `path` (see `page_requests`)."""
-    asked = page_requests(path, requests)
-    missed = sum(request.kind == Kind.MISS for request in asked)
-    return Asked(len(asked), len(asked) - missed, missed, exchanges=len({request.file for request in asked} - {""}))
+    requested = page_requests(path, requests)
+    missed = sum(request.kind == Kind.MISS for request in requested)
+    exchanges = {request.file for request in requested} - {""}
+    return RequestCounts(len(requested), len(requested) - missed, missed, len(exchanges))
 
 
 def page_requests(path: Path, requests: Iterable[Request] = ()) -> list[LoggedRequest]:
     """The lines `kind, method, url, file` (separated by tabs) of the servers' log at `path`, if there is one.
 
-    Those of the browser's own among `requests` (its icon for the page, …) are left out.
+    Those that the browser made for itself, according to `requests` (its icon for the page, …), are left out.
     """
     if not path.exists():
         return []
-    own = Counter((request.method, request.url) for request in requests if request.own and request.protocol)
-    asked = []
+    of_browser = Counter(
+        (request.method, request.url) for request in requests if request.by_browser and request.protocol
+    )
+    requested = []
     for line in path.read_text(errors="replace").splitlines():
         kind, method, url, file = (*line.split("\t"), "", "", "", "")[:4]
-        if own[method, url]:
-            own[method, url] -= 1
+        if of_browser[method, url]:
+            of_browser[method, url] -= 1
         else:
-            asked.append(LoggedRequest(kind, method, url, file))
-    return asked
+            requested.append(LoggedRequest(kind, method, url, file))
+    return requested
 
 
 def _page_load_time(page: dict[str, Any]) -> float | None:
@@ -176,12 +184,12 @@ def _first_paint(page: dict[str, Any]) -> float | None:
 
 def _lateness(log: Path) -> tuple[int, float]:
     """How often the emulated network was late, and how late at worst, over all its shells."""
-    told = LATE.findall(log.read_text(errors="replace")) if log.exists() else []
-    return sum(int(times) for times, _ in told), max((float(worst) for _, worst in told), default=0.0)
+    reports = LATE.findall(log.read_text(errors="replace")) if log.exists() else []
+    return sum(int(times) for times, _ in reports), max((float(worst) for _, worst in reports), default=0.0)
 
 
 def _browsed_s(path: Path) -> float:
-    """How long Browsertime ran, or 0 when that is not told."""
+    """How long Browsertime ran, or 0 when that is unknown."""
     try:
         times = json.loads(path.read_text())
         return float(times["browsertime_end"] - times["browsertime"])
@@ -189,7 +197,7 @@ def _browsed_s(path: Path) -> float:
         return 0.0
 
 
-def _told_by_browsertime(page: dict[str, Any]) -> list[str]:
+def _browsertime_errors(page: dict[str, Any]) -> list[str]:
     errors = [str(error) for group in page.get("errors", ()) for error in _as_list(group)]
     return list(dict.fromkeys([*page.get("failureMessages", ()), *errors]))
 
@@ -202,11 +210,12 @@ def _har_protocols(entries: Iterable[dict[str, Any]]) -> dict[str, int]:
     return dict(Counter(entry["response"]["httpVersion"].lower() for entry in entries))
 
 
-def _netlog(path: Path, failures: list[str]) -> tuple[Request, ...]:
+def _requests(folder: Path, failures: list[str]) -> tuple[Request, ...]:
+    browser = browser_of(folder)
     try:
-        return tuple(read_netlog(path))
+        return tuple(browser.read_requests(folder))
     except (OSError, EOFError, ValueError, KeyError) as error:
-        failures.append(_fault(path, error))
+        failures.append(_fault(folder / browser.network_log, error))
         return ()
 
 
@@ -220,7 +229,7 @@ def _json(path: Path, failures: list[str]) -> Any:
 
 
 def last_line(path: Path) -> str:
-    """The last line of the log at `path` that says anything, or nothing."""
+    """The last line of the log at `path` that is not empty, or nothing."""
     lines = path.read_text(errors="replace").split("\n") if path.exists() else []
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
 

@@ -20,6 +20,7 @@ from PIL import Image
 from base.errors import EyelevelError
 from base.files import sync_file, sync_folder
 from base.places import tool
+from browsers.browsertime.configuration import FRAMERATE
 from measure.run.film import Frame
 
 STRIP = "strip.jpg"
@@ -29,7 +30,6 @@ SMALL_FILM = "film-small.mp4"
 
 STRIP_PICTURES = 8
 STRIP_WIDTH_PIXELS = 240
-FRAMERATE = 30
 
 KEPT = ("all", "sample", "none")
 QUALITIES = ("lossless", "small")

@@ -5,12 +5,15 @@ from typing import Any
 
 UNCHECKED = "not checked"
 
+# The outcomes of a check.
+SUCCEEDED, FAILED, UNSUPPORTED = "succeeded", "failed", "unsupported"
+
 
 @dataclass(frozen=True)
 class Check:
-    """A finding about `subject` (a network or protocol). The texts have units; `passed` is the verdict.
+    """A finding about `subject` (a network or protocol). The texts have units; `passed` says whether it did not fail.
 
-    What `measured` tells as `UNCHECKED` was not looked at, and is there so that nobody takes it for proven.
+    What is `UNCHECKED` by `measured` cannot be checked, and is there so that nobody takes it for proven.
     """
 
     subject: str
@@ -24,6 +27,13 @@ class Check:
     def checked(self) -> bool:
         """Whether anything was measured."""
         return not self.measured.startswith(UNCHECKED)
+
+    @property
+    def outcome(self) -> str:
+        """SUCCEEDED, FAILED or UNSUPPORTED."""
+        if not self.passed:
+            return FAILED
+        return SUCCEEDED if self.checked else UNSUPPORTED
 
     def document(self) -> dict[str, Any]:
         """As a campaign keeps it."""
@@ -56,6 +66,11 @@ def same(subject: str, name: str, configured: object, measured: object) -> Check
 def unchecked(subject: str, name: str, configured: float, unit: str, why: str) -> Check:
     """What is `configured` but cannot be measured, and `why`."""
     return Check(subject, name, _quantity(configured, unit), f"{UNCHECKED}: {why}", "", passed=True)
+
+
+def unsupported(subject: str, name: str, why: str) -> Check:
+    """What is not configured as a number and cannot be measured, and `why`."""
+    return Check(subject, name, "", f"{UNCHECKED}: {why}", "", passed=True)
 
 
 def _quantity(value: float, unit: str) -> str:

@@ -1,14 +1,13 @@
 """Whether a network is as configured: round-trip time, rates, loss, queues, names (paper, Table 2)."""
 
-import json
 import math
 import sys
 import tempfile
-from dataclasses import asdict
 
 from base.errors import EyelevelError
+from base.structure import from_json, to_json
 from measure.validate.checks import Check, between, unchecked, within
-from measure.validate.network_probe import OVERLOAD, Direction, Findings, probe_bytes
+from measure.validate.network_probe import OVERLOAD, NetworkMeasurement, probe_bytes
 from record.site import Site
 from replay import ReplaySpec, run
 from tuning import protocols
@@ -30,45 +29,43 @@ QUEUE_TOLERANCE = 0.02
 RESOLUTION_TOLERANCE_MS = 3.0
 
 
-def measure_network(network: Network, site: Site, lost_packets: int = LOST_PACKETS) -> Findings:
+def measure_network(network: Network, site: Site, lost_packets: int = LOST_PACKETS) -> NetworkMeasurement:
     """Measure `network` between a client and the servers of `site`; of a loss, until `lost_packets` should be lost.
 
     Raises EyelevelError.
     """
     host = next(iter(site.addresses))
     protocol = protocols.load()["tcp"]
-    spec = ReplaySpec(site.folder, network, protocol, witness=(*PROBE, "peer"))
+    spec = ReplaySpec(site.folder, network, protocol, monitor=(*PROBE, "peer"))
     with tempfile.TemporaryFile("w+") as output:
-        command = [*PROBE, "client", json.dumps(asdict(network)), host, str(lost_packets)]
+        command = [*PROBE, "client", to_json(network), host, str(lost_packets)]
         outcome = run(spec, command, stdout=output.fileno())
         output.seek(0)
         answer = output.read()
     if outcome.status:
         raise EyelevelError(f"the probe of {network.name} failed (status {outcome.status}); see above")
-    values = json.loads(answer)
-    up, down = (Direction(**values.pop(direction)) for direction in ("up", "down"))
-    return Findings(up=up, down=down, **values)
+    return from_json(answer, NetworkMeasurement, f"the answer of the probe of {network.name}")
 
 
-def judge_network(network: Network, found: Findings) -> list[Check]:
-    """`found` against what `network` should be."""
+def judge_network(network: Network, measured: NetworkMeasurement) -> list[Check]:
+    """`measured` against what `network` should be."""
     rtt_tolerance_ms = max(RTT_TOLERANCE_MS, RTT_TOLERANCE * network.min_rtt_ms) + network.jitter_ms
     least_ms = network.min_rtt_ms
     if network.up_trace or network.down_trace:
         # A packet waits for the next line of the trace, even where nothing else does.
         most_ms = least_ms + (network.queue_ms or 0)
-        checks = [between(network.name, "minimum RTT", least_ms - rtt_tolerance_ms, found.rtt_min_ms, most_ms, "ms")]
+        checks = [between(network.name, "minimum RTT", least_ms - rtt_tolerance_ms, measured.rtt_min_ms, most_ms, "ms")]
     else:
         checks = [
-            within(network.name, "minimum RTT", least_ms, found.rtt_min_ms, rtt_tolerance_ms, "ms"),
-            within(network.name, "median RTT", least_ms, found.rtt_median_ms, 3 * rtt_tolerance_ms, "ms"),
+            within(network.name, "minimum RTT", least_ms, measured.rtt_min_ms, rtt_tolerance_ms, "ms"),
+            within(network.name, "median RTT", least_ms, measured.rtt_median_ms, 3 * rtt_tolerance_ms, "ms"),
         ]
     checks += [
-        within(network.name, "name resolution", 0, found.resolution_ms, RESOLUTION_TOLERANCE_MS, "ms"),
+        within(network.name, "name resolution", 0, measured.resolution_ms, RESOLUTION_TOLERANCE_MS, "ms"),
     ]
     for direction, way, mbps, queue_bytes, trace, loss in (
-        ("uplink", found.up, network.up_mbps, network.up_queue_bytes, network.up_trace, network.up_loss),
-        ("downlink", found.down, network.down_mbps, network.down_queue_bytes, network.down_trace, network.down_loss),
+        ("uplink", measured.up, network.up_mbps, network.up_queue_bytes, network.up_trace, network.up_loss),
+        ("downlink", measured.down, network.down_mbps, network.down_queue_bytes, network.down_trace, network.down_loss),
     ):
         configured_mbps = way.trace_mbps if trace else mbps
         if configured_mbps is not None and way.mbps is not None:

@@ -1,10 +1,10 @@
 """The two programs that measure a network from within a replay, one at each end.
 
-    python -m measure.validate.network_probe peer                      next to the servers, as the replay's witness
-    python -m measure.validate.network_probe client NETWORK HOST LOST  behind the network; prints its findings as JSON
+    python -m measure.validate.network_probe peer                      next to the servers, as the replay's monitor
+    python -m measure.validate.network_probe client NETWORK HOST LOST  behind the network; prints NetworkMeasurement
 
 Both send and receive UDP datagrams of a number and the time they were sent; both read the same clock. The client
-tells the peer what to do over a Unix socket, which no network shapes. Arrival times are the kernel's.
+gives the peer its commands over a Unix socket, which no network shapes. Arrival times are the kernel's.
 """
 
 import bisect
@@ -20,17 +20,18 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
+from base.structure import from_json, to_json
 from replay.spec import PRIVATE
 from tuning.networks import TRACE_LINE_BYTES, Network, read_trace
 
 CONTROL = str(PRIVATE / "probe")
 PORT = 7  # echo (RFC 862)
-HEADER = struct.Struct("!cIQ")  # what is asked, number, time sent in ns
+HEADER = struct.Struct("!cIQ")  # kind, number, time sent in ns
 ECHO, DATA = b"e", b"d"
 IP_UDP_BYTES = 28
 
@@ -66,7 +67,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Direction:
-    """What was found of one direction: rate in Mbit/s, loss of how many packets, queue in bytes.
+    """What was measured of one direction: rate in Mbit/s, loss of how many packets, queue in bytes.
 
     Of a constant rate, `mbps` is that of the usual gap between two packets, and `mean_mbps` that of all together;
     `trace_mbps` is what a trace lets through in the time in which the rate was measured.
@@ -81,8 +82,8 @@ class Direction:
 
 
 @dataclass(frozen=True)
-class Findings:
-    """What was found of a network. Times in ms; round trips are of the empty network, without serialisation."""
+class NetworkMeasurement:
+    """What was measured of a network. Times in ms; round trips are of the empty network, without serialisation."""
 
     rtt_min_ms: float
     rtt_median_ms: float
@@ -173,11 +174,11 @@ class Client:
         # What is on its way when a flow has been sent: both delays, a full queue, and some.
         self._drain_s = (network.min_rtt_ms + (network.queue_ms or 0)) / 1e3 + 0.1
 
-    def measure(self, host: str) -> Findings:
+    def measure(self, host: str) -> NetworkMeasurement:
         """All of it, one thing after another."""
         rtts_ms = sorted(self._echoes())
         up, down = self._lost()
-        return Findings(
+        return NetworkMeasurement(
             rtt_min_ms=rtts_ms[0],
             rtt_median_ms=statistics.median(rtts_ms),
             rtt_p99_ms=rtts_ms[int(len(rtts_ms) * 0.99) - 1],
@@ -209,25 +210,25 @@ class Client:
         )
         sending = threading.Thread(target=send, args=(self._end, self._server, up))
         sending.start()
-        self._say({"send": asdict(down)})
+        self._command({"send": asdict(down)})
         sending.join()
-        at_peer = self._heard()
+        at_peer = self._peers_arrivals()
         time.sleep(self._drain_s)
-        self._say({})
-        arrived_up = len(at_peer | self._heard())
+        self._command({})
+        arrived_up = len(at_peer | self._peers_arrivals())
         arrived_down = len(self._arrivals.take())
         return (
             Direction(None, packets, packets - arrived_up, None),
             Direction(None, packets, packets - arrived_down, None),
         )
 
-    def _overloaded(self, direction: int, found: Direction) -> Direction:
-        """`found` with the rate, and how much waited in the queue, when there was more than the link carries."""
+    def _overloaded(self, direction: int, without_load: Direction) -> Direction:
+        """`without_load` with the rate, and how much waited in the queue, when there was more than the link carries."""
         network = self._network
         mbps = (network.up_mbps, network.down_mbps)[direction]
         trace = (network.up_trace, network.down_trace)[direction]
         if mbps is None:
-            return found
+            return without_load
         seconds = max(TRACE_S if trace else OVERLOAD_S, 3 * (network.queue_ms or 0) / 1e3)
         offered_mbps = mbps * (TRACE_OVERLOAD if trace else OVERLOAD)
         queue_bytes = (network.up_queue_bytes, network.down_queue_bytes)[direction] or 0
@@ -236,35 +237,36 @@ class Client:
         arrived = self._sent(direction, Flow(packets, size_bytes, offered_mbps))
         times_ns = sorted(at for _, at in arrived.values())
         if trace:
-            measured = (len(times_ns) - 1) * LARGE_BYTES * 8e3 / (times_ns[-1] - times_ns[0])
-            return Direction(measured, found.sent, found.lost, None, trace_mbps(Path(trace), times_ns[0], times_ns[-1]))
+            rate_mbps = (len(times_ns) - 1) * LARGE_BYTES * 8e3 / (times_ns[-1] - times_ns[0])
+            return replace(without_load, mbps=rate_mbps, trace_mbps=trace_mbps(Path(trace), times_ns[0], times_ns[-1]))
         gaps_ns = [after - before for before, after in itertools.pairwise(times_ns)]
-        measured = size_bytes * 8e3 / statistics.median(gaps_ns)
+        rate_mbps = size_bytes * 8e3 / statistics.median(gaps_ns)
         # The first found the link idle; in the second half the queue is as full as whole packets can make it.
         one_way_ns = [arrived[number][1] - arrived[number][0] for number in sorted(arrived)]
         waited_ns = statistics.median(one_way_ns[len(one_way_ns) // 2 :]) - min(one_way_ns)
         # The link never rests from the first packet to the last. What is lost on the way down has passed it before.
         passed = len(gaps_ns) / (1 - network.down_loss if direction else 1)
         mean_mbps = passed * size_bytes * 8e3 / (times_ns[-1] - times_ns[0])
-        return Direction(measured, found.sent, found.lost, waited_ns * measured / 8e3, mean_mbps=mean_mbps)
+        waiting_bytes = waited_ns * rate_mbps / 8e3
+        return replace(without_load, mbps=rate_mbps, queue_bytes=waiting_bytes, mean_mbps=mean_mbps)
 
     def _sent(self, direction: int, flow: Flow) -> dict[int, tuple[int, int]]:
         """Send `flow` up (0) or down (1); returns what arrived."""
         if direction:
-            self._say({"send": asdict(flow)})
-            self._heard()
+            self._command({"send": asdict(flow)})
+            self._peers_arrivals()
             time.sleep(self._drain_s)
             return self._arrivals.take()
         send(self._end, self._server, flow)
         time.sleep(self._drain_s)
-        self._say({})
-        return self._heard()
+        self._command({})
+        return self._peers_arrivals()
 
-    def _say(self, command: dict[str, Any]) -> None:
+    def _command(self, command: dict[str, Any]) -> None:
         """Tell the peer to send a flow, or nothing; what it has received is its answer."""
         self._control.sendall(json.dumps(command).encode() + b"\n")
 
-    def _heard(self) -> dict[int, tuple[int, int]]:
+    def _peers_arrivals(self) -> dict[int, tuple[int, int]]:
         """The peer's answer: what arrived there, as `Arrivals.take` has it."""
         return {int(number): (sent, at) for number, (sent, at) in json.loads(self._answers.readline()).items()}
 
@@ -309,20 +311,20 @@ def _shell_started_ns() -> int:
 
 def _resolution_ms(host: str) -> float:
     """The median time to resolve `host`, which must not depend on the network."""
-    taken_s = []
+    times_s = []
     for _ in range(RESOLUTIONS):
         started_s = time.perf_counter()
         socket.getaddrinfo(host, 443)
-        taken_s.append(time.perf_counter() - started_s)
-    return statistics.median(taken_s) * 1e3
+        times_s.append(time.perf_counter() - started_s)
+    return statistics.median(times_s) * 1e3
 
 
 def main(arguments: Sequence[str]) -> None:
     if arguments[0] == "peer":
         peer()
     else:
-        network, host, lost_packets = Network(**json.loads(arguments[1])), arguments[2], int(arguments[3])
-        print(json.dumps(asdict(Client(network, host, lost_packets).measure(host))), flush=True)
+        network, host, lost_packets = from_json(arguments[1], Network, "the network"), arguments[2], int(arguments[3])
+        print(to_json(Client(network, host, lost_packets).measure(host)), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
-"""Whether a protocol setting is what it is said to be (paper, Table 1), from the wire and the kernel."""
+"""Whether a protocol does what its setting says (paper, Table 1), from the wire and the kernel."""
 
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -10,24 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
-from measure.run.visit import LOG
-from measure.run.witness import CAPTURE, SOCKETS
-from measure.validate.capture import (
-    Connection,
-    Packet,
+from measure.captures.reading import (
+    CapturedConnection,
+    CapturedPacket,
     early_data,
-    kernel_congestion_control,
     largest,
     read_connections,
     request_after_s,
 )
-from measure.validate.checks import Check, between, same, within
+from measure.run.evidence import REPLAY_LOG, last_line, read_evidence
+from measure.run.load import Instruments, PageLoad, load
+from measure.run.monitor import CAPTURE
+from measure.validate.checks import Check, between, same, unsupported, within
+from measure.validate.congestion_controls import BEHAVIOURS
 from measure.validate.site import BULK_PAGE, OBJECT_BYTES, SERVERS, WINDOW_PAGE
 from record.site import Site
-from replay import ReplaySpec, run
-from servers.qlog import SUFFIX, read_qlog
+from servers.registry import server_of
 from tuning.networks import Network
 from tuning.protocols import LARGEST_MSS_BYTES, Protocol
+
+MONITOR = (sys.executable, "-m", "measure.run.monitor")
 
 # Where the first flight is looked at: its round trip is long enough to see what is sent within one.
 CLEAR = Network("clear", min_rtt_ms=100, up_mbps=100, down_mbps=100, queue_ms=200)
@@ -35,6 +36,7 @@ CLEAR = Network("clear", min_rtt_ms=100, up_mbps=100, down_mbps=100, queue_ms=20
 # BBR nearly all.
 LOSSY = Network("lossy", min_rtt_ms=20, up_mbps=20, down_mbps=20, queue_ms=100, loss=0.08)
 SEED = 1
+LIMIT_S = 300.0
 
 # Of the browser's TLS sessions, in NSS's key log format.
 KEYS = "keys.log"
@@ -45,27 +47,17 @@ SMALL_TRANSFER_BYTES = OBJECT_BYTES // 2
 
 # A flight is what is sent before the first acknowledgement can be back.
 FLIGHT_S = 0.95 * CLEAR.min_rtt_ms / 1e3
-# What quiche counts its window in.
-QUIC_SEGMENT_BYTES = 1460
-# QUIC sends while less than the window is in flight, so one packet more. BBR's window grows by what was acknowledged
-# before: over TCP by the segments of handshake and page.
+# QUIC sends while less than the window is in flight, so one packet more.
 FLIGHT_TOLERANCE_PACKETS = 1.5
-BBR_GROWTH_PACKETS = {"tcp": 9.0, "quic": 4.0}
 # The first packets go out at once however paced, the rest over a third of a round trip at twice the window in each.
 BURST_PACKETS = 10
 PACED_SHARE, UNPACED_SHARE = 0.15, 0.05
-# What cubic must stay below, and BBR reach, of the lossy link. Of some 30 loads of all settings, on an idle machine and
-# on a busy one, cubic had 9 to 37 %, BBR 69 to 94 %.
-CUBIC_SHARE, BBR_SHARE = 0.55, 0.6
 # In round trips, what a browser does between its first packet and its first request.
 REQUEST_TOLERANCE_RTT = 0.5
+# What both servers are to agree on with the browser, by HTTP version.
 AGREED = {
-    "tcp": {
-        "TLS version": "TLS 1.3",
-        "cipher": "AES-128-GCM",
-        "application protocol": "h2",
-    },
-    "quic": {
+    "h2": {"TLS version": "TLS 1.3", "cipher": "AES-128-GCM", "application protocol": "h2"},
+    "h3": {
         "TLS version": "TLS 1.3",
         "cipher": "AES-128-GCM",
         "application protocol": "h3",
@@ -76,15 +68,15 @@ CERTIFICATES = ["ECDSA secp256r1 by CN=Eyelevel replay testbed"]
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ProtocolObservation:
     """What was seen of a protocol: a load over the clear network and one over the lossy, as captured at the server.
 
-    `early_data` is, of each server, whether it took any. `congestion_control` is what the server took, as the kernel or
-    quic_server tells.
+    `early_data` is, of each server, whether it took any. `congestion_control` is what the server took, by its own
+    account (`servers.contract`).
     """
 
-    clear: Connection
-    lossy: Connection
+    clear: CapturedConnection
+    lossy: CapturedConnection
     certificates: list[str]
     request_after_s: float
     early_data: dict[str, bool]
@@ -109,45 +101,45 @@ class Evidence:
         }
 
 
-def observe_protocol(protocol: Protocol, sites: Mapping[str, Site]) -> Evidence:
+def observe_protocol(protocol: Protocol, sites: Mapping[str, Site]) -> ProtocolObservation:
     """Load the validation pages over `protocol` in the browser. Raises EyelevelError."""
+    version = protocol.http_version
     with _observed(sites[WINDOW_PAGE], CLEAR, protocol) as folder:
-        connections = read_connections(folder / CAPTURE, folder / KEYS, protocol.transport)
-        tcp = protocol.transport == "tcp"
-        control = kernel_congestion_control(folder / SOCKETS) if tcp else _logged_congestion_control(folder)
+        connections = read_connections(folder / CAPTURE, folder / KEYS, version)
+        controls = server_of(protocol).congestion_controls_taken(folder)
     with _observed(sites[BULK_PAGE], LOSSY, protocol) as folder:
-        lossy = largest(read_connections(folder / CAPTURE, folder / KEYS, protocol.transport))
-    # Who returns does not ask for the chain again.
-    certificates = next((chain for connection in connections if (chain := connection.certificates)), [])
-    asked_s, early = request_after_s(connections), early_data(connections)
-    return Evidence(largest(connections), lossy, certificates, asked_s, early, control)
+        lossy = largest(read_connections(folder / CAPTURE, folder / KEYS, version))
+    return ProtocolObservation(
+        clear=largest(connections),
+        lossy=lossy,
+        # Who returns does not ask for the chain again.
+        certificates=next((chain for connection in connections if (chain := connection.certificates)), []),
+        request_after_s=request_after_s(connections),
+        early_data=early_data(connections),
+        congestion_control=" ".join(sorted(controls)),  # one name, if all is right
+    )
 
 
-def judge_protocol(protocol: Protocol, seen: Evidence) -> list[Check]:
+def judge_protocol(protocol: Protocol, seen: ProtocolObservation) -> list[Check]:
     """What was `seen` against what `protocol` should be."""
-    transport, control = protocol.transport, protocol.congestion_control
-    agreed = {**AGREED[transport], "key exchange group": protocol.tls_group}
+    control = protocol.congestion_control
+    agreed = {**AGREED[protocol.http_version], "key exchange group": protocol.tls_group}
     checks = [same(protocol.name, what, value, seen.clear.handshake.get(what)) for what, value in agreed.items()]
     checks.append(same(protocol.name, "certificate chain", ", ".join(CERTIFICATES), ", ".join(seen.certificates)))
     if protocol.fast_open:
         accepted_bytes = seen.clear.accepted_in_syn_bytes
         checks.append(between(protocol.name, "data in the SYN", 1, accepted_bytes, protocol.segment_bytes, "bytes"))
     checks += _flight_checks(protocol, seen.clear)
-    if transport == "tcp":
+    if protocol.in_kernel:
         mss_bytes = protocol.mss_bytes or LARGEST_MSS_BYTES
         checks.append(
             within(protocol.name, "maximum segment size", mss_bytes, seen.clear.announced_mss_bytes, 0, "bytes")
         )
-    else:
-        wanted = " ".join(protocol.connection_options)
+    if options := server_of(protocol).connection_options(protocol):
         arrived = " ".join(tag for tag in seen.clear.connection_options if tag not in BROWSERS_TAGS)
-        checks.append(same(protocol.name, "connection options that arrived", wanted, arrived))
+        checks.append(same(protocol.name, "connection options that arrived", " ".join(options), arrived))
     checks.append(same(protocol.name, "congestion control of the server", control, seen.congestion_control))
-    share = 100 * _second_half_mbps(seen.lossy) / (LOSSY.down_mbps or 1)
-    bounds = (0, 100 * CUBIC_SHARE) if control == "cubic" else (100 * BBR_SHARE, 100)
-    checks.append(
-        between(protocol.name, f"share of a link with {LOSSY.loss:.0%} loss", bounds[0], share, bounds[1], "%")
-    )
+    checks.append(_share_check(protocol, seen.lossy))
     if protocol.early_data:
         without = sorted(server for server, took in seen.early_data.items() if not took)
         measured = f"all {len(seen.early_data)}" if not without else f"all but {', '.join(without)}"
@@ -161,7 +153,18 @@ def judge_protocol(protocol: Protocol, seen: Evidence) -> list[Check]:
     return checks
 
 
-def _flight_checks(protocol: Protocol, clear: Connection) -> list[Check]:
+def _share_check(protocol: Protocol, lossy: CapturedConnection) -> Check:
+    """How the congestion control answers to losses."""
+    name = f"share of a link with {LOSSY.loss:.0%} loss"
+    behaviour = BEHAVIOURS.get(protocol.congestion_control)
+    if behaviour is None:
+        return unsupported(protocol.name, name, f"how {protocol.congestion_control} answers to losses is not known")
+    share = 100 * _second_half_mbps(lossy) / (LOSSY.down_mbps or 1)
+    least, most = behaviour.lossy_share
+    return between(protocol.name, name, 100 * least, share, 100 * most, "%")
+
+
+def _flight_checks(protocol: Protocol, clear: CapturedConnection) -> list[Check]:
     """The first flight of an object, and that of one asked for after a pause."""
     transfers = _objects(clear)
     if len(transfers) != 2:
@@ -169,14 +172,14 @@ def _flight_checks(protocol: Protocol, clear: Connection) -> list[Check]:
             f"{protocol.name}: expected the transfers of 2 objects in the capture, found {len(transfers)}"
         )
     first, later = map(_flight, transfers)
-    segment_bytes = protocol.segment_bytes if protocol.transport == "tcp" else QUIC_SEGMENT_BYTES
+    segment_bytes = server_of(protocol).window_segment_bytes(protocol)
     window = sum(packet.payload_bytes for packet in first) / segment_bytes
     window_later = sum(packet.payload_bytes for packet in later) / segment_bytes
     expected = protocol.initial_window_packets
     tolerance = FLIGHT_TOLERANCE_PACKETS
-    most = expected + max(
-        tolerance, 0 if protocol.congestion_control == "cubic" else BBR_GROWTH_PACKETS[protocol.transport]
-    )
+    behaviour = BEHAVIOURS.get(protocol.congestion_control)
+    growth_packets = behaviour.growth_packets.get(protocol.http_version, 0.0) if behaviour else 0.0
+    most = expected + max(tolerance, growth_packets)
     checks = [between(protocol.name, "initial window", expected - tolerance, window, most, "segments")]
     flight, which = (first, "first flight") if expected > BURST_PACKETS else (later, "flight after a pause")
     spread = 100 * (flight[-1].at_s - flight[0].at_s) / (CLEAR.min_rtt_ms / 1e3)
@@ -190,17 +193,17 @@ def _flight_checks(protocol: Protocol, clear: Connection) -> list[Check]:
     return checks
 
 
-def _objects(clear: Connection) -> list[list[Packet]]:
+def _objects(clear: CapturedConnection) -> list[list[CapturedPacket]]:
     """The transfers of the page's objects."""
     return [transfer for transfer in clear.transfers if sum(p.payload_bytes for p in transfer) > SMALL_TRANSFER_BYTES]
 
 
-def _flight(transfer: list[Packet]) -> list[Packet]:
+def _flight(transfer: list[CapturedPacket]) -> list[CapturedPacket]:
     """What was sent before the first acknowledgement could be back."""
     return [packet for packet in transfer if packet.at_s - transfer[0].at_s < FLIGHT_S]
 
 
-def _second_half_mbps(lossy: Connection) -> float:
+def _second_half_mbps(lossy: CapturedConnection) -> float:
     """The rate of the bulk transfer once its start is over, as it left the server, in Mbit/s."""
     bulk = max(lossy.transfers, key=len)
     half = bulk[len(bulk) // 2 :]
@@ -209,24 +212,16 @@ def _second_half_mbps(lossy: Connection) -> float:
     return sum(packet.payload_bytes for packet in half) * 8 / (half[-1].at_s - half[0].at_s) / 1e6
 
 
-def _logged_congestion_control(folder: Path) -> str:
-    """Every congestion control that quic_server logged of its connections: one name, if all is right."""
-    logs = [read_qlog(path) for path in folder.glob(f"*{SUFFIX}")]
-    return " ".join(sorted({str(log.parameters.get("congestion_control")) for log in logs}))
-
-
 @contextmanager
 def _observed(site: Site, network: Network, protocol: Protocol) -> Iterator[Path]:
-    """A folder with what the witness of one load left, and the browser's keys."""
+    """A folder with what the monitor of one load left, and the browser's keys."""
     with tempfile.TemporaryDirectory(prefix="validate-") as temporary:
         folder = Path(temporary)
-        witness = (sys.executable, "-m", "measure.run.witness", str(folder))
-        spec = ReplaySpec(site.folder, network, protocol, seed=SEED, witness=witness, qlog=folder)
-        visit = ["env", f"SSLKEYLOGFILE={folder / KEYS}", sys.executable, "-m", "measure.run.visit", "--no-film"]
-        visit += ["--site", str(site.folder), "--proto", protocol.name, "--into", str(folder)]
-        with (folder / "replay.log").open("w") as log:
-            outcome = run(spec, visit, stdin=subprocess.DEVNULL, stdout=log.fileno(), stderr=log.fileno())
-        if outcome.status:
-            said = [line for file in ("replay.log", LOG) for line in (folder / file).read_text().split("\n") if line]
-            raise EyelevelError(f"{protocol.name}: the validation page could not be loaded: {' '.join(said[-1:])}")
+        page = PageLoad(site, network, protocol, repeatable=False, film=False, limit_s=LIMIT_S)
+        around = ("env", f"SSLKEYLOGFILE={folder / KEYS}")
+        instruments = Instruments((*MONITOR, str(folder)), around, qlog=folder)
+        failure = load(page, folder, seed=SEED, instruments=instruments)
+        if failure := failure or "; ".join(read_evidence(folder, filmed=False).failures):
+            last = last_line(folder / REPLAY_LOG)
+            raise EyelevelError(f"{protocol.name}: the validation page could not be loaded: {failure} {last}".strip())
         yield folder

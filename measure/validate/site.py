@@ -1,4 +1,4 @@
-"""The site by which protocols are looked at: one server, and objects whose transfers tell a sender's ways."""
+"""The site by which protocols are looked at: one server, and objects whose transfers show how a sender sends."""
 
 import json
 import random
@@ -13,7 +13,7 @@ OTHER_HOSTS = tuple(f"other{n}.{HOST}" for n in range(3))
 SERVERS = 1 + len(OTHER_HOSTS)
 # More than any initial window, and enough to open the window far beyond.
 OBJECT_BYTES = 400_000
-# Under loss: enough for its rate to tell how losses are answered.
+# Under loss: enough for its rate to show how losses are answered.
 BULK_BYTES = 2_000_000
 # Between two transfers: longer than a retransmission timeout, by which a window is old (RFC 9293 section 3.8.1,
 # RFC 5681 section 4.1), shorter than what a browser is left to wait for more.

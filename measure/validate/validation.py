@@ -36,23 +36,23 @@ def validate(
             progress.update(task, description=f"measuring {network.name}")
             lost_packets = LOST_PACKETS_QUICK if quick else LOST_PACKETS
             with measurable(network.name, checks):
-                findings = measure_network(network, sites[WINDOW_PAGE], lost_packets)
-                checks += judge_network(network, findings)
-                seen[network.name] = asdict(findings)
+                measurement = measure_network(network, sites[WINDOW_PAGE], lost_packets)
+                checks += judge_network(network, measurement)
+                seen[network.name] = asdict(measurement)
             progress.advance(task)
         for protocol in protocols:
             progress.update(task, description=f"observing {protocol.name}")
             with measurable(protocol.name, checks):
-                evidence = observe_protocol(protocol, sites)
-                checks += judge_protocol(protocol, evidence)
-                seen[protocol.name] = evidence.document()
+                observation = observe_protocol(protocol, sites)
+                checks += judge_protocol(protocol, observation)
+                seen[protocol.name] = observation.document()
             progress.advance(task)
     return checks, seen
 
 
 @contextmanager
 def measurable(subject: str, checks: list[Check]) -> Iterator[None]:
-    """Make a check of `subject` that failed of an error, so that what was found of others is not lost."""
+    """Make an error a check of `subject` that failed, so that the checks of others are not lost."""
     try:
         yield
     except EyelevelError as error:

@@ -6,7 +6,8 @@ Standard library only: the proxy's addon loads it too.
 from pathlib import Path
 from typing import Any
 
-from base.chromium import BINARY, COMMON_SWITCHES, DISABLED_FEATURES, NOWHERE_HOST, Window, phone
+from browsers.chromium.program import BINARY, COMMON_SWITCHES, DISABLED_FEATURES, NOWHERE_HOST, phone
+from browsers.window import Window
 
 # In replays Browsertime switches these off.
 ALSO_DISABLED_FEATURES = ("MediaRouter", "Translate")

@@ -3,17 +3,16 @@
 Only `record.recorder.sandbox` starts it, in fresh namespaces.
 """
 
-import subprocess
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from base.chromium import DESKTOP, MOBILE
 from base.display import x_server
 from base.errors import EyelevelError, reports_errors
-from base.places import tool
+from base.namespaces import hide_x_sockets, mount
+from browsers.window import DESKTOP, MOBILE
 from record.assemble import assemble
 from record.intake import Intake
 from record.recorder import programs
@@ -24,7 +23,6 @@ from record.site import Recording, write_site
 
 # Every Linux has a file system in memory here. A private one covers it, and ends with this process.
 PRIVATE = Path("/dev/shm")
-X_SOCKETS = Path("/tmp/.X11-unix")
 
 
 @reports_errors
@@ -41,14 +39,11 @@ def main(spec: RecordSpec) -> None:
 
 def prepare_namespaces() -> None:
     """Mount private folders: what is written outside the site's folder ends with this process."""
-    _mount("-t", "tmpfs", "-o", "mode=1777", "tmpfs", str(PRIVATE))
+    mount("-t", "tmpfs", "-o", "mode=1777", "tmpfs", str(PRIVATE))
     for folder in ("proxy", "browser", "exchanges", "x"):
         (PRIVATE / folder).mkdir()
     (PRIVATE / "proxy").chmod(0o700)
-    # Other X servers on this machine have sockets of the same names.
-    X_SOCKETS.mkdir(mode=0o1777, exist_ok=True)
-    (PRIVATE / "x").chmod(0o1777)
-    _mount("--bind", str(PRIVATE / "x"), str(X_SOCKETS))
+    hide_x_sockets(PRIVATE / "x")
 
 
 def record(spec: RecordSpec) -> Recording:
@@ -94,12 +89,6 @@ def _start(recording: Recording, first_url: str) -> str:
     """The page that the visit began with. Its first request may have been for plain http."""
     secure = first_url.replace("http://", "https://", 1)
     return secure if secure in {exchange.url for exchange in recording.exchanges} else recording.url
-
-
-def _mount(*arguments: str) -> None:
-    done = subprocess.run([tool("mount"), *arguments], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise EyelevelError(f"mount {' '.join(arguments)} failed: {done.stderr.strip()}")
 
 
 if __name__ == "__main__":

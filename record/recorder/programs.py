@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from base.chromium import Window, trust
 from base.places import PROJECT, tool
 from base.processes import running
+from browsers.chromium.program import trust
+from browsers.window import Window
 from record.recorder import proxy_output
 from record.recorder.browser_options import capabilities, switches
 from record.recorder.spec import RecordSpec

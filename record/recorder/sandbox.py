@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from base.errors import EyelevelError
+from base.namespaces import namespaced
 from base.places import PROJECT, cache_dir, tool
 from record.recorder.spec import RecordSpec
 
@@ -20,11 +21,10 @@ def run(spec: RecordSpec) -> bool:
 
     Raises EyelevelError where the kernel does not let us make namespaces.
     """
-    as_user = [] if os.geteuid() == 0 else ["--user", "--map-current-user", "--keep-caps"]
-    if subprocess.run([tool("unshare"), *as_user, "--pid", "true"], capture_output=True, check=False).returncode:
+    kinds = [] if os.geteuid() == 0 else ["user", "map-current-user", "keep-caps"]
+    trial: list[str | Path] = [tool("unshare"), *(f"--{kind}" for kind in kinds), "--pid", "true"]
+    if subprocess.run(trial, capture_output=True, check=False).returncode:
         raise EyelevelError("recording needs namespaces, and this system does not let you make any; run it as root")
-    command: list[str | Path] = [tool("setpriv"), "--pdeathsig", "KILL", tool("unshare"), *as_user]
-    command += ["--pid", "--mount", "--ipc", "--fork", "--kill-child", "--mount-proc"]
-    command += [sys.executable, "-m", "record.recorder.inside", spec.dumps()]
+    command = [*namespaced(*kinds, "mount", "ipc"), sys.executable, "-m", "record.recorder.inside", spec.dumps()]
     environment = {**os.environ, "EYELEVEL_CACHE": str(cache_dir()), "PYTHONPATH": str(PROJECT)}
     return subprocess.run(command, env=environment, check=False).returncode == 0

@@ -4,7 +4,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from analysis.figures.style import COLUMN_INCHES, look, named, styled
+from analysis.figures.style import COLUMN_INCHES, figure_style, line_style
+from analysis.text import label, size_label, span
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -15,17 +16,17 @@ def draw(table: pd.DataFrame) -> Figure:
     protocols = list(dict.fromkeys(table["protocol"]))
     sizes = sorted(table["size_bytes"].unique())
     width = 0.8 / len(protocols)
-    with styled():
+    with figure_style():
         figure = Figure(figsize=(COLUMN_INCHES, 2.4), layout="constrained")
         axes = figure.subplots()
         for place, protocol in enumerate(protocols):
-            own = table[table["protocol"] == protocol].groupby("size_bytes")["ms"]
-            there = [
-                (at, own.get_group(size).dropna().to_numpy()) for at, size in enumerate(sizes) if size in own.groups
+            times = table[table["protocol"] == protocol].groupby("size_bytes")["ms"]
+            samples = [
+                (at, times.get_group(size).dropna().to_numpy()) for at, size in enumerate(sizes) if size in times.groups
             ]
             boxes = axes.boxplot(
-                [values for _, values in there],
-                positions=[at + (place - (len(protocols) - 1) / 2) * width for at, _ in there],
+                [values for _, values in samples],
+                positions=[at + (place - (len(protocols) - 1) / 2) * width for at, _ in samples],
                 widths=0.8 * width,
                 patch_artist=True,
                 manage_ticks=False,
@@ -33,27 +34,18 @@ def draw(table: pd.DataFrame) -> Figure:
                 flierprops={"marker": ".", "markersize": 3},
             )
             for box in boxes["boxes"]:
-                box.set(facecolor=look(protocol, protocols).color, linewidth=0.7)
+                box.set(facecolor=line_style(protocol, protocols).color, linewidth=0.7)
                 if place % 2:
                     box.set(hatch="////", edgecolor="black")
-        axes.set_xticks(range(len(sizes)), [size_name(size) for size in sizes])
+        axes.set_xticks(range(len(sizes)), [size_label(size) for size in sizes])
         axes.set_yscale("log")
         axes.set(xlabel="file size", ylabel="download time [ms]")
         axes.grid(axis="x", visible=False)
         handles = [
-            Patch(facecolor=look(name, protocols).color, edgecolor="black", hatch="////" if place % 2 else "")
+            Patch(facecolor=line_style(name, protocols).color, edgecolor="black", hatch="////" if place % 2 else "")
             for place, name in enumerate(protocols)
         ]
-        axes.legend(handles, [named(name) for name in protocols], loc="upper left")
+        axes.legend(handles, [label(name) for name in protocols], loc="upper left")
         counts = table.groupby(["protocol", "size_bytes"]).size()
-        runs = f"{counts.min()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
-        axes.set_title(f"{runs} downloads a box", loc="right", fontsize=7)
+        axes.set_title(f"{span(counts.min(), counts.max())} downloads a box", loc="right", fontsize=7)
         return figure
-
-
-def size_name(size: float) -> str:
-    """A number of bytes in the paper's words: 1 KB, 10 MB."""
-    for unit, factor in (("MB", 1_000_000), ("KB", 1000)):
-        if size >= factor:
-            return f"{size / factor:g} {unit}"
-    return f"{size:g} B"

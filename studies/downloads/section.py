@@ -1,30 +1,56 @@
-"""The paper's Figure 2, and how level the two servers are."""
+"""The report's section on downloads: the paper's Figure 2, and how level the servers are."""
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from itertools import combinations
+from pathlib import Path
 
 import pandas as pd
-from rich import box
-from rich.table import Table
 
+from analysis.report.section import ReportFigure, ReportTable, Section, text_table
+from analysis.text import label, listing, percent, size_label
+from measure.table import read_document
 from studies.downloads import figure2
+from studies.downloads.measure import read_downloads
 from tuning import protocols
+from tuning.protocols import Protocol
 
-TABLE, MADE = "downloads.csv", "downloads.json"
-FIGURE = "figure2"
+NAME = "downloads"
 
 
-def medians(downloads: pd.DataFrame, rtt_ms: float) -> pd.DataFrame:
-    """A row for each size and each pair of protocols, TCP first: medians in ms, and how far apart.
+def section(folder: Path) -> Section | None:
+    """The section on the downloads of the campaign in `folder`; None when there are none. Raises EyelevelError."""
+    downloads = pd.DataFrame([asdict(download) for download in read_downloads(folder)])
+    document = read_document(folder)
+    if document is None or downloads.empty:
+        return None
+    (network, settings), *_ = document.networks.items()
+    names = [label(name) for name in dict.fromkeys(downloads["protocol"])]
+    paragraph = (
+        f"How long the browser takes to download single files over {listing(names)} behind {label(network)}, each over "
+        "a connection of its own. The servers are level when the times differ by no more than the round trips of their "
+        "handshakes."
+    )
+    caption = "Download times of single files, as in the paper's Figure 2."
+    figure = ReportFigure("figure2", caption, figure2.draw, (downloads,))
+    median_table = medians_table(medians(downloads, settings["min_rtt_ms"], protocols.load()))
+    all_downloads = ReportTable("downloads", "Every download", downloads, downloads.astype(str))
+    return Section(NAME, "Downloads of single files", (paragraph,), (figure,), tables=(median_table, all_downloads))
 
-    `level` is the difference of the medians as a share of the reference's, once each has given back the round trips
-    that its handshake takes; these are of the protocol, not of the server. `downloads` is as `figure2.draw` takes it.
+
+def medians(downloads: pd.DataFrame, rtt_ms: float, settings: Mapping[str, Protocol]) -> pd.DataFrame:
+    """A row for each size and each pair of protocols, TCP first: medians in ms, and their difference.
+
+    `level` is the difference of the medians as a share of the reference's, after subtracting from each the round trips
+    of its handshake; these depend on the protocol, not on the server. `downloads` is as `figure2.draw` takes it.
     """
-    known = protocols.load()
     rows = []
     for size_bytes, of_size in downloads.groupby("size_bytes"):
         median_ms = of_size.groupby("protocol")["ms"].median()
-        served_ms = {name: value - known[name].round_trips_before_request * rtt_ms for name, value in median_ms.items()}
-        names = sorted(median_ms.index, key=lambda name: known[name].transport, reverse=True)  # QUIC against TCP
+        served_ms = {
+            name: value - settings[name].round_trips_before_request * rtt_ms for name, value in median_ms.items()
+        }
+        names = sorted(median_ms.index, key=lambda name: settings[name].http_version, reverse=True)
         for reference, name in combinations(names, 2):
             rows.append(
                 {
@@ -40,21 +66,20 @@ def medians(downloads: pd.DataFrame, rtt_ms: float) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def told(found: pd.DataFrame) -> Table:
-    """`found` (of `medians`) for a person."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    names = ("file", "protocol", "against")
-    for heading in (*names, "downloads of each", "median", "the other's", "apart but for handshakes"):
-        table.add_column(heading, justify="left" if heading in names else "right")
-    for row in found.itertuples():
-        size, level = figure2.size_name(row.size_bytes), f"{100 * row.level:+.1f} %"
-        table.add_row(
-            size,
-            row.protocol,
-            row.reference,
-            f"{row.downloads}",
-            f"{row.ms:.1f} ms",
-            f"{row.reference_ms:.1f} ms",
-            level,
-        )
-    return table
+def medians_table(table: pd.DataFrame) -> ReportTable:
+    """The table of `medians` for the report."""
+    columns = {
+        "size_bytes": ("file", size_label),
+        "protocol": ("protocol", label),
+        "reference": ("against", label),
+        "downloads": "downloads of each",
+        "ms": ("median [ms]", _tenths),
+        "reference_ms": ("the other's [ms]", _tenths),
+        "level": ("difference without handshakes", percent),
+    }
+    texts = text_table(table, columns) if len(table) else pd.DataFrame()
+    return ReportTable("medians", "Medians, and how level the servers are", table, texts)
+
+
+def _tenths(value: float) -> str:
+    return f"{value:.1f}"

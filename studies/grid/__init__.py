@@ -1,5 +1,33 @@
 """Grids: page load times of generated pages over a grid of networks."""
 
-from studies.grid import section
+import click
 
-__all__ = ["section"]
+from studies.grid import section
+from studies.grid.measure import STUDY as NAME
+from studies.grid.measure import measurement
+from studies.grid.presets import PRESETS
+from studies.study import Study
+
+STUDY = Study(
+    name=NAME,
+    command="grid",
+    title="measure generated pages over a grid of networks",
+    help="""Measure page load times over a grid of generated pages and networks.
+
+    Values are separated by commas or blanks. --net, --proto and --runs stand in for those of the preset. A grid that
+    exists goes on where it was.
+
+    Example: eyelevel grid --preset longlook --net longlook-10mbps-62ms-0loss --budget 60m
+    """,
+    campaign=measurement,
+    section=section.section,
+    options=(
+        click.Option(["--preset"], type=click.Choice(PRESETS), help="Which grid; that of the campaign if it exists."),
+        click.Option(["--counts"], help="Other numbers of objects, where the grid varies them."),
+        click.Option(["--sizes"], help="Other sizes of objects (100B, 10KB), where the grid varies them."),
+        click.Option(["--limit"], type=click.FloatRange(min=1), help="Seconds that a load may take."),
+        click.Option(["--budget"], help="How long all may take (90s, 60m, 1.5h): cells that do not fit are left out."),
+    ),
+    chooses_sites=False,
+    validates=True,
+)

@@ -1,4 +1,4 @@
-"""What a grid says of each of its cells, a page behind a network: mean page load times, and how they differ."""
+"""The cells of a grid, each a page behind a network: mean page load times, and how they differ."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,15 +9,16 @@ import numpy as np
 import pandas as pd
 
 from analysis.contrasts import welch_p
-from analysis.gain import SIGNIFICANT_P
-from analysis.runs import CampaignTable
+from analysis.outcomes import FASTER, SIGNIFICANT_P, SLOWER, UNDECIDED
+from analysis.runs import CampaignTable, gates
+from analysis.text import plural, size_label
+from measure.gates import OVER_TIME
 from record.grid import Page, page_named
-from studies.downloads.figure2 import size_name
 
-# A difference of the means that is smaller is none, however sure it is.
+# A smaller difference of the means counts as none, even if it is significant.
 SIMILAR_WITHIN = 0.05
-FASTER, SLOWER, SIMILAR, UNDECIDED = "faster", "slower", "similar", "undecided"
-# Why a cell has no difference: its loads do not end in time, it was beyond the budget, or it is not measured (yet).
+SIMILAR = "similar"
+# Why a cell has no difference: its loads do not end in time, it did not fit the budget, or it is not measured (yet).
 TIME, BUDGET, OPEN = "time", "budget", "open"
 MEASURED = "measured"
 NO_TIMES = np.array([])
@@ -28,9 +29,8 @@ COLUMNS += ["verdict", "state", "remark"]
 
 
 def pages_of(campaign: CampaignTable) -> list[Page]:
-    """The pages of a grid, those included of which nothing is measured."""
-    study = campaign.document.get("study", {})
-    names = [*study.get("pages", ()), *campaign.document["settings"]["sites"]]
+    """The pages of a grid, with those of which nothing is measured yet."""
+    names = [*campaign.document.study.get("pages", ()), *campaign.document.sites]
     return [page for name in dict.fromkeys(names) if (page := page_named(name))]
 
 
@@ -38,14 +38,14 @@ def cells(campaign: CampaignTable) -> pd.DataFrame:
     """A row for each page, network and protocol but the first, with the columns `COLUMNS`; times in ms.
 
     `difference` is (mean of the first protocol - mean of the compared one) / mean of the first, so that positive means
-    that the compared one is faster, as Kakhki et al. have it; `p` is Welch's t test's; `rounds` is how many runs of
-    each there are at least. `verdict` is similar where the means are less than 5 % apart, faster or slower where
-    p < 0.01, undecided elsewhere. Where a load of either protocol was not over in time, there are no numbers: those
-    that were are no sample of all.
+    that the compared one is faster, as in Kakhki et al.; `p` is Welch's t test's; `rounds` is the least number
+    of runs of either. `verdict` is similar where the means are less than 5 % apart, faster or slower where
+    p < 0.01, undecided elsewhere. Where a load of either protocol did not end in time, there are no numbers: those
+    that did are no sample of all.
     """
-    left_out = {(one["site"], one["network"]): one for one in campaign.document.get("study", {}).get("left_out", ())}
-    late = _counted(campaign.runs[campaign.runs["reason"].str.startswith("over_time:")])
-    attempts = _counted(campaign.runs)
+    left_out = {(cell["site"], cell["network"]): cell for cell in campaign.document.study.get("left_out", ())}
+    late = _attempts(campaign.runs[gates(campaign.runs["reason"]) == OVER_TIME.name])
+    attempts = _attempts(campaign.runs)
     times = {
         key: group["plt"].dropna().to_numpy(dtype=float)
         for key, group in campaign.valid.groupby(["site", "network", "protocol"])
@@ -57,8 +57,8 @@ def cells(campaign: CampaignTable) -> pd.DataFrame:
             cell = (page.name, network)
             for compared in others:
                 both = [(*cell, protocol) for protocol in (reference, compared)]
-                tried, too_late = (sum(number[key] for key in both) for number in (attempts, late))
-                a, b = (times.get(key, NO_TIMES) if not too_late else NO_TIMES for key in both)
+                attempts_at_cell, late_at_cell = (sum(counts[key] for key in both) for counts in (attempts, late))
+                a, b = (times.get(key, NO_TIMES) if not late_at_cell else NO_TIMES for key in both)
                 row: dict[str, Any] = {
                     "compared": compared,
                     "reference": reference,
@@ -67,7 +67,7 @@ def cells(campaign: CampaignTable) -> pd.DataFrame:
                 }
                 row |= {"size_bytes": page.size_bytes, "servers": page.servers, "network": network}
                 row |= compare(a, b)
-                row["state"], row["remark"] = _state(row["rounds"], tried, too_late, left_out.get(cell))
+                row["state"], row["remark"] = _state(row["rounds"], attempts_at_cell, late_at_cell, left_out.get(cell))
                 rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -103,7 +103,7 @@ def verdict(difference: float, p: float = 0.0) -> str:
     return FASTER if difference > 0 else SLOWER
 
 
-def _counted(runs: pd.DataFrame) -> Counter[tuple[str, str, str]]:
+def _attempts(runs: pd.DataFrame) -> Counter[tuple[str, str, str]]:
     return Counter(zip(runs["site"], runs["network"], runs["protocol"], strict=True))
 
 
@@ -119,7 +119,7 @@ def _state(rounds: int, attempts: int, late: int, left_out: Mapping[str, str] | 
 
 @dataclass(frozen=True)
 class Panel:
-    """Pages that stand side by side in a heat map: what varies among them, and they themselves, in order."""
+    """Pages that stand side by side in a heat map, in order; the name and the title say what varies among them."""
 
     name: str
     title: str
@@ -127,52 +127,53 @@ class Panel:
 
 
 def panels(pages: Sequence[Page]) -> list[Panel]:
-    """How `pages` are laid out: by size and by count where one of them varies while the other is fixed, else all in
-    one."""
-    counts, sizes = sorted({page.count for page in pages}), sorted({page.size_bytes for page in pages})
+    """The panels of a heat map of `pages`: for each number of servers, one for each line of pages in which size or
+    count is fixed, or one for all where the pages vary both."""
+    result = []
     servers = sorted({page.servers for page in pages})
-    spread = len(servers) > 1
-    made = []
     for number in servers:
-        own = {page for page in pages if page.servers == number}
-        told = f", {number} {'server' if number == 1 else 'servers'}" if spread else ""
-        suffix = f"_{number}s" if spread else ""
-        by_size = [(count, [page for page in own if page.count == count]) for count in counts]
-        by_count = [(size, [page for page in own if page.size_bytes == size]) for size in sizes]
-        lines = [(f"size_of_{count}", f"size of {_objects(count)}", of) for count, of in by_size if len(of) > 1]
-        if len(lines) > 1:
-            # A whole field, of which no line stands alone.
-            ordered = sorted(own, key=lambda page: (page.size_bytes, page.count))
-            made.append(Panel(f"all{suffix}", f"objects and their size{told}", tuple(ordered)))
-            continue
-        lines += [
-            (f"count_{size}B", f"number of objects of {size_name(size)}", of) for size, of in by_count if len(of) > 1
+        title_end, name_end = (f", {plural('server', number)}", f"_{number}s") if len(servers) > 1 else ("", "")
+        lines = _lines({page for page in pages if page.servers == number})
+        result += [
+            Panel(f"{name}{name_end}", f"{title}{title_end}", tuple(sorted(line, key=_by_size)))
+            for name, title, line in lines
         ]
-        covered = {page for _, _, of in lines for page in of}
-        lines += [("others", "other pages", sorted(own - covered, key=str))] if own - covered else []
-        made += [
-            Panel(
-                f"{name}{suffix}", f"{title}{told}", tuple(sorted(of, key=lambda page: (page.size_bytes, page.count)))
-            )
-            for name, title, of in lines
-        ]
-    return made
+    return result
+
+
+def _lines(pages: set[Page]) -> list[tuple[str, str, list[Page]]]:
+    """Pages of one number of servers as panels: name, title, pages."""
+    counts, sizes = sorted({page.count for page in pages}), sorted({page.size_bytes for page in pages})
+    by_size = [(count, [page for page in pages if page.count == count]) for count in counts]
+    lines = [(f"size_of_{count}", f"size of {_objects(count)}", line) for count, line in by_size if len(line) > 1]
+    if len(lines) > 1:
+        return [("all", "objects and their size", list(pages))]
+    by_count = [(size, [page for page in pages if page.size_bytes == size]) for size in sizes]
+    lines += [
+        (f"count_{size}B", f"number of objects of {size_label(size)}", line) for size, line in by_count if len(line) > 1
+    ]
+    others = pages - {page for *_, line in lines for page in line}
+    return [*lines, *([("others", "other pages", list(others))] if others else [])]
+
+
+def _by_size(page: Page) -> tuple[int, int]:
+    return page.size_bytes, page.count
 
 
 def _objects(count: int) -> str:
-    return "one object" if count == 1 else f"{count} objects"
+    return "one object" if count == 1 else plural("object", count)
 
 
-def described(network: Mapping[str, Any]) -> str:
-    """A network in a few words, from what `campaign.json` keeps of it."""
+def network_label(network: Mapping[str, Any]) -> str:
+    """A network in a few words, from its settings in `campaign.json`."""
     mbps = network.get("down_mbps")
-    told = "no rate limit" if mbps is None else f"{mbps:.3g} Mbit/s"
+    text = "no rate limit" if mbps is None else f"{mbps:.3g} Mbit/s"
     if network.get("down_trace"):
-        told = f"varying, {told} by mean"
-    told += f", {network['min_rtt_ms']:g} ms"
+        text = f"varying, {text} by mean"
+    text += f", {network['min_rtt_ms']:g} ms"
     if network.get("jitter_ms"):
-        told += f" ± {network['jitter_ms']:g} ms" + (", reordering" if network.get("reorder") else "")
+        text += f" ± {network['jitter_ms']:g} ms" + (", reordering" if network.get("reorder") else "")
     if network.get("loss"):
         way = {"up": " on the uplink", "down": " on the downlink"}.get(network.get("loss_on", "both"), "")
-        told += f", {100 * network['loss']:g} % loss{way}"
-    return told
+        text += f", {100 * network['loss']:g} % loss{way}"
+    return text

@@ -8,26 +8,31 @@ import re
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
 
-from rich.console import Console
-
 from base.errors import EyelevelError
+from browsers.browsertime.configuration import STATIC_QUIET_MS
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import forecast
-from measure.campaign.plan import Run
 from measure.campaign.progress import in_words
-from measure.campaign.results import RUNS, Row, is_over_time, read_document, read_rows
-from measure.run.browser import STATIC_QUIET_MS, UNLIMITED_MBPS
+from measure.campaign.setting import Loading
+from measure.gates import is_over_time
+from measure.run.aliases import choose_protocols
 from measure.run.films import ALL_FILMS
+from measure.table import RUNS, Row, Run, read_document, read_rows
 from record import collection
-from record.grid import Page
-from tuning.networks import Network
+from record.grid import Page, page_named, read_size
+from studies.grid.presets import PRESETS, Preset, read_preset
+from studies.study import SEED, Measurement, Request
+from tuning import networks, protocols
+from tuning.networks import UNLIMITED_MBPS, Network
 from tuning.protocols import Protocol
+from tuning.settings import choose
 
-SEED = 1
+STUDY = "grid"
+
 # A canary takes as long as a load; one a minute tells as well how the machine does.
 CANARY_S = 60.0
 # A page loads in one round trip after those of the handshake at the earliest.
@@ -82,7 +87,7 @@ def beyond_budget(expected_s: Mapping[Cell, float], budget_s: float) -> list[Lef
 
 def too_slow(rows: Iterable[Row]) -> set[Cell]:
     """The cells of which so many loads took too long that they get no more rounds."""
-    late = Counter((row.site, row.network) for row in rows if is_over_time(row))
+    late = Counter((row.site, row.network) for row in rows if is_over_time(row.reason))
     return {cell for cell, times in late.items() if times >= OVER_TIME_ENDS}
 
 
@@ -121,7 +126,8 @@ def left_out(
     into `budget_s`; without a budget, those that did not fit into that of before. Raises EyelevelError."""
     out = impossible(pages, chosen, limit_s)
     if budget_s is None:
-        before = [LeftOut(**one) for one in ((read_document(folder) or {}).get("study") or {}).get("left_out", ())]
+        document = read_document(folder)
+        before = [LeftOut(**one) for one in (document.study.get("left_out", ()) if document else ())]
         return out + [one for one in before if one.of == NO_BUDGET]
     rows = read_rows(folder) if (folder / RUNS).exists() else []
     done, known = {row.of for row in rows if row.valid}, {network.name: network for network in chosen}
@@ -131,10 +137,66 @@ def left_out(
     expected_s = {}
     for site, network in cells:
         planned = [Run(site, network, one.name, number + 1) for one in over for number in range(runs)]
-        left = [run for run in planned if run not in done]
-        seconds = forecast(left, rows, folder, {site: sites[site]}, known, ALL_FILMS, filmed=False).seconds
-        expected_s[site, network] = min(seconds, len(left) * limit_s)
+        open_runs = [run for run in planned if run not in done]
+        seconds = forecast(open_runs, rows, folder, {site: sites[site]}, known, ALL_FILMS, filmed=False).seconds
+        expected_s[site, network] = min(seconds, len(open_runs) * limit_s)
     return out + beyond_budget(expected_s, budget_s)
+
+
+def measurement(request: Request) -> Measurement:
+    """What `request` asks to be measured. Raises EyelevelError."""
+    study = request.document.study if request.document else {}
+    preset = request.options["preset"]
+    if preset and study.get("preset", preset) != preset:
+        raise EyelevelError(
+            f"{request.folder} is of the grid {study['preset']}; name another for {preset} with --campaign"
+        )
+    if not (preset := preset or study.get("preset")):
+        raise EyelevelError(f"name a grid with --preset: {', '.join(PRESETS)}")
+    counts, sizes, budget = (request.options[name] for name in ("counts", "sizes", "budget"))
+    grid = narrowed(read_preset(preset), counts, sizes)
+    before = [page for site in study.get("pages", ()) if (page := page_named(site))]
+    chosen = choose("network", request.names("net", "networks", grid.networks), networks.load())
+    over = choose_protocols(request.names("proto", "protocols", grid.protocols), protocols.load())
+    if len(over) < 2:
+        raise EyelevelError(f"a grid compares protocols, and {over[0].name} is one alone; name more with --proto")
+    budget_s = read_budget(budget) if budget else None
+    campaign = grid_campaign(
+        request.folder,
+        preset,
+        list(dict.fromkeys([*before, *(grid.pages() if counts or sizes or not before else ())])),
+        chosen,
+        over,
+        request.runs or request.setting("runs", grid.runs),
+        request.setting("seed", SEED) if request.seed is None else request.seed,
+        request.options["limit"] or request.setting("limit_s", None) or grid.limit_s,
+        budget_s,
+    )
+    measured = set(product(campaign.sites, campaign.networks)) - campaign.without
+    rounds = Rounds(measured, campaign.without, None if budget_s is None else time.monotonic() + budget_s)
+
+    def summary() -> list[str]:
+        lines = ["the budget is used up; the same command without it goes on"] if rounds.is_over else []
+        lines += [
+            f"{site} behind {network} cannot finish in its time ({campaign.loading.limit_s:g} s)"
+            for site, network in sorted(too_slow(read_rows(campaign.folder)))
+        ]
+        return [*lines, f"measured: {campaign.folder}"]
+
+    left_out = [LeftOut(**one) for one in campaign.study["left_out"]]
+    return Measurement(campaign, left_out_lines(left_out, len(measured)), summary, rounds)
+
+
+def narrowed(grid: Preset, counts: str | None, sizes: str | None) -> Preset:
+    """`grid` with other counts or sizes, each a list as a person gives it. Raises EyelevelError."""
+    try:
+        some = [int(count) for count in (counts or "").replace(",", " ").split()]
+    except ValueError:
+        raise EyelevelError(f"--counts takes whole numbers, not {counts!r}") from None
+    if min(some, default=1) < 1:
+        raise EyelevelError(f"--counts takes numbers from 1 on, not {counts!r}")
+    large = [read_size(size) for size in (sizes or "").replace(",", " ").split()]
+    return replace(grid, series=tuple(one.narrowed(some, large) for one in grid.series))
 
 
 def grid_campaign(
@@ -151,25 +213,23 @@ def grid_campaign(
     """The campaign of `pages` in `folder`, but for the cells that are `left_out`. Raises EyelevelError."""
     out = left_out(pages, chosen, over, runs, limit_s, budget_s, folder)
     without = frozenset((one.site, one.network) for one in out)
-    begun = (read_document(folder) or {}).get("settings", {}).get("sites", {})
+    document = read_document(folder)
+    earlier = document.sites if document else {}
     names = [page.name for page in pages if any((page.name, network.name) not in without for network in chosen)]
     if not names:
         raise EyelevelError(f"nothing is left to measure: {out[0].site} behind {out[0].network} {out[0].reason}")
     return Campaign(
         folder=folder,
-        sites={name: collection.load_site(name) for name in dict.fromkeys([*begun, *names])},
+        sites={name: collection.load_site(name) for name in dict.fromkeys([*earlier, *names])},
         networks={network.name: network for network in chosen},
         protocols={protocol.name: protocol for protocol in over},
         runs=runs,
         seed=seed,
-        repeatable=False,
-        filmed=False,
-        quiet_ms=STATIC_QUIET_MS,
-        limit_s=limit_s,
+        loading=Loading(repeatable=False, filmed=False, quiet_ms=STATIC_QUIET_MS, limit_s=limit_s),
         canary_s=CANARY_S,
         without=without,
         study={
-            "name": "grid",
+            "name": STUDY,
             "preset": preset,
             "pages": [page.name for page in pages],
             "budget_s": budget_s,
@@ -178,9 +238,10 @@ def grid_campaign(
     )
 
 
-def say_left_out(out: Sequence[LeftOut], measured: int, console: Console) -> None:
-    """Tell which cells are not measured, beside so many that are."""
-    console.print(f"{measured} cells are to be measured, {len(out)} are left out")
-    for one in out:
+def left_out_lines(left_out: Sequence[LeftOut], measured: int) -> list[str]:
+    """Which cells are not measured, beside so many that are, in lines for a person."""
+    lines = [f"{measured} cells are to be measured, {len(left_out)} are left out"]
+    for one in left_out:
         why = "cannot finish in its time" if one.of == NO_TIME else "is beyond the budget"
-        console.print(f"  {one.site} behind {one.network} {why}: it {one.reason}", soft_wrap=True)
+        lines.append(f"  {one.site} behind {one.network} {why}: it {one.reason}")
+    return lines

@@ -1,4 +1,4 @@
-"""How long the browser waited for an object of a grid's page, and how long it came, from what each run left."""
+"""How long the browser waited for an object of a grid's page, and downloaded it, from the HAR of each run."""
 
 import gzip
 import json
@@ -14,15 +14,15 @@ COLUMNS = ["network", "protocol", "run", "wait_ms", "receive_ms"]
 
 
 def timings(campaign: CampaignTable, site: str, networks: list[str]) -> pd.DataFrame:
-    """Of the one image of the page `site`: a row for each run that counts behind `networks`, with `COLUMNS`.
+    """The timings of the one image of the page `site`: a row with `COLUMNS` for each valid run behind `networks`.
 
-    Wait: from the request to the first byte of the answer; receive: to its last. Runs whose evidence is not here (any
-    more) are left out. Raises EyelevelError when it is broken.
+    Wait: from the request to the first byte of the answer; receive: to its last. Runs without their HAR are left
+    out. Raises EyelevelError when it is broken.
     """
     valid = campaign.valid
-    own = valid[(valid["site"] == site) & valid["network"].isin(networks)]
+    runs = valid[(valid["site"] == site) & valid["network"].isin(networks)]
     rows = []
-    for row in own.itertuples():
+    for row in runs.itertuples():
         path = campaign.folder / str(row.folder) / HAR
         if path.exists():
             rows.append((row.network, row.protocol, row.run, *_image(path)))
@@ -35,4 +35,4 @@ def _image(path: Path) -> tuple[float, float]:
         images = [entry["timings"] for entry in entries if entry["request"]["url"].endswith(".png")]
         return float(images[-1]["wait"]), float(images[-1]["receive"])
     except (OSError, EOFError, ValueError, KeyError, IndexError, TypeError) as error:
-        raise EyelevelError(f"{path} does not tell of the page's image: {error!r}") from None
+        raise EyelevelError(f"{path} has no timings of the page's image: {error!r}") from None

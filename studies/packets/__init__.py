@@ -1,20 +1,68 @@
-"""Packets: loads of a site captured at both ends, to be taken apart packet by packet.
+"""Packets: loads of a site captured at both ends, and dissected packet by packet.
 
-    ping  →  load, captured at client and servers (`ends`)  →  judged (`attempt`)  →  kept, or made again (`..runs`)
+    ping  →  load, captured at client and servers (`ends`)  →  checks (`measure`)
 
-The folder of a run (`studies.runs`) holds beside its `run.json`:
+A run's folder holds beside the evidence of a load:
 
-    client.pcapng      every packet of the browser's end of the emulated network, with the keys to decrypt it
+    client.pcapng      every packet at the browser's end of the emulated network, with the keys to decrypt it
     servers.pcapng     the same of the servers' end
     ssl-keys.log       the keys alone
-    ping.json          round trips before the load; ping.txt is what ping said
-    the rest           what a load leaves (`measure.run.visit`, `measure.run.load`)
+    ping.json          round trips before the load; ping.txt is the output of ping
 
-What is there is taken apart again by
+The report reads them by
 
-    capture (tshark's packets)  →  bytes, layers (what each byte is for)  →  connections, sequence  →  runs  →  section
+    dissection (tshark's packets)  →  bytes, layers (kinds of bytes)  →  connections, sequence  →  runs  →  section
 """
 
-from studies.packets import section
+from collections.abc import Sequence
 
-__all__ = ["section"]
+import click
+
+from studies.packets import section
+from studies.packets.delays import delays_in_ms, with_added_rtt
+from studies.packets.files import STUDY as NAME
+from studies.packets.measure import PacketsMethod
+from studies.study import Measurement, Request, Study, study_campaign
+
+RUNS = 10
+REPEATS = 3
+DELAYS_MS = "0,10,20,50"
+
+
+def campaign(request: Request) -> Measurement:
+    """What `request` asks to be measured."""
+    delays_ms = delays_in_ms(request.options["delays"])
+    chosen = study_campaign(
+        request,
+        NAME,
+        PacketsMethod(),
+        runs=RUNS,
+        repeats=REPEATS,
+        change=lambda network: with_added_rtt(network, delays_ms).values(),
+    )
+
+    def summary() -> Sequence[str]:
+        return [f"captured: {chosen.folder}; the keys are in the files, so Wireshark shows them decrypted"]
+
+    return Measurement(chosen, summary=summary)
+
+
+STUDY = Study(
+    name=NAME,
+    command="packets",
+    title="capture loads of a site at both ends",
+    help="""Capture loads of sites at the browser and at the servers, each after a ping that must find the network
+    right.
+
+    A campaign that exists goes on where it was.
+
+    Example: eyelevel packets --site demo-light --net dsl --proto tcp+,quic --runs 3 --delays 0,50
+    """,
+    campaign=campaign,
+    section=section.section,
+    options=(
+        click.Option(
+            ["--delays"], default=DELAYS_MS, show_default=True, help="What is added to round trips of --net, in ms."
+        ),
+    ),
+)

@@ -1,4 +1,4 @@
-"""What the bytes of a packet are for. Every byte of a capture is of exactly one kind."""
+"""The kinds of bytes in packets, by purpose. Every byte of a capture is of exactly one kind."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -19,7 +19,7 @@ PAYLOAD = "payload"
 OTHER = "other"
 UNREAD = "unread"
 
-# In the order of tables, with what each means.
+# In the order of tables, with their meaning.
 KINDS = {
     IP: "headers of IP",
     TRANSPORT: "headers of TCP or UDP",
@@ -28,18 +28,18 @@ KINDS = {
     HANDSHAKE: "TLS handshake messages",
     ACKNOWLEDGING: "packets that do nothing but acknowledge, whole, and QUIC's ACK frames in others",
     PADDING: "PADDING frames, and padding of HTTP/2",
-    CONTROL: "what steers connections and streams: settings, windows, priorities, pings, connection ids, closing",
+    CONTROL: "control of connections and streams: settings, windows, priorities, pings, connection ids, closing",
     HTTP_HEADERS: "HTTP header fields as they were compressed, with QPACK's streams",
     AGAIN: "content of streams that had been sent before",
     PAYLOAD: "HTTP content",
     OTHER: "packets of no connection to a server: the pings before the load",
-    UNREAD: "what came when the browser had closed the connection and had made no keys for it",
+    UNREAD: "what arrived on a connection that the browser had closed before it made keys for it",
 }
 
 
 @dataclass(frozen=True)
 class Piece:
-    """So many bytes of a packet, of one kind; `label` names the message they are of, if that has a name."""
+    """Consecutive bytes of a packet, of one kind; `label` is the name of the message that they are part of, if any."""
 
     kind: str
     bytes: int
@@ -47,7 +47,7 @@ class Piece:
 
 
 class Stream:
-    """One direction of a byte stream: what its bytes are for, by offset, and which have been sent already."""
+    """One direction of a byte stream: the kind of its bytes, by offset, and the ranges that have been sent."""
 
     def __init__(self) -> None:
         self._ends: list[int] = []
@@ -56,24 +56,24 @@ class Stream:
 
     @property
     def length(self) -> int:
-        """Up to where it is known."""
+        """The offset up to which the kinds are known."""
         return self._ends[-1] if self._ends else 0
 
-    def lay(self, length: int, kind: str, label: str = "") -> None:
-        """The next `length` bytes are of `kind`."""
+    def append(self, length: int, kind: str, label: str = "") -> None:
+        """Append `length` bytes of `kind`."""
         if length > 0:
             self._ends.append(self.length + length)
             self._runs.append((kind, label))
 
     def take(self, start: int, end: int) -> list[Piece]:
-        """The pieces of a packet with the bytes from `start` to `end`; those that were taken before are `AGAIN`."""
+        """The pieces of a packet with the bytes from `start` to `end`; bytes that were taken before are `AGAIN`."""
         pieces = []
         for begin, stop, fresh in self._fresh(start, end):
-            for kind, label, size in self._known(begin, stop):
+            for kind, label, size in self._runs_between(begin, stop):
                 pieces.append(Piece(kind if fresh else AGAIN, size, label))
         return pieces
 
-    def _known(self, start: int, end: int) -> Iterable[tuple[str, str, int]]:
+    def _runs_between(self, start: int, end: int) -> Iterable[tuple[str, str, int]]:
         place = bisect_right(self._ends, start)
         while start < end:
             kind, label = self._runs[place] if place < len(self._runs) else (UNREAD, "")
@@ -82,7 +82,8 @@ class Stream:
             start, place = stop, place + 1
 
     def _fresh(self, start: int, end: int) -> list[tuple[int, int, bool]]:
-        """The range cut where it meets what was sent before; then it is sent, too."""
+        """The range cut at the edges of ranges that were sent before, each part with whether it is new; marks it as "
+        "sent."""
         cuts = []
         at = start
         for begin, stop in self._sent:
@@ -103,7 +104,7 @@ class Stream:
         self._sent = sorted([*(part for part in self._sent if part not in touching), whole])
 
 
-def counted(pieces: Iterable[Piece]) -> Counter[str]:
+def bytes_by_kind(pieces: Iterable[Piece]) -> Counter[str]:
     """Bytes by kind."""
     total: Counter[str] = Counter()
     for piece in pieces:

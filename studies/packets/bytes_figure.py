@@ -1,9 +1,10 @@
-"""What the bytes of a load were for, as stacked bars: one for each network and protocol."""
+"""The bytes of a load by purpose, as stacked bars: one for each network and protocol."""
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from analysis.figures import style
+from analysis.text import label
 from studies.packets.bytes import (
     ACKNOWLEDGING,
     AGAIN,
@@ -19,7 +20,7 @@ from studies.packets.bytes import (
     UNREAD,
 )
 
-# What belongs together has one colour's shades; payload, which is the point of it all, comes first and is grey.
+# Related kinds have shades of one colour; payload comes first and is grey.
 COLORS = {
     PAYLOAD: "0.85",
     HTTP_HEADERS: "0.6",
@@ -47,22 +48,22 @@ INCHES_A_BAR = 0.26
 def draw(captures: pd.DataFrame) -> Figure:
     """Mean bytes of a load by kind. `captures` has a row for each setting, with columns site, network, protocol and
     the kinds; pings are left out."""
-    several = captures["site"].nunique() > 1
+    has_sites = captures["site"].nunique() > 1
     labels = [
-        f"{style.named(row.protocol)}, {style.named(row.network)}" + (f", {row.site}" if several else "")
+        f"{label(row.protocol)}, {label(row.network)}" + (f", {row.site}" if has_sites else "")
         for row in captures.itertuples()
     ]
-    with style.styled():
+    with style.figure_style():
         figure = Figure(figsize=(style.PAGE_INCHES, 1.0 + INCHES_A_BAR * len(labels)), layout="constrained")
         axes = figure.subplots()
         places = range(len(labels))
-        left = [0.0] * len(labels)
+        ends = [0.0] * len(labels)
         for kind, color in COLORS.items():
             sizes = [float(value) / 1e3 for value in captures[kind]]
             if not any(sizes):
                 continue
-            axes.barh(places, sizes, left=left, color=color, label=NAMES.get(kind, kind), height=0.75)
-            left = [start + size for start, size in zip(left, sizes, strict=True)]
+            axes.barh(places, sizes, left=ends, color=color, label=NAMES.get(kind, kind), height=0.75)
+            ends = [end + size for end, size in zip(ends, sizes, strict=True)]
         axes.set_yticks(places, labels)
         axes.invert_yaxis()
         axes.grid(visible=False, axis="y")

@@ -1,4 +1,4 @@
-"""What each connection of a run took, and what its packets were for, as the browser's end saw them."""
+"""The times of each connection of a run, and its packets and bytes by kind, as captured at the browser's end."""
 
 import math
 from collections import Counter, defaultdict
@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from studies.packets.bytes import KINDS
-from studies.packets.capture import Capture, Connection, Packet
+from studies.packets.dissection import Capture, ConnectionKey, PacketRecord
 from studies.packets.layers import DATA, FINISHED, HEADERS
 
-# What the times of a connection are, all as the browser's end saw them.
+# The times of a connection, all at the browser's end, and their definitions.
 TIMES = {
     "handshake_ms": "from the connection's first packet to the server's last handshake message (Finished)",
     "request_ms": "from the connection's first packet to the first request, as it left",
@@ -22,7 +22,7 @@ TIMES = {
 
 @dataclass(frozen=True)
 class Tally:
-    """How many packets, how many bytes in them as captured (from the IP header on), and these by kind."""
+    """The number of packets, their bytes as captured (from the IP header on), and these by kind."""
 
     packets: int
     bytes: int
@@ -30,11 +30,11 @@ class Tally:
 
     def columns(self, prefix: str = "") -> dict[str, int]:
         """As columns of a table."""
-        told = {f"{prefix}packets": self.packets, f"{prefix}bytes": self.bytes}
-        return told | {f"{prefix}{kind}": self.kinds[kind] for kind in KINDS}
+        totals = {f"{prefix}packets": self.packets, f"{prefix}bytes": self.bytes}
+        return totals | {f"{prefix}{kind}": self.kinds[kind] for kind in KINDS}
 
 
-def tally(packets: Iterable[Packet]) -> Tally:
+def tally(packets: Iterable[PacketRecord]) -> Tally:
     """Count `packets`."""
     kinds: Counter[str] = Counter()
     number, size = 0, 0
@@ -44,24 +44,24 @@ def tally(packets: Iterable[Packet]) -> Tally:
     return Tally(number, size, kinds)
 
 
-def by_connection(capture: Capture) -> dict[Connection, list[Packet]]:
-    """The packets of each connection, which are in the order they began in."""
-    found: dict[Connection, list[Packet]] = defaultdict(list)
+def by_connection(capture: Capture) -> dict[ConnectionKey, list[PacketRecord]]:
+    """The packets of each connection; connections are in the order of their beginning."""
+    result: dict[ConnectionKey, list[PacketRecord]] = defaultdict(list)
     for packet in capture.packets:
         if packet.connection:
-            found[packet.connection].append(packet)
-    return dict(found)
+            result[packet.connection].append(packet)
+    return dict(result)
 
 
-def times(packets: Sequence[Packet]) -> dict[str, float]:
-    """`TIMES` of a connection from its packets at the browser's end; not a number where something did not happen."""
+def times(packets: Sequence[PacketRecord]) -> dict[str, float]:
+    """`TIMES` of a connection from its packets at the browser's end; not a number where an event did not happen."""
     start_s = packets[0].at_s
-    finished = _at(packets, from_server=True, messages={FINISHED}, last=True)
+    finish = _at(packets, from_server=True, messages={FINISHED}, last=True)
     first_byte = _at(packets, from_server=True, messages={HEADERS})
     content_end = _at(packets, from_server=True, messages={HEADERS, DATA}, last=True)
     closing = next((packet.at_s for packet in packets if packet.closes), math.nan)
     spans = {
-        "handshake_ms": finished - start_s,
+        "handshake_ms": finish - start_s,
         "request_ms": _at(packets, from_server=False, messages={HEADERS}) - start_s,
         "first_byte_ms": first_byte - start_s,
         "content_ms": content_end - first_byte,
@@ -70,19 +70,19 @@ def times(packets: Sequence[Packet]) -> dict[str, float]:
     return {name: 1e3 * span_s for name, span_s in spans.items()}
 
 
-def handshake(packets: Sequence[Packet]) -> list[Packet]:
-    """The packets of a connection until the client's Finished left, with that one; none if it never did."""
+def handshake(packets: Sequence[PacketRecord]) -> list[PacketRecord]:
+    """The packets of a connection until the client's Finished left, with that one; none if it never left."""
     end_s = _at(packets, from_server=False, messages={FINISHED}, last=True)
     return [packet for packet in packets if packet.at_s <= end_s]
 
 
-def first_to_be_asked(capture: Capture) -> Connection | None:
+def first_request_connection(capture: Capture) -> ConnectionKey | None:
     """The connection over which the first request went."""
-    asked = (packet for packet in capture.packets if not packet.from_server and HEADERS in packet.messages)
-    return next((packet.connection for packet in asked), None)
+    requests = (packet for packet in capture.packets if not packet.from_server and HEADERS in packet.messages)
+    return next((packet.connection for packet in requests), None)
 
 
-def _at(packets: Iterable[Packet], *, from_server: bool, messages: set[str], last: bool = False) -> float:
+def _at(packets: Iterable[PacketRecord], *, from_server: bool, messages: set[str], last: bool = False) -> float:
     """When the first or last packet with one of `messages` passed; not a number when none did."""
-    found = [packet.at_s for packet in packets if packet.from_server == from_server and messages & packet.messages]
-    return (found[-1] if last else found[0]) if found else math.nan
+    times_s = [packet.at_s for packet in packets if packet.from_server == from_server and messages & packet.messages]
+    return (times_s[-1] if last else times_s[0]) if times_s else math.nan

@@ -1,7 +1,7 @@
 """`python -m studies.packets.ends`: what runs at both ends of the emulated network while a page is loaded.
 
 client FOLDER ADDRESS RTT_MS COMMAND…   around the visit: captures, pings ADDRESS, then runs COMMAND
-servers FOLDER                          the replay's witness: captures until SIGTERM
+servers FOLDER                          the replay's monitor: captures until SIGTERM
 """
 
 import json
@@ -16,10 +16,10 @@ from pathlib import Path
 
 from base.errors import reports_errors
 from base.files import write_atomically
-from measure.run.capture import READ_S, capturing, segment_before_capture
-from replay.spec import WITNESSED_DEVICE
+from measure.captures.recording import READ_S, capturing, segment_before_capture
+from replay.spec import MONITORED_DEVICE
 from replay.world import outward_device
-from studies.packets.files import CLIENT, KEYS, PING, PING_SAID, SERVERS
+from studies.packets.files import CLIENT, KEYS, PING, PING_OUTPUT, SERVERS
 from studies.packets.ping import ping
 
 # How long connections are given to close when the browser has ended: what it sent last gets there and is answered, and
@@ -39,12 +39,12 @@ def client(folder: Path, address: str, rtt_ms: float, command: Sequence[str]) ->
     segment_before_capture(device)
     unproven = folder / f"unproven-{CLIENT}"
     with capturing(device, unproven):
-        pinged, said = ping(address, rtt_ms)
-        (folder / PING_SAID).write_text(said)
-        write_atomically(folder / PING, json.dumps(asdict(pinged), indent=1) + "\n")
+        times, output = ping(address, rtt_ms)
+        (folder / PING_OUTPUT).write_text(output)
+        write_atomically(folder / PING, json.dumps(asdict(times), indent=1) + "\n")
         environment = {**os.environ, "SSLKEYLOGFILE": str(folder / KEYS)}
         status = subprocess.run(command, env=environment, check=False).returncode
-        # Nobody can tell when the last packet has come.
+        # No sign says that the last packet has come.
         time.sleep(CLOSING_RTTS * rtt_ms / 1e3 + READING_S)
     unproven.replace(folder / CLIENT)
     return status
@@ -64,7 +64,7 @@ def servers(folder: Path, device: str) -> None:
 def main(arguments: Sequence[str]) -> None:
     end, folder, *rest = arguments
     if end == "servers":
-        servers(Path(folder), os.environ[WITNESSED_DEVICE])
+        servers(Path(folder), os.environ[MONITORED_DEVICE])
     else:
         address, rtt_ms, *command = rest
         sys.exit(client(Path(folder), address, float(rtt_ms), command))

@@ -2,4 +2,4 @@
 
 STUDY = "packets"
 CLIENT, SERVERS, KEYS = "client.pcapng", "servers.pcapng", "ssl-keys.log"
-PING, PING_SAID = "ping.json", "ping.txt"
+PING, PING_OUTPUT = "ping.json", "ping.txt"

@@ -1,4 +1,4 @@
-"""The messages in a stream of bytes: TLS's handshake, frames of HTTP/2, and frames of HTTP/3 in QUIC's streams."""
+"""The messages in a stream of bytes: TLS's handshake, and frames of HTTP/2, QUIC and HTTP/3."""
 
 from collections.abc import Callable
 
@@ -58,26 +58,49 @@ HTTP3_FRAMES = {
 # RFC 9114 section 6.2, RFC 9204 section 4.2.
 CONTROL_STREAM, QPACK_STREAMS = 0, (2, 3)
 
+# RFC 9000 section 19, but for PADDING, ACK, CRYPTO and STREAM.
+QUIC_FRAMES = {
+    1: "PING",
+    4: "RESET_STREAM",
+    5: "STOP_SENDING",
+    7: "NEW_TOKEN",
+    16: "MAX_DATA",
+    17: "MAX_STREAM_DATA",
+    18: "MAX_STREAMS",
+    19: "MAX_STREAMS",
+    20: "DATA_BLOCKED",
+    21: "STREAM_DATA_BLOCKED",
+    22: "STREAMS_BLOCKED",
+    23: "STREAMS_BLOCKED",
+    24: "NEW_CONNECTION_ID",
+    25: "RETIRE_CONNECTION_ID",
+    26: "PATH_CHALLENGE",
+    27: "PATH_RESPONSE",
+    28: "CONNECTION_CLOSE",
+    29: "CONNECTION_CLOSE",
+    30: "HANDSHAKE_DONE",
+}
 
-def lay_http2(stream: Stream, length: int, frame_type: int, padding_bytes: int) -> None:
-    """Lay a frame of HTTP/2 with `length` bytes behind its header, of which `padding_bytes` are padding."""
+
+def append_http2(stream: Stream, length: int, frame_type: int, padding_bytes: int) -> None:
+    """Append a frame of HTTP/2 with `length` bytes after its header, of which `padding_bytes` are padding."""
     name = HTTP2_FRAMES.get(frame_type, f"frame {frame_type}")
     kind = {DATA: PAYLOAD, HEADERS: HTTP_HEADERS, "CONTINUATION": HTTP_HEADERS}.get(name, CONTROL)
-    stream.lay(HTTP2_FRAME_HEADER_BYTES, FRAMING, name)
-    stream.lay(length - padding_bytes, kind, name)
-    stream.lay(padding_bytes, PADDING)
+    stream.append(HTTP2_FRAME_HEADER_BYTES, FRAMING, name)
+    stream.append(length - padding_bytes, kind, name)
+    stream.append(padding_bytes, PADDING)
 
 
-def lay_http3(stream: Stream, data: bytes, stream_id: int) -> None:
-    """Lay the frames that `data`, the beginning of QUIC's stream `stream_id`, consists of (RFC 9114)."""
+def append_http3(stream: Stream, data: bytes, stream_id: int) -> None:
+    """Append the HTTP/3 frames (RFC 9114) in `data`, the beginning of QUIC's stream `stream_id`."""
     at = 0
-    if stream_id & 2:  # unidirectional: begins with its type
+    if stream_id & 2:  # unidirectional streams begin with their type
         kind, at = varint(data, 0)
         if kind is None:
             return
-        stream.lay(at, FRAMING, "")
+        stream.append(at, FRAMING, "")
         if kind != CONTROL_STREAM:
-            stream.lay(1 << 62, *((HTTP_HEADERS, "QPACK") if kind in QPACK_STREAMS else (CONTROL, "")))
+            stream.append(1 << 62, *((HTTP_HEADERS, "QPACK") if kind in QPACK_STREAMS else (CONTROL, "")))
             return
     while at < len(data):
         begin = at
@@ -86,13 +109,13 @@ def lay_http3(stream: Stream, data: bytes, stream_id: int) -> None:
         if frame_type is None or length is None:
             return
         name = HTTP3_FRAMES.get(frame_type, "")
-        stream.lay(at - begin, FRAMING, name)
-        stream.lay(length, {DATA: PAYLOAD, HEADERS: HTTP_HEADERS}.get(name, CONTROL), name)
+        stream.append(at - begin, FRAMING, name)
+        stream.append(length, {DATA: PAYLOAD, HEADERS: HTTP_HEADERS}.get(name, CONTROL), name)
         at += length
 
 
 def varint(data: bytes, at: int) -> tuple[int | None, int]:
-    """The number at `at`, and where it ends (RFC 9000 section 16); None when it is cut off."""
+    """The variable-length integer at `at`, and its end (RFC 9000 section 16); None when it is incomplete."""
     if at >= len(data):
         return None, at
     size = 1 << (data[at] >> 6)
@@ -102,7 +125,7 @@ def varint(data: bytes, at: int) -> tuple[int | None, int]:
 
 
 class Assembly:
-    """A stream that comes in parts, in any order."""
+    """A stream whose parts arrive in any order."""
 
     def __init__(self) -> None:
         self._parts: dict[int, bytes] = {}
@@ -113,8 +136,8 @@ class Assembly:
         if len(data) > len(self._parts.get(offset, b"")):
             self._parts[offset] = data
 
-    def laid(self, lay: Callable[[Stream, bytes], None]) -> Stream:
-        """The stream, laid by `lay` as far as it came without a gap; always the same, once all parts are there."""
+    def stream(self, parse: Callable[[Stream, bytes], None]) -> Stream:
+        """The stream, filled by `parse` from the data before the first gap. To be called once all parts are there."""
         if self._stream is None:
             data = bytearray()
             for offset, part in sorted(self._parts.items()):
@@ -122,5 +145,5 @@ class Assembly:
                     break
                 data[offset : offset + len(part)] = part
             self._stream = Stream()
-            lay(self._stream, bytes(data))
+            parse(self._stream, bytes(data))
         return self._stream

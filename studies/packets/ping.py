@@ -1,4 +1,4 @@
-"""Round trips before a load, by the system's ping: whether the emulated network is what the run is said to be on."""
+"""Round trips before a load, by the system's ping: whether the emulated network is that of the run."""
 
 import math
 import re
@@ -21,13 +21,13 @@ ECHO_BYTES = 84
 TOLERANCE_MS, TOLERANCE = 1.0, 0.01
 
 
-# ping's last line; of single answers it tells whole milliseconds from 100 ms on.
+# ping's last line; its lines of single answers have whole milliseconds from 100 ms on.
 SUMMARY = re.compile(r"^rtt min/avg/max/mdev = ([\d.]+)/([\d.]+)/([\d.]+)/([\d.]+) ms", re.MULTILINE)
 ANSWERED = re.compile(r"transmitted, (\d+) received")
 
 
 @dataclass(frozen=True)
-class Pinged:
+class PingTimes:
     """How many echo requests were sent and answered, and the answers' round-trip times in ms; `sd_ms` is the standard
     deviation, as ping has it (`mdev`). The times are not numbers when nothing was answered."""
 
@@ -39,16 +39,16 @@ class Pinged:
     sd_ms: float
 
 
-def ping(address: str, rtt_ms: float) -> tuple[Pinged, str]:
-    """Ping `address`, some `rtt_ms` away; returns what was found, and what ping said. Raises EyelevelError."""
+def ping(address: str, rtt_ms: float) -> tuple[PingTimes, str]:
+    """Ping `address`, some `rtt_ms` away; returns the times, and the output of ping. Raises EyelevelError."""
     wait_s = rtt_ms / 1e3 + PATIENCE_S
     command: list[str | Path] = [tool("ping"), "-n", "-c", str(ECHOES), "-i", str(INTERVAL_S), "-W", f"{wait_s:.3f}"]
     done = subprocess.run([*command, address], capture_output=True, text=True, check=False)
     if done.returncode > 1 or not (answered := ANSWERED.search(done.stdout)):  # 1: there were answers missing
         raise EyelevelError(f"ping failed: {done.stderr.strip() or done.stdout.strip()}")
-    found = SUMMARY.search(done.stdout)
-    times_ms = [float(ms) for ms in found.groups()] if found else [math.nan] * 4
-    return Pinged(ECHOES, int(answered[1]), *times_ms), done.stdout
+    summary = SUMMARY.search(done.stdout)
+    times_ms = [float(ms) for ms in summary.groups()] if summary else [math.nan] * 4
+    return PingTimes(ECHOES, int(answered[1]), *times_ms), done.stdout
 
 
 def expected_ms(network: Network) -> tuple[float, float]:
@@ -64,11 +64,11 @@ def expected_ms(network: Network) -> tuple[float, float]:
     return rtt_ms - tolerance_ms, rtt_ms + tolerance_ms + waiting_ms
 
 
-def fault(found: Pinged, network: Network) -> str | None:
+def fault(times: PingTimes, network: Network) -> str | None:
     """Why a run after these pings through `network` must not count, or None."""
-    if not found.answered:
-        return f"none of {found.sent} pings was answered"
+    if not times.answered:
+        return f"none of {times.sent} pings was answered"
     least_ms, most_ms = expected_ms(network)
-    if not least_ms <= found.mean_ms <= most_ms:
-        return f"pings took {found.mean_ms:.2f} ms on average, not {least_ms:.2f} to {most_ms:.2f} ms"
+    if not least_ms <= times.mean_ms <= most_ms:
+        return f"pings took {times.mean_ms:.2f} ms on average, not {least_ms:.2f} to {most_ms:.2f} ms"
     return None

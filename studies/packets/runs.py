@@ -1,4 +1,4 @@
-"""The captured runs in the folder of a campaign, read and taken apart."""
+"""The captured runs in the folder of a campaign, dissected into connections, bytes by kind, and handshakes."""
 
 import gzip
 import json
@@ -7,26 +7,28 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from base.files import read_json
 from measure.run.visit import HAR
-from studies.packets.capture import Capture, read_capture
-from studies.packets.connections import by_connection, first_to_be_asked, handshake, tally, times
+from measure.table import CampaignDocument, Row, read_document, valid_rows
+from studies.packets.connections import by_connection, first_request_connection, handshake, tally, times
+from studies.packets.dissection import Capture, read_capture
 from studies.packets.files import CLIENT, KEYS, PING, SERVERS, STUDY
 from studies.packets.sequence import Step, steps
-from studies.runs import RUN, runs_of
 
-# The browser may connect just before it tells that it navigates; its visit before ended with a silence of QUIET_MS.
+# The browser may connect just before the start of navigation in its HAR; an earlier visit ended with QUIET_MS of
+# silence.
 AHEAD_S = 1.0
 ENDS = {"client": CLIENT, "servers": SERVERS}
 
 
 @dataclass(frozen=True)
-class Read:
-    """A run: its setting; a row for each connection; a row for each end and direction of its captures; and what went
-    over the connection of the first request until the response."""
+class CapturedRun:
+    """A run: its setting; a row for each connection; a row for each end and direction of its captures; and the packets
+    of the first request's connection until the response."""
 
     setting: dict[str, Any]
     connections: list[dict[str, Any]]
@@ -34,39 +36,39 @@ class Read:
     steps: tuple[Step, ...]
 
 
-def read_runs(campaign: Path) -> list[Read]:
+def read_runs(campaign: Path) -> list[CapturedRun]:
     """All runs of the campaign that count, in the order of their settings. Raises EyelevelError."""
-    folders = [folder for _, folder in runs_of(campaign, STUDY)]
-    if not folders:
+    rows, document = valid_rows(campaign, STUDY), read_document(campaign)
+    if not rows or document is None:
         return []
-    with ProcessPoolExecutor(min(len(folders), len(os.sched_getaffinity(0)))) as workers:
-        found = list(workers.map(read_run, folders))
-    return sorted(found, key=lambda run: _place(run.setting))
+    with ProcessPoolExecutor(min(len(rows), len(os.sched_getaffinity(0)))) as workers:
+        runs = workers.map(partial(read_run, campaign, document), rows)
+        return sorted(runs, key=lambda run: _sort_key(run.setting))
 
 
-def _place(setting: dict[str, Any]) -> tuple[str, str, float]:
-    """Networks that differ in their delay alone stand together, the nearest first."""
+def _sort_key(setting: dict[str, Any]) -> tuple[str, str, float]:
+    """Networks that differ in their delay alone come together, the shortest delay first."""
     return setting["site"], setting["network"].partition("+")[0], setting["rtt_ms"]
 
 
-def read_run(folder: Path) -> Read:
-    """The run in `folder`. Raises EyelevelError."""
-    run, ping = read_json(folder / RUN), read_json(folder / PING)
+def read_run(campaign: Path, document: CampaignDocument, row: Row) -> CapturedRun:
+    """The run of `row`, whose evidence is in the folder of `campaign`. Raises EyelevelError."""
+    folder = campaign / row.folder
     setting = {
-        "site": folder.parts[-4],
-        "network": folder.parts[-3],
-        "protocol": folder.parts[-2],
-        "run": int(folder.name),
-        "rtt_ms": run["network"]["min_rtt_ms"],
-        "ping_ms": ping["mean_ms"],
+        "site": row.site,
+        "network": row.network,
+        "protocol": row.protocol,
+        "run": row.run,
+        "rtt_ms": document.networks[row.network]["min_rtt_ms"],
+        "ping_ms": read_json(folder / PING)["mean_ms"],
     }
     captures = {end: read_capture(folder / file, folder / KEYS) for end, file in ENDS.items()}
     rows = list(_capture_rows(setting, captures))
-    # A browser that returns has been there in the same capture before.
-    begun_s = _navigated_s(folder) - AHEAD_S if run["protocol"]["early_data"] else 0.0
-    client = _since(captures["client"], begun_s)
-    first = first_to_be_asked(client)
-    return Read(
+    # With early data the capture also has the browser's first visit.
+    start_s = _navigated_s(folder) - AHEAD_S if document.protocols[row.protocol]["early_data"] else 0.0
+    client = _since(captures["client"], start_s)
+    first = first_request_connection(client)
+    return CapturedRun(
         setting,
         list(_connection_rows(setting, client)),
         rows,
@@ -87,33 +89,33 @@ def _capture_rows(setting: dict[str, Any], captures: dict[str, Capture]) -> Iter
 
 
 def _connection_rows(setting: dict[str, Any], capture: Capture) -> Iterator[dict[str, Any]]:
-    """A row for each connection; `number` counts those to one server, in the order they began in."""
-    seen: dict[str, int] = {}
-    first = first_to_be_asked(capture)
+    """A row for each connection; `number` counts those to one server, in the order of their beginning."""
+    numbers: dict[str, int] = {}
+    first = first_request_connection(capture)
     for connection, packets in by_connection(capture).items():
         server = connection[0]
-        seen[server] = seen.get(server, 0) + 1
+        numbers[server] = numbers.get(server, 0) + 1
         row = {
             **setting,
             "server": server,
-            "number": seen[server],
+            "number": numbers[server],
             "host": capture.hosts.get(connection, server),
             "first": connection == first,
             "first_packet_udp_bytes": packets[0].udp_payload_bytes,
             **times(packets),
         }
-        for prefix, chosen in (("", packets), ("handshake_", handshake(packets))):
-            row |= tally(chosen).columns(prefix)
+        for prefix, selection in (("", packets), ("handshake_", handshake(packets))):
+            row |= tally(selection).columns(prefix)
             for direction, from_server in (("up", False), ("down", True)):
-                one_way = tally(packet for packet in chosen if packet.from_server == from_server)
+                one_way = tally(packet for packet in selection if packet.from_server == from_server)
                 row |= {f"{prefix}{direction}_packets": one_way.packets, f"{prefix}{direction}_bytes": one_way.bytes}
         yield row
 
 
-def _since(capture: Capture, begun_s: float) -> Capture:
-    """What of `capture` is of connections that began at `begun_s` or later."""
-    kept = {connection for connection, packets in by_connection(capture).items() if packets[0].at_s >= begun_s}
-    return replace(capture, packets=tuple(packet for packet in capture.packets if packet.connection in kept))
+def _since(capture: Capture, start_s: float) -> Capture:
+    """The part of `capture` with connections that began at `start_s` or later."""
+    connections = {connection for connection, packets in by_connection(capture).items() if packets[0].at_s >= start_s}
+    return replace(capture, packets=tuple(packet for packet in capture.packets if packet.connection in connections))
 
 
 def _navigated_s(folder: Path) -> float:

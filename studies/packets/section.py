@@ -1,4 +1,4 @@
-"""The study of packets as a section of a report."""
+"""The report's section on packets."""
 
 import math
 from collections import Counter
@@ -8,18 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.figures.style import named
-from analysis.report.plates import Plate
-from analysis.report.section import Drawing, Section
-from analysis.report.views import NOTHING, View, count, counted, share, shown
-from studies.packets import bytes_figure as packets_bytes
-from studies.packets import sequence_drawing as packets_sequence
+from analysis.report.section import Drawing, ReportFigure, ReportTable, Section, text_table
+from analysis.text import NOTHING, label, mean_count, plural, share, whole_number
+from measure.table import read_rows
+from studies.packets import bytes_figure, sequence_drawing
 from studies.packets.bytes import KINDS, OTHER, PAYLOAD
 from studies.packets.connections import TIMES
-from studies.packets.files import STUDY
-from studies.packets.runs import Read, read_runs
-from studies.packets.sequence import averaged
-from studies.runs import rejected_reasons
+from studies.packets.runs import CapturedRun, read_runs
+from studies.packets.sequence import average
 
 NAME = "packets"
 SETTING = ["site", "network", "protocol"]
@@ -31,7 +27,7 @@ LINK_HEADERS = (
 
 
 def section(folder: Path) -> Section | None:
-    """What the captures in the folder of a campaign tell; None when it has none. Raises EyelevelError."""
+    """The section on the captures in the folder of a campaign; None when it has none. Raises EyelevelError."""
     runs = read_runs(folder)
     if not runs:
         return None
@@ -40,59 +36,58 @@ def section(folder: Path) -> Section | None:
     return Section(
         NAME,
         "Packets and handshakes",
-        tuple(_words(folder, runs, connections)),
-        (_bytes_plate(captures),),
+        tuple(_paragraphs(folder, runs, connections)),
+        (_bytes_figure(captures),),
         tuple(_drawings(runs)),
         (_times(connections), _handshakes(connections), _bytes(captures), _connections(connections)),
     )
 
 
-def _words(folder: Path, runs: Sequence[Read], connections: pd.DataFrame) -> list[str]:
+def _paragraphs(folder: Path, runs: Sequence[CapturedRun], connections: pd.DataFrame) -> list[str]:
     settings = {tuple(run.setting[key] for key in SETTING) for run in runs}
-    rejected = rejected_reasons(folder, STUDY)
-    told = [
-        f"{counted('load', len(runs))} in {counted('setting', len(settings))}, captured at both ends and decrypted; "
-        + (f"{counted('attempt', len(rejected))} did not count ({_gates(rejected)})." if rejected else "all counted."),
+    gates = [row.reason.gate for row in read_rows(folder) if not row.valid and row.reason]
+    paragraphs = [
+        f"{plural('load', len(runs))} in {plural('setting', len(settings))}, captured at both ends and decrypted; "
+        + (f"{plural('attempt', len(gates))} did not count ({_counts(gates)})." if gates else "all counted."),
         LINK_HEADERS,
     ]
     first = connections[connections["first"]]
     for site, of_site in first.groupby("site", sort=False):
-        asked = (of_site["request_ms"] / of_site["ping_ms"]).groupby(of_site["protocol"], sort=False)
-        parts = [f"{values.median():.2f} round trips over {named(name)}" for name, values in asked]
-        told.append(
-            f"{site}: by median, the first request left {', '.join(parts)} after its connection's first packet."
+        request_rtts = (of_site["request_ms"] / of_site["ping_ms"]).groupby(of_site["protocol"], sort=False)
+        parts = [f"{values.median():.2f} round trips over {label(name)}" for name, values in request_rtts]
+        paragraphs.append(
+            f"{site}: in the median, the first request left {', '.join(parts)} after its connection's first packet."
         )
-    return told
+    return paragraphs
 
 
-def _gates(reasons: Sequence[str]) -> str:
-    """How often each gate is named in `reasons`."""
-    times = Counter(reason.partition(":")[0] for reason in reasons)
-    return ", ".join(f"{gate} {number}" for gate, number in times.most_common())
+def _counts(gates: Sequence[str]) -> str:
+    """How many attempts each of `gates` rejected."""
+    return ", ".join(f"{gate} {number}" for gate, number in Counter(gates).most_common())
 
 
 def _summary(table: pd.DataFrame, keys: list[str], columns: Sequence[str]) -> pd.DataFrame:
     """A row for each combination of `keys`, in the order they come in: runs, and mean and sd of each column."""
     groups = table.groupby(keys, sort=False)
-    found = groups.size().rename("runs").to_frame()
+    result = groups.size().rename("runs").to_frame()
     for column in columns:
-        found[column] = groups[column].mean()
-        found[f"{column}_sd"] = groups[column].std()
-        found[f"{column}_runs"] = groups[column].count()
-    return found.reset_index()
+        result[column] = groups[column].mean()
+        result[f"{column}_sd"] = groups[column].std()
+        result[f"{column}_runs"] = groups[column].count()
+    return result.reset_index()
 
 
-def _deviating(data: pd.DataFrame, column: str, digits: int = 1) -> list[str]:
-    """Texts of a column of `_summary`: mean ± sd, and of how many runs if not of all."""
+def _means(data: pd.DataFrame, column: str, digits: int = 1) -> list[str]:
+    """A column of `_summary` as texts: mean ± sd, and the number of runs with a value if not all have one."""
     texts = []
-    for mean, deviation, known, runs in zip(
+    for mean, deviation, values, runs in zip(
         data[column], data[f"{column}_sd"], data[f"{column}_runs"], data["runs"], strict=True
     ):
-        if not known:
+        if not values:
             texts.append(NOTHING)
             continue
         spread = f" ± {deviation:.{digits}f}" if math.isfinite(deviation) else ""
-        texts.append(f"{mean:.{digits}f}{spread}" + (f" ({known} of {runs})" if known < runs else ""))
+        texts.append(f"{mean:.{digits}f}{spread}" + (f" ({values} of {runs})" if values < runs else ""))
     return texts
 
 
@@ -103,101 +98,97 @@ HEADINGS = {
     "content_ms": "content [ms]",
     "closing_ms": "closing [ms]",
 }
-SHOWN_SETTING = {"site": "site", "network": ("network", named), "protocol": ("protocol", named)}
+SETTING_COLUMNS = {"site": "site", "network": ("network", label), "protocol": ("protocol", label)}
 
 
-def _times(connections: pd.DataFrame) -> View:
+def _times(connections: pd.DataFrame) -> ReportTable:
     first = connections[connections["first"]].copy()
     first["handshake_rtt"] = first["handshake_ms"] / first["ping_ms"]
     data = _summary(first, SETTING, ["ping_ms", *TIMES, "handshake_rtt"])
-    texts = shown(data, {**SHOWN_SETTING, "runs": ("runs", count)})
-    texts["ping [ms]"] = _deviating(data, "ping_ms", 2)
-    texts["handshake [RTT]"] = _deviating(data, "handshake_rtt", 2)
+    texts = text_table(data, {**SETTING_COLUMNS, "runs": ("runs", whole_number)})
+    texts["ping [ms]"] = _means(data, "ping_ms", 2)
+    texts["handshake [RTT]"] = _means(data, "handshake_rtt", 2)
     for column, heading in HEADINGS.items():
-        texts[heading] = _deviating(data, column)
-    defined = "; ".join(f"{heading.partition(' [')[0]}: {TIMES[column]}" for column, heading in HEADINGS.items())
-    note = f"Mean ± standard deviation over runs, at the browser's end. {defined}."
-    return View("packets_times", "The connection of the first request", data, texts, note)
+        texts[heading] = _means(data, column)
+    definitions = "; ".join(f"{heading.partition(' [')[0]}: {TIMES[column]}" for column, heading in HEADINGS.items())
+    note = f"Mean ± standard deviation over runs, at the browser's end. {definitions}."
+    return ReportTable("packets_times", "The connection of the first request", data, texts, note)
 
 
-def _handshakes(connections: pd.DataFrame) -> View:
+def _handshakes(connections: pd.DataFrame) -> ReportTable:
     first = connections[connections["first"]]
     ways = [f"{way}_{what}" for way in ("up", "down") for what in ("packets", "bytes")]
     columns = [f"handshake_{name}" for name in ("packets", "bytes", *ways, *KINDS)]
     data = _summary(first, SETTING, columns)
     headings = {"packets": "packets", "bytes": "bytes", "up_packets": "up", "up_bytes": "bytes up"}
     headings |= {"down_packets": "down", "down_bytes": "bytes down"}
-    forms = {f"handshake_{name}": (heading, number_of) for name, heading in headings.items()}
-    forms |= {f"handshake_{kind}": (kind, number_of) for kind in KINDS if data[f"handshake_{kind}"].any()}
-    texts = shown(data, {**SHOWN_SETTING, "runs": ("runs", count), **forms})
+    forms = {f"handshake_{name}": (heading, mean_count) for name, heading in headings.items()}
+    forms |= {f"handshake_{kind}": (kind, mean_count) for kind in KINDS if data[f"handshake_{kind}"].any()}
+    texts = text_table(data, {**SETTING_COLUMNS, "runs": ("runs", whole_number), **forms})
     note = (
         "Means over runs, of all packets of the connection of the first request that had passed the browser's end when "
-        "its own last handshake message (Finished) left. The columns behind the directions are bytes by kind, and add "
+        "its own last handshake message (Finished) left. The columns after the directions are bytes by kind, and add "
         "up to all bytes."
     )
-    return View("packets_handshakes", "Packets and bytes of its handshake", data, texts, note)
+    return ReportTable("packets_handshakes", "Packets and bytes of its handshake", data, texts, note)
 
 
-def _bytes(captures: pd.DataFrame) -> View:
+def _bytes(captures: pd.DataFrame) -> ReportTable:
     data = _summary(captures, ["end", *SETTING, "direction"], ["packets", "bytes", *KINDS])
     data["overhead"] = 1 - data[PAYLOAD] / (data["bytes"] - data[OTHER])
     page = data[data["end"] == "client"]
-    forms: dict[str, Any] = {"direction": "direction", "runs": ("runs", count)}
-    forms |= {name: (name, number_of) for name in ("packets", "bytes", PAYLOAD)}
+    forms: dict[str, Any] = {"direction": "direction", "runs": ("runs", whole_number)}
+    forms |= {name: (name, mean_count) for name in ("packets", "bytes", PAYLOAD)}
     forms |= {"overhead": ("overhead", share)}
-    forms |= {kind: (kind, number_of) for kind in KINDS if kind != PAYLOAD and page[kind].any()}
+    forms |= {kind: (kind, mean_count) for kind in KINDS if kind != PAYLOAD and page[kind].any()}
     kinds = "; ".join(f"{kind}: {meaning}" for kind, meaning in KINDS.items() if page[kind].any())
     note = (
         f"Means over runs of the whole capture at the browser's end (the file has the servers', too). {kinds}. They "
-        "add up to the bytes of all packets in the file. Overhead is all but payload, without the pings. Of a protocol "
-        "with early data, the visit before is in it."
+        "add up to the bytes of all packets in the file. Overhead is all but payload, without the pings. With early "
+        "data, the earlier visit is included."
     )
-    return View("packets_bytes", "What the bytes were for", data, shown(page, {**SHOWN_SETTING, **forms}), note)
+    return ReportTable("packets_bytes", "Bytes by purpose", data, text_table(page, {**SETTING_COLUMNS, **forms}), note)
 
 
-def _connections(connections: pd.DataFrame) -> View:
+def _connections(connections: pd.DataFrame) -> ReportTable:
     columns = ["packets", "bytes", "up_packets", "up_bytes", "down_packets", "down_bytes"]
     data = _summary(connections, CONNECTION, [*TIMES, *columns, *KINDS])
-    texts = shown(data, {**SHOWN_SETTING, "host": "host", "number": ("connection", count), "runs": ("runs", count)})
+    texts = text_table(
+        data,
+        {**SETTING_COLUMNS, "host": "host", "number": ("connection", whole_number), "runs": ("runs", whole_number)},
+    )
     for column, heading in HEADINGS.items():
-        texts[heading] = _deviating(data, column)
+        texts[heading] = _means(data, column)
     for column in ("packets", "bytes", PAYLOAD):
-        texts[column] = [number_of(value) for value in data[column]]
-    note = "All connections, of those to one server in the order they began in; runs are those in which there was one."
-    return View("packets_connections", "Every connection", data, texts, note)
+        texts[column] = [mean_count(value) for value in data[column]]
+    note = "Connections to one server are numbered in the order of their beginning; runs: those with such a connection."
+    return ReportTable("packets_connections", "Every connection", data, texts, note)
 
 
-def _bytes_plate(captures: pd.DataFrame) -> Plate:
+def _bytes_figure(captures: pd.DataFrame) -> ReportFigure:
     whole = captures[(captures["end"] == "client") & (captures["direction"] == "all")]
     means = whole.groupby(SETTING, sort=False)[list(KINDS)].mean().reset_index()
-    caption = "What the bytes of a load were for: means over runs, as captured at the browser's end."
-    return Plate("packets_bytes", NAME, caption, packets_bytes.draw, (means,))
+    caption = "The bytes of a load by purpose: means over runs, as captured at the browser's end."
+    return ReportFigure("packets_bytes", caption, bytes_figure.draw, (means,))
 
 
-def _drawings(runs: Sequence[Read]) -> list[Drawing]:
+def _drawings(runs: Sequence[CapturedRun]) -> list[Drawing]:
     """A sequence diagram for each site and network."""
-    made = []
+    drawings = []
     for site, network in dict.fromkeys((run.setting["site"], run.setting["network"]) for run in runs):
-        own = [run for run in runs if (run.setting["site"], run.setting["network"]) == (site, network)]
+        group = [run for run in runs if (run.setting["site"], run.setting["network"]) == (site, network)]
         panels = []
-        for protocol in dict.fromkeys(run.setting["protocol"] for run in own):
-            exchange = averaged(run.steps for run in own if run.setting["protocol"] == protocol and run.steps)
+        for protocol in dict.fromkeys(run.setting["protocol"] for run in group):
+            exchange = average(run.steps for run in group if run.setting["protocol"] == protocol and run.steps)
             if exchange:
-                panels.append(packets_sequence.Panel(protocol, exchange))
+                panels.append(sequence_drawing.Panel(protocol, exchange))
         if not panels:
             continue
         caption = (
-            f"{site} behind {named(network)}: what the client sent until the first request, and the server until the "
-            "response begins. Times in ms, means of the runs that had the same packets in the same order each way."
+            f"{site} behind {label(network)}: what the client sent until the first request, and the server until the "
+            "response began. Times in ms, means of the runs that had the same packets in the same order each way."
         )
         title = f"{site} behind {network}: packets until the first response"
-        svg = packets_sequence.draw(title, panels, own[0].setting["rtt_ms"])
-        made.append(Drawing(f"packets_{site}_{network}".replace("+", "_plus_"), caption, svg))
-    return made
-
-
-def number_of(value: float) -> str:
-    """A mean of whole numbers: with one digit where it is not whole."""
-    if not math.isfinite(value):
-        return NOTHING
-    return f"{value:,.0f}" if abs(value - round(value)) < 0.05 or value >= 1000 else f"{value:,.1f}"
+        svg = sequence_drawing.draw(title, panels, group[0].setting["rtt_ms"])
+        drawings.append(Drawing(f"packets_{site}_{network}".replace("+", "_plus_"), caption, svg))
+    return drawings

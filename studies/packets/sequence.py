@@ -1,4 +1,4 @@
-"""The packets of a connection until the first request and response, as both ends saw them; means of runs with alike."""
+"""The packets of a connection until the first request and response, captured at both ends, and their mean over runs."""
 
 import math
 from collections import defaultdict
@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from studies.packets.capture import Capture, Connection, Packet
+from studies.packets.dissection import Capture, ConnectionKey, PacketRecord
 from studies.packets.layers import HEADERS
 
 
 @dataclass(frozen=True)
 class Step:
-    """One packet: which way it went, what it carried, how large it was, when it left and came (ms from the
-    connection's first). `received_ms` is not a number when it was lost."""
+    """One packet: its direction, its contents, its size (least and most over runs), and when it was sent and received
+    (ms from the connection's first packet). `received_ms` is not a number when it was lost."""
 
     from_server: bool
     lines: tuple[str, ...]
@@ -22,14 +22,14 @@ class Step:
     received_ms: float
 
     @property
-    def lost(self) -> bool:
+    def is_lost(self) -> bool:
         return math.isnan(self.received_ms)
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """Steps in the order they left, with times averaged over so many `runs`, out of `all_runs`; the others had
-    `others` different sequences."""
+    """Steps in the order of sending, with mean times over `runs` of `all_runs`; the other runs had `others` different
+    sequences."""
 
     steps: tuple[Step, ...]
     runs: int
@@ -37,78 +37,79 @@ class Exchange:
     others: int
 
 
-def steps(client: Capture, servers: Capture, connection: Connection) -> tuple[Step, ...]:
-    """What the client sent on `connection` until its first request, and the server until its first response.
+def steps(client: Capture, servers: Capture, connection: ConnectionKey) -> tuple[Step, ...]:
+    """The packets that the client sent on `connection` until its first request, and the server until its first
+    response.
 
-    In the order they left. Both captures are of one machine's clock. A packet that one end sent and the other has not
-    seen was lost.
+    They are in the order of sending. The clock of both captures is the same. A packet that one end sent and the other
+    did not capture was lost.
     """
-    here, there = (_of(capture, connection) for capture in (client, servers))
-    zero_s = min(packet.at_s for packet in here)
-    found = []
-    for sender, receiver, from_server in ((here, there, False), (there, here, True)):
-        crossed = _crossed(sender, receiver, zero_s, from_server=from_server)
-        # The first that arrived: before it, one that was lost may have to be sent again.
-        last = next((n for n, (step, packet) in enumerate(crossed) if _asks(packet) and not step.lost), None)
-        found += [step for step, _ in crossed[: None if last is None else last + 1]]
-    return tuple(sorted(found, key=lambda step: step.sent_ms))
+    at_client, at_servers = (_of(capture, connection) for capture in (client, servers))
+    zero_s = min(packet.at_s for packet in at_client)
+    result = []
+    for sender, receiver, from_server in ((at_client, at_servers, False), (at_servers, at_client, True)):
+        one_way = _match_packets(sender, receiver, zero_s, from_server=from_server)
+        # The first that arrived: an earlier one may have been lost, and sent again.
+        last = next((n for n, (step, packet) in enumerate(one_way) if _has_headers(packet) and not step.is_lost), None)
+        result += [step for step, _ in one_way[: None if last is None else last + 1]]
+    return tuple(sorted(result, key=lambda step: step.sent_ms))
 
 
-def averaged(runs: Iterable[Sequence[Step]]) -> Exchange | None:
-    """The most frequent sequence among `runs`, with the mean times of those that had it; None of no runs.
+def average(runs: Iterable[Sequence[Step]]) -> Exchange | None:
+    """The most frequent sequence among `runs`, with the mean times of those that had it; None without any runs.
 
-    Two runs had the same if, each way, the same packets were sent in the same order, and the same were lost. Which of
-    two packets that crossed left earlier does not matter.
+    Two runs had the same sequence if, in each direction, the same packets were sent in the same order, and the same
+    were lost. The order of packets in opposite directions does not matter.
     """
     groups: dict[object, list[Sequence[Step]]] = defaultdict(list)
     for run in runs:
         groups[_shape(run)].append(run)
     if not groups:
         return None
-    chosen = max(groups.values(), key=len)
-    directions = ([[step for step in run if step.from_server == way] for run in chosen] for way in (False, True))
-    means = [_mean(alike) for direction in directions for alike in zip(*direction, strict=True)]
-    ordered = tuple(sorted(means, key=lambda step: step.sent_ms))
-    return Exchange(ordered, len(chosen), sum(len(group) for group in groups.values()), len(groups) - 1)
+    most_frequent = max(groups.values(), key=len)
+    directions = ([[step for step in run if step.from_server == way] for run in most_frequent] for way in (False, True))
+    means = [_mean(same) for direction in directions for same in zip(*direction, strict=True)]
+    in_order = tuple(sorted(means, key=lambda step: step.sent_ms))
+    return Exchange(in_order, len(most_frequent), sum(len(group) for group in groups.values()), len(groups) - 1)
 
 
-def _asks(packet: Packet) -> bool:
-    """Whether it has (a part of) a request or response, sent for the first time or again."""
+def _has_headers(packet: PacketRecord) -> bool:
+    """Whether it carries HTTP headers, sent for the first time or again."""
     return any(HEADERS in line for line in packet.lines)
 
 
 def _shape(run: Sequence[Step]) -> object:
-    return tuple(tuple((step.lines, step.lost) for step in run if step.from_server == way) for way in (False, True))
+    return tuple(tuple((step.lines, step.is_lost) for step in run if step.from_server == way) for way in (False, True))
 
 
-def _mean(alike: Sequence[Step]) -> Step:
-    sizes = [size for step in alike for size in step.bytes]
+def _mean(same: Sequence[Step]) -> Step:
+    sizes = [size for step in same for size in step.bytes]
     return Step(
-        alike[0].from_server,
-        alike[0].lines,
+        same[0].from_server,
+        same[0].lines,
         (min(sizes), max(sizes)),
-        fmean(step.sent_ms for step in alike),
-        fmean(step.received_ms for step in alike),
+        fmean(step.sent_ms for step in same),
+        fmean(step.received_ms for step in same),
     )
 
 
-def _of(capture: Capture, connection: Connection) -> list[Packet]:
+def _of(capture: Capture, connection: ConnectionKey) -> list[PacketRecord]:
     return [packet for packet in capture.packets if packet.connection == connection]
 
 
-def _crossed(
-    sender: Iterable[Packet], receiver: Iterable[Packet], zero_s: float, *, from_server: bool
-) -> list[tuple[Step, Packet]]:
-    """The packets of one direction at both ends; those that look alike came in the order they left."""
+def _match_packets(
+    sender: Iterable[PacketRecord], receiver: Iterable[PacketRecord], zero_s: float, *, from_server: bool
+) -> list[tuple[Step, PacketRecord]]:
+    """The packets of one direction at both ends; packets with the same mark arrived in the order of sending."""
     arrivals: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for packet in receiver:
         if packet.from_server == from_server:
             arrivals[packet.mark].append(packet.at_s)
-    found = []
+    result = []
     for packet in sender:
         if packet.from_server == from_server:
             waiting = arrivals[packet.mark]
             received_s = waiting.pop(0) if waiting else math.nan
             times_ms = (1e3 * (packet.at_s - zero_s), 1e3 * (received_s - zero_s))
-            found.append((Step(from_server, packet.lines, (packet.bytes, packet.bytes), *times_ms), packet))
-    return found
+            result.append((Step(from_server, packet.lines, (packet.bytes, packet.bytes), *times_ms), packet))
+    return result

@@ -1,7 +1,7 @@
 """Sequence diagrams of packets between client and server, protocols side by side, as SVG.
 
-Time runs down the page and is the same for all protocols. Where nothing happens it runs faster, where much happens
-slower, so that every packet can be read; the numbers at the lines and the round trips in the background tell it.
+Time runs down the page, alike for all protocols. Its scale is compressed where nothing happens and stretched where much
+happens, so that every packet can be read; numbers at the lines and round trips in the background give the time.
 """
 
 import math
@@ -13,25 +13,26 @@ from typing import Any
 
 import jinja2
 
-from analysis.figures.style import look, named
+from analysis.figures.style import line_style
+from analysis.text import label
 from studies.packets.sequence import Exchange, Step
 
-TEMPLATE = "packets_sequence.svg.j2"
+TEMPLATE = "sequence_drawing.svg.j2"
 # All in pixels.
 PANEL, MARGIN, TIMES = 560, 12, 52
 TOP, BOTTOM = 84, 30
 LINE, GAP = 13, 5
-# About as wide as the letters of texts and of sizes are.
+# The mean width of a letter, in texts and in sizes.
 LETTER, SMALL_LETTER = 6.3, 5.6
 HEAD = 7
-# How far a ms reaches where nothing is in the way, and the most between two events.
+# The height of a ms where nothing needs more room, and the largest distance of two events.
 PER_MS, FARTHEST = 1.2, 46
 ACKNOWLEDGES = "#9a9a9a"
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A protocol, and what was exchanged over it."""
+    """A protocol, and the exchange over it."""
 
     protocol: str
     exchange: Exchange
@@ -52,21 +53,23 @@ def draw(title: str, panels: Sequence[Panel], rtt_ms: float) -> str:
         margin=MARGIN,
         top=TOP,
         grid=list(_grid(scale, rtt_ms)),
-        panels=[_drawn(panel, number, scale, look(panel.protocol, names).color) for number, panel in enumerate(panels)],
+        panels=[
+            _panel(panel, number, scale, line_style(panel.protocol, names).color) for number, panel in enumerate(panels)
+        ],
     )
 
 
 class _Scale:
-    """Where on the page a time is."""
+    """The scale from times to places on the page."""
 
     def __init__(self, panels: Iterable[Panel]) -> None:
-        """Keeps the order of all events, and what is at one lifeline far enough apart to be read."""
+        """Keep the order of all events, and room for the texts of events at the same lifeline."""
         events = []
         for number, panel in enumerate(panels):
             for step in panel.exchange.steps:
-                # A text stands above the line where it leaves.
+                # The text is above the line's beginning.
                 events.append((step.sent_ms, (number, step.from_server), LINE * len(step.lines) + GAP))
-                if not step.lost:
+                if not step.is_lost:
                     events.append((step.received_ms, (number, not step.from_server), LINE))
         self._times_ms: list[float] = []
         self._ys: list[float] = []
@@ -89,7 +92,7 @@ class _Scale:
         return self._times_ms[-1] if self._times_ms else 0.0
 
     def y(self, time_ms: float) -> float:
-        """Between two events it runs evenly."""
+        """The place of a time; it is linear between two events."""
         after = bisect_right(self._times_ms, time_ms)
         if after == 0:
             return TOP
@@ -105,7 +108,7 @@ def _grid(scale: _Scale, rtt_ms: float) -> Iterable[dict[str, Any]]:
         yield {"y": round(scale.y(number * rtt_ms), 1), "label": f"{number} RTT"}
 
 
-def _drawn(panel: Panel, number: int, scale: _Scale, color: str) -> Mapping[str, Any]:
+def _panel(panel: Panel, number: int, scale: _Scale, color: str) -> Mapping[str, Any]:
     left = number * PANEL
     client, server = left + MARGIN + TIMES, left + PANEL - MARGIN - TIMES
     exchange = panel.exchange
@@ -113,7 +116,7 @@ def _drawn(panel: Panel, number: int, scale: _Scale, color: str) -> Mapping[str,
     if exchange.others:
         note += f"; the rest had {exchange.others} other sequence{'s' if exchange.others > 1 else ''}"
     return {
-        "title": named(panel.protocol),
+        "title": label(panel.protocol),
         "note": note,
         "color": color,
         "middle": (client + server) / 2,
@@ -127,12 +130,12 @@ def _arrow(step: Step, client: float, server: float, scale: _Scale, color: str) 
     start, end = (server, client) if step.from_server else (client, server)
     side = -1 if step.from_server else 1
     y1 = scale.y(step.sent_ms)
-    # What was lost ends in the middle, at the slope of what was not.
-    x2, y2 = ((start + end) / 2, y1 + LINE) if step.lost else (end, scale.y(step.received_ms))
-    plain = all(line.removesuffix(", PADDING").rpartition(": ")[2] == "ACK" for line in step.lines)
+    # The line of a lost packet ends in the middle.
+    x2, y2 = ((start + end) / 2, y1 + LINE) if step.is_lost else (end, scale.y(step.received_ms))
+    only_ack = all(line.removesuffix(", PADDING").rpartition(": ")[2] == "ACK" for line in step.lines)
     size = f"{step.bytes[0]} B" if step.bytes[0] == step.bytes[1] else f"{step.bytes[0]} to {step.bytes[1]} B"
     times = [_time(step.sent_ms, start, y1, outwards=-side)]
-    if not step.lost:
+    if not step.is_lost:
         times.append(_time(step.received_ms, end, y2, outwards=side))
     texts = [
         _text(words, size if place == 0 else "", start + 8 * side, y1 - GAP - LINE * place + 2, side)
@@ -143,11 +146,11 @@ def _arrow(step: Step, client: float, server: float, scale: _Scale, color: str) 
         "y1": round(y1, 1),
         "x2": round(x2, 1),
         "y2": round(y2, 1),
-        "color": ACKNOWLEDGES if plain else color,
-        "ink": "#777" if plain else "#111",
-        "stroke": 1 if plain else 1.5,
+        "color": ACKNOWLEDGES if only_ack else color,
+        "ink": "#777" if only_ack else "#111",
+        "stroke": 1 if only_ack else 1.5,
         "anchor": "end" if step.from_server else "start",
-        "lost": step.lost,
+        "lost": step.is_lost,
         "head": _head(start, y1, x2, y2),
         "texts": texts,
         "times": times,
@@ -155,7 +158,7 @@ def _arrow(step: Step, client: float, server: float, scale: _Scale, color: str) 
 
 
 def _text(words: str, size: str, x: float, y: float, side: int) -> Mapping[str, Any]:
-    """A line of text that begins at `x` or, on the right, ends there; and what of lines it covers."""
+    """A line of text that begins at `x` or, on the right, ends there, and the box behind it."""
     width = LETTER * len(words) + SMALL_LETTER * (len(size) + 1 if size else 0)
     return {
         "x": round(x, 1),

@@ -1,5 +1,38 @@
 """States: what congestion control does while a page loads, over time."""
 
-from studies.states import section
+from collections.abc import Sequence
 
-__all__ = ["section"]
+from servers.qlog import SUFFIX
+from studies.states import section
+from studies.states.measure import STUDY as NAME
+from studies.states.measure import StatesMethod
+from studies.study import Measurement, Request, Study, study_campaign
+
+RUNS = 10
+REPEATS = 3
+
+
+def campaign(request: Request) -> Measurement:
+    """What `request` asks to be measured."""
+    chosen = study_campaign(request, NAME, StatesMethod(), runs=RUNS, repeats=REPEATS)
+
+    def summary() -> Sequence[str]:
+        return [f"logged: {chosen.folder}; qvis opens the {SUFFIX} files"]
+
+    return Measurement(chosen, summary=summary)
+
+
+STUDY = Study(
+    name=NAME,
+    command="states",
+    title="log what congestion control does while a site is loaded",
+    help="""Log what congestion control does while sites are loaded: windows, round-trip times, losses and states over
+    time.
+
+    A campaign that exists goes on where it was.
+
+    Example: eyelevel states --site demo-light --net lte --proto tcp+,quic --runs 3
+    """,
+    campaign=campaign,
+    section=section.section,
+)

@@ -1,4 +1,4 @@
-"""Congestion states as graphs: circles are states with their share of time, arrows how one follows another.
+"""Congestion states as graphs: circles are states with their share of time, arrows are transitions.
 
 After Kakhki et al., "Taking a Long Look at QUIC" (IMC 2017), Figure 3.
 """
@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch
 
-from analysis.figures.style import BLUE, GREEN, ORANGE, PAGE_INCHES, PURPLE, SKY, VERMILION, styled
+from analysis.figures.style import BLUE, GREEN, ORANGE, PAGE_INCHES, PURPLE, SKY, VERMILION, figure_style
 
 # In the order of a table.
 ORDER = (
@@ -49,8 +49,8 @@ COLORS = {
 }
 OTHER_COLOR = "0.5"
 DARK = (BLUE, VERMILION)
-# Where each state stands in every graph, in sevenths of a turn from the left, clockwise; a controller has only one of
-# two in a place.
+# The place of each state in every graph, in sevenths of a turn from the left, clockwise. No congestion control has two
+# states in one place.
 PLACES = {
     "application_limited": 0,
     "slow_start": 1,
@@ -64,8 +64,8 @@ PLACES = {
     "rto": 6,
 }
 OTHER_PLACE = 2.5
-# An arrow that is followed less often is drawn without its number.
-TOLD_PROBABILITY = 0.05
+# The arrow of a transition that is less probable has no number.
+LABEL_PROBABILITY = 0.05
 PANEL_INCHES = 3.3
 RADIUS, LEAST_RADIUS, MOST_RADIUS = 1.25, 0.17, 0.34
 BEND = 0.16
@@ -74,7 +74,7 @@ HALF_WIDTH = 2.0
 
 @dataclass(frozen=True)
 class Graph:
-    """A setting: its title, state → share of time, and transition → how likely it is, and how often it was seen."""
+    """A setting: its title, state → share of time, and transition → its probability, and its count."""
 
     title: str
     shares: Mapping[str, float]
@@ -82,15 +82,15 @@ class Graph:
     counts: Mapping[tuple[str, str], int]
 
 
-def label(state: str) -> str:
+def state_label(state: str) -> str:
     """A state as a reader knows it."""
     return LABELS.get(state, state).replace("\n", " ")
 
 
 def draw(graphs: Sequence[Graph]) -> Figure:
-    """The `graphs` side by side, two in a row."""
+    """The `graphs` side by side, two to a row."""
     rows = -(-len(graphs) // 2)
-    with styled():
+    with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, PANEL_INCHES * rows), layout="constrained")
         for number, graph in enumerate(graphs, start=1):
             _draw_one(figure.add_subplot(rows, min(2, len(graphs)), number), graph)
@@ -121,7 +121,7 @@ def _place(state: str) -> tuple[float, float]:
 
 
 def _radius(share: float) -> float:
-    """Areas are as the shares, within what can be seen and has room."""
+    """The area grows with the share, between the smallest that can be seen and the largest that fits."""
     return LEAST_RADIUS + (MOST_RADIUS - LEAST_RADIUS) * math.sqrt(share)
 
 
@@ -149,9 +149,9 @@ def _arrow(
             lw=0.5 + 1.8 * probability,
         )
     )
-    if probability >= TOLD_PROBABILITY:
-        # Half of the way of a quadratic curve whose control point lies `BEND` of its length aside; nearer to the
-        # start, where arrows from other states are fewer.
+    if probability >= LABEL_PROBABILITY:
+        # A point on the quadratic curve whose control point lies `BEND` of its length aside; near its start, where
+        # fewer arrows of other states pass.
         dx, dy = end[0] - start[0], end[1] - start[1]
         control = ((start[0] + end[0]) / 2 + BEND * dy, (start[1] + end[1]) / 2 - BEND * dx)
         t = 0.42

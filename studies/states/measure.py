@@ -1,88 +1,118 @@
 """What congestion control does while a page loads, over time.
 
-QUIC's servers log it by themselves, TCP's connections are looked at in the kernel every few milliseconds; either way a
-run's folder (see `studies.runs`) has a qlog for each connection (see `servers.qlog`), and the load's evidence.
-Its `run.json` tells beside the rest when the navigation began and when the page had all it asked for.
+QUIC's servers log it by themselves; TCP's connections are looked up in the kernel every few milliseconds. Either way a
+run's folder has a qlog for each connection (see `servers.qlog`), the load's evidence, and `loading.json`: when the
+navigation began and when the page had all that it asked for (s since 1970).
 """
 
 import gzip
 import json
 import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
-from measure.campaign.attempt import REPLAY_FAILED, Circumstances
-from measure.run.evidence import Evidence, read_evidence
+from base.files import read_json, write_atomically
+from measure.campaign.method import Method
+from measure.campaign.setting import Setting
+from measure.reasons import Reason
+from measure.run.evidence import Evidence
+from measure.run.load import Instruments
 from measure.run.visit import HAR
-from servers.qlog import CLOSED, METRICS, SUFFIX, Qlog, read_qlog
-from studies.runs import Judged, Setting
+from servers.kernel_sockets import ACCOUNTS
+from servers.qlog import CLOSED, METRICS, Qlog, read_qlogs
+from servers.registry import server_of
+from studies.states.socket_monitor import INTERVAL_S, SAMPLING
 from studies.states.socket_series import write_qlogs
-from studies.states.socket_witness import SAMPLING
-from studies.unfilmed import load_unfilmed, reason_against_load
 from tuning.protocols import Protocol
 
 STUDY = "states"
 
-# How long the kernel may not have been looked at during a load: ten times as long as usual.
+# How long a load may go without an account of the kernel: ten times as long as usual.
 LONGEST_GAP_MS = 50.0
 
 
-def make(setting: Setting, seed: int, circumstances: Circumstances, folder: Path) -> Judged:
-    """Load the page once, with a qlog of each of its connections in `folder`, and judge it."""
-    tcp = setting.protocol.transport == "tcp"
-    failure, made = load_unfilmed(
-        setting,
-        seed,
-        circumstances,
-        folder,
-        witness=(sys.executable, "-m", "studies.states.socket_witness", str(folder)) if tcp else (),
-        qlog=None if tcp else folder,
-    )
-    if failure:
-        return Judged(f"{REPLAY_FAILED}: {failure}", document=made)
-    evidence = read_evidence(folder, filmed=False)
-    if reason := reason_against_load(setting, evidence):
-        return Judged(reason, document=made)
-    load_s = loading_time(folder, evidence)
-    made |= {"navigated_s": load_s[0], "finished_s": load_s[1], "plt_ms": evidence.plt}
-    try:
-        if tcp:
+LOADING = "loading.json"
+
+
+@dataclass(frozen=True)
+class LoadingTime:
+    """When a navigation began, and when the page had all that it asked for, in s since 1970."""
+
+    navigated_s: float
+    finished_s: float
+
+
+@dataclass(frozen=True)
+class StatesMethod(Method):
+    """Loads a page with a qlog of each of its connections, which must be whole."""
+
+    def settings(self) -> Mapping[str, Any]:
+        """See `Method`."""
+        return {"sampling_ms": INTERVAL_S * 1e3}
+
+    def instruments(self, setting: Setting, folder: Path) -> Instruments:
+        """See `Method`."""
+        if server_of(setting.protocol).logs_connections:
+            return Instruments(qlog=folder)
+        return Instruments(monitor=(sys.executable, "-m", "studies.states.socket_monitor", str(folder)))
+
+    def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:
+        """See `Method`."""
+        if reason := super().reason_against(setting, folder, evidence):
+            return reason
+        try:
+            fault = self._fault(setting, folder, evidence)
+        except (EyelevelError, OSError) as error:
+            fault = str(error)
+        return Reason(STUDY, fault) if fault else None
+
+    def _fault(self, setting: Setting, folder: Path, evidence: Evidence) -> str:
+        loading = loading_time(folder, evidence)
+        write_atomically(folder / LOADING, json.dumps(asdict(loading), indent=1) + "\n")
+        if (folder / ACCOUNTS).exists():
             write_qlogs(folder)
-        logs = [read_qlog(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
-    except EyelevelError as error:
-        return Judged(f"states: {error}", document=made)
-    reason = fault(setting.protocol, logs) or (_sampling_fault(load_s, folder) if tcp else "")
-    told = f"PLT {evidence.plt:.0f} ms, {len(logs)} connections"
-    return Judged(reason and f"states: {reason}", told, {**made, "connections": len(logs)})
+        sampled = not server_of(setting.protocol).logs_connections
+        return log_fault(setting.protocol, read_qlogs(folder)) or (_sampling_fault(loading, folder) if sampled else "")
 
 
-def loading_time(folder: Path, evidence: Evidence) -> tuple[float, float]:
-    """When the navigation began, and when the page had all that it asked for, in s since 1970."""
+def read_loading(folder: Path) -> LoadingTime:
+    """When the run in `folder` was navigated and had finished. Raises EyelevelError."""
+    try:
+        return LoadingTime(**read_json(folder / LOADING))
+    except TypeError as error:
+        raise EyelevelError(f"{folder / LOADING} is broken: {error!r}") from None
+
+
+def loading_time(folder: Path, evidence: Evidence) -> LoadingTime:
+    """The times of the load in `folder`, from the developer tools."""
     log = json.loads(gzip.decompress((folder / HAR).read_bytes()))["log"]
-    page, own = log["pages"][-1], {request.url for request in evidence.requests if request.own}
+    page = log["pages"][-1]
+    of_browser = {request.url for request in evidence.requests if request.by_browser}
     ends = [
         _seconds(entry) + entry["time"] / 1e3
         for entry in log["entries"]
-        if entry["pageref"] == page["id"] and entry["request"]["url"] not in own
+        if entry["pageref"] == page["id"] and entry["request"]["url"] not in of_browser
     ]
     began = _seconds(page)
-    return began, max(ends, default=began)
+    return LoadingTime(began, max(ends, default=began))
 
 
 def _seconds(dated: dict[str, Any]) -> float:
     return datetime.fromisoformat(dated["startedDateTime"]).timestamp()
 
 
-def fault(protocol: Protocol, logs: list[Qlog]) -> str:
+def log_fault(protocol: Protocol, logs: list[Qlog]) -> str:
     """Why the logs must not be believed, or nothing."""
     carrying = [log for log in logs if log.named(METRICS)]
     if not carrying:
         return "no connection was logged"
     for log in carrying:
-        # quic_server closes all connections before it ends.
-        if protocol.transport == "quic" and not log.named(CLOSED):
+        # A server that logs its connections closes them all before it ends.
+        if server_of(protocol).logs_connections and not log.named(CLOSED):
             return f"{log.title}: the log was cut short"
         control = log.parameters.get("congestion_control")
         if control != protocol.congestion_control:
@@ -90,8 +120,8 @@ def fault(protocol: Protocol, logs: list[Qlog]) -> str:
     return ""
 
 
-def _sampling_fault(load_s: tuple[float, float], folder: Path) -> str:
+def _sampling_fault(loading: LoadingTime, folder: Path) -> str:
     for at_s, gap_ms in json.loads((folder / SAMPLING).read_text())["gaps"]:
-        if load_s[0] <= at_s <= load_s[1] + gap_ms / 1e3 and gap_ms > LONGEST_GAP_MS:
-            return f"the kernel was not asked for {gap_ms:.0f} ms"
+        if loading.navigated_s <= at_s <= loading.finished_s + gap_ms / 1e3 and gap_ms > LONGEST_GAP_MS:
+            return f"no account of the kernel for {gap_ms:.0f} ms"
     return ""

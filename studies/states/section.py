@@ -1,10 +1,9 @@
-"""Congestion states: what the logs of a campaign's loads say (`studies.states.measure`), for its report.
+"""The report's section on congestion states, from the qlogs of a campaign's loads (`studies.states.measure`).
 
 Shares of time are those of all connections of all runs of a setting together, each by its time: from its beginning, or
 the navigation's, to the last acknowledgement of data before the page had all it asked for.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,15 +12,14 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.figures.style import named
-from analysis.report.plates import Plate
-from analysis.report.section import Section
-from analysis.report.views import View, counted, ms, share
+from analysis.report.section import ReportFigure, ReportTable, Section
+from analysis.text import NOTHING, label, ms, plural, share
 from base.errors import EyelevelError
+from measure.table import Row, valid_rows
 from servers.qlog import SUFFIX, read_qlog
-from studies.runs import RUN, runs_of
 from studies.states import graph as states_graph
 from studies.states import windows_figure
+from studies.states.measure import STUDY, read_loading
 from studies.states.series import (
     Spell,
     delivered_bytes,
@@ -32,17 +30,16 @@ from studies.states.series import (
     transitions,
 )
 
-STUDY = "states"
 NAME = "states"
 IDLE, REPAIRING = "application_limited", ("recovery", "pto", "rto")
 
 
 @dataclass(frozen=True)
-class Connection:
-    """A connection of a load: its log, what it carried meanwhile (bytes), and its spells."""
+class LoggedConnection:
+    """A connection of a load: its log, the bytes that it carried during the load, and its spells."""
 
     path: Path
-    delivered: float
+    delivered_bytes: float
     spells: tuple[Spell, ...]
 
 
@@ -53,16 +50,16 @@ class Load:
     number: int
     navigated_s: float
     plt_ms: float
-    connections: tuple[Connection, ...]
+    connections: tuple[LoggedConnection, ...]
 
     @property
-    def busiest(self) -> Connection:
+    def busiest(self) -> LoggedConnection:
         """The connection that carried most."""
-        return max(self.connections, key=lambda connection: connection.delivered)
+        return max(self.connections, key=lambda connection: connection.delivered_bytes)
 
 
 @dataclass(frozen=True)
-class Setting:
+class SettingLoads:
     """All loads of a site, a network and a protocol."""
 
     site: str
@@ -72,108 +69,107 @@ class Setting:
 
     @property
     def spells(self) -> list[tuple[Spell, ...]]:
-        """Those of every connection."""
+        """The spells of every connection."""
         return [connection.spells for load in self.loads for connection in load.connections]
 
     @property
     def typical(self) -> Load:
         """The load with the median page load time; of two in the middle, the faster."""
-        ordered = sorted(self.loads, key=lambda load: load.plt_ms)
-        return ordered[(len(ordered) - 1) // 2]
+        by_time = sorted(self.loads, key=lambda load: load.plt_ms)
+        return by_time[(len(by_time) - 1) // 2]
 
 
-def read_load(folder: Path) -> Load:
-    """The run in `folder`. Raises EyelevelError when it or a log of it cannot be read."""
-    try:
-        run = json.loads((folder / RUN).read_text())
-        within, plt_ms = (float(run["navigated_s"]), float(run["finished_s"])), float(run["plt_ms"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EyelevelError(f"{folder / RUN} is broken: {error!r}") from None
+def read_load(folder: Path, row: Row) -> Load:
+    """The load of `row`, whose evidence is in `folder`. Raises EyelevelError when a part of it cannot be read."""
+    loading, plt_ms = read_loading(folder), row.metrics["plt"]
+    assert plt_ms is not None, "a load that counts has a load event"
+    period = (loading.navigated_s, loading.finished_s)
     connections = []
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         log = read_qlog(path)
-        connections.append(Connection(path, delivered_bytes(log, *within), tuple(spells(log, *within))))
+        connections.append(LoggedConnection(path, delivered_bytes(log, *period), tuple(spells(log, *period))))
     if not connections:
-        raise EyelevelError(f"{folder} has no log of a connection (any more)")
-    return Load(int(folder.name), within[0], plt_ms, tuple(connections))
+        raise EyelevelError(f"{folder} has no log of a connection")
+    return Load(row.run, period[0], plt_ms, tuple(connections))
 
 
-def read_settings(campaign: Path) -> list[Setting]:
+def read_settings(campaign: Path) -> list[SettingLoads]:
     """All settings that have runs in the folder of `campaign`, in the order of the study's document."""
     loads: dict[tuple[str, str, str], list[Load]] = defaultdict(list)
-    for run, folder in runs_of(campaign, STUDY):
-        loads[run.site, run.network, run.protocol].append(read_load(folder))
-    return [Setting(*setting, tuple(of_setting)) for setting, of_setting in loads.items()]
+    for row in valid_rows(campaign, STUDY):
+        loads[row.site, row.network, row.protocol].append(read_load(campaign / row.folder, row))
+    return [SettingLoads(*setting, tuple(setting_loads)) for setting, setting_loads in loads.items()]
 
 
 def section(campaign: Path) -> Section | None:
-    """The report's section on the states in the folder of `campaign`; None when there is nothing of it."""
+    """The section on the states in the folder of `campaign`; None when it has none. Raises EyelevelError."""
     settings = read_settings(campaign)
     if not settings:
         return None
-    groups: dict[tuple[str, str], list[Setting]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[SettingLoads]] = defaultdict(list)
     for setting in settings:
         groups[setting.site, setting.network].append(setting)
-    plates: list[Plate] = []
+    figures: list[ReportFigure] = []
     for (site, network), group in groups.items():
-        plates += [_windows(site, network, group), _graph(site, network, group)]
+        figures += [_windows(site, network, group), _graph(site, network, group)]
     return Section(
         NAME,
         "Congestion states",
-        (found_words(groups), *WORDS),
-        tuple(plates),
-        views=(share_table(settings), totals(settings)),
+        (spent_time(groups), *EXPLANATIONS),
+        tuple(figures),
+        tables=(share_table(settings), totals(settings)),
     )
 
 
-WORDS = (
+EXPLANATIONS = (
     "What the servers' congestion control did while pages were loaded, after Kakhki et al., “Taking a Long Look at "
-    "QUIC” (IMC 2017), Figure 3. QUIC's servers log each packet sent, acknowledged or lost; TCP's connections are "
-    "looked at in the kernel every 5 ms, so QUIC's logs are read at steps of 5 ms, too.",
+    "QUIC” (IMC 2017), Figure 3. QUIC's servers log each packet sent, acknowledged or lost. The state of TCP's "
+    "connections is read from the kernel every 5 ms, so QUIC's logs are read at steps of 5 ms, too.",
     "Shares of time are those of all connections of all runs together, each by its time: from its beginning to the "
-    "last acknowledgement before the page had all that it asked for. Application limited is a connection that has "
-    "nothing to send although its window has room: waiting for requests, or for the last acknowledgements.",
+    "last acknowledgement before the page had all that it asked for. A connection is application limited "
+    "when it has nothing to send although its window has room: it waits for requests, or for the last "
+    "acknowledgements.",
 )
 
 
-def found_words(groups: Mapping[tuple[str, str], Sequence[Setting]]) -> str:
+def spent_time(groups: Mapping[tuple[str, str], Sequence[SettingLoads]]) -> str:
     """How connections spent their time, in a sentence for each site and network."""
-    return " ".join(_found(site, network, group) for (site, network), group in groups.items())
+    return " ".join(_spent_time(site, network, group) for (site, network), group in groups.items())
 
 
-def _found(site: str, network: str, group: Sequence[Setting]) -> str:
-    told = []
+def _spent_time(site: str, network: str, group: Sequence[SettingLoads]) -> str:
+    texts = []
     for setting in group:
-        spent = shares(setting.spells)
-        idle, missing = spent.get(IDLE, 0.0), sum(spent.get(state, 0.0) for state in REPAIRING)
-        runs = counted("run", len(setting.loads))
-        told.append(f"{named(setting.protocol)} {share(idle)} and {share(missing)} ({runs})")
+        state_shares = shares(setting.spells)
+        idle, repairing = state_shares.get(IDLE, 0.0), sum(state_shares.get(state, 0.0) for state in REPAIRING)
+        runs = plural("run", len(setting.loads))
+        texts.append(f"{label(setting.protocol)} {share(idle)} and {share(repairing)} ({runs})")
     return (
-        f"{site} behind {named(network)}: of their time connections had nothing to send, and were in recovery or "
-        f"waiting after a timeout: {', '.join(told)}."
+        f"{site} behind {label(network)}: shares of time in which connections had nothing to send, and in which they "
+        f"were in recovery or waited after a timeout: {', '.join(texts)}."
     )
 
 
-def share_table(settings: Sequence[Setting]) -> View:
+def share_table(settings: Sequence[SettingLoads]) -> ReportTable:
     """The share of time in each state, by setting."""
-    told = [(setting, shares(setting.spells)) for setting in settings]
-    states = [state for state in states_graph.ORDER if any(state in share_of for _, share_of in told)]
+    with_shares = [(setting, shares(setting.spells)) for setting in settings]
+    states = [state for state in states_graph.ORDER if any(state in share_of for _, share_of in with_shares)]
     rows, texts = [], []
-    for setting, share_of in told:
+    for setting, share_of in with_shares:
         key = {"site": setting.site, "network": setting.network, "protocol": setting.protocol}
         values = {state: share_of.get(state, 0.0) for state in states}
         rows.append(key | {"runs": len(setting.loads)} | values)
-        shown = {"site": setting.site, "network": named(setting.network), "protocol": named(setting.protocol)}
+        cells = {name: share(value) if name in share_of else NOTHING for name, value in values.items()}
         texts.append(
-            shown
+            {"site": setting.site, "network": label(setting.network), "protocol": label(setting.protocol)}
             | {"runs": str(len(setting.loads))}
-            | {states_graph.label(state): share(value) if state in share_of else "-" for state, value in values.items()}
+            | {states_graph.state_label(state): cell for state, cell in cells.items()}
         )
-    return View("states_shares", "Share of time in each state", pd.DataFrame(rows), pd.DataFrame(texts))
+    return ReportTable("states_shares", "Share of time in each state", pd.DataFrame(rows), pd.DataFrame(texts))
 
 
-def totals(settings: Sequence[Setting]) -> View:
-    """How much time the shares rest on, and the busiest connections in numbers."""
+def totals(settings: Sequence[SettingLoads]) -> ReportTable:
+    """The time that the shares rest on, and the busiest connections in numbers."""
     rows, texts = [], []
     for setting in settings:
         busiest = [load.busiest for load in setting.loads]
@@ -183,11 +179,11 @@ def totals(settings: Sequence[Setting]) -> View:
             "network": setting.network,
             "protocol": setting.protocol,
             "runs": len(setting.loads),
-            "connections": sum(bool(told) for told in setting.spells),
-            "seconds": sum(spell.seconds for told in setting.spells for spell in told),
+            "connections": sum(bool(spells_of_one) for spells_of_one in setting.spells),
+            "seconds": sum(spell.seconds for spells_of_one in setting.spells for spell in spells_of_one),
             "transitions": sum(transitions(setting.spells).values()),
             "plt_ms": _mean(load.plt_ms for load in setting.loads),
-            "busiest_mb": _mean(connection.delivered / 1e6 for connection in busiest),
+            "busiest_mb": _mean(connection.delivered_bytes / 1e6 for connection in busiest),
             "largest_window_kb": _mean(table["window"].max() / 1e3 for table in tables),
             "lost_packets": _mean(table["lost"].max() for table in tables),
             "min_rtt_ms": _mean(table["min_rtt_ms"].min() for table in tables),
@@ -197,8 +193,8 @@ def totals(settings: Sequence[Setting]) -> View:
         texts.append(
             {
                 "site": setting.site,
-                "network": named(setting.network),
-                "protocol": named(setting.protocol),
+                "network": label(setting.network),
+                "protocol": label(setting.protocol),
                 "runs": str(row["runs"]),
                 "connections": str(row["connections"]),
                 "their time [s]": f"{row['seconds']:.1f}",
@@ -211,43 +207,44 @@ def totals(settings: Sequence[Setting]) -> View:
         )
     note = "From PLT on, means over runs; from MB on, of the connection that carried most. TCP's losses are its "
     note += "retransmissions."
-    title = "What the shares rest on, and the busiest connections"
-    return View("states_totals", title, pd.DataFrame(rows), pd.DataFrame(texts), note)
+    title = "The basis of the shares, and the busiest connections"
+    return ReportTable("states_totals", title, pd.DataFrame(rows), pd.DataFrame(texts), note)
 
 
-def _loading(connection: Connection, load: Load) -> pd.DataFrame:
+def _loading(connection: LoggedConnection, load: Load) -> pd.DataFrame:
     """The series of `connection` while the page was loaded."""
     table = series(read_qlog(connection.path), load.navigated_s)
     end_s = connection.spells[-1].end_s if connection.spells else 0.0
     return table[(table["time_s"] >= 0) & (table["time_s"] <= end_s)]
 
 
-def _windows(site: str, network: str, group: Sequence[Setting]) -> Plate:
-    shown = [(setting.protocol, setting.typical) for setting in group]
-    drawn = [
-        windows_figure.Drawn(protocol, _loading(load.busiest, load), load.busiest.spells) for protocol, load in shown
+def _windows(site: str, network: str, group: Sequence[SettingLoads]) -> ReportFigure:
+    loads = [(setting.protocol, setting.typical) for setting in group]
+    connections = [
+        windows_figure.ConnectionSeries(protocol, _loading(load.busiest, load), load.busiest.spells)
+        for protocol, load in loads
     ]
-    which = ", ".join(f"{named(protocol)} run {load.number}" for protocol, load in shown)
+    runs = ", ".join(f"{label(protocol)} run {load.number}" for protocol, load in loads)
     caption = (
-        f"{site} behind {named(network)}: the connection that carried most, in the run with the median page load time "
-        f"({which}). Lines: congestion window; areas: bytes in flight; ticks: losses; below: the states."
+        f"{site} behind {label(network)}: the connection that carried most, in the run with the median page load time "
+        f"({runs}). Lines: congestion window; areas: bytes in flight; ticks: losses; below: the states."
     )
-    return Plate(f"states_windows_{site}_{network}", NAME, caption, windows_figure.draw, (drawn,))
+    return ReportFigure(f"states_windows_{site}_{network}", caption, windows_figure.draw, (connections,))
 
 
-def _graph(site: str, network: str, group: Sequence[Setting]) -> Plate:
-    drawn = []
+def _graph(site: str, network: str, group: Sequence[SettingLoads]) -> ReportFigure:
+    graphs = []
     for setting in group:
         counts = transitions(setting.spells)
-        title = f"{named(setting.protocol)}, {counted('run', len(setting.loads))}"
-        drawn.append(states_graph.Graph(title, shares(setting.spells), probabilities(counts), counts))
+        title = f"{label(setting.protocol)}, {plural('run', len(setting.loads))}"
+        graphs.append(states_graph.Graph(title, shares(setting.spells), probabilities(counts), counts))
     caption = (
-        f"{site} behind {named(network)}: share of time in each state, and how likely each is to be followed by "
-        "which, over all connections and runs."
+        f"{site} behind {label(network)}: share of time in each state, and the probability of each transition, over "
+        "all connections and runs."
     )
-    return Plate(f"states_graph_{site}_{network}", NAME, caption, states_graph.draw, (drawn,))
+    return ReportFigure(f"states_graph_{site}_{network}", caption, states_graph.draw, (graphs,))
 
 
 def _mean(values: Iterable[float]) -> float:
-    told = list(values)
-    return float(sum(told)) / len(told)
+    numbers = list(values)
+    return float(sum(numbers)) / len(numbers)

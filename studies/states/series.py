@@ -1,6 +1,7 @@
-"""From the qlogs of connections to series of their windows, spells of their states, and shares of time.
+"""Series of windows, spells of states and shares of time, from the qlogs of connections.
 
-Functions of what `servers.qlog` reads; times in s from a moment that the caller names (s since 1970), sizes in bytes.
+The functions take what `servers.qlog` reads. Times are in s from a moment that the caller names (in s since 1970),
+sizes in bytes.
 """
 
 import math
@@ -14,13 +15,13 @@ import pandas as pd
 
 from servers.qlog import METRICS, STATE, Qlog
 
-# TCP's connections are looked at so often (`studies.states.socket_witness`). QUIC's servers tell of every change, so
-# their logs are looked at as often here: what passes faster is then as likely to be seen of the one as of the other.
-LOOK_S = 0.005
-# What is so much later than a look counts as being at it: less than clocks tell, more than rounding loses.
-AT_ONCE_S = 2e-6
+# The kernel is asked for the state of TCP's connections this often (`studies.states`). QUIC's servers log every change,
+# so their logs are sampled as often here: a short state is then as likely to be seen over QUIC as over TCP.
+SAMPLE_S = 0.005
+# An event that follows a sample by no more counts as simultaneous: less than clocks resolve, more than rounding loses.
+SIMULTANEOUS_S = 2e-6
 
-# Columns of a series, and what qlog calls them; RTTs are in ms, rates in bit/s, losses from the start.
+# Columns of a series, and their names in qlog; RTTs are in ms, rates in bit/s, losses from the start.
 COLUMNS = {
     "window": "congestion_window",
     "in_flight": "bytes_in_flight",
@@ -35,7 +36,7 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Spell:
-    """A time that a connection has spent in a state."""
+    """A period that a connection has spent in one state."""
 
     state: str
     start_s: float
@@ -47,9 +48,10 @@ class Spell:
 
 
 def series(qlog: Qlog, zero_s: float) -> pd.DataFrame:
-    """A row for every time at which something was told: `time_s` from `zero_s` on, and `COLUMNS`, each as last told.
+    """A row for each event with metrics: `time_s` from `zero_s` on, and `COLUMNS`, each with its last value so far.
 
-    What has not been told yet is not a number, but for what begins with nothing: deliveries and losses.
+    A column without a value so far is not a number, but for counts, which begin at 0: bytes in flight, bytes delivered
+    and losses.
     """
     events = qlog.named(METRICS)
     rows = [[event.data.get(name, np.nan) for name in COLUMNS.values()] for event in events]
@@ -60,33 +62,33 @@ def series(qlog: Qlog, zero_s: float) -> pd.DataFrame:
 
 
 def spells(qlog: Qlog, zero_s: float, end_s: float) -> list[Spell]:
-    """The spells of a connection between `zero_s` and `end_s` (s since 1970), in order, as seen by one who looks every
-    `LOOK_S`: a spell begins and ends with a look, and what is over before the next is not seen.
+    """The spells of a connection between `zero_s` and `end_s` (s since 1970), in order, sampled every `SAMPLE_S`: a
+    spell begins and ends at a sample, and one that lies between two samples is left out.
 
-    They end with the last of its data that was acknowledged before `end_s`: what is idle afterwards is not counted.
+    They end with the last of its data that was acknowledged before `end_s`: idle time afterwards does not count.
     """
     over_s = min(end_s, _last_delivery_s(qlog, end_s)) - zero_s
     began_s = qlog.began_s - zero_s
-    told = [(began_s + event.time_ms / 1e3, str(event.data["new"])) for event in qlog.named(STATE)]
-    ends = [start for start, _ in told[1:]] + [over_s]
-    seen: list[Spell] = []
-    for (start, state), end in zip(told, ends, strict=False):
-        first_s, last_s = _next_look_s(max(start, 0.0)), _next_look_s(min(end, over_s))
+    changes = [(began_s + event.time_ms / 1e3, str(event.data["new"])) for event in qlog.named(STATE)]
+    ends = [start for start, _ in changes[1:]] + [over_s]
+    result: list[Spell] = []
+    for (start, state), end in zip(changes, ends, strict=False):
+        first_s, last_s = _next_sample_s(max(start, 0.0)), _next_sample_s(min(end, over_s))
         if last_s <= first_s:
             continue
-        if seen and seen[-1].state == state:
-            seen[-1] = Spell(state, seen[-1].start_s, last_s)
+        if result and result[-1].state == state:
+            result[-1] = Spell(state, result[-1].start_s, last_s)
         else:
-            seen.append(Spell(state, first_s, last_s))
-    return seen
+            result.append(Spell(state, first_s, last_s))
+    return result
 
 
-def _next_look_s(at_s: float) -> float:
-    return math.ceil((at_s - AT_ONCE_S) / LOOK_S) * LOOK_S
+def _next_sample_s(at_s: float) -> float:
+    return math.ceil((at_s - SIMULTANEOUS_S) / SAMPLE_S) * SAMPLE_S
 
 
 def shares(connections: Iterable[Sequence[Spell]]) -> dict[str, float]:
-    """State → its share of the time of all `connections` together, so that each counts by its time; largest first."""
+    """State → its share of the time of all `connections` together, each weighed by its time; largest first."""
     seconds: Counter[str] = Counter()
     for spells_of_one in connections:
         for spell in spells_of_one:
@@ -96,30 +98,30 @@ def shares(connections: Iterable[Sequence[Spell]]) -> dict[str, float]:
 
 
 def transitions(connections: Iterable[Sequence[Spell]]) -> Counter[tuple[str, str]]:
-    """How often all `connections` together went from one state to another."""
+    """The number of transitions from one state to another, of all `connections` together."""
     return Counter(
         (before.state, after.state) for spells_of_one in connections for before, after in pairwise(spells_of_one)
     )
 
 
-def probabilities(counted: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], float]:
+def probabilities(counts: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], float]:
     """The share of each transition among those that leave the same state."""
     leaving: Counter[str] = Counter()
-    for (before, _), times in counted.items():
+    for (before, _), times in counts.items():
         leaving[before] += times
-    return {(before, after): times / leaving[before] for (before, after), times in counted.items()}
+    return {(before, after): times / leaving[before] for (before, after), times in counts.items()}
 
 
 def delivered_bytes(qlog: Qlog, zero_s: float = -math.inf, end_s: float = math.inf) -> float:
-    """What a connection has carried to the client, between `zero_s` and `end_s` (s since 1970)."""
-    before = within = 0.0
+    """The bytes that a connection has carried to the client between `zero_s` and `end_s` (s since 1970)."""
+    before = total = 0.0
     for event in qlog.named(METRICS):
         at_s, delivered = qlog.began_s + event.time_ms / 1e3, float(event.data.get("bytes_delivered", 0.0))
         if at_s < zero_s:
             before = max(before, delivered)
         elif at_s <= end_s:
-            within = max(within, delivered)
-    return max(0.0, within - before)
+            total = max(total, delivered)
+    return max(0.0, total - before)
 
 
 def _last_delivery_s(qlog: Qlog, end_s: float) -> float:

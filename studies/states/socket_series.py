@@ -1,47 +1,50 @@
-"""The qlogs of TCP connections, made of the kernel's accounts that `studies.states.socket_witness` has left."""
+"""The qlogs of TCP connections, made from the samples of the kernel's TCP_INFO that `studies.states` has taken."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from measure.run.inet_diag import Bbr, TcpInfo, decoded, identity
+from base.files import sync_file, sync_folder
+from servers.kernel_sockets import ACCOUNTS, Bbr, TcpInfo, decoded, identity, read_accounts
 from servers.qlog import METRICS, PARAMETERS, STARTED, STATE, SUFFIX, Event, Qlog, write_qlog
-from studies.states.socket_witness import ACCOUNTS, RECORD
 
-# Of TcpInfo.ca_state; "window reduced" answers a queue of the servers' own that was full.
+# Values of TcpInfo.ca_state. The kernel reduces the window when a queue of the servers' machine is full.
 REDUCED, RECOVERY, LOSS = 2, 3, 4
-# BBR's gains tell its mode (Linux, tcp_bbr.c): above, or below, these it is in its startup, or drains.
+# BBR's mode follows from its pacing gain (Linux, tcp_bbr.c): above the first it is in startup, below the second it
+# drains.
 STARTUP_GAIN, DRAIN_GAIN = 2.0, 0.5
 PROBE_RTT = "probe_rtt"
-# A pacing rate that is none.
+# The pacing rate of a connection without pacing.
 UNLIMITED = 2**64 - 1
 
-Account = tuple[float, TcpInfo]
+Sample = tuple[float, TcpInfo]
 
 
 def write_qlogs(folder: Path) -> list[Path]:
-    """A qlog in `folder` for each TCP connection that was seen, in place of the accounts; returns their paths."""
-    connections: dict[bytes, list[Account]] = defaultdict(list)
-    for at_s, message in _accounts(folder / ACCOUNTS):
+    """A qlog in `folder` for each TCP connection, in place of the samples; returns their paths."""
+    connections: dict[bytes, list[Sample]] = defaultdict(list)
+    for at_s, message in read_accounts(folder):
         if info := decoded(message):
             connections[identity(message)].append((at_s, info))
     paths: list[Path] = []
-    for accounts in connections.values():
-        first = accounts[0][1]
+    for samples in connections.values():
+        first = samples[0][1]
         name = f"tcp-{first.server[0]}-{first.client[1]}"
-        # A port may come again.
-        again = sum(path.name.startswith(name) for path in paths)
-        path = folder / f"{name}{f'-{again + 1}' if again else ''}{SUFFIX}"
-        write_qlog(path, qlog_of(accounts), "Linux", ["TCP", "HTTP2"])
+        # A port may be used again.
+        earlier = sum(path.name.startswith(name) for path in paths)
+        path = folder / f"{name}{f'-{earlier + 1}' if earlier else ''}{SUFFIX}"
+        write_qlog(path, qlog_of(samples), "Linux", ["TCP", "HTTP2"])
+        sync_file(path)
         paths.append(path)
+    sync_folder(folder)
     (folder / ACCOUNTS).unlink()
     return paths
 
 
-def qlog_of(accounts: Sequence[Account]) -> Qlog:
-    """The qlog of one connection: its accounts with their times (s since 1970), in order."""
-    began_s, first = accounts[0]
+def qlog_of(samples: Sequence[Sample]) -> Qlog:
+    """The qlog of one connection, from its samples with their times (s since 1970), in order."""
+    began_s, first = samples[0]
     (server, server_port), (client, client_port) = first.server, first.client
     ends = {"ip_version": "ipv4", "src_ip": client, "dst_ip": server, "protocol": "TCP"}
     events = [
@@ -59,13 +62,13 @@ def qlog_of(accounts: Sequence[Account]) -> Qlog:
     written: dict[str, Any] = {}
     state = None
     time_ms = 0.0
-    for at_s, info in accounts:
-        # The machine's clock may be put back.
+    for at_s, info in samples:
+        # The machine's clock may be set back.
         time_ms = max(time_ms, (at_s - began_s) * 1e3)
-        told = metrics(info)
-        if changed := {name: value for name, value in told.items() if written.get(name) != value}:
-            events.append(Event(time_ms, METRICS, changed))
-            written |= changed
+        changes = {name: value for name, value in metrics(info).items() if written.get(name) != value}
+        if changes:
+            events.append(Event(time_ms, METRICS, changes))
+            written |= changes
         if (new := congestion_state(info)) != state:
             events.append(Event(time_ms, STATE, {"old": state, "new": new} if state else {"new": new}))
             state = new
@@ -73,8 +76,8 @@ def qlog_of(accounts: Sequence[Account]) -> Qlog:
 
 
 def metrics(info: TcpInfo) -> Mapping[str, Any]:
-    """An account as qlog's metrics: bytes, ms, bit/s."""
-    told = {
+    """A sample as qlog's metrics: bytes, ms, bit/s."""
+    values = {
         "min_rtt": info.min_rtt_ms,
         "smoothed_rtt": info.smoothed_rtt_ms,
         "congestion_window": info.cwnd * info.mss_bytes,
@@ -86,12 +89,12 @@ def metrics(info: TcpInfo) -> Mapping[str, Any]:
         "bytes_delivered": info.delivered_bytes,
         "packets_lost": info.retransmitted,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def congestion_state(info: TcpInfo) -> str:
-    """What the connection's congestion control is doing, in the words of quic_server (`servers/quic`), but for rto:
-    there was a retransmission timeout, and what was sent before it is not all acknowledged yet."""
+    """The state of the connection's congestion control, under the names of quic_server (`servers/quic`), and rto: there
+    was a retransmission timeout, and not all that was sent before it is acknowledged yet."""
     if info.ca_state == LOSS:
         return "rto"
     if info.ca_state in (REDUCED, RECOVERY):
@@ -114,12 +117,3 @@ def _bbr_mode(bbr: Bbr) -> str:
     if bbr.pacing_gain < DRAIN_GAIN:
         return "drain"
     return PROBE_RTT if bbr.cwnd_gain == 1 else "probe_bw"
-
-
-def _accounts(path: Path) -> Iterator[tuple[float, bytes]]:
-    data, at = path.read_bytes(), 0
-    while at < len(data):
-        at_s, length = RECORD.unpack_from(data, at)
-        at += RECORD.size
-        yield at_s, data[at : at + length]
-        at += length

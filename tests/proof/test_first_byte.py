@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from scipy.stats import trim_mean
 
-from measure.run.load import load
+from measure.run.load import PageLoad, load
 from measure.run.visit import TIMINGS
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
@@ -47,7 +47,8 @@ def test_quic_saves_one_round_trip(network: Network, site: Site, tmp_path: Path)
         for name, times_ms in first_bytes_ms.items():
             folder = tmp_path / f"{network.name}-{name}-{number}"
             folder.mkdir()
-            assert load(site, network, protocols.load()[name], folder, repeatable=False, film=False) is None
+            page = PageLoad(site, network, protocols.load()[name], repeatable=False, film=False)
+            assert load(page, folder) is None
             times_ms.append(_first_byte_ms(folder))
     tcp_ms, quic_ms = (float(trim_mean(times_ms, QUARTER)) for times_ms in first_bytes_ms.values())
     print(f"{network.name}: TCP {tcp_ms:.1f} ms, QUIC {quic_ms:.1f} ms, {tcp_ms - quic_ms:.2f} ms apart")

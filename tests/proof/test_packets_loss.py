@@ -1,15 +1,20 @@
 """Captures of loads with losses both ways: every byte is accounted for, and what was sent again is told as that."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from measure.campaign.campaign import Campaign, measure
+from measure.campaign.progress import ProgressDisplay
+from measure.campaign.setting import Loading
+from measure.table import require_document, valid_rows
 from record import collection
-from studies.packets.attempt import make
 from studies.packets.bytes import AGAIN, KINDS, PAYLOAD, UNREAD
 from studies.packets.files import STUDY
+from studies.packets.measure import PacketsMethod
 from studies.packets.runs import read_run
-from studies.runs import Study, Watch, make_runs, runs_of
 from tuning import networks, protocols
 
 pytestmark = pytest.mark.needs_root
@@ -22,15 +27,23 @@ RUNS = 3
 def test_loads_with_losses_are_accounted_for_to_the_last_byte(site: str, network: str, tmp_path: Path) -> None:
     chosen = {name: protocols.load()[name] for name in ("tcp+", "quic")}
     behind = {network: networks.load()[network]}
-    study = Study(
-        STUDY, tmp_path, {site: collection.load_site(site)}, behind, chosen, RUNS, seed=1, make=make, captures=True
+    campaign = Campaign(
+        folder=tmp_path / "packets",
+        sites={site: collection.load_site(site)},
+        networks=behind,
+        protocols=chosen,
+        runs=RUNS,
+        seed=1,
+        loading=Loading(filmed=False),
+        method=PacketsMethod(),
+        study={"name": STUDY},
     )
-    assert make_runs(study, Watch(lambda *_: None, lambda *_: None, print)) == []
+    measure(campaign, partial(ProgressDisplay, Console()))
     payloads_bytes, again_bytes = set(), 0
-    made = runs_of(tmp_path, STUDY)
-    assert len(made) == RUNS * len(chosen)
-    for run, folder in made:
-        for row in read_run(folder).captures:
+    rows, document = valid_rows(campaign.folder, STUDY), require_document(campaign.folder)
+    assert len(rows) == RUNS * len(chosen)
+    for run in rows:
+        for row in read_run(campaign.folder, document, run).captures:
             assert sum(row[kind] for kind in KINDS) == row["bytes"]
             assert run.protocol != "quic" or row[UNREAD] == 0
             again_bytes += row[AGAIN]

@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from measure.campaign.attempt import Circumstances
+from measure.campaign.block import measure_one
+from measure.campaign.setting import Loading, Setting
+from measure.table import Run
 from record.generated import generated_exchange
 from record.site import Recording, Site, write_site
 from servers.qlog import STATE, SUFFIX, Qlog, read_qlog
-from studies.runs import Setting
-from studies.states.measure import make
+from studies.states.measure import StatesMethod
 from studies.states.series import delivered_bytes, series
 from tuning import protocols
 from tuning.networks import Network
@@ -88,9 +89,12 @@ def download(site: Site, protocol: Protocol, folder: Path) -> tuple[Qlog, Means]
     for number in range(TRIES):
         tried = folder / str(number)
         tried.mkdir()
-        judged = make(Setting(site, NETWORK, protocol), 1, Circumstances(1, "here"), tried)
-        assert judged.valid, judged.reason
-        log = max((read_qlog(path) for path in tried.glob(f"*{SUFFIX}")), key=delivered_bytes)
+        run = Run(site.name, NETWORK.name, protocol.name, number)
+        row = measure_one(
+            run, Setting(site, NETWORK, protocol, Loading(filmed=False), seed=1), StatesMethod(), tried, 0
+        )
+        assert row.valid, row.reason
+        log = max((read_qlog(path) for path in (tried / row.folder).glob(f"*{SUFFIX}")), key=delivered_bytes)
         if (found := means(log)).longest_s < QUIET_S:
             return log, found
     pytest.fail("the machine is too busy")

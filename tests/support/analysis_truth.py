@@ -1,18 +1,24 @@
 """Simulated samples whose truth is known, and how often the statistics are right about them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 from analysis import contrasts
 from analysis.aggregate import mixed_model, resampled_changes, two_level_interval
 from analysis.gain import anova_p, gain
 from analysis.hypotheses import Pair
+from analysis.outcomes import FASTER, SLOWER
+from analysis.runs import CampaignTable
 from analysis.samples import Array
-from analysis.sequential import FASTER, SLOWER, sequential_test
+from analysis.sequential import sequential_test
+from analysis.simulate import Truth, simulate
+from measure.table import CampaignDocument
 
-# A test that is right fails once in so many.
+# The share of runs in which a correct statistic fails its test.
 FALSE_ALARM = 1e-5
 Noise = Callable[[np.random.Generator, tuple[int, ...]], Array]
 
@@ -37,7 +43,7 @@ def drifting(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return normal(draw, shape) * np.linspace(1, 1.3, shape[-1])
 
 
-def two(noise: Noise, cells: int, runs: int, effect: float, seed: int) -> tuple[Array, Array]:
+def two_samples(noise: Noise, cells: int, runs: int, effect: float, seed: int) -> tuple[Array, Array]:
     """Times of two protocols, of which the second takes 1 + `effect` times as long: cells x runs each."""
     draw = np.random.default_rng(seed)
     return 1000 * noise(draw, (cells, runs)), 1000 * (1 + effect) * noise(draw, (cells, runs))
@@ -52,32 +58,32 @@ def consistent(successes: int, trials: int, rate: float, slack: float = 0.0) -> 
 
 def false_positives(noise: Noise, cells: int, runs: int, level: float, seed: int) -> dict[str, int]:
     """How often each test finds a difference at `level` where there is none."""
-    a, b = two(noise, cells, runs, 0, seed)
-    found = {
+    a, b = two_samples(noise, cells, runs, 0, seed)
+    p_values = {
         "anova": anova_p(a, b),
         "welch": contrasts.welch_p(a, b),
         "blocks": contrasts.block_p(a, b),
         "mann-whitney": contrasts.mann_whitney(a, b)[..., 0],
         "ks": contrasts.ks_p(a, b),
     }
-    return {name: int((p < level).sum()) for name, p in found.items()}
+    return {name: int((p < level).sum()) for name, p in p_values.items()}
 
 
 def gain_covered(noise: Noise, cells: int, runs: int, effect: float, seed: int) -> int:
-    """How many 95 % intervals of the gain hold the true gain."""
-    low, high = contrasts.gain_interval(*two(noise, cells, runs, effect, seed), 0.95)
+    """The number of 95 % intervals of the gain that hold the true gain."""
+    low, high = contrasts.gain_interval(*two_samples(noise, cells, runs, effect, seed), 0.95)
     return int(((low <= effect) & (effect <= high)).sum())
 
 
 def shift_covered(noise: Noise, cells: int, runs: int, shift_ms: float, seed: int) -> int:
-    """How many 95 % intervals of the shift hold the true one."""
-    a, b = two(noise, cells, runs, 0, seed)
-    found = contrasts.hodges_lehmann(a, b + shift_ms, 0.95)
-    return int(((found[:, 1] <= shift_ms) & (shift_ms <= found[:, 2])).sum())
+    """The number of 95 % intervals of the shift that hold the true one."""
+    a, b = two_samples(noise, cells, runs, 0, seed)
+    intervals = contrasts.hodges_lehmann(a, b + shift_ms, 0.95)
+    return int(((intervals[:, 1] <= shift_ms) & (shift_ms <= intervals[:, 2])).sum())
 
 
 def sites_covered(campaigns: int, sites: int, runs: int, between: float, seed: int) -> tuple[int, int]:
-    """How many 95 % intervals over sites hold the truth of all sites: of the bootstrap, and of the mixed model.
+    """The number of 95 % intervals over sites that hold the truth of all sites: the bootstrap's, and the mixed model's.
 
     Sites differ in their gain by `between`; runs have 5 % of noise, and blocks 10 % that both protocols share.
     """
@@ -98,5 +104,20 @@ def sites_covered(campaigns: int, sites: int, runs: int, between: float, seed: i
 
 def sequential_false_positives(noise: Noise, cells: int, seed: int) -> int:
     """How often the stopping rule stops at a difference that is not there."""
-    a, b = two(noise, cells, 31, 0, seed)
+    a, b = two_samples(noise, cells, 31, 0, seed)
     return sum(sequential_test(x, y).outcome in (FASTER, SLOWER) for x, y in zip(a.tolist(), b.tolist(), strict=True))
+
+
+def campaign_table(runs: pd.DataFrame, networks: Sequence[str], protocols: Sequence[str]) -> CampaignTable:
+    """A campaign with these attempts, whose networks and protocols are named in this order."""
+    settings: dict[str, Any] = {
+        "sites": {},
+        "networks": {name: {} for name in networks},
+        "protocols": {name: {} for name in protocols},
+    }
+    return CampaignTable(runs, CampaignDocument(settings))
+
+
+def simulated_table(truth: Truth) -> CampaignTable:
+    """A simulated campaign."""
+    return campaign_table(simulate(truth), truth.networks, truth.protocols)

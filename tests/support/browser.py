@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from base.chromium import BINARY
 from base.places import tool
+from browsers.chromium.program import BINARY
 from record.recorder.webdriver import Session
 
 LIMIT_S = 60

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from base.errors import EyelevelError
 from record.formats import read_recording
 from record.site import write_site
-from servers.application import load_responses
+from servers.application.wsgi import load_responses
 from support.recordings import PAGE, har_entry, save_file, warc_record
 
 RAW = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nSet-Cookie: a=b\r\nContent-Length: 3\r\n\r\n<p>"

@@ -10,7 +10,7 @@ from typing import Any
 from record.http1 import Response
 from record.site import Site
 from replay import ReplaySpec, run
-from servers.application import sent_headers
+from servers.application.wsgi import sent_headers
 from tuning import protocols
 from tuning.networks import Network
 
@@ -46,7 +46,7 @@ def fetch(
     asked, answered = folder / "requests.json", folder / f"{protocol}.json"
     asked.write_text(json.dumps(requests))
     spec = ReplaySpec(site.folder, FAST, chosen, think_time=think_time)
-    version = "h2" if chosen.transport == "tcp" else "h3"
+    version = chosen.http_version
     with answered.open("wb") as answers:
         outcome = run(spec, [sys.executable, FETCH, version, asked], stdout=answers.fileno())
     assert outcome.status == 0

@@ -52,16 +52,16 @@ def read_preset(name: str, folder: Path = FOLDER) -> Preset:
     """The preset `name`. Raises EyelevelError that names the file and the key."""
     file = folder / f"{name}.toml"
     try:
-        told: dict[str, Any] = tomllib.loads(file.read_text())
+        document: dict[str, Any] = tomllib.loads(file.read_text())
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise EyelevelError(f"{file}: {error}") from None
     wanted = {field.name for field in fields(Preset)} - {"name", "series"} | {"pages"}
-    if odd := sorted(told.keys() ^ wanted):
+    if odd := sorted(document.keys() ^ wanted):
         raise EyelevelError(f"{file} must have the keys {', '.join(sorted(wanted))}, and no others; see {odd[0]}")
     try:
-        series = tuple(_series(table) for table in told["pages"])
-        networks, protocols = tuple(told["networks"]), tuple(told["protocols"])
-        return Preset(name, series, networks, protocols, int(told["runs"]), float(told["limit_s"]))
+        series = tuple(_series(table) for table in document["pages"])
+        networks, protocols = tuple(document["networks"]), tuple(document["protocols"])
+        return Preset(name, series, networks, protocols, int(document["runs"]), float(document["limit_s"]))
     except (TypeError, ValueError, KeyError) as error:
         raise EyelevelError(f"{file}: {error!r}") from None
 

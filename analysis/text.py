@@ -1,0 +1,112 @@
+"""How numbers and names are written for a reader: percentages, times, counts, and the names that the paper uses."""
+
+import math
+from collections.abc import Callable, Sequence
+
+from measure import metrics
+
+# What stands where there is no value.
+NOTHING = "-"
+# Protocols and networks as the paper writes them; metrics have their labels in `measure.metrics`.
+LABELS = {
+    "tcp": "TCP",
+    "tcp+": "TCP+",
+    "tcp+bbr": "TCP+BBR",
+    "quic": "QUIC",
+    "quic+bbr": "QUIC+BBR",
+    "dsl": "DSL",
+    "lte": "LTE",
+    "da2gc": "DA2GC",
+    "mss": "MSS",
+}
+
+
+def label(name: str) -> str:
+    """A protocol, metric or network as a reader knows it; a name without a label stays as it is."""
+    return LABELS.get(name) or next((entry.label for entry in metrics.METRICS if entry.name == name), name)
+
+
+def label_with_unit(metric: str) -> str:
+    """A metric with its unit: `SI [ms]`."""
+    units = {entry.name: entry.unit for entry in metrics.METRICS}
+    return f"{label(metric)} [{units[metric]}]"
+
+
+def pair_label(compared: str, reference: str) -> str:
+    """A comparison of two protocols: `QUIC against TCP+`."""
+    return f"{label(compared)} against {label(reference)}"
+
+
+def percent(value: float, digits: int = 1) -> str:
+    """A share as a percentage with its sign."""
+    return f"{100 * value:+.{digits}f} %" if math.isfinite(value) else NOTHING
+
+
+def share(value: float) -> str:
+    """A share as a percentage without a sign."""
+    return f"{100 * value:.1f} %" if math.isfinite(value) else NOTHING
+
+
+def ms(value: float) -> str:
+    """A time in ms."""
+    return (f"{value:.0f}" if abs(value) >= 10 else f"{value:.1f}") if math.isfinite(value) else NOTHING
+
+
+def signed_ms(value: float) -> str:
+    """A difference in ms with its sign."""
+    return (f"{value:+.0f}" if abs(value) >= 10 else f"{value:+.1f}") if math.isfinite(value) else NOTHING
+
+
+def p_value(value: float) -> str:
+    """A p value."""
+    return f"{value:.2g}" if math.isfinite(value) else NOTHING
+
+
+def number(value: float) -> str:
+    """A number with three digits."""
+    return f"{value:.3g}" if math.isfinite(value) else NOTHING
+
+
+def whole_number(value: float) -> str:
+    """A count; infinity is a count beyond what was computed (`analysis.power`)."""
+    return f"{value:.0f}" if math.isfinite(value) else (NOTHING if math.isnan(value) else "over a million")
+
+
+def mean_count(value: float) -> str:
+    """A mean of counts: with one digit where it is not whole."""
+    if not math.isfinite(value):
+        return NOTHING
+    return f"{value:,.0f}" if abs(value - round(value)) < 0.05 or value >= 1000 else f"{value:,.1f}"
+
+
+def interval(low: float, high: float, form: Callable[[float], str]) -> str:
+    """Both ends of an interval, each written by `form`."""
+    return f"{form(low)} to {form(high)}" if math.isfinite(low) and math.isfinite(high) else NOTHING
+
+
+def plural(noun: str, count: int) -> str:
+    """A count with its noun: 1 site, 2 sites."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def span(least: int, most: int) -> str:
+    """One number, or the range between two: 31, or 5 to 31."""
+    return f"{least}" if least == most else f"{least} to {most}"
+
+
+def listing(names: Sequence[str]) -> str:
+    """Names in a sentence: a, b and c."""
+    return names[0] if len(names) < 2 else ", ".join(names[:-1]) + f" and {names[-1]}"
+
+
+def size_label(size_bytes: float) -> str:
+    """A number of bytes as the paper writes it: 1 KB, 10 MB."""
+    for unit, factor in (("MB", 1_000_000), ("KB", 1000)):
+        if size_bytes >= factor:
+            return f"{size_bytes / factor:g} {unit}"
+    return f"{size_bytes:g} B"
+
+
+def file_name(text: str) -> str:
+    """`text` as a part of a file's name: protocols have a + in theirs."""
+    return text.replace("+", "plus")

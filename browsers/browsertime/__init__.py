@@ -1,0 +1,1 @@
+"""Browsertime: its configuration for one load, whatever the browser, and its run."""

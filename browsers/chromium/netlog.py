@@ -1,0 +1,89 @@
+"""Chromium's netlog: every request the browser made, and what became of it.
+
+Unlike the HAR it has requests that failed, that nobody waited for, and those of the browser itself.
+"""
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from browsers.contract import Request
+
+# The events of a request being sent, and over what.
+SENT_OVER = {
+    "HTTP_TRANSACTION_SEND_REQUEST_HEADERS": "http/1.1",
+    "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": "h2",
+    "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": "h3",
+}
+# The events that end a request. (Others have errors within, which the network stack got over.)
+ENDED_BY = frozenset({"REQUEST_ALIVE", "URL_REQUEST_START_JOB", "FAILED", "CANCELLED"})
+# Chromium's codes from 100 to 399 are of connections, certificates and HTTP; 7 and 21 are timeouts and changes of
+# the network. The others are of the browser itself: broken off by the page, not in the cache, not allowed.
+NETWORK_ERRORS = frozenset({-7, -21, *range(-399, -99)})
+# Chromium's names for the purposes of requests that no page needs, as the numbers that the log has.
+BROWSERS_PURPOSES = frozenset({112189210, 107267424})  # "favicon_loader", "open_search"
+# No more does a page need the description with which the browser would install it as an application.
+FOR_THE_BROWSER = "sec-fetch-dest: manifest"
+
+
+def read_netlog(path: Path) -> list[Request]:
+    """The requests in the netlog at `path`, in the order they were made; it may have been cut short."""
+    with gzip.open(path, "rt", errors="replace") as file:
+        log = _parse(file.read())
+    errors = {code: name for name, code in log["constants"]["netError"].items()}
+    requests: list[Request] = []
+    open_requests: dict[int, Request] = {}
+    purposes: dict[int, int] = {}
+    for kind, source, parameters in _events(log):
+        if kind == "REQUEST_ALIVE" and "traffic_annotation" in parameters:
+            purposes[source] = parameters["traffic_annotation"]
+        if kind == "URL_REQUEST_START_JOB" and "url" in parameters:
+            request = open_requests[source] = Request(
+                url=parameters["url"],
+                method=parameters.get("method", ""),
+                main_frame=parameters.get("request_type") == "main frame",
+                by_browser=parameters.get("initiator") == "not an origin" or purposes.get(source) in BROWSERS_PURPOSES,
+                initiator=parameters.get("initiator"),
+            )
+            requests.append(request)
+        elif source in open_requests:
+            _follow(open_requests[source], kind, parameters, errors)
+    return requests
+
+
+def _follow(request: Request, kind: str, parameters: dict[str, Any], errors: dict[int, str]) -> None:
+    """Add to `request` what one more event has about it."""
+    if kind in SENT_OVER:
+        request.protocol = SENT_OVER[kind]
+        request.by_browser = request.by_browser or FOR_THE_BROWSER in parameters.get("headers", ())
+    elif kind == "HTTP_TRANSACTION_READ_RESPONSE_HEADERS":
+        request.status = int(parameters["headers"][0].split()[1])
+    elif "transport_info" in parameters:
+        request.address = _address(parameters["transport_info"])
+    code = parameters.get("net_error", 0)
+    if kind in ENDED_BY and code in NETWORK_ERRORS:
+        request.error = errors.get(code, str(code))
+
+
+def _address(transport_info: str) -> str | None:
+    """The IP address in `TransportInfo{ type = …, endpoint = 198.18.0.1:443, … }`."""
+    _, separator, rest = transport_info.partition("endpoint = ")
+    return rest.partition(",")[0].rpartition(":")[0].strip("[]") if separator else None
+
+
+def _events(log: dict[str, Any]) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """Each event's type, source and parameters."""
+    names = {number: name for name, number in log["constants"]["logEventTypes"].items()}
+    for event in log["events"]:
+        yield names.get(event["type"], ""), event["source"]["id"], event.get("params") or {}
+
+
+def _parse(text: str) -> dict[str, Any]:
+    """The log as JSON; one cut short while it was written ends with its last whole line."""
+    try:
+        log: dict[str, Any] = json.loads(text)
+    except ValueError:
+        log = json.loads(text[: text.rfind("},\n") + 1] + "]}")
+    return log

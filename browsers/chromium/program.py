@@ -1,0 +1,76 @@
+"""Chromium as both the recorder and the replay use it: what keeps it from sending requests of itself, and its trust.
+
+A page must meet the same browser when it is replayed as when it was recorded. Standard library only: the
+recording proxy's Python loads this too.
+"""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from base.errors import EyelevelError
+from base.places import tool
+from browsers.window import Window
+
+# Not the wrapper in /usr/bin, which adds switches.
+BINARY = Path("/usr/lib/chromium/chromium")
+
+# Where the browser looks for its services. Their real hosts may be among those of the page.
+NOWHERE_HOST = "browser.invalid"
+NOWHERE = f"https://{NOWHERE_HOST}"
+
+MOBILE_PIXEL_RATIO = 1.0
+
+# Each of these asks for something that no page asked for.
+DISABLED_FEATURES = (
+    "NetworkTimeServiceQuerying",
+    "OptimizationGuideModelDownloading",
+    "OptimizationHintsFetching",
+    "OptimizationTargetPrediction",
+    "CertificateTransparencyComponentUpdater",
+    "DialMediaRouteProvider",
+    "UseDnsHttpsSvcb",
+    "DnsOverHttpsUpgrade",
+)
+
+# Without `disable-features`, of which Chromium takes one alone.
+COMMON_SWITCHES = (
+    # A window without tabs and address bar has the page's size, and a film of it shows nothing else.
+    "app=data:,",
+    "no-pings",
+    "disable-gpu",
+    "disable-extensions",
+    f"gaia-url={NOWHERE}",
+    f"google-apis-url={NOWHERE}",
+    f"component-updater=url-source={NOWHERE}",
+    "disable-component-extensions-with-background-pages",
+)
+
+
+def phone(window: Window) -> dict[str, Any]:
+    """What makes a page believe that `window` is a phone's: ChromeDriver's `mobileEmulation`."""
+    measures = {"width": window.width, "height": window.height, "pixelRatio": MOBILE_PIXEL_RATIO}
+    return {
+        "deviceMetrics": {**measures, "mobile": True, "touch": True},
+        "clientHints": {"platform": "Android", "mobile": True},
+    }
+
+
+def trust(certificate: Path, home: Path, run_as: Sequence[str | Path] = ()) -> None:
+    """Make browsers with this HOME accept the authority `certificate`; a HOME that trusts one already stays as it is.
+
+    `run_as` begins the command line of whoever the browser runs as. Raises EyelevelError.
+    """
+    database = home / ".pki" / "nssdb"
+    if database.exists():
+        return
+    certutil = [*run_as, tool("certutil"), "-d", f"sql:{database}"]
+    for command in (
+        [*run_as, tool("mkdir"), "-p", database],
+        [*certutil, "-N", "--empty-password"],
+        [*certutil, "-A", "-t", "C,,", "-n", "eyelevel", "-i", certificate],
+    ):
+        completed = subprocess.run(command, capture_output=True, text=True, check=False)
+        if completed.returncode:
+            raise EyelevelError(f"the browser cannot be made to trust {certificate}: {completed.stderr.strip()}")

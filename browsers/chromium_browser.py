@@ -1,0 +1,113 @@
+"""Chromium as a browser of the testbed: its switches for a load, and its netlog."""
+
+import gzip
+import os
+import shutil
+from pathlib import Path
+from typing import Any, ClassVar
+
+from base.places import tool
+from browsers.chromium.netlog import read_netlog
+from browsers.chromium.program import (
+    BINARY,
+    COMMON_SWITCHES,
+    DISABLED_FEATURES,
+    MOBILE_PIXEL_RATIO,
+    phone,
+    trust,
+)
+from browsers.contract import Browser, Page, Request
+from tuning.protocols import Protocol
+
+# For how long Chromium tries to connect over TCP (net/socket/transport_connect_job.cc). Over QUIC it would give up
+# after 4 s without a packet, which a lossy network reaches, and the load would fail with one protocol alone.
+CONNECT_S = 240
+NETLOG = "netlog.json"
+
+
+class Chromium(Browser):
+    """Chromium, driven by Browsertime through ChromeDriver."""
+
+    name = "chromium"
+    programs: ClassVar = {"chromium": "--version", "chromedriver": "--version"}
+    network_log = f"{NETLOG}.gz"
+    return_visit = Path(__file__).with_name("chromium") / "return_visit.mjs"
+
+    def settings(self) -> dict[str, Any]:
+        return {"connect_s": CONNECT_S, "mobile_pixel_ratio": MOBILE_PIXEL_RATIO}
+
+    def browsertime_options(
+        self, page: Page, protocol: Protocol, connection_options: tuple[str, ...], results: Path
+    ) -> dict[str, Any]:
+        chrome: dict[str, Any] = {
+            "binaryPath": str(BINARY),
+            "chromedriverPath": str(tool("chromedriver")),
+            "ignoreCertificateErrors": False,
+            "args": [*_switches(page, results), *_protocol_switches(protocol, connection_options)],
+        }
+        if page.window.mobile:
+            chrome["mobileEmulation"] = _mobile_emulation(page)
+        return {"browser": "chrome", "chrome": chrome}
+
+    def trust(self, certificate: Path, home: Path) -> None:
+        trust(certificate, home)
+
+    def keep_network_log(self, results: Path, folder: Path) -> None:
+        if not (results / NETLOG).exists():
+            return
+        with (
+            (results / NETLOG).open("rb") as plain,
+            gzip.open(folder / self.network_log, "wb", compresslevel=3) as compressed,
+        ):
+            shutil.copyfileobj(plain, compressed)
+
+    def read_requests(self, folder: Path) -> list[Request]:
+        return read_netlog(folder / self.network_log)
+
+    def screenshot_command(self, url: str, picture: Path) -> list[str | Path]:
+        switches = [f"--{switch}" for switch in COMMON_SWITCHES if not switch.startswith("app=")]
+        command: list[str | Path] = [BINARY, "--headless", "--no-sandbox", "--no-first-run", *switches]
+        return [*command, f"--screenshot={picture}", url]
+
+
+BROWSER = Chromium()
+
+
+def _mobile_emulation(page: Page) -> dict[str, Any]:
+    """Browsertime wants the measures at the top, ChromeDriver takes them from `deviceMetrics`."""
+    window = page.window
+    measures = {"width": window.width, "height": window.height, "pixelRatio": MOBILE_PIXEL_RATIO}
+    return {**measures, **phone(window), "userAgent": page.user_agent}
+
+
+def _protocol_switches(protocol: Protocol, connection_options: tuple[str, ...]) -> list[str]:
+    if protocol.transport == "tcp":
+        return ["disable-quic", *(["enable-features=EnableTLS13EarlyData"] if protocol.early_data else [])]
+    return [
+        "enable-quic",
+        "quic-version=h3",
+        # Also what makes Chromium accept the testbed's authority for QUIC.
+        "origin-to-force-quic-on=*",
+        *([f"quic-connection-options={','.join(connection_options)}"] if connection_options else []),
+    ]
+
+
+def _switches(page: Page, results: Path) -> list[str]:
+    """Chromium's switches beyond those that Browsertime gives it."""
+    hosts = ",".join(f"EXCLUDE {host}" for host in page.hosts)
+    switches = [
+        *COMMON_SWITCHES,
+        f"log-net-log={results / NETLOG}",
+        "net-log-capture-mode=Default",
+        f"host-resolver-rules=MAP * ~NOTFOUND,{hosts}",
+        "no-proxy-server",
+        # Given for every protocol, though it is QUIC's alone.
+        "force-fieldtrials=QUIC/Enabled",
+        "force-fieldtrial-params=QUIC.Enabled:"
+        f"max_time_before_crypto_handshake_seconds/{CONNECT_S}"
+        f"/max_idle_time_before_crypto_handshake_seconds/{CONNECT_S}",
+        # Browsertime adds its list to this one.
+        f"disable-features={','.join(DISABLED_FEATURES)}",
+    ]
+    # Chromium's sandbox refuses to work for root; the replay's namespaces are what holds it.
+    return [*switches, "no-sandbox"] if os.geteuid() == 0 else switches

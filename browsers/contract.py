@@ -1,0 +1,95 @@
+"""What a browser is to the rest of the testbed. Browsertime drives it (`browsers.browsertime`)."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from browsers.window import Window
+from tuning.protocols import Protocol
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a browser loads: a URL, in a window, as a user agent (its default unless given).
+
+    `hosts` are all that there are; no other name exists.
+    """
+
+    url: str
+    hosts: tuple[str, ...]
+    window: Window
+    user_agent: str | None = None
+
+
+@dataclass
+class Request:
+    """One request, or one hop of a redirected one, as the browser's network stack saw it.
+
+    `protocol` is None until it was sent (else http/1.1, h2 or h3), `status` until it was answered; `error` is
+    Chromium's name for what the network did to end it (`ERR_NAME_NOT_RESOLVED`), not for what the page or the cache
+    did. What is `by_browser` was asked for by no page; `initiator` is the origin of the page that asked.
+    """
+
+    url: str
+    method: str
+    main_frame: bool
+    by_browser: bool
+    address: str | None = None
+    protocol: str | None = None
+    status: int | None = None
+    error: str | None = None
+    initiator: str | None = None
+
+
+class Browser(ABC):
+    """One browser program.
+
+    `name` is what it is called by. `programs` are its programs, each with the option by which it prints its version.
+    `network_log` is the file in a load's folder that has all its requests. `return_visit` is a script of Browsertime's
+    that loads a page by a browser that has been there before: it knows the servers, but has no connection to them, and
+    nothing in its caches. The URL is in the environment, as EYELEVEL_RETURN_URL.
+    """
+
+    name: str
+    programs: ClassVar[Mapping[str, str]]
+    network_log: str
+    return_visit: Path
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Of its switches, what is the same for every load and matters to its result."""
+
+    @abstractmethod
+    def browsertime_options(
+        self, page: Page, protocol: Protocol, connection_options: tuple[str, ...], results: Path
+    ) -> dict[str, Any]:
+        """The part of Browsertime's configuration by which it loads `page` in this browser over `protocol`.
+
+        `connection_options` are the tags that a server of QUIC wants to get (`servers.contract`). What the browser
+        itself writes goes to `results`.
+        """
+
+    @abstractmethod
+    def trust(self, certificate: Path, home: Path) -> None:
+        """Make browsers with this HOME accept the authority `certificate`. Raises EyelevelError."""
+
+    @abstractmethod
+    def keep_network_log(self, results: Path, folder: Path) -> None:
+        """Put what is in `results` of its network stack's account into `folder`, as `network_log`, whole or not."""
+
+    @abstractmethod
+    def read_requests(self, folder: Path) -> list[Request]:
+        """The requests in the `network_log` of `folder`, in the order they were made; it may have been cut short.
+
+        Raises OSError, EOFError, ValueError or KeyError when it is missing or broken.
+        """
+
+    @abstractmethod
+    def screenshot_command(self, url: str, picture: Path) -> list[str | Path]:
+        """The command line that shows a page of this machine to nobody, writes `picture`, and ends."""
+
+    def refusal(self, protocol: Protocol) -> str | None:
+        """Why it cannot load over `protocol`, in one line; None if it can."""
+        return None

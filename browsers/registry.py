@@ -1,0 +1,37 @@
+"""The browsers by name."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import browsers
+from base.errors import EyelevelError
+from base.registry import registered
+from browsers.contract import Browser, Request
+
+DEFAULT = "chromium"
+
+
+@cache
+def all_browsers() -> Mapping[str, Browser]:
+    """Every browser by its name."""
+    return registered(browsers, "BROWSER")
+
+
+def browser_named(name: str) -> Browser:
+    """The browser of this name. Raises EyelevelError when there is none."""
+    known = all_browsers()
+    if name not in known:
+        raise EyelevelError(f"there is no browser {name!r}; there are {', '.join(known)}")
+    return known[name]
+
+
+def browser_of(folder: Path) -> Browser:
+    """The browser that made the load in `folder`, by the log that it left; the default when it left none."""
+    made_by = [browser for browser in all_browsers().values() if (folder / browser.network_log).exists()]
+    return made_by[0] if made_by else browser_named(DEFAULT)
+
+
+def read_requests(folder: Path) -> list[Request]:
+    """The requests of the load in `folder`. Raises OSError, EOFError, ValueError or KeyError: see `Browser`."""
+    return browser_of(folder).read_requests(folder)

@@ -1,0 +1,136 @@
+"""What the commands that measure share: their options, the campaign's folder, and how they begin and end."""
+
+import errno
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from base.errors import EyelevelError
+from base.ownership import give_to_caller
+from base.places import RESULTS
+from eyelevel.options import PATH
+from measure.campaign.campaign import Campaign, Enough, measure, never_enough
+from measure.campaign.cluster import Cluster
+from measure.campaign.progress import ProgressDisplay
+from measure.run.aliases import distinct
+from measure.table import CampaignDocument, read_document
+from measure.validate.record import validate_campaign
+
+
+def measuring_options(*, validates: bool, default: str = "the time of day") -> list[click.Option]:
+    """The options of every command that measures. `default` is the campaign's name unless given; `validates`: whether
+    networks and protocols are measured before unless the command line says otherwise."""
+    return [
+        click.Option(["--seed"], type=int, help="What the order of the runs is drawn from (1)."),
+        click.Option(["--campaign", "name"], help=f"The folder in results/; {default} unless given."),
+        click.Option(["--results"], type=PATH, default=RESULTS, help="Another folder for results."),
+        click.Option(["--dask"], help="Measure on the workers of a Dask scheduler, as in tcp://scheduler:8786."),
+        click.Option(
+            ["--trust-workers"], is_flag=True, help="Do not hold a cluster's workers to 'make validate' before."
+        ),
+        click.Option(["--plain"], is_flag=True, help="Lines only, for logs."),
+        click.Option(
+            ["--validate/--no-validate"],
+            default=validates,
+            show_default=True,
+            help="Whether to measure networks and protocols before.",
+        ),
+    ]
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a command measures, from its options."""
+
+    dask: str | None
+    trust_workers: bool
+    plain: bool
+    validate: bool
+
+    @classmethod
+    def take(cls, options: dict[str, Any]) -> "Manner":
+        """Take what is in `options` of it away from them."""
+        return cls(**{name: options.pop(name) for name in ("dask", "trust_workers", "plain", "validate")})
+
+
+def carry_out(
+    campaign: Campaign, manner: Manner, console: Console, command: str, enough: Enough = never_enough
+) -> None:
+    """Measure `campaign`, and print how it goes; `command` of `eyelevel` goes on with it.
+
+    Ends the process when it is interrupted. Raises EyelevelError.
+    """
+    with interruptible(campaign.folder, continuation(command, campaign.folder)):
+        if manner.validate and not manner.dask:
+            cells = ((block[0].site, block[0].network) for block in campaign.plan())
+            needed = [campaign.networks[name] for name in dict.fromkeys(network for _, network in cells)]
+            if checks := validate_campaign(campaign.folder, needed, distinct(campaign.protocols.values())):
+                console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
+        workers = Cluster(manner.dask, campaign, validated=not manner.trust_workers) if manner.dask else None
+        measure(campaign, partial(ProgressDisplay, console, plain=manner.plain), workers, enough)
+
+
+def campaign_name(name: str | None) -> str:
+    """`name` if it can be a folder's name, or one made of the time of day. Raises EyelevelError."""
+    if name is None:
+        return time.strftime("%Y%m%d-%H%M%S")
+    if name != Path(name).name or name.startswith("."):
+        raise EyelevelError(f"a campaign is a folder in results/, and {name!r} cannot be its name")
+    return name
+
+
+def document_of(folder: Path, study: str, command_of: Callable[[str], str]) -> CampaignDocument | None:
+    """The document of the campaign of `study` (nothing: of pages) in `folder`, or None when there is none.
+
+    `command_of` names the command of another study. Raises EyelevelError when the campaign is of another.
+    """
+    document = read_document(folder)
+    if document and document.study_name != study:
+        other = document.study_name or "campaign of pages"
+        again = continuation(command_of(document.study_name), folder)
+        raise EyelevelError(f"{folder.name} is a {other}; go on with it by: {again}; or name another with --campaign")
+    return document
+
+
+def continuation(command: str, folder: Path) -> str:
+    """The command line that goes on with the campaign in `folder`."""
+    if folder.parent == RESULTS:
+        return f"make {command} CAMPAIGN={shlex.quote(folder.name)}"
+    return shlex.join(["eyelevel", command, "--campaign", folder.name, "--results", str(folder.parent)])
+
+
+@contextmanager
+def interruptible(folder: Path, again: str) -> Iterator[None]:
+    """Measure into the campaign's `folder` while the block runs; `again` is the command line that goes on with it.
+
+    Ends the process when it is interrupted. Raises EyelevelError when the disk is full.
+    """
+    if not folder.parent.exists():
+        folder.parent.mkdir(parents=True)
+        give_to_caller(folder.parent)
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(f"\nstopped; what was measured is in {folder}; to go on: {again}", err=True)
+        sys.exit(130)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        text = f"the disk of {folder} is full; what was measured is safe; free some of it, then go on: {again}"
+        raise EyelevelError(text) from None
+
+
+def interrupt(*_: object) -> None:
+    """End like Ctrl-C does."""
+    raise KeyboardInterrupt

@@ -1,0 +1,52 @@
+"""The command of a study, made of what the study says of itself (`studies.study`)."""
+
+import shlex
+from typing import Any
+
+import click
+from rich.console import Console
+
+from base.places import RESULTS
+from base.privileges import require_root
+from eyelevel.measuring import Manner, campaign_name, carry_out, document_of, measuring_options
+from studies import STUDIES
+from studies.study import Request, Study
+
+
+def study_command(study: Study) -> click.Command:
+    """The command that measures `study`."""
+    sites = [click.Option(["--site"], help="Folders in sites/, or demo sites.")] if study.chooses_sites else []
+    options: list[click.Parameter] = [
+        *sites,
+        click.Option(["--net"], help="Networks of tuning/networks.toml."),
+        click.Option(["--proto"], help="Protocols of tuning/protocols.toml; the first is compared with."),
+        click.Option(["--runs"], type=click.IntRange(min=1), help="Runs of each site, network and protocol."),
+        *study.options,
+        *measuring_options(validates=study.validates, default=study.command),
+    ]
+    return click.Command(
+        study.command, callback=lambda **arguments: _measure(study, arguments), params=options, help=study.help
+    )
+
+
+def command_of(name: str) -> str:
+    """The command that goes on with campaigns of the study `name`, or with those of pages when there is no name."""
+    return next((study.command for study in STUDIES if study.name == name), name or "campaign")
+
+
+def _measure(study: Study, arguments: dict[str, Any]) -> None:
+    require_root("measuring")
+    manner = Manner.take(arguments)
+    name, results = arguments.pop("name"), arguments.pop("results")
+    folder = results / campaign_name(name or arguments.get("preset") or study.command)
+    common = {option: arguments.pop(option, None) for option in ("site", "net", "proto", "runs", "seed")}
+    request = Request(folder, **common, options=arguments, document=document_of(folder, study.name, command_of))
+    measurement = study.campaign(request)
+    console = Console(highlight=False)
+    for line in measurement.announcement:
+        console.print(line, markup=False, soft_wrap=True)
+    carry_out(measurement.campaign, manner, console, study.command, measurement.enough)
+    for line in measurement.summary():
+        console.print(line, markup=False, soft_wrap=True)
+    name = folder.name if folder.parent == RESULTS else str(folder)
+    console.print(f"the report: eyelevel report {shlex.quote(name)}", style="dim", soft_wrap=True)

@@ -1,0 +1,73 @@
+"""Sites that fail alike over all protocols: after a few blocks, the rest of their runs is given up."""
+
+from collections.abc import Iterable, Sequence
+
+from base.clock import now_iso
+from measure.campaign.counts import AttemptCounts
+from measure.campaign.plan import PlannedBlock
+from measure.campaign.results import Results
+from measure.gates import is_pardoned
+from measure.reasons import Reason
+from measure.table import GivenUp, Row, Run, write_given_up
+
+Cell = tuple[str, str]
+
+# One block says little: a fault of the machine that no gate knows may last as long as a block. The second begins after
+# all other sites have had their first, so that what fails it, too, for the same gate and in every attempt over every
+# protocol, is the page. With five protocols these are 30 attempts, of 465 that 31 runs would take.
+BLOCKS = 2
+
+
+class GivenUpSites:
+    """Which sites behind which networks (cells) of a campaign get no more runs.
+
+    A cell is given up when all that was made of it failed for one gate, the machine's faults left out, and all runs of
+    `BLOCKS` blocks are given up, of which one was made since the campaign went on. So going on gives each another
+    try. A verdict that accepts a run of it lifts it, too.
+    """
+
+    def __init__(self, blocks: Iterable[tuple[int, PlannedBlock]], results: Results, repeats: int) -> None:
+        self._results = results
+        self._repeats = repeats
+        self._blocks: dict[Cell, list[PlannedBlock]] = {}
+        for _, block in blocks:
+            self._blocks.setdefault((block[0].site, block[0].network), []).append(block)
+        self._entries: dict[Cell, GivenUp] = {}
+        write_given_up(results.folder, ())
+
+    def __contains__(self, cell: Cell) -> bool:
+        if cell in self._entries and self._reason(cell) is None:
+            del self._entries[cell]
+            self._write()
+        return cell in self._entries
+
+    def look_at(self, cell: Cell) -> GivenUp | None:
+        """See what a block of `cell` that has just been made means; returns the entry if the cell is now given up."""
+        if cell in self._entries or (reason := self._reason(cell)) is None:
+            return None
+        entry = GivenUp(*cell, str(reason), sum(1 for _ in self.runs_of(cell)), now_iso())
+        self._entries[cell] = entry
+        self._write()
+        return entry
+
+    def runs_of(self, cell: Cell) -> Iterable[Run]:
+        """The open runs of `cell`."""
+        return (run for block in self._blocks[cell] for run in block if self._results.is_open(run, self._repeats))
+
+    def _reason(self, cell: Cell) -> Reason | None:
+        rows = [row for row in self._results.rows if (row.site, row.network) == cell]
+        return common_reason(rows, self._blocks[cell], self._results, self._repeats)
+
+    def _write(self) -> None:
+        write_given_up(self._results.folder, self._entries.values())
+
+
+def common_reason(
+    rows: Sequence[Row], blocks: Iterable[PlannedBlock], counts: AttemptCounts, repeats: int
+) -> Reason | None:
+    """Why a cell with these `rows` and `blocks` is given up: the last reason, or None when it is not."""
+    if any(row.valid for row in rows):
+        return None
+    reasons = [row.reason for row in rows if row.reason and not is_pardoned(row.reason)]
+    failed = sum(all(counts.is_given_up(run, repeats) for run in block) for block in blocks)
+    return reasons[-1] if failed >= BLOCKS and len({reason.gate for reason in reasons}) == 1 else None

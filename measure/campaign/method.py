@@ -1,0 +1,153 @@
+"""How a run is made and judged. `Method` is the method of pages; a study's method is a subclass of it.
+
+    made (`make`)  →  its film analysed (`analyse`)  →  judged (`judge`)
+
+`attempt.json` in a run's folder says that the run was made in full: it is written last, when all else is on the disk.
+So after a power cut, what was made in full is judged, and the rest is made again.
+"""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from base.clock import now_iso
+from base.files import sync_file, sync_folder, write_atomically
+from measure.campaign.setting import Circumstances, Setting
+from measure.gates import GATES, Claim, Gate, reason_against
+from measure.metrics import read_metrics
+from measure.reasons import Reason
+from measure.run.browser import window
+from measure.run.evidence import ATTEMPT, Evidence, analyse_film, read_evidence
+from measure.run.load import Instruments, PageLoad, load
+from measure.table import Row, Run
+
+
+@dataclass(frozen=True)
+class Method:
+    """How runs are made and judged. A subclass overrides what differs; it must be picklable, for Dask's workers.
+
+    `captures`: whether the programs that capture packets take part.
+    """
+
+    captures: bool = False
+
+    def settings(self) -> Mapping[str, Any]:
+        """What results depend on beside the settings of every campaign; goes into `campaign.json`."""
+        return {}
+
+    def instruments(self, setting: Setting, folder: Path) -> Instruments:
+        """What observes a load of `setting` whose evidence goes to `folder`."""
+        return Instruments()
+
+    def gates(self) -> Sequence[Gate]:
+        """The gates that a run must pass."""
+        return GATES
+
+    def evidence(self, setting: Setting, folder: Path) -> Evidence:
+        """The evidence of the run in `folder`."""
+        return read_evidence(folder, filmed=setting.loading.filmed)
+
+    def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:
+        """Why the run in `folder` must not count, or None."""
+        return reason_against(evidence, claim(setting), self.gates())
+
+    def analyse(self, folder: Path) -> None:
+        """What takes long and is done while no run is being made, or on other cores."""
+        analyse_film(folder)
+
+    def make(self, setting: Setting, circumstances: Circumstances, folder: Path, attempt: int = 1) -> None:
+        """Load the page once in a fresh browser behind a fresh replay; the evidence is in `folder`.
+
+        Another `attempt` meets other losses.
+        """
+        started_at, clock, started = now_iso(), time.time(), time.monotonic()
+        failure = load(
+            page_load(setting),
+            folder,
+            seed=None if setting.seed is None else setting.seed + attempt,
+            layout=circumstances.layout,
+            instruments=self.instruments(setting, folder),
+        )
+        seconds = time.monotonic() - started
+        document = {
+            "started_at": started_at,
+            "seconds": round(seconds, 3),
+            "clock_shift_s": round(time.time() - clock - seconds, 3),
+            "failure": failure,
+            "block": circumstances.block,
+            "machine": circumstances.machine,
+            "canary": asdict(circumstances.canary) if circumstances.canary else None,
+            "slowness": round(circumstances.slowness, 3),
+        }
+        for file in folder.iterdir():
+            sync_file(file)
+        sync_folder(folder)
+        write_atomically(folder / ATTEMPT, json.dumps(document, indent=1) + "\n")
+        sync_folder(folder.parent)
+
+    def judge(self, setting: Setting, run: Run, attempt: int, folder: Path, campaign: Path) -> Row:
+        """The row of an attempt at `run`, whose evidence is in `folder`, within the `campaign`'s.
+
+        Judging the same evidence again gives the same row.
+        """
+        document: dict[str, Any] = json.loads((folder / ATTEMPT).read_text())
+        evidence = self.evidence(setting, folder)
+        reason = self.reason_against(setting, folder, evidence)
+        canary = document["canary"] or {}
+        return Row(
+            site=run.site,
+            network=run.network,
+            protocol=run.protocol,
+            run=run.number,
+            attempt=attempt,
+            valid=reason is None,
+            reason=reason,
+            metrics=read_metrics(evidence),
+            **asdict(evidence.request_counts),
+            unrecorded=evidence.unrecorded,
+            started_at=document["started_at"],
+            seconds=document["seconds"],
+            folder=str(folder.relative_to(campaign)),
+            block=document["block"],
+            machine=document["machine"],
+            canary_cpu_ms=canary.get("cpu_ms"),
+            canary_page_ms=canary.get("page_ms"),
+        )
+
+
+PAGES = Method()
+
+
+def is_made(folder: Path) -> bool:
+    """Whether the attempt in `folder` was made in full."""
+    return (folder / ATTEMPT).exists()
+
+
+def page_load(setting: Setting) -> PageLoad:
+    """How `setting` is loaded."""
+    loading = setting.loading
+    return PageLoad(
+        setting.site,
+        setting.network,
+        setting.protocol,
+        loading.repeatable,
+        film=loading.filmed,
+        quiet_ms=loading.quiet_ms,
+        limit_s=loading.limit_s,
+    )
+
+
+def claim(setting: Setting) -> Claim:
+    """What a run of `setting` is said to be."""
+    browser_window = window(setting.site)
+    return Claim(
+        setting.protocol.http_version,
+        frozenset(setting.site.servers),
+        frozenset(setting.site.addresses),
+        (browser_window.width, browser_window.height),
+        setting.loading.filmed,
+        setting.loading.limit_s,
+    )

@@ -1,0 +1,49 @@
+"""What a run loads, behind what, over what, and how; and where and when it is made."""
+
+from dataclasses import dataclass
+
+from browsers.browsertime.configuration import QUIET_MS
+from measure.host.affinity import Layout
+from measure.host.canary import Canary
+from record.site import Site
+from tuning.networks import Network
+from tuning.protocols import Protocol
+
+
+@dataclass(frozen=True)
+class Loading:
+    """How pages are loaded.
+
+    `repeatable`: whether pages are made to ask for the same on every load (`replay.repeatable`).
+    `filmed`: whether loads are filmed; without a film, a run has no visual metrics.
+    `quiet_ms`: a page has finished when it has asked for nothing for so long.
+    `limit_s`: how long a load may take; what suits the page's size and the network unless given.
+    """
+
+    repeatable: bool = True
+    filmed: bool = True
+    quiet_ms: int = QUIET_MS
+    limit_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a run loads, behind what, over what, and how. The network's losses are drawn from `seed`."""
+
+    site: Site
+    network: Network
+    protocol: Protocol
+    loading: Loading = Loading()
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """Where a block's runs are made: the block's number, the machine, its canary, how many times as long as usual
+    the canary took, and which cores do what."""
+
+    block: int
+    machine: str
+    canary: Canary | None = None
+    slowness: float = 1.0
+    layout: Layout | None = None

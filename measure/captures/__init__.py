@@ -1,0 +1,1 @@
+"""Captures of packets: written by dumpcap (`recording`), read by tshark (`reading`)."""

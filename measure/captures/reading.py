@@ -1,0 +1,265 @@
+"""The connections in a capture, decrypted with the browser's keys. tshark reads the packets."""
+
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import IO
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from base.errors import EyelevelError
+from base.places import tool
+from measure.captures.recording import last_line_of
+
+HTTPS_PORT = "443"  # as tshark prints it
+UDP_HEADER_BYTES = 8
+# A packet that carries a part of an object, not an acknowledgement or a setting.
+BULK_BYTES = 600
+# HTTP/2 frames of type 1 are HEADERS (RFC 9113 section 6.2); the first stream a client opens has number 0 in QUIC.
+HEADERS_FRAME, FIRST_STREAM = "1", "0"
+SERVER_HELLO, NEW_SESSION_TICKET, ENCRYPTED_EXTENSIONS = "2", "4", "8"
+EARLY_DATA = "42"  # as an extension (RFC 8446 section 4.2.10)
+
+# TLS and QUIC code points that the two servers are to agree on (RFC 8446 section 4.2, RFC 9000 section 15).
+TLS_VERSIONS = {"0x0304": "TLS 1.3"}
+GROUPS = {"29": "X25519", "23": "P-256", "24": "P-384", "4588": "X25519MLKEM768"}
+CIPHERS = {"0x1301": "AES-128-GCM", "0x1302": "AES-256-GCM", "0x1303": "ChaCha20-Poly1305"}
+QUIC_VERSIONS = {"0x00000001": "QUIC v1"}
+
+FIELDS = (
+    "frame.time_epoch",
+    "ip.src",
+    "tcp.stream",
+    "udp.stream",
+    "tcp.srcport",
+    "udp.srcport",
+    "tcp.len",
+    "tcp.ack",
+    "tcp.options.mss_val",
+    "udp.length",
+    "tls.handshake.type",
+    "tls.handshake.extension.type",
+    "tls.handshake.ciphersuite",
+    "tls.handshake.extensions_key_share_group",
+    "tls.handshake.extensions.supported_version",
+    "tls.handshake.extensions_alpn_str",
+    "tls.handshake.certificate",
+    "http2.type",
+    "quic.version",
+    "quic.stream.stream_id",
+    "tls.quic.parameter.google.connection_options",
+    "tls.quic.parameter.max_idle_timeout",
+    "tls.quic.parameter.initial_max_data",
+)
+SEPARATOR = ","
+
+
+@dataclass(frozen=True)
+class Wire:
+    """Where tshark's fields have what a connection consists of: the number of the connection, the sender's port, the
+    length with a header of so many bytes, and a value that says that a packet has a request."""
+
+    stream: str
+    port: str
+    length: str
+    header_bytes: int
+    request: str
+    request_value: str
+
+
+# By HTTP version.
+WIRES = {
+    "h2": Wire("tcp.stream", "tcp.srcport", "tcp.len", 0, "http2.type", HEADERS_FRAME),
+    "h3": Wire("udp.stream", "udp.srcport", "udp.length", UDP_HEADER_BYTES, "quic.stream.stream_id", FIRST_STREAM),
+}
+
+
+@dataclass(frozen=True)
+class CapturedPacket:
+    """One packet as the servers saw it: when, from which side, how much it carried; its fields by tshark's names."""
+
+    at_s: float
+    from_server: bool
+    payload_bytes: int
+    fields: dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class CapturedConnection:
+    """The packets of one connection, in the order they came or went."""
+
+    http_version: str
+    packets: tuple[CapturedPacket, ...]
+
+    @property
+    def sent_bytes(self) -> int:
+        """What the server sent, without headers of IP and TCP or UDP; sent again counts again."""
+        return sum(packet.payload_bytes for packet in self.packets if packet.from_server)
+
+    @cached_property
+    def transfers(self) -> list[list[CapturedPacket]]:
+        """What the server sent in bulk, divided where it paused for longer than any sender would within an object."""
+        bulk = [packet for packet in self.packets if packet.from_server and packet.payload_bytes > BULK_BYTES]
+        starts = [0, *(n for n, (a, b) in enumerate(pairwise(bulk), 1) if b.at_s - a.at_s > 1.0), len(bulk)]
+        return [bulk[begin:end] for begin, end in pairwise(starts)]
+
+    @property
+    def server(self) -> str:
+        """The address of the server."""
+        return next((packet.fields["ip.src"][0] for packet in self.packets if packet.from_server), "")
+
+    @property
+    def request_after_s(self) -> float | None:
+        """From the client's first packet to its first request, as they came in at the server; None if none did."""
+        wire = WIRES[self.http_version]
+        for packet in self.packets:
+            if not packet.from_server and wire.request_value in packet.fields[wire.request]:
+                return packet.at_s - self.packets[0].at_s
+        return None
+
+    @property
+    def took_early_data(self) -> bool:
+        """Whether the server agreed to what came with the client's first flight (RFC 8446 section 4.2.10)."""
+        for packet in self.packets:
+            messages, extensions = (packet.fields[f"tls.handshake.{name}"] for name in ("type", "extension.type"))
+            if packet.from_server and ENCRYPTED_EXTENSIONS in messages:
+                # Each ticket beside it has this extension, too, with another meaning.
+                return extensions.count(EARLY_DATA) > messages.count(NEW_SESSION_TICKET)
+        return False
+
+    @property
+    def accepted_in_syn_bytes(self) -> int:
+        """What the server acknowledged of data that came with the SYN (RFC 7413); SYN and SYN-ACK come first."""
+        answer = next(packet for packet in self.packets if packet.from_server)
+        return int(answer.fields["tcp.ack"][0]) - 1
+
+    @property
+    def announced_mss_bytes(self) -> int:
+        """The largest segments that the browser's side asks for (RFC 9293, section 3.7.1)."""
+        return int(self._first("tcp.options.mss_val", from_server=False))
+
+    @property
+    def handshake(self) -> dict[str, str]:
+        """What was agreed upon: TLS version, key exchange group, cipher, application protocol, QUIC's version."""
+        hello = next(
+            (p for p in self.packets if p.from_server and SERVER_HELLO in p.fields["tls.handshake.type"]), None
+        )
+        if hello is None:
+            raise EyelevelError("no handshake was found in the capture")
+        agreed = {
+            "TLS version": _named(TLS_VERSIONS, hello.fields["tls.handshake.extensions.supported_version"]),
+            "key exchange group": _named(GROUPS, hello.fields["tls.handshake.extensions_key_share_group"]),
+            "cipher": _named(CIPHERS, hello.fields["tls.handshake.ciphersuite"]),
+            "application protocol": self._first("tls.handshake.extensions_alpn_str", from_server=True),
+        }
+        if versions := hello.fields["quic.version"]:
+            agreed["QUIC version"] = _named(QUIC_VERSIONS, versions)
+        return agreed
+
+    @property
+    def certificates(self) -> list[str]:
+        """The server's chain, each certificate as its key's kind and its issuer."""
+        chain = next(
+            (p.fields["tls.handshake.certificate"] for p in self.packets if p.fields["tls.handshake.certificate"]), []
+        )
+        return [_certificate(bytes.fromhex(text.replace(":", ""))) for text in chain]
+
+    @property
+    def connection_options(self) -> list[str]:
+        """The tags that arrived with the client's transport parameters."""
+        text = self._first("tls.quic.parameter.google.connection_options", from_server=False)
+        tags = bytes.fromhex(text.replace(":", "")).decode("ascii", "replace")
+        return [tags[start : start + 4] for start in range(0, len(tags), 4)]
+
+    @property
+    def transport_parameters(self) -> dict[str, str]:
+        """Those of both sides that bound a transfer (RFC 9000 section 18.2)."""
+        names = ("max_idle_timeout", "initial_max_data")
+        return {
+            f"{side} {name}": self._first(f"tls.quic.parameter.{name}", from_server=side == "server")
+            for side in ("client", "server")
+            for name in names
+        }
+
+    def _first(self, name: str, *, from_server: bool) -> str:
+        return next((p.fields[name][0] for p in self.packets if p.from_server == from_server and p.fields[name]), "")
+
+
+def largest(connections: Iterable[CapturedConnection]) -> CapturedConnection:
+    """The connection that carried most; the last of those that did."""
+    connections = list(connections)
+    most_bytes = max(connection.sent_bytes for connection in connections)
+    return [connection for connection in connections if connection.sent_bytes > most_bytes / 2][-1]
+
+
+def request_after_s(connections: Iterable[CapturedConnection]) -> float:
+    """The least time from a connection's first packet to its first request: what a busy machine did not prolong.
+
+    Of several connections to a server the last is looked at, which a browser that returns makes. Raises EyelevelError.
+    """
+    times_s = {c.server: after_s for c in connections if (after_s := c.request_after_s) is not None}
+    if not times_s:
+        raise EyelevelError("no request was found in the capture; were its keys kept?")
+    return min(times_s.values())
+
+
+def early_data(connections: Iterable[CapturedConnection]) -> dict[str, bool]:
+    """Of each server that was asked anything, whether it took early data, on the last connection to it."""
+    return {c.server: c.took_early_data for c in connections if c.request_after_s is not None}
+
+
+def read_connections(capture: Path, keys: Path, http_version: str) -> list[CapturedConnection]:
+    """The connections in `capture` that carry this version of HTTP, decrypted with `keys` (NSS key log), by when they
+    began. Raises EyelevelError."""
+    options = ["-T", "fields", "-E", f"aggregator={SEPARATOR}", "-E", "separator=/t"]
+    options += [word for field in FIELDS for word in ("-e", field)]
+    with tshark_output(capture, keys, *options) as output:
+        lines = output.read().decode().splitlines()
+    wire = WIRES[http_version]
+    streams: dict[str, list[CapturedPacket]] = {}
+    for line in lines:
+        fields = {f: text.split(SEPARATOR) if text else [] for f, text in zip(FIELDS, line.split("\t"), strict=True)}
+        if not fields[wire.stream]:
+            continue
+        packet = CapturedPacket(
+            at_s=float(fields["frame.time_epoch"][0]),
+            from_server=fields[wire.port][0] == HTTPS_PORT,
+            payload_bytes=int(fields[wire.length][0]) - wire.header_bytes,
+            fields=fields,
+        )
+        streams.setdefault(fields[wire.stream][0], []).append(packet)
+    if not streams:
+        raise EyelevelError(f"{capture} holds no packet that could carry {http_version}")
+    return [CapturedConnection(http_version, tuple(packets)) for packets in streams.values()]
+
+
+@contextmanager
+def tshark_output(capture: Path, keys: Path, *options: str) -> Iterator[IO[bytes]]:
+    """What tshark prints of `capture`, decrypted with `keys`, when run with `options`. Raises EyelevelError."""
+    command: list[str | Path] = [tool("tshark"), "-r", capture, "-o", f"tls.keylog_file:{keys}", *options]
+    with (
+        tempfile.TemporaryFile("w+") as complaints,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaints) as tshark,
+    ):
+        assert tshark.stdout
+        yield tshark.stdout
+        if tshark.wait():
+            complaints.seek(0)
+            raise EyelevelError(f"tshark cannot read {capture}: {last_line_of(complaints.read())}")
+
+
+def _named(names: dict[str, str], values: list[str]) -> str:
+    return names.get(values[0], values[0]) if values else "none"
+
+
+def _certificate(der: bytes) -> str:
+    certificate = x509.load_der_x509_certificate(der)
+    key = certificate.public_key()
+    kind = f"ECDSA {key.curve.name}" if isinstance(key, ec.EllipticCurvePublicKey) else type(key).__name__
+    return f"{kind} by {certificate.issuer.rfc4514_string()}"

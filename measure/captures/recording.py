@@ -1,0 +1,128 @@
+"""Captures: all packets of a device, whole, written by dumpcap, and given the browser's keys by editcap."""
+
+import ctypes
+import fcntl
+import os
+import re
+import select
+import signal
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from base.errors import EyelevelError
+from base.places import tool
+from base.processes import interruptible
+
+# linux/sockios.h, linux/ethtool.h: whether a device takes data of TCP that is larger than its packets.
+SIOCETHTOOL, ETHTOOL_STSO = 0x8946, 0x1F
+
+
+# dumpcap reads what the kernel collected four times a second, and what it has not read when it is ended is lost.
+READ_S = 0.25
+# How long it may take to read what there is; a busy machine lets it wait.
+CATCH_UP_S = 3.0
+# Nobody reads its output meanwhile, some 160 bytes a second.
+PIPE_BYTES = 1 << 20
+BEGUN = re.compile(r"^File: ", re.MULTILINE)
+PROGRESS = re.compile(r"\rPackets: (\d+) ")
+TOTALS = re.compile(r"received/dropped on interface .*: (\d+)/(\d+)")
+
+
+@contextmanager
+def capturing(device: str, file: Path) -> Iterator[Callable[[], None]]:
+    """Write every packet of `device` to `file` (pcapng) while the block runs.
+
+    Yields a function that looks how many packets have passed by the kernel's count. A block at whose end the device
+    may be gone has to call it before, or what dumpcap had not read yet may be missing at the end of the file.
+
+    Raises EyelevelError when dumpcap fails, or has missed one of the packets that were seen to have passed.
+    """
+    with subprocess.Popen(
+        interruptible([tool("dumpcap"), "-i", device, "-w", file]), stderr=subprocess.PIPE, pipesize=PIPE_BYTES
+    ) as dumpcap:
+        assert dumpcap.stderr
+        output = _Output(dumpcap.stderr)
+        passed = 0
+        try:
+            # The packets after this are in the file.
+            if not output.until(lambda text: BEGUN.search(text) is not None):
+                raise EyelevelError(f"dumpcap could not capture: {last_line_of(output.text)}")
+            before = _passed(device)
+
+            def look() -> None:
+                nonlocal passed
+                passed = max(passed, _passed(device) - before)
+
+            yield look
+            look()
+            output.until(lambda text: int((PROGRESS.findall(text) or [0])[-1]) >= passed, CATCH_UP_S)
+        finally:
+            dumpcap.send_signal(signal.SIGINT)
+            output.until(lambda _: False)
+    totals = TOTALS.search(output.text)
+    if not totals or int(totals[1]) < passed or int(totals[2]):
+        raise EyelevelError(f"the capture is not whole: {passed} packets passed; {last_line_of(output.text)}")
+
+
+class _Output:
+    """What a program has written so far to a pipe."""
+
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self._pipe = pipe
+        self.text = ""
+
+    def until(self, enough: Callable[[str], bool], limit_s: float | None = None) -> bool:
+        """Whether there is `enough` in the text, at the latest when the program ends or after `limit_s`."""
+        end_s = None if limit_s is None else time.monotonic() + limit_s
+        while not enough(self.text):
+            remaining_s = None if end_s is None else max(0.0, end_s - time.monotonic())
+            if not select.select([self._pipe], [], [], remaining_s)[0]:
+                return False
+            if not (more := os.read(self._pipe.fileno(), 1 << 16)):
+                return False
+            self.text += more.decode(errors="replace")
+        return True
+
+
+def _passed(device: str) -> int:
+    """How many packets went through `device`, both ways, by the kernel's count; 0 when it is gone (proc(5))."""
+    for line in Path("/proc/self/net/dev").read_text().splitlines():
+        name, _, counts = line.partition(":")
+        if name.strip() == device:
+            return int(counts.split()[1]) + int(counts.split()[9])
+    return 0
+
+
+def segment_before_capture(device: str) -> None:
+    """Let the kernel cut what TCP sends into packets before `device` gets it, so that captures have these.
+
+    Otherwise the emulated network does it, behind the capture. Raises EyelevelError.
+    """
+    value = ctypes.create_string_buffer(struct.pack("II", ETHTOOL_STSO, 0), 8)
+    request = struct.pack("16sP", device.encode(), ctypes.addressof(value)).ljust(40, b"\0")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        try:
+            fcntl.ioctl(any_socket, SIOCETHTOOL, request)
+        except OSError as error:
+            raise EyelevelError(f"the segmentation offload of {device} stays on: {error.strerror}") from None
+
+
+def add_keys(capture: Path, keys: Path) -> None:
+    """Put `keys` (NSS key log) into `capture`, which programs that read it can then decrypt. Raises EyelevelError."""
+    with_keys = capture.with_name(f".{capture.name}")
+    command: list[str | Path] = [tool("editcap"), "--inject-secrets", f"tls,{keys}", capture, with_keys]
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    if completed.returncode:
+        with_keys.unlink(missing_ok=True)
+        raise EyelevelError(f"editcap cannot put {keys.name} into {capture}: {last_line_of(completed.stderr)}")
+    with_keys.replace(capture)
+
+
+def last_line_of(text: str) -> str:
+    return (text.strip().splitlines() or ["it printed nothing"])[-1]

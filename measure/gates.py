@@ -1,0 +1,236 @@
+"""Rules, fixed before a campaign, by which a run counts or not.
+
+A gate looks at the evidence of a run and says why the run must not count, or None. It compares with what the run is
+said to be (`Claim`), never with the settings that were meant to bring it about. A new gate is an entry in `GATES`:
+its name, its check, and how it counts against a run. Gates that compare a run with others are in `measure.norms`.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from browsers.contract import Request
+from measure.host.canary import BUSY
+from measure.reasons import Reason
+from measure.run.evidence import Evidence
+
+SHOWN_URL_LENGTH = 100
+
+# The browser tells its first paint late when it is busy: in 70 runs of seven sites the film was 746 ms ahead at
+# most, and 750 ms is a round trip of the slowest network in the paper.
+FILM_AHEAD_MS = 1500
+# A packet that late is a wrong network: the round trip of the fastest in the paper.
+LATE_WAKEUP_MS = 24
+LATE_WAKEUPS = 500
+# A clock is kept right by some ms an hour; more than this within one run was put.
+CLOCK_SHIFT_S = 0.5
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a run is said to be: its HTTP version (h2 or h3), the addresses of the site's servers, the hosts that were
+    recorded, the size in pixels of the page's window, whether it was filmed, and how long (s) it may have taken at
+    most, if there is a limit."""
+
+    http_version: str
+    servers: Collection[str]
+    hosts: Collection[str]
+    window: tuple[int, int] | None = None
+    filmed: bool = True
+    limit_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A rule: `name` stands in `runs.csv`; `check` returns why a run must not count, or None.
+
+    `pardoned`: what it rejects is the machine's fault, not the page's, and does not count against the run (`PARDONS`).
+    `attempts`: as how many attempts a rejection counts against the run. `about_load`: whether it judges the load
+    alone, so that it also holds where a page is loaded for something else than its times.
+    """
+
+    name: str
+    check: Callable[[Evidence, Claim], str | None]
+    pardoned: bool = False
+    attempts: int = 1
+    about_load: bool = False
+
+
+def replay(evidence: Evidence, claim: Claim) -> str | None:
+    """The replay failed, which is the testbed's fault."""
+    return evidence.replay_failure
+
+
+def over_time(evidence: Evidence, claim: Claim) -> str | None:
+    """The page did not load within the time that it may take."""
+    if claim.limit_s is None or evidence.browsed_s < claim.limit_s:
+        return None
+    # Before the first page is there, the browser reports the load time of the empty page before it.
+    waiting = [request for request in evidence.requests if request.main_frame][-1:]
+    unanswered = any(page.status is None and page.error is None for page in waiting)
+    return f"not loaded within {claim.limit_s:g} s" if evidence.plt is None or unanswered else None
+
+
+def load_failed(evidence: Evidence, claim: Claim) -> str | None:
+    """The browser could not be driven through the load, or a part of the evidence is missing."""
+    return "; ".join(evidence.failures) or None
+
+
+def load_unfinished(evidence: Evidence, claim: Claim) -> str | None:
+    """The page's load event did not come in time."""
+    return "there was no load event" if evidence.plt is None else None
+
+
+def error_page(evidence: Evidence, claim: Claim) -> str | None:
+    """The page that was shown is not the recorded one."""
+    pages = [request for request in evidence.requests if request.main_frame]
+    if not pages:
+        return "no page was asked for"
+    last = pages[-1]
+    if last.error:
+        return f"the page failed with {last.error}: {_short(last)}"
+    if last.status is None or last.status >= 400:
+        return f"the page's status is {last.status}: {_short(last)}"
+    return None
+
+
+def wrong_protocol(evidence: Evidence, claim: Claim) -> str | None:
+    """A request went over another protocol than the one under test."""
+    for request in evidence.requests:
+        if request.protocol not in (None, claim.http_version):
+            return f"{request.protocol} instead of {claim.http_version}: {_short(request)}"
+    for version, count in evidence.har_protocols.items():
+        if version != claim.http_version:
+            return f"{count} request(s) over {version or 'an unknown protocol'} instead of {claim.http_version}"
+    return None
+
+
+def outside(evidence: Evidence, claim: Claim) -> str | None:
+    """Something answered that is not one of the site's servers."""
+    for request in evidence.requests:
+        if request.address is not None and request.address not in claim.servers:
+            return f"{request.address} is no server of the site: {_short(request)}"
+    return None
+
+
+def request_failed(evidence: Evidence, claim: Claim) -> str | None:
+    """A recorded host did not answer."""
+    for request in evidence.requests:
+        if request.by_browser or request.error in (None, "ERR_NAME_NOT_RESOLVED"):
+            continue
+        url = urlsplit(request.url)
+        # Nobody could have answered what a page asks for as `about:blank;`, or of a host that was not recorded.
+        if url.scheme in ("http", "https") and url.hostname in claim.hosts:
+            return f"{request.error}: {_short(request)}"
+    return None
+
+
+def film_unclean(evidence: Evidence, claim: Claim) -> str | None:
+    """The film does not go from orange to blank at once, so its zero or its first change is not to be trusted."""
+    start = evidence.film
+    if not claim.filmed:
+        return None
+    if start is None:
+        return "there is no film"
+    if not start.orange_frames:
+        return "the film does not start with orange"
+    if not start.blank_after:
+        return "the film does not go from orange to a blank page"
+    return None
+
+
+def visual_metrics_missing(evidence: Evidence, claim: Claim) -> str | None:
+    """The film gave no visual metrics, or shows a page that never changed."""
+    if not claim.filmed:
+        return None
+    if evidence.visual is None:
+        return "there are no visual metrics"
+    if evidence.visual.fvc <= 0:
+        return "the film shows no change"
+    return None
+
+
+def other_display(evidence: Evidence, claim: Claim) -> str | None:
+    """The film does not show this run's browser: its size is another, or it shows the page before the browser
+    painted any of it."""
+    if claim.window and evidence.film_size not in (None, claim.window):
+        return f"the film is {evidence.film_size} pixels large, the window {claim.window}"
+    if evidence.visual and evidence.first_paint is not None:
+        ahead_ms = evidence.first_paint - evidence.visual.fvc
+        if ahead_ms > FILM_AHEAD_MS:
+            return f"the film shows the page {ahead_ms:.0f} ms before the browser painted"
+    return None
+
+
+def machine_busy(evidence: Evidence, claim: Claim) -> str | None:
+    """The machine had no time for the emulated network, or was much slower than usual before the block."""
+    if evidence.latest_wakeup_ms > LATE_WAKEUP_MS or evidence.late_wakeups > LATE_WAKEUPS:
+        times, worst = evidence.late_wakeups, evidence.latest_wakeup_ms
+        return f"the emulated network was more than 1 ms late {times} times, {worst:.1f} ms at worst"
+    if evidence.slowness > BUSY:
+        return f"the canary took {evidence.slowness:.1f} times as long as usual"
+    return None
+
+
+def clock_shifted(evidence: Evidence, claim: Claim) -> str | None:
+    """The machine's clock was put while the page loaded, and the browser's times are made with it."""
+    if abs(evidence.clock_shift_s) > CLOCK_SHIFT_S:
+        return f"the machine's clock was put by {evidence.clock_shift_s:+.1f} s"
+    return None
+
+
+# How many rejections for the machine's fault are pardoned for each run.
+PARDONS = 10
+
+REPLAY = Gate("replay", replay, pardoned=True, about_load=True)
+# A page that took too long would take as long again, so one rejection gives the run up.
+OVER_TIME = Gate("over_time", over_time, attempts=101, about_load=True)
+
+# In this order: the first that rejects a run gives the reason.
+GATES: list[Gate] = [
+    REPLAY,
+    OVER_TIME,
+    Gate("load_failed", load_failed, about_load=True),
+    Gate("error_page", error_page, about_load=True),
+    Gate("load_unfinished", load_unfinished, about_load=True),
+    Gate("wrong_protocol", wrong_protocol, about_load=True),
+    Gate("outside", outside, about_load=True),
+    Gate("request_failed", request_failed),
+    Gate("film_unclean", film_unclean),
+    Gate("visual_metrics_missing", visual_metrics_missing),
+    Gate("other_display", other_display),
+    Gate("machine_busy", machine_busy, pardoned=True),
+    Gate("clock_shifted", clock_shifted, pardoned=True),
+]
+
+
+def load_gates() -> list[Gate]:
+    """The gates that judge a load alone."""
+    return [gate for gate in GATES if gate.about_load]
+
+
+def reason_against(evidence: Evidence, claim: Claim, gates: Iterable[Gate] | None = None) -> Reason | None:
+    """Why the run must not count, from the first gate that rejects it, or None; all of `GATES` unless given."""
+    for gate in GATES if gates is None else gates:
+        if text := gate.check(evidence, claim):
+            return Reason(gate.name, text)
+    return None
+
+
+def is_pardoned(reason: Reason | None) -> bool:
+    """Whether `reason` is the machine's fault, not the page's."""
+    return reason is not None and any(gate.pardoned for gate in GATES if gate.name == reason.gate)
+
+
+def attempts_against(reason: Reason | None) -> int:
+    """As how many attempts one that was rejected for `reason` counts against its run."""
+    return next((gate.attempts for gate in GATES if reason and gate.name == reason.gate), 1)
+
+
+def is_over_time(reason: Reason | None) -> bool:
+    """Whether `reason` is that the page took longer than it may."""
+    return reason is not None and reason.gate == OVER_TIME.name
+
+
+def _short(request: Request) -> str:
+    return request.url if len(request.url) <= SHOWN_URL_LENGTH else f"{request.url[:SHOWN_URL_LENGTH]}…"

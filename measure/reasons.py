@@ -1,0 +1,28 @@
+"""Why an attempt does not count: the gate that rejected it, and what the gate said."""
+
+from dataclasses import dataclass
+
+SEPARATOR = ": "
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A gate's name and its text. As a string it is the cell of `runs.csv`: `load_failed: the browser crashed`."""
+
+    gate: str
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.gate}{SEPARATOR}{self.text}" if self.text else self.gate
+
+    @classmethod
+    def parse(cls, cell: str) -> "Reason | None":
+        """The reason in a cell of `runs.csv`; None when the cell is empty."""
+        gate, _, text = cell.partition(SEPARATOR.strip())
+        return cls(gate.strip(), text.strip()) if cell else None
+
+
+def gate_name(cell: str) -> str:
+    """The gate that the reason in a cell of `runs.csv` names; nothing when the cell is empty."""
+    reason = Reason.parse(cell)
+    return reason.gate if reason else ""

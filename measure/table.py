@@ -1,0 +1,302 @@
+"""The form of a campaign's files, `runs.csv` and `campaign.json`, for whoever writes or reads them.
+
+A table may have columns that this version does not know: their cells are kept. It may lack metrics that this version
+does know: those cells are empty. Nothing here knows how a run is made.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from base.errors import EyelevelError
+from base.files import write_atomically
+from measure.metrics import metric_names
+from measure.reasons import Reason
+
+RUNS = "runs.csv"
+DOCUMENT = "campaign.json"
+
+# Settings of which more may be added to a campaign that exists.
+GROWING = ("sites", "networks", "protocols")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a campaign; `number` counts from 1 within its setting."""
+
+    site: str
+    network: str
+    protocol: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.site} {self.network} {self.protocol} run {self.number}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One attempt at a run: whether it counts and why not, its metrics by name, what the servers were asked for, and
+    where and when it was made: in which block of the plan, on which machine, what that machine's canary took (ms).
+
+    `further`: the cells of columns that this version does not know.
+    """
+
+    site: str
+    network: str
+    protocol: str
+    run: int
+    attempt: int
+    valid: bool
+    reason: Reason | None
+    metrics: Mapping[str, float | None]
+    requests: int
+    served: int
+    missed: int
+    exchanges: int
+    unrecorded: int
+    started_at: str
+    seconds: float
+    folder: str
+    block: int = 0
+    machine: str = ""
+    canary_cpu_ms: float | None = None
+    canary_page_ms: float | None = None
+    further: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def of(self) -> Run:
+        """The run that this is an attempt at."""
+        return Run(self.site, self.network, self.protocol, self.run)
+
+
+_FIELDS = {one.name: one for one in fields(Row) if one.name != "further"}
+# What a table must have; what follows `folder` came later.
+_REQUIRED = [name for name in _FIELDS if name not in ("metrics", "block", "machine", "canary_cpu_ms", "canary_page_ms")]
+
+
+def columns() -> tuple[str, ...]:
+    """The columns of `runs.csv`, in order; the metrics' are among them."""
+    return tuple(column for name in _FIELDS for column in (metric_names() if name == "metrics" else (name,)))
+
+
+def required_columns() -> tuple[str, ...]:
+    """The columns that every `runs.csv` has."""
+    return tuple(_REQUIRED)
+
+
+def whole_lines(text: str) -> str:
+    """`text` without a last line that is still being written, or that a power cut has cut short."""
+    return text[: text.rfind("\n") + 1]
+
+
+def read_rows(folder: Path) -> list[Row]:
+    """The rows of `runs.csv` in a campaign's `folder`, whole lines only. Raises EyelevelError."""
+    return read_table(folder)[1]
+
+
+def read_table(folder: Path) -> tuple[tuple[str, ...], list[Row]]:
+    """The columns and the rows of `runs.csv` in a campaign's `folder`, whole lines only. Raises EyelevelError."""
+    path = folder / RUNS
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        raise EyelevelError(f"{folder} is no campaign: {RUNS} is missing") from None
+    reader = csv.DictReader(io.StringIO(whole_lines(text)))
+    present = tuple(reader.fieldnames or ())
+    if missing := [name for name in _REQUIRED if name not in present]:
+        raise EyelevelError(f"{path} lacks the columns {', '.join(missing)}; use a new campaign")
+    try:
+        return present, [_row(cells) for cells in reader]
+    except (ValueError, TypeError) as error:
+        raise EyelevelError(f"{path} is broken: {error}") from None
+
+
+def further_columns(present: Iterable[str]) -> tuple[str, ...]:
+    """Which of the columns that are `present` in a table this version does not know."""
+    return tuple(name for name in present if name not in columns())
+
+
+def header(further: Sequence[str] = ()) -> str:
+    """The first line of `runs.csv`."""
+    return ",".join((*columns(), *further)) + "\n"
+
+
+def lines(rows: Iterable[Row], further: Sequence[str] = ()) -> str:
+    """`rows` as lines of `runs.csv`, with the `further` columns at the end."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([*_cells(row), *(row.further.get(name, "") for name in further)] for row in rows)
+    return text.getvalue()
+
+
+def _row(cells: Mapping[str, str]) -> Row:
+    values: dict[str, Any] = {
+        name: _value(one.type, cells[name]) for name, one in _FIELDS.items() if name != "metrics" and name in cells
+    }
+    known = columns()
+    metrics = {name: _value(float | None, cells.get(name, "")) for name in metric_names()}
+    further = {name: cell for name, cell in cells.items() if name not in known}
+    return Row(**values, metrics=metrics, further=further)
+
+
+def _value(kind: object, cell: str) -> Any:
+    if kind is bool:
+        return cell == "true"
+    if kind in (int, str):
+        return int(cell) if kind is int else cell
+    if kind == Reason | None:
+        return Reason.parse(cell)
+    return float(cell) if cell else None
+
+
+def _cells(row: Row) -> list[object]:
+    return [
+        _cell(row.metrics.get(column) if column in metric_names() else getattr(row, column)) for column in columns()
+    ]
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    # One row, one line: that is how a torn last row is recognised.
+    return " ".join(str(value).split()) if isinstance(value, str | Reason) else value
+
+
+@dataclass(frozen=True)
+class CampaignDocument:
+    """`campaign.json`: all that results depend on (`settings`, `versions`), and what else a reader may like to know.
+
+    `study` is what a study says of itself, with its `name`. `further` are keys that this version does not know.
+    """
+
+    settings: dict[str, Any]
+    versions: dict[str, str] = field(default_factory=dict)
+    machine: dict[str, Any] = field(default_factory=dict)
+    films: dict[str, str] = field(default_factory=dict)
+    begun_at: str = ""
+    study: dict[str, Any] = field(default_factory=dict)
+    further: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def sites(self) -> dict[str, Any]:
+        """The sites: name → URL and fingerprint."""
+        return dict(self.settings.get("sites", {}))
+
+    @property
+    def networks(self) -> dict[str, dict[str, Any]]:
+        """The networks: name → settings."""
+        return dict(self.settings.get("networks", {}))
+
+    @property
+    def protocols(self) -> dict[str, dict[str, Any]]:
+        """The protocols: name → settings."""
+        return dict(self.settings.get("protocols", {}))
+
+    @property
+    def filmed(self) -> bool:
+        """Whether loads are filmed."""
+        return bool(self.settings.get("filmed", True))
+
+    @property
+    def study_name(self) -> str:
+        """The study that the campaign is of; nothing when it is one of pages."""
+        return str(self.study.get("name", ""))
+
+    def keys(self) -> dict[str, Any]:
+        """What the file holds."""
+        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "further"}
+        return {name: value for name, value in values.items() if value or name != "study"} | self.further
+
+
+def parse_document(values: Mapping[str, Any], path: Path) -> CampaignDocument:
+    """The document whose keys are `values`, of the file `path`. Raises EyelevelError."""
+    names = {one.name for one in fields(CampaignDocument)} - {"further"}
+    known = {name: value for name, value in values.items() if name in names and value is not None}
+    if not isinstance(known.get("settings"), dict):
+        raise EyelevelError(f"{path} is broken: it has no settings")
+    return CampaignDocument(**known, further={name: value for name, value in values.items() if name not in names})
+
+
+def read_document(folder: Path) -> CampaignDocument | None:
+    """The `campaign.json` in a campaign's `folder`, or None when there is none. Raises EyelevelError."""
+    path = folder / DOCUMENT
+    try:
+        values = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise EyelevelError(f"{path} is broken: {error}") from None
+    if not isinstance(values, dict):
+        raise EyelevelError(f"{path} is broken: it holds no object of JSON")
+    return parse_document(values, path)
+
+
+def require_document(folder: Path) -> CampaignDocument:
+    """The same. Raises EyelevelError also when there is none."""
+    document = read_document(folder)
+    if document is None:
+        raise EyelevelError(f"{folder} is no campaign: {DOCUMENT} is missing")
+    return document
+
+
+def write_document(folder: Path, document: CampaignDocument) -> None:
+    """Keep `document` in a campaign's `folder`."""
+    write_atomically(folder / DOCUMENT, json.dumps(document.keys(), indent=1) + "\n")
+
+
+GIVEN_UP = "given_up.json"
+
+
+@dataclass(frozen=True)
+class GivenUp:
+    """A site behind a network that gets no more runs, since its first blocks failed alike over all protocols.
+
+    `reason` is that of the last attempt, `runs` how many runs are not made.
+    """
+
+    site: str
+    network: str
+    reason: str
+    runs: int
+    at: str
+
+
+def read_given_up(folder: Path) -> list[GivenUp]:
+    """The sites and networks that the campaign in `folder` has given up. Raises EyelevelError."""
+    path = folder / GIVEN_UP
+    try:
+        return [GivenUp(**values) for values in json.loads(path.read_text())]
+    except FileNotFoundError:
+        return []
+    except (ValueError, TypeError) as error:
+        raise EyelevelError(f"{path} is broken: {error}") from None
+
+
+def write_given_up(folder: Path, given_up: Iterable[GivenUp]) -> None:
+    """Keep what the campaign in `folder` has given up; no file when that is nothing."""
+    entries = [vars(one) for one in given_up]
+    if entries:
+        write_atomically(folder / GIVEN_UP, json.dumps(entries, indent=1) + "\n")
+    else:
+        (folder / GIVEN_UP).unlink(missing_ok=True)
+
+
+def valid_rows(folder: Path, study: str) -> list[Row]:
+    """The rows that count of a campaign of `study` in `folder`, in the order of its settings; none when the campaign
+    is of another study, or there is none. Raises EyelevelError."""
+    document = read_document(folder)
+    if document is None or document.study_name != study or not (folder / RUNS).exists():
+        return []
+    places = [{name: place for place, name in enumerate(document.settings.get(group, ()))} for group in GROWING]
+
+    def place(row: Row) -> tuple[int, ...]:
+        names = (row.site, row.network, row.protocol)
+        return (*(order.get(name, len(order)) for order, name in zip(places, names, strict=True)), row.run)
+
+    return sorted((row for row in read_rows(folder) if row.valid), key=place)

@@ -1,0 +1,65 @@
+"""Pages that download single files: each asks as many servers as there are downloads for one file each, one after
+another, and reports to the last of them how long each took.
+
+A page's name says how large its files are, and the same name always gives the same bytes.
+"""
+
+import random
+import re
+from urllib.parse import parse_qs, urlsplit
+
+from record.generated import generated_exchange
+from record.site import Recording
+
+HOST = "downloads.example"
+RECORDER = {"name": "eyelevel downloads", "version": "2"}
+NAME = re.compile(r"downloads-([1-9]\d*)")
+# In one load of the page.
+DOWNLOADS = 8
+REPORT_PATH = "/report"
+
+PAGE = """<!doctype html><title>downloads</title><script type="module">
+const times = [];
+for (let server = 0; server < {servers}; server++) {{
+  const url = `https://server${{server}}.{host}/file`;
+  await (await fetch(url, {{cache: "no-store"}})).arrayBuffer();
+  times.push(performance.getEntriesByName(url).pop().duration);
+}}
+await fetch("{report}?ms=" + times.join("+"));
+</script>"""
+
+
+def page_name(size_bytes: int) -> str:
+    """What the site is called whose files have `size_bytes`."""
+    return f"downloads-{size_bytes}"
+
+
+def page_named(name: str) -> int | None:
+    """The size in bytes of the files of the page that a site of this name is, or None when it is no such page."""
+    match = NAME.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+def generate(size_bytes: int) -> Recording:
+    """The recording of the page whose files have `size_bytes`."""
+    page = PAGE.format(servers=DOWNLOADS, host=HOST, report=REPORT_PATH).encode()
+    # Noise, which nothing on the way can make smaller.
+    file = random.Random(size_bytes).randbytes(size_bytes)
+    open_to_all = (("Access-Control-Allow-Origin", "*"), ("Timing-Allow-Origin", "*"))
+    exchanges = [generated_exchange(f"https://{HOST}/", "text/html", page, "192.0.2.100")]
+    exchanges.append(generated_exchange(f"https://{HOST}{REPORT_PATH}", "text/plain", b"", "192.0.2.100"))
+    exchanges += [
+        generated_exchange(
+            f"https://server{n}.{HOST}/file", "application/octet-stream", file, f"192.0.2.{n}", open_to_all
+        )
+        for n in range(DOWNLOADS)
+    ]
+    return Recording(f"https://{HOST}/", tuple(exchanges), RECORDER)
+
+
+def reported_ms(url: str) -> list[float]:
+    """The times (ms) that the page reports by asking for `url`; none when it asks for something else."""
+    parts = urlsplit(url)
+    if parts.path != REPORT_PATH:
+        return []
+    return [float(ms) for ms in parse_qs(parts.query).get("ms", [""])[0].split()]

@@ -1,0 +1,67 @@
+"""Running the application (`servers.application.wsgi`) in uWSGI, beside a server that hands requests on to it."""
+
+import os
+import select
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from base.errors import EyelevelError
+from base.places import PROJECT, tool
+from base.processes import Daemon, running
+from servers.application.wsgi import READY
+from servers.contract import Serving
+
+# What uWSGI is called, and its option that prints the version: for servers that use it.
+PROGRAMS = {"uwsgi": "--version"}
+
+START_TIMEOUT_S = 20.0
+
+THREADS = 8
+# A response that waits for its time keeps a thread: as many as a page may ask for at once.
+THINKING_THREADS = 512
+
+
+@contextmanager
+def running_application(serving: Serving) -> Iterator[Path]:
+    """The application while the block runs; yields the Unix socket on which it speaks uWSGI's protocol.
+
+    A single process, so that repeated requests are answered in order. Raises EyelevelError.
+    """
+    listening = serving.folder / "uwsgi.socket"
+    ready = serving.folder / "uwsgi.ready"
+    os.mkfifo(ready)
+    command: list[str | Path] = [tool("uwsgi-core"), "--plugin", "python3", "--need-app", "--die-on-term"]
+    command += ["--socket", listening, "--listen", "1024"]
+    threads = THINKING_THREADS if serving.think_time else THREADS
+    command += ["--processes", "1", "--threads", str(threads), "--buffer-size", "65535", "--post-buffering", "65536"]
+    command += ["--disable-logging", "--pythonpath", PROJECT, "--module", "servers.application.wsgi"]
+    environment: Mapping[str, str] = {
+        **os.environ,
+        "EYELEVEL_SITE": str(serving.content),
+        "EYELEVEL_REQUEST_LOG": str(serving.request_log or ""),
+        "EYELEVEL_THINK_TIME": "yes" if serving.think_time else "",
+        "EYELEVEL_READY": str(ready),
+    }
+    # Opened for reading first, without waiting for a writer, so that the writer need not wait for us.
+    with os.fdopen(os.open(ready, os.O_RDONLY | os.O_NONBLOCK), "rb") as ready_end:
+        log = serving.folder / "uwsgi.log"
+        with running("uWSGI", command, log, environment=environment) as daemon:
+            _await_readable(daemon, ready_end.fileno())
+            if (answer := ready_end.readline().decode().strip()) != READY:
+                raise EyelevelError(answer)
+            yield listening
+
+
+def _await_readable(daemon: Daemon, descriptor: int) -> None:
+    """Wait until `descriptor` has something to read. Raises the daemon's failure if it ends first."""
+    pidfd = os.pidfd_open(daemon.process.pid)
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        poll.register(pidfd, select.POLLIN)
+        events = dict(poll.poll(START_TIMEOUT_S * 1000))
+        if not events.get(descriptor, 0) & select.POLLIN:
+            raise daemon.failure()
+    finally:
+        os.close(pidfd)

@@ -1,0 +1,120 @@
+"""The WSGI application behind NGINX: a recorded site's responses, from memory.
+
+Loaded by uWSGI into the system's Python, so it uses the standard library only. Its environment names
+the site (`EYELEVEL_SITE`), the request log (`EYELEVEL_REQUEST_LOG`, empty for none), whether to wait as long
+as the recorded servers did (`EYELEVEL_THINK_TIME`, empty for not) and a FIFO that gets `ready`, or why not
+(`EYELEVEL_READY`).
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from record.http1 import NOT_REPLAYED, Headers, MalformedMessage, parse_response
+from record.site import ORIGINAL_METHOD, ORIGINAL_URL, ORIGINAL_WAIT_MS, without_originals
+from servers.matching import Kind, Matcher, Recorded, preflight_headers
+
+# NGINX would add its own; quic_server adds the same two where a recording lacks them.
+DEFAULTS = (("server", "eyelevel"), ("date", "Thu, 01 Jan 2026 00:00:00 GMT"))
+
+READY = "ready"
+
+StartResponse = Callable[[str, list[tuple[str, str]]], Any]
+
+
+@dataclass(frozen=True)
+class StoredResponse:
+    """A response ready to be sent, and the file it came from (`<host>/<name>`)."""
+
+    file: str
+    status: str
+    headers: Headers
+    body: bytes
+    wait_s: float  # the recorded server's time to the first byte
+
+
+class Application:
+    """Answers each request by the rule of `servers.matching`."""
+
+    def __init__(self, site: Path, request_log: Path | None, *, think_time: bool = False) -> None:
+        self._matcher = Matcher(load_responses(site))
+        self._think_time = think_time
+        self._log = os.open(request_log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644) if request_log else None
+
+    def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> list[bytes]:
+        method = environ["REQUEST_METHOD"]
+        target = environ["REQUEST_URI"]
+        headers = {
+            key[5:].lower().replace("_", "-"): value for key, value in environ.items() if key.startswith("HTTP_")
+        }
+        match = self._matcher.match(method, headers.get("host", ""), target, headers)
+        self._write_log(match.kind, method, f"https://{headers.get('host', '')}{target}", match.recorded)
+        if match.recorded is not None:
+            if self._think_time and match.recorded.wait_s:
+                time.sleep(match.recorded.wait_s)
+            start_response(match.recorded.status, list(match.recorded.headers))
+            return [] if method == "HEAD" else [match.recorded.body]
+        if match.kind is Kind.PREFLIGHT:
+            start_response("204 No Content", [*DEFAULTS, *preflight_headers(headers)])
+        else:
+            start_response("404 Not Found", [*DEFAULTS, ("content-length", "0")])
+        return []
+
+    def _write_log(self, kind: Kind, method: str, url: str, recorded: StoredResponse | None) -> None:
+        if self._log is not None:
+            line = "\t".join((kind, method, url, recorded.file if recorded else ""))
+            os.write(self._log, line.encode("latin-1", "replace") + b"\n")
+
+
+def load_responses(site: Path) -> Iterator[Recorded[StoredResponse]]:
+    """Every stored exchange, in recorded order. Raises MalformedMessage."""
+    for path in sorted(site.glob("*/*"), key=lambda path: path.name):
+        try:
+            response = parse_response(path.read_bytes())
+            original = {name.lower(): value for name, value in response.headers}
+            method, url = original[ORIGINAL_METHOD.lower()], original[ORIGINAL_URL.lower()]
+            wait_s = float(original.get(ORIGINAL_WAIT_MS.lower(), 0)) / 1000
+        except (MalformedMessage, KeyError, ValueError) as error:
+            raise MalformedMessage(f"{path} is no recorded response: {error}; import the site again") from None
+        file = f"{path.parent.name}/{path.name}"
+        # HTTP/2 never sends a reason phrase, but WSGI demands one.
+        status = f"{response.status} {response.reason or 'Recorded'}"
+        stored = StoredResponse(file, status, sent_headers(response.headers), response.body, wait_s)
+        yield Recorded(method, url, response.status, response.header("content-range"), stored)
+
+
+def sent_headers(recorded: Headers) -> Headers:
+    """The header fields as they are sent: those of the site's format taken off, defaults put on.
+
+    Fields of one name stand together, as quic_server's HTTP/3 sends them.
+    """
+    by_name: dict[str, list[tuple[str, str]]] = {}
+    for name, value in without_originals(recorded):
+        if name.lower() not in NOT_REPLAYED:
+            by_name.setdefault(name.lower(), []).append((name, value))
+    for default in DEFAULTS:
+        by_name.setdefault(default[0], [default])
+    return tuple(header for headers in by_name.values() for header in headers)
+
+
+def _from_environment() -> Application:
+    log = os.environ["EYELEVEL_REQUEST_LOG"]
+    with Path(os.environ["EYELEVEL_READY"]).open("w") as ready:
+        try:
+            application = Application(
+                Path(os.environ["EYELEVEL_SITE"]),
+                Path(log) if log else None,
+                think_time=bool(os.environ["EYELEVEL_THINK_TIME"]),
+            )
+        except (OSError, MalformedMessage) as error:
+            ready.write(f"{error}\n")
+            raise
+        ready.write(f"{READY}\n")
+    return application
+
+
+if "EYELEVEL_SITE" in os.environ:
+    application = _from_environment()

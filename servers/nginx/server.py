@@ -1,0 +1,127 @@
+"""Serving a site over TCP, TLS 1.3 and HTTP/2: NGINX on every server address, one uWSGI behind them all."""
+
+import os
+import socket
+import ssl
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from typing import ClassVar
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from base.errors import EyelevelError
+from base.files import write_atomically
+from base.places import tool
+from base.processes import Daemon, running
+from servers import kernel_sockets
+from servers.application import uwsgi
+from servers.certificates import authority
+from servers.contract import Server, Serving
+
+START_TIMEOUT_S = 20.0
+
+# Linux gives TCP's own pacing to a socket that has a maximum pacing rate, and accepted sockets inherit it
+# from the listening one; a rate no machine reaches paces by the congestion window alone.
+UNLIMITED_PACING_BYTES_PER_S = 1 << 40
+SO_MAX_PACING_RATE = 47
+
+
+class Nginx(Server):
+    """NGINX, whose congestion control is the kernel's."""
+
+    name = "nginx"
+    transports = ("tcp",)
+    congestion_controls = ("cubic", "bbr")
+    programs: ClassVar = {"nginx": "-v", **uwsgi.PROGRAMS}
+
+    def serve(self, serving: Serving) -> AbstractContextManager[None]:
+        return _serve(serving)
+
+    def congestion_controls_taken(self, folder: Path) -> set[str]:
+        return kernel_sockets.congestion_controls(folder)
+
+
+@contextmanager
+def _serve(serving: Serving) -> Iterator[None]:
+    with ExitStack() as stack:
+        application = stack.enter_context(uwsgi.running_application(serving))
+        nginx = stack.enter_context(_nginx(serving, application))
+        for address, port in serving.listening():
+            _await_tls(nginx, address, port)
+        yield
+
+
+@contextmanager
+def _nginx(serving: Serving, application: Path) -> Iterator[Daemon]:
+    """NGINX in front of the `application`, with one server block per address, on sockets that we made and tuned."""
+    listening: dict[str, list[int]] = defaultdict(list)
+    for address, port in serving.listening():
+        listening[address].append(port)
+    templates = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    config = serving.folder / "nginx.conf"
+    template = templates.get_template("nginx.conf.j2")
+    text = template.render(
+        folder=serving.folder,
+        application=application,
+        listening=listening,
+        certificates=serving.certificates,
+        protocol=serving.protocol,
+    )
+    write_atomically(config, text)
+    with ExitStack() as stack:
+        sockets = [
+            stack.enter_context(_listening_socket(address, port, paced=serving.protocol.pacing))
+            for address, port in serving.listening()
+        ]
+        descriptors = [s.fileno() for s in sockets]
+        # NGINX takes over listening sockets that this variable names, as after an upgrade of its binary.
+        environment = {**os.environ, "NGINX": "".join(f"{fd};" for fd in descriptors)}
+        command: list[str | Path] = [tool("nginx"), "-p", serving.folder, "-c", config, "-e", "stderr"]
+        log = serving.folder / "nginx.log"
+        with running("NGINX", command, log, environment=environment, pass_fds=descriptors) as daemon:
+            stack.close()  # from here on a connection is refused when NGINX is gone
+            yield daemon
+
+
+def _listening_socket(address: str, port: int, *, paced: bool) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if paced:
+            rate = UNLIMITED_PACING_BYTES_PER_S.to_bytes(8, "little")
+            listener.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, rate)
+            if listener.getsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, 8) != rate:
+                raise EyelevelError("the kernel does not take SO_MAX_PACING_RATE, so TCP cannot be paced")
+        listener.bind((address, port))
+        listener.listen(1024)
+        # NGINX leaves sockets it takes over as they are; in a blocking one, the worker that loses the race
+        # for a connection would wait for the next instead of serving the connections it has.
+        listener.setblocking(False)
+    except OSError as error:
+        listener.close()
+        raise EyelevelError(f"cannot listen on {address}:{port}: {error.strerror}") from None
+    return listener
+
+
+def _await_tls(daemon: Daemon, address: str, port: int) -> None:
+    """Shake hands with one server: it must speak TLS 1.3 and HTTP/2 under our authority's certificate."""
+    context = ssl.create_default_context(cafile=authority().path)
+    context.set_alpn_protocols(["h2"])
+    try:
+        with (
+            socket.create_connection((address, port), START_TIMEOUT_S) as plain,
+            context.wrap_socket(plain, server_hostname=address) as secure,
+        ):
+            spoken = (secure.version(), secure.selected_alpn_protocol())
+    except OSError as error:
+        failure = daemon.failure()
+        raise EyelevelError(f"{address}:{port}: {error}; {failure}") from None
+    if spoken != ("TLSv1.3", "h2"):
+        raise EyelevelError(f"NGINX on {address}:{port} speaks {spoken}, not TLS 1.3 with HTTP/2")

@@ -1,0 +1,39 @@
+"""The servers by name, and who serves a protocol."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cache
+
+import servers
+from base.errors import EyelevelError
+from base.registry import registered
+from servers.contract import Server
+from tuning.protocols import Protocol
+
+
+@cache
+def all_servers() -> Mapping[str, Server]:
+    """Every server by its name."""
+    return registered(servers, "SERVER")
+
+
+def server_of(protocol: Protocol) -> Server:
+    """The server that serves `protocol`. Raises EyelevelError when there is none of that name."""
+    known = all_servers()
+    if protocol.server not in known:
+        raise EyelevelError(f"{protocol.name}: there is no server {protocol.server!r}; there are {', '.join(known)}")
+    return known[protocol.server]
+
+
+def require_served(protocols: Iterable[Protocol], places: Mapping[str, str] | None = None) -> list[Protocol]:
+    """`protocols` with all connection options that their servers need.
+
+    `places` are where each is written, by its name. Raises EyelevelError when a server refuses one.
+    """
+    complete = []
+    for protocol in protocols:
+        server = server_of(protocol)
+        if fault := server.refusal(protocol):
+            raise EyelevelError(f"{(places or {}).get(protocol.name, protocol.name)}: {fault}")
+        complete.append(replace(protocol, connection_options=server.connection_options(protocol)))
+    return complete

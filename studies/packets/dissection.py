@@ -1,0 +1,381 @@
+"""The packets of a capture, each dissected to the last byte. tshark decrypts it.
+
+tshark's output is used twice: first for the content of the streams, then for the part of them that each packet carries,
+since a message that begins in one packet may become readable only with a later one.
+"""
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from base.errors import EyelevelError
+from measure.captures.reading import HTTPS_PORT, UDP_HEADER_BYTES, tshark_output
+from studies.packets.bytes import (
+    ACKNOWLEDGING,
+    AGAIN,
+    CONTROL,
+    FRAMING,
+    HANDSHAKE,
+    IP,
+    OTHER,
+    PADDING,
+    SECURITY,
+    TRANSPORT,
+    UNREAD,
+    Piece,
+    Stream,
+    bytes_by_kind,
+)
+from studies.packets.layers import (
+    HTTP2_PREFACE_BYTES,
+    QUIC_FRAMES,
+    TLS_MESSAGES,
+    Assembly,
+    append_http2,
+    append_http3,
+)
+
+# RFC 8446 section 5: a record's header; the content type and the tag at the end of an encrypted record.
+RECORD_HEADER_BYTES, CONTENT_TYPE_BYTES, TAG_BYTES = 5, 1, 16
+CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE_RECORD, APPLICATION_DATA = 20, 21, 22, 23
+FIN, SYN, RST = 0x01, 0x02, 0x04
+# RFC 9000 section 19.
+PADDING_FRAME, ACK_FRAMES, CRYPTO_FRAME, STREAM_FRAMES, CLOSE_FRAMES = 0, (2, 3), 6, range(8, 16), (0x1C, 0x1D)
+PADDED = "PADDING"
+UNREMARKABLE = (PADDED, "PING", "ACK", "QPACK")
+# Of more handshake messages in a row, only the first and the last are named.
+MOST_MESSAGES = 2
+LONG_PACKETS = ("Initial", "0-RTT", "Handshake", "Retry")
+SHORT_PACKET = "1-RTT"
+
+# Packets may arrive out of order; QUIC runs on this port only.
+OPTIONS = ("-o", "tcp.reassemble_out_of_order:TRUE", "-d", f"udp.port=={HTTPS_PORT},quic", "-T", "pdml")
+
+# What identifies a connection at both ends: the server's address, and the client's port.
+ConnectionKey = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class PacketRecord:
+    """One packet: when it passed (s since 1970), its connection, if any, and its direction.
+
+    `kinds` are its bytes by kind, and add up to `bytes`. `lines` name its contents, with a line for each QUIC packet in
+    it; `messages` are those with content that was not sent before. `closes`: whether it ends the connection. `mark`
+    identifies the packet, and is the same at both ends.
+    """
+
+    at_s: float
+    connection: ConnectionKey | None
+    from_server: bool
+    bytes: int
+    udp_payload_bytes: int = 0
+    kinds: dict[str, int] = field(default_factory=dict)
+    lines: tuple[str, ...] = ()
+    messages: frozenset[str] = frozenset()
+    closes: bool = False
+    mark: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Capture:
+    """Every packet that passed one end, in order, and the host name of each connection."""
+
+    packets: tuple[PacketRecord, ...]
+    hosts: dict[ConnectionKey, str]
+
+
+def read_capture(capture: Path, keys: Path) -> Capture:
+    """The packets in `capture`, decrypted with `keys` (NSS key log). Raises EyelevelError."""
+    reader, failure = _Reader(), None
+    with tshark_output(capture, keys, *OPTIONS) as output:
+        try:
+            for _, element in ElementTree.iterparse(output):
+                if element.tag == "packet":
+                    reader.add(element)
+                    element.clear()
+        except ElementTree.ParseError as error:  # at the end of the block tshark itself may give a better reason
+            failure = error
+    if failure:
+        raise EyelevelError(f"tshark's output on {capture} is broken: {failure}")
+    try:
+        return Capture(reader.packets(), reader.hosts)
+    except EyelevelError as error:
+        raise EyelevelError(f"{capture}: {error}") from None
+
+
+# A function that returns the stream, the offset of a packet's part in it, and the part's size.
+_StreamPart = tuple[Callable[[], Stream], int, int]
+
+
+@dataclass
+class _Part:
+    """A part of a packet: bytes of a known kind, or those of a stream from `start` on."""
+
+    bytes: int
+    kind: str = ""
+    label: str = ""
+    stream: Callable[[], Stream] | None = None
+    start: int = 0
+    line: int = 0
+
+
+@dataclass
+class _UnresolvedPacket:
+    """A packet before its streams are known. `lines` are the names of its QUIC packets, or one empty name; `segment` is
+    what its TCP header says."""
+
+    record: PacketRecord
+    parts: list[_Part]
+    lines: list[str]
+    segment: str = ""
+
+
+class _TcpStream:
+    """One direction of a TCP connection: TLS records, and within them HTTP/2, both in order."""
+
+    def __init__(self) -> None:
+        self._records: list[tuple[int, int, list[tuple[int, str]]]] = []
+        self._frames: list[tuple[int, int, int]] = []
+        self._preface_bytes = 0
+        self._stream: Stream | None = None
+
+    def record(self, element: ElementTree.Element) -> None:
+        """The next TLS record."""
+        length = int(_value(element, "tls.record.length") or 0)
+        content = int(_value(element, "tls.record.content_type") or APPLICATION_DATA)
+        is_encrypted = _value(element, "tls.record.opaque_type") is not None or content == APPLICATION_DATA
+        self._records.append((length, content if is_encrypted else -content, list(_tls_messages(element))))
+
+    def frame(self, element: ElementTree.Element) -> None:
+        """The next frame of HTTP/2, or the preface."""
+        if _value(element, "http2.magic") is not None:
+            self._preface_bytes = HTTP2_PREFACE_BYTES
+        elif (length := _value(element, "http2.length")) is not None:
+            padding_bytes = int(_value(element, "http2.pad_length") or 0)
+            has_padding = int(_value(element, "http2.flags") or "0", 16) & 0x08 and padding_bytes
+            frame_type = int(_value(element, "http2.type") or -1)
+            self._frames.append((int(length), frame_type, padding_bytes + 1 if has_padding else 0))
+
+    def stream(self) -> Stream:
+        """The stream. To be called once all records and frames are there."""
+        if self._stream:
+            return self._stream
+        inner = Stream()
+        inner.append(self._preface_bytes, FRAMING, "preface")
+        for frame in self._frames:
+            append_http2(inner, *frame)
+        outer, carried_bytes = Stream(), 0
+        for length, content, messages in self._records:
+            outer.append(RECORD_HEADER_BYTES, SECURITY)
+            trailer_bytes = CONTENT_TYPE_BYTES + TAG_BYTES if content > 0 else 0
+            inside_bytes = max(0, length - trailer_bytes)
+            if abs(content) == APPLICATION_DATA:
+                for piece in inner.take(carried_bytes, carried_bytes + inside_bytes):
+                    outer.append(piece.bytes, piece.kind, piece.label)
+                carried_bytes += inside_bytes
+            elif abs(content) == HANDSHAKE_RECORD:
+                for size, name in messages:
+                    outer.append(min(size, inside_bytes), HANDSHAKE, name)
+                    inside_bytes -= min(size, inside_bytes)
+                outer.append(inside_bytes, HANDSHAKE, messages[-1][1] if messages else "")
+            else:
+                name = {CHANGE_CIPHER_SPEC: "ChangeCipherSpec", ALERT: "Alert"}.get(abs(content), "")
+                outer.append(inside_bytes, HANDSHAKE if name == "ChangeCipherSpec" else CONTROL, name)
+            outer.append(min(trailer_bytes, length), SECURITY)
+        self._stream = outer
+        return outer
+
+
+class _Reader:
+    """Takes tshark's packets one by one, and resolves them when all streams are known."""
+
+    def __init__(self) -> None:
+        self.hosts: dict[ConnectionKey, str] = {}
+        self._packets: list[_UnresolvedPacket] = []
+        self._tcp: dict[tuple[ConnectionKey, bool], _TcpStream] = {}
+        self._handshakes: dict[tuple[ConnectionKey, bool, str], Stream] = {}
+        self._streams: dict[tuple[ConnectionKey, bool, int], Assembly] = {}
+
+    def add(self, packet: ElementTree.Element) -> None:
+        """The next packet of the capture."""
+        protos: dict[str, list[ElementTree.Element]] = {}
+        for proto in packet.findall("proto"):
+            protos.setdefault(proto.get("name", ""), []).append(proto)
+        frame = protos["frame"][0]
+        at_s, size = float(_value(frame, "frame.time_epoch") or 0), int(_value(frame, "frame.len") or 0)
+        transport = next((name for name in ("tcp", "udp") if name in protos and "ip" in protos), None)
+        ports = [_value(protos[transport][0], f"{transport}.{end}port") for end in ("src", "dst")] if transport else []
+        if not transport or HTTPS_PORT not in ports:
+            self._packets.append(_UnresolvedPacket(PacketRecord(at_s, None, False, size), [_Part(size, OTHER)], []))
+            return
+        from_server = ports[0] == HTTPS_PORT
+        ip = protos["ip"][0]
+        server = _value(ip, "ip.src" if from_server else "ip.dst") or ""
+        connection = (server, int(ports[1 if from_server else 0] or 0))
+        parts = [_Part(int(_value(ip, "ip.hdr_len") or 0), IP)]
+        record = PacketRecord(at_s, connection, from_server, size)
+        unresolved = (self._tcp_packet if transport == "tcp" else self._quic_packet)(record, parts, protos)
+        for host in _inside([packet], "tls.handshake.extensions_server_name"):
+            self.hosts.setdefault(connection, host.get("show", ""))
+        # Bytes that no header accounts for.
+        unresolved.parts.append(_Part(size - sum(part.bytes for part in unresolved.parts), UNREAD))
+        self._packets.append(unresolved)
+
+    def packets(self) -> tuple[PacketRecord, ...]:
+        """All packets. Raises EyelevelError when one cannot be dissected."""
+        return tuple(self._resolve(packet) for packet in self._packets)
+
+    def _tcp_packet(
+        self, record: PacketRecord, parts: list[_Part], protos: dict[str, list[ElementTree.Element]]
+    ) -> _UnresolvedPacket:
+        assert record.connection
+        tcp = protos["tcp"][0]
+        flags, length = int(_value(tcp, "tcp.flags") or "0", 16), int(_value(tcp, "tcp.len") or 0)
+        stream = self._tcp.setdefault((record.connection, record.from_server), _TcpStream())
+        for tls_record in _inside(protos.get("tls", ()), "tls.record"):
+            stream.record(tls_record)
+        for frame in _inside(protos.get("http2", ()), "http2.stream"):
+            stream.frame(frame)
+        parts.append(_Part(int(_value(tcp, "tcp.hdr_len") or 0), TRANSPORT))
+        start = int(_value(tcp, "tcp.seq") or 0) - (0 if flags & SYN else 1)
+        if length:
+            parts.append(_Part(length, stream=stream.stream, start=start))
+        names = [name for bit, name in ((SYN, "SYN"), (FIN, "FIN"), (RST, "RST")) if flags & bit]
+        if not names and not length:
+            names = ["ACK"]
+            for part in parts:
+                part.kind = ACKNOWLEDGING
+        elif names == ["SYN"] and record.from_server:
+            names = ["SYN, ACK"]
+        fields = ("tcp.seq_raw", "tcp.ack_raw", "tcp.flags", "tcp.len", "tcp.options.timestamp.tsval")
+        mark = tuple(_value(tcp, name) or "" for name in fields)
+        packet = replace(record, mark=mark, closes=bool(flags & (FIN | RST)))
+        return _UnresolvedPacket(packet, parts, [""], segment=", ".join(names))
+
+    def _quic_packet(
+        self, record: PacketRecord, parts: list[_Part], protos: dict[str, list[ElementTree.Element]]
+    ) -> _UnresolvedPacket:
+        lines, closes, types = [], False, set()
+        parts.append(_Part(UDP_HEADER_BYTES, TRANSPORT))
+        for line, quic in enumerate(protos.get("quic", ())):
+            size = int(quic.get("size", 0))
+            lines.append(_quic_name(quic))
+            payload = next(_inside([quic], "quic.payload", "quic.protected_payload"), None)
+            payload_bytes = int(payload.get("size", 0)) if payload is not None else 0
+            frames = [frame for frame in quic.findall("field") if frame.get("name") == "quic.frame"]
+            frames_bytes = sum(int(frame.get("size", 0)) for frame in frames)
+            tag_bytes = TAG_BYTES if frames_bytes + TAG_BYTES == payload_bytes else 0
+            parts.append(_Part(size - payload_bytes + tag_bytes, SECURITY, line=line))
+            for frame in frames:
+                frame_type = int(_value(frame, "quic.frame_type") or -1)
+                types.add(frame_type)
+                closes |= frame_type in CLOSE_FRAMES
+                parts += self._quic_frame(record, frame, frame_type, lines[-1], line)
+            parts.append(_Part(payload_bytes - frames_bytes - tag_bytes, UNREAD, line=line))
+        udp = protos["udp"][0]
+        if types and types <= {PADDING_FRAME, *ACK_FRAMES}:
+            for part in parts:
+                part.kind = ACKNOWLEDGING if part.kind in (IP, TRANSPORT, SECURITY) else part.kind
+        mark = (_value(udp, "udp.payload") or "",)
+        payload_bytes = int(_value(udp, "udp.length") or 0) - UDP_HEADER_BYTES
+        return _UnresolvedPacket(
+            replace(record, mark=mark, closes=closes, udp_payload_bytes=payload_bytes), parts, lines
+        )
+
+    def _quic_frame(
+        self, record: PacketRecord, frame: ElementTree.Element, frame_type: int, space: str, line: int
+    ) -> Iterator[_Part]:
+        assert record.connection
+        size = int(frame.get("size", 0))
+        if frame_type == PADDING_FRAME:
+            yield _Part(size, PADDING, PADDED, line=line)
+        elif frame_type in ACK_FRAMES:
+            yield _Part(size, ACKNOWLEDGING, "ACK", line=line)
+        elif frame_type == CRYPTO_FRAME or frame_type in STREAM_FRAMES:
+            stream, start, content_bytes = (self._crypto if frame_type == CRYPTO_FRAME else self._http3)(
+                record, frame, space
+            )
+            yield _Part(size - content_bytes, FRAMING, line=line)
+            yield _Part(content_bytes, stream=stream, start=start, line=line)
+        else:
+            yield _Part(size, CONTROL, QUIC_FRAMES.get(frame_type, f"frame {frame_type:#x}"), line=line)
+
+    def _crypto(self, record: PacketRecord, frame: ElementTree.Element, space: str) -> _StreamPart:
+        """The content of a CRYPTO frame in its stream; tshark lists a message once it is complete."""
+        assert record.connection
+        stream = self._handshakes.setdefault((record.connection, record.from_server, space), Stream())
+        for size, name in _tls_messages(frame):
+            stream.append(size, HANDSHAKE, name)
+        content_bytes = int(_value(frame, "quic.crypto.length") or 0)
+        return (lambda: stream), int(_value(frame, "quic.crypto.offset") or 0), content_bytes
+
+    def _http3(self, record: PacketRecord, frame: ElementTree.Element, _: str) -> _StreamPart:
+        """The content of a STREAM frame in its stream."""
+        assert record.connection
+        number, offset = int(_value(frame, "quic.stream.stream_id") or 0), int(_value(frame, "quic.stream.offset") or 0)
+        inside = next(_inside([frame], "quic.stream_data"), None)
+        data = bytes.fromhex(inside.get("value", "")) if inside is not None else b""
+        assembly = self._streams.setdefault((record.connection, record.from_server, number), Assembly())
+        assembly.add(offset, data)
+        return partial(assembly.stream, partial(append_http3, stream_id=number)), offset, len(data)
+
+    def _resolve(self, packet: _UnresolvedPacket) -> PacketRecord:
+        """The packet with the kinds of all its bytes."""
+        pieces: list[tuple[int, Piece]] = []
+        for part in packet.parts:
+            part_pieces = (
+                part.stream().take(part.start, part.start + part.bytes)
+                if part.stream
+                else [Piece(part.kind, part.bytes, part.label)]
+            )
+            pieces += [(part.line, piece) for piece in part_pieces if piece.bytes]
+        lines = []
+        for number, space in enumerate(packet.lines):
+            contents = _contents(piece for line, piece in pieces if line == number)
+            contents = ", ".join(filter(None, (packet.segment, contents)))
+            lines.append(": ".join(filter(None, (space, contents))))
+        kinds = {kind: size for kind, size in bytes_by_kind(piece for _, piece in pieces).items() if size}
+        if sum(kinds.values()) != packet.record.bytes or min(kinds.values()) < 0:
+            raise EyelevelError(f"a packet of {packet.record.bytes} bytes was dissected into {kinds}")
+        new = {piece.label for _, piece in pieces if piece.label and piece.kind != AGAIN}
+        return replace(packet.record, kinds=kinds, lines=tuple(lines), messages=frozenset(new))
+
+
+def _contents(pieces: Iterable[Piece]) -> str:
+    """The names of a (QUIC) packet's messages. Frames that nearly every packet has are named only where there is
+    nothing else, padding where it is more than half."""
+    pieces = list(pieces)
+    labels = dict.fromkeys(f"{p.label} again" if p.kind == AGAIN else p.label for p in pieces if p.label)
+    names = [label for label in labels if label not in UNREMARKABLE] or [label for label in labels if label != PADDED]
+    tls = [label for label in names if label in (*TLS_MESSAGES.values(), "ChangeCipherSpec")]
+    if len(tls) > MOST_MESSAGES:
+        names = [f"{tls[0]} … {tls[-1]}", *(label for label in names if label not in tls)]
+    padding_bytes = sum(piece.bytes for piece in pieces if piece.kind == PADDING)
+    mostly_padding = 2 * padding_bytes > sum(piece.bytes for piece in pieces)
+    return ", ".join([*names, *([PADDED] if mostly_padding else [])])
+
+
+def _quic_name(quic: ElementTree.Element) -> str:
+    """The type of a QUIC packet (RFC 9000 section 17)."""
+    kind = _value(quic, "quic.long.packet_type")
+    return LONG_PACKETS[int(kind)] if kind is not None else SHORT_PACKET
+
+
+def _tls_messages(element: ElementTree.Element) -> Iterator[tuple[int, str]]:
+    """The handshake messages, or fragments of them, within `element`: size and name of each."""
+    for message in _inside([element], "tls.handshake"):
+        shown_name = message.get("showname", "").partition(": ")[2].partition(" (")[0].replace(" ", "")
+        kind = _value(message, "tls.handshake.type")
+        yield int(message.get("size", 0)), TLS_MESSAGES.get(int(kind), f"handshake {kind}") if kind else shown_name
+
+
+def _inside(elements: Iterable[ElementTree.Element], *names: str) -> Iterator[ElementTree.Element]:
+    """All fields with one of these names, at any depth."""
+    return (field for element in elements for field in element.iter("field") if field.get("name") in names)
+
+
+def _value(element: ElementTree.Element, name: str) -> str | None:
+    """The value of the first field `name` within `element`."""
+    return next((field.get("show") for field in element.iter("field") if field.get("name") == name), None)

@@ -1,0 +1,93 @@
+"""How a load is captured at both ends, and when it counts: its pings find the network right, and nothing is missing."""
+
+import json
+import os
+import struct
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from base.errors import EyelevelError
+from measure.campaign.method import Method, claim
+from measure.campaign.setting import Setting
+from measure.captures.recording import add_keys
+from measure.gates import REPLAY, reason_against
+from measure.reasons import Reason
+from measure.run.evidence import REPLAY_LOG, Evidence, last_line
+from measure.run.load import Instruments
+from studies.packets.files import CLIENT, KEYS, PING, SERVERS
+from studies.packets.ping import ECHOES, TOLERANCE, TOLERANCE_MS, PingTimes, fault
+
+ENDS = (sys.executable, "-m", "studies.packets.ends")
+PING_GATE, CAPTURE_GATE = "ping", "capture"
+
+# Types of blocks in a pcapng file.
+PACKET_BLOCK, SECRETS_BLOCK = 6, 10
+
+
+@dataclass(frozen=True)
+class PacketsMethod(Method):
+    """Loads a page, captured at both ends in the run's folder, after a ping."""
+
+    captures: bool = True
+
+    def settings(self) -> Mapping[str, Any]:
+        """See `Method`."""
+        return {"ping": {"echoes": ECHOES, "tolerance_ms": TOLERANCE_MS, "tolerance": TOLERANCE}}
+
+    def instruments(self, setting: Setting, folder: Path) -> Instruments:
+        """See `Method`."""
+        address, rtt_ms = next(iter(setting.site.addresses.values()))[0], setting.network.min_rtt_ms
+        return Instruments(
+            monitor=(*ENDS, "servers", str(folder)), around=(*ENDS, "client", str(folder), address, str(rtt_ms))
+        )
+
+    def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:
+        """See `Method`. If the run counts, this puts the keys into its captures."""
+        return (
+            reason_against(evidence, claim(setting), [REPLAY])
+            or _reason_of_ping(setting, folder)
+            or super().reason_against(setting, folder, evidence)
+            or _reason_of_captures(folder)
+        )
+
+
+def read_ping(folder: Path) -> PingTimes:
+    """The pings before the load in `folder`."""
+    return PingTimes(**json.loads((folder / PING).read_text()))
+
+
+def _reason_of_ping(setting: Setting, folder: Path) -> Reason | None:
+    if not (folder / PING).exists():
+        return Reason(PING_GATE, last_line(folder / REPLAY_LOG))
+    text = fault(read_ping(folder), setting.network)
+    return Reason(PING_GATE, text) if text else None
+
+
+def _reason_of_captures(folder: Path) -> Reason | None:
+    for name in (CLIENT, SERVERS, KEYS):
+        if not (folder / name).exists():
+            return Reason(CAPTURE_GATE, f"there is no {name}; {last_line(folder / REPLAY_LOG)}")
+    try:
+        for capture in (folder / CLIENT, folder / SERVERS):
+            # A run that was judged before a power cut is judged again.
+            if not has_keys(capture):
+                add_keys(capture, folder / KEYS)
+    except EyelevelError as error:
+        return Reason(CAPTURE_GATE, str(error))
+    return None
+
+
+def has_keys(capture: Path) -> bool:
+    """Whether there are keys in a capture: a block of secrets before the first packet (draft-ietf-opsawg-pcapng 4)."""
+    with capture.open("rb") as file:
+        while len(head := file.read(8)) == 8:
+            kind, length = struct.unpack("<II", head)
+            if kind == SECRETS_BLOCK:
+                return True
+            if kind == PACKET_BLOCK or length < 12:
+                return False
+            file.seek(length - 8, os.SEEK_CUR)
+    return False

@@ -1,0 +1,135 @@
+"""What a study is: a campaign with a method of its own, options of its own, and a section of the report.
+
+A study is a folder in `studies/` whose `__init__.py` has a `STUDY`, and a line in `studies/__init__.py`. Its command,
+its target of `make` and its section of the report are made of that.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from analysis.report.section import Section
+from base.errors import EyelevelError
+from measure.campaign.campaign import Campaign, Enough, Selection, never_enough
+from measure.campaign.method import Method
+from measure.campaign.setting import Loading
+from measure.run.aliases import choose_protocols
+from measure.table import CampaignDocument
+from record.collection import choose_sites
+from tuning import networks, protocols
+from tuning.networks import Network
+from tuning.settings import choose
+
+SEED = 1
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line of a study says; None where it says nothing. `options` are those of the study's own.
+
+    `document` is that of the campaign in `folder`, if there is one.
+    """
+
+    folder: Path
+    site: str | None = None
+    net: str | None = None
+    proto: str | None = None
+    runs: int | None = None
+    seed: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    document: CampaignDocument | None = None
+
+    def setting(self, name: str, default: Any) -> Any:
+        """A setting of the campaign that was begun, or `default`."""
+        return self.document.settings.get(name, default) if self.document else default
+
+    def names(self, option: str, group: str, default: str | Sequence[str] | None = None) -> str | list[str]:
+        """The names that the command line gives for a group (sites, networks, protocols), or the campaign that was
+        begun has, or `default`. Raises EyelevelError when there are none."""
+        names = getattr(self, option) or list(self.setting(group, ())) or default
+        if not names:
+            raise EyelevelError(f"Missing option '--{option}'.")
+        return names if isinstance(names, str) else list(names)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A campaign that a study is about to measure.
+
+    `announcement` is printed before, `summary` returns what is printed afterwards. `enough` as in `campaign.measure`.
+    """
+
+    campaign: Campaign
+    announcement: Sequence[str] = ()
+    summary: Callable[[], Sequence[str]] = list
+    enough: Enough = never_enough
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study. `name` is its folder in `studies/`, and what its campaigns say that they are of.
+
+    `command`: its command of `eyelevel` and target of `make`; also the folder of its results unless another is named.
+    `title`: a line in the list of commands; `help`: of its command. `options`: of its own, beside those of all studies.
+    `chooses_sites`: whether it has the option --site. `validates`: whether networks and protocols are measured before
+    unless the command line says otherwise. `campaign`: what is to be measured. `section`: what a report says of a
+    campaign's folder, or None.
+    """
+
+    name: str
+    command: str
+    title: str
+    help: str
+    campaign: Callable[[Request], Measurement]
+    section: Callable[[Path], Section | None]
+    options: Sequence[click.Option] = ()
+    chooses_sites: bool = True
+    validates: bool = False
+
+
+def study_campaign(
+    request: Request,
+    study: str,
+    method: Method,
+    *,
+    runs: int,
+    repeats: int,
+    change: Callable[[Network], Collection[Network]] = lambda network: (network,),
+) -> Campaign:
+    """The campaign of sites, networks and protocols that `request` names, without films. Raises EyelevelError.
+
+    `runs` of each unless it says otherwise; `change` makes the networks to be measured of each that it names.
+    """
+    sites = choose_sites(request.names("site", "sites"))
+    over = choose_protocols(request.names("proto", "protocols"), protocols.load())
+    before = [Network(**values) for values in (request.document.networks if request.document else {}).values()]
+    if request.net is None and before:
+        chosen = before
+    else:
+        unchanged = choose("network", request.names("net", "networks"), networks.load())
+        chosen = [changed for network in unchanged for changed in change(network)]
+    selection = Selection(
+        tuple(site.name for site in sites),
+        tuple(network.name for network in chosen),
+        tuple(protocol.name for protocol in over),
+    )
+    # What has been measured stays in the campaign, and is not planned anew.
+    if request.document:
+        sites = [*choose_sites(list(request.document.sites)), *sites]
+        over = [*choose_protocols(list(request.document.protocols), protocols.load()), *over]
+    return Campaign(
+        folder=request.folder,
+        sites={site.name: site for site in sites},
+        networks={network.name: network for network in [*before, *chosen]},
+        protocols={protocol.name: protocol for protocol in over},
+        runs=max(request.runs or 0, request.setting("runs", runs if request.runs is None else 0)),
+        seed=request.setting("seed", SEED) if request.seed is None else request.seed,
+        loading=Loading(filmed=False),
+        method=method,
+        repeats=request.setting("repeats", repeats),
+        selection=selection,
+        study={"name": study},
+    )

@@ -1,0 +1,242 @@
+"""`python tests/same_results.py [--sites FOLDER]... RESULTS...`: whether this version says the same of old results.
+
+Each of RESULTS is the folder of a campaign, or one of the states or packets of earlier versions (`<study>/<site>/…`).
+Every attempt's evidence is judged anew and compared with its row: all cells, and of a reason the gate. A report is
+written of a copy, and its tables (CSV) are compared with those of the old report: all numbers, and of texts nothing.
+Sites are looked for in the folders given, then taken as campaigns take them.
+
+It is no test that pytest collects: it needs old results.
+"""
+
+import json
+import math
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+import pandas as pd
+
+from analysis import hypotheses
+from analysis.report.write import write_report
+from base.errors import EyelevelError
+from base.files import read_json
+from browsers.browsertime.configuration import QUIET_MS
+from measure.campaign.campaign import appearance
+from measure.campaign.method import PAGES, Method
+from measure.campaign.plan import seed_of
+from measure.campaign.setting import Loading, Setting
+from measure.norms import judge
+from measure.reasons import Reason
+from measure.table import (
+    RUNS,
+    CampaignDocument,
+    Row,
+    Run,
+    columns,
+    header,
+    lines,
+    parse_document,
+    read_rows,
+    require_document,
+    write_document,
+)
+from record import collection
+from record.site import Site
+from studies import STUDIES
+from studies.packets.measure import PacketsMethod
+from studies.states.measure import StatesMethod
+from tuning import networks, protocols
+from tuning.networks import Network
+from tuning.protocols import Protocol
+
+METHODS: dict[str, Method] = {"states": StatesMethod(), "packets": PacketsMethod()}
+TABLES = Path("report") / "tables"
+# Numbers are read from text, and means are summed in another order.
+TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """What the settings of old results name: sites by folder, networks and protocols by the values they had."""
+
+    folders: tuple[Path, ...]
+    document: CampaignDocument
+
+    def setting(self, run: Run, loading: Loading, seed: int) -> Setting:
+        """What `run` loaded. Raises EyelevelError."""
+        known = protocols.load()
+        protocol = known.get(run.protocol.partition("~")[0])
+        if protocol is None:
+            raise EyelevelError(f"there is no protocol {run.protocol} any more")
+        values = self.document.networks[run.network]
+        network = networks.load().get(run.network) or Network(**values)
+        return Setting(self._site(run.site), network, _named(protocol, run.protocol), loading, seed)
+
+    def _site(self, name: str) -> Site:
+        for folder in self.folders:
+            if (folder / name).is_dir():
+                return Site.load(folder / name)
+        return collection.load_site(name)
+
+
+def _named(protocol: Protocol, name: str) -> Protocol:
+    return replace(protocol, name=name)
+
+
+def loading_of(document: CampaignDocument) -> Loading:
+    """How the campaign's pages were loaded."""
+    settings = document.settings
+    quiet_ms = settings.get("browser", {}).get("quiet_ms", QUIET_MS)
+    filmed = settings.get("filmed", True)
+    return Loading(settings.get("repeatable", True), filmed, quiet_ms, settings.get("limit_s"))
+
+
+def judged_anew(folder: Path, rows: list[Row], catalogue: Catalogue, method: Method, loading: Loading) -> list[Row]:
+    """`rows` of the campaign in `folder` as its evidence is judged by this version, norms included."""
+    seed = int(catalogue.document.settings["seed"])
+    anew = []
+    for row in rows:
+        setting = catalogue.setting(row.of, loading, seed_of(row.of, seed))
+        fresh = method.judge(setting, row.of, row.attempt, folder / row.folder, folder)
+        anew.append(replace(fresh, further=row.further))
+    for cell in dict.fromkeys((row.site, row.network) for row in anew):
+        places = [n for n, row in enumerate(anew) if (row.site, row.network) == cell and row.valid]
+        for place, reason in judge([appearance(anew[n], folder) for n in places]).items():
+            anew[places[place]] = replace(anew[places[place]], valid=False, reason=reason)
+    return anew
+
+
+def differences(old: Row, new: Row) -> Iterator[str]:
+    """The cells in which two rows of an attempt differ; of reasons, the gates are compared."""
+    for column in columns():
+        before, after = (_cell(row, column) for row in (old, new))
+        if before != after:
+            yield f"{old.of}, attempt {old.attempt}: {column} was {before}, is {after}"
+
+
+def _cell(row: Row, column: str) -> object:
+    value = row.metrics[column] if column in row.metrics else getattr(row, column)
+    if isinstance(value, Reason):
+        return value.gate
+    return float(f"{value:.10g}") if isinstance(value, float) else value
+
+
+def converted(folder: Path, study: str, into: Path) -> tuple[list[Row], CampaignDocument]:
+    """The runs of a study of earlier versions, `folder`/`study`, as a campaign in `into`; returns its rows."""
+    values = read_json(folder / study / f"{study}.json")
+    settings = {"filmed": False, **values["settings"]}
+    document = parse_document({**values, "settings": settings, "study": {"name": study}}, folder)
+    rows = []
+    for file in sorted((folder / study).glob("*/*/*/**/run.json")):
+        site, network, protocol, *rest = file.parent.relative_to(folder / study).parts
+        number, _, attempt = rest[-1].partition("-")
+        place = Path("runs") / site / network / protocol / f"{number}-{attempt or 99}"
+        shutil.copytree(file.parent, into / place)
+        run, made = read_json(file), read_json(file.parent / "attempt.json")
+        reason = Reason.parse(run["reason"])
+        failure = reason.text if reason and reason.gate == "replay" else None
+        made = {"failure": failure, "block": 0, "machine": run["machine"], **made}
+        (into / place / "attempt.json").write_text(json.dumps(made))
+        rows.append(_row(Run(site, network, protocol, int(number)), int(attempt or 99), run, reason, str(place)))
+    write_document(into, document)
+    return rows, document
+
+
+def _row(run: Run, attempt: int, document: Mapping[str, Any], reason: Reason | None, folder: str) -> Row:
+    return Row(
+        run.site, run.network, run.protocol, run.number, attempt, document["valid"], reason,
+        {"plt": document.get("plt_ms")}, 0, 0, 0, 0, 0, document["started_at"], document["seconds"], folder,
+    )  # fmt: skip
+
+
+def check_campaign(folder: Path, sites: tuple[Path, ...], copy: Path) -> list[str]:
+    """What this version says otherwise of the campaign in `folder`, of which `copy` is a copy."""
+    document = require_document(folder)
+    catalogue, rows = Catalogue(sites, document), read_rows(folder)
+    anew = judged_anew(copy, rows, catalogue, PAGES, loading_of(document))
+    print(f"{folder.name}: {len(rows)} attempts judged anew")
+    return [difference for old, new in zip(rows, anew, strict=True) for difference in differences(old, new)]
+
+
+def check_study(folder: Path, study: str, sites: tuple[Path, ...], copy: Path) -> list[str]:
+    """The same of a study of an earlier version, which becomes a campaign in `copy`."""
+    rows, document = converted(folder, study, copy)
+    anew = judged_anew(copy, rows, Catalogue(sites, document), METHODS[study], Loading(filmed=False))
+    (copy / RUNS).write_text(header() + lines(anew))
+    print(f"{folder.name}: {len(rows)} attempts of {study} judged anew")
+    found = []
+    for old, new in zip(rows, anew, strict=True):
+        verdicts = [(row.valid, row.reason.gate if row.reason else "") for row in (old, new)]
+        if verdicts[0] != verdicts[1]:
+            found.append(f"{old.of}: was {verdicts[0]}, is {verdicts[1]}")
+        if old.valid and old.metrics["plt"] not in (None, new.metrics["plt"]):
+            found.append(f"{old.of}: PLT was {old.metrics['plt']}, is {new.metrics['plt']}")
+    return found
+
+
+def check_tables(folder: Path, copy: Path) -> list[str]:
+    """Which numbers in the tables of a new report of `copy` differ from those in the old report of `folder`."""
+    old_tables = sorted((folder / TABLES).glob("*.csv"))
+    if not old_tables:
+        return []
+    write_report(copy, [study.section for study in STUDIES], hypotheses.load(hypotheses.DECLARED))
+    new_tables = {path.name: path for path in (copy / TABLES).glob("*.csv")}
+    found = []
+    for path in old_tables:
+        if path.name not in new_tables:
+            found.append(f"there is no table {path.name} any more")
+            continue
+        old, new = pd.read_csv(path), pd.read_csv(new_tables[path.name])
+        found += [f"{path.name}: {one}" for one in _numbers_that_differ(old, new)]
+    print(f"{folder.name}: {len(old_tables)} tables of the report compared")
+    return found
+
+
+def _numbers_that_differ(old: pd.DataFrame, new: pd.DataFrame) -> Iterator[str]:
+    if len(old) != len(new):
+        yield f"{len(old)} rows were, {len(new)} are"
+        return
+    if missing := [name for name in old if name not in new]:
+        yield f"the columns {', '.join(missing)} are missing"
+    for name in (name for name in old if name in new):
+        for place, (before, after) in enumerate(zip(old[name], new[name], strict=True)):
+            if not _same(before, after):
+                yield f"row {place}, {name}: was {before}, is {after}"
+
+
+def _same(before: Any, after: Any) -> bool:
+    numbers = [isinstance(value, int | float) for value in (before, after)]
+    if not all(numbers):
+        return not any(numbers)
+    return (math.isnan(before) and math.isnan(after)) or math.isclose(before, after, rel_tol=TOLERANCE, abs_tol=1e-12)
+
+
+@click.command()
+@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.option("--sites", multiple=True, type=click.Path(path_type=Path), help="Folders with sites.")
+def main(results: tuple[Path, ...], sites: tuple[Path, ...]) -> None:
+    """Judge old RESULTS anew, and compare."""
+    found: list[str] = []
+    for folder in results:
+        with tempfile.TemporaryDirectory(prefix="same-results-") as temporary:
+            copy = Path(temporary) / folder.resolve().name
+            studies = [name for name in METHODS if (folder / name / f"{name}.json").exists()]
+            if (folder / RUNS).exists():
+                shutil.copytree(folder, copy)
+                found += check_campaign(folder, sites, copy)
+            for study in studies:
+                copy.mkdir(exist_ok=True)
+                found += check_study(folder, study, sites, copy)
+            found += check_tables(folder, copy)
+    for difference in found:
+        print(difference)
+    sys.exit(f"{len(found)} differences" if found else None)
+
+
+if __name__ == "__main__":
+    main()

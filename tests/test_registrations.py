@@ -1,0 +1,179 @@
+"""Adding a metric, a gate or a study is one entry in a list: toys are added, measured, and followed to the report.
+
+The toys are in a temporary folder and use nothing but the public lists. What they measure is made up, and so is the
+canary, so that no browser is needed.
+"""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from base.places import PROJECT
+
+TOYS = '''
+"""A metric, a gate and a study, and the program with them."""
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from analysis.report.section import Section
+from base.clock import now_iso
+from eyelevel.program import main
+from measure.campaign import slot
+from measure.campaign.method import Method
+from measure.campaign.setting import Loading
+from measure.gates import GATES, Gate
+from measure.host.canary import Canary
+from measure.metrics import METRICS, Metric
+from measure.run.evidence import ATTEMPT, Evidence, RequestCounts
+from measure.table import read_document, valid_rows
+from studies import STUDIES
+from studies.study import Measurement, Study, study_campaign
+
+METRICS.append(Metric("weight", "g", "Weight", lambda evidence: evidence.page.get("weight")))
+GATES.append(Gate("too_heavy", lambda evidence, claim: "it is heavy" if evidence.page["weight"] > 100 else None))
+
+
+@dataclass(frozen=True)
+class ToyMethod(Method):
+    depth: int = 1
+
+    def settings(self):
+        return {"depth": self.depth}
+
+    def gates(self):
+        return [gate for gate in GATES if gate.name in ("load_failed", "too_heavy")]
+
+    def analyse(self, folder):
+        """Toys are not filmed."""
+
+    def make(self, setting, circumstances, folder, attempt=1):
+        heavy = setting.protocol.name == "quic" and attempt == 1
+        weight = 200.0 if heavy else 40.0 + setting.seed % 10
+        (folder / "toy.json").write_text(json.dumps({"weight": weight}))
+        made = {"started_at": now_iso(), "seconds": 0.1, "failure": None, "block": circumstances.block}
+        made |= {"machine": circumstances.machine, "canary": None, "slowness": 1.0}
+        (folder / ATTEMPT).write_text(json.dumps(made))
+
+    def evidence(self, setting, folder):
+        page = json.loads((folder / "toy.json").read_text())
+        return Evidence((), 1000.0, None, None, (), {}, RequestCounts(1, 1, 0, 1), page=page)
+
+
+def campaign(request):
+    chosen = study_campaign(request, "toy", ToyMethod(depth=request.options["depth"]), runs=2, repeats=1)
+    # The report of a filmed campaign has all metrics.
+    chosen = replace(chosen, loading=Loading(filmed=True))
+    return Measurement(chosen, announcement=["toys are weighed"], summary=lambda: ["toys were weighed"])
+
+
+def section(folder):
+    rows = valid_rows(folder, "toy")
+    if not rows:
+        return None
+    weights = ", ".join(f"{row.metrics['weight']:.0f} g" for row in rows)
+    return Section("toy", "The weight of toys", (f"Toys weigh {weights}.",))
+
+
+STUDIES.append(
+    Study(
+        name="toy",
+        command="weigh",
+        title="weigh toys",
+        help="Weigh toys.",
+        campaign=campaign,
+        section=section,
+        options=(click.Option(["--depth"], type=int, default=1),),
+    )
+)
+
+if __name__ == "__main__":
+    slot.time_canary = lambda: Canary(50.0, 800.0)
+    main()
+'''
+
+
+def toys(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the program with the toys in it."""
+    (folder / "toys.py").write_text(TOYS)
+    environment = {**os.environ, "PYTHONPATH": f"{PROJECT}"}
+    command = [sys.executable, str(folder / "toys.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=120)
+
+
+def test_a_study_that_is_listed_has_its_command_with_its_options_and_those_of_all(tmp_path: Path) -> None:
+    assert "weigh    weigh toys" in toys(tmp_path, "--help").stdout
+    told = toys(tmp_path, "weigh", "--help").stdout
+    for option in ("--depth", "--site", "--net", "--proto", "--runs", "--seed", "--campaign", "--dask", "--validate"):
+        assert option in told
+
+
+@pytest.mark.needs_root
+@pytest.mark.loads
+def test_a_metric_a_gate_and_a_study_are_followed_to_the_report(tmp_path: Path) -> None:
+    options = [
+        "--site",
+        "demo-light",
+        "--net",
+        "dsl",
+        "--proto",
+        "tcp,quic",
+        "--depth",
+        "3",
+        "--results",
+        str(tmp_path),
+    ]
+    done = toys(tmp_path, "weigh", *options)
+    assert done.returncode == 0, done.stderr
+    assert "toys are weighed" in done.stdout and "toys were weighed" in done.stdout
+    folder = tmp_path / "weigh"
+    with (folder / "runs.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["reason"] for row in rows if row["valid"] == "false"} == {"too_heavy: it is heavy"}
+    assert len([row for row in rows if row["valid"] == "true"]) == 4
+    assert all(40 <= float(row["weight"]) < 50 for row in rows if row["valid"] == "true")
+    document = json.loads((folder / "campaign.json").read_text())
+    assert (document["settings"]["depth"], document["study"]) == (3, {"name": "toy"})
+    status = json.loads(toys(tmp_path, "status", "--json", str(folder)).stdout)
+    assert (status["done"], status["rejected"]) == (4, {"too_heavy": 2})
+    # Going on measures nothing twice, and other settings of the study's own are refused.
+    again = toys(tmp_path, "weigh", "--depth", "3", "--results", str(tmp_path))
+    assert again.returncode == 0, again.stderr
+    assert len((folder / "runs.csv").read_text().splitlines()) == len(rows) + 1
+    other = toys(tmp_path, "weigh", "--depth", "4", "--results", str(tmp_path))
+    assert "settings/depth was 3, is 4" in other.stderr
+    done = toys(tmp_path, "report", str(folder))
+    assert done.returncode == 0, done.stderr
+    page = (folder / "report" / "index.html").read_text()
+    assert "The weight of toys" in page
+    assert "too_heavy" in page
+    assert "Weight" in page
+    with (folder / "report" / "tables" / "comparisons.csv").open() as file:
+        (compared,) = (row for row in csv.DictReader(file) if row["metric"] == "weight")
+    assert 40 <= float(compared["mean_reference"]) < 50 and 40 <= float(compared["mean_compared"]) < 50
+
+
+def test_a_table_without_the_new_metric_can_be_read(tmp_path: Path) -> None:
+    script = """
+import sys
+from pathlib import Path
+from measure.metrics import METRICS, Metric
+from measure.table import header, lines, read_rows
+from factories import ROW
+folder = Path(sys.argv[1])
+(folder / "runs.csv").write_text(header() + lines([ROW]))
+METRICS.append(Metric("weight", "g", "Weight", lambda evidence: None))
+print(read_rows(folder)[0].metrics)
+"""
+    environment = {**os.environ, "PYTHONPATH": f"{PROJECT}:{PROJECT / 'tests'}"}
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert "'plt': 1234.5, 'weight': None" in done.stdout
