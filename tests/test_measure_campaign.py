@@ -37,7 +37,6 @@ from record import collection
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 from tuning import networks, protocols
-from tuning.networks import Network
 
 SOUND = Evidence(
     failures=(),
@@ -284,7 +283,7 @@ def test_a_verdict_that_accepts_a_run_lifts_the_giving_up(campaign: Campaign, mo
     )
     accepted: list[str] = []
 
-    def load(_site: object, network: Network, _protocol: object, folder: Path, **_: object) -> str | None:
+    def load(_page: object, folder: Path, **_: object) -> str | None:
         # As soon as one is given up, a person accepts an attempt of it.
         if read_given_up(campaign.folder) and not accepted:
             given_up = {(one.site, one.network) for one in read_given_up(campaign.folder)}
