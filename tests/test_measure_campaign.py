@@ -57,7 +57,7 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
     """Two runs of one site over two settings of TCP."""
     page = Exchange("GET", "https://a.example/", Response(200, "OK", (), b"x"), "192.0.2.1")
     site = write_site(Recording(page.url, (page,), {"tool": "test"}), tmp_path / "site")
-    monkeypatch.setattr(campaigns, "versions", lambda transports, **_: {"chromium": "1"})
+    monkeypatch.setattr(campaigns, "versions", lambda *_, **__: {"chromium": "1"})
     monkeypatch.setattr(method, "analyse_film", lambda folder: None)
     monkeypatch.setattr(slot, "time_canary", lambda: Canary(50.0, 800.0))
     known_networks, known_protocols = networks.load(), protocols.load()
