@@ -11,13 +11,13 @@ PYTHON := $(EYELEVEL_CACHE)/venv/bin/python
 option = $(if $($2),$1 '$($2)')
 CAMPAIGN_OPTIONS = $(strip $(call option,--net,NET) $(call option,--proto,PROTO) $(call option,--sites,SITES) \
 	$(call option,--runs,RUNS) $(call option,--max-runs,MAX_RUNS) $(call option,--seed,SEED) $(call option,--films,FILMS) \
-	$(call option,--quality,QUALITY) $(call option,--dask,DASK) $(call option,--campaign,CAMPAIGN) \
+	$(call option,--quality,QUALITY) $(call option,--browser,BROWSER) $(call option,--dask,DASK) $(call option,--campaign,CAMPAIGN) \
 	$(if $(filter no,$(REPEATABLE)),--as-recorded))
 
 # Studies say their own commands (studies/*/__init__.py), which are targets here.
 STUDIES := $(shell sed -n 's/^ *command="\([^"]*\)",$$/\1/p' studies/*/__init__.py)
 # A study takes what is given: these variables, and any other on the command line (DEPTH=3 becomes --depth 3).
-STUDY_VARIABLES := SITE NET PROTO RUNS SEED CAMPAIGN DASK PRESET COUNTS SIZES LIMIT BUDGET DELAYS
+STUDY_VARIABLES := SITE NET PROTO RUNS SEED CAMPAIGN BROWSER DASK PRESET COUNTS SIZES LIMIT BUDGET DELAYS
 NO_OPTIONS := TUNING EYELEVEL_TUNING EYELEVEL_CACHE PYTHON MAKEFLAGS MAKEOVERRIDES
 given = $(filter-out $(NO_OPTIONS),$(foreach v,$(.VARIABLES),$(if $(filter command,$(word 1,$(origin $v))),$v)))
 lower = $(shell printf %s '$1' | tr A-Z_ a-z-)
@@ -111,6 +111,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   SITES, SITE      folders in sites/; of make record, a URL or a file of lines NAME URL
 ##   RUNS             how many of each site, network and protocol (31), or auto: until all is decided, MAX_RUNS at most
 ##   FILMS, QUALITY   all, sample or none; lossless or small: which films are kept once their metrics are
+##   BROWSER          the browser (chromium)
 ##   DASK             the scheduler of a Dask cluster to measure on (tcp://scheduler:8786)
 ##   PRESET           of make grid: longlook, longlook-0rtt, controlled
 ##   COUNTS, SIZES    of make grid: other numbers and sizes of objects (1,10 and 100B,10KB)

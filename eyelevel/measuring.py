@@ -18,6 +18,7 @@ from rich.console import Console
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from base.places import RESULTS
+from browsers.registry import DEFAULT, all_browsers, browser_named
 from eyelevel.options import PATH
 from measure.campaign.campaign import Campaign, Enough, measure, never_enough
 from measure.campaign.cluster import Cluster
@@ -31,6 +32,7 @@ def measuring_options(*, validates: bool, default: str = "the time of day") -> l
     """The options of every command that measures. `default` is the campaign's name unless given; `validates`: whether
     networks and protocols are measured before unless the command line says otherwise."""
     return [
+        click.Option(["--browser"], type=click.Choice(list(all_browsers())), help=f"The browser ({DEFAULT})."),
         click.Option(["--seed"], type=int, help="What the order of the runs is drawn from (1)."),
         click.Option(["--campaign", "name"], help=f"The folder in results/; {default} unless given."),
         click.Option(["--results"], type=PATH, default=RESULTS, help="Another folder for results."),
@@ -70,6 +72,7 @@ def carry_out(
 
     Ends the process when it is interrupted. Raises EyelevelError.
     """
+    require_browser(campaign)
     with interruptible(campaign.folder, continuation(command, campaign.folder)):
         if manner.validate and not manner.dask:
             cells = ((block[0].site, block[0].network) for block in campaign.plan())
@@ -78,6 +81,13 @@ def carry_out(
                 console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
         workers = Cluster(manner.dask, campaign, validated=not manner.trust_workers) if manner.dask else None
         measure(campaign, partial(ProgressDisplay, console, plain=manner.plain), workers, enough)
+
+
+def require_browser(campaign: Campaign) -> None:
+    """Raises EyelevelError when the campaign's browser cannot load pages over one of its protocols."""
+    for protocol in campaign.protocols.values():
+        if refusal := browser_named(campaign.loading.browser).refusal(protocol):
+            raise EyelevelError(refusal)
 
 
 def campaign_name(name: str | None) -> str:

@@ -204,6 +204,11 @@ class CampaignDocument:
         return bool(self.settings.get("filmed", True))
 
     @property
+    def browser(self) -> str:
+        """The name of the browser; nothing when the document does not say it."""
+        return str(self.settings.get("browser", {}).get("name", ""))
+
+    @property
     def study_name(self) -> str:
         """The study that the campaign is of; nothing when it is one of pages."""
         return str(self.study.get("name", ""))

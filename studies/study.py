@@ -13,6 +13,7 @@ import click
 
 from analysis.report.section import Section
 from base.errors import EyelevelError
+from browsers.registry import DEFAULT
 from measure.campaign.campaign import Campaign, Enough, Selection, never_enough
 from measure.campaign.method import Method
 from measure.campaign.setting import Loading
@@ -39,8 +40,14 @@ class Request:
     proto: str | None = None
     runs: int | None = None
     seed: int | None = None
+    browser: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     document: CampaignDocument | None = None
+
+    @property
+    def browser_name(self) -> str:
+        """The browser of the command line, or of the campaign in `folder`, or the usual one."""
+        return self.browser or (self.document.browser if self.document else "") or DEFAULT
 
     def setting(self, name: str, default: Any) -> Any:
         """A setting of the campaign that was begun, or `default`."""
@@ -127,7 +134,7 @@ def study_campaign(
         protocols={protocol.name: protocol for protocol in over},
         runs=max(request.runs or 0, request.setting("runs", runs if request.runs is None else 0)),
         seed=request.setting("seed", SEED) if request.seed is None else request.seed,
-        loading=Loading(filmed=False),
+        loading=Loading(filmed=False, browser=request.browser_name),
         method=method,
         repeats=request.setting("repeats", repeats),
         selection=selection,

@@ -31,7 +31,7 @@ HERE = {"chromium": "156", "kernel": "6.1"}
 @pytest.fixture
 def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
     site = write_site(generate("demo-light"), tmp_path / "demo-light")
-    monkeypatch.setattr(campaigns, "versions", lambda transports, **_: HERE)
+    monkeypatch.setattr(campaigns, "versions", lambda *_, **__: HERE)
     known = {"tcp": protocols.load()["tcp"]}
     return Campaign(tmp_path / "c", {"demo-light": site}, {"dsl": networks.load()["dsl"]}, known, runs=1, seed=1)
 

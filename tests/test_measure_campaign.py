@@ -37,7 +37,6 @@ from record import collection
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 from tuning import networks, protocols
-from tuning.networks import Network
 
 SOUND = Evidence(
     failures=(),
@@ -58,7 +57,7 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
     """Two runs of one site over two settings of TCP."""
     page = Exchange("GET", "https://a.example/", Response(200, "OK", (), b"x"), "192.0.2.1")
     site = write_site(Recording(page.url, (page,), {"tool": "test"}), tmp_path / "site")
-    monkeypatch.setattr(campaigns, "versions", lambda transports, **_: {"chromium": "1"})
+    monkeypatch.setattr(campaigns, "versions", lambda *_, **__: {"chromium": "1"})
     monkeypatch.setattr(method, "analyse_film", lambda folder: None)
     monkeypatch.setattr(slot, "time_canary", lambda: Canary(50.0, 800.0))
     known_networks, known_protocols = networks.load(), protocols.load()
@@ -284,7 +283,7 @@ def test_a_verdict_that_accepts_a_run_lifts_the_giving_up(campaign: Campaign, mo
     )
     accepted: list[str] = []
 
-    def load(_site: object, network: Network, _protocol: object, folder: Path, **_: object) -> str | None:
+    def load(_page: object, folder: Path, **_: object) -> str | None:
         # As soon as one is given up, a person accepts an attempt of it.
         if read_given_up(campaign.folder) and not accepted:
             given_up = {(one.site, one.network) for one in read_given_up(campaign.folder)}

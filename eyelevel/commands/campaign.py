@@ -13,6 +13,7 @@ from analysis.first_answer import report
 from analysis.stopping import decided_cells
 from base.errors import EyelevelError
 from base.privileges import require_root
+from browsers.registry import DEFAULT
 from eyelevel.measuring import Manner, campaign_name, carry_out, document_of, measuring_options
 from eyelevel.study_command import command_of
 from measure.campaign.campaign import REPEATS, Campaign, never_enough
@@ -78,7 +79,9 @@ def run_campaign(**options: Any) -> None:
         protocols={protocol.name: protocol for protocol in chosen_protocols},
         runs=number_of_runs(runs, options["max_runs"], settings),
         seed=setting("seed", SEED),
-        loading=Loading(repeatable=setting("repeatable", True)),
+        loading=Loading(
+            repeatable=setting("repeatable", True), browser=options["browser"] or document.browser or DEFAULT
+        ),
         films=FilmPolicy(options["films"] or films.kept, options["quality"] or films.quality),
         repeats=setting("repeats", REPEATS),
         auto=settings.get("auto", False) if runs is None else runs == AUTO,

@@ -21,19 +21,19 @@ from tuning.settings import choose
 
 def table(checks: list[Check]) -> Table:
     """The checks, a row each; those of one subject stand together."""
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table_of_checks = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for name in ("", "check", "configured", "measured", ""):
-        shown.add_column(name)
+        table_of_checks.add_column(name)
     subject = ""
     for check in checks:
         if check.subject != subject and subject:
-            shown.add_section()
+            table_of_checks.add_section()
         verdict = "[green]ok[/]" if check.passed else "[bold red]FAILED[/]"
         verdict = verdict if check.checked else "-"
         first = check.subject if check.subject != subject else ""
-        shown.add_row(first, check.name, f"{check.configured} {check.tolerance}", check.measured, verdict)
+        table_of_checks.add_row(first, check.name, f"{check.configured} {check.tolerance}", check.measured, verdict)
         subject = check.subject
-    return shown
+    return table_of_checks
 
 
 @click.command()

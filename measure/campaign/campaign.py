@@ -89,7 +89,10 @@ class Campaign:
                 "filmed": self.loading.filmed,
                 "limit_s": self.loading.limit_s,
                 **self.method.settings(),
-                "browser": browser.settings(self.loading.quiet_ms),
+                "browser": {
+                    "name": self.loading.browser,
+                    **browser.settings(self.loading.quiet_ms, self.loading.browser),
+                },
                 "sites": {name: {"url": site.url, "sha256": digest(site)} for name, site in self.sites.items()},
                 "networks": {name: asdict(network) for name, network in self.networks.items()},
                 "protocols": {name: asdict(protocol) for name, protocol in self.protocols.items()},
@@ -110,7 +113,7 @@ class Campaign:
     def versions(self) -> dict[str, str]:
         """Name → version of everything that takes part, on this machine. Raises EyelevelError."""
         servers = {protocol.server for protocol in self.protocols.values()}
-        return versions(servers, capturing=self.method.captures)
+        return versions(servers, self.loading.browser, capturing=self.method.captures)
 
     def setting(self, run: Run) -> Setting:
         """What `run` loads, behind what, over what."""

@@ -127,6 +127,7 @@ class Cluster:
             networks=tuple(campaign.networks.values()),
             protocols=tuple(distinct(campaign.protocols.values())),
             servers=tuple({protocol.server for protocol in campaign.protocols.values()}),
+            browser=campaign.loading.browser,
             captures=campaign.method.captures,
             validated=self._validated,
         )

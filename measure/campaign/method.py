@@ -137,6 +137,7 @@ def page_load(setting: Setting) -> PageLoad:
         film=loading.filmed,
         quiet_ms=loading.quiet_ms,
         limit_s=loading.limit_s,
+        browser=loading.browser,
     )
 
 

@@ -45,8 +45,8 @@ class Introduction:
 
 @dataclass(frozen=True)
 class Question:
-    """What a worker must have: the sites' folders, the networks and protocols, servers, and
-    whether the programs that capture packets.
+    """What a worker must have: the sites' folders, the networks and protocols, servers, the browser,
+    and whether the programs that capture packets.
 
     `validated`: whether its networks and protocols are measured before, by `make validate`'s quick form.
     """
@@ -55,6 +55,7 @@ class Question:
     networks: tuple[Network, ...]
     protocols: tuple[Protocol, ...]
     servers: tuple[str, ...]
+    browser: str
     captures: bool
     validated: bool
 
@@ -90,7 +91,7 @@ def introduce(question: Question) -> Introduction:
             raise EyelevelError("one worker is one place to measure; start it with --nthreads 1")
         sites = {name: digest(Site.load(folder)) for name, folder in question.sites.items()}
         introduction = Introduction(
-            machine_name(), machine(), versions(question.servers, capturing=question.captures), sites
+            machine_name(), machine(), versions(question.servers, question.browser, capturing=question.captures), sites
         )
         return validated(introduction, question) if question.validated else introduction
     except EyelevelError as error:

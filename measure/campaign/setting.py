@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from browsers.browsertime.configuration import QUIET_MS
+from browsers.registry import DEFAULT
 from measure.host.affinity import Layout
 from measure.host.canary import Canary
 from record.site import Site
@@ -18,12 +19,14 @@ class Loading:
     `filmed`: whether loads are filmed; without a film, a run has no visual metrics.
     `quiet_ms`: a page has finished when it has asked for nothing for so long.
     `limit_s`: how long a load may take; what suits the page's size and the network unless given.
+    `browser`: its name (`browsers.registry`).
     """
 
     repeatable: bool = True
     filmed: bool = True
     quiet_ms: int = QUIET_MS
     limit_s: float | None = None
+    browser: str = DEFAULT
 
 
 @dataclass(frozen=True)

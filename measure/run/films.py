@@ -67,20 +67,20 @@ def shrink(film: Path) -> None:
 
     A film that cannot be read stays as it is.
     """
-    made = film.with_name(f".{SMALL_FILM}")
-    if shrunk(film, made):
-        sync_file(made)
-        made.replace(film.with_name(SMALL_FILM))
+    small = film.with_name(f".{SMALL_FILM}")
+    if shrunk(film, small):
+        sync_file(small)
+        small.replace(film.with_name(SMALL_FILM))
         sync_folder(film.parent)
         film.unlink()
 
 
-def shrunk(film: Path, made: Path) -> bool:
-    """Whether a lossy film, about a twentieth as large, could be `made` of `film`."""
+def shrunk(film: Path, small: Path) -> bool:
+    """Make of `film` the lossy film `small`, about a twentieth as large; returns whether that was possible."""
     command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-y", "-i", film, "-an", "-f", "mp4"]
     command += ["-c:v", "libx264", "-preset", "veryfast", "-crf", "28", "-pix_fmt", "yuv420p"]
-    if subprocess.run([*command, "-movflags", "+faststart", made], capture_output=True, check=False).returncode:
-        made.unlink(missing_ok=True)
+    if subprocess.run([*command, "-movflags", "+faststart", small], capture_output=True, check=False).returncode:
+        small.unlink(missing_ok=True)
         return False
     return True
 

@@ -66,7 +66,7 @@ def campaign(request: Request) -> Measurement:
         protocols={protocol.name: protocol for protocol in over},
         runs=-(-number // downloads.DOWNLOADS),
         seed=request.setting("seed", SEED) if request.seed is None else request.seed,
-        loading=Loading(repeatable=False, filmed=False),
+        loading=Loading(repeatable=False, filmed=False, browser=request.browser_name),
         method=DownloadsMethod(),
         repeats=request.setting("repeats", REPEATS),
         study={"name": STUDY, "downloads": number},

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from browsers.browsertime.configuration import STATIC_QUIET_MS
+from browsers.registry import DEFAULT
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import forecast
 from measure.campaign.progress import in_words
@@ -171,6 +172,7 @@ def measurement(request: Request) -> Measurement:
         request.setting("seed", SEED) if request.seed is None else request.seed,
         request.options["limit"] or request.setting("limit_s", None) or grid.limit_s,
         budget_s,
+        request.browser_name,
     )
     measured = set(product(campaign.sites, campaign.networks)) - campaign.without
     rounds = Rounds(measured, campaign.without, None if budget_s is None else time.monotonic() + budget_s)
@@ -209,6 +211,7 @@ def grid_campaign(
     seed: int,
     limit_s: float,
     budget_s: float | None = None,
+    browser: str = DEFAULT,
 ) -> Campaign:
     """The campaign of `pages` in `folder`, but for the cells that are `left_out`. Raises EyelevelError."""
     out = left_out(pages, chosen, over, runs, limit_s, budget_s, folder)
@@ -225,7 +228,7 @@ def grid_campaign(
         protocols={protocol.name: protocol for protocol in over},
         runs=runs,
         seed=seed,
-        loading=Loading(repeatable=False, filmed=False, quiet_ms=STATIC_QUIET_MS, limit_s=limit_s),
+        loading=Loading(repeatable=False, filmed=False, quiet_ms=STATIC_QUIET_MS, limit_s=limit_s, browser=browser),
         canary_s=CANARY_S,
         without=without,
         study={
