@@ -34,8 +34,22 @@ NOT_REPLAYED = frozenset(
 ABOUT_CONTENT = frozenset({"content-type", "last-modified"})
 
 
-# A response has at most one of each of these (RFC 9110, section 5.3). NGINX sends the last one that is not empty.
-SINGLE = frozenset({"content-type", "location"})
+# A response has at most one of each of these (RFC 9110, section 5.3). NGINX sends the last Content-Type and Location that
+# are not empty, and of the others all (until 1.22) or the first alone (since 1.23): one is stored, so that all agree.
+SINGLE = frozenset(
+    {
+        "content-type",
+        "date",
+        "etag",
+        "expires",
+        "last-modified",
+        "location",
+        "refresh",
+        "server",
+        "status",
+        "x-accel-expires",
+    }
+)
 
 
 class MalformedMessage(ValueError):

@@ -42,6 +42,7 @@ ODD_HEADERS: tuple[Headers, ...] = (
     (("Link", "</style.css>; rel=preload; as=style"),),
     (("ETag", 'W/"x"'), ("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT")),
     (("Last-Modified", "not a date"),),
+    (("ETag", '"a"'), ("ETag", '"b"'), ("Expires", "0"), ("Expires", "1"), ("Refresh", "1"), ("Refresh", "2")),
     (("Date", "not a date either"), ("Server", "two words"), ("Server", "another")),
     (("Content-Encoding", "gzip"),),
     (("Content-Encoding", ""), ("Content-Language", "")),
