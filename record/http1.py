@@ -34,8 +34,8 @@ NOT_REPLAYED = frozenset(
 ABOUT_CONTENT = frozenset({"content-type", "last-modified"})
 
 
-# A response has at most one of each of these (RFC 9110, section 5.3). NGINX sends the last Content-Type and Location that
-# are not empty, and of the others all (until 1.22) or the first alone (since 1.23): one is stored, so that all agree.
+# A response has at most one of each of these (RFC 9110, section 5.3). NGINX sends the last Content-Type and Location
+# that are not empty. Of the others, 1.22 sends all and 1.26 the first alone. One is stored, so that all servers agree.
 SINGLE = frozenset(
     {
         "content-type",
