@@ -5,6 +5,8 @@ Every attempt's evidence is judged anew and compared with its row: all cells, an
 written of a copy, and its tables (CSV) are compared with those of the old report: all numbers, and of texts nothing.
 Sites are looked for in the folders given, then taken as campaigns take them.
 
+The table of Figure 1 also says how complete sites are (`make close`), so it differs when a site was closed since.
+
 It is no test that pytest collects: it needs old results.
 """
 
