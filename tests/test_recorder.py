@@ -264,8 +264,9 @@ def test_the_network_is_quiet_only_when_nothing_is_under_way(tmp_path: Path) -> 
     events, events_end = os.pipe()
     writer = ProxyOutput(tmp_path, events_end, keep_cookies=False)
     traffic = Traffic(os.fdopen(events, "rb"))
-    writer.listening(8080, "mitmproxy 0")
+    # Events are read in order: once the port is known, the request is under way.
     writer.requested(0, "GET", "https://a.example/")
+    writer.listening(8080, "mitmproxy 0")
     assert (traffic.port(5), traffic.proxy) == (8080, "mitmproxy 0")
     traffic.await_quiet(0.0, 0.1)
     assert traffic.failures() == ("GET https://a.example/: had not ended when the recording did",)
