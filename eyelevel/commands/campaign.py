@@ -69,15 +69,17 @@ def run_campaign(**options: Any) -> None:
     def setting(name: str, default: Any) -> Any:
         return settings.get(name, default) if options[name] is None else options[name]
 
+    # Options are checked before sites are chosen: choosing a demo site generates it.
+    runs = options["runs"]
+    planned_runs = number_of_runs(runs, options["max_runs"], settings)
     chosen_networks = choose("network", names("net", "networks"), networks.load())
     chosen_protocols = choose_protocols(names("proto", "protocols"), protocols.load())
-    runs = options["runs"]
     campaign = Campaign(
         folder=folder,
         sites={site.name: site for site in choose_sites(names("sites", "sites"))},
         networks={network.name: network for network in chosen_networks},
         protocols={protocol.name: protocol for protocol in chosen_protocols},
-        runs=number_of_runs(runs, options["max_runs"], settings),
+        runs=planned_runs,
         seed=setting("seed", SEED),
         loading=Loading(
             repeatable=setting("repeatable", True), browser=options["browser"] or document.browser or DEFAULT
