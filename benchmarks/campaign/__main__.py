@@ -45,17 +45,17 @@ SETTLE_S = QUIET_MS / 1000
 
 
 class Times:
-    """When runs began, as a block's watcher is told (see `measure.campaign.block.Watcher`)."""
+    """The observer of a block (`measure.campaign.block.Observer`) that notes when its attempts begin."""
 
     def __init__(self) -> None:
         self.begun: list[float] = []
 
     def begins(self, run: Run, attempt: int) -> None:
-        """Note when."""
+        """Note the time."""
         self.begun.append(time.time())
 
     def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
-        """All are judged when all have been made."""
+        """Do nothing: the block's rows have what the runs took and whether they count."""
 
 
 def ours(setting: Setting, runs: int) -> tuple[float, dict[str, float]]:
@@ -74,31 +74,31 @@ def ours(setting: Setting, runs: int) -> tuple[float, dict[str, float]]:
         for start, row in zip(times.begun, store.rows, strict=True):
             for phase, seconds in run_phases(Path(temporary) / row.folder, start, row).items():
                 phases[phase].append(seconds)
-        found = {phase: mean(seconds) for phase, seconds in phases.items()}
-        made = sum(row.seconds for row in store.rows)
-        found["canary"] = (times.begun[0] - begun) / runs
-        found["films, gates, to the disk"] = (ended - times.begun[0] - made) / runs
-        own = sum((row.metrics["plt"] or 0) / 1000 + SETTLE_S for row in valid)
-        return (ended - begun - own) / len(valid), found
+        phase_means = {phase: mean(seconds) for phase, seconds in phases.items()}
+        attempts_s = sum(row.seconds for row in store.rows)
+        phase_means["canary"] = (times.begun[0] - begun) / runs
+        phase_means["films, gates, to the disk"] = (ended - times.begun[0] - attempts_s) / runs
+        loads_s = sum((row.metrics["plt"] or 0) / 1000 + SETTLE_S for row in valid)
+        return (ended - begun - loads_s) / len(valid), phase_means
 
 
 def run_phases(folder: Path, start: float, row: Row) -> dict[str, float]:
-    """What the parts of one run took (s), from what it left in `folder`; it began at `start`."""
-    told: Mapping[str, float] = json.loads((folder / "times.json").read_text())
+    """How long each phase of one run took (s), read from the run's `folder`; it began at `start`."""
+    timestamps: Mapping[str, float] = json.loads((folder / "times.json").read_text())
     setup_s = json.loads((folder / "replay.json").read_text())["setup_s"]
     har = json.loads(gzip.decompress((folder / HAR).read_bytes()))
     navigation = datetime.fromisoformat(har["log"]["pages"][0]["startedDateTime"]).timestamp()
     load_s = (row.metrics["plt"] or 0) / 1000
     return {
         "namespaces, servers, network": setup_s,
-        "programs that start": told["visit"] - start - setup_s,
-        "trust, X server": told["browsertime"] - told["visit"],
-        "browser's start to navigation": navigation - told["browsertime"],
+        "programs that start": timestamps["visit"] - start - setup_s,
+        "trust, X server": timestamps["browsertime"] - timestamps["visit"],
+        "browser's start to navigation": navigation - timestamps["browsertime"],
         "load": load_s,
         "settle": SETTLE_S,
-        "browser's end, HAR": told["browsertime_end"] - navigation - load_s - SETTLE_S,
-        "packing": told["visit_end"] - told["browsertime_end"],
-        "end of the replay": start + row.seconds - told["visit_end"],
+        "browser's end, HAR": timestamps["browsertime_end"] - navigation - load_s - SETTLE_S,
+        "packing": timestamps["visit_end"] - timestamps["browsertime_end"],
+        "end of the replay": start + row.seconds - timestamps["visit_end"],
     }
 
 
@@ -137,25 +137,25 @@ def main(site: str, net: str, runs: int, turns: int) -> None:
     recorded = collection.load_site(site)
     protocol = choose_one("protocol", PROTOCOL, protocols.load())
     setting = Setting(recorded, choose_one("network", net, networks.load()), protocol)
-    own, theirs, phases = [], [], defaultdict(list)
+    our_overheads, stock_overheads, phases = [], [], defaultdict(list)
     for turn in range(1, turns + 1):
-        overhead, found = ours(setting, runs)
-        own.append(overhead)
-        for phase, seconds in found.items():
+        overhead, phase_means = ours(setting, runs)
+        our_overheads.append(overhead)
+        for phase, seconds in phase_means.items():
             phases[phase].append(seconds)
-        theirs.append(stock(recorded, setting, runs))
-        click.echo(f"turn {turn}: ours {own[-1]:.2f} s, stock {theirs[-1]:.2f} s")
+        stock_overheads.append(stock(recorded, setting, runs))
+        click.echo(f"turn {turn}: ours {our_overheads[-1]:.2f} s, stock {stock_overheads[-1]:.2f} s")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("phase of a run", "s"):
         table.add_column(name, justify="right" if name == "s" else "left")
     for phase, measured in phases.items():
         table.add_row(phase, f"{mean(measured):.2f}")
     Console(highlight=False).print(table)
-    ratio = mean(own) / mean(theirs)
+    ratio = mean(our_overheads) / mean(stock_overheads)
     click.echo(
-        f"beyond load and settle, {turns} x {runs} runs each: {mean(own):.2f} s a run, stock Browsertime ", nl=False
+        f"beyond load and settle, {turns} x {runs} runs each: {mean(our_overheads):.2f} s a run, "
+        f"stock Browsertime {mean(stock_overheads):.2f} s: {100 * ratio:.0f} %"
     )
-    click.echo(f"{mean(theirs):.2f} s: {100 * ratio:.0f} %")
 
 
 if __name__ == "__main__":

@@ -22,15 +22,15 @@ RESULT = "browsertime.json"
 def main(site_folder: Path, runs: int, folder: Path) -> int:
     """Load the site `runs` times; returns Browsertime's exit status. Results are in `folder`."""
     site = Site.load(site_folder)
-    shown = window(site)
+    view = window(site)
     folder.mkdir(parents=True, exist_ok=True)
-    with x_server(shown.screen, folder / "x.log") as display:
+    with x_server(view.screen, folder / "x.log") as display:
         config = {
             "browser": "chrome",
             "iterations": runs,
             "resultDir": str(folder),
             "useSameDir": True,
-            "viewPort": f"{shown.width}x{shown.height}",
+            "viewPort": f"{view.width}x{view.height}",
             "chrome": {
                 "binaryPath": str(BINARY),
                 "chromedriverPath": str(tool("chromedriver")),

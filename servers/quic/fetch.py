@@ -71,16 +71,16 @@ def fetch(folder: Path) -> Path:
     unpack(archive, folder / "unpacking")
     (folder / "unpacking").rename(source)
     sync_folder(folder)
-    for left in ("download", "apt"):
-        shutil.rmtree(folder / left)
+    for name in ("download", "apt"):
+        shutil.rmtree(folder / name)
     return source
 
 
 def download_nearest(download: Callable[[str, Path], str | None], packages: list[str], folder: Path) -> Path:
-    """The archive of the first of `packages` that can be had: lists often name versions already removed.
+    """The archive of the first of `packages` that can be downloaded: lists often name versions already removed.
 
-    `download` fetches a version's archives into a folder and gives None, or the reason why not. Raises
-    EyelevelError when no version can be had.
+    `download` fetches a version's archives into a folder and returns None, or the reason why it could not. Raises
+    EyelevelError when no version can be downloaded.
     """
     folder.mkdir(exist_ok=True)
     tried = []
@@ -95,10 +95,10 @@ def download_nearest(download: Callable[[str, Path], str | None], packages: list
 
 
 class PrivateApt:
-    """apt with lists and caches of its own, for the source packages of the machine's own repositories."""
+    """apt with separate lists and caches, for the source packages of the repositories that the machine uses."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` is made; everything apt writes goes there."""
+        """Make `folder`; apt writes everything there."""
         sources = folder / "sources.list.d"
         for path in (sources, folder / "lists" / "partial", folder / "cache" / "archives" / "partial"):
             path.mkdir(parents=True, exist_ok=True)
@@ -122,20 +122,20 @@ class PrivateApt:
 
     def source_versions(self) -> set[str]:
         """The versions of the package in the lists. Raises EyelevelError when no list could be fetched."""
-        shown = subprocess.run(
+        query = subprocess.run(
             [tool("apt-cache"), *self._options, "showsrc", "--only-source", PACKAGE],
             capture_output=True,
             text=True,
             env=_plain_environment(),
             check=False,
         )
-        versions = set(re.findall(r"^Version: (\S+)$", shown.stdout, re.MULTILINE))
+        versions = set(re.findall(r"^Version: (\S+)$", query.stdout, re.MULTILINE))
         if not versions and self._update_error:
             raise EyelevelError(f"the lists of source packages could not be fetched: {self._update_error}")
         return versions
 
     def download_source(self, version: str, folder: Path) -> str | None:
-        """Download the upstream archives of one version; apt checks them and resumes. None, or what failed."""
+        """Download the upstream archives of one version; apt checks them and resumes. Returns None, or the error."""
         what = ["source", "--download-only", "--tar-only", f"{PACKAGE}={version}"]
         downloaded = _run_apt([tool("apt-get"), *self._options, *what], cwd=folder)
         return None if downloaded.returncode == 0 else _first_error(downloaded.stderr)
@@ -145,7 +145,7 @@ def unpack(archive: Path, folder: Path) -> None:
     """Unpack `PARTS` of a source archive into `folder`, which is emptied first. Raises EyelevelError."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    # Decompression takes most of the time, so it gets every core, and its input tells how far it is.
+    # Decompression takes most of the time: it gets every core, and how much of the archive it has read is the progress.
     decompress: list[str | Path] = [tool("xz"), "-dc", "-T0"]
     select = ["--strip-components=1", "--wildcards", "--no-wildcards-match-slash", *(f"*/{part}" for part in PARTS)]
     extract: list[str | Path] = [tool("tar"), "-x", "-C", folder, *select]
@@ -155,7 +155,7 @@ def unpack(archive: Path, folder: Path) -> None:
     ):
         assert xz.stdin is not None and xz.stdout is not None
         xz.stdout.close()
-        # Should either of the two give up, its status tells.
+        # If one of the two ends early, the pipe breaks; the exit status is checked below.
         with suppress(BrokenPipeError), xz.stdin:
             _feed(archive, xz.stdin)
     if xz.returncode or tar.returncode:
@@ -164,18 +164,18 @@ def unpack(archive: Path, folder: Path) -> None:
 
 def _feed(archive: Path, pipe: IO[bytes]) -> None:
     size = archive.stat().st_size
-    done = shown = 0
+    done = reported_percent = 0
     with archive.open("rb") as file:
         while chunk := file.read(1 << 20):
             pipe.write(chunk)
             done += len(chunk)
-            if (percent := 100 * done // size) >= shown + 10:
-                shown = percent
+            if (percent := 100 * done // size) >= reported_percent + 10:
+                reported_percent = percent
                 _say(f"unpacking the source: {percent} %")
 
 
 def source_lists(lists: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
-    """apt's lists (name and text, `.list` or `.sources`) rewritten to name source packages, each once."""
+    """apt's lists (name and text, `.list` or `.sources`), changed to name source packages, each of them once."""
     for name, text in lists:
         entries = _deb822_entries(text) if name.endswith(".sources") else _one_line_entries(text)
         separator = "\n\n" if name.endswith(".sources") else "\n"
@@ -202,13 +202,13 @@ def _deb822_entries(text: str) -> Iterable[str]:
 
 def _system_lists() -> Iterable[tuple[str, str]]:
     """The machine's own lists, from wherever its apt configuration says they are."""
-    shown = subprocess.run(
+    query = subprocess.run(
         [tool("apt-config"), "shell", "LIST", "Dir::Etc::sourcelist/f", "PARTS", "Dir::Etc::sourceparts/d"],
         capture_output=True,
         text=True,
         check=True,
     )
-    places = dict(assignment.split("=", 1) for assignment in shlex.split(shown.stdout))
+    places = dict(assignment.split("=", 1) for assignment in shlex.split(query.stdout))
     for path in (Path(places["LIST"]), *sorted(Path(places["PARTS"]).glob("*"))):
         if path.suffix in (".list", ".sources") and path.is_file():
             yield path.name, path.read_text()
@@ -250,21 +250,21 @@ def distance(version: Version, browser: Version | None) -> tuple[int, ...]:
 
 
 def _run_apt(command: list[str | Path], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run apt with its progress on our standard error; its error messages are kept."""
+    """Run apt with its progress on our standard error; the result has its error messages."""
     return subprocess.run(
         command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True, cwd=cwd, env=_plain_environment(), check=False
     )
 
 
 def _plain_environment() -> dict[str, str]:
-    """Our environment with messages in English, since some are read."""
+    """Our environment with messages in English, because we parse some of them."""
     return os.environ | {"LC_ALL": "C"}
 
 
 def _first_error(messages: str) -> str:
     """The reason in apt's first error: `E: Failed to fetch URL  404  Not Found [IP: …]` → `404 Not Found`."""
-    found = re.search(r"^E: (?:Failed to fetch \S+)?(.+?)(?: \[IP: .*\])?$", messages, re.MULTILINE)
-    return " ".join(found[1].split()) if found else "apt did not say why"
+    match = re.search(r"^E: (?:Failed to fetch \S+)?(.+?)(?: \[IP: .*\])?$", messages, re.MULTILINE)
+    return " ".join(match[1].split()) if match else "apt did not say why"
 
 
 def _say(what: str) -> None:
