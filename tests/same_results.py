@@ -139,11 +139,11 @@ def converted(folder: Path, study: str, into: Path) -> tuple[list[Row], Campaign
         number, _, attempt = rest[-1].partition("-")
         place = Path("runs") / site / network / protocol / f"{number}-{attempt or 99}"
         shutil.copytree(file.parent, into / place)
-        run, made = read_json(file), read_json(file.parent / "attempt.json")
+        run, attempt_record = read_json(file), read_json(file.parent / "attempt.json")
         reason = Reason.parse(run["reason"])
         failure = reason.text if reason and reason.gate == "replay" else None
-        made = {"failure": failure, "block": 0, "machine": run["machine"], **made}
-        (into / place / "attempt.json").write_text(json.dumps(made))
+        attempt_record = {"failure": failure, "block": 0, "machine": run["machine"], **attempt_record}
+        (into / place / "attempt.json").write_text(json.dumps(attempt_record))
         rows.append(_row(Run(site, network, protocol, int(number)), int(attempt or 99), run, reason, str(place)))
     write_document(into, document)
     return rows, document
@@ -171,14 +171,14 @@ def check_study(folder: Path, study: str, sites: tuple[Path, ...], copy: Path) -
     anew = judged_anew(copy, rows, Catalogue(sites, document), METHODS[study], Loading(filmed=False))
     (copy / RUNS).write_text(header() + lines(anew))
     print(f"{folder.name}: {len(rows)} attempts of {study} judged anew")
-    found = []
+    differences = []
     for old, new in zip(rows, anew, strict=True):
         verdicts = [(row.valid, row.reason.gate if row.reason else "") for row in (old, new)]
         if verdicts[0] != verdicts[1]:
-            found.append(f"{old.of}: was {verdicts[0]}, is {verdicts[1]}")
+            differences.append(f"{old.of}: was {verdicts[0]}, is {verdicts[1]}")
         if old.valid and old.metrics["plt"] not in (None, new.metrics["plt"]):
-            found.append(f"{old.of}: PLT was {old.metrics['plt']}, is {new.metrics['plt']}")
-    return found
+            differences.append(f"{old.of}: PLT was {old.metrics['plt']}, is {new.metrics['plt']}")
+    return differences
 
 
 def check_tables(folder: Path, copy: Path) -> list[str]:
@@ -188,15 +188,15 @@ def check_tables(folder: Path, copy: Path) -> list[str]:
         return []
     write_report(copy, [study.section for study in STUDIES], hypotheses.load(hypotheses.DECLARED))
     new_tables = {path.name: path for path in (copy / TABLES).glob("*.csv")}
-    found = []
+    differences = []
     for path in old_tables:
         if path.name not in new_tables:
-            found.append(f"there is no table {path.name} any more")
+            differences.append(f"there is no table {path.name} any more")
             continue
         old, new = pd.read_csv(path), pd.read_csv(new_tables[path.name])
-        found += [f"{path.name}: {one}" for one in _numbers_that_differ(old, new)]
+        differences += [f"{path.name}: {one}" for one in _numbers_that_differ(old, new)]
     print(f"{folder.name}: {len(old_tables)} tables of the report compared")
-    return found
+    return differences
 
 
 def _numbers_that_differ(old: pd.DataFrame, new: pd.DataFrame) -> Iterator[str]:
@@ -223,21 +223,21 @@ def _same(before: Any, after: Any) -> bool:
 @click.option("--sites", multiple=True, type=click.Path(path_type=Path), help="Folders with sites.")
 def main(results: tuple[Path, ...], sites: tuple[Path, ...]) -> None:
     """Judge old RESULTS anew, and compare."""
-    found: list[str] = []
+    differences: list[str] = []
     for folder in results:
         with tempfile.TemporaryDirectory(prefix="same-results-") as temporary:
             copy = Path(temporary) / folder.resolve().name
             studies = [name for name in METHODS if (folder / name / f"{name}.json").exists()]
             if (folder / RUNS).exists():
                 shutil.copytree(folder, copy)
-                found += check_campaign(folder, sites, copy)
+                differences += check_campaign(folder, sites, copy)
             for study in studies:
                 copy.mkdir(exist_ok=True)
-                found += check_study(folder, study, sites, copy)
-            found += check_tables(folder, copy)
-    for difference in found:
+                differences += check_study(folder, study, sites, copy)
+            differences += check_tables(folder, copy)
+    for difference in differences:
         print(difference)
-    sys.exit(f"{len(found)} differences" if found else None)
+    sys.exit(f"{len(differences)} differences" if differences else None)
 
 
 if __name__ == "__main__":

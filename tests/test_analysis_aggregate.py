@@ -37,9 +37,13 @@ def test_ratios_within_blocks_are_the_full_model() -> None:
     """Site, site by protocol and block at random, all runs at once, gives the same estimate and error."""
     draw = np.random.default_rng(4)
     sites, blocks = 8, 6
-    site, own, block = draw.normal(7, 0.5, sites), draw.normal(0, 0.06, sites), draw.normal(0, 0.04, (sites, blocks))
+    site, interaction, block = (
+        draw.normal(7, 0.5, sites),
+        draw.normal(0, 0.06, sites),
+        draw.normal(0, 0.04, (sites, blocks)),
+    )
     rows = [
-        (s, b, p, site[s] + p * (own[s] - 0.1) + block[s, b] + draw.normal(0, 0.05))
+        (s, b, p, site[s] + p * (interaction[s] - 0.1) + block[s, b] + draw.normal(0, 0.05))
         for s in range(sites)
         for b in range(blocks)
         for p in (0, 1)

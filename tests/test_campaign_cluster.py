@@ -59,10 +59,10 @@ def test_a_scheduler_that_is_not_there_is_told(campaign: Campaign, monkeypatch: 
     monkeypatch.setattr(cluster, "CONNECT_TIMEOUT_S", 1)
     watch = ProgressDisplay(Console(file=io.StringIO()), [], 0)
     settings = {"seed": 1, "runs": 1, "sites": {}, "networks": {}, "protocols": {}}
-    told = r"there is no Dask scheduler at tcp://127\.0\.0\.1:1"
+    message = r"there is no Dask scheduler at tcp://127\.0\.0\.1:1"
     with (
         opened(campaign.folder, CampaignDocument(settings)) as results,
-        pytest.raises(EyelevelError, match=told),
+        pytest.raises(EyelevelError, match=message),
     ):
         Cluster("tcp://127.0.0.1:1", campaign).measure([], results, watch, lambda _: None)
 
@@ -81,8 +81,8 @@ def test_what_a_worker_measured_comes_home_whole(tmp_path: Path) -> None:
         assert results.is_valid(ROW.of)
         assert results.attempts(ROW.of) == 2
         for row in (first, second):
-            found = {file.name: file.read_bytes() for file in (results.folder / row.folder).iterdir()}
-            assert found == evidence
+            files = {file.name: file.read_bytes() for file in (results.folder / row.folder).iterdir()}
+            assert files == evidence
     assert "warning: it drifts" in printed.getvalue()
     assert "film_unclean: it is; once more" in printed.getvalue()
 

@@ -34,9 +34,9 @@ SOUND = [
 
 @pytest.mark.parametrize(("norm", "run"), [(norm, run) for norm, runs in FAULTS.items() for run in runs])
 def test_a_run_that_is_unlike_the_others_is_rejected_by_name(norm: str, run: RunAppearance) -> None:
-    told = judge([*[USUAL] * ENOUGH, run])
-    assert list(told) == [ENOUGH]
-    assert told[ENOUGH].gate == norm
+    reasons = judge([*[USUAL] * ENOUGH, run])
+    assert list(reasons) == [ENOUGH]
+    assert reasons[ENOUGH].gate == norm
 
 
 @pytest.mark.parametrize("run", SOUND)

@@ -77,17 +77,17 @@ def test_a_machine_that_becomes_slower_is_told() -> None:
 
 
 def test_a_busy_machine_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    sung, told = [Canary(500, 800), Canary(400, 800), Canary(55, 800)], list[str]()
-    monkeypatch.setattr(slot, "time_canary", lambda: sung.pop(0))
+    canaries, messages = [Canary(500, 800), Canary(400, 800), Canary(55, 800)], list[str]()
+    monkeypatch.setattr(slot, "time_canary", lambda: canaries.pop(0))
     monkeypatch.setattr(slot, "PAUSE_S", 0)
     here = Slot([Canary(50, 800)] * USUAL)
-    assert here.circumstances(7, told.append).canary == Canary(55, 800)
-    assert len(told) == 2
-    assert "10.0 times as long as usual; waiting" in told[0]
+    assert here.circumstances(7, messages.append).canary == Canary(55, 800)
+    assert len(messages) == 2
+    assert "10.0 times as long as usual; waiting" in messages[0]
     monkeypatch.setattr(slot, "time_canary", lambda: Canary(500, 800))
     monkeypatch.setattr(slot, "PATIENCE_S", 0)
     with pytest.raises(EyelevelError, match=r"has taken 10\.0 times as long as usual for too long"):
-        here.circumstances(8, told.append)
+        here.circumstances(8, messages.append)
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def filmed(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("policy", "run", "valid", "left"),
+    ("policy", "run", "valid", "films"),
     [
         (FilmPolicy(), 2, True, {FILM}),
         (FilmPolicy("all", "small"), 2, True, {SMALL_FILM}),
@@ -113,21 +113,21 @@ def filmed(tmp_path: Path) -> Path:
     ],
 )
 def test_films_are_kept_as_told_and_what_was_seen_always(
-    filmed: Path, policy: FilmPolicy, run: int, valid: bool, left: set[str]
+    filmed: Path, policy: FilmPolicy, run: int, valid: bool, films: set[str]
 ) -> None:
     analyse_film(filmed)
     for _ in range(2):  # the second time there is nothing to do
         policy.apply(filmed, run, valid=valid)
-        assert {path.name for path in filmed.iterdir()} == {VISUAL, STRIP, LAST} | left
-    if SMALL_FILM in left:
+        assert {path.name for path in filmed.iterdir()} == {VISUAL, STRIP, LAST} | films
+    if SMALL_FILM in films:
         command: list[str | Path] = [tool("ffprobe"), "-v", "error", "-count_frames", "-of", "csv=p=0"]
-        counted = subprocess.run(
+        probe = subprocess.run(
             [*command, "-show_entries", "stream=nb_read_frames", filmed / SMALL_FILM],
             capture_output=True,
             text=True,
             check=True,
         )
-        assert int(counted.stdout) in (56, 57, 58)
+        assert int(probe.stdout) in (56, 57, 58)
 
 
 @pytest.fixture(scope="module")
@@ -137,12 +137,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 def test_a_campaigns_own_runs_tell_best_how_long_the_rest_takes(site: Site, tmp_path: Path) -> None:
     known, films = networks.load(), FilmPolicy()
-    left = [Run("demo-light", "lte", "tcp", number) for number in (2, 3)]
+    open_runs = [Run("demo-light", "lte", "tcp", number) for number in (2, 3)]
     rows = [replace(ROW, site="demo-light", seconds=seconds) for seconds in (10.0, 20.0)]
     (tmp_path / ROW.folder).mkdir(parents=True)
     (tmp_path / ROW.folder / "film.mp4").write_bytes(bytes(5000))
-    told = forecast(left, rows, tmp_path, {"demo-light": site}, known, films)
-    assert (told.seconds, told.bytes) == (30, 10_000)
+    estimate = forecast(open_runs, rows, tmp_path, {"demo-light": site}, known, films)
+    assert (estimate.seconds, estimate.bytes) == (30, 10_000)
     # A network that was twice as slow as modelled for one site is taken to be so for others.
     model = modelled(site, known["lte"], 2, films).seconds
     scaled = forecast(

@@ -74,10 +74,10 @@ def test_a_run_never_counts_twice(tmp_path: Path) -> None:
     with pytest.raises(EyelevelError, match="another attempt at s lte tcp run 1 counts"):
         Review(tmp_path / "c").decide(ROW.folder, valid=True, reason="looks fine")
     # The campaign may succeed with another attempt before it learns of the decision.
-    told = followed([REJECTED, SECOND], [verdict(REJECTED, valid=True)])
-    assert [row.valid for row in told] == [False, True]
-    told = followed([REJECTED, SECOND], [verdict(REJECTED, valid=True), verdict(SECOND, valid=False)])
-    assert [row.valid for row in told] == [True, False]
+    rows = followed([REJECTED, SECOND], [verdict(REJECTED, valid=True)])
+    assert [row.valid for row in rows] == [False, True]
+    rows = followed([REJECTED, SECOND], [verdict(REJECTED, valid=True), verdict(SECOND, valid=False)])
+    assert [row.valid for row in rows] == [True, False]
 
 
 def test_the_last_word_holds_and_a_torn_one_is_none(tmp_path: Path) -> None:
@@ -153,13 +153,13 @@ def test_pages_of_others_cannot_decide(page: tuple[HTTPConnection, Review]) -> N
 
 def test_status_tells_how_a_campaign_stands(tmp_path: Path) -> None:
     with campaign(tmp_path / "c", REJECTED):
-        found = status(tmp_path / "c")
-        assert found.running
-        assert (found.planned, found.done, found.given_up, len(found.open_runs)) == (1, 0, 0, 1)
+        state = status(tmp_path / "c")
+        assert state.running
+        assert (state.planned, state.done, state.given_up, len(state.open_runs)) == (1, 0, 0, 1)
     with campaign(tmp_path / "c", SECOND):
         pass
-    found = status(tmp_path / "c")
-    assert not found.running
-    assert (found.planned, found.done, len(found.open_runs)) == (1, 1, 0)
+    state = status(tmp_path / "c")
+    assert not state.running
+    assert (state.planned, state.done, len(state.open_runs)) == (1, 1, 0)
     with pytest.raises(EyelevelError, match="is no campaign"):
         status(tmp_path)

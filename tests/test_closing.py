@@ -31,13 +31,15 @@ def small_site(folder: Path) -> Site:
     return write_site(Recording(page.url, (page, replace(page, url=f"{page.url}b")), {"tool": "test"}), folder)
 
 
-def asked(kind: str, url: str, *askers: str, file: str = "") -> RequestedUrl:
+def url_request(kind: str, url: str, *askers: str, file: str = "") -> RequestedUrl:
     return RequestedUrl("GET", url, kind, file, askers)
 
 
 def known(site: Site) -> Completeness:
-    missed = missed_urls([[asked("miss", "https://a.example/gone", "https://a.example/")]])
-    loads = summarise([[asked("exact", "https://a.example/", file="a.example/00000-index"), asked("miss", "/gone")]])
+    missed = missed_urls([[url_request("miss", "https://a.example/gone", "https://a.example/")]])
+    loads = summarise(
+        [[url_request("exact", "https://a.example/", file="a.example/00000-index"), url_request("miss", "/gone")]]
+    )
     digest = completeness.digest(site)
     return Completeness(digest, "now", "dsl", True, {"chromium": "1"}, {"tcp": loads}, 1.0, missed, ("a.example/1",))
 
@@ -46,13 +48,13 @@ def known(site: Site) -> Completeness:
 def test_a_demo_site_is_complete_over_both_transports(tmp_path: Path) -> None:
     site = write_site(generate("demo-light"), tmp_path / "demo-light")
     before = completeness.digest(site)
-    found = close(site, closing("tcp", "quic"), fetch=False)
-    assert found.served == found.jaccard == 1
-    assert not found.missed
-    assert [Path(file).name[6:] for file in found.unused] == ["favicon.ico"], "which is the browser's to ask for"
-    assert found.protocols["tcp"] == found.protocols["quic"]
-    assert found.protocols["tcp"].exact == found.protocols["tcp"].requested == len(site.exchanges) - 1
-    assert completeness.read(site) == found
+    result = close(site, closing("tcp", "quic"), fetch=False)
+    assert result.served == result.jaccard == 1
+    assert not result.missed
+    assert [Path(file).name[6:] for file in result.unused] == ["favicon.ico"], "which is the browser's to ask for"
+    assert result.protocols["tcp"] == result.protocols["quic"]
+    assert result.protocols["tcp"].exact == result.protocols["tcp"].requested == len(site.exchanges) - 1
+    assert completeness.read(site) == result
     assert completeness.digest(site) == before, "a campaign that was begun before goes on"
 
 
@@ -63,15 +65,15 @@ def test_what_a_recording_lacks_is_told_by_url_and_asker(tmp_path: Path) -> None
     removed = next(e for e in recording.exchanges if e.url.endswith("/ms.jpg"))
     lacking = replace(recording, exchanges=tuple(e for e in recording.exchanges if e != removed))
     site = write_site(lacking, tmp_path / "www.yelp.com")
-    found = close(site, closing("tcp"), fetch=False)
-    (missed,) = found.missed
+    result = close(site, closing("tcp"), fetch=False)
+    (missed,) = result.missed
     assert (missed.method, missed.url, missed.loads) == ("GET", removed.url, 1)
     assert missed.asked_by == ("https://m.yelp.com/",)
-    loads = found.protocols["tcp"]
+    loads = result.protocols["tcp"]
     assert (loads.missed, loads.prefix > 0) == (1, True)
-    assert found.served == 1 - 1 / loads.requested
-    assert f"missed in 1 of 1 loads: GET {removed.url}, asked for by https://m.yelp.com/" in summary(site.name, found)
-    assert set(found.unused) < {exchange.file for exchange in site.exchanges}
+    assert result.served == 1 - 1 / loads.requested
+    assert f"missed in 1 of 1 loads: GET {removed.url}, asked for by https://m.yelp.com/" in summary(site.name, result)
+    assert set(result.unused) < {exchange.file for exchange in site.exchanges}
 
 
 def test_completeness_is_kept_with_the_site_and_shown(tmp_path: Path) -> None:
@@ -103,12 +105,16 @@ def test_a_broken_file_is_told(tmp_path: Path, text: str) -> None:
 
 def test_loads_are_summed_up_by_how_urls_were_answered() -> None:
     one = [
-        asked("exact", "https://a.example/", file="a.example/0"),
-        asked("prefix", "https://a.example/x?1", file="a.example/1"),
-        asked("miss", "https://a.example/m?1"),
-        asked(UNREACHABLE, "https://b.example/"),
+        url_request("exact", "https://a.example/", file="a.example/0"),
+        url_request("prefix", "https://a.example/x?1", file="a.example/1"),
+        url_request("miss", "https://a.example/m?1"),
+        url_request(UNREACHABLE, "https://b.example/"),
     ]
-    two = [one[0], asked("prefix", "https://a.example/x?2", file="a.example/1"), asked("miss", "https://a.example/m?2")]
+    two = [
+        one[0],
+        url_request("prefix", "https://a.example/x?2", file="a.example/1"),
+        url_request("miss", "https://a.example/m?2"),
+    ]
     loads = summarise([one, two])
     assert (loads.loads, loads.requested, loads.exact, loads.prefix, loads.missed) == (2, 7, 2, 2, 3)
     assert loads.jaccard == 1 / 6

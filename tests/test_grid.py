@@ -43,20 +43,20 @@ SIZES = (79, 100, 1000, 5000, 65_614, 65_615, 65_626, 65_627, 65_628, 300_000, 1
 
 @pytest.mark.parametrize("size", SIZES)
 def test_an_image_has_exactly_its_size_and_is_valid(size: int) -> None:
-    made = image(size, "some page")
-    assert len(made) == size
-    with Image.open(io.BytesIO(made)) as shown:
-        shown.verify()
-    with Image.open(io.BytesIO(made)) as shown:
-        assert (shown.size, shown.getpixel((0, 0))) == ((1, 1), 255)
+    data = image(size, "some page")
+    assert len(data) == size
+    with Image.open(io.BytesIO(data)) as picture:
+        picture.verify()
+    with Image.open(io.BytesIO(data)) as picture:
+        assert (picture.size, picture.getpixel((0, 0))) == ((1, 1), 255)
 
 
 def test_an_image_is_incompressible_and_follows_from_its_seed() -> None:
-    made = image(100_000, "some page")
-    assert len(zlib.compress(made, 9)) > 99_900
-    assert made == image(100_000, "some page")
-    assert made != image(100_000, "another")
-    assert zlib.crc32(made) == 0x237ECEB0
+    data = image(100_000, "some page")
+    assert len(zlib.compress(data, 9)) > 99_900
+    assert data == image(100_000, "some page")
+    assert data != image(100_000, "another")
+    assert zlib.crc32(data) == 0x237ECEB0
 
 
 def test_an_image_that_would_be_too_small_is_refused() -> None:
@@ -70,10 +70,10 @@ def test_the_browser_shows_the_images(browser: Browser, tmp_path: Path) -> None:
     tags = "".join(f'<img src="{path.name}">' for path in tmp_path.glob("*.png"))
     (tmp_path / "page.html").write_text(f"<!doctype html>{tags}")
     browser.open((tmp_path / "page.html").as_uri())
-    shown = "return [...document.images].map((one) => one.complete && one.naturalWidth * one.naturalHeight)"
-    assert browser.run(shown) == [1, 1, 1]
-    decoded = "await Promise.all([...document.images].map((one) => one.decode())); return 'all';"
-    assert browser.eventually(decoded) == "all"
+    pixels = "return [...document.images].map((one) => one.complete && one.naturalWidth * one.naturalHeight)"
+    assert browser.run(pixels) == [1, 1, 1]
+    decode = "await Promise.all([...document.images].map((one) => one.decode())); return 'all';"
+    assert browser.eventually(decode) == "all"
 
 
 def test_a_page_is_its_images_spread_over_its_servers_and_nothing_else(tmp_path: Path) -> None:
@@ -232,8 +232,8 @@ def test_a_budgeted_grid_says_what_it_leaves_out_and_goes_on_with_the_same(tmp_p
     first = campaign(tmp_path, 70)
     assert list(first.sites) == ["grid-1x5KB"]
     assert not first.loading.filmed
-    told = {one["site"]: one["of"] for one in first.study["left_out"]}
-    assert told == {"grid-1x1000KB": grid.NO_BUDGET, "grid-1x210000KB": grid.NO_TIME}
+    reasons = {one["site"]: one["of"] for one in first.study["left_out"]}
+    assert reasons == {"grid-1x1000KB": grid.NO_BUDGET, "grid-1x210000KB": grid.NO_TIME}
     (tmp_path / "campaign.json").write_text(json.dumps(first.document().keys()))
     assert campaign(tmp_path, None).study["left_out"] == first.study["left_out"]
     more = campaign(tmp_path, 300)
@@ -311,9 +311,9 @@ def test_a_grid_is_measured_over_both_protocols(measured: Path) -> None:
         # Three round trips of 5 ms at least.
         assert 10 < plt_ms < 5000
         assert (row.metrics["fvc"], row.metrics["si"]) == (None, None)
-        left = {path.name for path in (measured / row.folder).iterdir()}
-        assert "browsertime.har.gz" in left
-        assert not any("film" in name for name in left)
+        files = {path.name for path in (measured / row.folder).iterdir()}
+        assert "browsertime.har.gz" in files
+        assert not any("film" in name for name in files)
     document = json.loads((measured / "campaign.json").read_text())
     assert document["settings"]["filmed"] is False
     assert document["settings"]["browser"]["quiet_ms"] == 100

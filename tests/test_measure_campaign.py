@@ -73,11 +73,11 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
 
 def go(campaign: Campaign, monkeypatch: pytest.MonkeyPatch, outcomes: Sequence[Evidence | str]) -> str:
     """Measure with loads that leave `outcomes`, the last again and again; a text is a replay that fails."""
-    left = list(outcomes)
+    rest = list(outcomes)
     evidence: dict[Path, Evidence] = {}
 
     def load(_page: object, folder: Path, **_: object) -> str | None:
-        outcome = left.pop(0) if len(left) > 1 else left[0]
+        outcome = rest.pop(0) if len(rest) > 1 else rest[0]
         evidence[folder] = replace(FAILED, replay_failure=outcome) if isinstance(outcome, str) else outcome
         return outcome if isinstance(outcome, str) else None
 
@@ -220,8 +220,8 @@ def test_a_run_that_is_unlike_the_others_is_rejected_once_they_are_known_and_rep
     odd = replace(SOUND, request_counts=RequestCounts(30, 10, 20, 5))
     usual = replace(SOUND, request_counts=RequestCounts(30, 30, 0, 25))
     printed = go(replace(campaign, runs=4), monkeypatch, [usual, odd, usual])
-    told = [row for row in rows(campaign) if row["valid"] == "false"]
-    assert [row["reason"].partition(":")[0] for row in told] == ["request_missed"]
+    rejected_rows = [row for row in rows(campaign) if row["valid"] == "false"]
+    assert [row["reason"].partition(":")[0] for row in rejected_rows] == ["request_missed"]
     assert len([row for row in rows(campaign) if row["valid"] == "true"]) == 8
     assert "does not count any more: request_missed: 20 requests had no recorded answer, 0 are usual" in printed
     assert go(replace(campaign, runs=4), monkeypatch, ["no more loads"]) == ""
@@ -254,7 +254,7 @@ def test_a_site_that_fails_alike_over_all_protocols_is_given_up_in_one_line(
     # Two blocks of two protocols, of which each run is tried three times, of five blocks.
     assert len(rows(campaign)) == 2 * 2 * (REPEATS + 1)
     line = "site lte fails alike over all protocols: 6 runs are given up; the last reason was load_failed: it broke"
-    assert [told for told in printed.splitlines() if "alike" in told] == [line]
+    assert [text for text in printed.splitlines() if "alike" in text] == [line]
     (entry,) = read_given_up(campaign.folder)
     assert (entry.site, entry.network, entry.runs) == ("site", "lte", 6)
     monkeypatch.setattr(collection, "load_site", lambda name: campaign.sites[name])
@@ -295,9 +295,9 @@ def test_a_verdict_that_accepts_a_run_lifts_the_giving_up(campaign: Campaign, mo
     monkeypatch.setattr(method, "load", load)
     monkeypatch.setattr(method, "read_evidence", lambda folder, **_: FAILED)
     measure(other, partial(ProgressDisplay, Console(file=io.StringIO())))
-    made = Counter(row["network"] for row in rows(campaign))
-    assert made[accepted[0]] == 5 * 2 * (REPEATS + 1)
-    assert min(made.values()) == 2 * 2 * (REPEATS + 1)
+    attempts = Counter(row["network"] for row in rows(campaign))
+    assert attempts[accepted[0]] == 5 * 2 * (REPEATS + 1)
+    assert min(attempts.values()) == 2 * 2 * (REPEATS + 1)
 
 
 @pytest.mark.parametrize(
@@ -353,7 +353,7 @@ def test_without_sudo_nothing_changes_hands(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--net", "lte,nowhere"], "unknown network 'nowhere'; choose among dsl, lte, da2gc, mss, "),
         (["--proto", "tcp quick"], "unknown protocol 'quick'; choose among tcp, tcp+, tcp+bbr, quic, quic+bbr, "),
@@ -361,12 +361,12 @@ def test_without_sudo_nothing_changes_hands(monkeypatch: pytest.MonkeyPatch, tmp
         (["--campaign", "../elsewhere"], "cannot be its name"),
     ],
 )
-def test_an_unknown_value_is_told_with_the_allowed_ones(arguments: list[str], told: str, tmp_path: Path) -> None:
+def test_an_unknown_value_is_told_with_the_allowed_ones(arguments: list[str], message: str, tmp_path: Path) -> None:
     usual = ["--net", "lte", "--proto", "tcp", "--sites", "demo-light", "--results", str(tmp_path / "results")]
     command = [sys.executable, "-m", "eyelevel", "campaign", *usual, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert told in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "results").exists()
 

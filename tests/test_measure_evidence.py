@@ -122,8 +122,8 @@ def test_a_netlog_cut_short_tells_what_it_still_has(
     text = log_text([*PAGE, start(2, "https://a.example/2"), *answer(2, 200)])
     first_event = text.index("},\n", text.index('"events"')) + 3
     cut = data.draw(st.integers(first_event, len(text)))
-    found = read_netlog(netlog(tmp_path_factory.mktemp("n") / "n.gz", text[:cut]))
-    assert found[0].url == "https://a.example/"
+    requests = read_netlog(netlog(tmp_path_factory.mktemp("n") / "n.gz", text[:cut]))
+    assert requests[0].url == "https://a.example/"
 
 
 def whole_run(folder: Path) -> None:
@@ -166,10 +166,10 @@ def test_the_last_words_of_a_browsertime_that_left_nothing_are_told(tmp_path: Pa
     whole_run(tmp_path)
     (tmp_path / TIMINGS).unlink()
     (tmp_path / LOG).write_text("INFO: starting\nFatal server error: no fonts\n\n")
-    told = "Browsertime reports no page; the last line of its log: Fatal server error: no fonts"
-    assert read_evidence(tmp_path).failures == ("browsertime.json is missing", told)
+    failure = "Browsertime reports no page; the last line of its log: Fatal server error: no fonts"
+    assert read_evidence(tmp_path).failures == ("browsertime.json is missing", failure)
     (tmp_path / TIMINGS).write_text("[]")
-    assert read_evidence(tmp_path).failures == (told,)
+    assert read_evidence(tmp_path).failures == (failure,)
 
 
 @pytest.mark.parametrize("plt", [0, -1763000000000])

@@ -24,12 +24,12 @@ def test_the_times_of_a_film_are_those_it_shows(tmp_path: Path) -> None:
     scenes = [(frame(ORANGE), 12), (frame(WHITE), 9), (page(0.5), 9), (page(1.0), 30)]
     path = film(tmp_path / "film.mp4", scenes)
     assert film_start(path) == FilmStart(stray_frames=0, orange_frames=12, blank_after=True)
-    found = visual_metrics(path)
-    assert found.fvc == pytest.approx(300, abs=2)
-    assert found.lvc == pytest.approx(600, abs=2)
-    assert found.vc85 == pytest.approx(600, abs=2)
+    metrics = visual_metrics(path)
+    assert metrics.fvc == pytest.approx(300, abs=2)
+    assert metrics.lvc == pytest.approx(600, abs=2)
+    assert metrics.vc85 == pytest.approx(600, abs=2)
     # 300 ms of nothing and 300 ms of half the page.
-    assert found.si == pytest.approx(450, abs=15)
+    assert metrics.si == pytest.approx(450, abs=15)
 
 
 def test_a_strip_of_orange_that_stays_is_seen(tmp_path: Path) -> None:

@@ -113,8 +113,8 @@ def test_every_gate_is_tried_here_and_explained() -> None:
 
 
 def test_the_browsers_own_fruitless_requests_do_not_matter() -> None:
-    own = Request("https://browser.invalid/", "POST", False, True, error="ERR_NAME_NOT_RESOLVED")
-    assert reason_against(with_request(own), CLAIM) is None
+    request = Request("https://browser.invalid/", "POST", False, True, error="ERR_NAME_NOT_RESOLVED")
+    assert reason_against(with_request(request), CLAIM) is None
 
 
 def test_a_host_that_was_not_recorded_is_counted_and_does_not_matter() -> None:

@@ -293,9 +293,9 @@ def test_a_capture_has_what_was_sent_just_before_its_end(tmp_path: Path) -> None
 
 def test_networks_with_added_round_trips_have_names_and_keep_the_rest() -> None:
     network = Network("lte", min_rtt_ms=74, up_mbps=2.8, down_mbps=10.5, queue_ms=200)
-    found = with_added_rtt(network, delays_in_ms("0, 10,50"))
-    assert list(found) == ["lte", "lte+10ms", "lte+50ms"]
-    assert found["lte+50ms"] == replace(network, name="lte+50ms", min_rtt_ms=124)
+    variants = with_added_rtt(network, delays_in_ms("0, 10,50"))
+    assert list(variants) == ["lte", "lte+10ms", "lte+50ms"]
+    assert variants["lte+50ms"] == replace(network, name="lte+50ms", min_rtt_ms=124)
     for wrong in ("", "x", "-1", "inf"):
         with pytest.raises(EyelevelError, match="delays are numbers"):
             delays_in_ms(wrong)
@@ -364,24 +364,24 @@ def exchanged(late_ms: float, *, lost: bool = False, more: tuple[Step, ...] = ()
 def test_times_are_means_of_the_runs_that_had_the_same_packets() -> None:
     more = (step("ACK", 30, 40),)
     runs = [exchanged(0), exchanged(4), exchanged(500, more=more), exchanged(900, lost=True)]
-    found = average(runs)
-    assert found
-    assert (found.runs, found.all_runs, found.others) == (2, 4, 2)
-    assert [(s.sent_ms, s.received_ms, s.bytes) for s in found.steps] == [(0, 12, (60, 60)), (13, 23, (60, 64))]
+    mean = average(runs)
+    assert mean
+    assert (mean.runs, mean.all_runs, mean.others) == (2, 4, 2)
+    assert [(s.sent_ms, s.received_ms, s.bytes) for s in mean.steps] == [(0, 12, (60, 60)), (13, 23, (60, 64))]
     assert average([]) is None
 
 
 def test_packets_that_cross_may_leave_in_either_order() -> None:
     up, down = step("ACK", 20, 30), step("SETTINGS", 21, 31, from_server=True)
     sooner = replace(down, sent_ms=19, received_ms=29)
-    found = average([(up, down), (sooner, up)])
-    assert found
-    assert (found.runs, found.others) == (2, 0)
+    mean = average([(up, down), (sooner, up)])
+    assert mean
+    assert (mean.runs, mean.others) == (2, 0)
     # Of one direction the order is what counts.
     other = step("FIN", 22, 32)
-    found = average([(up, other), (other, up)])
-    assert found
-    assert (found.runs, found.others) == (1, 1)
+    mean = average([(up, other), (other, up)])
+    assert mean
+    assert (mean.runs, mean.others) == (1, 1)
 
 
 def test_the_diagram_shows_every_packet_with_its_times_and_loss() -> None:
@@ -391,8 +391,8 @@ def test_the_diagram_shows_every_packet_with_its_times_and_loss() -> None:
     texts = [
         "".join(text.itertext()) for text in ElementTree.fromstring(drawn).iter("{http://www.w3.org/2000/svg}text")
     ]
-    for told in ("TCP+", "QUIC", "SYN 60 B", "SYN, ACK 60 B", "ACK <1> 60 B", "10.0", "21.0"):
-        assert told in texts
+    for label in ("TCP+", "QUIC", "SYN 60 B", "SYN, ACK 60 B", "ACK <1> 60 B", "10.0", "21.0"):
+        assert label in texts
     assert texts.count("mean of 1 of 1 runs") == 2
     assert texts.count("1 RTT") == 1
     assert drawn.count("l8 8m0 -8l-8 8") == 2

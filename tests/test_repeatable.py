@@ -164,7 +164,7 @@ def load_once(site: Site, folder: Path, repeatable: bool) -> Load:
     dsl, tcp = networks.load()["dsl"], protocols.load()["tcp"]
     assert load(PageLoad(site, dsl, tcp, repeatable, film=False), folder) is None
     evidence = read_evidence(folder, filmed=False)
-    requests = [(parts.path, dict(parse_qsl(parts.query))) for parts in map(urlsplit, _asked_urls(folder, evidence))]
+    requests = [(parts.path, dict(parse_qsl(parts.query))) for parts in map(urlsplit, _urls_of(folder, evidence))]
     page = json.loads((folder / TIMINGS).read_text())[0]["browserScripts"][0]
     har = json.loads(gzip.decompress((folder / HAR).read_bytes()))
     return Load(
@@ -177,8 +177,8 @@ def load_once(site: Site, folder: Path, repeatable: bool) -> Load:
     )
 
 
-def _asked_urls(folder: Path, evidence: Evidence) -> list[str]:
-    return [asked.url for asked in requested_urls(folder, evidence.requests)]
+def _urls_of(folder: Path, evidence: Evidence) -> list[str]:
+    return [request.url for request in requested_urls(folder, evidence.requests)]
 
 
 @pytest.mark.needs_root

@@ -246,7 +246,7 @@ def no_site_with_both(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("protocols", "change", "told"),
+    ("protocols", "change", "text"),
     [
         (("tcp",), None, "no pair of protocols with Speed Index to compare"),
         (("tcp", "quic"), without_what_is_usual, "Valid runs lack some metrics: SI"),
@@ -255,13 +255,13 @@ def no_site_with_both(runs: pd.DataFrame) -> pd.DataFrame:
     ],
 )
 def test_there_is_a_report_of_every_campaign_with_a_valid_run(
-    tmp_path: Path, protocols: tuple[str, ...], change: Callable[[pd.DataFrame], pd.DataFrame] | None, told: str
+    tmp_path: Path, protocols: tuple[str, ...], change: Callable[[pd.DataFrame], pd.DataFrame] | None, text: str
 ) -> None:
     folder = write(tmp_path / "odd", Truth(sites=2, networks=("moon",), protocols=protocols, runs=4))
     if change:
         change(pd.read_csv(folder / "runs.csv", dtype=str)).to_csv(folder / "runs.csv", index=False)
     report(folder)
-    assert told in (folder / "report" / "index.html").read_text()
+    assert text in (folder / "report" / "index.html").read_text()
 
 
 def test_figures_alone_take_the_place_of_older_ones_and_make_no_page(tmp_path: Path) -> None:
@@ -275,14 +275,14 @@ def test_figures_alone_take_the_place_of_older_ones_and_make_no_page(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [(["--site", "nowhere"], "the site nowhere is not in the campaign"), (["--hypotheses", "/nowhere"], "is missing")],
 )
-def test_what_is_not_there_is_one_line(tmp_path: Path, options: list[str], told: str) -> None:
+def test_what_is_not_there_is_one_line(tmp_path: Path, options: list[str], message: str) -> None:
     folder = write(tmp_path / "small", Truth(sites=1, networks=("dsl",), protocols=("tcp", "quic"), runs=2))
     done = CliRunner().invoke(main, [str(folder), *options])
     assert done.exit_code != 0
-    assert told in str(done.exception or done.output)
+    assert message in str(done.exception or done.output)
     assert not (folder / "report").exists()
 
 

@@ -107,9 +107,9 @@ def test_what_is_skipped_is_counted_with_how_to_get_it(tmp_path: Path, options: 
 
 
 def test_every_need_is_a_mark_that_says_how_to_get_it(tmp_path: Path) -> None:
-    shown = session(tmp_path, "", "--markers").stdout
+    marks = session(tmp_path, "", "--markers").stdout
     for need in NEEDS:
-        assert f"@pytest.mark.{need.mark}: needs {need.noun} ({need.remedy})" in shown
+        assert f"@pytest.mark.{need.mark}: needs {need.noun} ({need.remedy})" in marks
 
 
 TIMED = """

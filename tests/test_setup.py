@@ -195,11 +195,11 @@ def test_of_two_setups_at_once_one_waits_for_the_other(checkout: Checkout, tmp_p
 
 @pytest.mark.needs_user_namespaces
 @pytest.mark.parametrize(
-    ("sudo", "told"),
+    ("sudo", "message"),
     [(None, "sudo is not installed"), ("exit 1", "sudo refused"), ('exec "$@"', "root may not make namespaces here")],
 )
 def test_a_missing_privilege_is_told_in_one_line_before_anything_is_done(
-    checkout: Checkout, tmp_path: Path, sudo: str | None, told: str
+    checkout: Checkout, tmp_path: Path, sudo: str | None, message: str
 ) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
@@ -210,7 +210,7 @@ def test_a_missing_privilege_is_told_in_one_line_before_anything_is_done(
         (programs / "sudo").chmod(0o755)
     status, said = checkout.setup(*AS_ORDINARY_USER, PATH=str(programs))
     assert status == 1
-    assert told in said
+    assert message in said
     assert len(said.splitlines()) == 1
     assert not checkout.cache.exists()
 

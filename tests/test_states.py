@@ -99,13 +99,18 @@ def test_the_kernel_is_asked_and_tells_what_the_socket_itself_tells() -> None:
         server.sendall(b"x" * 5_000)
         assert client.recv(5_000, socket.MSG_WAITALL)
         infos = [info for answer in kernel.ask() if (info := decoded(answer))]
-        [own] = [info for info in infos if (info.server, info.client) == (server.getsockname(), client.getsockname())]
-        told = server.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 232)
+        [connection] = [
+            info for info in infos if (info.server, info.client) == (server.getsockname(), client.getsockname())
+        ]
+        tcp_info = server.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 232)
         control = server.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
-    assert own.congestion_control == control.rstrip(b"\0").decode()
-    assert (own.mss_bytes, own.cwnd) == (*struct.unpack_from("=I", told, 16), *struct.unpack_from("=I", told, 80))
-    assert (own.delivered_bytes, own.in_flight, own.unsent_bytes) == (5_000, 0, 0)
-    assert own.smoothed_rtt_ms == struct.unpack_from("=I", told, 68)[0] / 1e3
+    assert connection.congestion_control == control.rstrip(b"\0").decode()
+    assert (connection.mss_bytes, connection.cwnd) == (
+        *struct.unpack_from("=I", tcp_info, 16),
+        *struct.unpack_from("=I", tcp_info, 80),
+    )
+    assert (connection.delivered_bytes, connection.in_flight, connection.unsent_bytes) == (5_000, 0, 0)
+    assert connection.smoothed_rtt_ms == struct.unpack_from("=I", tcp_info, 68)[0] / 1e3
 
 
 def test_only_what_changes_by_itself_makes_an_account_another() -> None:
@@ -140,19 +145,19 @@ def test_the_state_of_a_tcp_connection(changed: dict[str, object], state: str) -
 
 
 def test_metrics_are_bytes_milliseconds_and_bits() -> None:
-    told = metrics(account(ssthresh=40, bbr=Bbr(2_500_000, 1, 2), retransmitted=3, pacing_bytes_per_s=2**64 - 1))
-    assert told["congestion_window"] == 32 * MSS
-    assert told["bytes_in_flight"] == 16 * MSS
-    assert told["ssthresh"] == 40 * MSS
-    assert told["bandwidth_estimate"] == 20_000_000
-    assert told["packets_lost"] == 3
-    assert "pacing_rate" not in told
+    values = metrics(account(ssthresh=40, bbr=Bbr(2_500_000, 1, 2), retransmitted=3, pacing_bytes_per_s=2**64 - 1))
+    assert values["congestion_window"] == 32 * MSS
+    assert values["bytes_in_flight"] == 16 * MSS
+    assert values["ssthresh"] == 40 * MSS
+    assert values["bandwidth_estimate"] == 20_000_000
+    assert values["packets_lost"] == 3
+    assert "pacing_rate" not in values
     assert metrics(account())["pacing_rate"] == 8_000_000
 
 
 def test_accounts_become_one_qlog_a_connection(tmp_path: Path) -> None:
-    told = [(0.0, message()), (0.001, message(cookie=8)), (0.005, message(cwnd=40)), (0.010, message(ca_state=3))]
-    data = b"".join(RECORD.pack(BEGAN_S + at_s, len(one)) + one for at_s, one in told)
+    messages = [(0.0, message()), (0.001, message(cookie=8)), (0.005, message(cwnd=40)), (0.010, message(ca_state=3))]
+    data = b"".join(RECORD.pack(BEGAN_S + at_s, len(one)) + one for at_s, one in messages)
     (tmp_path / ACCOUNTS).write_bytes(data)
     paths = write_qlogs(tmp_path)
     assert [path.name for path in paths] == ["tcp-198.18.0.1-50000.sqlog", "tcp-198.18.0.1-50000-2.sqlog"]
@@ -215,8 +220,8 @@ def log_of(*states: tuple[float, str], delivered: tuple[tuple[float, float], ...
     return Qlog("t", BEGAN_S, tuple(sorted(events, key=lambda event: event.time_ms)))
 
 
-def rounded(found: list[Spell]) -> list[tuple[str, float, float]]:
-    return [(spell.state, round(spell.start_s, 6), round(spell.end_s, 6)) for spell in found]
+def rounded(periods: list[Spell]) -> list[tuple[str, float, float]]:
+    return [(spell.state, round(spell.start_s, 6), round(spell.end_s, 6)) for spell in periods]
 
 
 def test_spells_end_with_the_last_delivery_before_the_page_was_complete() -> None:
@@ -233,9 +238,9 @@ def test_spells_are_what_one_sees_who_looks_every_five_milliseconds() -> None:
     # What is there at a look is seen, however short; and of what alternates fast, neither has all of the time.
     turns = [(1000 + 3 * n, "cd"[n % 2]) for n in range(200)]
     looks = log_of((0, "a"), (99, "b"), (101, "a"), *turns, delivered=((1_600, 10.0),))
-    found = spells(looks, BEGAN_S, BEGAN_S + 9)
-    assert rounded(found)[:3] == [("a", 0, 0.1), ("b", 0.1, 0.105), ("a", 0.105, 1)]
-    assert shares([found[3:]]) == {"c": pytest.approx(0.5, abs=0.01), "d": pytest.approx(0.5, abs=0.01)}
+    result = spells(looks, BEGAN_S, BEGAN_S + 9)
+    assert rounded(result)[:3] == [("a", 0, 0.1), ("b", 0.1, 0.105), ("a", 0.105, 1)]
+    assert shares([result[3:]]) == {"c": pytest.approx(0.5, abs=0.01), "d": pytest.approx(0.5, abs=0.01)}
     assert spells(Qlog("t", BEGAN_S, ()), BEGAN_S, BEGAN_S + 1) == []
 
 

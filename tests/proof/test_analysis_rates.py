@@ -23,9 +23,9 @@ HEAVY_COVERAGE = 0.892
     ],
 )
 def test_false_positives_are_at_the_stated_level(noise: truth.Noise, level: float, expected: dict[str, float]) -> None:
-    found = truth.false_positives(noise, CELLS, 31, level, seed=11)
+    counts = truth.false_positives(noise, CELLS, 31, level, seed=11)
     for name, rate in expected.items():
-        assert truth.consistent(found[name], CELLS, rate, slack=0.002), (name, found[name] / CELLS)
+        assert truth.consistent(counts[name], CELLS, rate, slack=0.002), (name, counts[name] / CELLS)
 
 
 @pytest.mark.parametrize(
@@ -66,5 +66,5 @@ def test_intervals_over_sites_cover(sites: int, runs: int, between: float) -> No
 
 @pytest.mark.parametrize("noise", [truth.normal, truth.lognormal])
 def test_stopping_early_does_not_find_more(noise: truth.Noise) -> None:
-    found = truth.sequential_false_positives(noise, CELLS, seed=15)
-    assert truth.consistent(found, CELLS, 0.01, slack=0.0015), found / CELLS
+    count = truth.sequential_false_positives(noise, CELLS, seed=15)
+    assert truth.consistent(count, CELLS, 0.01, slack=0.0015), count / CELLS

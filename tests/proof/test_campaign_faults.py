@@ -48,17 +48,17 @@ def descendants(pid: int) -> list[tuple[int, str]]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                told, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(")")
+                name, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(")")
             except OSError:
                 continue
             children.setdefault(int(rest.split()[1]), []).append(int(entry.name))
-            names[int(entry.name)] = told
-    found, left = [], [pid]
-    while left:
-        for child in children.get(left.pop(), ()):
-            found.append((child, names[child]))
-            left.append(child)
-    return found
+            names[int(entry.name)] = name
+    descendants, parents = [], [pid]
+    while parents:
+        for child in children.get(parents.pop(), ()):
+            descendants.append((child, names[child]))
+            parents.append(child)
+    return descendants
 
 
 def kill_one(draw: random.Random, orchestrator: "subprocess.Popen[bytes]", wanted: str) -> str | None:
@@ -161,9 +161,9 @@ def test_a_worker_that_differs_is_refused_and_a_sound_one_is_not(tmp_path: Path)
         crowded = worker(tmp_path, address, 0, threads=2)
         try:
             assert start(tmp_path, "--runs", "1", "--dask", address).wait(300) == 1
-            told = (tmp_path / "log").read_text()
-            assert "is refused: one worker is one place to measure; start it with --nthreads 1" in told
-            assert f"none of the 1 workers of {address} can measure" in told
+            log = (tmp_path / "log").read_text()
+            assert "is refused: one worker is one place to measure; start it with --nthreads 1" in log
+            assert f"none of the 1 workers of {address} can measure" in log
             sound = worker(tmp_path, address, 1)
             try:
                 # It is held to `make validate` here, alone on the machine.
@@ -189,10 +189,10 @@ def assert_whole(folder: Path, runs: int) -> None:
     """Each planned run counts exactly once, all evidence can be read, and there is nothing besides."""
     planned = [(run.site, run.network, run.protocol, str(run.number)) for block in read_plan(folder) for run in block]
     assert len(planned) == runs
-    found = rows(folder)
-    valid = [row for row in found if row["valid"] == "true"]
+    attempts = rows(folder)
+    valid = [row for row in attempts if row["valid"] == "true"]
     assert sorted((row["site"], row["network"], row["protocol"], row["run"]) for row in valid) == sorted(planned)
-    folders = [row["folder"] for row in found]
+    folders = [row["folder"] for row in attempts]
     assert len(set(folders)) == len(folders)
     assert {str(path.relative_to(folder)) for path in folder.glob("runs/*/*/*/*")} == set(folders)
     for row in valid:
@@ -210,7 +210,7 @@ def assert_whole(folder: Path, runs: int) -> None:
 @contextmanager
 def scheduler(folder: Path) -> Iterator[str]:
     """A Dask scheduler on this machine; yields its address."""
-    told = folder / "scheduler.json"
+    scheduler_file = folder / "scheduler.json"
     command = [
         *DASK,
         "scheduler",
@@ -220,17 +220,17 @@ def scheduler(folder: Path) -> Iterator[str]:
         "0",
         "--no-dashboard",
         "--scheduler-file",
-        str(told),
+        str(scheduler_file),
     ]
     with (folder / "scheduler.log").open("ab") as log:
         environment = {**os.environ, "DASK_TEMPORARY_DIRECTORY": str(folder)}
         process = subprocess.Popen(command, stdout=log, stderr=log, cwd=PROJECT, env=environment)
     try:
         deadline = time.monotonic() + PATIENCE_S
-        while not told.exists() or not told.read_text():
+        while not scheduler_file.exists() or not scheduler_file.read_text():
             assert process.poll() is None and time.monotonic() < deadline, (folder / "scheduler.log").read_text()
             time.sleep(0.1)
-        yield json.loads(told.read_text())["address"]
+        yield json.loads(scheduler_file.read_text())["address"]
     finally:
         process.kill()
         process.wait()

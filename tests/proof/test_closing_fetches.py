@@ -40,7 +40,7 @@ class Closed:
 
     lost: dict[str, Response]
     site: Site
-    found: Completeness
+    completeness: Completeness
     said: str
 
 
@@ -55,15 +55,15 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Closed:
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
     site, whole = Site.load(folder / "sites" / "origin.example"), Site.load(folder / "whole")
-    found = completeness.read(site)
-    assert found, said
+    result = completeness.read(site)
+    assert result, said
     lost = {e.url: whole.recorded(e).response for e in whole.exchanges if e.url in LOST}
     assert set(lost) == set(LOST)
-    return Closed(lost, site, found, said)
+    return Closed(lost, site, result, said)
 
 
 def test_what_was_missing_is_fetched_and_stored_as_it_was(closed: Closed) -> None:
-    assert set(closed.found.fetched) == set(LOST), closed.said
+    assert set(closed.completeness.fetched) == set(LOST), closed.said
     again = {e.url: closed.site.recorded(e).response for e in closed.site.exchanges if e.url in LOST}
     for url, response in closed.lost.items():
         assert (again[url].status, again[url].body) == (response.status, response.body)
@@ -71,7 +71,7 @@ def test_what_was_missing_is_fetched_and_stored_as_it_was(closed: Closed) -> Non
 
 
 def test_what_could_not_be_fetched_is_told_by_url(closed: Closed) -> None:
-    missed = {missed.url for missed in closed.found.missed}
+    missed = {missed.url for missed in closed.completeness.missed}
     assert not missed & set(LOST)
     assert "https://nowhere.example/" in missed
     assert "GET https://nowhere.example/, asked for by https://www.origin.example" in closed.said
@@ -80,5 +80,5 @@ def test_what_could_not_be_fetched_is_told_by_url(closed: Closed) -> None:
 def test_the_site_keeps_its_servers_and_is_the_one_that_is_known(closed: Closed) -> None:
     by_host = closed.site.addresses
     assert all(len(addresses) == 1 for addresses in by_host.values())
-    assert closed.found.site_sha256 == completeness.digest(closed.site)
+    assert closed.completeness.site_sha256 == completeness.digest(closed.site)
     assert json.loads((closed.site.folder / "site.json").read_text())["recorder"]["tool"].startswith("mitmproxy")

@@ -58,24 +58,24 @@ def closed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     site = write_site(read_recording(recording_path(request.param)), tmp_path_factory.mktemp("sites") / name)
     known = protocols.load()
     closing = Closing(LOADS, networks.load()["dsl"], {name: known[name] for name in ("tcp", "quic")}, film=True)
-    found = assess(site, closing)
-    print(f"\n{len(site.exchanges)} exchanges; {summary(name, found)}")
-    return site, found
+    result = assess(site, closing)
+    print(f"\n{len(site.exchanges)} exchanges; {summary(name, result)}")
+    return site, result
 
 
 def test_what_the_page_asks_for_is_served(closed: tuple[Site, Completeness]) -> None:
-    site, found = closed
-    assert found.served >= INCOMPLETE.get(site.name, SERVED)
+    site, result = closed
+    assert result.served >= INCOMPLETE.get(site.name, SERVED)
 
 
 def test_every_load_is_the_same(closed: tuple[Site, Completeness]) -> None:
-    _, found = closed
-    for loads in found.protocols.values():
+    _, result = closed
+    for loads in result.protocols.values():
         assert loads.jaccard_as_matched >= JACCARD_AS_MATCHED
 
 
 def test_every_film_ends_with_the_same_picture(closed: tuple[Site, Completeness]) -> None:
-    site, found = closed
-    for loads in found.protocols.values():
+    site, result = closed
+    for loads in result.protocols.values():
         assert loads.last_frames_unlike is not None
         assert loads.last_frames_unlike <= MOVING.get(site.name, UNLIKE)

@@ -37,7 +37,7 @@ def test_a_mahimahi_recording_comes_out_as_it_went_in(name: str, tmp_path: Path)
     mahimahi.write(site, tmp_path / "out")
     left_out = {reason.split(":")[0] for reason in site.skipped}
     stored = (saved(file) for file in sorted(source.iterdir()) if file.name not in left_out)
-    before = [told for told in stored if told["server"][2] == HTTPS]
+    before = [exchange for exchange in stored if exchange["server"][2] == HTTPS]
     after = [saved(file) for file in sorted((tmp_path / "out").iterdir())]
     assert before == after
 
@@ -66,7 +66,7 @@ def test_a_har_comes_out_as_it_went_in(tmp_path: Path) -> None:
     site = write_site(recording, tmp_path / "site")
     har.write(site, tmp_path / "out.har")
     before, after = entries(source), entries(tmp_path / "out.har")
-    assert after == [told for told in before if told["text"] or not told["size"]]
+    assert after == [entry for entry in before if entry["text"] or not entry["size"]]
     assert len(before) == len(after) + len(site.skipped)
 
 

@@ -95,41 +95,42 @@ def download(site: Site, protocol: Protocol, folder: Path) -> tuple[Qlog, Means]
         )
         assert row.valid, row.reason
         log = max((read_qlog(path) for path in (tried / row.folder).glob(f"*{SUFFIX}")), key=delivered_bytes)
-        if (found := means(log)).longest_s < QUIET_S:
-            return log, found
+        if (values := means(log)).longest_s < QUIET_S:
+            return log, values
     pytest.fail("the machine is too busy")
 
 
 @pytest.mark.parametrize("name", ["tcp+", "tcp+bbr", "quic", "quic+bbr"])
 def test_window_is_rate_times_rtt(name: str, site: Site, tmp_path: Path) -> None:
     protocol = protocols.load()[name]
-    log, found = download(site, protocol, tmp_path)
+    log, values = download(site, protocol, tmp_path)
     assert log.parameters["congestion_control"] == protocol.congestion_control
     assert SIZE_BYTES < delivered_bytes(log) < 1.05 * SIZE_BYTES
 
-    product, least_product = found.rate * found.rtt_s, found.rate * found.min_rtt_s
+    product, least_product = values.rate * values.rtt_s, values.rate * values.min_rtt_s
     print(
-        f"{name}: {found.rate * 8 / 1e6:.2f} Mbit/s, RTT {found.rtt_s:.4f} s, min {found.min_rtt_s:.4f} s; "
-        f"in flight {found.in_flight / product:.3f} of rate x RTT, window {found.window / product:.3f} of it and "
-        f"{found.window / least_product:.3f} of rate x min RTT; estimate {found.estimate / found.rate:.3f} of the rate"
+        f"{name}: {values.rate * 8 / 1e6:.2f} Mbit/s, RTT {values.rtt_s:.4f} s, min {values.min_rtt_s:.4f} s; "
+        f"in flight {values.in_flight / product:.3f} of rate x RTT, window {values.window / product:.3f} of it and "
+        f"{values.window / least_product:.3f} of rate x min RTT; "
+        f"estimate {values.estimate / values.rate:.3f} of the rate"
     )
     assert NETWORK.down_mbps
     link = NETWORK.down_mbps * 1e6 / 8 * COUNTED[protocol.transport]
-    assert found.rate < 1.03 * link
-    if found.window > 1.25 * link * found.min_rtt_s:  # or slow start has ended early, and the window does not fill it
-        assert found.rate == pytest.approx(link, rel=0.05)
-    assert found.min_rtt_s * 1e3 == pytest.approx(NETWORK.min_rtt_ms, rel=0.02)
-    assert found.in_flight == pytest.approx(product, rel=TOLERANCE)
+    assert values.rate < 1.03 * link
+    if values.window > 1.25 * link * values.min_rtt_s:  # or slow start has ended early, and the window does not fill it
+        assert values.rate == pytest.approx(link, rel=0.05)
+    assert values.min_rtt_s * 1e3 == pytest.approx(NETWORK.min_rtt_ms, rel=0.02)
+    assert values.in_flight == pytest.approx(product, rel=TOLERANCE)
     states = [event.data["new"] for event in log.named(STATE)]
     if protocol.congestion_control == "cubic":
         # Cubic sends all that its window lets it.
-        assert found.window == pytest.approx(product, rel=TOLERANCE)
+        assert values.window == pytest.approx(product, rel=TOLERANCE)
         assert states.index("slow_start") < states.index("congestion_avoidance")
     else:
         # BBR paces at what it takes the link's rate for; its window is a bound, twice the product and something for
         # acknowledgements that come in lumps.
-        assert found.estimate == pytest.approx(found.rate, rel=TOLERANCE)
-        assert BBR_GAIN * (1 - TOLERANCE) < found.window / least_product < 1.5 * BBR_GAIN
+        assert values.estimate == pytest.approx(values.rate, rel=TOLERANCE)
+        assert BBR_GAIN * (1 - TOLERANCE) < values.window / least_product < 1.5 * BBR_GAIN
         assert states.index("startup") < states.index("drain") < states.index("probe_bw")
     assert "rto" not in states
     assert "pto" not in states

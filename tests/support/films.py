@@ -29,6 +29,6 @@ def film(path: Path, scenes: list[tuple[Frame, int]]) -> Path:
     size, rate = f"{WIDTH}x{HEIGHT}", str(RATE)
     command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]
     command += ["-s", size, "-r", rate, "-i", "-"]
-    raw = b"".join(shown.tobytes() * count for shown, count in scenes)
+    raw = b"".join(picture.tobytes() * count for picture, count in scenes)
     subprocess.run([*command, "-c:v", "libx264rgb", "-crf", "0", "-preset", "ultrafast", path], input=raw, check=True)
     return path

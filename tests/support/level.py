@@ -43,14 +43,14 @@ def fetch(
 ) -> list[Answer]:
     """What the server of `protocol` answers to each of `requests`, from inside a replay."""
     chosen = protocols.load()[protocol]
-    asked, answered = folder / "requests.json", folder / f"{protocol}.json"
-    asked.write_text(json.dumps(requests))
+    requests_file, answers_file = folder / "requests.json", folder / f"{protocol}.json"
+    requests_file.write_text(json.dumps(requests))
     spec = ReplaySpec(site.folder, FAST, chosen, think_time=think_time)
     version = chosen.http_version
-    with answered.open("wb") as answers:
-        outcome = run(spec, [sys.executable, FETCH, version, asked], stdout=answers.fileno())
+    with answers_file.open("wb") as answers:
+        outcome = run(spec, [sys.executable, FETCH, version, requests_file], stdout=answers.fileno())
     assert outcome.status == 0
-    got: list[Answer] = json.loads(answered.read_text())
+    got: list[Answer] = json.loads(answers_file.read_text())
     return got
 
 
@@ -58,12 +58,12 @@ def differences(site: Site, folder: Path) -> list[str]:
     """A line for each exchange that the two servers do not send alike, or not as it was recorded."""
     requests = requests_for(site)
     over_tcp, over_quic = (fetch(site, protocol, requests, folder) for protocol in ("tcp", "quic"))
-    found = []
+    differences = []
     for exchange, tcp, quic in zip(site.exchanges, over_tcp, over_quic, strict=True):
         recorded = site.recorded(exchange).response
         wrong = [*_unlike(tcp, quic), *_not_as_recorded(tcp, recorded)]
-        found += [f"{exchange.method} {exchange.url[:120]}: {what}" for what in wrong]
-    return found
+        differences += [f"{exchange.method} {exchange.url[:120]}: {what}" for what in wrong]
+    return differences
 
 
 def _unlike(tcp: Answer, quic: Answer) -> list[str]:
