@@ -25,7 +25,7 @@ from analysis.outcomes import EQUIVALENT, FASTER, OPEN, SLOWER
 LOOKS = (5, 10, 15, 20, 25, 31)
 # Two-sided p that each look needs, for 0.01 spent in proportion to the runs: a random walk of normal steps crosses
 # them for the first time, one after the other, with 0.01 x (share of the runs since the look before)
-# (tests/test_analysis_sequential.py computes them anew).
+# (tests/analysis/test_sequential.py computes them anew).
 BOUNDS = (0.001613, 0.001894, 0.002257, 0.002646, 0.003046, 0.003744)
 
 

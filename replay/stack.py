@@ -1,7 +1,7 @@
 """The emulated network as a command: delay next to the servers, then link, then loss next to the browser.
 
 All in one hop: `mm-net` does to each packet what the nested `mm-delay`, `mm-link` and `mm-loss` would
-(`tests/test_shells.py` compares them), for a fraction of their processor time.
+(`tests/shells/test_shells.py` compares them), for a fraction of their processor time.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 """mitmproxy's side of a recording: forwards every response as it comes, and keeps what was sent.
 
 mitmdump loads this in its own Python, with the project on the path. So this module, and all that it imports from the
-project, needs nothing but the standard library and mitmproxy; `tests/test_recorder.py` checks it.
+project, needs nothing but the standard library and mitmproxy; `tests/record/test_recorder.py` checks it.
 """
 
 from itertools import count

@@ -34,7 +34,7 @@ from servers.certificates import authority
 from tuning import protocols
 from tuning.networks import Network
 
-CLIENTS = Path(__file__).parent / "clients"
+CLIENTS = PROJECT / "tests" / "clients"
 FAST = Network("fast", up_mbps=1000, down_mbps=1000, min_rtt_ms=0, loss=0, queue_ms=100)
 
 # What origin.py's page asks for, and how it is answered.

@@ -79,7 +79,7 @@ with opened(Path(sys.argv[1]), document()) as results:
     except OSError:
         print("told")
 """
-    environment = {**os.environ, "PYTHONPATH": f"{PROJECT}:{Path(__file__).parent}"}
+    environment = {**os.environ, "PYTHONPATH": f"{PROJECT}:{PROJECT / 'tests'}"}
     command = [sys.executable, "-c", script, str(tmp_path / "c")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "told\n"

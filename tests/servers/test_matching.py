@@ -7,12 +7,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from base.places import PROJECT
 from record.http1 import Headers, Response
 from record.site import Exchange, Recording, write_site
 from record.urls import normal_url
 from servers.application.wsgi import Application
 
-CASES = json.loads((Path(__file__).parent / "vectors" / "matching.json").read_text())["cases"]
+CASES = json.loads((PROJECT / "tests" / "vectors" / "matching.json").read_text())["cases"]
 REQUEST_HEADERS = {
     "origin": "HTTP_ORIGIN",
     "requested_method": "HTTP_ACCESS_CONTROL_REQUEST_METHOD",

@@ -24,14 +24,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from base.errors import EyelevelError
-from base.places import tool
+from base.places import PROJECT, tool
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 from record.urls import normal_url
 from servers.qlog import METRICS, STATE, read_qlog
 from servers.quic import fetch
 
-CASES = json.loads((Path(__file__).parent / "vectors" / "matching.json").read_text())["cases"]
+CASES = json.loads((PROJECT / "tests" / "vectors" / "matching.json").read_text())["cases"]
 # The slowest answer, a body of 5 MB on a busy machine, takes a second or two.
 ANSWER_TIMEOUT_S = 20
 BIG = hashlib.shake_256(b"a body of 5 MB").digest(5_000_000)

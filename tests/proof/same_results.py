@@ -1,4 +1,4 @@
-"""`python tests/same_results.py [--sites FOLDER]... RESULTS...`: whether this version says the same of old results.
+"""`python tests/proof/same_results.py [--sites FOLDER]... RESULTS...`: compare old results with this version.
 
 Each of RESULTS is the folder of a campaign, or one of the states or packets of earlier versions (`<study>/<site>/…`).
 Every attempt's evidence is judged anew and compared with its row: all cells, and of a reason the gate. A report is

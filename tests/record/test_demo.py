@@ -20,7 +20,7 @@ import pytest
 from fontTools.ttLib import TTFont
 from PIL import Image
 
-from base.places import tool
+from base.places import PROJECT, tool
 from record.content import decode
 from record.demo import DEMO_SITES, generate
 from record.site import Recording, write_site
@@ -53,7 +53,7 @@ def digest(recording: Recording) -> str:
 def elsewhere() -> Iterator[subprocess.Popen[str]]:
     """Another process that generates the sites at the same time, with another order of hashes."""
     environment = os.environ | {"PYTHONHASHSEED": "4242", "PYTHONDONTWRITEBYTECODE": "1"}
-    root = Path(__file__).parent.parent
+    root = PROJECT
     command = [sys.executable, "-c", DIGESTS]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=root) as process:
         yield process
