@@ -57,11 +57,9 @@ def resampled_changes(a: Array, b: Array, pair: Pair) -> Array:
     def change(x: Array, y: Array) -> Array:
         before = x @ resample_weights(x.shape[1], pair.reference)
         after = y @ resample_weights(y.shape[1], pair.compared)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.stack([after / before - 1, after - before], axis=1)
+        return np.stack([after / before - 1, after - before], axis=1)
 
-    changes = by_count(change, a, b, least=1)
-    return changes if changes.ndim > a.ndim - 1 else np.full((*changes.shape, 2, RESAMPLES), np.nan)
+    return by_count(change, a, b, least=1, outputs=(2, RESAMPLES))
 
 
 def two_level_interval(site_means: Array, pool: Array, confidence: float) -> tuple[float, float]:

@@ -5,10 +5,8 @@ computes all other axes at once; `a` is the reference. The tests are those of sc
 """
 
 import math
-import warnings
 import zlib
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,9 +15,10 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
+from analysis.gain import mean
 from analysis.hypotheses import Hypotheses
 from analysis.outcomes import EQUIVALENT, FASTER, SLOWER, UNDECIDED
-from analysis.samples import Array, Samples, by_count, counts
+from analysis.samples import Array, Samples, by_count, counts, is_constant, t_test_p
 
 SEED = 2019
 RESAMPLES = 2000
@@ -63,7 +62,7 @@ def contrasts(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
                 "gain_low": low,
                 "gain_high": high,
                 "equivalence_p": equivalence_p(a, b, hypotheses.equivalence_margin),
-                "slower": log_ratio(a, b) > 0,
+                "slower": mean(b) > mean(a),
                 "note": notes(a, b),
             }
         )
@@ -99,12 +98,7 @@ def corrected_p(p: Array, family: NDArray[np.bool_]) -> Array:
 
 def welch_p(a: Array, b: Array) -> Array:
     """p value of Welch's t test: equal means, whatever the variances."""
-
-    def welch(x: Array, y: Array) -> Array:
-        p = stats.ttest_ind(x, y, axis=-1, equal_var=False).pvalue
-        return np.where(_constant(x) & _constant(y), np.nan, p)
-
-    return by_count(_quietly(welch), a, b)
+    return t_test_p(a, b, equal_var=False)
 
 
 def mann_whitney(a: Array, b: Array) -> Array:
@@ -124,7 +118,7 @@ def mann_whitney(a: Array, b: Array) -> Array:
                 result[cells] = np.stack([test.pvalue, delta], axis=1)
         return result
 
-    return _with_outputs(by_count(_quietly(rank_test), a, b, least=1), a.shape[:-1], 2)
+    return by_count(rank_test, a, b, least=1, outputs=(2,))
 
 
 def block_p(a: Array, b: Array) -> Array:
@@ -136,14 +130,14 @@ def block_p(a: Array, b: Array) -> Array:
         ratios = np.log(_positive(b)) - np.log(_positive(a))
 
     def one_sample(x: Array) -> Array:
-        return np.where(_constant(x), np.nan, stats.ttest_1samp(x, 0, axis=-1).pvalue)
+        return np.where(is_constant(x), np.nan, stats.ttest_1samp(x, 0, axis=-1).pvalue)
 
-    return by_count(_quietly(one_sample), ratios)
+    return by_count(one_sample, ratios)
 
 
 def ks_p(a: Array, b: Array) -> Array:
     """p value of Kolmogorov and Smirnov's test: the same distribution, in shape too."""
-    return by_count(_quietly(lambda x, y: stats.ks_2samp(x, y, axis=-1).pvalue), a, b)
+    return by_count(lambda x, y: np.asarray(stats.ks_2samp(x, y, axis=-1).pvalue), a, b)
 
 
 def hodges_lehmann(a: Array, b: Array, confidence: float) -> Array:
@@ -159,7 +153,7 @@ def hodges_lehmann(a: Array, b: Array, confidence: float) -> Array:
             result[:, 1], result[:, 2] = differences[:, outside - 1], differences[:, -outside]
         return result
 
-    return _with_outputs(by_count(shift, a, b, least=1), a.shape[:-1], 3)
+    return by_count(shift, a, b, least=1, outputs=(3,))
 
 
 @cache
@@ -193,17 +187,11 @@ def difference_interval(a: Array, b: Array, confidence: float) -> tuple[Array, A
 
     def welch(x: Array, y: Array) -> Array:
         ends = stats.ttest_ind(y, x, axis=-1, equal_var=False).confidence_interval(confidence)
-        constant = _constant(x) & _constant(y)
+        constant = is_constant(x) & is_constant(y)
         return np.where(constant[:, None], np.nan, np.stack([ends.low, ends.high], axis=1))
 
-    ends = _with_outputs(by_count(_quietly(welch), a, b), a.shape[:-1], 2)
+    ends = by_count(welch, a, b, outputs=(2,))
     return ends[..., 0], ends[..., 1]
-
-
-def log_ratio(a: Array, b: Array) -> Array:
-    """ln(mean of b / mean of a); NaN where a mean is not positive."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(_log_mean(b) - _log_mean(a))
 
 
 def gain_interval(a: Array, b: Array, confidence: float, keys: tuple[str, str] = ("a", "b")) -> tuple[Array, Array]:
@@ -227,7 +215,7 @@ def gain_interval(a: Array, b: Array, confidence: float, keys: tuple[str, str] =
         has_interval = (error > 0) & np.isfinite(ends).all(axis=1)
         return np.where(has_interval[:, None], np.expm1(ends), np.nan)
 
-    ends = _with_outputs(by_count(_quietly(interval), _positive(a), _positive(b), least=3), a.shape[:-1], 2)
+    ends = by_count(interval, _positive(a), _positive(b), least=3, outputs=(2,))
     return ends[..., 0], ends[..., 1]
 
 
@@ -265,9 +253,9 @@ def equivalence_p(a: Array, b: Array, margin: float) -> Array:
     def two_one_sided(x: Array, y: Array) -> Array:
         means = CompareMeans(DescrStatsW(np.log(y).T), DescrStatsW(np.log(x).T))
         p, *_ = means.ttost_ind(-bound, bound, usevar="unequal")
-        return np.where(_constant(x) & _constant(y), np.nan, np.atleast_1d(p))
+        return np.where(is_constant(x) & is_constant(y), np.nan, np.atleast_1d(p))
 
-    return by_count(_quietly(two_one_sided), _positive(a), _positive(b))
+    return by_count(two_one_sided, _positive(a), _positive(b))
 
 
 def notes(a: Array, b: Array) -> NDArray[np.object_]:
@@ -287,45 +275,20 @@ def notes(a: Array, b: Array) -> NDArray[np.object_]:
 
 def _wild(values: Array) -> NDArray[np.bool_]:
     def shape(x: Array) -> Array:
-        skewness = np.where(_constant(x), 0, stats.skew(x, axis=1))
+        skewness = np.where(is_constant(x), 0, stats.skew(x, axis=1))
         longest = x[:, -1] / np.maximum(np.median(x, axis=1), 1e-9)
         return np.asarray((np.abs(skewness) > WILD_SKEWNESS) | (longest > WILD_RATIO), dtype=float)
 
-    return np.asarray(by_count(_quietly(shape), values, least=3) == 1)
+    return np.asarray(by_count(shape, values, least=3) == 1)
 
 
 def _flat(values: Array) -> NDArray[np.bool_]:
-    return np.asarray(by_count(lambda x: _constant(x).astype(float), values) == 1)
+    return np.asarray(by_count(lambda x: is_constant(x).astype(float), values) == 1)
 
 
 def _least(values: Array) -> Array:
     return np.asarray(np.where(np.isnan(values), np.inf, values).min(axis=-1, initial=np.inf))
 
 
-def _constant(x: Array) -> NDArray[np.bool_]:
-    return np.asarray(np.ptp(x, axis=-1) == 0)
-
-
 def _positive(values: Array) -> Array:
     return np.where(values > 0, values, np.nan)
-
-
-def _log_mean(values: Array) -> Array:
-    size = counts(values)
-    return np.asarray(np.log(np.nansum(values, axis=-1) / np.where(size, size, np.nan)))
-
-
-def _with_outputs(result: Array, shape: tuple[int, ...], outputs: int) -> Array:
-    """`result` of `by_count` with an axis of `outputs`, also where no cell had enough runs to create it."""
-    return result if result.ndim > len(shape) else np.repeat(result[..., None], outputs, axis=-1)
-
-
-def _quietly(statistic: Any) -> Any:
-    """`statistic` without numpy's and scipy's warnings about constant samples, whose results are NaN."""
-
-    def run(*samples: Array) -> Array:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            return np.asarray(statistic(*samples))
-
-    return run

@@ -3,19 +3,17 @@
 Times are in ms. gain = (mean of compared - mean of reference) / mean of reference: see `analysis.outcomes` on signs.
 """
 
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from analysis.hypotheses import Pair
 from analysis.outcomes import FASTER, NO_DIFFERENCE, SIGNIFICANT_P, SLOWER, UNTESTED
 from analysis.runs import gates, metrics_in
-from analysis.samples import Array, Samples, by_count, counts
+from analysis.samples import Array, Samples, counts, t_test_p
 
 # A setting is a site behind a network over a protocol.
 SETTING = ["network", "site", "protocol"]
@@ -96,15 +94,7 @@ def anova_p(a: Array, b: Array) -> Array:
     Computed as Student's t test, which is the same for two samples (F = t squared): scipy's f_oneway loses the
     difference between nearly equal means to rounding, and is then NaN.
     """
-
-    def one_way(x: Array, y: Array) -> Array:
-        is_constant = (np.ptp(x, axis=-1) == 0) & (np.ptp(y, axis=-1) == 0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            p = stats.ttest_ind(x, y, axis=-1).pvalue
-        return np.where(is_constant, np.nan, p)
-
-    return by_count(one_way, np.asarray(a, dtype=float), np.asarray(b, dtype=float))
+    return t_test_p(a, b, equal_var=True)
 
 
 def verdict(delta: Array, p: Array) -> NDArray[np.object_]:

@@ -5,6 +5,7 @@ A cell is a network, site, protocol and metric. Its values stand along the last 
 is missing, or has no such metric, is NaN.
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import stats
 
 from analysis.runs import CampaignTable
 from base.errors import EyelevelError
@@ -75,24 +77,36 @@ def counts(values: Array) -> NDArray[np.int64]:
     return np.asarray(np.isfinite(values).sum(axis=-1))
 
 
-def by_count(statistic: Callable[..., Array], *values: Array, least: int = 2) -> Array:
+def by_count(statistic: Callable[..., Array], *values: Array, least: int = 2, outputs: tuple[int, ...] = ()) -> Array:
     """`statistic` of every cell, from arrays whose last axis is padded with NaN.
 
     `statistic` gets all cells with the same counts together, as arrays of cells x count without NaN and sorted along
-    the last axis, one for each of `values`; it returns an array whose first axis is the cells. The result
-    has the shape of the cells, followed by that of the statistic's results; it is NaN for cells with fewer than
-    `least` values in any of `values`. A cell's result depends on no other cell.
+    the last axis, one for each of `values`; it returns an array whose first axis is the cells, followed by the shape
+    `outputs`. Its warnings about constant samples, whose results are NaN, are silenced. The result has the shape of
+    the cells, followed by `outputs`; it is NaN for cells with fewer than `least` values in any of `values`. A cell's
+    result depends on no other cell.
     """
-    shape = values[0].shape[:-1]
     flat = [np.sort(array.reshape(-1, array.shape[-1]), axis=-1) for array in values]
     sizes = np.stack([counts(array) for array in flat], axis=-1)
-    result = None
-    for size in np.unique(sizes[(sizes >= least).all(axis=1)], axis=0):
-        cells = np.flatnonzero((sizes == size).all(axis=1))
-        values_of_cells = statistic(*(array[cells, :count] for array, count in zip(flat, size, strict=True)))
-        if result is None:
-            result = np.full((len(sizes), *values_of_cells.shape[1:]), np.nan)
-        result[cells] = values_of_cells
-    if result is None:
-        return np.full(shape, np.nan)
-    return result.reshape((*shape, *result.shape[1:]))
+    result = np.full((len(sizes), *outputs), np.nan)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for size in np.unique(sizes[(sizes >= least).all(axis=1)], axis=0):
+            cells = np.flatnonzero((sizes == size).all(axis=1))
+            result[cells] = statistic(*(array[cells, :count] for array, count in zip(flat, size, strict=True)))
+    return result.reshape((*values[0].shape[:-1], *outputs))
+
+
+def is_constant(x: Array) -> NDArray[np.bool_]:
+    """Whether all values along the last axis are the same."""
+    return np.asarray(np.ptp(x, axis=-1) == 0)
+
+
+def t_test_p(a: Array, b: Array, *, equal_var: bool) -> Array:
+    """p value of a t test of equal means, along the last axis: Student's if `equal_var`, else Welch's."""
+
+    def t_test(x: Array, y: Array) -> Array:
+        p = stats.ttest_ind(x, y, axis=-1, equal_var=equal_var).pvalue
+        return np.where(is_constant(x) & is_constant(y), np.nan, p)
+
+    return by_count(t_test, np.asarray(a, dtype=float), np.asarray(b, dtype=float))
