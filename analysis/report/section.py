@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from analysis.figures import style
+from analysis.text import label
 
 
 @dataclass(frozen=True)
@@ -60,10 +61,18 @@ class Section:
     tables: tuple[ReportTable, ...] = ()
 
 
-def text_table(data: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFrame:
-    """The texts of `data`: column → its heading, or its heading and the function that writes a value."""
+# Columns that many tables have, for `text_table`.
+SITE_SETTING: dict[Any, Any] = {"site": "site", "network": ("network", label), "protocol": ("protocol", label)}
+
+
+def text_table(data: pd.DataFrame, columns: Mapping[Any, Any]) -> pd.DataFrame:
+    """The texts of `data`: column → its heading, or its heading and the function that writes a value.
+
+    The function of several columns (a tuple of their names) writes the values of a row together.
+    """
     texts = {}
     for column, entry in columns.items():
         heading, form = entry if isinstance(entry, tuple) else (entry, str)
-        texts[heading] = [form(value) for value in data[column]]
+        values = [data[name] for name in (column if isinstance(column, tuple) else (column,))]
+        texts[heading] = [form(*row) for row in zip(*values, strict=True)]
     return pd.DataFrame(texts)

@@ -1,8 +1,9 @@
 """The tables of a campaign's report: each with all its digits for CSV, and as a reader wants it for page and LaTeX."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
@@ -126,14 +127,14 @@ def further(network: Mapping[str, Any]) -> str:
 
 def one_server_sites(findings: Findings) -> ReportTable:
     """The paper's Table 3."""
-    data = findings.handshake
-    table = text_table(data, {**PAIR, **CELL, "site": "site", "delta_ms": ("less one RTT [ms]", signed_ms)})
-    table["95 % interval [ms]"] = _intervals(data, "delta_low", "delta_high", signed_ms)
-    table["in RTTs"] = [f"{value:+.3f}" for value in data["round_trips"]]
-    table["runs"] = [f"{a}, {b}" for a, b in zip(data["runs_reference"], data["runs_compared"], strict=True)]
+    columns: dict[Any, Any] = {
+        **PAIR, **CELL, "site": "site", "delta_ms": ("less one RTT [ms]", signed_ms),
+        ("delta_low", "delta_high"): ("95 % interval [ms]", partial(interval, form=signed_ms)),
+        "round_trips": ("in RTTs", "{:+.3f}".format), ("runs_reference", "runs_compared"): ("runs", "{}, {}".format),
+    }  # fmt: skip
     title = "Sites of one server, less one round trip (the paper's Table 3)"
     note = "Protocol - (protocol that it is compared with - one round trip)."
-    return ReportTable("table3_one_server", title, data, table, note)
+    return ReportTable("table3_one_server", title, findings.handshake, text_table(findings.handshake, columns), note)
 
 
 def mean_gains(findings: Findings) -> ReportTable:
@@ -168,53 +169,50 @@ def gains_by_site(findings: Findings, pair: Pair) -> ReportTable:
 
 def beside_paper(findings: Findings) -> ReportTable:
     """Each of the paper's numbers and the campaign's."""
+    forms = {"ratio": percent, "ms": signed_ms}
+
+    def value(unit: str, *values: float) -> str:
+        form = forms.get(unit, number)
+        return " to ".join(map(form, values)) if math.isfinite(values[0]) else NOTHING
+
+    def or_nothing(text: object) -> str:
+        return str(text or NOTHING)
+
+    columns = {
+        "kind": ("number", lambda kind: kind.replace("_", " ")),
+        "network": ("network", label),
+        "compared": ("protocol", lambda name: label(name) or NOTHING),
+        "reference": ("against", lambda name: label(name) or NOTHING),
+        "site": ("site", lambda name: name or "all"),
+        "metric": ("metric", lambda names: " ".join(map(label, names.split()))),
+        "unit": ("unit", lambda unit: "" if unit == "ratio" else unit),
+        ("unit", "value"): ("paper", value),
+        ("unit", "ours"): ("here", value),
+        ("unit", "ours_low", "ours_high"): ("interval", value),
+        "same_sign": ("same sign", or_nothing),
+        "covered": ("covers the paper's", or_nothing),
+        "sites": ("sites here", or_nothing),
+        ("missing", "note"): ("remark", lambda *remarks: "; ".join(filter(None, remarks))),
+    }
     data = findings.paper
-
-    def value(row: Mapping[str, Any], column: str) -> str:
-        form = percent if row["unit"] == "ratio" else signed_ms if row["unit"] == "ms" else number
-        return form(row[column])
-
-    rows = data.to_dict("records")
-    table = pd.DataFrame(
-        {
-            "number": data["kind"].str.replace("_", " ").tolist(),
-            "network": [label(name) for name in data["network"]],
-            "protocol": [label(name) or NOTHING for name in data["compared"]],
-            "against": [label(name) or NOTHING for name in data["reference"]],
-            "site": [name or "all" for name in data["site"]],
-            "metric": [" ".join(map(label, names.split())) for names in data["metric"]],
-            "unit": ["" if unit == "ratio" else unit for unit in data["unit"]],
-            "paper": [value(row, "value") for row in rows],
-            "here": [value(row, "ours") if math.isfinite(row["ours"]) else NOTHING for row in rows],
-            "interval": [
-                f"{value(row, 'ours_low')} to {value(row, 'ours_high')}" if math.isfinite(row["ours_low"]) else NOTHING
-                for row in rows
-            ],
-            "same sign": [name or NOTHING for name in data["same_sign"]],
-            "covers the paper's": [name or NOTHING for name in data["covered"]],
-            "sites here": [str(count or NOTHING) for count in data["sites"]],
-            "remark": ["; ".join(filter(None, (row["missing"], row["note"]))) for row in rows],
-        }
-    )
-    return ReportTable("beside_the_paper", "The paper's numbers and this campaign's", data, table)
+    return ReportTable("beside_the_paper", "The paper's numbers and this campaign's", data, text_table(data, columns))
 
 
 def over_sites(findings: Findings) -> ReportTable:
     """Aggregates over sites with both intervals."""
-    data = findings.over_sites
-    table = text_table(data, {**PAIR, **CELL, "sites": "sites", "gain": ("mean gain", percent)})
-    table["bootstrap interval"] = _intervals(data, "gain_low", "gain_high", percent)
-    table["mixed model"] = [percent(value) for value in data["mixed_gain"]]
-    table["its interval"] = _intervals(data, "mixed_low", "mixed_high", percent)
-    table["between sites"] = [share(value) for value in data["site_sd"]]
-    table["between blocks"] = [share(value) for value in data["run_sd"]]
-    table["blocks"] = [str(value) for value in data["blocks"]]
-    table["remark"] = data["mixed_note"].tolist()
+    percents = partial(interval, form=percent)
+    columns: dict[Any, Any] = {
+        **PAIR, **CELL, "sites": "sites", "gain": ("mean gain", percent),
+        ("gain_low", "gain_high"): ("bootstrap interval", percents), "mixed_gain": ("mixed model", percent),
+        ("mixed_low", "mixed_high"): ("its interval", percents), "site_sd": ("between sites", share),
+        "run_sd": ("between blocks", share), "blocks": "blocks", "mixed_note": "remark",
+    }  # fmt: skip
     note = (
         "Intervals hold for sites like these, not only for these. The mixed model's gain is of geometric means; "
         "between sites and between blocks are its standard deviations of the logarithm of the ratio."
     )
-    return ReportTable("over_sites", "Over all sites, with intervals", data, table, note)
+    data = findings.over_sites
+    return ReportTable("over_sites", "Over all sites, with intervals", data, text_table(data, columns), note)
 
 
 def finding_counts(findings: Findings) -> ReportTable:
@@ -223,8 +221,9 @@ def finding_counts(findings: Findings) -> ReportTable:
     data = findings.contrasts.groupby([*by, "family"], sort=False)["finding"].value_counts().unstack(fill_value=0)
     names = [FASTER, SLOWER, EQUIVALENT, UNDECIDED]
     data = data.reindex(columns=names, fill_value=0).reset_index()
-    table = text_table(data, {**PAIR, **CELL, **{name: name for name in names}})
-    table["corrected by"] = ["Holm" if in_family else "Benjamini-Hochberg" for in_family in data["family"]]
+    corrections = {True: "Holm", False: "Benjamini-Hochberg"}
+    correction = {"family": ("corrected by", corrections.get)}
+    table = text_table(data, {**PAIR, **CELL, **{name: name for name in names}, **correction})
     note = (
         f"Faster, slower: corrected p < {findings.hypotheses.significant_p}. Equivalent: within "
         f"{100 * findings.hypotheses.equivalence_margin:g} %. Undecided: more runs are needed."
@@ -249,22 +248,18 @@ def power(findings: Findings) -> ReportTable:
 def stopping(findings: Findings) -> ReportTable:
     """The number of runs with the stopping rule."""
     data = findings.stopping
-    rows = []
-    for network, group in data.groupby("network", sort=False):
-        rows.append(
-            {
-                "network": label(str(network)),
-                "sites": str(len(group)),
-                "runs of each protocol, measured": f"{group['runs'].sum()}",
-                "with RUNS=auto": f"{group['enough'].sum()}",
-                "sites decided": f"{(group['undecided'] == 0).sum()}",
-            }
-        )
+    networks = data.assign(is_decided=data["undecided"] == 0).groupby("network", sort=False)
+    columns = {
+        "network": ("network", label), "site": "sites", "runs": "runs of each protocol, measured",
+        "enough": "with RUNS=auto", "is_decided": "sites decided",
+    }  # fmt: skip
+    sums = networks.agg({"site": "size", "runs": "sum", "enough": "sum", "is_decided": "sum"}).reset_index()
+    texts = text_table(sums, columns) if len(sums) else pd.DataFrame()
     note = (
         "The runs after which the stopping rule, applied to the declared family, would have stopped. "
         "Decided: every pair is faster, slower or equivalent in every metric."
     )
-    return ReportTable("stopping", "What RUNS=auto would have saved", data, pd.DataFrame(rows), note)
+    return ReportTable("stopping", "What RUNS=auto would have saved", data, texts, note)
 
 
 def diagnostics(findings: Findings) -> list[ReportTable]:
@@ -339,23 +334,19 @@ def settings(data: pd.DataFrame) -> ReportTable:
     return ReportTable("settings", "Every setting", data, text_table(data, columns))
 
 
-def _intervals(data: pd.DataFrame, low: str, high: str, form: Callable[[float], str]) -> list[str]:
-    return [interval(a, b, form) for a, b in zip(data[low], data[high], strict=True)]
-
-
 def validation(campaign: CampaignTable) -> ReportTable:
     """The checks of networks and protocols before the first run."""
     data = campaign.validation
     is_unchecked = data["measured"].astype(str).str.startswith(UNCHECKED)
-    texts = pd.DataFrame(
-        {
-            "of": data["subject"],
-            "check": data["name"],
-            "configured": data["configured"] + " " + data["tolerance"],
-            "measured": data["measured"],
-            "verdict": data["passed"].map({True: "ok", False: "FAILED"}).mask(is_unchecked, NOTHING),
-        }
-    )
+    columns = {
+        "subject": "of",
+        "name": "check",
+        ("configured", "tolerance"): ("configured", "{} {}".format),
+        "measured": "measured",
+        "passed": ("verdict", {True: "ok", False: "FAILED"}.get),
+    }
+    texts = text_table(data, columns)
+    texts["verdict"] = texts["verdict"].mask(is_unchecked, NOTHING)
     failures = int((~data["passed"].astype(bool)).sum())
     note = (
         f"{plural('check', int((~is_unchecked).sum()))} before the first run, {failures} failed."

@@ -1,12 +1,13 @@
 """The report's section on a grid of pages and networks."""
 
 import math
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
 from analysis.outcomes import FASTER, SIGNIFICANT_P, SLOWER, UNDECIDED
-from analysis.report.section import ReportFigure, ReportTable, Section
+from analysis.report.section import ReportFigure, ReportTable, Section, text_table
 from analysis.runs import CampaignTable, load
 from analysis.text import (
     NOTHING,
@@ -50,6 +51,9 @@ TITLES = {
 # The bars of waiting and downloading are of Kakhki et al.'s 10 MB image at 100 Mbit/s.
 BARS_PAGE = Page(1, 10_000_000)
 BARS_MBPS = 100
+# Loss and delay of the older study's networks.
+CONDITIONS = {"controlled-clean": "0 %, 5 ms", "controlled-100ms": "2 %, 100 ms", "controlled-200ms": "2 %, 200 ms"}
+PAGE = {"count": "objects", "size_bytes": ("of", size_label)}
 REASONS = {TIME: "time", BUDGET: "budget"}
 VERDICTS = (
     f"Similar: means less than {100 * SIMILAR_WITHIN:g} % apart. Faster, slower: further apart, and p < "
@@ -137,22 +141,16 @@ def bars(campaign: CampaignTable) -> list[ReportFigure]:
 def all_cells(cell_table: pd.DataFrame, campaign: CampaignTable) -> ReportTable:
     """Every cell in numbers."""
     networks = campaign.document.networks
-    texts = pd.DataFrame(
+    texts = text_table(
+        cell_table,
         {
-            "objects": cell_table["count"].astype(str),
-            "of": [size_label(size) for size in cell_table["size_bytes"]],
-            "servers": cell_table["servers"].astype(str),
-            "network": [network_label(networks[name]) for name in cell_table["network"]],
-            "protocol": [label(name) for name in cell_table["compared"]],
-            "its PLT [ms]": _times(cell_table, "compared"),
-            "against": [label(name) for name in cell_table["reference"]],
-            "PLT [ms]": _times(cell_table, "reference"),
-            "faster by": [percent(value) for value in cell_table["difference"]],
-            "p": [p_value(value) for value in cell_table["p"]],
-            "verdict": cell_table["verdict"].replace("", NOTHING),
-            "remark": cell_table["remark"],
-        }
-    )
+            **PAGE, "servers": "servers", "network": ("network", lambda name: network_label(networks[name])),
+            "compared": ("protocol", label), _times("compared"): ("its PLT [ms]", _time),
+            "reference": ("against", label), _times("reference"): ("PLT [ms]", _time),
+            "difference": ("faster by", percent), "p": ("p", p_value), "verdict": ("verdict", _or_nothing),
+            "remark": "remark",
+        },
+    )  # fmt: skip
     if cell_table["servers"].nunique() == 1:
         texts = texts.drop(columns="servers")
     note = f"Mean ± standard deviation (runs). {VERDICTS}"
@@ -161,23 +159,18 @@ def all_cells(cell_table: pd.DataFrame, campaign: CampaignTable) -> ReportTable:
 
 def old_study(old: pd.DataFrame) -> ReportTable:
     """The old study's values beside ours."""
-    texts = pd.DataFrame(
+    whole_percent = partial(percent, digits=0)
+    texts = text_table(
+        old,
         {
-            "loss, delay": [_condition(name) for name in old["network"]],
-            "objects": old["count"].astype(str),
-            "of": [size_label(size) for size in old["size_bytes"]],
-            "TCP+ [ms]": _times(old, "reference"),
-            "QUIC [ms]": _times(old, "compared"),
-            "QUIC faster by": [percent(value, 0) for value in old["difference"]],
-            "p": [p_value(value) for value in old["p"]],
-            "QUIC is": old["verdict"].replace("", NOTHING),
-            "TCP then [ms]": [ms(value) for value in old["old_reference"]],
-            "QUIC then [ms]": [ms(value) for value in old["old_compared"]],
-            "faster by then": [percent(value, 0) for value in old["old_difference"]],
-            "was": old["old_verdict"],
-            "change": old["change"].replace("", NOTHING),
-        }
-    )
+            "network": ("loss, delay", CONDITIONS.__getitem__), **PAGE,
+            _times("reference"): ("TCP+ [ms]", _time), _times("compared"): ("QUIC [ms]", _time),
+            "difference": ("QUIC faster by", whole_percent), "p": ("p", p_value), "verdict": ("QUIC is", _or_nothing),
+            "old_reference": ("TCP then [ms]", ms), "old_compared": ("QUIC then [ms]", ms),
+            "old_difference": ("faster by then", whole_percent), "old_verdict": "was",
+            "change": ("change", _or_nothing),
+        },
+    )  # fmt: skip
     note = (
         f"Mean ± standard deviation (runs). {VERDICTS} The old study gives means alone, so its verdict depends on the "
         f"{100 * SIMILAR_WITHIN:g} % alone."
@@ -272,15 +265,14 @@ def without_rate(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[str]
     ]
 
 
-def _times(table: pd.DataFrame, whose: str) -> list[str]:
-    columns = (table[f"mean_{whose}"], table[f"sd_{whose}"], table[f"runs_{whose}"])
-    return [
-        f"{ms(mean)}{f' ± {ms(sd)}' if runs > 1 else ''} ({runs})" if runs else NOTHING
-        for mean, sd, runs in zip(*columns, strict=True)
-    ]
+def _times(whose: str) -> tuple[str, ...]:
+    """The columns that `_time` writes together."""
+    return f"mean_{whose}", f"sd_{whose}", f"runs_{whose}"
 
 
-def _condition(network: str) -> str:
-    return {"controlled-clean": "0 %, 5 ms", "controlled-100ms": "2 %, 100 ms", "controlled-200ms": "2 %, 200 ms"}[
-        network
-    ]
+def _time(mean: float, deviation: float, runs: int) -> str:
+    return f"{ms(mean)}{f' ± {ms(deviation)}' if runs > 1 else ''} ({runs})" if runs else NOTHING
+
+
+def _or_nothing(text: str) -> str:
+    return text or NOTHING

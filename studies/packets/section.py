@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.report.section import Drawing, ReportFigure, ReportTable, Section, text_table
+from analysis.report.section import SITE_SETTING, Drawing, ReportFigure, ReportTable, Section, text_table
 from analysis.text import NOTHING, label, mean_count, plural, share, whole_number
 from measure.table import read_rows
 from studies.packets import bytes_figure, sequence_drawing
@@ -77,18 +77,16 @@ def _summary(table: pd.DataFrame, keys: list[str], columns: Sequence[str]) -> pd
     return result.reset_index()
 
 
-def _means(data: pd.DataFrame, column: str, digits: int = 1) -> list[str]:
-    """A column of `_summary` as texts: mean ± sd, and the number of runs with a value if not all have one."""
-    texts = []
-    for mean, deviation, values, runs in zip(
-        data[column], data[f"{column}_sd"], data[f"{column}_runs"], data["runs"], strict=True
-    ):
+def _means(column: str, heading: str, digits: int = 1) -> dict[Any, Any]:
+    """A column of `_summary` for `text_table`: mean ± sd, and the number of runs with a value if not all have one."""
+
+    def text(mean: float, deviation: float, values: int, runs: int) -> str:
         if not values:
-            texts.append(NOTHING)
-            continue
+            return NOTHING
         spread = f" ± {deviation:.{digits}f}" if math.isfinite(deviation) else ""
-        texts.append(f"{mean:.{digits}f}{spread}" + (f" ({values} of {runs})" if values < runs else ""))
-    return texts
+        return f"{mean:.{digits}f}{spread}" + (f" ({values} of {runs})" if values < runs else "")
+
+    return {(column, f"{column}_sd", f"{column}_runs", "runs"): (heading, text)}
 
 
 HEADINGS = {
@@ -98,18 +96,18 @@ HEADINGS = {
     "content_ms": "content [ms]",
     "closing_ms": "closing [ms]",
 }
-SETTING_COLUMNS = {"site": "site", "network": ("network", label), "protocol": ("protocol", label)}
+RUNS = {"runs": ("runs", whole_number)}
+
+
+TIME_COLUMNS = {key: entry for column, heading in HEADINGS.items() for key, entry in _means(column, heading).items()}
 
 
 def _times(connections: pd.DataFrame) -> ReportTable:
     first = connections[connections["first"]].copy()
     first["handshake_rtt"] = first["handshake_ms"] / first["ping_ms"]
     data = _summary(first, SETTING, ["ping_ms", *TIMES, "handshake_rtt"])
-    texts = text_table(data, {**SETTING_COLUMNS, "runs": ("runs", whole_number)})
-    texts["ping [ms]"] = _means(data, "ping_ms", 2)
-    texts["handshake [RTT]"] = _means(data, "handshake_rtt", 2)
-    for column, heading in HEADINGS.items():
-        texts[heading] = _means(data, column)
+    columns = SITE_SETTING | RUNS | _means("ping_ms", "ping [ms]", 2) | _means("handshake_rtt", "handshake [RTT]", 2)
+    texts = text_table(data, columns | TIME_COLUMNS)
     definitions = "; ".join(f"{heading.partition(' [')[0]}: {TIMES[column]}" for column, heading in HEADINGS.items())
     note = f"Mean ± standard deviation over runs, at the browser's end. {definitions}."
     return ReportTable("packets_times", "The connection of the first request", data, texts, note)
@@ -118,13 +116,12 @@ def _times(connections: pd.DataFrame) -> ReportTable:
 def _handshakes(connections: pd.DataFrame) -> ReportTable:
     first = connections[connections["first"]]
     ways = [f"{way}_{what}" for way in ("up", "down") for what in ("packets", "bytes")]
-    columns = [f"handshake_{name}" for name in ("packets", "bytes", *ways, *KINDS)]
-    data = _summary(first, SETTING, columns)
+    data = _summary(first, SETTING, [f"handshake_{name}" for name in ("packets", "bytes", *ways, *KINDS)])
     headings = {"packets": "packets", "bytes": "bytes", "up_packets": "up", "up_bytes": "bytes up"}
     headings |= {"down_packets": "down", "down_bytes": "bytes down"}
     forms = {f"handshake_{name}": (heading, mean_count) for name, heading in headings.items()}
     forms |= {f"handshake_{kind}": (kind, mean_count) for kind in KINDS if data[f"handshake_{kind}"].any()}
-    texts = text_table(data, {**SETTING_COLUMNS, "runs": ("runs", whole_number), **forms})
+    texts = text_table(data, SITE_SETTING | RUNS | forms)
     note = (
         "Means over runs, of all packets of the connection of the first request that had passed the browser's end when "
         "its own last handshake message (Finished) left. The columns after the directions are bytes by kind, and add "
@@ -137,7 +134,7 @@ def _bytes(captures: pd.DataFrame) -> ReportTable:
     data = _summary(captures, ["end", *SETTING, "direction"], ["packets", "bytes", *KINDS])
     data["overhead"] = 1 - data[PAYLOAD] / (data["bytes"] - data[OTHER])
     page = data[data["end"] == "client"]
-    forms: dict[str, Any] = {"direction": "direction", "runs": ("runs", whole_number)}
+    forms: dict[Any, Any] = {**SITE_SETTING, "direction": "direction", **RUNS}
     forms |= {name: (name, mean_count) for name in ("packets", "bytes", PAYLOAD)}
     forms |= {"overhead": ("overhead", share)}
     forms |= {kind: (kind, mean_count) for kind in KINDS if kind != PAYLOAD and page[kind].any()}
@@ -147,20 +144,15 @@ def _bytes(captures: pd.DataFrame) -> ReportTable:
         "add up to the bytes of all packets in the file. Overhead is all but payload, without the pings. With early "
         "data, the earlier visit is included."
     )
-    return ReportTable("packets_bytes", "Bytes by purpose", data, text_table(page, {**SETTING_COLUMNS, **forms}), note)
+    return ReportTable("packets_bytes", "Bytes by purpose", data, text_table(page, forms), note)
 
 
 def _connections(connections: pd.DataFrame) -> ReportTable:
     columns = ["packets", "bytes", "up_packets", "up_bytes", "down_packets", "down_bytes"]
     data = _summary(connections, CONNECTION, [*TIMES, *columns, *KINDS])
-    texts = text_table(
-        data,
-        {**SETTING_COLUMNS, "host": "host", "number": ("connection", whole_number), "runs": ("runs", whole_number)},
-    )
-    for column, heading in HEADINGS.items():
-        texts[heading] = _means(data, column)
-    for column in ("packets", "bytes", PAYLOAD):
-        texts[column] = [mean_count(value) for value in data[column]]
+    forms = {name: (name, mean_count) for name in ("packets", "bytes", PAYLOAD)}
+    connection = {"host": "host", "number": ("connection", whole_number)}
+    texts = text_table(data, SITE_SETTING | connection | RUNS | TIME_COLUMNS | forms)
     note = "Connections to one server are numbered in the order of their beginning; runs: those with such a connection."
     return ReportTable("packets_connections", "Every connection", data, texts, note)
 

@@ -13,57 +13,31 @@ from matplotlib.patches import Circle, FancyArrowPatch
 
 from analysis.figures.style import BLUE, GREEN, ORANGE, PAGE_INCHES, PURPLE, SKY, VERMILION, figure_style
 
+
+@dataclass(frozen=True)
+class StateStyle:
+    """How a state looks: its name, the colour of its circle, whether text in that is white, and its place in every
+    graph, in sevenths of a turn from the left, clockwise. No congestion control has two states in one place."""
+
+    label: str
+    color: str
+    place: float
+    is_dark: bool = False
+
+
 # In the order of a table.
-ORDER = (
-    "application_limited",
-    "slow_start",
-    "startup",
-    "drain",
-    "congestion_avoidance",
-    "probe_bw",
-    "probe_rtt",
-    "recovery",
-    "pto",
-    "rto",
-)
-LABELS = {
-    "application_limited": "application\nlimited",
-    "slow_start": "slow\nstart",
-    "congestion_avoidance": "congestion\navoidance",
-    "probe_bw": "probe\nbandwidth",
-    "probe_rtt": "probe\nRTT",
-    "pto": "probe\ntimeout",
-    "rto": "retransmission\ntimeout",
+STATES = {
+    "application_limited": StateStyle("application\nlimited", "0.78", 0),
+    "slow_start": StateStyle("slow\nstart", SKY, 1),
+    "startup": StateStyle("startup", SKY, 1),
+    "drain": StateStyle("drain", PURPLE, 2),
+    "congestion_avoidance": StateStyle("congestion\navoidance", BLUE, 3, is_dark=True),
+    "probe_bw": StateStyle("probe\nbandwidth", BLUE, 3, is_dark=True),
+    "probe_rtt": StateStyle("probe\nRTT", GREEN, 4),
+    "recovery": StateStyle("recovery", ORANGE, 5),
+    "pto": StateStyle("probe\ntimeout", VERMILION, 6, is_dark=True),
+    "rto": StateStyle("retransmission\ntimeout", VERMILION, 6, is_dark=True),
 }
-COLORS = {
-    "application_limited": "0.78",
-    "slow_start": SKY,
-    "startup": SKY,
-    "drain": PURPLE,
-    "congestion_avoidance": BLUE,
-    "probe_bw": BLUE,
-    "probe_rtt": GREEN,
-    "recovery": ORANGE,
-    "pto": VERMILION,
-    "rto": VERMILION,
-}
-OTHER_COLOR = "0.5"
-DARK = (BLUE, VERMILION)
-# The place of each state in every graph, in sevenths of a turn from the left, clockwise. No congestion control has two
-# states in one place.
-PLACES = {
-    "application_limited": 0,
-    "slow_start": 1,
-    "startup": 1,
-    "drain": 2,
-    "congestion_avoidance": 3,
-    "probe_bw": 3,
-    "probe_rtt": 4,
-    "recovery": 5,
-    "pto": 6,
-    "rto": 6,
-}
-OTHER_PLACE = 2.5
 # The arrow of a transition that is less probable has no number.
 LABEL_PROBABILITY = 0.05
 PANEL_INCHES = 3.3
@@ -82,9 +56,14 @@ class Graph:
     counts: Mapping[tuple[str, str], int]
 
 
+def state_style(state: str) -> StateStyle:
+    """How `state` looks, also one that is not among STATES."""
+    return STATES.get(state, StateStyle(state, "0.5", 2.5))
+
+
 def state_label(state: str) -> str:
     """A state as a reader knows it."""
-    return LABELS.get(state, state).replace("\n", " ")
+    return state_style(state).label.replace("\n", " ")
 
 
 def draw(graphs: Sequence[Graph]) -> Figure:
@@ -104,9 +83,8 @@ def _draw_one(axes: Axes, graph: Graph) -> None:
     for (before, after), probability in sorted(graph.probabilities.items(), key=lambda entry: entry[1]):
         _arrow(axes, places[before], places[after], radii[before], radii[after], probability)
     for state in states:
-        axes.add_patch(
-            Circle(places[state], radii[state], facecolor=COLORS.get(state, OTHER_COLOR), edgecolor="black", lw=0.6)
-        )
+        color = state_style(state).color
+        axes.add_patch(Circle(places[state], radii[state], facecolor=color, edgecolor="black", lw=0.6))
         _name(axes, state, places[state], radii[state], graph.shares[state])
     axes.set_title(f"{graph.title}, {sum(graph.counts.values())} transitions")
     axes.set_xlim(-HALF_WIDTH, HALF_WIDTH)
@@ -116,7 +94,7 @@ def _draw_one(axes: Axes, graph: Graph) -> None:
 
 
 def _place(state: str) -> tuple[float, float]:
-    angle = math.pi - 2 * math.pi * PLACES.get(state, OTHER_PLACE) / 7
+    angle = math.pi - 2 * math.pi * state_style(state).place / 7
     return RADIUS * math.cos(angle), RADIUS * math.sin(angle)
 
 
@@ -168,15 +146,7 @@ def _name(axes: Axes, state: str, place: tuple[float, float], radius: float, sha
     at = (x + x * out, y + y * out)
     horizontal = "center" if abs(x) < 0.35 else ("left" if x > 0 else "right")
     vertical = "center" if abs(y) < 0.35 else ("bottom" if y > 0 else "top")
-    axes.text(*at, LABELS.get(state, state), size=7, ha=horizontal, va=vertical)
+    axes.text(*at, state_style(state).label, size=7, ha=horizontal, va=vertical)
     text = f"{100 * share:.0f} %" if share >= 0.0095 else f"{100 * share:.1f} %"
-    axes.text(
-        x,
-        y,
-        text,
-        size=6.5,
-        ha="center",
-        va="center",
-        weight="bold",
-        color="white" if COLORS.get(state) in DARK else "black",
-    )
+    color = "white" if state_style(state).is_dark else "black"
+    axes.text(x, y, text, size=6.5, ha="center", va="center", weight="bold", color=color)

@@ -4,6 +4,7 @@ Shares of time are those of all connections of all runs of a setting together, e
 the navigation's, to the last acknowledgement of data before the page had all it asked for.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +13,8 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.report.section import ReportFigure, ReportTable, Section
-from analysis.text import NOTHING, label, ms, plural, share
+from analysis.report.section import SITE_SETTING, ReportFigure, ReportTable, Section, text_table
+from analysis.text import label, ms, plural, share
 from base.errors import EyelevelError
 from measure.table import Row, valid_rows
 from servers.qlog import SUFFIX, read_qlog
@@ -153,32 +154,23 @@ def _spent_time(site: str, network: str, group: Sequence[SettingLoads]) -> str:
 def share_table(settings: Sequence[SettingLoads]) -> ReportTable:
     """The share of time in each state, by setting."""
     with_shares = [(setting, shares(setting.spells)) for setting in settings]
-    states = [state for state in states_graph.ORDER if any(state in share_of for _, share_of in with_shares)]
-    rows, texts = [], []
-    for setting, share_of in with_shares:
-        key = {"site": setting.site, "network": setting.network, "protocol": setting.protocol}
-        values = {state: share_of.get(state, 0.0) for state in states}
-        rows.append(key | {"runs": len(setting.loads)} | values)
-        cells = {name: share(value) if name in share_of else NOTHING for name, value in values.items()}
-        texts.append(
-            {"site": setting.site, "network": label(setting.network), "protocol": label(setting.protocol)}
-            | {"runs": str(len(setting.loads))}
-            | {states_graph.state_label(state): cell for state, cell in cells.items()}
-        )
-    return ReportTable("states_shares", "Share of time in each state", pd.DataFrame(rows), pd.DataFrame(texts))
+    states = [state for state in states_graph.STATES if any(state in share_of for _, share_of in with_shares)]
+    rows = [
+        _key(setting) | {state: share_of.get(state, math.nan) for state in states} for setting, share_of in with_shares
+    ]
+    data = pd.DataFrame(rows)
+    headings = {state: (states_graph.state_label(state), share) for state in states}
+    texts = text_table(data, {**SITE_SETTING, "runs": "runs", **headings})
+    return ReportTable("states_shares", "Share of time in each state", data.fillna(0.0), texts)
 
 
 def totals(settings: Sequence[SettingLoads]) -> ReportTable:
     """The time that the shares rest on, and the busiest connections in numbers."""
-    rows, texts = [], []
+    rows = []
     for setting in settings:
         busiest = [load.busiest for load in setting.loads]
         tables = [_loading(connection, load) for connection, load in zip(busiest, setting.loads, strict=True)]
-        row: dict[str, Any] = {
-            "site": setting.site,
-            "network": setting.network,
-            "protocol": setting.protocol,
-            "runs": len(setting.loads),
+        row = {
             "connections": sum(bool(spells_of_one) for spells_of_one in setting.spells),
             "seconds": sum(spell.seconds for spells_of_one in setting.spells for spell in spells_of_one),
             "transitions": sum(transitions(setting.spells).values()),
@@ -189,26 +181,28 @@ def totals(settings: Sequence[SettingLoads]) -> ReportTable:
             "min_rtt_ms": _mean(table["min_rtt_ms"].min() for table in tables),
             "largest_srtt_ms": _mean(table["smoothed_rtt_ms"].max() for table in tables),
         }
-        rows.append(row)
-        texts.append(
-            {
-                "site": setting.site,
-                "network": label(setting.network),
-                "protocol": label(setting.protocol),
-                "runs": str(row["runs"]),
-                "connections": str(row["connections"]),
-                "their time [s]": f"{row['seconds']:.1f}",
-                "PLT [ms]": ms(row["plt_ms"]),
-                "busiest: MB": f"{row['busiest_mb']:.2f}",
-                "largest window [KB]": f"{row['largest_window_kb']:.0f}",
-                "packets lost": f"{row['lost_packets']:.1f}",
-                "largest RTT [ms]": ms(row["largest_srtt_ms"]),
-            }
-        )
+        rows.append(_key(setting) | row)
+    columns = {
+        **SITE_SETTING, "runs": "runs", "connections": "connections",
+        "seconds": ("their time [s]", "{:.1f}".format), "plt_ms": ("PLT [ms]", ms),
+        "busiest_mb": ("busiest: MB", "{:.2f}".format), "largest_window_kb": ("largest window [KB]", "{:.0f}".format),
+        "lost_packets": ("packets lost", "{:.1f}".format), "largest_srtt_ms": ("largest RTT [ms]", ms),
+    }  # fmt: skip
+    data = pd.DataFrame(rows)
     note = "From PLT on, means over runs; from MB on, of the connection that carried most. TCP's losses are its "
     note += "retransmissions."
     title = "The basis of the shares, and the busiest connections"
-    return ReportTable("states_totals", title, pd.DataFrame(rows), pd.DataFrame(texts), note)
+    return ReportTable("states_totals", title, data, text_table(data, columns), note)
+
+
+def _key(setting: SettingLoads) -> dict[str, Any]:
+    """What a row of a table has of `setting` itself."""
+    return {
+        "site": setting.site,
+        "network": setting.network,
+        "protocol": setting.protocol,
+        "runs": len(setting.loads),
+    }
 
 
 def _loading(connection: LoggedConnection, load: Load) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 
 from analysis.figures.style import PAGE_INCHES, figure_style, line_style
 from analysis.text import label
-from studies.states.graph import COLORS, ORDER, OTHER_COLOR, state_label
+from studies.states.graph import STATES, state_label, state_style
 from studies.states.series import Spell
 
 BAND_INCHES = 0.28
@@ -61,9 +61,9 @@ def draw(connections: Sequence[ConnectionSeries]) -> Figure:
 def _legend(present: Collection[str]) -> list[Patch]:
     """An entry for each colour; corresponding states of Cubic and BBR share one."""
     labels_of: dict[str, list[str]] = {}
-    for state in (*ORDER, *sorted(set(present) - set(ORDER))):
+    for state in (*STATES, *sorted(set(present) - set(STATES))):
         if state in present:
-            labels_of.setdefault(COLORS.get(state, OTHER_COLOR), []).append(state_label(state))
+            labels_of.setdefault(state_style(state).color, []).append(state_label(state))
     return [Patch(color=color, label=", ".join(labels)) for color, labels in labels_of.items()]
 
 
@@ -79,5 +79,5 @@ def _draw_window(axes: Axes, series: pd.DataFrame, protocol: str, color: str, da
 
 def _draw_states(axes: Axes, spells: Sequence[Spell], row: int) -> None:
     for spell in spells:
-        color = COLORS.get(spell.state, OTHER_COLOR)
+        color = state_style(spell.state).color
         axes.barh(row, spell.seconds, left=spell.start_s, height=0.7, color=color, linewidth=0)
