@@ -5,6 +5,7 @@ are wide when those are few.
 """
 
 import warnings
+from dataclasses import asdict
 from functools import cache
 
 import numpy as np
@@ -31,7 +32,7 @@ def over_sites(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     Columns: reference, compared, network, metric, sites; gain and delta_ms (means over the sites) with _low and
     _high by the two-level bootstrap; NaN with fewer than two sites.
     """
-    rows: list[tuple[str | float, ...]] = []
+    rows = []
     for pair in hypotheses.comparisons:
         a, b = samples.of(pair.reference), samples.of(pair.compared)
         cell_changes = np.stack([gain(a, b), mean(b) - mean(a)], axis=-1)
@@ -42,10 +43,10 @@ def over_sites(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
                 if not has_both.any():
                     continue
                 site_changes, resamples = cell_changes[n, has_both, m], pools[n, has_both, m]
-                ends = [two_level_interval(site_changes[:, i], resamples[:, i], hypotheses.confidence) for i in (0, 1)]
-                centre = site_changes.mean(axis=0)
-                rows.append((pair.reference, pair.compared, network, metric, len(site_changes), centre[0], *ends[0]))
-                rows[-1] += (centre[1], *ends[1])
+                row = [pair.reference, pair.compared, network, metric, len(site_changes)]
+                for i, centre in enumerate(site_changes.mean(axis=0)):
+                    row += [centre, *two_level_interval(site_changes[:, i], resamples[:, i], hypotheses.confidence)]
+                rows.append(row)
     columns = ["reference", "compared", "network", "metric", "sites"]
     columns += [f"{name}{end}" for name in ("gain", "delta_ms") for end in ("", "_low", "_high")]
     return pd.DataFrame(rows, columns=columns)
@@ -100,13 +101,8 @@ def mixed_models(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
             ratios = np.log(samples.of(pair.compared)) - np.log(samples.of(pair.reference))
         for n, network in enumerate(samples.networks):
             for m, metric in enumerate(samples.metrics):
-                key: dict[str, float | str] = {
-                    "reference": pair.reference,
-                    "compared": pair.compared,
-                    "network": network,
-                    "metric": metric,
-                }
-                rows.append(key | mixed_model(ratios[n, :, m], hypotheses.confidence))
+                model = mixed_model(ratios[n, :, m], hypotheses.confidence)
+                rows.append({**asdict(pair), "network": network, "metric": metric, **model})
     return pd.DataFrame(rows)
 
 

@@ -12,6 +12,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from analysis.gain import mean
 from analysis.outcomes import FASTER, UNTESTED
+from analysis.runs import rows_of
 from analysis.samples import Samples, counts
 
 PAPER = Path(__file__).parent / "reference" / "wolsing2019.csv"
@@ -99,9 +100,7 @@ def campaign_site(site: str, sites: tuple[str, ...]) -> str | None:
 
 def _select(table: pd.DataFrame, row: Row, *keys: str) -> pd.DataFrame:
     """The rows of `table` that agree with `row` in `keys`."""
-    for key in keys or ("network", "reference", "compared", "metric"):
-        table = table[table[key] == row[key]]
-    return table
+    return rows_of(table, **{key: row[key] for key in keys or ("network", "reference", "compared", "metric")})
 
 
 def _mean(column: str, row: Row, inputs: ComparisonInputs) -> Estimate:

@@ -6,6 +6,7 @@ computes all other axes at once; `a` is the reference. The tests are those of sc
 
 import math
 import zlib
+from dataclasses import asdict
 from functools import cache
 
 import numpy as np
@@ -49,8 +50,7 @@ def contrasts(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
         low, high = gain_interval(a, b, hypotheses.confidence, (pair.reference, pair.compared))
         table = samples.frame(
             {
-                "reference": pair.reference,
-                "compared": pair.compared,
+                **asdict(pair),
                 "welch_p": welch_p(a, b),
                 "block_p": block_p(a, b),
                 "mannwhitney_p": mann_whitney(a, b)[..., 0],

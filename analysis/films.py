@@ -4,7 +4,7 @@ import json
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.hypotheses import Pair
-from analysis.runs import metrics_in
+from analysis.runs import metrics_in, rows_of
 from base.errors import EyelevelError
 from base.places import tool
 from measure.run.evidence import VISUAL
@@ -57,12 +57,8 @@ class Strip:
 
 def disagreement(gain_table: pd.DataFrame, network: str, pair: Pair) -> list[str]:
     """The sites behind `network`, first the one whose gains in SI and PLT differ most; `gain_table` is from `gains`."""
-    gains = gain_table[
-        (gain_table["network"] == network)
-        & (gain_table["reference"] == pair.reference)
-        & (gain_table["compared"] == pair.compared)
-        & gain_table["metric"].isin(["si", "plt"])
-    ]
+    gains = rows_of(gain_table, network=network, **asdict(pair))
+    gains = gains[gains["metric"].isin(["si", "plt"])]
     table = gains.pivot(index="site", columns="metric", values="gain").dropna()
     if table.empty or table.shape[1] < 2:
         return []
@@ -73,9 +69,7 @@ def typical(runs: pd.DataFrame, folder: Path, site: str, network: str, protocol:
     """Of the valid runs of a setting that still have their film, the one nearest to the setting's median SI."""
     if not {"si", "plt"} <= set(runs):
         return None
-    of_setting = runs[
-        runs["valid"] & (runs["site"] == site) & (runs["network"] == network) & (runs["protocol"] == protocol)
-    ].dropna(subset=["si", "plt"])
+    of_setting = rows_of(runs, valid=True, site=site, network=network, protocol=protocol).dropna(subset=["si", "plt"])
     distance = (of_setting["si"] - of_setting["si"].median()).abs()
     for row in of_setting.loc[distance.sort_values(kind="stable").index].to_dict("records"):
         run_folder = folder / str(row.get("folder") or "?")

@@ -4,6 +4,7 @@ Times are in ms. gain = (mean of compared - mean of reference) / mean of referen
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -46,8 +47,7 @@ def gains(samples: Samples, pairs: Iterable[Pair]) -> pd.DataFrame:
         a, b = samples.of(pair.reference), samples.of(pair.compared)
         mean_a, mean_b, p = mean(a), mean(b), anova_p(a, b)
         columns: dict[str, Any] = {
-            "reference": pair.reference,
-            "compared": pair.compared,
+            **asdict(pair),
             "runs_reference": counts(a),
             "runs_compared": counts(b),
             "mean_reference": mean_a,

@@ -5,6 +5,7 @@ handshake gives no more than that, so the table has compared - (reference - one 
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import asdict
 
 import pandas as pd
 
@@ -35,8 +36,7 @@ def handshake_table(
         low, high = difference_interval(a, b, confidence)
         table = samples.frame(
             {
-                "reference": pair.reference,
-                "compared": pair.compared,
+                **asdict(pair),
                 "runs_reference": counts(a),
                 "runs_compared": counts(b),
                 "delta_ms": mean(b) - mean(a),

@@ -73,6 +73,13 @@ def gates(reasons: "pd.Series[str]") -> "pd.Series[str]":
     return reasons.map(gate_name)
 
 
+def rows_of(table: pd.DataFrame, **values: object) -> pd.DataFrame:
+    """The rows of `table` that have these values in the columns of these names."""
+    for column, value in values.items():
+        table = table[table[column] == value] if len(table) else table
+    return table
+
+
 def load(folder: Path) -> CampaignTable:
     """The campaign in `folder`. Columns that are not known here are kept; a metric may be absent.
 

@@ -13,7 +13,7 @@ import pandas as pd
 from base.errors import EyelevelError
 from base.files import write_atomically
 from measure.metrics import metric_names
-from measure.table import RUNS, CampaignDocument, write_document
+from measure.table import RUNS, CampaignDocument, columns, write_document
 from tuning import networks, protocols
 
 # A page's metrics as multiples of its Speed Index; of metrics that are not here, once.
@@ -84,23 +84,11 @@ def simulate(truth: Truth) -> pd.DataFrame:
         attempt=1, requests=50, served=50, missed=0, exchanges=50, unrecorded=0, seconds=11.5,
         started_at=start_times.strftime("%Y-%m-%dT%H:%M:%S+0000"), folder="runs/" + folder + "-1",
     )  # fmt: skip
-    if truth.canary:
+    canary = ["canary_ms"] if truth.canary else []
+    if canary:
         runs["canary_ms"] = (100 * (1 + truth.drift * np.arange(len(runs)) / len(runs))) + draw.normal(0, 1, len(runs))
-    columns = [
-        "site",
-        "network",
-        "protocol",
-        "run",
-        "attempt",
-        "valid",
-        "reason",
-        *metric_names(),
-        "requests",
-        "served",
-    ]
-    columns += ["missed", "exchanges", "unrecorded", "started_at", "seconds", "folder"]
-    columns += ["machine"] if truth.machines > 1 else []
-    return runs[columns + (["canary_ms"] if truth.canary else [])]
+    without = {"block"} if truth.machines > 1 else {"block", "machine"}
+    return runs[[*(name for name in columns() if name in runs and name not in without), *canary]]
 
 
 def _noise(draw: np.random.Generator, truth: Truth, shape: tuple[int, ...]) -> np.ndarray:

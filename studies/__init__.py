@@ -5,8 +5,3 @@ from studies.study import Study
 
 # In the order of the commands and of the sections of a report.
 STUDIES: list[Study] = [grid.STUDY, states.STUDY, packets.STUDY, downloads.STUDY]
-
-
-def study_of(name: str) -> Study | None:
-    """The study of this name, which campaigns have in their documents; None when there is none."""
-    return next((study for study in STUDIES if study.name == name), None)

@@ -1,6 +1,7 @@
 """The distribution of the gain over sites, with the band in which the whole true distribution lies."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,8 @@ from scipy import stats
 
 from analysis.figures.style import PAGE_INCHES, figure_style, line_style
 from analysis.hypotheses import Pair
-from analysis.text import label
+from analysis.runs import rows_of
+from analysis.text import label, pair_label
 
 
 def band(values: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -41,12 +43,7 @@ def draw(
             for axes, metric in zip(row, metrics, strict=True):
                 axes.axvline(0, color="0.4", linewidth=0.7)
                 for pair in pairs:
-                    gains = gain_table[
-                        (gain_table["network"] == network)
-                        & (gain_table["metric"] == metric)
-                        & (gain_table["reference"] == pair.reference)
-                        & (gain_table["compared"] == pair.compared)
-                    ]["gain"].dropna()
+                    gains = rows_of(gain_table, network=network, metric=metric, **asdict(pair))["gain"].dropna()
                     if gains.empty:
                         continue
                     style = line_style(pair.compared, protocols)
@@ -55,7 +52,7 @@ def draw(
                         np.append(x[0], x), np.append(0, share), where="post", color=style.color, linestyle=style.dashes
                     )
                     axes.fill_between(x, low, high, step="post", color=style.color, alpha=0.15, linewidth=0)
-                    names[f"{label(pair.compared)} against {label(pair.reference)}"] = line
+                    names[pair_label(pair.compared, pair.reference)] = line
                 axes.set_title(f"{label(network)}, {label(metric)}")
             row[0].set_ylabel("share of sites")
         for axes in grid[-1]:

@@ -1,6 +1,7 @@
 """Every site's gain behind every network in every metric, for one pair of protocols, in one picture."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from matplotlib.figure import Figure
 from analysis.figures.style import PAGE_INCHES, figure_style
 from analysis.hypotheses import Pair
 from analysis.outcomes import SIGNIFICANT_P
+from analysis.runs import rows_of
 from analysis.text import label
 
 # Beyond this share the colour stays the same; the number in the cell goes on.
@@ -21,7 +23,7 @@ def draw(gain_table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[st
 
     `gain_table` is from `analysis.gain.gains`.
     """
-    cells = gain_table[(gain_table["reference"] == pair.reference) & (gain_table["compared"] == pair.compared)]
+    cells = rows_of(gain_table, **asdict(pair))
     columns = pd.MultiIndex.from_product([networks, metrics])
     table = cells.pivot(index="site", columns=["network", "metric"], values="gain").reindex(columns=columns)
     p = cells.pivot(index="site", columns=["network", "metric"], values="p").reindex(columns=columns).to_numpy()

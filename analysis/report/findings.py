@@ -1,7 +1,7 @@
 """The results of all of the analysis of a campaign, as tables; nothing here draws or writes."""
 
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import pandas as pd
 
@@ -14,7 +14,7 @@ from analysis.handshake import handshake_table
 from analysis.hypotheses import Hypotheses, Pair
 from analysis.outcomes import OPEN
 from analysis.power import power_table
-from analysis.runs import CANARY_PREFIX, CampaignTable
+from analysis.runs import CANARY_PREFIX, CampaignTable, rows_of
 from analysis.samples import Samples, samples_of
 from analysis.sites import site_table
 from base.errors import EyelevelError
@@ -63,7 +63,7 @@ class Findings:
 
     def gains_of(self, pair: Pair) -> pd.DataFrame:
         """The gains of one pair."""
-        return self.gains[(self.gains["reference"] == pair.reference) & (self.gains["compared"] == pair.compared)]
+        return rows_of(self.gains, **asdict(pair))
 
 
 def analyse(campaign: CampaignTable, declaration: Hypotheses, pool: Executor) -> Findings:

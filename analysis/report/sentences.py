@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
@@ -12,7 +13,7 @@ from analysis.hypotheses import Pair
 from analysis.outcomes import EQUIVALENT, FASTER, SLOWER, UNDECIDED
 from analysis.report.findings import Findings
 from analysis.report.tables import UNUSUAL
-from analysis.runs import CampaignTable
+from analysis.runs import CampaignTable, rows_of
 from analysis.text import label, listing, percent, plural, span
 from measure.metrics import metric_names
 from measure.table import read_given_up
@@ -51,12 +52,12 @@ def headlines(findings: Findings) -> list[str]:
 
 def headline(findings: Findings, network: str, pair: Pair, metric: str) -> str:
     """One network and pair in one metric; empty without a gain."""
-    key = {"reference": pair.reference, "compared": pair.compared, "network": network, "metric": metric}
+    key = {**asdict(pair), "network": network, "metric": metric}
     total, sites = _row(findings.over_sites, key), _row(findings.summary, key)
     if total is None or sites is None or math.isnan(total["gain"]):
         return ""
     change = f"{abs(100 * total['gain']):.1f} % {'lower' if total['gain'] < 0 else 'higher'}"
-    contrasts = _select(findings.contrasts, key)
+    contrasts = rows_of(findings.contrasts, **key)
     # One site has no interval but that of its own runs.
     is_one_site = len(contrasts) == 1
     source = dict(contrasts.iloc[0]) if is_one_site else total
@@ -156,12 +157,6 @@ def paper_agreement(findings: Findings) -> str:
     )
 
 
-def _select(table: pd.DataFrame, key: Mapping[str, str]) -> pd.DataFrame:
-    for column, value in key.items():
-        table = table[table[column] == value] if len(table) else table
-    return table
-
-
 def _row(table: pd.DataFrame, key: Mapping[str, str]) -> dict[str, Any] | None:
-    rows = _select(table, key)
+    rows = rows_of(table, **key)
     return dict(rows.iloc[0]) if len(rows) else None

@@ -5,7 +5,6 @@ the header field that announces it.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -34,23 +33,16 @@ def read(path: Path, *, keep_cookies: bool = False) -> Recording:
     intake = Intake(path.name, keep_cookies=keep_cookies)
     # Requests are read first: in the archive they may follow their responses, which are too large to be kept.
     requests = {
-        record.rec_headers.get_header("WARC-Concurrent-To"): _Request(
-            record.http_headers.protocol, tuple(record.http_headers.headers)
-        )
+        record.rec_headers.get_header("WARC-Concurrent-To"): record.http_headers
         for record in _records(path, "request")
         if record.http_headers
     }
     for record in _records(path, "response", intake):
         url = record.rec_headers.get_header("WARC-Target-URI") or ""
-        request = requests.get(record.rec_headers.get_header("WARC-Record-ID"), _Request("GET", ()))
-        intake.take(url, partial(_exchange, record, url, request))
+        request = requests.get(record.rec_headers.get_header("WARC-Record-ID"))
+        method, headers = (request.protocol, tuple(request.headers)) if request else ("GET", ())
+        intake.take(url, partial(_exchange, record, url, method, headers))
     return assemble(intake, {"tool": "warc", "server_ips": "not recorded; one for each host"})
-
-
-@dataclass(frozen=True)
-class _Request:
-    method: str
-    headers: Headers
 
 
 def _records(path: Path, kind: str, intake: Intake | None = None) -> Iterator[Any]:
@@ -74,7 +66,7 @@ def _records(path: Path, kind: str, intake: Intake | None = None) -> Iterator[An
                 yield record
 
 
-def _exchange(record: Any, url: str, request: _Request) -> Exchange:
+def _exchange(record: Any, url: str, method: str, request_headers: Headers) -> Exchange:
     url = normal_url(url)
     if record.http_headers is None:
         raise MalformedMessage("no HTTP response in the record")
@@ -85,8 +77,8 @@ def _exchange(record: Any, url: str, request: _Request) -> Exchange:
         raise MalformedMessage(f"its body cannot be read: {error}") from None
     response = Response(status, reason, tuple(record.http_headers.headers), body)
     if len(body) <= MAX_BODY_BYTES:
-        with_true_length(request.method, response)
-    return Exchange(request.method, url, response, authority_of(url), _time_ms(record), request_headers=request.headers)
+        with_true_length(method, response)
+    return Exchange(method, url, response, authority_of(url), _time_ms(record), request_headers=request_headers)
 
 
 def _time_ms(record: Any) -> float | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from base.display import x_server
 from base.errors import EyelevelError, reports_errors
 from base.namespaces import hide_x_sockets, mount
+from base.structure import from_json
 from browsers.window import DESKTOP, MOBILE
 from record.assemble import assemble
 from record.intake import Intake
@@ -92,4 +93,4 @@ def _start(recording: Recording, first_url: str) -> str:
 
 
 if __name__ == "__main__":
-    main(RecordSpec.loads(sys.argv[1]))
+    main(from_json(sys.argv[1], RecordSpec, "the recorder's arguments"))

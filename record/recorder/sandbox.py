@@ -13,6 +13,7 @@ from pathlib import Path
 from base.errors import EyelevelError
 from base.namespaces import namespaced
 from base.places import PROJECT, cache_dir, tool
+from base.structure import to_json
 from record.recorder.spec import RecordSpec
 
 
@@ -25,6 +26,6 @@ def run(spec: RecordSpec) -> bool:
     trial: list[str | Path] = [tool("unshare"), *(f"--{kind}" for kind in kinds), "--pid", "true"]
     if subprocess.run(trial, capture_output=True, check=False).returncode:
         raise EyelevelError("recording needs namespaces, and this system does not let you make any; run it as root")
-    command = [*namespaced(*kinds, "mount", "ipc"), sys.executable, "-m", "record.recorder.inside", spec.dumps()]
+    command = [*namespaced(*kinds, "mount", "ipc"), sys.executable, "-m", "record.recorder.inside", to_json(spec)]
     environment = {**os.environ, "EYELEVEL_CACHE": str(cache_dir()), "PYTHONPATH": str(PROJECT)}
     return subprocess.run(command, env=environment, check=False).returncode == 0

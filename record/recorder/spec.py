@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from base.structure import from_json, to_json
-
 
 @dataclass(frozen=True)
 class RecordSpec:
@@ -20,12 +18,3 @@ class RecordSpec:
     keep_cookies: bool = False
     origin_ca: Path | None = None
     also: tuple[str, ...] = ()
-
-    def dumps(self) -> str:
-        """As JSON, for the process inside the namespaces."""
-        return to_json(self)
-
-    @classmethod
-    def loads(cls, text: str) -> "RecordSpec":
-        """The inverse of `dumps`. Raises EyelevelError."""
-        return from_json(text, cls, "the recorder's arguments")

@@ -5,9 +5,9 @@ should take alike. A page downloads one file from each of several servers and re
 (`record.downloads`); the times are in the servers' log of requests.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import pandas as pd
 
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import Method
@@ -27,18 +27,9 @@ SIZES_BYTES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 NETWORK = "delay10"  # the paper's is a delay alone
 # With full segments QUIC differs from TCP in the packets' size, too; shorter ones show how much that is.
 PROTOCOLS = "tcp+,tcp+mss1238,quic"
+COLUMNS = ["protocol", "size_bytes", "repetition", "ms"]
 DOWNLOADS = 31
 REPEATS = 2
-
-
-@dataclass(frozen=True)
-class Download:
-    """One download of a file."""
-
-    protocol: str
-    size_bytes: int
-    repetition: int
-    ms: float
 
 
 class DownloadsMethod(Method):
@@ -71,27 +62,19 @@ def campaign(request: Request) -> Measurement:
         repeats=request.setting("repeats", REPEATS),
         study={"name": STUDY, "downloads": number},
     )
-
-    def summary() -> Sequence[str]:
-        return [f"downloaded: {chosen.folder}"]
-
-    return Measurement(chosen, summary=summary)
+    return Measurement(chosen, summary=lambda: [f"downloaded: {chosen.folder}"])
 
 
-def read_downloads(folder: Path) -> list[Download]:
-    """The downloads of the campaign in `folder` that count, by protocol, size and repetition. Raises EyelevelError."""
-    document = read_document(folder)
-    if document is None or document.study_name != STUDY:
-        return []
-    most = int(document.study["downloads"])
-    all_downloads = []
+def read_downloads(folder: Path) -> pd.DataFrame:
+    """A row for each download that counts of the campaign in `folder`, with COLUMNS. Raises EyelevelError."""
+    document, rows = read_document(folder), []
     for row in valid_rows(folder, STUDY):
-        size_bytes = downloads.page_named(row.site) or 0
+        size_bytes = downloads.page_named(row.site)
         first = (row.run - 1) * downloads.DOWNLOADS + 1
         for repetition, ms in enumerate(read_times(folder / row.folder), start=first):
-            if repetition <= most:
-                all_downloads.append(Download(row.protocol, size_bytes, repetition, ms))
-    return sorted(all_downloads, key=lambda one: (one.protocol, one.size_bytes, one.repetition))
+            if document and repetition <= int(document.study["downloads"]):
+                rows.append((row.protocol, size_bytes, repetition, ms))
+    return pd.DataFrame(sorted(rows, key=lambda download: download[:3]), columns=COLUMNS)
 
 
 def read_times(folder: Path) -> list[float]:

@@ -1,7 +1,6 @@
 """The report's section on downloads: the paper's Figure 2, and how level the servers are."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from itertools import combinations
 from pathlib import Path
 
@@ -20,7 +19,7 @@ NAME = "downloads"
 
 def section(folder: Path) -> Section | None:
     """The section on the downloads of the campaign in `folder`; None when there are none. Raises EyelevelError."""
-    downloads = pd.DataFrame([asdict(download) for download in read_downloads(folder)])
+    downloads = read_downloads(folder)
     document = read_document(folder)
     if document is None or downloads.empty:
         return None

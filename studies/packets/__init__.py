@@ -14,8 +14,6 @@ The report reads them by
     dissection (tshark's packets)  →  bytes, layers (kinds of bytes)  →  connections, sequence  →  runs  →  section
 """
 
-from collections.abc import Sequence
-
 import click
 
 from studies.packets import section
@@ -40,11 +38,8 @@ def campaign(request: Request) -> Measurement:
         repeats=REPEATS,
         change=lambda network: with_added_rtt(network, delays_ms).values(),
     )
-
-    def summary() -> Sequence[str]:
-        return [f"captured: {chosen.folder}; the keys are in the files, so Wireshark shows them decrypted"]
-
-    return Measurement(chosen, summary=summary)
+    message = f"captured: {chosen.folder}; the keys are in the files, so Wireshark shows them decrypted"
+    return Measurement(chosen, summary=lambda: [message])
 
 
 STUDY = Study(

@@ -5,42 +5,29 @@ from matplotlib.figure import Figure
 
 from analysis.figures import style
 from analysis.text import label
-from studies.packets.bytes import (
-    ACKNOWLEDGING,
-    AGAIN,
-    CONTROL,
-    FRAMING,
-    HANDSHAKE,
-    HTTP_HEADERS,
-    IP,
-    PADDING,
-    PAYLOAD,
-    SECURITY,
-    TRANSPORT,
-    UNREAD,
-)
+from studies.packets import bytes as kinds
 
 # Related kinds have shades of one colour; payload comes first and is grey.
 COLORS = {
-    PAYLOAD: "0.85",
-    HTTP_HEADERS: "0.6",
-    IP: "#08519c",
-    TRANSPORT: "#3182bd",
-    SECURITY: "#6baed6",
-    FRAMING: "#bdd7e7",
-    HANDSHAKE: style.ORANGE,
-    ACKNOWLEDGING: style.GREEN,
-    PADDING: style.PURPLE,
-    CONTROL: "#f0e442",
-    AGAIN: style.VERMILION,
-    UNREAD: style.BLACK,
+    kinds.PAYLOAD: "0.85",
+    kinds.HTTP_HEADERS: "0.6",
+    kinds.IP: "#08519c",
+    kinds.TRANSPORT: "#3182bd",
+    kinds.SECURITY: "#6baed6",
+    kinds.FRAMING: "#bdd7e7",
+    kinds.HANDSHAKE: style.ORANGE,
+    kinds.ACKNOWLEDGING: style.GREEN,
+    kinds.PADDING: style.PURPLE,
+    kinds.CONTROL: "#f0e442",
+    kinds.AGAIN: style.VERMILION,
+    kinds.UNREAD: style.BLACK,
 }
 NAMES = {
-    IP: "IP",
-    TRANSPORT: "TCP/UDP",
-    SECURITY: "TLS/QUIC headers",
-    HTTP_HEADERS: "HTTP headers",
-    AGAIN: "sent again",
+    kinds.IP: "IP",
+    kinds.TRANSPORT: "TCP/UDP",
+    kinds.SECURITY: "TLS/QUIC headers",
+    kinds.HTTP_HEADERS: "HTTP headers",
+    kinds.AGAIN: "sent again",
 }
 INCHES_A_BAR = 0.26
 

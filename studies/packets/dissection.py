@@ -12,22 +12,8 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from measure.captures.reading import HTTPS_PORT, UDP_HEADER_BYTES, tshark_output
-from studies.packets.bytes import (
-    ACKNOWLEDGING,
-    AGAIN,
-    CONTROL,
-    FRAMING,
-    HANDSHAKE,
-    IP,
-    OTHER,
-    PADDING,
-    SECURITY,
-    TRANSPORT,
-    UNREAD,
-    Piece,
-    Stream,
-    bytes_by_kind,
-)
+from studies.packets import bytes as kinds
+from studies.packets.bytes import Piece, Stream, bytes_by_kind
 from studies.packets.layers import (
     HTTP2_PREFACE_BYTES,
     QUIC_FRAMES,
@@ -163,12 +149,12 @@ class _TcpStream:
         if self._stream:
             return self._stream
         inner = Stream()
-        inner.append(self._preface_bytes, FRAMING, "preface")
+        inner.append(self._preface_bytes, kinds.FRAMING, "preface")
         for frame in self._frames:
             append_http2(inner, *frame)
         outer, carried_bytes = Stream(), 0
         for length, content, messages in self._records:
-            outer.append(RECORD_HEADER_BYTES, SECURITY)
+            outer.append(RECORD_HEADER_BYTES, kinds.SECURITY)
             trailer_bytes = CONTENT_TYPE_BYTES + TAG_BYTES if content > 0 else 0
             inside_bytes = max(0, length - trailer_bytes)
             if abs(content) == APPLICATION_DATA:
@@ -177,13 +163,13 @@ class _TcpStream:
                 carried_bytes += inside_bytes
             elif abs(content) == HANDSHAKE_RECORD:
                 for size, name in messages:
-                    outer.append(min(size, inside_bytes), HANDSHAKE, name)
+                    outer.append(min(size, inside_bytes), kinds.HANDSHAKE, name)
                     inside_bytes -= min(size, inside_bytes)
-                outer.append(inside_bytes, HANDSHAKE, messages[-1][1] if messages else "")
+                outer.append(inside_bytes, kinds.HANDSHAKE, messages[-1][1] if messages else "")
             else:
                 name = {CHANGE_CIPHER_SPEC: "ChangeCipherSpec", ALERT: "Alert"}.get(abs(content), "")
-                outer.append(inside_bytes, HANDSHAKE if name == "ChangeCipherSpec" else CONTROL, name)
-            outer.append(min(trailer_bytes, length), SECURITY)
+                outer.append(inside_bytes, kinds.HANDSHAKE if name == "ChangeCipherSpec" else kinds.CONTROL, name)
+            outer.append(min(trailer_bytes, length), kinds.SECURITY)
         self._stream = outer
         return outer
 
@@ -208,19 +194,20 @@ class _Reader:
         transport = next((name for name in ("tcp", "udp") if name in protos and "ip" in protos), None)
         ports = [_value(protos[transport][0], f"{transport}.{end}port") for end in ("src", "dst")] if transport else []
         if not transport or HTTPS_PORT not in ports:
-            self._packets.append(_UnresolvedPacket(PacketRecord(at_s, None, False, size), [_Part(size, OTHER)], []))
+            record = PacketRecord(at_s, None, False, size)
+            self._packets.append(_UnresolvedPacket(record, [_Part(size, kinds.OTHER)], []))
             return
         from_server = ports[0] == HTTPS_PORT
         ip = protos["ip"][0]
         server = _value(ip, "ip.src" if from_server else "ip.dst") or ""
         connection = (server, int(ports[1 if from_server else 0] or 0))
-        parts = [_Part(int(_value(ip, "ip.hdr_len") or 0), IP)]
+        parts = [_Part(int(_value(ip, "ip.hdr_len") or 0), kinds.IP)]
         record = PacketRecord(at_s, connection, from_server, size)
         unresolved = (self._tcp_packet if transport == "tcp" else self._quic_packet)(record, parts, protos)
         for host in _inside([packet], "tls.handshake.extensions_server_name"):
             self.hosts.setdefault(connection, host.get("show", ""))
         # Bytes that no header accounts for.
-        unresolved.parts.append(_Part(size - sum(part.bytes for part in unresolved.parts), UNREAD))
+        unresolved.parts.append(_Part(size - sum(part.bytes for part in unresolved.parts), kinds.UNREAD))
         self._packets.append(unresolved)
 
     def packets(self) -> tuple[PacketRecord, ...]:
@@ -238,7 +225,7 @@ class _Reader:
             stream.record(tls_record)
         for frame in _inside(protos.get("http2", ()), "http2.stream"):
             stream.frame(frame)
-        parts.append(_Part(int(_value(tcp, "tcp.hdr_len") or 0), TRANSPORT))
+        parts.append(_Part(int(_value(tcp, "tcp.hdr_len") or 0), kinds.TRANSPORT))
         start = int(_value(tcp, "tcp.seq") or 0) - (0 if flags & SYN else 1)
         if length:
             parts.append(_Part(length, stream=stream.stream, start=start))
@@ -246,7 +233,7 @@ class _Reader:
         if not names and not length:
             names = ["ACK"]
             for part in parts:
-                part.kind = ACKNOWLEDGING
+                part.kind = kinds.ACKNOWLEDGING
         elif names == ["SYN"] and record.from_server:
             names = ["SYN, ACK"]
         fields = ("tcp.seq_raw", "tcp.ack_raw", "tcp.flags", "tcp.len", "tcp.options.timestamp.tsval")
@@ -258,7 +245,7 @@ class _Reader:
         self, record: PacketRecord, parts: list[_Part], protos: dict[str, list[ElementTree.Element]]
     ) -> _UnresolvedPacket:
         lines, closes, types = [], False, set()
-        parts.append(_Part(UDP_HEADER_BYTES, TRANSPORT))
+        parts.append(_Part(UDP_HEADER_BYTES, kinds.TRANSPORT))
         for line, quic in enumerate(protos.get("quic", ())):
             size = int(quic.get("size", 0))
             lines.append(_quic_name(quic))
@@ -267,17 +254,18 @@ class _Reader:
             frames = [frame for frame in quic.findall("field") if frame.get("name") == "quic.frame"]
             frames_bytes = sum(int(frame.get("size", 0)) for frame in frames)
             tag_bytes = TAG_BYTES if frames_bytes + TAG_BYTES == payload_bytes else 0
-            parts.append(_Part(size - payload_bytes + tag_bytes, SECURITY, line=line))
+            parts.append(_Part(size - payload_bytes + tag_bytes, kinds.SECURITY, line=line))
             for frame in frames:
                 frame_type = int(_value(frame, "quic.frame_type") or -1)
                 types.add(frame_type)
                 closes |= frame_type in CLOSE_FRAMES
                 parts += self._quic_frame(record, frame, frame_type, lines[-1], line)
-            parts.append(_Part(payload_bytes - frames_bytes - tag_bytes, UNREAD, line=line))
+            parts.append(_Part(payload_bytes - frames_bytes - tag_bytes, kinds.UNREAD, line=line))
         udp = protos["udp"][0]
         if types and types <= {PADDING_FRAME, *ACK_FRAMES}:
             for part in parts:
-                part.kind = ACKNOWLEDGING if part.kind in (IP, TRANSPORT, SECURITY) else part.kind
+                if part.kind in (kinds.IP, kinds.TRANSPORT, kinds.SECURITY):
+                    part.kind = kinds.ACKNOWLEDGING
         mark = (_value(udp, "udp.payload") or "",)
         payload_bytes = int(_value(udp, "udp.length") or 0) - UDP_HEADER_BYTES
         return _UnresolvedPacket(
@@ -290,24 +278,24 @@ class _Reader:
         assert record.connection
         size = int(frame.get("size", 0))
         if frame_type == PADDING_FRAME:
-            yield _Part(size, PADDING, PADDED, line=line)
+            yield _Part(size, kinds.PADDING, PADDED, line=line)
         elif frame_type in ACK_FRAMES:
-            yield _Part(size, ACKNOWLEDGING, "ACK", line=line)
+            yield _Part(size, kinds.ACKNOWLEDGING, "ACK", line=line)
         elif frame_type == CRYPTO_FRAME or frame_type in STREAM_FRAMES:
             stream, start, content_bytes = (self._crypto if frame_type == CRYPTO_FRAME else self._http3)(
                 record, frame, space
             )
-            yield _Part(size - content_bytes, FRAMING, line=line)
+            yield _Part(size - content_bytes, kinds.FRAMING, line=line)
             yield _Part(content_bytes, stream=stream, start=start, line=line)
         else:
-            yield _Part(size, CONTROL, QUIC_FRAMES.get(frame_type, f"frame {frame_type:#x}"), line=line)
+            yield _Part(size, kinds.CONTROL, QUIC_FRAMES.get(frame_type, f"frame {frame_type:#x}"), line=line)
 
     def _crypto(self, record: PacketRecord, frame: ElementTree.Element, space: str) -> _StreamPart:
         """The content of a CRYPTO frame in its stream; tshark lists a message once it is complete."""
         assert record.connection
         stream = self._handshakes.setdefault((record.connection, record.from_server, space), Stream())
         for size, name in _tls_messages(frame):
-            stream.append(size, HANDSHAKE, name)
+            stream.append(size, kinds.HANDSHAKE, name)
         content_bytes = int(_value(frame, "quic.crypto.length") or 0)
         return (lambda: stream), int(_value(frame, "quic.crypto.offset") or 0), content_bytes
 
@@ -336,23 +324,23 @@ class _Reader:
             contents = _contents(piece for line, piece in pieces if line == number)
             contents = ", ".join(filter(None, (packet.segment, contents)))
             lines.append(": ".join(filter(None, (space, contents))))
-        kinds = {kind: size for kind, size in bytes_by_kind(piece for _, piece in pieces).items() if size}
-        if sum(kinds.values()) != packet.record.bytes or min(kinds.values()) < 0:
-            raise EyelevelError(f"a packet of {packet.record.bytes} bytes was dissected into {kinds}")
-        new = {piece.label for _, piece in pieces if piece.label and piece.kind != AGAIN}
-        return replace(packet.record, kinds=kinds, lines=tuple(lines), messages=frozenset(new))
+        sizes = {kind: size for kind, size in bytes_by_kind(piece for _, piece in pieces).items() if size}
+        if sum(sizes.values()) != packet.record.bytes or min(sizes.values()) < 0:
+            raise EyelevelError(f"a packet of {packet.record.bytes} bytes was dissected into {sizes}")
+        new = {piece.label for _, piece in pieces if piece.label and piece.kind != kinds.AGAIN}
+        return replace(packet.record, kinds=sizes, lines=tuple(lines), messages=frozenset(new))
 
 
 def _contents(pieces: Iterable[Piece]) -> str:
     """The names of a (QUIC) packet's messages. Frames that nearly every packet has are named only where there is
     nothing else, padding where it is more than half."""
     pieces = list(pieces)
-    labels = dict.fromkeys(f"{p.label} again" if p.kind == AGAIN else p.label for p in pieces if p.label)
+    labels = dict.fromkeys(f"{p.label} again" if p.kind == kinds.AGAIN else p.label for p in pieces if p.label)
     names = [label for label in labels if label not in UNREMARKABLE] or [label for label in labels if label != PADDED]
     tls = [label for label in names if label in (*TLS_MESSAGES.values(), "ChangeCipherSpec")]
     if len(tls) > MOST_MESSAGES:
         names = [f"{tls[0]} … {tls[-1]}", *(label for label in names if label not in tls)]
-    padding_bytes = sum(piece.bytes for piece in pieces if piece.kind == PADDING)
+    padding_bytes = sum(piece.bytes for piece in pieces if piece.kind == kinds.PADDING)
     mostly_padding = 2 * padding_bytes > sum(piece.bytes for piece in pieces)
     return ", ".join([*names, *([PADDED] if mostly_padding else [])])
 

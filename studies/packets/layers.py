@@ -2,14 +2,7 @@
 
 from collections.abc import Callable
 
-from studies.packets.bytes import (
-    CONTROL,
-    FRAMING,
-    HTTP_HEADERS,
-    PADDING,
-    PAYLOAD,
-    Stream,
-)
+from studies.packets.bytes import CONTROL, FRAMING, HTTP_HEADERS, PADDING, PAYLOAD, Stream
 
 # RFC 8446 section 4, RFC 8879.
 TLS_MESSAGES = {

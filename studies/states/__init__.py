@@ -1,7 +1,5 @@
 """States: what congestion control does while a page loads, over time."""
 
-from collections.abc import Sequence
-
 from servers.qlog import SUFFIX
 from studies.states import section
 from studies.states.measure import STUDY as NAME
@@ -15,11 +13,7 @@ REPEATS = 3
 def campaign(request: Request) -> Measurement:
     """What `request` asks to be measured."""
     chosen = study_campaign(request, NAME, StatesMethod(), runs=RUNS, repeats=REPEATS)
-
-    def summary() -> Sequence[str]:
-        return [f"logged: {chosen.folder}; qvis opens the {SUFFIX} files"]
-
-    return Measurement(chosen, summary=summary)
+    return Measurement(chosen, summary=lambda: [f"logged: {chosen.folder}; qvis opens the {SUFFIX} files"])
 
 
 STUDY = Study(

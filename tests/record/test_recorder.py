@@ -20,6 +20,7 @@ from support.leaks import processes_marked
 
 from base.errors import EyelevelError
 from base.places import PROJECT, tool
+from base.structure import from_json, to_json
 from record.http1 import Headers, Response, parse_response
 from record.privacy import without_cookie_values
 from record.recorder.browser_options import is_background_request
@@ -300,7 +301,7 @@ def test_requests_of_the_browser_itself_are_distinguished_from_those_of_pages(
     ],
 )
 def test_a_recording_s_description_survives_the_way_into_the_namespaces(spec: RecordSpec) -> None:
-    assert RecordSpec.loads(spec.dumps()) == spec
+    assert from_json(to_json(spec), RecordSpec, "x") == spec
 
 
 def test_targets_are_read_from_urls_and_files(tmp_path: Path) -> None:
