@@ -27,8 +27,7 @@ def draw(p_values: pd.DataFrame, confidence: float) -> Figure:
             axes.plot([0, 1], [0, 1], color="0.4", linewidth=0.7)
             metrics = of_kind.groupby("metric", sort=False)["anova_p"]
             for (metric, values), dashes in zip(metrics, cycle(METRIC_DASHES), strict=False):
-                x = np.sort(values)
-                share = (np.arange(len(x)) + 1) / len(x)
+                x, share, *_ = band(values.to_numpy(), confidence)
                 axes.step(x, share, where="post", linestyle=dashes, label=label(metric))
             titles = {"split": "each setting against itself", "A/A": "one protocol under two names"}
             axes.set(title=f"{titles.get(kind, kind)}, {tests} tests per metric", xlabel="p value (ANOVA)")

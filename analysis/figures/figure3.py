@@ -52,12 +52,9 @@ def draw(gain_table: pd.DataFrame, networks: Sequence[str], protocols: Sequence[
             axes.set_ylim(0, 1.02)
         for axes in grid[-1]:
             axes.set_xlabel(f"gain against {label(reference)}")
-        handles = [
-            grid[0, 0].plot(
-                [], [], color=line_style(name, protocols).color, linestyle=line_style(name, protocols).dashes
-            )[0]
-            for name in compared
-        ]
+        for name in compared:
+            style = line_style(name, protocols)
+            grid[0, 0].plot([], [], color=style.color, linestyle=style.dashes, label=label(name))
         if compared:
-            figure.legend(handles, [label(name) for name in compared], loc="outside upper center", ncols=len(compared))
+            figure.legend(loc="outside upper center", ncols=len(compared))
         return figure

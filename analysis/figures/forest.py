@@ -43,9 +43,7 @@ def draw(table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], p
         ]
         panels[0].set_yticks(range(len(rows)), labels, fontsize=6.5)
         panels[0].set_ylim(len(rows) - 0.4, -0.6)
-        first = panels[0]
-        handles = [first.plot([], [], "o-", color=BLUE, markersize=3)[0]]
-        handles += [first.plot([], [], "D-", color=VERMILION, markersize=3)[0]]
-        names = ["mean gain, two-level bootstrap", "ratio within blocks, mixed model"]
-        figure.legend(handles, names, loc="outside upper center", ncols=2)
+        panels[0].plot([], [], "o-", color=BLUE, markersize=3, label="mean gain, two-level bootstrap")
+        panels[0].plot([], [], "D-", color=VERMILION, markersize=3, label="ratio within blocks, mixed model")
+        figure.legend(loc="outside upper center", ncols=2)
         return figure

@@ -30,11 +30,9 @@ def draw(table: pd.DataFrame) -> Figure:
         panels = np.atleast_1d(figure.subplots(len(kinds), 1, height_ratios=sizes))
         for axes, kind in zip(panels, kinds, strict=True):
             _panel(axes, table[table["kind"] == kind], kind)
-        handles = [
-            panels[0].plot([], [], "D", color=BLACK, markerfacecolor="white", markersize=4)[0],
-            panels[0].plot([], [], "o-", color=VERMILION, markersize=4)[0],
-        ]
-        figure.legend(handles, ["paper", "this campaign, with its interval"], loc="outside upper center", ncols=2)
+        panels[0].plot([], [], "D", color=BLACK, markerfacecolor="white", markersize=4, label="paper")
+        panels[0].plot([], [], "o-", color=VERMILION, markersize=4, label="this campaign, with its interval")
+        figure.legend(loc="outside upper center", ncols=2)
         return figure
 
 

@@ -105,30 +105,26 @@ def warnings(findings: Findings) -> list[str]:
     least, _ = runs_per_setting(findings.campaign)
     if least < FEW_RUNS:
         texts.append(f"The fewest valid runs of a setting are {least}: one site's test finds only large differences.")
-    for row in findings.drift.to_dict("records"):
-        if row["warning"]:
-            texts.append(
-                f"{label(row['metric'])} {row['warning']} ({percent(row['drift'])} from the first run to the last); "
-                "blocks and their random order keep that from favouring a protocol."
-            )
-    for row in findings.exclusion_rates.to_dict("records"):
-        if row["warning"]:
-            texts.append(
-                f"{label(row['protocol'])} behind {label(row['network'])} lost {row['excluded']} of {row['attempts']} "
-                f"attempts, more than the others: the valid runs are a selection."
-            )
-    for row in findings.canaries.to_dict("records"):
-        if row["warning"]:
-            texts.append(
-                f"{label(row['metric'])} goes with the canary {row['canary']} (rho = {row['correlation']:.2f})."
-            )
-    for row in findings.aa_calibration.to_dict("records"):
-        if row["warning"]:
-            texts.append(
-                f"Tests of equal samples ({row['kind']}, {label(row['metric'])}) find a difference in "
-                f"{100 * row['found']:.1f} % of {row['tests']}, and should in {100 * row['level']:g} %: "
-                "p values here are too small."
-            )
+    texts += [
+        f"{label(row['metric'])} {row['warning']} ({percent(row['drift'])} from the first run to the last); "
+        "blocks and their random order keep that from favouring a protocol."
+        for row in _with_warning(findings.drift)
+    ]
+    texts += [
+        f"{label(row['protocol'])} behind {label(row['network'])} lost {row['excluded']} of {row['attempts']} "
+        f"attempts, more than the others: the valid runs are a selection."
+        for row in _with_warning(findings.exclusion_rates)
+    ]
+    texts += [
+        f"{label(row['metric'])} goes with the canary {row['canary']} (rho = {row['correlation']:.2f})."
+        for row in _with_warning(findings.canaries)
+    ]
+    texts += [
+        f"Tests of equal samples ({row['kind']}, {label(row['metric'])}) find a difference in "
+        f"{100 * row['found']:.1f} % of {row['tests']}, and should in {100 * row['level']:g} %: "
+        "p values here are too small."
+        for row in _with_warning(findings.aa_calibration)
+    ]
     unusual = findings.contrasts[findings.contrasts["note"].str.contains(UNUSUAL)]
     if len(unusual):
         texts.append(
@@ -155,6 +151,10 @@ def paper_agreement(findings: Findings) -> str:
         "intervals cover the paper's value. Its browser, QUIC version and sites are not the paper's, so a difference "
         "is no error on either side."
     )
+
+
+def _with_warning(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [row for row in table.to_dict("records") if row["warning"]]
 
 
 def _row(table: pd.DataFrame, key: Mapping[str, str]) -> dict[str, Any] | None:

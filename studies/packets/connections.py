@@ -1,9 +1,8 @@
 """The times of each connection of a run, and its packets and bytes by kind, as captured at the browser's end."""
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from studies.packets.bytes import KINDS
 from studies.packets.dissection import Capture, ConnectionKey, PacketRecord
@@ -20,28 +19,10 @@ TIMES = {
 }
 
 
-@dataclass(frozen=True)
-class Tally:
+def tally(packets: Sequence[PacketRecord]) -> dict[str, int]:
     """The number of packets, their bytes as captured (from the IP header on), and these by kind."""
-
-    packets: int
-    bytes: int
-    kinds: Counter[str]
-
-    def columns(self, prefix: str = "") -> dict[str, int]:
-        """As columns of a table."""
-        totals = {f"{prefix}packets": self.packets, f"{prefix}bytes": self.bytes}
-        return totals | {f"{prefix}{kind}": self.kinds[kind] for kind in KINDS}
-
-
-def tally(packets: Iterable[PacketRecord]) -> Tally:
-    """Count `packets`."""
-    kinds: Counter[str] = Counter()
-    number, size = 0, 0
-    for packet in packets:
-        number, size = number + 1, size + packet.bytes
-        kinds.update(packet.kinds)
-    return Tally(number, size, kinds)
+    kinds = {kind: sum(packet.kinds.get(kind, 0) for packet in packets) for kind in KINDS}
+    return {"packets": len(packets), "bytes": sum(packet.bytes for packet in packets), **kinds}
 
 
 def by_connection(capture: Capture) -> dict[ConnectionKey, list[PacketRecord]]:

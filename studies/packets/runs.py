@@ -85,7 +85,7 @@ def _capture_rows(setting: dict[str, Any], captures: dict[str, Capture]) -> Iter
             "all": list(capture.packets),
         }
         for direction, packets in directions.items():
-            yield {**setting, "end": end, "direction": direction, **tally(packets).columns()}
+            yield {**setting, "end": end, "direction": direction, **tally(packets)}
 
 
 def _connection_rows(setting: dict[str, Any], capture: Capture) -> Iterator[dict[str, Any]]:
@@ -105,10 +105,10 @@ def _connection_rows(setting: dict[str, Any], capture: Capture) -> Iterator[dict
             **times(packets),
         }
         for prefix, selection in (("", packets), ("handshake_", handshake(packets))):
-            row |= tally(selection).columns(prefix)
+            row |= {f"{prefix}{name}": number for name, number in tally(selection).items()}
             for direction, from_server in (("up", False), ("down", True)):
-                one_way = tally(packet for packet in selection if packet.from_server == from_server)
-                row |= {f"{prefix}{direction}_packets": one_way.packets, f"{prefix}{direction}_bytes": one_way.bytes}
+                one_way = tally([packet for packet in selection if packet.from_server == from_server])
+                row |= {f"{prefix}{direction}_{name}": one_way[name] for name in ("packets", "bytes")}
         yield row
 
 

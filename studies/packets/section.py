@@ -1,7 +1,7 @@
 """The report's section on packets."""
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from studies.packets import bytes_figure, sequence_drawing
 from studies.packets.bytes import KINDS, OTHER, PAYLOAD
 from studies.packets.connections import TIMES
 from studies.packets.runs import CapturedRun, read_runs
-from studies.packets.sequence import average
+from studies.packets.sequence import Step, average
 
 NAME = "packets"
 SETTING = ["site", "network", "protocol"]
@@ -169,18 +169,18 @@ def _drawings(runs: Sequence[CapturedRun]) -> list[Drawing]:
     drawings = []
     for site, network in dict.fromkeys((run.setting["site"], run.setting["network"]) for run in runs):
         group = [run for run in runs if (run.setting["site"], run.setting["network"]) == (site, network)]
-        panels = []
-        for protocol in dict.fromkeys(run.setting["protocol"] for run in group):
-            exchange = average(run.steps for run in group if run.setting["protocol"] == protocol and run.steps)
-            if exchange:
-                panels.append(sequence_drawing.Panel(protocol, exchange))
-        if not panels:
+        steps: dict[str, list[Sequence[Step]]] = defaultdict(list)
+        for run in group:
+            if run.steps:
+                steps[run.setting["protocol"]].append(run.steps)
+        if not steps:
             continue
         caption = (
             f"{site} behind {label(network)}: what the client sent until the first request, and the server until the "
             "response began. Times in ms, means of the runs that had the same packets in the same order each way."
         )
         title = f"{site} behind {network}: packets until the first response"
-        svg = sequence_drawing.draw(title, panels, group[0].setting["rtt_ms"])
+        exchanges = {protocol: average(runs_of_protocol) for protocol, runs_of_protocol in steps.items()}
+        svg = sequence_drawing.draw(title, exchanges, group[0].setting["rtt_ms"])
         drawings.append(Drawing(f"packets_{site}_{network}".replace("+", "_plus_"), caption, svg))
     return drawings

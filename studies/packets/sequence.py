@@ -55,8 +55,8 @@ def steps(client: Capture, servers: Capture, connection: ConnectionKey) -> tuple
     return tuple(sorted(result, key=lambda step: step.sent_ms))
 
 
-def average(runs: Iterable[Sequence[Step]]) -> Exchange | None:
-    """The most frequent sequence among `runs`, with the mean times of those that had it; None without any runs.
+def average(runs: Iterable[Sequence[Step]]) -> Exchange:
+    """The most frequent sequence among `runs`, with the mean times of those that had it; there must be a run.
 
     Two runs had the same sequence if, in each direction, the same packets were sent in the same order, and the same
     were lost. The order of packets in opposite directions does not matter.
@@ -64,8 +64,7 @@ def average(runs: Iterable[Sequence[Step]]) -> Exchange | None:
     groups: dict[object, list[Sequence[Step]]] = defaultdict(list)
     for run in runs:
         groups[_shape(run)].append(run)
-    if not groups:
-        return None
+
     most_frequent = max(groups.values(), key=len)
     directions = ([[step for step in run if step.from_server == way] for run in most_frequent] for way in (False, True))
     means = [_mean(same) for direction in directions for same in zip(*direction, strict=True)]

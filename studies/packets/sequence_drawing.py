@@ -6,8 +6,7 @@ happens, so that every packet can be read; numbers at the lines and round trips 
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,31 +29,23 @@ PER_MS, FARTHEST = 1.2, 46
 ACKNOWLEDGES = "#9a9a9a"
 
 
-@dataclass(frozen=True)
-class Panel:
-    """A protocol, and the exchange over it."""
-
-    protocol: str
-    exchange: Exchange
-
-
-def draw(title: str, panels: Sequence[Panel], rtt_ms: float) -> str:
-    """The diagram as SVG; round trips of `rtt_ms` are marked."""
-    scale = _Scale(panels)
-    names = [panel.protocol for panel in panels]
+def draw(title: str, exchanges: Mapping[str, Exchange], rtt_ms: float) -> str:
+    """The diagram as SVG of the exchange over each protocol; round trips of `rtt_ms` are marked."""
+    scale = _Scale(exchanges.values())
     height = scale.bottom + BOTTOM
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     return environment.get_template(TEMPLATE).render(
         title=title,
-        width=PANEL * len(panels),
+        width=PANEL * len(exchanges),
         height=round(height),
         margin=MARGIN,
         top=TOP,
         grid=list(_grid(scale, rtt_ms)),
         panels=[
-            _panel(panel, number, scale, line_style(panel.protocol, names).color) for number, panel in enumerate(panels)
+            _panel(protocol, exchange, number * PANEL, scale, line_style(protocol, list(exchanges)).color)
+            for number, (protocol, exchange) in enumerate(exchanges.items())
         ],
     )
 
@@ -62,11 +53,11 @@ def draw(title: str, panels: Sequence[Panel], rtt_ms: float) -> str:
 class _Scale:
     """The scale from times to places on the page."""
 
-    def __init__(self, panels: Iterable[Panel]) -> None:
+    def __init__(self, exchanges: Iterable[Exchange]) -> None:
         """Keep the order of all events, and room for the texts of events at the same lifeline."""
         events = []
-        for number, panel in enumerate(panels):
-            for step in panel.exchange.steps:
+        for number, exchange in enumerate(exchanges):
+            for step in exchange.steps:
                 # The text is above the line's beginning.
                 events.append((step.sent_ms, (number, step.from_server), LINE * len(step.lines) + GAP))
                 if not step.is_lost:
@@ -108,15 +99,13 @@ def _grid(scale: _Scale, rtt_ms: float) -> Iterable[dict[str, Any]]:
         yield {"y": round(scale.y(number * rtt_ms), 1), "label": f"{number} RTT"}
 
 
-def _panel(panel: Panel, number: int, scale: _Scale, color: str) -> Mapping[str, Any]:
-    left = number * PANEL
+def _panel(protocol: str, exchange: Exchange, left: int, scale: _Scale, color: str) -> Mapping[str, Any]:
     client, server = left + MARGIN + TIMES, left + PANEL - MARGIN - TIMES
-    exchange = panel.exchange
     note = f"mean of {exchange.runs} of {exchange.all_runs} runs"
     if exchange.others:
         note += f"; the rest had {exchange.others} other sequence{'s' if exchange.others > 1 else ''}"
     return {
-        "title": label(panel.protocol),
+        "title": label(protocol),
         "note": note,
         "color": color,
         "middle": (client + server) / 2,
