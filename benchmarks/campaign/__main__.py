@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
@@ -18,6 +17,7 @@ from pathlib import Path
 from statistics import mean
 
 import click
+import pandas as pd
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -45,60 +45,57 @@ SETTLE_S = QUIET_MS / 1000
 
 
 class Times:
-    """The observer of a block (`measure.campaign.block.Observer`) that notes when its attempts begin."""
+    """When runs began (s since 1970), as a block tells its observer."""
 
     def __init__(self) -> None:
-        self.begun: list[float] = []
+        self.starts_s: list[float] = []
 
     def begins(self, run: Run, attempt: int) -> None:
-        """Note the time."""
-        self.begun.append(time.time())
+        """Note when."""
+        self.starts_s.append(time.time())
 
     def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
-        """Do nothing: the block's rows have what the runs took and whether they count."""
+        """All are judged when all have been made."""
 
 
-def ours(setting: Setting, runs: int) -> tuple[float, dict[str, float]]:
+def ours(setting: Setting, runs: int) -> tuple[float, "pd.Series[float]"]:
     """Measure one block of `runs` runs; returns the overhead per valid run and the phases (s), each per run."""
     with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as temporary:
         store, times, slot = FolderStore(Path(temporary), {}), Times(), Slot()
         runs_of_block = {Run(setting.site.name, setting.network.name, PROTOCOL, n): setting for n in range(1, runs + 1)}
         block = Block(1, runs_of_block, PAGES, 0, ALL_FILMS)
-        begun = time.time()
+        start_s = time.time()
         measure_block(block, store, partial(slot.circumstances, 1, click.echo), ReplayFailures(), times)
-        ended = time.time()
+        end_s = time.time()
         valid = [row for row in store.rows if row.valid]
         if not valid:
             raise EyelevelError(f"no run was valid, the first for {store.rows[0].reason}")
-        phases: dict[str, list[float]] = defaultdict(list)
-        for start, row in zip(times.begun, store.rows, strict=True):
-            for phase, seconds in run_phases(Path(temporary) / row.folder, start, row).items():
-                phases[phase].append(seconds)
-        phase_means = {phase: mean(seconds) for phase, seconds in phases.items()}
-        attempts_s = sum(row.seconds for row in store.rows)
-        phase_means["canary"] = (times.begun[0] - begun) / runs
-        phase_means["films, gates, to the disk"] = (ended - times.begun[0] - attempts_s) / runs
-        loads_s = sum((row.metrics["plt"] or 0) / 1000 + SETTLE_S for row in valid)
-        return (ended - begun - loads_s) / len(valid), phase_means
+        starts = zip(times.starts_s, store.rows, strict=True)
+        phases = pd.DataFrame([run_phases(Path(temporary) / row.folder, start, row) for start, row in starts]).mean()
+        runs_s = sum(row.seconds for row in store.rows)
+        phases["canary"] = (times.starts_s[0] - start_s) / runs
+        phases["films, gates, to the disk"] = (end_s - times.starts_s[0] - runs_s) / runs
+        pages_s = sum((row.metrics["plt"] or 0) / 1000 + SETTLE_S for row in valid)
+        return (end_s - start_s - pages_s) / len(valid), phases
 
 
 def run_phases(folder: Path, start: float, row: Row) -> dict[str, float]:
-    """How long each phase of one run took (s), read from the run's `folder`; it began at `start`."""
-    timestamps: Mapping[str, float] = json.loads((folder / "times.json").read_text())
+    """What the parts of one run took (s), from what it left in `folder`; it began at `start`."""
+    times: Mapping[str, float] = json.loads((folder / "times.json").read_text())
     setup_s = json.loads((folder / "replay.json").read_text())["setup_s"]
     har = json.loads(gzip.decompress((folder / HAR).read_bytes()))
     navigation = datetime.fromisoformat(har["log"]["pages"][0]["startedDateTime"]).timestamp()
     load_s = (row.metrics["plt"] or 0) / 1000
     return {
         "namespaces, servers, network": setup_s,
-        "programs that start": timestamps["visit"] - start - setup_s,
-        "trust, X server": timestamps["browsertime"] - timestamps["visit"],
-        "browser's start to navigation": navigation - timestamps["browsertime"],
+        "programs that start": times["visit"] - start - setup_s,
+        "trust, X server": times["browsertime"] - times["visit"],
+        "browser's start to navigation": navigation - times["browsertime"],
         "load": load_s,
         "settle": SETTLE_S,
-        "browser's end, HAR": timestamps["browsertime_end"] - navigation - load_s - SETTLE_S,
-        "packing": timestamps["visit_end"] - timestamps["browsertime_end"],
-        "end of the replay": start + row.seconds - timestamps["visit_end"],
+        "browser's end, HAR": times["browsertime_end"] - navigation - load_s - SETTLE_S,
+        "packing": times["visit_end"] - times["browsertime_end"],
+        "end of the replay": start + row.seconds - times["visit_end"],
     }
 
 
@@ -107,9 +104,9 @@ def stock(site: Site, setting: Setting, runs: int) -> float:
     spec = ReplaySpec(site.folder, setting.network, setting.protocol, repeatable=setting.loading.repeatable)
     with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as temporary:
         command = [sys.executable, "-m", "benchmarks.campaign.stock", str(site.folder), str(runs), temporary]
-        begun = time.time()
+        start_s = time.time()
         replay(spec, command, stdin=subprocess.DEVNULL)
-        ended = time.time()
+        end_s = time.time()
         try:
             page = json.loads((Path(temporary) / RESULT).read_text())[0]
         except FileNotFoundError:
@@ -118,10 +115,10 @@ def stock(site: Site, setting: Setting, runs: int) -> float:
         loads: list[float] = [
             scripts["timings"]["pageTimings"]["pageLoadTime"] / 1000 for scripts in page["browserScripts"]
         ]
-        seen = [metrics for metrics in page["visualMetrics"] if metrics.get("SpeedIndex")]
-        if not seen:
+        complete = sum(bool(metrics.get("SpeedIndex")) for metrics in page["visualMetrics"])
+        if not complete:
             raise EyelevelError("stock Browsertime computed no visual metrics")
-        return (ended - begun - sum(load + SETTLE_S for load in loads)) / len(seen)
+        return (end_s - start_s - sum(load + SETTLE_S for load in loads)) / complete
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -137,24 +134,22 @@ def main(site: str, net: str, runs: int, turns: int) -> None:
     recorded = collection.load_site(site)
     protocol = choose_one("protocol", PROTOCOL, protocols.load())
     setting = Setting(recorded, choose_one("network", net, networks.load()), protocol)
-    our_overheads, stock_overheads, phases = [], [], defaultdict(list)
+    our_s, stock_s, phases = [], [], []
     for turn in range(1, turns + 1):
-        overhead, phase_means = ours(setting, runs)
-        our_overheads.append(overhead)
-        for phase, seconds in phase_means.items():
-            phases[phase].append(seconds)
-        stock_overheads.append(stock(recorded, setting, runs))
-        click.echo(f"turn {turn}: ours {our_overheads[-1]:.2f} s, stock {stock_overheads[-1]:.2f} s")
+        overhead_s, phases_of_turn = ours(setting, runs)
+        our_s.append(overhead_s)
+        phases.append(phases_of_turn)
+        stock_s.append(stock(recorded, setting, runs))
+        click.echo(f"turn {turn}: ours {our_s[-1]:.2f} s, stock {stock_s[-1]:.2f} s")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("phase of a run", "s"):
         table.add_column(name, justify="right" if name == "s" else "left")
-    for phase, measured in phases.items():
-        table.add_row(phase, f"{mean(measured):.2f}")
+    for phase, seconds in pd.DataFrame(phases).mean().items():
+        table.add_row(str(phase), f"{seconds:.2f}")
     Console(highlight=False).print(table)
-    ratio = mean(our_overheads) / mean(stock_overheads)
     click.echo(
-        f"beyond load and settle, {turns} x {runs} runs each: {mean(our_overheads):.2f} s a run, "
-        f"stock Browsertime {mean(stock_overheads):.2f} s: {100 * ratio:.0f} %"
+        f"beyond load and settle, {turns} x {runs} runs each: {mean(our_s):.2f} s a run, stock Browsertime "
+        f"{mean(stock_s):.2f} s: {100 * mean(our_s) / mean(stock_s):.0f} %"
     )
 
 

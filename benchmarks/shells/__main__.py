@@ -151,10 +151,7 @@ def enter_own_namespaces() -> None:
 def plain_veth() -> Iterator[System]:
     """A namespace at the other end of a pair of Ethernet devices."""
     holder = subprocess.Popen(
-        ("unshare", "--net", "sh", "-c", "echo ready; read _"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        ("unshare", "--net", "sh", "-c", "echo ready; read _"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert holder.stdout is not None
     holder.stdout.readline()

@@ -9,7 +9,7 @@ Standard library only: the proxy's addon, which writes, and the recorder, which 
 
 import json
 import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from base.files import write_atomically
@@ -50,20 +50,11 @@ class ProxyOutput:
 
     def store(self, number: int, exchange: Exchange) -> None:
         """An exchange has ended well; its `started_ms` is a time of day. What must not be kept is not written."""
-        response = exchange.response
-        headers = response.headers if self.keep_cookies else without_cookie_values(response.headers)
-        head = {
-            "method": exchange.method,
-            "url": exchange.url,
-            "status": response.status,
-            "reason": response.reason,
-            "headers": headers,
-            "recorded_ip": exchange.recorded_ip,
-            "started_ms": exchange.started_ms,
-            "ttfb_ms": exchange.ttfb_ms,
-            "request_headers": kept_request_headers(exchange.request_headers),
-        }
-        write_atomically(self.folder / f"{number:06d}{SUFFIX}", json.dumps(head).encode() + b"\n" + response.body)
+        head = asdict(replace(exchange, request_headers=kept_request_headers(exchange.request_headers)))
+        body = head["response"].pop("body")
+        if not self.keep_cookies:
+            head["response"]["headers"] = without_cookie_values(exchange.response.headers)
+        write_atomically(self.folder / f"{number:06d}{SUFFIX}", json.dumps(head).encode() + b"\n" + body)
         self._write_event({"stored": number})
 
     def failed(self, number: int, why: str) -> None:
@@ -86,13 +77,8 @@ def read_exchanges(folder: Path) -> list[Exchange]:
 def _read(path: Path) -> Exchange:
     line, _, body = path.read_bytes().partition(b"\n")
     head = json.loads(line)
-    headers = tuple((name, value) for name, value in head["headers"])
-    return Exchange(
-        method=head["method"],
-        url=head["url"],
-        response=Response(head["status"], head["reason"], headers, body),
-        recorded_ip=head["recorded_ip"],
-        started_ms=head["started_ms"],
-        ttfb_ms=head["ttfb_ms"],
-        request_headers=tuple((name, value) for name, value in head["request_headers"]),
+    response = head["response"]
+    response["headers"], head["request_headers"] = (
+        tuple((name, value) for name, value in fields) for fields in (response["headers"], head["request_headers"])
     )
+    return Exchange(**head | {"response": Response(**response, body=body)})

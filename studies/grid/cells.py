@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -59,14 +59,8 @@ def cells(campaign: CampaignTable) -> pd.DataFrame:
                 both = [(*cell, protocol) for protocol in (reference, compared)]
                 attempts_at_cell, late_at_cell = (sum(counts[key] for key in both) for counts in (attempts, late))
                 a, b = (times.get(key, NO_TIMES) if not late_at_cell else NO_TIMES for key in both)
-                row: dict[str, Any] = {
-                    "compared": compared,
-                    "reference": reference,
-                    "site": page.name,
-                    "count": page.count,
-                }
-                row |= {"size_bytes": page.size_bytes, "servers": page.servers, "network": network}
-                row |= compare(a, b)
+                row: dict[str, Any] = {"compared": compared, "reference": reference, "site": page.name}
+                row |= asdict(page) | {"network": network} | compare(a, b)
                 row["state"], row["remark"] = _state(row["rounds"], attempts_at_cell, late_at_cell, left_out.get(cell))
                 rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)

@@ -9,19 +9,7 @@ import pandas as pd
 from analysis.outcomes import FASTER, SIGNIFICANT_P, SLOWER, UNDECIDED
 from analysis.report.section import ReportFigure, ReportTable, Section, text_table
 from analysis.runs import CampaignTable, load
-from analysis.text import (
-    NOTHING,
-    file_name,
-    label,
-    listing,
-    ms,
-    p_value,
-    pair_label,
-    percent,
-    plural,
-    size_label,
-    span,
-)
+from analysis.text import NOTHING, file_name, label, listing, ms, p_value, pair_label, percent, plural, size_label, span
 from base.errors import EyelevelError
 from measure.table import read_document
 from record.grid import Page

@@ -14,14 +14,7 @@ from base.errors import EyelevelError
 from measure.captures.reading import HTTPS_PORT, UDP_HEADER_BYTES, tshark_output
 from studies.packets import bytes as kinds
 from studies.packets.bytes import Piece, Stream, bytes_by_kind
-from studies.packets.layers import (
-    HTTP2_PREFACE_BYTES,
-    QUIC_FRAMES,
-    TLS_MESSAGES,
-    Assembly,
-    append_http2,
-    append_http3,
-)
+from studies.packets.layers import HTTP2_PREFACE_BYTES, QUIC_FRAMES, TLS_MESSAGES, Assembly, append_http2, append_http3
 
 # RFC 8446 section 5: a record's header; the content type and the tag at the end of an encrypted record.
 RECORD_HEADER_BYTES, CONTENT_TYPE_BYTES, TAG_BYTES = 5, 1, 16

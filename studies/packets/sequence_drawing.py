@@ -99,8 +99,8 @@ def _grid(scale: _Scale, rtt_ms: float) -> Iterable[dict[str, Any]]:
         yield {"y": round(scale.y(number * rtt_ms), 1), "label": f"{number} RTT"}
 
 
-def _panel(protocol: str, exchange: Exchange, left: int, scale: _Scale, color: str) -> Mapping[str, Any]:
-    client, server = left + MARGIN + TIMES, left + PANEL - MARGIN - TIMES
+def _panel(protocol: str, exchange: Exchange, left_x: int, scale: _Scale, color: str) -> Mapping[str, Any]:
+    client, server = left_x + MARGIN + TIMES, left_x + PANEL - MARGIN - TIMES
     note = f"mean of {exchange.runs} of {exchange.all_runs} runs"
     if exchange.others:
         note += f"; the rest had {exchange.others} other sequence{'s' if exchange.others > 1 else ''}"

@@ -21,15 +21,7 @@ from servers.qlog import SUFFIX, read_qlog
 from studies.states import graph as states_graph
 from studies.states import windows_figure
 from studies.states.measure import STUDY, read_loading
-from studies.states.series import (
-    Spell,
-    delivered_bytes,
-    probabilities,
-    series,
-    shares,
-    spells,
-    transitions,
-)
+from studies.states.series import Spell, delivered_bytes, probabilities, series, shares, spells, transitions
 
 NAME = "states"
 IDLE, REPAIRING = "application_limited", ("recovery", "pto", "rto")
@@ -197,12 +189,7 @@ def totals(settings: Sequence[SettingLoads]) -> ReportTable:
 
 def _key(setting: SettingLoads) -> dict[str, Any]:
     """What a row of a table has of `setting` itself."""
-    return {
-        "site": setting.site,
-        "network": setting.network,
-        "protocol": setting.protocol,
-        "runs": len(setting.loads),
-    }
+    return {"site": setting.site, "network": setting.network, "protocol": setting.protocol, "runs": len(setting.loads)}
 
 
 def _loading(connection: LoggedConnection, load: Load) -> pd.DataFrame:
