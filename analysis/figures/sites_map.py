@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 
-from analysis.figures.style import PAGE_INCHES, figure_style
+from analysis.figures.style import PAGE_INCHES, figure_style, gain_bar
 from analysis.hypotheses import Pair
 from analysis.outcomes import SIGNIFICANT_P
 from analysis.runs import rows_of
@@ -52,8 +52,5 @@ def draw(gain_table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[st
                 fontweight="bold" if significant else "normal",
                 color="black" if abs(values[y, x]) < 0.6 * DEEPEST else "white",
             ).set_in_layout(False)  # fmt: skip
-        bar = figure.colorbar(image, ax=axes, location="bottom", shrink=0.4, aspect=30, pad=0.01, extend="both")
-        bar.ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:+.0f} %")
-        bar.set_label("gain (negative is faster)", fontsize=7)
-        bar.ax.grid(visible=False)
+        gain_bar(figure, image, axes, pad=0.01).set_label("gain (negative is faster)", fontsize=7)
         return figure

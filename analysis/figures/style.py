@@ -11,15 +11,8 @@ from cycler import cycler
 from matplotlib.figure import Figure
 
 # Okabe and Ito's.
-BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
-    "#000000",
-    "#e69f00",
-    "#56b4e9",
-    "#009e73",
-    "#0072b2",
-    "#d55e00",
-    "#cc79a7",
-)
+BLACK, ORANGE, SKY, GREEN = "#000000", "#e69f00", "#56b4e9", "#009e73"
+BLUE, VERMILION, PURPLE = "#0072b2", "#d55e00", "#cc79a7"
 COLUMN_INCHES, PAGE_INCHES = 3.35, 7.0
 PNG_DPI = 160
 
@@ -80,6 +73,14 @@ def figure_style() -> Iterator[None]:
     """Figures that are made within it have this style."""
     with mpl.rc_context(RC):
         yield
+
+
+def gain_bar(figure: Figure, image: Any, axes: Any, pad: float) -> Any:
+    """The scale of the colours of `image` below `axes`, in percent with their signs."""
+    bar = figure.colorbar(image, ax=axes, location="bottom", shrink=0.4, aspect=30, pad=pad, extend="both")
+    bar.ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:+.0f} %")
+    bar.ax.grid(visible=False)
+    return bar
 
 
 def save(figure: Figure, folder: Path, name: str) -> None:

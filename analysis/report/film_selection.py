@@ -14,19 +14,11 @@ PAGE_BYTES = 16_000_000
 
 
 @dataclass(frozen=True)
-class PageFilm:
-    """A film on the page: the run, and its WebM."""
-
-    shot: Shot
-    data: bytes
-
-
-@dataclass(frozen=True)
 class FilmSelection:
-    """Strips and films by network, and a sentence for each that is missing."""
+    """Strips by network, the runs of films with their WebM by network, and a sentence for each that is missing."""
 
     strips: list[list[Strip]]
-    films: list[list[PageFilm]]
+    films: list[list[tuple[Shot, bytes]]]
     missing: list[str]
 
 
@@ -47,11 +39,11 @@ def select_films(findings: Findings, site: str | None, *, playable: bool = True)
             continue
         try:
             selection.strips.append(films.strips(shots))
-            copies = [_page_film(shot) for shot in shots] if playable else []
+            copies = [(shot, _small_copy(shot)) for shot in shots] if playable else []
         except EyelevelError as error:
             selection.missing.append(str(error))
             continue
-        free_bytes -= sum(len(film.data) for film in copies)
+        free_bytes -= sum(len(film) for _, film in copies)
         if free_bytes < 0:
             selection.missing.append(f"The films of {shots[0].site} behind {network} are too large for this page.")
         elif copies:
@@ -59,11 +51,11 @@ def select_films(findings: Findings, site: str | None, *, playable: bool = True)
     return selection
 
 
-def _page_film(shot: Shot) -> PageFilm:
+def _small_copy(shot: Shot) -> bytes:
     with tempfile.TemporaryDirectory(prefix="eyelevel-film-") as folder:
         copy = Path(folder) / "film.webm"
         films.playable(shot, copy)
-        return PageFilm(shot, copy.read_bytes())
+        return copy.read_bytes()
 
 
 def _shots(findings: Findings, network: str, site: str | None) -> list[Shot]:

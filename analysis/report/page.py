@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,13 +76,13 @@ def _environment(figures: Path) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["picture"] = lambda figure: _data_url(
-        "image/png", (figures / f"{figure.name}.png").read_bytes()
-    )
-    environment.filters["film"] = lambda film: _data_url("video/webm", film.data)
-    environment.filters["label"] = label
-    environment.filters["cells"] = cells
-    environment.filters["inline"] = inline
+    environment.filters |= {
+        "picture": lambda figure: _data_url("image/png", (figures / f"{figure.name}.png").read_bytes()),
+        "film": partial(_data_url, "video/webm"),
+        "label": label,
+        "cells": cells,
+        "inline": inline,
+    }
     return environment
 
 

@@ -88,8 +88,8 @@ def build(site: SiteBuilder) -> None:
     for shot in shots:
         site.file(shot["url"], site.painter.photograph(shot["width"], shot["height"], quality=88))
     services.send_fonts(site, FACES)
-    services.load_analytics(site)
-    services.load_tag(site)
+    site.render(services.ANALYTICS, "services/analytics.js", site=site.name)
+    site.render(services.TAG, "services/tag.js")
     services.advertise(site, ADVERTISEMENTS, PLUM)
     _photographers(site)
     _map(site)

@@ -11,11 +11,8 @@ from record.demo.text import slug
 
 FONT_LISTS, FONT_FILES = "https://css.lettercase.example", "https://files.lettercase.example"
 COUNTER, COLLECTOR = "https://cdn.tallyboard.example", "https://collect.tallyboard.example"
-ADS, BIDS, CREATIVES = (
-    "https://tags.adkiosk.example",
-    "https://bids.adkiosk.example",
-    "https://frames.adkiosk-media.example",
-)
+ADS, BIDS = "https://tags.adkiosk.example", "https://bids.adkiosk.example"
+CREATIVES = "https://frames.adkiosk-media.example"
 MATCH = "https://match.datapool.example"
 
 TAG, ANALYTICS = f"{ADS}/tag.js", f"{COUNTER}/v3/a.js"
@@ -73,26 +70,16 @@ def send_fonts(site: SiteBuilder, faces: Iterable[Face]) -> None:
         site.file(url, woff2(face))
 
 
-def load_analytics(site: SiteBuilder) -> None:
-    """Add the script that counts visits."""
-    site.render(ANALYTICS, "services/analytics.js", site=site.name)
-
-
 def count_visit(site: SiteBuilder, page: str) -> None:
-    """Add the requests of that script: its settings, an image without content, and a beacon."""
+    """Add the requests of the script that counts visits: its settings, an image without content, and a beacon."""
     settings = {"site": site.name, "sample": 1, "events": ["view", "session"]}
     site.file(f"{COUNTER}/v3/sites/{site.name}.json", json_body(settings))
     site.nothing(f"{COLLECTOR}/hit?site={site.name}&event=view&path=%2F")
     site.nothing(f"{COLLECTOR}/session?site={site.name}", method="POST", extra=allowing(page))
 
 
-def load_tag(site: SiteBuilder) -> None:
-    """Add the script that fills a page's places for advertisements."""
-    site.render(TAG, "services/tag.js")
-
-
 def advertise(site: SiteBuilder, advertisements: tuple[Advertisement, ...], ink: RGB) -> None:
-    """Add the requests of that script: an auction, and for each winner a frame with a picture and pixels."""
+    """Add the advertisements' requests: an auction, and for each winner a frame with a picture and pixels."""
     winners = [{"slot": ad.slot, "frame": ad.frame, "price": round(2.4 / ad.width, 5)} for ad in advertisements]
     slots = ",".join(ad.slot for ad in advertisements)
     url = f"{BIDS}/auction.js?site=www.{site.name}.example&slots={slots}"

@@ -8,7 +8,7 @@ from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from analysis.figures.style import PAGE_INCHES, figure_style
+from analysis.figures.style import PAGE_INCHES, figure_style, gain_bar
 from analysis.outcomes import SIGNIFICANT_P
 
 # Beyond this share the colour stays the same; the number in the cell goes on.
@@ -71,10 +71,8 @@ def draw(maps: Sequence[Map], rows: Sequence[str], faster: str) -> Figure:
                     )
                 )  # fmt: skip
                 _label(ax, x, y, cell)
-        bar = figure.colorbar(image, ax=list(axes), location="bottom", shrink=0.4, aspect=30, pad=0.02, extend="both")
-        bar.ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:+.0f} %")
+        bar = gain_bar(figure, image, list(axes), pad=0.02)
         bar.set_label(f"positive (red): {faster} is faster; below the percent: rounds", fontsize=6.5)
-        bar.ax.grid(visible=False)
         bar.ax.tick_params(labelsize=6)
         keys = [
             Patch(facecolor="white", edgecolor="0.6", label=f"not significant (p ≥ {SIGNIFICANT_P})"),
