@@ -45,17 +45,17 @@ SETTLE_S = QUIET_MS / 1000
 
 
 class Times:
-    """When runs began (s since 1970), as a block tells its observer."""
+    """The observer of a block (`measure.campaign.block.Observer`) that notes when its attempts begin (s since 1970)."""
 
     def __init__(self) -> None:
         self.starts_s: list[float] = []
 
     def begins(self, run: Run, attempt: int) -> None:
-        """Note when."""
+        """Note the time."""
         self.starts_s.append(time.time())
 
     def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
-        """All are judged when all have been made."""
+        """Do nothing: the block's rows have what the runs took and whether they count."""
 
 
 def ours(setting: Setting, runs: int) -> tuple[float, "pd.Series[float]"]:
@@ -80,7 +80,7 @@ def ours(setting: Setting, runs: int) -> tuple[float, "pd.Series[float]"]:
 
 
 def run_phases(folder: Path, start: float, row: Row) -> dict[str, float]:
-    """What the parts of one run took (s), from what it left in `folder`; it began at `start`."""
+    """How long each phase of one run took (s), read from the run's `folder`; it began at `start`."""
     times: Mapping[str, float] = json.loads((folder / "times.json").read_text())
     setup_s = json.loads((folder / "replay.json").read_text())["setup_s"]
     har = json.loads(gzip.decompress((folder / HAR).read_bytes()))
