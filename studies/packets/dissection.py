@@ -249,7 +249,8 @@ class _Reader:
             tag_bytes = TAG_BYTES if frames_bytes + TAG_BYTES == payload_bytes else 0
             parts.append(_Part(size - payload_bytes + tag_bytes, kinds.SECURITY, line=line))
             for frame in frames:
-                frame_type = int(_value(frame, "quic.frame_type") or -1)
+                # tshark 4.4 writes it as 0x06, 4.0 as 6.
+                frame_type = int(_value(frame, "quic.frame_type") or "-1", 0)
                 types.add(frame_type)
                 closes |= frame_type in CLOSE_FRAMES
                 parts += self._quic_frame(record, frame, frame_type, lines[-1], line)
