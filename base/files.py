@@ -33,7 +33,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     _remove_abandoned(path)
     new = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     try:
-        with _locked(new):
+        with locked(new):
             new.chmod(0o777 & ~_umask())
             yield new
             _sync_file_system(new)
@@ -55,13 +55,13 @@ def replacing_folder(path: Path) -> Iterator[Path]:
                 _exchange(new, path)
             else:
                 new.replace(path)
-        sync_folder(path.parent)
+        sync(path.parent)
     finally:
         shutil.rmtree(new, ignore_errors=True)  # the incomplete new folder, or the old one
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """Lock `folder` against other processes until the block or this process ends. Raises OSError when it is locked."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -75,7 +75,7 @@ def _remove_abandoned(path: Path) -> None:
     """Remove the folders that were to replace `path` and that no process works on any more."""
     name = re.compile(re.escape(f".{path.name}.") + "[a-z0-9_]{8}")
     for folder in [entry for entry in path.parent.iterdir() if name.fullmatch(entry.name) and entry.is_dir()]:
-        with suppress(OSError), _locked(folder):
+        with suppress(OSError), locked(folder):
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -99,18 +99,9 @@ def _sync_file_system(folder: Path) -> None:
         os.close(descriptor)
 
 
-def sync_file(path: Path) -> None:
-    """Make the content of `path` survive a power cut."""
+def sync(path: Path) -> None:
+    """Make the content of a file, or the names in a folder, survive a power cut."""
     descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in `folder` survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
     finally:

@@ -7,7 +7,7 @@ from pathlib import Path
 import browsers
 from base.errors import EyelevelError
 from base.registry import registered
-from browsers.contract import Browser, Request
+from browsers.contract import Browser
 
 DEFAULT = "chromium"
 
@@ -30,8 +30,3 @@ def browser_of(folder: Path) -> Browser:
     """The browser that made the load in `folder`, by the log that it left; the default when it left none."""
     made_by = [browser for browser in all_browsers().values() if (folder / browser.network_log).exists()]
     return made_by[0] if made_by else browser_named(DEFAULT)
-
-
-def read_requests(folder: Path) -> list[Request]:
-    """The requests of the load in `folder`. Raises OSError, EOFError, ValueError or KeyError: see `Browser`."""
-    return browser_of(folder).read_requests(folder)

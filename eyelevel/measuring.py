@@ -25,7 +25,7 @@ from measure.campaign.cluster import Cluster
 from measure.campaign.progress import ProgressDisplay
 from measure.run.aliases import distinct
 from measure.table import CampaignDocument, read_document
-from measure.validate.record import validate_campaign
+from measure.validate.record import validate_campaign, validate_worker
 
 
 def measuring_options(*, validates: bool, default: str = "the time of day") -> list[click.Option]:
@@ -79,7 +79,8 @@ def carry_out(
             needed = [campaign.networks[name] for name in dict.fromkeys(network for _, network in cells)]
             if checks := validate_campaign(campaign.folder, needed, distinct(campaign.protocols.values())):
                 console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
-        workers = Cluster(manner.dask, campaign, validated=not manner.trust_workers) if manner.dask else None
+        validate = None if manner.trust_workers else validate_worker
+        workers = Cluster(manner.dask, campaign, validate) if manner.dask else None
         measure(campaign, partial(ProgressDisplay, console, plain=manner.plain), workers, enough)
 
 

@@ -18,7 +18,6 @@ from base.ownership import give_to_caller
 from browsers.window import is_mobile
 from measure.campaign.block import measure_one
 from measure.campaign.method import Method
-from measure.campaign.setting import Loading, Setting
 from measure.completeness import (
     Completeness,
     RequestedUrl,
@@ -33,6 +32,7 @@ from measure.gates import REPLAY, Gate, load_gates
 from measure.host.machine import versions
 from measure.run.evidence import REPLAY_LOG, Evidence, last_line, read_evidence
 from measure.run.film import Frame, last_frame, unlike
+from measure.run.setting import Loading, Setting
 from measure.run.visit import FILM
 from measure.table import Run
 from record.recorder import sandbox

@@ -16,6 +16,7 @@ from statistics import mean
 
 from base.errors import EyelevelError
 from base.files import write_atomically
+from base.structure import structured
 from browsers.contract import Request
 from measure.run.evidence import REQUEST_LOG, page_requests
 from measure.run.visit import HAR
@@ -120,15 +121,11 @@ def read(site: Site) -> Completeness | None:
         values = json.loads(path.read_text())
         if values.pop("format") != FORMAT:
             return None
-        values["protocols"] = {name: Loads(**loads) for name, loads in values["protocols"].items()}
-        values["missed"] = tuple(Missed(**(m | {"asked_by": tuple(m["asked_by"])})) for m in values["missed"])
-        for name in ("unused", "fetched"):
-            values[name] = tuple(values[name])
-        completeness = Completeness(**values)
+        completeness = structured(values, Completeness, "it")
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError) as error:
-        raise EyelevelError(f"{path} is broken ({error!r}); remove it, and 'make close' the site again") from None
+    except (ValueError, KeyError, TypeError, AttributeError, EyelevelError) as error:
+        raise EyelevelError(f"{path} is broken ({error}); remove it, and 'make close' the site again") from None
     return completeness if completeness.site_sha256 == digest(site) else None
 
 

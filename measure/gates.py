@@ -183,6 +183,7 @@ def clock_shifted(evidence: Evidence, claim: Claim) -> str | None:
 PARDONS = 10
 
 REPLAY = Gate("replay", replay, pardoned=True, about_load=True)
+LOAD_FAILED = Gate("load_failed", load_failed, about_load=True)
 # A page that took too long would take as long again, so one rejection gives the run up.
 OVER_TIME = Gate("over_time", over_time, attempts=101, about_load=True)
 
@@ -190,7 +191,7 @@ OVER_TIME = Gate("over_time", over_time, attempts=101, about_load=True)
 GATES: list[Gate] = [
     REPLAY,
     OVER_TIME,
-    Gate("load_failed", load_failed, about_load=True),
+    LOAD_FAILED,
     Gate("error_page", error_page, about_load=True),
     Gate("load_unfinished", load_unfinished, about_load=True),
     Gate("wrong_protocol", wrong_protocol, about_load=True),

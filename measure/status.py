@@ -80,8 +80,8 @@ def rejections(rows: Sequence[Row]) -> Table:
     for protocol in protocols:
         table.add_column(protocol, justify="right")
     table.add_column("the last was", overflow="fold")
-    for gate, _ in Counter(gate_of(row) for row in rejected).most_common():
-        by_gate = [row for row in rejected if gate_of(row) == gate]
+    for gate, _ in Counter(row.gate for row in rejected).most_common():
+        by_gate = [row for row in rejected if row.gate == gate]
         counts = [str(sum(row.protocol == protocol for row in by_gate) or "") for protocol in protocols]
         last = by_gate[-1]
         table.add_row(gate, *counts, f"{last.of}: {last.reason.text if last.reason else ''}")
@@ -89,11 +89,6 @@ def rejections(rows: Sequence[Row]) -> Table:
     table.add_section()
     table.add_row("of attempts", *(str(attempts[protocol]) for protocol in protocols), "")
     return table
-
-
-def gate_of(row: Row) -> str:
-    """The gate that rejected the attempt; nothing when it counts."""
-    return row.reason.gate if row.reason else ""
 
 
 def _being_made(folder: Path) -> bool:

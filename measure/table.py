@@ -68,6 +68,11 @@ class Row:
     further: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def gate(self) -> str:
+        """The gate that rejected the attempt; nothing when it counts."""
+        return self.reason.gate if self.reason else ""
+
+    @property
     def of(self) -> Run:
         """The run that this is an attempt at."""
         return Run(self.site, self.network, self.protocol, self.run)
@@ -81,11 +86,6 @@ _REQUIRED = [name for name in _FIELDS if name not in ("metrics", "block", "machi
 def columns() -> tuple[str, ...]:
     """The columns of `runs.csv`, in order; the metrics' are among them."""
     return tuple(column for name in _FIELDS for column in (metric_names() if name == "metrics" else (name,)))
-
-
-def required_columns() -> tuple[str, ...]:
-    """The columns that every `runs.csv` has."""
-    return tuple(_REQUIRED)
 
 
 def whole_lines(text: str) -> str:

@@ -10,6 +10,7 @@ import sys
 
 from base.errors import reports_errors
 from base.places import authority_certificate
+from base.structure import from_json
 from replay import world
 from replay.spec import CONTROL, ReplaySpec
 from tuning import kernel
@@ -40,4 +41,4 @@ def main(spec: ReplaySpec, command: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(ReplaySpec.loads(sys.argv[1]), sys.argv[2:])
+    main(from_json(sys.argv[1], ReplaySpec, "the replay's specification"), sys.argv[2:])

@@ -18,6 +18,7 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.processes import pinned, running
+from base.structure import from_json, to_json
 from record.site import Site
 from replay import world
 from replay.repeatable import make_repeatable
@@ -73,7 +74,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     evidence["server_sysctls"] = kernel.apply_sysctls(spec.protocol.server_kernel)
     with server_of(spec.protocol).serve(serving), _control_socket() as control:
         client = [*pinned(spec.emulator_cores), *shell(spec.network, spec.seed), "--"]
-        client += [sys.executable, "-m", "replay.client", spec.dumps(), *command]
+        client += [sys.executable, "-m", "replay.client", to_json(spec), *command]
         with (
             _stopped_at_the_end(subprocess.Popen(client)) as stack,
             _linked(control, stack, leash) as connection,
@@ -201,4 +202,5 @@ def _first_of(*descriptors: int) -> int:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), ReplaySpec.loads(sys.argv[3]), sys.argv[4:])
+    replay_spec = from_json(sys.argv[3], ReplaySpec, "the replay's specification")
+    main(int(sys.argv[1]), int(sys.argv[2]), replay_spec, sys.argv[4:])

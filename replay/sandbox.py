@@ -19,6 +19,7 @@ from base.errors import EyelevelError
 from base.namespaces import namespaced
 from base.places import PROJECT, cache_dir
 from base.privileges import require_root
+from base.structure import to_json
 from replay.spec import ReplayOutcome, ReplaySpec
 from servers.registry import require_served
 
@@ -35,7 +36,7 @@ def run(spec: ReplaySpec, command: Sequence[str | Path], **streams: int | None) 
     require_served([spec.protocol])
     leash_end, leash = os.pipe()
     report, report_end = os.pipe()
-    inside = [sys.executable, "-m", "replay.inside", str(leash_end), str(report_end), spec.dumps(), *command]
+    inside = [sys.executable, "-m", "replay.inside", str(leash_end), str(report_end), to_json(spec), *command]
     process = subprocess.Popen(
         [*namespaced("mount", "net", "ipc"), *inside],
         pass_fds=(leash_end, report_end),

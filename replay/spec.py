@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from base.structure import from_json, to_json
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
@@ -41,15 +40,6 @@ class ReplaySpec:
     qlog: Path | None = None
     server_cores: tuple[int, ...] = ()
     emulator_cores: tuple[int, ...] = ()
-
-    def dumps(self) -> str:
-        """As JSON, for the processes inside the namespaces."""
-        return to_json(self)
-
-    @classmethod
-    def loads(cls, text: str) -> "ReplaySpec":
-        """The inverse of `dumps`. Raises EyelevelError."""
-        return from_json(text, cls, "the replay's specification")
 
 
 @dataclass(frozen=True)

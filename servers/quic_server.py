@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from base.places import tool
-from base.processes import running
+from base.processes import Daemon, running
 from record.site import host_folder
 from servers.contract import Server, Serving
 from servers.qlog import read_qlogs
@@ -29,8 +29,17 @@ class QuicServer(Server):
     programs: ClassVar = {"quic_server": "--version"}
     logs_connections = True
 
-    def serve(self, serving: Serving) -> AbstractContextManager[None]:
-        return _serve(serving)
+    @contextmanager
+    def serve(self, serving: Serving) -> Iterator[None]:
+        with ExitStack() as stack:
+            # All are started before any is waited for, since each takes a while to load its responses.
+            daemons = [stack.enter_context(_running(serving, *endpoint)) for endpoint in serving.listening()]
+            for daemon in daemons:
+                assert daemon.process.stdout
+                if not daemon.process.stdout.readline().startswith(b"listening"):
+                    daemon.process.wait()
+                    raise daemon.failure()
+            yield
 
     def congestion_controls_taken(self, folder: Path) -> set[str]:
         return {str(log.parameters.get("congestion_control")) for log in read_qlogs(folder)}
@@ -68,31 +77,19 @@ def _needed_options(protocol: Protocol) -> tuple[str, ...]:
     return (CONTROL_TAGS[protocol.congestion_control], *window)
 
 
-@contextmanager
-def _serve(serving: Serving) -> Iterator[None]:
-    with ExitStack() as stack:
-        # All are started before any is waited for, since each takes a while to load its responses.
-        daemons = []
-        for address, port in serving.listening():
-            certificate = serving.certificates[address]
-            command: list[str | Path] = [tool("quic_server"), "--address", address, "--port", str(port)]
-            command += ["--responses", _responses_of(serving, address)]
-            command += ["--certificate", certificate.chain, "--key", certificate.key]
-            if serving.request_log:
-                command += ["--request-log", serving.request_log]
-            if serving.qlog:
-                command += ["--qlog", serving.qlog]
-            if serving.think_time:
-                command.append("--think-time")
-            log = serving.folder / f"quic_server-{address}-{port}.log"
-            name = f"quic_server on {address}:{port}"
-            daemons.append(stack.enter_context(running(name, command, log, stdout=subprocess.PIPE)))
-        for daemon in daemons:
-            assert daemon.process.stdout
-            if not daemon.process.stdout.readline().startswith(b"listening"):
-                daemon.process.wait()
-                raise daemon.failure()
-        yield
+def _running(serving: Serving, address: str, port: int) -> AbstractContextManager[Daemon]:
+    certificate = serving.certificates[address]
+    command: list[str | Path] = [tool("quic_server"), "--address", address, "--port", str(port)]
+    command += ["--responses", _responses_of(serving, address)]
+    command += ["--certificate", certificate.chain, "--key", certificate.key]
+    if serving.request_log:
+        command += ["--request-log", serving.request_log]
+    if serving.qlog:
+        command += ["--qlog", serving.qlog]
+    if serving.think_time:
+        command.append("--think-time")
+    log = serving.folder / f"quic_server-{address}-{port}.log"
+    return running(f"quic_server on {address}:{port}", command, log, stdout=subprocess.PIPE)
 
 
 def _responses_of(serving: Serving, address: str) -> Path:

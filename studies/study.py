@@ -16,8 +16,8 @@ from base.errors import EyelevelError
 from browsers.registry import DEFAULT
 from measure.campaign.campaign import Campaign, Enough, Selection, never_enough
 from measure.campaign.method import Method
-from measure.campaign.setting import Loading
 from measure.run.aliases import choose_protocols
+from measure.run.setting import Loading
 from measure.table import CampaignDocument
 from record.collection import choose_sites
 from tuning import networks, protocols

@@ -103,7 +103,7 @@ class Network:
 
 def load(file: Path | None = None) -> Catalogue[Network]:
     """Every network by name: those of `file`, or all that there are. Raises EyelevelError."""
-    return _READER.load() if file is None else _READER.load_file(file)
+    return _READER.load(file)
 
 
 def read_trace(path: Path) -> list[bytes]:

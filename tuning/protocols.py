@@ -112,7 +112,7 @@ class Protocol:
 
 def load(file: Path | None = None) -> Catalogue[Protocol]:
     """Every protocol by name: those of `file`, or all that there are. Raises EyelevelError."""
-    return _READER.load() if file is None else _READER.load_file(file)
+    return _READER.load(file)
 
 
 def _finished(protocol: Protocol) -> Protocol:

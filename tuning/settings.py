@@ -80,8 +80,13 @@ class Reader(Generic[T]):
         self._units = units
         self._prepare = prepare
 
-    def load(self) -> Catalogue[T]:
-        """The settings of every file: the paper's, further ones, and the user's. Raises EyelevelError."""
+    def load(self, file: Path | None = None) -> Catalogue[T]:
+        """The settings of every file: the paper's, further ones, and the user's. Raises EyelevelError.
+
+        Or those of `file` alone, which may build on the testbed's.
+        """
+        if file is not None:
+            return self._load_file(file)
         paper = self.read(FOLDER / self.filename, {})
         catalogue = Catalogue(paper, {ALL: paper}, paper.tables, paper.places)
         for folder in (FURTHER_FOLDER, user_folder()):
@@ -89,8 +94,7 @@ class Reader(Generic[T]):
                 self._add(catalogue, folder / self.filename)
         return catalogue
 
-    def load_file(self, file: Path) -> Catalogue[T]:
-        """The settings of `file` alone, which may build on the testbed's. Raises EyelevelError."""
+    def _load_file(self, file: Path) -> Catalogue[T]:
         tables: dict[str, Table] = {}
         for folder in (FOLDER, FURTHER_FOLDER):
             if (folder / self.filename).exists() and folder / self.filename != file:

@@ -25,9 +25,9 @@ from rich.table import Table
 from base.errors import EyelevelError, reports_errors
 from benchmarks.campaign.stock import RESULT
 from browsers.browsertime.configuration import QUIET_MS
-from measure.campaign.block import Block, ReplayFailures, measure_block
+from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
 from measure.campaign.method import PAGES
-from measure.campaign.setting import Setting
+from measure.run.setting import Setting
 from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
 from measure.run.films import ALL_FILMS
@@ -44,8 +44,8 @@ PROTOCOL = "tcp"
 SETTLE_S = QUIET_MS / 1000
 
 
-class Times:
-    """The observer of a block (`measure.campaign.block.Observer`) that notes when its attempts begin (s since 1970)."""
+class Times(Observer):
+    """The observer of a block that notes when its attempts begin (s since 1970)."""
 
     def __init__(self) -> None:
         self.starts_s: list[float] = []
@@ -53,9 +53,6 @@ class Times:
     def begins(self, run: Run, attempt: int) -> None:
         """Note the time."""
         self.starts_s.append(time.time())
-
-    def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
-        """Do nothing: the block's rows have what the runs took and whether they count."""
 
 
 def ours(setting: Setting, runs: int) -> tuple[float, "pd.Series[float]"]:

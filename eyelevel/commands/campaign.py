@@ -17,9 +17,9 @@ from browsers.registry import DEFAULT
 from eyelevel.measuring import Manner, campaign_name, carry_out, document_of, measuring_options
 from eyelevel.study_command import command_of
 from measure.campaign.campaign import REPEATS, Campaign, never_enough
-from measure.campaign.setting import Loading
 from measure.run.aliases import choose_protocols
 from measure.run.films import KEPT, QUALITIES, FilmPolicy
+from measure.run.setting import Loading
 from measure.table import CampaignDocument
 from record.collection import choose_sites
 from tuning import networks, protocols

@@ -9,7 +9,7 @@ from rich.console import Console
 from eyelevel.options import campaign_argument, campaign_folder
 from measure.campaign.forecast import in_bytes
 from measure.campaign.progress import in_words
-from measure.status import gate_of, rejections, status
+from measure.status import rejections, status
 
 
 @click.command()
@@ -23,7 +23,7 @@ def main(campaign: str, as_json: bool) -> None:
     now = status(campaign_folder(campaign))
     counts = {"planned": now.planned, "done": now.done, "left": len(now.open_runs), "given_up": now.given_up}
     if as_json:
-        gates = Counter(gate_of(row) for row in now.rows if not row.valid)
+        gates = Counter(row.gate for row in now.rows if not row.valid)
         seconds = now.expected.seconds if now.expected else None
         click.echo(json.dumps({**counts, "running": now.running, "rejected": gates, "seconds_left": seconds}))
         return

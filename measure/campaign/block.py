@@ -10,40 +10,29 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from base.errors import EyelevelError
 from measure.campaign.method import Method, is_made
-from measure.campaign.setting import Circumstances, Setting
 from measure.campaign.slot import machine_name
-from measure.campaign.store import FolderStore, Store
+from measure.campaign.store import FolderStore
 from measure.gates import REPLAY
 from measure.host.affinity import Layout
 from measure.run.films import ALL_FILMS, FilmPolicy
+from measure.run.setting import Circumstances, Setting
 from measure.table import Row, Run
 
 # After so many the rest of the campaign would fare the same.
 REPLAY_FAILURES_IN_A_ROW = 5
 
 
-class Observer(Protocol):
-    """Learns of attempts as they begin and end."""
+class Observer:
+    """Learns of attempts as they begin and end. This one does nothing with it."""
 
     def begins(self, run: Run, attempt: int) -> None:
         """An attempt at `run` begins."""
 
     def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
         """It has been judged."""
-
-
-class Nobody:
-    """An observer that does nothing."""
-
-    def begins(self, run: Run, attempt: int) -> None:
-        """See `Observer`."""
-
-    def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
-        """See `Observer`."""
 
 
 class ReplayFailures:
@@ -54,7 +43,7 @@ class ReplayFailures:
 
     def count(self, row: Row) -> None:
         """Count `row`. Raises EyelevelError after too many failed replays in a row."""
-        self._in_a_row = self._in_a_row + 1 if row.reason and row.reason.gate == REPLAY.name else 0
+        self._in_a_row = self._in_a_row + 1 if row.gate == REPLAY.name else 0
         if self._in_a_row == REPLAY_FAILURES_IN_A_ROW:
             raise EyelevelError(f"{self._in_a_row} replays in a row failed, the last with: {row.reason}")
 
@@ -72,7 +61,7 @@ class Block:
 
 def measure_block(
     block: Block,
-    store: Store,
+    store: FolderStore,
     circumstances: Callable[[], Circumstances],
     failures: ReplayFailures,
     observer: Observer,
@@ -112,7 +101,7 @@ def measure_one(run: Run, setting: Setting, method: Method, folder: Path, repeat
     store = FolderStore(folder)
     circumstances = Circumstances(1, machine_name())
     block = Block(1, {run: setting}, method, repeats, ALL_FILMS)
-    measure_block(block, store, lambda: circumstances, ReplayFailures(), Nobody())
+    measure_block(block, store, lambda: circumstances, ReplayFailures(), Observer())
     return store.rows[-1]
 
 

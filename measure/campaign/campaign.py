@@ -18,7 +18,6 @@ from measure.campaign.method import PAGES, Method
 from measure.campaign.plan import PlannedBlock, plan, seed_of
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results, opened
-from measure.campaign.setting import Loading, Setting
 from measure.campaign.slot import Slot, canaries_of, machine_name
 from measure.campaign.verdicts import Verdict
 from measure.completeness import digest
@@ -28,6 +27,7 @@ from measure.norms import RunAppearance, judge
 from measure.reasons import Reason
 from measure.run import browser
 from measure.run.films import ALL_FILMS, FilmPolicy, read_last_frame
+from measure.run.setting import Loading, Setting
 from measure.table import CampaignDocument, Row, Run
 from record.site import Site
 from tuning import protocols

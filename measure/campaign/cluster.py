@@ -16,17 +16,16 @@ from distributed import Client, Future
 from distributed import wait as wait_for
 
 from base.errors import EyelevelError
-from base.files import sync_file, sync_folder
+from base.files import sync
 from measure.campaign.block import Block
 from measure.campaign.campaign import Campaign
 from measure.campaign.progress import ProgressDisplay
-from measure.campaign.remote import Introduction, MeasuredBlock, Question, introduce, measure_remotely
+from measure.campaign.remote import Introduction, MeasuredBlock, Question, Validation, introduce, measure_remotely
 from measure.campaign.results import Results
 from measure.campaign.slot import canaries_of
 from measure.completeness import digest
 from measure.run.aliases import distinct
 from measure.run.evidence import ATTEMPT
-from measure.validate.record import keep_entries
 
 CONNECT_TIMEOUT_S = 30
 # How often it is looked whether workers came or went, which Dask does not tell.
@@ -38,13 +37,13 @@ DEATHS = 5
 class Cluster:
     """The workers of a Dask scheduler (see `campaign.Workers`).
 
-    `validated`: whether each is held to `make validate`'s quick form before it gets work.
+    `validate` measures networks and protocols on each before it gets work; None trusts them.
     """
 
-    def __init__(self, scheduler: str, campaign: Campaign, *, validated: bool = True) -> None:
+    def __init__(self, scheduler: str, campaign: Campaign, validate: Validation | None = None) -> None:
         self._scheduler = scheduler
         self._campaign = campaign
-        self._validated = validated
+        self._validate = validate
         self._refused: set[str] = set()
         self._machines: dict[str, str] = {}
 
@@ -129,7 +128,7 @@ class Cluster:
             servers=tuple({protocol.server for protocol in campaign.protocols.values()}),
             browser=campaign.loading.browser,
             captures=campaign.method.captures,
-            validated=self._validated,
+            validate=self._validate,
         )
         return client.submit(introduce, question, workers=[worker], allow_other_workers=False, pure=False, retries=0)
 
@@ -138,8 +137,8 @@ class Cluster:
             future.cancel()  # it is gone, and may come again
             return
         outcome: Introduction | BaseException = future.result() if future.status == "finished" else future.exception()
-        if isinstance(outcome, Introduction) and outcome.validation:
-            keep_entries(results.folder, outcome.validation)
+        if isinstance(outcome, Introduction) and outcome.keep_validation:
+            outcome.keep_validation(results.folder)
         if fault := self._fault(outcome):
             self._refuse(worker)
             display.warns(f"the worker {worker} is refused: {fault}")
@@ -207,8 +206,8 @@ def bring_home(measured: MeasuredBlock, repeats: int, results: Results, display:
         # Written last, since it says that all else is there (`attempt.is_made`).
         for name in sorted(evidence, key=lambda name: name == ATTEMPT):
             (folder / Path(name).name).write_bytes(evidence[name])
-            sync_file(folder / Path(name).name)
-        sync_folder(folder)
-        sync_folder(folder.parent)
+            sync(folder / Path(name).name)
+        sync(folder)
+        sync(folder.parent)
         results.append(row)
         display.ends(row.of, row, given_up=results.is_given_up(row.of, repeats))

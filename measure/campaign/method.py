@@ -9,19 +9,19 @@ So after a power cut, what was made in full is judged, and the rest is made agai
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from base.clock import now_iso
-from base.files import sync_file, sync_folder, write_atomically
-from measure.campaign.setting import Circumstances, Setting
+from base.files import sync, write_atomically
 from measure.gates import GATES, Claim, Gate, reason_against
 from measure.metrics import read_metrics
 from measure.reasons import Reason
 from measure.run.browser import window
 from measure.run.evidence import ATTEMPT, Evidence, analyse_film, read_evidence
-from measure.run.load import Instruments, PageLoad, load
+from measure.run.load import Instruments, load
+from measure.run.setting import Circumstances, Setting
 from measure.table import Row, Run
 
 
@@ -65,9 +65,8 @@ class Method:
         """
         started_at, clock, started = now_iso(), time.time(), time.monotonic()
         failure = load(
-            page_load(setting),
+            replace(setting, seed=None if setting.seed is None else setting.seed + attempt),
             folder,
-            seed=None if setting.seed is None else setting.seed + attempt,
             layout=circumstances.layout,
             instruments=self.instruments(setting, folder),
         )
@@ -83,10 +82,10 @@ class Method:
             "slowness": round(circumstances.slowness, 3),
         }
         for file in folder.iterdir():
-            sync_file(file)
-        sync_folder(folder)
+            sync(file)
+        sync(folder)
         write_atomically(folder / ATTEMPT, json.dumps(document, indent=1) + "\n")
-        sync_folder(folder.parent)
+        sync(folder.parent)
 
     def judge(self, setting: Setting, run: Run, attempt: int, folder: Path, campaign: Path) -> Row:
         """The row of an attempt at `run`, whose evidence is in `folder`, within the `campaign`'s.
@@ -124,21 +123,6 @@ PAGES = Method()
 def is_made(folder: Path) -> bool:
     """Whether the attempt in `folder` was made in full."""
     return (folder / ATTEMPT).exists()
-
-
-def page_load(setting: Setting) -> PageLoad:
-    """How `setting` is loaded."""
-    loading = setting.loading
-    return PageLoad(
-        setting.site,
-        setting.network,
-        setting.protocol,
-        loading.repeatable,
-        film=loading.filmed,
-        quiet_ms=loading.quiet_ms,
-        limit_s=loading.limit_s,
-        browser=loading.browser,
-    )
 
 
 def claim(setting: Setting) -> Claim:

@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
+from measure.campaign.block import Observer
 from measure.campaign.forecast import Forecast, in_bytes
 from measure.reasons import Reason
 from measure.table import GivenUp, Row, Run
@@ -18,7 +19,7 @@ from measure.table import GivenUp, Row, Run
 LINE_METRICS = ("plt", "si")
 
 
-class ProgressDisplay:
+class ProgressDisplay(Observer):
     """Prints a campaign's runs, and estimates the time left from how long runs of each network took."""
 
     def __init__(self, console: Console, open_runs: Sequence[Run], done: int, *, plain: bool = False) -> None:
@@ -53,19 +54,17 @@ class ProgressDisplay:
             yield self
 
     def begins(self, run: Run, attempt: int) -> None:
-        """An attempt at `run` begins."""
         again = f" (attempt {attempt})" if attempt > 1 else ""
         self._progress.update(self._task, description=f"{run}{again}")
 
     def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
-        """An attempt at `run` ended as in `row`."""
         self._seconds[run.network].append(row.seconds)
         if row.valid or given_up:
             self._open.discard(run)
         if row.valid:
             text = f"{_metrics(row)}{row.requests} requests, {row.missed} missed"
         else:
-            self._rejected[row.reason.gate if row.reason else ""] += 1
+            self._rejected[row.gate] += 1
             text = f"invalid: {row.reason}" + ("; given up" if given_up else "; once more")
         self._stands()
         done = self._total - len(self._open)

@@ -5,7 +5,7 @@ Nothing here knows of the scheduler.
 """
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,14 +14,13 @@ from distributed import get_worker
 
 from base.errors import EyelevelError
 from base.privileges import require_root
-from measure.campaign.block import Block, ReplayFailures, measure_block
+from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
 from measure.campaign.slot import Slot, machine_name
 from measure.campaign.store import FolderStore
 from measure.completeness import digest
 from measure.host.canary import Canary
-from measure.host.machine import machine, versions
+from measure.host.machine import versions
 from measure.table import Row, Run
-from measure.validate.record import ValidationEntry, kept_entries, validate_campaign
 from record.site import Site
 from tuning.networks import Network
 from tuning.protocols import Protocol
@@ -29,18 +28,22 @@ from tuning.protocols import Protocol
 
 @dataclass(frozen=True)
 class Introduction:
-    """A worker's machine: its name, what it is, the versions of all programs, and the fingerprints of its sites.
+    """A worker's machine: its name, the versions of all programs, and the fingerprints of its sites.
 
-    `fault` is why it cannot measure, if it cannot. `validation` is what was measured of networks and protocols there
-    (`measure.validate.record`), passed or not.
+    `fault` is why it cannot measure, if it cannot. `keep_validation` keeps in a campaign's folder what was measured of
+    networks and protocols there, passed or not.
     """
 
     name: str
-    machine: Mapping[str, object]
     versions: Mapping[str, str]
     sites: Mapping[str, str]
     fault: str | None = None
-    validation: Sequence[ValidationEntry] = ()
+    keep_validation: Callable[[Path], None] | None = None
+
+
+# Measures networks and protocols, in a folder for what it needs meanwhile. Returns what is wrong with them, if anything
+# is, and what keeps all that was measured in a campaign's folder.
+Validation = Callable[[Path, Sequence[Network], Sequence[Protocol]], tuple[str | None, Callable[[Path], None]]]
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class Question:
     """What a worker must have: the sites' folders, the networks and protocols, servers, the browser,
     and whether the programs that capture packets.
 
-    `validated`: whether its networks and protocols are measured before, by `make validate`'s quick form.
+    `validate`: measures its networks and protocols before, a function of a module; None trusts them.
     """
 
     sites: Mapping[str, Path]
@@ -57,7 +60,7 @@ class Question:
     servers: tuple[str, ...]
     browser: str
     captures: bool
-    validated: bool
+    validate: Validation | None = None
 
 
 @dataclass(frozen=True)
@@ -70,19 +73,6 @@ class MeasuredBlock:
     warnings: tuple[str, ...]
 
 
-class Warnings:
-    """Collects warnings for whoever displays the campaign; an observer of a block that displays nothing."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def begins(self, run: Run, attempt: int) -> None:
-        """Nothing is displayed here."""
-
-    def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
-        """Nothing is displayed here."""
-
-
 def introduce(question: Question) -> Introduction:
     """Look at this machine before it is given work: what it is, and whether it can measure at all."""
     try:
@@ -90,23 +80,15 @@ def introduce(question: Question) -> Introduction:
         if get_worker().state.nthreads != 1:
             raise EyelevelError("one worker is one place to measure; start it with --nthreads 1")
         sites = {name: digest(Site.load(folder)) for name, folder in question.sites.items()}
-        introduction = Introduction(
-            machine_name(), machine(), versions(question.servers, question.browser, capturing=question.captures), sites
-        )
-        return validated(introduction, question) if question.validated else introduction
+        programs = versions(question.servers, question.browser, capturing=question.captures)
+        introduction = Introduction(machine_name(), programs, sites)
+        if question.validate is None:
+            return introduction
+        with tempfile.TemporaryDirectory(dir=get_worker().local_directory, prefix="validate-") as temporary:
+            fault, keep = question.validate(Path(temporary), question.networks, question.protocols)
+        return replace(introduction, fault=fault, keep_validation=keep)
     except EyelevelError as error:
-        return Introduction(machine_name(), {}, {}, {}, str(error))
-
-
-def validated(introduction: Introduction, question: Question) -> Introduction:
-    """`introduction` of this machine, held to the quick form of `make validate`, with what that measured."""
-    fault = None
-    with tempfile.TemporaryDirectory(dir=get_worker().local_directory, prefix="validate-") as temporary:
-        try:
-            validate_campaign(Path(temporary), question.networks, question.protocols)
-        except EyelevelError as error:
-            fault = f"make validate fails there: {error}"
-        return replace(introduction, fault=fault, validation=kept_entries(Path(temporary)))
+        return Introduction(machine_name(), {}, {}, str(error))
 
 
 def measure_remotely(block: Block, earlier: Mapping[Run, tuple[int, int]], canaries: Sequence[Canary]) -> MeasuredBlock:
@@ -114,14 +96,14 @@ def measure_remotely(block: Block, earlier: Mapping[Run, tuple[int, int]], canar
 
     Raises EyelevelError.
     """
-    warnings = Warnings()
+    warnings: list[str] = []
     # Dask removes the folder of a worker that was killed when the next one starts there.
     with tempfile.TemporaryDirectory(dir=get_worker().local_directory, prefix="block-") as temporary:
         store = FolderStore(Path(temporary), earlier)
         slot = Slot(canaries)
-        circumstances = partial(slot.circumstances, block.number, warnings.texts.append)
-        measure_block(block, store, circumstances, ReplayFailures(), warnings)
+        circumstances = partial(slot.circumstances, block.number, warnings.append)
+        measure_block(block, store, circumstances, ReplayFailures(), Observer())
         evidence = tuple(
             {file.name: file.read_bytes() for file in (store.folder / row.folder).iterdir()} for row in store.rows
         )
-        return MeasuredBlock(tuple(store.rows), evidence, tuple(warnings.texts))
+        return MeasuredBlock(tuple(store.rows), evidence, tuple(warnings))

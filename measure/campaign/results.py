@@ -6,18 +6,17 @@ Nothing here knows how a run is made. The form of the files is in `measure.table
 """
 
 import errno
-import fcntl
 import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
-from base.files import sync_folder, write_atomically
+from base.files import locked, sync, write_atomically
 from measure import table
 from measure.campaign.plan import PlannedBlock, extended
 from measure.campaign.planfile import read_plan, write_plan
@@ -140,7 +139,7 @@ def opened(folder: Path, document: CampaignDocument) -> Iterator[Results]:
         _settle(folder, document)
         results = Results(folder)
         results._read()
-        sync_folder(folder.parent)
+        sync(folder.parent)
         yield results
 
 
@@ -165,15 +164,12 @@ class Held(EyelevelError):
 
 @contextmanager
 def _held(folder: Path) -> Iterator[None]:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with ExitStack() as stack:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            stack.enter_context(locked(folder))
         except BlockingIOError:
             raise Held(f"another process is measuring the campaign {folder.name}") from None
         yield
-    finally:
-        os.close(descriptor)
 
 
 def changes(old: CampaignDocument, new: CampaignDocument) -> list[str]:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from base.errors import EyelevelError
-from measure.campaign.setting import Circumstances
 from measure.host.affinity import layout
 from measure.host.canary import BUSY, Canary, drift, slowness, time_canary
+from measure.run.setting import Circumstances
 from measure.table import Row
 
 # How long a busy machine is waited for, and how long from one look to the next.

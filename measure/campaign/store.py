@@ -3,31 +3,9 @@
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
 
 from measure.campaign.counts import AttemptCounts
 from measure.table import Row, Run
-
-
-class Store(Protocol):
-    """Where attempts go. What it counts is in `measure.campaign.counts`."""
-
-    folder: Path
-
-    def attempts(self, run: Run) -> int:
-        """How often `run` has been tried."""
-
-    def is_open(self, run: Run, repeats: int) -> bool:
-        """Whether `run` is still to be measured."""
-
-    def run_folder(self, run: Run, attempt: int) -> Path:
-        """Where an attempt's evidence lies."""
-
-    def empty_run_folder(self, run: Run, attempt: int) -> Path:
-        """The same, made anew."""
-
-    def append(self, row: Row) -> None:
-        """Add the row of an attempt."""
 
 
 class FolderStore(AttemptCounts):

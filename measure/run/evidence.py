@@ -13,7 +13,7 @@ from base.errors import EyelevelError
 from base.files import write_atomically
 from browsers.contract import Request
 from browsers.registry import browser_of
-from measure.run.film import FilmStart, VisualMetrics, film_size, film_start, last_look, visual_metrics
+from measure.run.film import FilmStart, VisualMetrics, film_size, film_start, last_frame, visual_metrics
 from measure.run.films import keep_last_frame, keep_strip
 from measure.run.visit import FILM, HAR, LOG, TIMES, TIMINGS
 from servers.matching import Kind
@@ -97,7 +97,7 @@ def analyse_film(folder: Path) -> None:
     try:
         analysis["size"] = film_size(film)
         analysis["start"] = asdict(film_start(film))
-        keep_last_frame(last_look(film), folder)
+        keep_last_frame(last_frame(film, reduced=True), folder)
         analysis["metrics"] = asdict(visual_metrics(film))
         keep_strip(film, analysis["start"], analysis["metrics"]["lvc"], folder)
     except EyelevelError as error:

@@ -65,30 +65,21 @@ def visual_metrics(film: Path) -> VisualMetrics:
     """The visual metrics of `film`. Raises EyelevelError when they cannot be computed."""
     script = tool("browsertime").resolve().parents[1] / "visualmetrics" / "visualmetrics-portable.py"
     # The arguments are those that Browsertime gives it.
-    command: list[str | Path] = [
-        sys.executable,
-        script,
-        "--video",
-        film,
-        "--orange",
-        "--force",
-        "--renderignore",
-        "5",
-        "--json",
-    ]
+    command: list[str | Path] = [sys.executable, script, "--video", film, "--orange", "--force"]
+    command += ["--renderignore", "5", "--json"]
     # Beside the film, where what a killed process leaves is swept up with the rest of a broken attempt.
     with tempfile.TemporaryDirectory(dir=film.parent, prefix=".metrics-") as temporary:
         # As many are analysed at once as there are cores.
         environment = {**os.environ, "TMPDIR": temporary, "OPENBLAS_NUM_THREADS": "1"}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     try:
-        found = json.loads(done.stdout)
+        metrics = json.loads(done.stdout)
         return VisualMetrics(
-            fvc=float(found["FirstVisualChange"]),
-            lvc=float(found["LastVisualChange"]),
-            vc85=float(visually_complete(found["VisualProgress"], 85)),
-            si=float(found["SpeedIndex"]),
-            progress=str(found["VisualProgress"]),
+            fvc=float(metrics["FirstVisualChange"]),
+            lvc=float(metrics["LastVisualChange"]),
+            vc85=float(visually_complete(metrics["VisualProgress"], 85)),
+            si=float(metrics["SpeedIndex"]),
+            progress=str(metrics["VisualProgress"]),
         )
     except (ValueError, KeyError, TypeError):
         last_line = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
@@ -125,17 +116,12 @@ def film_start(film: Path) -> FilmStart:
     return FilmStart(stray, orange, blank_after=False)
 
 
-def last_frame(film: Path) -> Frame:
-    """The last frame of `film`, in which the page has its final look. Raises EyelevelError."""
-    frames = list(_frames(film, last_s=LAST_S))
-    if not frames:
-        raise EyelevelError(f"{film} has no last frame that can be decoded")
-    return frames[-1]
+def last_frame(film: Path, *, reduced: bool = False) -> Frame:
+    """The last frame of `film`, in which the page has its final look, or its blocks (see `blocks`), rounded.
 
-
-def last_look(film: Path) -> Frame:
-    """The last frame's blocks (see `blocks`), rounded. Raises EyelevelError."""
-    frames = list(_frames(film, last_s=LAST_S, reduced=True))
+    Raises EyelevelError.
+    """
+    frames = list(_frames(film, last_s=LAST_S, reduced=reduced))
     if not frames:
         raise EyelevelError(f"{film} has no last frame that can be decoded")
     return frames[-1]
@@ -211,17 +197,10 @@ def film_size(film: Path) -> tuple[int, int]:
 @lru_cache(maxsize=64)
 def _size(film: Path, changed_ns: int) -> tuple[int, int]:
     """`film_size` of the film as it was at `changed_ns`."""
-    command: list[str | Path] = [
-        tool("ffprobe"),
-        "-v",
-        "error",
-        "-select_streams",
-        "v:0",
-        "-of",
-        "json",
-        "-show_entries",
-    ]
-    done = subprocess.run([*command, "stream=width,height", film], capture_output=True, text=True, check=False)
+    command: list[str | Path] = [tool("ffprobe"), "-v", "error", "-select_streams", "v:0", "-of", "json"]
+    done = subprocess.run(
+        [*command, "-show_entries", "stream=width,height", film], capture_output=True, text=True, check=False
+    )
     try:
         stream: dict[str, Any] = json.loads(done.stdout)["streams"][0]
         return stream["width"], stream["height"]

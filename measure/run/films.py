@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from base.errors import EyelevelError
-from base.files import sync_file, sync_folder
+from base.files import sync
 from base.places import tool
 from browsers.browsertime.configuration import FRAMERATE
 from measure.run.film import Frame
@@ -69,9 +69,9 @@ def shrink(film: Path) -> None:
     """
     small = film.with_name(f".{SMALL_FILM}")
     if shrunk(film, small):
-        sync_file(small)
+        sync(small)
         small.replace(film.with_name(SMALL_FILM))
-        sync_folder(film.parent)
+        sync(film.parent)
         film.unlink()
 
 
@@ -88,7 +88,7 @@ def shrunk(film: Path, small: Path) -> bool:
 def keep_last_frame(look: Frame, folder: Path) -> None:
     """Store the last frame's blocks in `folder`."""
     Image.fromarray(look).save(folder / LAST)
-    sync_file(folder / LAST)
+    sync(folder / LAST)
 
 
 def read_last_frame(folder: Path) -> NDArray[np.uint8] | None:
@@ -111,4 +111,4 @@ def keep_strip(film: Path, start: Mapping[str, Any], lvc_ms: float, folder: Path
     done = subprocess.run([*command, folder / STRIP], capture_output=True, text=True, check=False)
     if done.returncode:
         raise EyelevelError(f"no film strip of {film}: {done.stderr.strip()}")
-    sync_file(folder / STRIP)
+    sync(folder / STRIP)

@@ -8,37 +8,15 @@ from pathlib import Path
 from base.errors import EyelevelError
 from base.files import write_atomically
 from base.processes import pinned
-from browsers.browsertime.configuration import QUIET_MS
-from browsers.registry import DEFAULT
 from measure.host.affinity import Layout
 from measure.run.browser import load_limit_s
 from measure.run.evidence import REPLAY_LOG, REQUEST_LOG
+from measure.run.setting import Setting
 from measure.run.visit import VisitSpec
-from record.site import Site
 from replay import ReplaySpec
 from replay import run as replay
-from tuning.networks import Network
-from tuning.protocols import Protocol
 
 REPLAY_EVIDENCE = "replay.json"
-
-
-@dataclass(frozen=True)
-class PageLoad:
-    """What is loaded, behind what, over what, and how: `repeatable` as in `replay.spec`.
-
-    It may take `limit_s`, or what suits its size and the network; `film`, `quiet_ms` and `browser` as in
-    `measure.run.visit`.
-    """
-
-    site: Site
-    network: Network
-    protocol: Protocol
-    repeatable: bool
-    film: bool = True
-    quiet_ms: int = QUIET_MS
-    limit_s: float | None = None
-    browser: str = DEFAULT
 
 
 @dataclass(frozen=True)
@@ -55,40 +33,39 @@ class Instruments:
 
 
 def load(
-    page: PageLoad,
+    setting: Setting,
     folder: Path,
     *,
-    seed: int | None = None,
     layout: Layout | None = None,
     instruments: Instruments = Instruments(),
 ) -> str | None:
-    """Load `page` once; returns why the replay failed, if it did.
+    """Load the page of `setting` once; returns why the replay failed, if it did.
 
     What the load leaves is in `folder` (see `measure.run.visit`), with the servers' log of requests (`REQUEST_LOG`)
-    and the settings as they were read back (`REPLAY_EVIDENCE`). Each part runs on its cores of `layout`; the
-    network's losses are drawn from `seed`.
+    and the settings as they were read back (`REPLAY_EVIDENCE`). Each part runs on its cores of `layout`.
     """
+    site, loading = setting.site, setting.loading
     spec = ReplaySpec(
-        page.site.folder,
-        page.network,
-        page.protocol,
+        site.folder,
+        setting.network,
+        setting.protocol,
         folder / REQUEST_LOG,
-        repeatable=page.repeatable,
-        seed=seed,
+        repeatable=loading.repeatable,
+        seed=setting.seed,
         monitor=instruments.monitor,
         qlog=instruments.qlog,
         server_cores=layout.servers if layout else (),
         emulator_cores=layout.emulator if layout else (),
     )
     visit = VisitSpec(
-        page.site.folder,
-        page.protocol,
-        round(page.limit_s or load_limit_s(page.site, page.network), 3),
+        site.folder,
+        setting.protocol,
+        round(loading.limit_s or load_limit_s(site, setting.network), 3),
         folder,
-        film=page.film,
+        film=loading.filmed,
         film_cores=layout.film if layout else (),
-        quiet_ms=page.quiet_ms,
-        browser=page.browser,
+        quiet_ms=loading.quiet_ms,
+        browser=loading.browser,
     )
     command = [*instruments.around, *pinned(layout.browser if layout else ()), *visit.command()]
     with (folder / REPLAY_LOG).open("wb") as log:

@@ -2,13 +2,15 @@
 
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
+from measure.campaign.block import measure_one
+from measure.campaign.method import Method
 from measure.captures.reading import (
     CapturedConnection,
     CapturedPacket,
@@ -17,9 +19,12 @@ from measure.captures.reading import (
     read_connections,
     request_after_s,
 )
-from measure.run.evidence import REPLAY_LOG, last_line, read_evidence
-from measure.run.load import Instruments, PageLoad, load
+from measure.gates import LOAD_FAILED, REPLAY, Gate
+from measure.run.evidence import REPLAY_LOG, last_line
+from measure.run.load import Instruments
 from measure.run.monitor import CAPTURE
+from measure.run.setting import Loading, Setting
+from measure.table import Run
 from measure.validate.checks import Check, between, same, unsupported, within
 from measure.validate.congestion_controls import BEHAVIOURS
 from measure.validate.site import BULK_PAGE, OBJECT_BYTES, SERVERS, WINDOW_PAGE
@@ -35,8 +40,11 @@ CLEAR = Network("clear", min_rtt_ms=100, up_mbps=100, down_mbps=100, queue_ms=20
 # Where the answer to losses is: Cubic fills a fraction of it (1.2 / √p packets a round trip, Mathis et al., CCR 1997),
 # BBR nearly all.
 LOSSY = Network("lossy", min_rtt_ms=20, up_mbps=20, down_mbps=20, queue_ms=100, loss=0.08)
+# What the losses of the first attempt are drawn from; a method adds the attempt's number.
 SEED = 1
-LIMIT_S = 300.0
+LOADING = Loading(repeatable=False, filmed=False, limit_s=300.0)
+# How often a load is tried again that fails by itself.
+REPEATS = 2
 
 # Of the browser's TLS sessions, in NSS's key log format.
 KEYS = "keys.log"
@@ -99,6 +107,16 @@ class ProtocolObservation:
             ],
             "lossy_mbps": _second_half_mbps(self.lossy),
         }
+
+
+class ObservationMethod(Method):
+    """Loads a page, captured at the servers with the browser's keys; a load counts when nothing of it failed."""
+
+    def instruments(self, setting: Setting, folder: Path) -> Instruments:
+        return Instruments((*MONITOR, str(folder)), ("env", f"SSLKEYLOGFILE={folder / KEYS}"), qlog=folder)
+
+    def gates(self) -> Sequence[Gate]:
+        return (REPLAY, LOAD_FAILED)
 
 
 def observe_protocol(protocol: Protocol, sites: Mapping[str, Site]) -> ProtocolObservation:
@@ -216,12 +234,11 @@ def _second_half_mbps(lossy: CapturedConnection) -> float:
 def _observed(site: Site, network: Network, protocol: Protocol) -> Iterator[Path]:
     """A folder with what the monitor of one load left, and the browser's keys."""
     with tempfile.TemporaryDirectory(prefix="validate-") as temporary:
-        folder = Path(temporary)
-        page = PageLoad(site, network, protocol, repeatable=False, film=False, limit_s=LIMIT_S)
-        around = ("env", f"SSLKEYLOGFILE={folder / KEYS}")
-        instruments = Instruments((*MONITOR, str(folder)), around, qlog=folder)
-        failure = load(page, folder, seed=SEED, instruments=instruments)
-        if failure := failure or "; ".join(read_evidence(folder, filmed=False).failures):
-            last = last_line(folder / REPLAY_LOG)
-            raise EyelevelError(f"{protocol.name}: the validation page could not be loaded: {failure} {last}".strip())
+        run = Run(site.name, network.name, protocol.name, 1)
+        setting = Setting(site, network, protocol, LOADING, SEED - 1)
+        row = measure_one(run, setting, ObservationMethod(), Path(temporary), REPEATS)
+        folder = Path(temporary) / row.folder
+        if row.reason:
+            text = f"{row.reason.text} {last_line(folder / REPLAY_LOG)}".strip()
+            raise EyelevelError(f"{protocol.name}: the validation page could not be loaded: {text}")
         yield folder

@@ -1,8 +1,9 @@
 """What a campaign keeps of its validations: `validation.json`, an entry for each time something had to be measured."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -66,6 +67,18 @@ def validate_campaign(folder: Path, networks: Iterable[Network], protocols: Iter
             "busy, try again when it is not"
         )
     return checks
+
+
+def validate_worker(
+    scratch: Path, networks: Sequence[Network], protocols: Sequence[Protocol]
+) -> tuple[str | None, Callable[[Path], None]]:
+    """Measure the settings of a campaign on this machine, a cluster's worker, as `measure.campaign.remote` wants it."""
+    fault = None
+    try:
+        validate_campaign(scratch, networks, protocols)
+    except EyelevelError as error:
+        fault = f"make validate fails there: {error}"
+    return fault, partial(keep_entries, more=kept_entries(scratch))
 
 
 def keep_entries(folder: Path, more: Iterable[ValidationEntry]) -> None:

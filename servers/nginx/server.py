@@ -5,7 +5,7 @@ import socket
 import ssl
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -36,21 +36,15 @@ class Nginx(Server):
     congestion_controls = ("cubic", "bbr")
     programs: ClassVar = {"nginx": "-v", **uwsgi.PROGRAMS}
 
-    def serve(self, serving: Serving) -> AbstractContextManager[None]:
-        return _serve(serving)
+    @contextmanager
+    def serve(self, serving: Serving) -> Iterator[None]:
+        with uwsgi.running_application(serving) as application, _nginx(serving, application) as nginx:
+            for address, port in serving.listening():
+                _await_tls(nginx, address, port)
+            yield
 
     def congestion_controls_taken(self, folder: Path) -> set[str]:
         return kernel_sockets.congestion_controls(folder)
-
-
-@contextmanager
-def _serve(serving: Serving) -> Iterator[None]:
-    with ExitStack() as stack:
-        application = stack.enter_context(uwsgi.running_application(serving))
-        nginx = stack.enter_context(_nginx(serving, application))
-        for address, port in serving.listening():
-            _await_tls(nginx, address, port)
-        yield
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO
 
 from base.errors import EyelevelError, reports_errors
-from base.files import sync_folder
+from base.files import sync
 from base.places import cache_dir, tool
 
 PACKAGE = "chromium"
@@ -70,7 +70,7 @@ def fetch(folder: Path) -> Path:
     source = folder / archive.name.removeprefix(f"{PACKAGE}_").removesuffix(".orig.tar.xz")
     unpack(archive, folder / "unpacking")
     (folder / "unpacking").rename(source)
-    sync_folder(folder)
+    sync(folder)
     for name in ("download", "apt"):
         shutil.rmtree(folder / name)
     return source

@@ -11,10 +11,10 @@ import pandas as pd
 
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import Method
-from measure.campaign.setting import Loading, Setting
 from measure.reasons import Reason
 from measure.run.aliases import choose_protocols
 from measure.run.evidence import REQUEST_LOG, Evidence, page_requests
+from measure.run.setting import Loading, Setting
 from measure.table import read_document, valid_rows
 from record import collection, downloads
 from studies.study import SEED, Measurement, Request

@@ -18,10 +18,10 @@ from browsers.registry import DEFAULT
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import forecast
 from measure.campaign.progress import in_words
-from measure.campaign.setting import Loading
 from measure.gates import is_over_time
 from measure.run.aliases import choose_protocols
 from measure.run.films import ALL_FILMS
+from measure.run.setting import Loading
 from measure.table import RUNS, Row, Run, read_document, read_rows
 from record import collection
 from record.grid import Page, page_named, read_size

@@ -11,12 +11,12 @@ from typing import Any
 
 from base.errors import EyelevelError
 from measure.campaign.method import Method, claim
-from measure.campaign.setting import Setting
 from measure.captures.recording import add_keys
 from measure.gates import REPLAY, reason_against
 from measure.reasons import Reason
 from measure.run.evidence import REPLAY_LOG, Evidence, last_line
 from measure.run.load import Instruments
+from measure.run.setting import Setting
 from studies.packets.files import CLIENT, KEYS, PING, SERVERS
 from studies.packets.ping import ECHOES, TOLERANCE, TOLERANCE_MS, PingTimes, fault
 

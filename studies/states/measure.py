@@ -17,10 +17,10 @@ from typing import Any
 from base.errors import EyelevelError
 from base.files import read_json, write_atomically
 from measure.campaign.method import Method
-from measure.campaign.setting import Setting
 from measure.reasons import Reason
 from measure.run.evidence import Evidence
 from measure.run.load import Instruments
+from measure.run.setting import Setting
 from measure.run.visit import HAR
 from servers.kernel_sockets import ACCOUNTS
 from servers.qlog import CLOSED, METRICS, Qlog, read_qlogs

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from base.files import sync_file, sync_folder
+from base.files import sync
 from servers.kernel_sockets import ACCOUNTS, Bbr, TcpInfo, decoded, identity, read_accounts
 from servers.qlog import METRICS, PARAMETERS, STARTED, STATE, SUFFIX, Event, Qlog, write_qlog
 
@@ -35,9 +35,9 @@ def write_qlogs(folder: Path) -> list[Path]:
         earlier = sum(path.name.startswith(name) for path in paths)
         path = folder / f"{name}{f'-{earlier + 1}' if earlier else ''}{SUFFIX}"
         write_qlog(path, qlog_of(samples), "Linux", ["TCP", "HTTP2"])
-        sync_file(path)
+        sync(path)
         paths.append(path)
-    sync_folder(folder)
+    sync(folder)
     (folder / ACCOUNTS).unlink()
     return paths
 

@@ -29,7 +29,7 @@ from base.clock import now_iso
 from eyelevel.program import main
 from measure.campaign import slot
 from measure.campaign.method import Method
-from measure.campaign.setting import Loading
+from measure.run.setting import Loading
 from measure.gates import GATES, Gate
 from measure.host.canary import Canary
 from measure.metrics import METRICS, Metric

@@ -31,9 +31,9 @@ from browsers.browsertime.configuration import QUIET_MS
 from measure.campaign.campaign import appearance
 from measure.campaign.method import PAGES, Method
 from measure.campaign.plan import seed_of
-from measure.campaign.setting import Loading, Setting
 from measure.norms import judge
 from measure.reasons import Reason
+from measure.run.setting import Loading, Setting
 from measure.table import (
     RUNS,
     CampaignDocument,

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from scipy.stats import trim_mean
 
-from measure.run.load import PageLoad, load
+from measure.run.load import load
+from measure.run.setting import Loading, Setting
 from measure.run.visit import TIMINGS
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
@@ -47,7 +48,7 @@ def test_quic_saves_one_round_trip(network: Network, site: Site, tmp_path: Path)
         for name, times_ms in first_bytes_ms.items():
             folder = tmp_path / f"{network.name}-{name}-{number}"
             folder.mkdir()
-            page = PageLoad(site, network, protocols.load()[name], repeatable=False, film=False)
+            page = Setting(site, network, protocols.load()[name], Loading(repeatable=False, filmed=False))
             assert load(page, folder) is None
             times_ms.append(_first_byte_ms(folder))
     tcp_ms, quic_ms = (float(trim_mean(times_ms, QUARTER)) for times_ms in first_bytes_ms.values())

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from measure.campaign.campaign import Campaign, measure
 from measure.campaign.progress import ProgressDisplay
-from measure.campaign.setting import Loading
+from measure.run.setting import Loading
 from measure.table import require_document, valid_rows
 from record import collection
 from studies.packets.bytes import AGAIN, KINDS, PAYLOAD, UNREAD

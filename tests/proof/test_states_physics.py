@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from measure.campaign.block import measure_one
-from measure.campaign.setting import Loading, Setting
+from measure.run.setting import Loading, Setting
 from measure.table import Run
 from record.generated import generated_exchange
 from record.site import Recording, Site, write_site

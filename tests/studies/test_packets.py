@@ -20,8 +20,8 @@ from base.errors import EyelevelError
 from base.places import PROJECT, tool
 from measure.campaign.campaign import Campaign, measure
 from measure.campaign.progress import ProgressDisplay
-from measure.campaign.setting import Loading
 from measure.run.evidence import Evidence, read_evidence
+from measure.run.setting import Loading
 from measure.table import Row, Run, require_document, valid_rows
 from record.generated import generated_exchange
 from record.site import Recording, Site, write_site

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from base.errors import EyelevelError
-from base.structure import unstructured
+from base.structure import from_json, to_json, unstructured
 from measure.run.aliases import choose_protocols
 from replay.spec import ReplaySpec
 from replay.stack import shell
@@ -55,7 +55,7 @@ def test_protocols_are_those_of_the_paper() -> None:
 @pytest.mark.parametrize("protocol", protocols.load())
 def test_a_spec_survives_the_way_into_the_namespaces(name: str, protocol: str) -> None:
     spec = ReplaySpec(Path("/sites/x"), networks.load()[name], protocols.load()[protocol], Path("/log"))
-    assert ReplaySpec.loads(spec.dumps()) == spec
+    assert from_json(to_json(spec), ReplaySpec, "the specification") == spec
 
 
 NETWORK = "up_mbps = 1\ndown_mbps = 1\nmin_rtt_ms = 10\nloss = 0\nqueue_ms = 100\n"

@@ -51,7 +51,7 @@ def test_a_worker_that_differs_is_refused_with_the_difference(
     campaign: Campaign, changed: dict[str, Any], fault: str | None
 ) -> None:
     sites = {name: digest(site) for name, site in campaign.sites.items()}
-    sound = Introduction("there", {}, HERE, sites)
+    sound = Introduction("there", HERE, sites)
     assert Cluster("tcp://nowhere:1", campaign)._fault(replace(sound, **changed)) == fault
 
 

@@ -16,10 +16,10 @@ import pytest
 
 from measure.campaign.campaign import Campaign
 from measure.campaign.results import changes
-from measure.campaign.setting import Loading
 from measure.completeness import requested_urls
 from measure.run.evidence import Evidence, read_evidence
-from measure.run.load import REPLAY_EVIDENCE, PageLoad, load
+from measure.run.load import REPLAY_EVIDENCE, load
+from measure.run.setting import Loading, Setting
 from measure.run.visit import HAR, TIMINGS
 from record.http1 import Headers, Response
 from record.site import Exchange, Recording, Site, write_site
@@ -162,7 +162,7 @@ def loads(site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Loa
 
 def load_once(site: Site, folder: Path, repeatable: bool) -> Load:
     dsl, tcp = networks.load()["dsl"], protocols.load()["tcp"]
-    assert load(PageLoad(site, dsl, tcp, repeatable, film=False), folder) is None
+    assert load(Setting(site, dsl, tcp, Loading(repeatable, filmed=False)), folder) is None
     evidence = read_evidence(folder, filmed=False)
     requests = [(parts.path, dict(parse_qsl(parts.query))) for parts in map(urlsplit, _urls_of(folder, evidence))]
     page = json.loads((folder / TIMINGS).read_text())[0]["browserScripts"][0]
