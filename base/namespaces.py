@@ -1,11 +1,9 @@
 """Namespaces that end with the process in them, and what is set up in them."""
 
-import subprocess
 from pathlib import Path
 
-from base.errors import EyelevelError
 from base.places import tool
-from base.processes import interruptible
+from base.processes import interruptible, run_program
 
 # Where X servers have their sockets.
 X_SOCKETS = Path("/tmp/.X11-unix")
@@ -23,10 +21,8 @@ def namespaced(*kinds: str) -> list[str | Path]:
 
 def mount(*arguments: str | Path) -> None:
     """Run mount(8). Raises EyelevelError."""
-    completed = subprocess.run([tool("mount"), *arguments], capture_output=True, text=True, check=False)
-    if completed.returncode:
-        words = " ".join(str(argument) for argument in arguments)
-        raise EyelevelError(f"mount {words} failed: {completed.stderr.strip()}")
+    words = " ".join(str(argument) for argument in arguments)
+    run_program([tool("mount"), *arguments], f"mount {words} failed")
 
 
 def hide_x_sockets(private: Path) -> None:

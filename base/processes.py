@@ -24,6 +24,18 @@ def interruptible(command: Sequence[str | Path]) -> list[str | Path]:
     return [tool("env"), "--default-signal=INT", *command]
 
 
+def run_program(command: Sequence[str | Path], fault: str, text: str | None = None) -> None:
+    """Run `command` to its end, with `text` as its input. Raises EyelevelError of `fault` if it fails."""
+    completed = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if completed.returncode:
+        raise EyelevelError(f"{fault}: {completed.stderr.strip()}")
+
+
+def last_line_of(output: str, otherwise: str = "it printed nothing") -> str:
+    """The last line of what a program printed."""
+    return (output.strip().splitlines() or [otherwise])[-1]
+
+
 class Daemon:
     """A running server process and the file that its output goes to."""
 
@@ -36,8 +48,8 @@ class Daemon:
         """The error that says that it did not start, or ended early, with the last line of its log."""
         status = self.process.poll()
         how = "does not answer" if status is None else f"ended with status {status}"
-        lines = self.log.read_text(errors="replace").strip().splitlines()
-        return EyelevelError(f"{self.name} {how}: {lines[-1] if lines else 'its log is empty'}")
+        last = last_line_of(self.log.read_text(errors="replace"), "its log is empty")
+        return EyelevelError(f"{self.name} {how}: {last}")
 
 
 @contextmanager

@@ -18,9 +18,9 @@ keep_cookies = click.option(
 )
 
 
-def campaign_folder(campaign: str, results: Path = RESULTS) -> Path:
-    """The folder that `campaign` names: one of `results`, or any path of one. Raises EyelevelError."""
-    for folder in (results / campaign, Path(campaign)):
+def campaign_folder(campaign: str) -> Path:
+    """The folder that `campaign` names: one of `results/`, or any path of one. Raises EyelevelError."""
+    for folder in (RESULTS / campaign, Path(campaign)):
         if folder.is_dir():
             return folder
-    raise EyelevelError(f"there is no campaign {campaign}: neither {results / campaign} nor {campaign} is a folder")
+    raise EyelevelError(f"there is no campaign {campaign}: neither {RESULTS / campaign} nor {campaign} is a folder")

@@ -82,11 +82,9 @@ class ClosingMethod(Method):
     """A load counts when the page was loaded; how long that took does not matter, so its film is not analysed."""
 
     def evidence(self, setting: Setting, folder: Path) -> Evidence:
-        """See `Method`."""
         return read_evidence(folder, filmed=False)
 
     def gates(self) -> Sequence[Gate]:
-        """See `Method`."""
         return load_gates()
 
     def analyse(self, folder: Path) -> None:

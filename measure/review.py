@@ -84,13 +84,12 @@ class Review:
         summaries.sort(key=lambda summary: (-summary.rejected, -summary.unlike))
         return self._page.render(
             title=f"Review of {self.folder.name}",
-            message=None,
             settings=summaries,
             attempts=sum(map(len, settings.values())),
             rejected=sum(summary.rejected for summary in summaries),
         )
 
-    def setting(self, site: str, network: str, protocol: str, message: str | None = None) -> str:
+    def setting(self, site: str, network: str, protocol: str) -> str:
         """The page of one setting: all its attempts, those that are rejected or look otherwise first."""
         rows = [row for row in self.rows() if (row.site, row.network, row.protocol) == (site, network, protocol)]
         verdicts = read_verdicts(self.folder)
@@ -106,7 +105,7 @@ class Review:
         ]
         runs.sort(key=lambda run: (run.row.valid, -run.unlike, run.row.run))
         title = f"{site} behind {network} over {protocol}"
-        return self._page.render(title=title, message=message, runs=runs, token=self.token, pictures=STRIP_PICTURES)
+        return self._page.render(title=title, runs=runs, token=self.token, pictures=STRIP_PICTURES)
 
     def decide(self, folder: str, *, valid: bool, reason: str) -> Row:
         """Keep that a person accepts or rejects the attempt in `folder`; returns its row. Raises EyelevelError."""

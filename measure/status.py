@@ -9,10 +9,9 @@ from rich import box
 from rich.table import Table
 
 from base.errors import EyelevelError
-from measure.campaign.counts import AttemptCounts
 from measure.campaign.forecast import Forecast, forecast
-from measure.campaign.planfile import read_plan
-from measure.campaign.store import run_folder
+from measure.campaign.plan import read_plan
+from measure.campaign.store import AttemptCounts, run_folder
 from measure.run.evidence import ATTEMPT
 from measure.run.films import FilmPolicy
 from measure.table import GivenUp, Row, Run, read_given_up, read_rows, require_document

@@ -2,7 +2,6 @@
 
 import os
 import socket
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from base.errors import EyelevelError
 from base.namespaces import hide_x_sockets, mount
 from base.places import cache_dir, tool
+from base.processes import run_program
 from record.site import Site
 from replay.spec import PRIVATE
 
@@ -57,19 +57,12 @@ def start_name_server() -> None:
 
     It knows the recorded hosts; every other name does not exist. It ends with the replay.
     """
-    dnsmasq: list[str | Path] = [
-        tool("dnsmasq"),
-        "--conf-file=/dev/null",
-        "--no-resolv",
-        "--no-hosts",
-        f"--addn-hosts={HOSTS}",
-    ]
+    dnsmasq: list[str | Path] = [tool("dnsmasq"), "--conf-file=/dev/null", "--no-resolv", "--no-hosts"]
+    dnsmasq += [f"--addn-hosts={HOSTS}"]
     dnsmasq += ["--listen-address=127.0.0.1", "--bind-interfaces", "--address=/#/", "--no-round-robin"]
     dnsmasq += ["--user=root", f"--pid-file={PRIVATE / 'dnsmasq.pid'}", "--log-queries", f"--log-facility={QUERY_LOG}"]
     # Its starting process returns when the server has its sockets.
-    started = subprocess.run(dnsmasq, capture_output=True, text=True, check=False)
-    if started.returncode:
-        raise EyelevelError(f"dnsmasq could not be started: {started.stderr.strip()}")
+    run_program(dnsmasq, "dnsmasq could not be started")
 
 
 def outward_device() -> str:
@@ -105,7 +98,4 @@ def _replace_system_files() -> None:
 
 def _ip(commands: list[str]) -> None:
     """Run many `ip` commands in one process."""
-    batch = "\n".join(commands)
-    done = subprocess.run([tool("ip"), "-batch", "-"], input=batch, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise EyelevelError(f"the replay's addresses could not be set: {done.stderr.strip()}")
+    run_program([tool("ip"), "-batch", "-"], "the replay's addresses could not be set", "\n".join(commands))

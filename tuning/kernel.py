@@ -13,6 +13,7 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.places import tool
+from base.processes import run_program
 from tuning.protocols import Protocol
 
 # The sending side of the browser, which no protocol changes: stock Linux.
@@ -82,11 +83,7 @@ def _tune_routes(device: str, attributes: Mapping[str, int | str]) -> list[dict[
                 command += [keyword, route[attribute]]
         for attribute, value in attributes.items():
             command += [attribute, str(value)]
-        completed = subprocess.run(command, capture_output=True, text=True, check=False)
-        if completed.returncode:
-            raise EyelevelError(
-                f"cannot set {dict(attributes)} of the route to {route['dst']}: {completed.stderr.strip()}"
-            )
+        run_program(command, f"cannot set {dict(attributes)} of the route to {route['dst']}")
     routes = _routes(device)
     if not routes:
         raise EyelevelError(f"{device} has no route, so {dict(attributes)} cannot be set")

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tuning.settings import DERIVED, Catalogue, Reader, Table
+from tuning.settings import DERIVED, Reader, Table
 
 FILENAME = "networks.toml"
 
@@ -101,11 +101,6 @@ class Network:
         return f"{up} up, {down} down, {self.min_rtt_ms:g} ms, loss {self.loss:g}"
 
 
-def load(file: Path | None = None) -> Catalogue[Network]:
-    """Every network by name: those of `file`, or all that there are. Raises EyelevelError."""
-    return _READER.load(file)
-
-
 def read_trace(path: Path) -> list[bytes]:
     """The lines of a trace in Mahimahi's format, which may be compressed by gzip. Raises OSError, EOFError."""
     content = path.read_bytes()
@@ -176,4 +171,5 @@ def _queue_fault(network: Network) -> str | None:
     )
 
 
-_READER = Reader(FILENAME, Network, _finished, GRID_UNITS, _locate_traces)
+# Every network by name: those of a file, or all that there are.
+load = Reader(FILENAME, Network, _finished, GRID_UNITS, _locate_traces).load

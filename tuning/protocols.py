@@ -6,9 +6,8 @@ What a server cannot do is known to the server (`servers.contract`).
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from tuning.settings import Catalogue, Reader
+from tuning.settings import Reader
 
 FILENAME = "protocols.toml"
 
@@ -110,11 +109,6 @@ class Protocol:
         return self.in_kernel and sysctl != "0"
 
 
-def load(file: Path | None = None) -> Catalogue[Protocol]:
-    """Every protocol by name: those of `file`, or all that there are. Raises EyelevelError."""
-    return _READER.load(file)
-
-
 def _finished(protocol: Protocol) -> Protocol:
     """`protocol` as it is. Raises ValueError with what is wrong with it, whoever is to serve it."""
     if fault := _fault(protocol):
@@ -155,4 +149,5 @@ def _userspace_fault(protocol: Protocol) -> str | None:
     return None
 
 
-_READER = Reader(FILENAME, Protocol, _finished, {"initial_window_packets": "packets"})
+# Every protocol by name: those of a file, or all that there are.
+load = Reader(FILENAME, Protocol, _finished, {"initial_window_packets": "packets"}).load

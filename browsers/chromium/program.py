@@ -4,13 +4,12 @@ A page must meet the same browser when it is replayed as when it was recorded. S
 recording proxy's Python loads this too.
 """
 
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from base.errors import EyelevelError
 from base.places import tool
+from base.processes import run_program
 from browsers.window import Window
 
 # Not the wrapper in /usr/bin, which adds switches.
@@ -71,6 +70,4 @@ def trust(certificate: Path, home: Path, run_as: Sequence[str | Path] = ()) -> N
         [*certutil, "-N", "--empty-password"],
         [*certutil, "-A", "-t", "C,,", "-n", "eyelevel", "-i", certificate],
     ):
-        completed = subprocess.run(command, capture_output=True, text=True, check=False)
-        if completed.returncode:
-            raise EyelevelError(f"the browser cannot be made to trust {certificate}: {completed.stderr.strip()}")
+        run_program(command, f"the browser cannot be made to trust {certificate}")

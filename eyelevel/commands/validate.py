@@ -12,6 +12,7 @@ from rich.table import Table
 from base.errors import EyelevelError
 from base.files import write_atomically
 from base.privileges import require_root
+from base.structure import unstructured
 from measure.run.aliases import choose_protocols, distinct
 from measure.validate.checks import Check
 from measure.validate.validation import validate
@@ -62,7 +63,7 @@ def main(net: str | None, proto: str | None, quick: bool, file: Path | None) -> 
         checks, _ = validate(chosen_networks, chosen_protocols, Path(folder), quick=quick)
     console.print(table(checks))
     if file:
-        write_atomically(file, json.dumps([check.document() for check in checks], indent=1) + "\n")
+        write_atomically(file, json.dumps(unstructured(checks), indent=1) + "\n")
     if failed := [f"{check.subject}: {check.name}" for check in checks if not check.passed]:
         raise EyelevelError(f"{len(failed)} of {len(checks)} checks failed: {', '.join(failed)}")
     console.print(f"All {sum(check.checked for check in checks)} checks passed.")

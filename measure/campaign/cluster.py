@@ -130,7 +130,7 @@ class Cluster:
             captures=campaign.method.captures,
             validate=self._validate,
         )
-        return client.submit(introduce, question, workers=[worker], allow_other_workers=False, pure=False, retries=0)
+        return _submit_to(worker, client, introduce, question)
 
     def _admit(self, future: Future[Any], worker: str, results: Results, display: ProgressDisplay) -> None:
         if future.status not in ("finished", "error"):
@@ -153,16 +153,7 @@ class Cluster:
         settings = {run: one for run, one in block.settings.items() if results.is_open(run, block.repeats)}
         earlier = {run: (results.attempts(run), results.failures(run)) for run in settings}
         canaries = canaries_of(self._machines[worker], results.rows)
-        return client.submit(
-            measure_remotely,
-            replace(block, settings=settings),
-            earlier,
-            canaries,
-            workers=[worker],
-            allow_other_workers=False,
-            pure=False,
-            retries=0,
-        )
+        return _submit_to(worker, client, measure_remotely, replace(block, settings=settings), earlier, canaries)
 
     def _fault(self, introduction: Introduction | BaseException) -> str | None:
         """Why a worker must not measure, or None."""
@@ -181,6 +172,10 @@ class Cluster:
             if introduction.sites.get(name) != digest(site)
         ]
         return "; ".join(differences) or None
+
+
+def _submit_to(worker: str, client: Client, function: Callable[..., object], *arguments: object) -> Future[Any]:
+    return client.submit(function, *arguments, workers=[worker], allow_other_workers=False, pure=False, retries=0)
 
 
 def _workers(client: Client) -> list[str]:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from base.clock import now_iso
-from measure.campaign.counts import AttemptCounts
 from measure.campaign.plan import PlannedBlock
 from measure.campaign.results import Results
+from measure.campaign.store import AttemptCounts
 from measure.gates import is_pardoned
 from measure.reasons import Reason
 from measure.table import GivenUp, Row, Run, write_given_up

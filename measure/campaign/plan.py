@@ -3,15 +3,26 @@
 One block is one run of every protocol for one site and network, so that slow drift of the machine cannot
 favour a protocol (randomised complete block design). Every block is drawn from the seed on its own, so
 that adding sites, networks or runs leaves the order of the others as it was.
+
+`plan.csv` has all runs in the order in which they are to be made, a line each, by block. It is written before the
+first run, and grows when sites, networks, protocols or runs are added.
 """
 
+import csv
+import io
 from collections.abc import Iterable, Sequence
-from itertools import product
+from itertools import groupby, product
+from pathlib import Path
 from random import Random
 
+from base.errors import EyelevelError
+from base.files import write_atomically
 from measure.table import Run
 
 PlannedBlock = tuple[Run, ...]
+
+PLAN = "plan.csv"
+COLUMNS = ("block", "site", "network", "protocol", "run")
 
 
 def seed_of(run: Run, seed: int) -> int:
@@ -48,3 +59,26 @@ def extended(planned: Iterable[PlannedBlock], wanted: Iterable[PlannedBlock]) ->
     before = {run for block in known for run in block}
     added = (tuple(run for run in block if run not in before) for block in wanted)
     return [*known, *(block for block in added if block)]
+
+
+def read_plan(folder: Path) -> list[PlannedBlock]:
+    """The blocks planned in the campaign's `folder`, none when there is no plan yet. Raises EyelevelError."""
+    path = folder / PLAN
+    try:
+        rows = list(csv.DictReader(io.StringIO(path.read_text())))
+        runs = [(int(row["block"]), Run(row["site"], row["network"], row["protocol"], int(row["run"]))) for row in rows]
+    except FileNotFoundError:
+        return []
+    except (KeyError, ValueError, TypeError) as error:
+        raise EyelevelError(f"{path} is broken: {error!r}") from None
+    return [tuple(run for _, run in block) for _, block in groupby(runs, key=lambda entry: entry[0])]
+
+
+def write_plan(folder: Path, blocks: Sequence[PlannedBlock]) -> None:
+    """Keep `blocks`; they are numbered from 1."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for number, block in enumerate(blocks, start=1):
+        writer.writerows((number, run.site, run.network, run.protocol, run.number) for run in block)
+    write_atomically(folder / PLAN, text.getvalue())

@@ -18,8 +18,7 @@ from typing import Any
 from base.errors import EyelevelError
 from base.files import locked, sync, write_atomically
 from measure import table
-from measure.campaign.plan import PlannedBlock, extended
-from measure.campaign.planfile import read_plan, write_plan
+from measure.campaign.plan import PlannedBlock, extended, read_plan, write_plan
 from measure.campaign.store import FolderStore
 from measure.campaign.verdicts import Verdict, add_verdict, read_verdicts
 from measure.reasons import Reason

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from base.errors import EyelevelError
 from base.places import tool
-from measure.captures.recording import last_line_of
+from base.processes import last_line_of
 
 HTTPS_PORT = "443"  # as tshark prints it
 UDP_HEADER_BYTES = 8

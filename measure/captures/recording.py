@@ -17,7 +17,7 @@ from typing import IO
 
 from base.errors import EyelevelError
 from base.places import tool
-from base.processes import interruptible
+from base.processes import interruptible, last_line_of
 
 # linux/sockios.h, linux/ethtool.h: whether a device takes data of TCP that is larger than its packets.
 SIOCETHTOOL, ETHTOOL_STSO = 0x8946, 0x1F
@@ -122,7 +122,3 @@ def add_keys(capture: Path, keys: Path) -> None:
         with_keys.unlink(missing_ok=True)
         raise EyelevelError(f"editcap cannot put {keys.name} into {capture}: {last_line_of(completed.stderr)}")
     with_keys.replace(capture)
-
-
-def last_line_of(text: str) -> str:
-    return (text.strip().splitlines() or ["it printed nothing"])[-1]

@@ -16,6 +16,7 @@ from statistics import median
 
 from base.errors import EyelevelError
 from base.places import tool
+from base.processes import last_line_of
 from browsers.registry import DEFAULT, browser_named
 
 # Takes about 50 ms on a machine of 2023; the fastest of some repetitions is what the processor can do.
@@ -101,6 +102,6 @@ def _page_ms(browser: str) -> float:
     except subprocess.TimeoutExpired:
         raise EyelevelError(f"the canary's page did not load within {PAGE_TIMEOUT_S} s") from None
     if completed.returncode:
-        last = (completed.stderr.decode(errors="replace").strip().splitlines() or ["it printed nothing"])[-1]
+        last = last_line_of(completed.stderr.decode(errors="replace"))
         raise EyelevelError(f"the canary's page did not load: {last}")
     return 1000 * (time.perf_counter() - started)

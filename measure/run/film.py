@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from base.errors import EyelevelError
 from base.places import tool
+from base.processes import last_line_of
 
 Frame = NDArray[np.uint8]
 
@@ -82,8 +83,8 @@ def visual_metrics(film: Path) -> VisualMetrics:
             progress=str(metrics["VisualProgress"]),
         )
     except (ValueError, KeyError, TypeError):
-        last_line = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise EyelevelError(f"no visual metrics from {film}: {last_line}") from None
+        last = last_line_of(done.stderr, "it said nothing")
+        raise EyelevelError(f"no visual metrics from {film}: {last}") from None
 
 
 def visually_complete(progress: str, percent: int) -> int:

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from base.errors import EyelevelError
 from base.files import sync
 from base.places import tool
+from base.processes import run_program
 from browsers.browsertime.configuration import FRAMERATE
 from measure.run.film import Frame
 
@@ -108,7 +108,5 @@ def keep_strip(film: Path, start: Mapping[str, Any], lvc_ms: float, folder: Path
     pictures = f"fps=1/{step_s:.6f}:round=up,scale={STRIP_WIDTH_PIXELS}:-2,tile={STRIP_PICTURES}x1"
     command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-y", "-ss", f"{zero_s:.3f}", "-i", film]
     command += ["-t", f"{math.ceil(lvc_ms / 100) / 10 + step_s:.3f}", "-vf", pictures, "-frames:v", "1", "-q:v", "5"]
-    done = subprocess.run([*command, folder / STRIP], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise EyelevelError(f"no film strip of {film}: {done.stderr.strip()}")
+    run_program([*command, folder / STRIP], f"no film strip of {film}")
     sync(folder / STRIP)

@@ -1,7 +1,6 @@
 """One check: what was configured, what was measured, how far these may be apart."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 UNCHECKED = "not checked"
 
@@ -34,10 +33,6 @@ class Check:
         if not self.passed:
             return FAILED
         return SUCCEEDED if self.checked else UNSUPPORTED
-
-    def document(self) -> dict[str, Any]:
-        """As a campaign keeps it."""
-        return asdict(self)
 
 
 def within(subject: str, name: str, configured: float, measured: float, tolerance: float, unit: str) -> Check:

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from base.places import PROJECT, tool
-from measure.campaign.planfile import read_plan
+from measure.campaign.plan import read_plan
 
 pytestmark = pytest.mark.needs_root
 

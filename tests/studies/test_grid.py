@@ -21,7 +21,7 @@ from eyelevel.commands.results import main as analysis
 from eyelevel.study_command import study_command
 from measure.campaign import slot
 from measure.campaign.campaign import REPEATS
-from measure.campaign.counts import AttemptCounts
+from measure.campaign.store import AttemptCounts
 from measure.host.canary import Canary
 from measure.table import Run, columns, read_rows
 from record import collection

@@ -23,7 +23,7 @@ from measure.campaign import campaign as campaigns
 from measure.campaign import method, slot
 from measure.campaign.block import REPLAY_FAILURES_IN_A_ROW
 from measure.campaign.campaign import REPEATS, Campaign, measure
-from measure.campaign.planfile import read_plan
+from measure.campaign.plan import read_plan
 from measure.campaign.progress import ProgressDisplay, in_words
 from measure.campaign.verdicts import Verdict, add_verdict
 from measure.gates import PARDONS
