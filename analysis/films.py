@@ -18,7 +18,8 @@ from base.errors import EyelevelError
 from base.places import tool
 from measure.run.evidence import VISUAL
 from measure.run.film import FilmStart, film_start, visual_metrics
-from measure.run.films import FILM, SMALL_FILM
+from measure.run.films import SMALL_FILM
+from measure.run.visit import FILM
 
 FILMS = (FILM, SMALL_FILM)
 STRIP_FRAMES = 8

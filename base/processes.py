@@ -1,5 +1,7 @@
 """Child processes that end with the block that started them."""
 
+import os
+import select
 import subprocess
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -50,6 +52,25 @@ class Daemon:
         how = "does not answer" if status is None else f"ended with status {status}"
         last = last_line_of(self.log.read_text(errors="replace"), "its log is empty")
         return EyelevelError(f"{self.name} {how}: {last}")
+
+
+@contextmanager
+def pidfd(process: subprocess.Popen[bytes]) -> Iterator[int]:
+    """A descriptor that can be read when `process` has ended."""
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def first_readable(*descriptors: int, timeout_s: float | None = None) -> int | None:
+    """The first of `descriptors`, in the order given, that has something to read or has ended; None if none has."""
+    poll = select.poll()
+    for descriptor in descriptors:
+        poll.register(descriptor, select.POLLIN)
+    ready = {descriptor for descriptor, _ in poll.poll(None if timeout_s is None else timeout_s * 1000)}
+    return next((descriptor for descriptor in descriptors if descriptor in ready), None)
 
 
 @contextmanager

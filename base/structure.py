@@ -68,35 +68,23 @@ def _prefix(path: list[str]) -> str:
     return f": {'.'.join(path)}" if path else ""
 
 
-def _bool(value: Any, _: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"must be true or false, not {value!r}")
-    return value
+# What a value of each type is in a document, and its name there. A number stays as it was written, 24 or 24.0, so that
+# a document read and written again is the same.
+_PRIMITIVES: dict[type, tuple[tuple[type, ...], str]] = {
+    bool: ((bool,), "true or false"),
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+    str: ((str,), "text"),
+    Path: ((str, Path), "a path"),
+}
 
 
-def _int(value: Any, _: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"must be a whole number, not {value!r}")
-    return value
-
-
-def _float(value: Any, _: Any) -> float:
-    """A number as it was written: 24 stays 24, so that a document read and written again is the same."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"must be a number, not {value!r}")
-    return value
-
-
-def _str(value: Any, _: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"must be text, not {value!r}")
-    return value
-
-
-def _path(value: Any, _: Any) -> Path:
-    if not isinstance(value, str | Path):
-        raise ValueError(f"must be a path, not {value!r}")
-    return Path(value)
+def _primitive(value: Any, kind: Any) -> Any:
+    types, name = _PRIMITIVES[kind]
+    is_of_type = isinstance(value, types) and (kind is bool or not isinstance(value, bool))
+    if not is_of_type or (isinstance(value, float) and not math.isfinite(value)):
+        raise ValueError(f"must be {name}, not {value!r}")
+    return Path(value) if kind is Path else value
 
 
 def _tuple(value: Any, kind: Any) -> tuple[Any, ...]:
@@ -127,8 +115,8 @@ def _is_mapping(kind: Any) -> bool:
 
 def _make_converter() -> cattrs.Converter:
     converter = cattrs.Converter(forbid_extra_keys=True)
-    for kind, hook in ((bool, _bool), (int, _int), (float, _float), (str, _str), (Path, _path)):
-        converter.register_structure_hook(kind, hook)
+    for kind in _PRIMITIVES:
+        converter.register_structure_hook(kind, _primitive)
     converter.register_unstructure_hook(Path, str)
     converter.register_structure_hook_func(_is_tuple, _tuple)
     converter.register_structure_hook_func(_is_mapping, _mapping)

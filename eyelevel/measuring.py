@@ -80,7 +80,7 @@ def carry_out(
             if checks := validate_campaign(campaign.folder, needed, distinct(campaign.protocols.values())):
                 console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
         validate = None if manner.trust_workers else validate_worker
-        workers = Cluster(manner.dask, campaign, validate) if manner.dask else None
+        workers = Cluster(manner.dask, campaign, validate).measure if manner.dask else None
         measure(campaign, partial(ProgressDisplay, console, plain=manner.plain), workers, enough)
 
 

@@ -205,14 +205,9 @@ GATES: list[Gate] = [
 ]
 
 
-def load_gates() -> list[Gate]:
-    """The gates that judge a load alone."""
-    return [gate for gate in GATES if gate.about_load]
-
-
-def reason_against(evidence: Evidence, claim: Claim, gates: Iterable[Gate] | None = None) -> Reason | None:
-    """Why the run must not count, from the first gate that rejects it, or None; all of `GATES` unless given."""
-    for gate in GATES if gates is None else gates:
+def reason_against(evidence: Evidence, claim: Claim, gates: Iterable[Gate] = GATES) -> Reason | None:
+    """Why the run must not count, from the first gate that rejects it, or None."""
+    for gate in gates:
         if text := gate.check(evidence, claim):
             return Reason(gate.name, text)
     return None

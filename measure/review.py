@@ -21,7 +21,8 @@ from measure.campaign.results import follow_decisions, followed
 from measure.campaign.verdicts import PERSON, Verdict, add_verdict, read_verdicts
 from measure.reasons import Reason
 from measure.run.film import unlike_blocks
-from measure.run.films import FILM, SMALL_FILM, STRIP, STRIP_PICTURES, read_last_frame, shrunk
+from measure.run.films import SMALL_FILM, STRIP, STRIP_PICTURES, read_last_frame, shrunk
+from measure.run.visit import FILM
 from measure.table import Row, read_rows
 
 LOCAL = "127.0.0.1"

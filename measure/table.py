@@ -14,6 +14,7 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.files import write_atomically
+from base.structure import from_json
 from measure.metrics import metric_names
 from measure.reasons import Reason
 
@@ -276,11 +277,9 @@ def read_given_up(folder: Path) -> list[GivenUp]:
     """The sites and networks that the campaign in `folder` has given up. Raises EyelevelError."""
     path = folder / GIVEN_UP
     try:
-        return [GivenUp(**values) for values in json.loads(path.read_text())]
+        return list(from_json(path.read_text(), tuple[GivenUp, ...], f"{path} is broken"))
     except FileNotFoundError:
         return []
-    except (ValueError, TypeError) as error:
-        raise EyelevelError(f"{path} is broken: {error}") from None
 
 
 def write_given_up(folder: Path, given_up: Iterable[GivenUp]) -> None:

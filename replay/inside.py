@@ -5,7 +5,6 @@ Started by `replay.sandbox` alone, in fresh namespaces.
 
 import json
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
-from base.processes import pinned, running
+from base.processes import first_readable, pidfd, pinned, running
 from base.structure import from_json, to_json
 from record.site import Site
 from replay import world
@@ -121,8 +120,8 @@ def _control_socket() -> Iterator[socket.socket]:
 @contextmanager
 def _linked(control: socket.socket, stack: "subprocess.Popen[bytes]", leash: int) -> Iterator[socket.socket]:
     """The client's connection, once it stands. Raises EyelevelError when a shell fails instead."""
-    with _pidfd(stack) as ended:
-        ready = _first_of(control.fileno(), ended, leash)
+    with pidfd(stack) as ended:
+        ready = first_readable(control.fileno(), ended, leash)
         if ready == leash:
             raise LetGo
         if ready == ended:
@@ -166,8 +165,8 @@ def _exchange_readiness(connection: socket.socket) -> dict[str, Any]:
 
 
 def _await_exit(stack: "subprocess.Popen[bytes]", leash: int) -> int:
-    with _pidfd(stack) as ended:
-        if _first_of(ended, leash) == leash:
+    with pidfd(stack) as ended:
+        if first_readable(ended, leash) == leash:
             raise LetGo
     return stack.wait()
 
@@ -181,24 +180,6 @@ def _stopped_at_the_end(stack: "subprocess.Popen[bytes]") -> Iterator["subproces
             stack.terminate()
             with suppress(subprocess.TimeoutExpired):
                 stack.wait(5)
-
-
-@contextmanager
-def _pidfd(process: "subprocess.Popen[bytes]") -> Iterator[int]:
-    descriptor = os.pidfd_open(process.pid)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _first_of(*descriptors: int) -> int:
-    """The first of `descriptors`, in the order given, that has something to read."""
-    poll = select.poll()
-    for descriptor in descriptors:
-        poll.register(descriptor, select.POLLIN)
-    ready = {descriptor for descriptor, _ in poll.poll()}
-    return next(descriptor for descriptor in descriptors if descriptor in ready)
 
 
 if __name__ == "__main__":

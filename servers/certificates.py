@@ -13,7 +13,6 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 
-import click
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -146,14 +145,11 @@ def _write_private(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
         )
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@reports_errors
 def main() -> None:
-    """Make this machine's certificate authority unless it is there, and say where it lies.
-
-    Example: python -m servers.certificates
-    """
-    click.echo(authority().path)
+    """Make this machine's certificate authority unless it is there, and say where it lies (`make setup`)."""
+    print(authority().path)
 
 
 if __name__ == "__main__":
-    reports_errors(main)()
+    main()

@@ -115,11 +115,9 @@ def _locate_traces(table: Table, file: Path) -> Table:
 
 def _finished(network: Network) -> Network:
     """`network` with what follows from its traces. Raises ValueError with what is wrong with it."""
-    if fault := _fault(network):
-        raise ValueError(fault)
+    _check(network)
     network = _with_traces(network)
-    if fault := _queue_fault(network):
-        raise ValueError(fault)
+    _check_queues(network)
     return network
 
 
@@ -141,34 +139,32 @@ def _with_traces(network: Network) -> Network:
     return network
 
 
-def _fault(network: Network) -> str | None:
+def _check(network: Network) -> None:
     for direction in ("up", "down"):
         mbps, trace = (getattr(network, f"{direction}_{key}") for key in ("mbps", "trace"))
         if mbps is not None and trace is not None:
-            return f"give {direction}_mbps or {direction}_trace, not both"
+            raise ValueError(f"give {direction}_mbps or {direction}_trace, not both")
         if mbps is not None and mbps <= 0:
-            return f"{direction}_mbps must be more than 0"
+            raise ValueError(f"{direction}_mbps must be more than 0")
         if (mbps is None and trace is None) != (network.queue_ms is None):
-            return f"queue_ms and a rate belong together: give both {direction}_mbps (or _trace) and queue_ms, or none"
+            raise ValueError(
+                f"queue_ms and a rate belong together: give both {direction}_mbps (or _trace) and queue_ms, or none"
+            )
     if network.min_rtt_ms < 0:
-        return "min_rtt_ms must not be negative"
+        raise ValueError("min_rtt_ms must not be negative")
     if not 0 <= network.jitter_ms <= network.min_rtt_ms / 2:
-        return "jitter_ms must be at least 0 and at most half of min_rtt_ms"
+        raise ValueError("jitter_ms must be at least 0 and at most half of min_rtt_ms")
     if not 0 <= network.loss < 1:
-        return "loss must be at least 0 and less than 1"
+        raise ValueError("loss must be at least 0 and less than 1")
     if network.loss_on not in (BOTH, UP, DOWN):
-        return f"loss_on must be {BOTH}, {UP} or {DOWN}"
-    return None
+        raise ValueError(f"loss_on must be {BOTH}, {UP} or {DOWN}")
 
 
-def _queue_fault(network: Network) -> str | None:
+def _check_queues(network: Network) -> None:
     # A queue that cannot hold one full packet would drop every one that does not meet an idle link.
     queues_bytes = [size for size in (network.up_queue_bytes, network.down_queue_bytes) if size is not None]
-    return (
-        "queue_ms makes a queue of less than one packet of 1500 bytes"
-        if min(queues_bytes, default=1500) < 1500
-        else None
-    )
+    if min(queues_bytes, default=1500) < 1500:
+        raise ValueError("queue_ms makes a queue of less than one packet of 1500 bytes")
 
 
 # Every network by name: those of a file, or all that there are.

@@ -109,45 +109,43 @@ class Protocol:
         return self.in_kernel and sysctl != "0"
 
 
-def _finished(protocol: Protocol) -> Protocol:
+def _checked(protocol: Protocol) -> Protocol:
     """`protocol` as it is. Raises ValueError with what is wrong with it, whoever is to serve it."""
-    if fault := _fault(protocol):
-        raise ValueError(fault)
+    if protocol.transport not in TRANSPORTS:
+        raise ValueError(f"transport must be one of {', '.join(TRANSPORTS)}, not {protocol.transport!r}")
+    if protocol.initial_window_packets < 1:
+        raise ValueError(f"initial_window_packets must be at least 1, not {protocol.initial_window_packets}")
+    if any(len(tag) != 4 for tag in protocol.connection_options):
+        raise ValueError("connection_options must be a list of tags of four letters")
+    if protocol.tls_group not in TLS_GROUPS:
+        raise ValueError(f"tls_group must be one of {', '.join(TLS_GROUPS)}, not {protocol.tls_group!r}")
+    if protocol.early_data and protocol.tls_group != BROWSERS_GROUP:
+        raise ValueError(
+            f"early_data needs tls_group {BROWSERS_GROUP}: a HelloRetryRequest rejects it (RFC 8446 section 4.2.10)"
+        )
+    if protocol.in_kernel:
+        _check_kernel_settings(protocol)
+    else:
+        _check_userspace_settings(protocol)
     return protocol
 
 
-def _fault(protocol: Protocol) -> str | None:
-    if protocol.transport not in TRANSPORTS:
-        return f"transport must be one of {', '.join(TRANSPORTS)}, not {protocol.transport!r}"
-    if protocol.initial_window_packets < 1:
-        return f"initial_window_packets must be at least 1, not {protocol.initial_window_packets}"
-    if any(len(tag) != 4 for tag in protocol.connection_options):
-        return "connection_options must be a list of tags of four letters"
-    if protocol.tls_group not in TLS_GROUPS:
-        return f"tls_group must be one of {', '.join(TLS_GROUPS)}, not {protocol.tls_group!r}"
-    if protocol.early_data and protocol.tls_group != BROWSERS_GROUP:
-        return f"early_data needs tls_group {BROWSERS_GROUP}: a HelloRetryRequest rejects it (RFC 8446 section 4.2.10)"
-    return _kernel_fault(protocol) if protocol.in_kernel else _userspace_fault(protocol)
-
-
-def _kernel_fault(protocol: Protocol) -> str | None:
+def _check_kernel_settings(protocol: Protocol) -> None:
     if protocol.connection_options:
-        return "connection_options are for transport quic"
+        raise ValueError("connection_options are for transport quic")
     mss_bytes = protocol.mss_bytes
     if mss_bytes is not None and not LEAST_MSS_BYTES <= mss_bytes <= LARGEST_MSS_BYTES:
-        return f"mss_bytes must be from {LEAST_MSS_BYTES} to {LARGEST_MSS_BYTES}, not {mss_bytes}"
+        raise ValueError(f"mss_bytes must be from {LEAST_MSS_BYTES} to {LARGEST_MSS_BYTES}, not {mss_bytes}")
     for name, sysctls in (("server_sysctls", protocol.server_sysctls), ("client_sysctls", protocol.client_sysctls)):
         if any(not key.startswith("net.") for key in sysctls):
-            return f"{name} must map names under net. to text"
-    return None
+            raise ValueError(f"{name} must map names under net. to text")
 
 
-def _userspace_fault(protocol: Protocol) -> str | None:
+def _check_userspace_settings(protocol: Protocol) -> None:
     for key in ("fast_open", "mss_bytes", "server_sysctls", "client_sysctls"):
         if getattr(protocol, key):
-            return f"{key} is the kernel's, for transport tcp"
-    return None
+            raise ValueError(f"{key} is the kernel's, for transport tcp")
 
 
 # Every protocol by name: those of a file, or all that there are.
-load = Reader(FILENAME, Protocol, _finished, {"initial_window_packets": "packets"}).load
+load = Reader(FILENAME, Protocol, _checked, {"initial_window_packets": "packets"}).load

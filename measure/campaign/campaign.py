@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from base.clock import now_iso
 from base.ownership import give_to_caller
@@ -134,13 +134,8 @@ class Campaign:
 Enough = Callable[[Path], Collection[tuple[str, str]]]
 
 
-class Workers(Protocol):
-    """Those who measure blocks: this machine, or many."""
-
-    def measure(
-        self, blocks: Iterable[Block], results: Results, display: ProgressDisplay, done: Callable[[Block], None]
-    ) -> None:
-        """Measure `blocks` into `results`, and call `done` after each."""
+# Measures blocks into a campaign's results, on this machine or on many, and calls a function after each.
+Workers = Callable[[Iterable[Block], Results, ProgressDisplay, Callable[[Block], None]], None]
 
 
 def never_enough(folder: Path) -> Collection[tuple[str, str]]:
@@ -178,7 +173,7 @@ def measure(
             while work.open_runs():
                 before = len(results.rows)
                 blocks = work.open_blocks(enough)
-                (workers or Here(campaign.canary_s)).measure(blocks, results, live, partial(work.end, live))
+                (workers or partial(measure_here, campaign.canary_s))(blocks, results, live, partial(work.end, live))
                 if len(results.rows) == before:
                     break
 
@@ -231,22 +226,19 @@ class PlannedWork:
         return [run for run in block if self._results.is_open(run, self._campaign.repeats)]
 
 
-class Here:
-    """This machine measures, a block at a time; `canary_s` is how old a canary may be when a block begins."""
-
-    def __init__(self, canary_s: float = 0.0) -> None:
-        self._canary_s = canary_s
-
-    def measure(
-        self, blocks: Iterable[Block], results: Results, display: ProgressDisplay, done: Callable[[Block], None]
-    ) -> None:
-        """See `Workers`."""
-        slot, failures = Slot(canaries_of(machine_name(), results.rows), self._canary_s), ReplayFailures()
-        for block in blocks:
-            require_space(0, results.folder)
-            circumstances = partial(slot.circumstances, block.number, display.warns)
-            measure_block(block, results, circumstances, failures, display)
-            done(block)
+def measure_here(
+    canary_s: float,
+    blocks: Iterable[Block],
+    results: Results,
+    display: ProgressDisplay,
+    done: Callable[[Block], None],
+) -> None:
+    """Measure on this machine, a block at a time; `canary_s` is how old a canary may be when a block begins."""
+    slot, failures = Slot(canaries_of(machine_name(), results.rows), canary_s), ReplayFailures()
+    for block in blocks:
+        require_space(0, results.folder)
+        measure_block(block, results, partial(slot.circumstances, block.number, display.warns), failures, display)
+        done(block)
 
 
 def hand_over(block: Block, results: Results) -> None:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from base.clock import now_iso
-from base.errors import EyelevelError
+from base.structure import from_json
 from measure.reasons import Reason
 from measure.table import Row
 
@@ -44,10 +44,7 @@ def read_verdicts(campaign: Path) -> list[Verdict]:
     if not path.exists():
         return []
     lines = path.read_text().split("\n")
-    try:
-        return [Verdict(**json.loads(line)) for line in lines[:-1] if line]
-    except (ValueError, TypeError) as error:
-        raise EyelevelError(f"{path} is broken: {error}") from None
+    return [from_json(line, Verdict, f"{path} is broken") for line in lines[:-1] if line]
 
 
 def add_verdict(campaign: Path, verdict: Verdict) -> None:

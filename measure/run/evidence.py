@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -119,13 +120,14 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
     circumstances = json.loads((folder / ATTEMPT).read_text()) if (folder / ATTEMPT).exists() else {}
     return Evidence(
         failures=(*failures, *_browsertime_errors(page), *visual.get("faults", ())),
-        plt=_page_load_time(page),
+        # From navigation start to the start of the load event, if there was one.
+        plt=_timing(page, "pageTimings", "pageLoadTime", least=0),
         visual=VisualMetrics(**visual["metrics"]) if "metrics" in visual else None,
         film=FilmStart(**visual["start"]) if "start" in visual else None,
         requests=requests,
-        har_protocols=_har_protocols(har["log"]["entries"]),
+        har_protocols=dict(Counter(entry["response"]["httpVersion"].lower() for entry in har["log"]["entries"])),
         request_counts=read_request_log(folder / REQUEST_LOG, requests),
-        first_paint=_first_paint(page),
+        first_paint=_timing(page, "paintTiming", "first-paint"),
         film_size=(visual["size"][0], visual["size"][1]) if "size" in visual else None,
         late_wakeups=late_wakeups,
         latest_wakeup_ms=latest_wakeup_ms,
@@ -165,21 +167,10 @@ def page_requests(path: Path, requests: Iterable[Request] = ()) -> list[LoggedRe
     return requested
 
 
-def _page_load_time(page: dict[str, Any]) -> float | None:
-    """Navigation start to the start of the load event; None when there was no load event."""
-    for scripts in page.get("browserScripts", ()):
-        plt = scripts.get("timings", {}).get("pageTimings", {}).get("pageLoadTime")
-        if plt is not None and plt > 0:
-            return float(plt)
-    return None
-
-
-def _first_paint(page: dict[str, Any]) -> float | None:
-    for scripts in page.get("browserScripts", ()):
-        painted = scripts.get("timings", {}).get("paintTiming", {}).get("first-paint")
-        if painted is not None:
-            return float(painted)
-    return None
+def _timing(page: dict[str, Any], group: str, name: str, least: float = -math.inf) -> float | None:
+    """A time that the page has, if it is more than `least`."""
+    times = [scripts.get("timings", {}).get(group, {}).get(name) for scripts in page.get("browserScripts", ())]
+    return next((float(time) for time in times if time is not None and time > least), None)
 
 
 def _lateness(log: Path) -> tuple[int, float]:
@@ -198,16 +189,9 @@ def _browsed_s(path: Path) -> float:
 
 
 def _browsertime_errors(page: dict[str, Any]) -> list[str]:
-    errors = [str(error) for group in page.get("errors", ()) for error in _as_list(group)]
+    groups = [group if isinstance(group, list) else [group] for group in page.get("errors", ())]
+    errors = [str(error) for group in groups for error in group]
     return list(dict.fromkeys([*page.get("failureMessages", ()), *errors]))
-
-
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
-def _har_protocols(entries: Iterable[dict[str, Any]]) -> dict[str, int]:
-    return dict(Counter(entry["response"]["httpVersion"].lower() for entry in entries))
 
 
 def _requests(folder: Path, failures: list[str]) -> tuple[Request, ...]:

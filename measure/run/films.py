@@ -22,10 +22,10 @@ from base.places import tool
 from base.processes import run_program
 from browsers.browsertime.configuration import FRAMERATE
 from measure.run.film import Frame
+from measure.run.visit import FILM
 
 STRIP = "strip.jpg"
 LAST = "last.png"
-FILM = "film.mp4"
 SMALL_FILM = "film-small.mp4"
 
 STRIP_PICTURES = 8

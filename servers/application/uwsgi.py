@@ -1,14 +1,13 @@
 """Running the application (`servers.application.wsgi`) in uWSGI, beside a server that hands requests on to it."""
 
 import os
-import select
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from base.errors import EyelevelError
 from base.places import PROJECT, tool
-from base.processes import Daemon, running
+from base.processes import first_readable, pidfd, running
 from servers.application.wsgi import READY
 from servers.contract import Serving
 
@@ -47,21 +46,10 @@ def running_application(serving: Serving) -> Iterator[Path]:
     with os.fdopen(os.open(ready, os.O_RDONLY | os.O_NONBLOCK), "rb") as ready_end:
         log = serving.folder / "uwsgi.log"
         with running("uWSGI", command, log, environment=environment) as daemon:
-            _await_readable(daemon, ready_end.fileno())
-            if (answer := ready_end.readline().decode().strip()) != READY:
-                raise EyelevelError(answer)
+            with pidfd(daemon.process) as ended:
+                first_readable(ready_end.fileno(), ended, timeout_s=START_TIMEOUT_S)
+            # Nothing, when uWSGI has ended or is not ready in time.
+            answer = ready_end.readline().decode().strip()
+            if answer != READY:
+                raise EyelevelError(answer) if answer else daemon.failure()
             yield listening
-
-
-def _await_readable(daemon: Daemon, descriptor: int) -> None:
-    """Wait until `descriptor` has something to read. Raises the daemon's failure if it ends first."""
-    pidfd = os.pidfd_open(daemon.process.pid)
-    try:
-        poll = select.poll()
-        poll.register(descriptor, select.POLLIN)
-        poll.register(pidfd, select.POLLIN)
-        events = dict(poll.poll(START_TIMEOUT_S * 1000))
-        if not events.get(descriptor, 0) & select.POLLIN:
-            raise daemon.failure()
-    finally:
-        os.close(pidfd)
