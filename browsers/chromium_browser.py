@@ -8,14 +8,7 @@ from typing import Any, ClassVar
 
 from base.places import tool
 from browsers.chromium.netlog import read_netlog
-from browsers.chromium.program import (
-    BINARY,
-    COMMON_SWITCHES,
-    DISABLED_FEATURES,
-    MOBILE_PIXEL_RATIO,
-    phone,
-    trust,
-)
+from browsers.chromium.program import BINARY, COMMON_SWITCHES, DISABLED_FEATURES, MOBILE_PIXEL_RATIO, phone, trust
 from browsers.contract import Browser, Page, Request
 from tuning.protocols import Protocol
 

@@ -129,7 +129,7 @@ def interruptible(folder: Path, again: str) -> Iterator[None]:
     if not folder.parent.exists():
         folder.parent.mkdir(parents=True)
         give_to_caller(folder.parent)
-    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like Ctrl-C does
     try:
         yield
     except KeyboardInterrupt:
@@ -140,8 +140,3 @@ def interruptible(folder: Path, again: str) -> Iterator[None]:
             raise
         text = f"the disk of {folder} is full; what was measured is safe; free some of it, then go on: {again}"
         raise EyelevelError(text) from None
-
-
-def interrupt(*_: object) -> None:
-    """End like Ctrl-C does."""
-    raise KeyboardInterrupt

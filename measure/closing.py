@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
@@ -56,7 +57,7 @@ OUR_RECORDER = "mitmproxy"
 
 @dataclass(frozen=True)
 class Closing:
-    """How sites are closed: how often they are loaded over each of the protocols, and whether they are filmed.
+    """How sites are closed: how often over each of the protocols, and how (filmed or not).
 
     `origin_ca`: the authority that servers' certificates must be of when something is fetched, instead of
     the public ones.
@@ -65,8 +66,7 @@ class Closing:
     loads: int
     network: Network
     protocols: Mapping[str, Protocol]
-    repeatable: bool = True
-    film: bool = False
+    loading: Loading = Loading(filmed=False)  # noqa: RUF009 (frozen)
     origin_ca: Path | None = None
 
 
@@ -124,7 +124,7 @@ def assess(site: Site, closing: Closing) -> Completeness:
         site_sha256=digest(site),
         closed_at=now_iso(),
         network=closing.network.name,
-        repeatable=closing.repeatable,
+        repeatable=closing.loading.repeatable,
         versions=versions({protocol.server for protocol in closing.protocols.values()}),
         protocols={
             name: summarise([load.urls for load in of_protocol], _difference(of_protocol))
@@ -138,7 +138,7 @@ def assess(site: Site, closing: Closing) -> Completeness:
 
 def load_once(site: Site, closing: Closing, protocol: Protocol, number: int = 1) -> SiteLoad:
     """One load that counts; `number` counts those over the protocol. Raises EyelevelError when none does."""
-    setting = Setting(site, closing.network, protocol, Loading(closing.repeatable, filmed=closing.film))
+    setting = Setting(site, closing.network, protocol, closing.loading)
     run = Run(site.name, closing.network.name, protocol.name, number)
     with tempfile.TemporaryDirectory(prefix="eyelevel-closing-") as temporary:
         row = measure_one(run, setting, ClosingMethod(), Path(temporary), REPEATS)
@@ -150,7 +150,7 @@ def load_once(site: Site, closing: Closing, protocol: Protocol, number: int = 1)
                 + (f": {text}" if text else "")
             )
         urls = requested_urls(folder, read_evidence(folder, filmed=False).requests)
-        return SiteLoad(urls, last_frame(folder / FILM) if closing.film else None)
+        return SiteLoad(urls, last_frame(folder / FILM) if closing.loading.filmed else None)
 
 
 def fetch_missing(site: Site, urls: Sequence[str], closing: Closing) -> list[str]:
@@ -175,7 +175,9 @@ def fetch_missing(site: Site, urls: Sequence[str], closing: Closing) -> list[str
         new = [fresh.recorded(e) for e in fresh.exchanges if e.method == "GET" and e.url in wanted]
     # A host that has moved since stays where it was recorded, so that the site keeps its number of servers.
     home = {host: site.recorded_ips[servers[0]] for host, servers in site.addresses.items()}
-    new = [replace(e, recorded_ip=home.get(_host(e.url), e.recorded_ip), started_ms=None) for e in new]
+    new = [
+        replace(e, recorded_ip=home.get(urlsplit(e.url).hostname or "", e.recorded_ip), started_ms=None) for e in new
+    ]
     if new:
         recording = Recording(
             url=site.url,
@@ -197,10 +199,6 @@ def _difference(loads: Sequence[SiteLoad]) -> float | None:
 
 def _count(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
-
-
-def _host(url: str) -> str:
-    return url.partition("://")[2].partition("/")[0].partition(":")[0]
 
 
 def summary(name: str, completeness: Completeness) -> str:

@@ -23,7 +23,7 @@ FRAMERATE = 30
 PAGE_COMPLETE = Path(__file__).with_name("page_complete.js")
 
 
-def settings(browser: Browser, quiet_ms: int = QUIET_MS) -> dict[str, Any]:
+def settings(browser: Browser, quiet_ms: int) -> dict[str, Any]:
     """What is the same for every load and matters to its result. `quiet_ms`: see `configuration`."""
     return {
         "settle_ms": SETTLE_MS,
@@ -67,11 +67,6 @@ def configuration(
         "pageCompleteCheck": str(PAGE_COMPLETE),
         "pageCompleteWaitTime": quiet_ms,
         "pageCompleteCheckPollTimeout": POLL_MS,
-        "timeouts": {
-            "browserStart": 60_000,
-            "pageLoad": limit_ms,
-            "script": limit_ms,
-            "pageCompleteCheck": limit_ms,
-        },
+        "timeouts": {"browserStart": 60_000, "pageLoad": limit_ms, "script": limit_ms, "pageCompleteCheck": limit_ms},
         **({"userAgent": page.user_agent} if page.user_agent else {}),
     }

@@ -13,6 +13,7 @@ from base.privileges import require_root
 from measure import completeness
 from measure.closing import LOADS, NETWORK, OUR_RECORDER, PROTOCOLS, Closing, close, summary
 from measure.run.aliases import choose_protocols
+from measure.run.setting import Loading
 from record import collection
 from record.site import Site
 from tuning import networks, protocols
@@ -51,8 +52,7 @@ def main(
         loads=loads,
         network=choose_one("network", net, networks.load()),
         protocols={protocol.name: protocol for protocol in choose_protocols(proto, protocols.load())},
-        repeatable=repeatable,
-        film=film,
+        loading=Loading(repeatable, filmed=film),
         origin_ca=origin_ca,
     )
     signal.signal(signal.SIGTERM, signal.default_int_handler)

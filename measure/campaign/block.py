@@ -6,8 +6,9 @@ Films are analysed when no run is being made, or on cores of their own (`affinit
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from measure.campaign.method import Method, is_made
 from measure.campaign.slot import machine_name
 from measure.campaign.store import FolderStore
 from measure.gates import REPLAY
-from measure.host.affinity import Layout
 from measure.run.films import ALL_FILMS, FilmPolicy
 from measure.run.setting import Circumstances, Setting
 from measure.table import Row, Run
@@ -74,14 +74,20 @@ def measure_block(
     while open_runs := [run for run in block.settings if store.is_open(run, block.repeats)]:
         folders = {run: store.run_folder(run, store.attempts(run) + 1) for run in open_runs}
         now = None if all(is_made(folder) for folder in folders.values()) else circumstances()
-        with _Analysts(method, now.layout if now else None) as analysts:
+        layout = now.layout if now else None
+        with _analysts(layout.analysis if layout else sorted(os.sched_getaffinity(0))) as analysts:
+            analyses = []
             for run in open_runs:
                 attempt = store.attempts(run) + 1
                 if now and not is_made(folders[run]):
                     observer.begins(run, attempt)
                     method.make(block.settings[run], now, store.empty_run_folder(run, attempt), attempt)
-                analysts.take(folders[run])
-            analysts.finish()
+                if layout:
+                    analyses.append(analysts.submit(method.analyse, folders[run]))
+            if not layout:
+                analyses = [analysts.submit(method.analyse, folder) for folder in folders.values()]
+            for analysis in analyses:
+                analysis.result()
         validity: dict[Run, bool] = {}
         for run in open_runs:
             row = method.judge(block.settings[run], run, store.attempts(run) + 1, folders[run], store.folder)
@@ -112,39 +118,12 @@ def apply_policy(films: FilmPolicy, runs: Iterable[tuple[Path, int, bool]]) -> N
             future.result()
 
 
-class _Analysts:
-    """Workers for films: with cores of their own they begin at once, else when `finish` says that no run is made.
-
-    To be used in a `with` block, which ends with them.
-    """
-
-    def __init__(self, method: Method, places: Layout | None) -> None:
-        self._method = method
-        self._begin_at_once = places is not None
-        cores = places.analysis if places else sorted(os.sched_getaffinity(0))
-        # Affinity belongs to a thread, and the programs that it starts inherit it.
-        self._workers = ThreadPoolExecutor(len(cores), initializer=os.sched_setaffinity, initargs=(0, cores))
-        self._waiting: list[Path] = []
-        self._begun: list[Future[None]] = []
-
-    def __enter__(self) -> "_Analysts":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._workers.shutdown(cancel_futures=True)
-
-    def take(self, folder: Path) -> None:
-        """The run in `folder` has been made."""
-        self._waiting.append(folder)
-        if self._begin_at_once:
-            self._begin()
-
-    def finish(self) -> None:
-        """Analyse what has not been analysed; returns when all is."""
-        self._begin()
-        for future in self._begun:
-            future.result()
-
-    def _begin(self) -> None:
-        self._begun += [self._workers.submit(self._method.analyse, folder) for folder in self._waiting]
-        self._waiting.clear()
+@contextmanager
+def _analysts(cores: Sequence[int]) -> Iterator[ThreadPoolExecutor]:
+    """Workers for films on `cores`, one on each; what has not begun when the block ends is not done any more."""
+    # Affinity belongs to a thread, and the programs that it starts inherit it.
+    workers = ThreadPoolExecutor(len(cores), initializer=os.sched_setaffinity, initargs=(0, cores))
+    try:
+        yield workers
+    finally:
+        workers.shutdown(cancel_futures=True)

@@ -11,6 +11,8 @@ from typing import Any
 
 from base.clock import now_iso
 from base.ownership import give_to_caller
+from browsers.browsertime import configuration
+from browsers.registry import browser_named
 from measure.campaign.block import Block, ReplayFailures, apply_policy, measure_block
 from measure.campaign.forecast import forecast, require_space
 from measure.campaign.giving_up import GivenUpSites
@@ -25,7 +27,6 @@ from measure.host import affinity
 from measure.host.machine import machine, versions
 from measure.norms import RunAppearance, judge
 from measure.reasons import Reason
-from measure.run import browser
 from measure.run.films import ALL_FILMS, FilmPolicy, read_last_frame
 from measure.run.setting import Loading, Setting
 from measure.table import CampaignDocument, Row, Run
@@ -91,7 +92,7 @@ class Campaign:
                 **self.method.settings(),
                 "browser": {
                     "name": self.loading.browser,
-                    **browser.settings(self.loading.quiet_ms, self.loading.browser),
+                    **configuration.settings(browser_named(self.loading.browser), self.loading.quiet_ms),
                 },
                 "sites": {name: {"url": site.url, "sha256": digest(site)} for name, site in self.sites.items()},
                 "networks": {name: asdict(network) for name, network in self.networks.items()},

@@ -1,19 +1,9 @@
 """The browser of one page load: what it shows a site as, and how long it may take."""
 
-from typing import Any
-
-from browsers.browsertime import configuration
-from browsers.browsertime.configuration import QUIET_MS
 from browsers.contract import Page
-from browsers.registry import DEFAULT, browser_named
 from browsers.window import Window, recorded_window
 from record.site import Site
 from tuning.networks import Network
-
-
-def settings(quiet_ms: int = QUIET_MS, browser: str = DEFAULT) -> dict[str, Any]:
-    """What is the same for every load and matters to its result. `quiet_ms`: see `browsers.browsertime`."""
-    return configuration.settings(browser_named(browser), quiet_ms)
 
 
 def window(site: Site) -> Window:

@@ -60,9 +60,7 @@ def judge_network(network: Network, measured: NetworkMeasurement) -> list[Check]
             within(network.name, "minimum RTT", least_ms, measured.rtt_min_ms, rtt_tolerance_ms, "ms"),
             within(network.name, "median RTT", least_ms, measured.rtt_median_ms, 3 * rtt_tolerance_ms, "ms"),
         ]
-    checks += [
-        within(network.name, "name resolution", 0, measured.resolution_ms, RESOLUTION_TOLERANCE_MS, "ms"),
-    ]
+    checks += [within(network.name, "name resolution", 0, measured.resolution_ms, RESOLUTION_TOLERANCE_MS, "ms")]
     for direction, way, mbps, queue_bytes, trace, loss in (
         ("uplink", measured.up, network.up_mbps, network.up_queue_bytes, network.up_trace, network.up_loss),
         ("downlink", measured.down, network.down_mbps, network.down_queue_bytes, network.down_trace, network.down_loss),

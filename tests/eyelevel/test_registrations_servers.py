@@ -75,16 +75,16 @@ BROWSER = Toy()
 
 BROWSER_USED = """
 import json, pathlib, sys
-from browsers.registry import all_browsers, browser_of
+from browsers.browsertime import configuration
+from browsers.registry import all_browsers, browser_named, browser_of
 from measure.host.canary import time_canary
 from measure.host.machine import versions
-from measure.run import browser
 from measure.run.evidence import read_evidence
 folder = pathlib.Path(sys.argv[1])
 request = {"url": "u", "method": "GET", "main_frame": True, "by_browser": False, "protocol": "h3"}
 (folder / "toy.json").write_text(json.dumps([request]))
 assert sorted(all_browsers()) == ["chromium", "toy"], all_browsers()
-assert browser.settings(browser="toy")["toys"] == 1
+assert configuration.settings(browser_named("toy"), 1)["toys"] == 1
 assert browser_of(folder).name == "toy"
 assert [request.protocol for request in read_evidence(folder, filmed=False).requests] == ["h3"]
 assert "true" in versions([], "toy") and "chromium" not in versions([], "toy")

@@ -12,6 +12,7 @@ from support.material import recording_names, recording_path
 
 from measure.closing import Closing, assess, summary
 from measure.completeness import Completeness
+from measure.run.setting import Loading
 from record.formats import read_recording
 from record.site import Site, write_site
 from tuning import networks, protocols
@@ -57,7 +58,7 @@ def closed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     name = Path(request.param).name.removesuffix(".warc.gz").removesuffix(".har")
     site = write_site(read_recording(recording_path(request.param)), tmp_path_factory.mktemp("sites") / name)
     known = protocols.load()
-    closing = Closing(LOADS, networks.load()["dsl"], {name: known[name] for name in ("tcp", "quic")}, film=True)
+    closing = Closing(LOADS, networks.load()["dsl"], {name: known[name] for name in ("tcp", "quic")}, loading=Loading())
     result = assess(site, closing)
     print(f"\n{len(site.exchanges)} exchanges; {summary(name, result)}")
     return site, result
