@@ -87,8 +87,7 @@ class Reader(Generic[T]):
         """
         if file is not None:
             return self._load_file(file)
-        paper = self.read(FOLDER / self.filename, {})
-        catalogue = Catalogue(paper, {ALL: paper}, paper.tables, paper.places)
+        catalogue = self.read(FOLDER / self.filename, {})
         for folder in (FURTHER_FOLDER, user_folder()):
             if folder and (folder / self.filename).exists():
                 self._add(catalogue, folder / self.filename)

@@ -24,14 +24,7 @@ from tuning import protocols
 @click.option("--browser", default=DEFAULT, show_default=True, help="The browser.")
 @click.option("--into", "folder", required=True, type=PATH, help="Where to put the results.")
 def main(
-    site_name: str,
-    proto: str,
-    limit_s: float,
-    film: bool,
-    film_cores: str,
-    quiet_ms: int,
-    browser: str,
-    folder: Path,
+    site_name: str, proto: str, limit_s: float, film: bool, film_cores: str, quiet_ms: int, browser: str, folder: Path
 ) -> None:
     """Load a site once in a fresh browser, and film it. To be run in a replay: outside, the site's hosts do not exist.
 
