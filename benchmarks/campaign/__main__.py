@@ -27,10 +27,10 @@ from benchmarks.campaign.stock import RESULT
 from browsers.browsertime.configuration import QUIET_MS
 from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
 from measure.campaign.method import PAGES
-from measure.run.setting import Setting
 from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
 from measure.run.films import ALL_FILMS
+from measure.run.setting import Setting
 from measure.run.visit import HAR
 from measure.table import Row, Run
 from record import collection
