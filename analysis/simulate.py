@@ -3,6 +3,7 @@
 How would a campaign of so many runs look if QUIC were 5 % faster?
 """
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -68,7 +69,9 @@ def simulate(truth: Truth) -> pd.DataFrame:
     # Most of a run's noise is common to all its metrics.
     run_noise = _noise(draw, truth, shape)
     for metric in metric_names():
-        metric_noise = np.exp(draw.normal(0, truth.noise_sd / 3, shape))
+        # Each metric has numbers of its own, so that a new one changes nothing else.
+        own_draw = np.random.default_rng([truth.seed, zlib.crc32(metric.encode())])
+        metric_noise = np.exp(own_draw.normal(0, truth.noise_sd / 3, shape))
         level = np.exp(common) * SHAPE.get(metric, 1.0)
         runs[metric] = np.maximum(1, level * run_noise * metric_noise).ravel().round(1)
     runs["valid"] = draw.random(len(runs)) >= runs["protocol"].map(truth.excluded).fillna(0).to_numpy(dtype=float)

@@ -272,6 +272,10 @@ class GivenUp:
     runs: int
     at: str
 
+    def __str__(self) -> str:
+        rest = f"its other {self.runs} runs are not made" if self.runs else "it has no other runs"
+        return f"{self.site} {self.network} fails alike over all protocols: {rest}; the last reason was {self.reason}"
+
 
 def read_given_up(folder: Path) -> list[GivenUp]:
     """The sites and networks that the campaign in `folder` has given up. Raises EyelevelError."""

@@ -31,8 +31,7 @@ def main(campaign: str, as_json: bool) -> None:
     runs = f"{now.done} of {now.planned} runs done, {len(now.open_runs)} left, {now.given_up} given up"
     console.print(f"{runs}; {'running' if now.running else 'not running'}")
     for entry in now.given_up_sites:
-        line = f"{entry.site} {entry.network} fails alike over all protocols: {entry.runs} runs are given up"
-        console.print(f"{line}; the last reason was {entry.reason}", markup=False, soft_wrap=True)
+        console.print(str(entry), markup=False, soft_wrap=True)
     if now.open_runs and now.expected:
         console.print(f"left: about {in_words(now.expected.seconds)}, {in_bytes(now.expected.bytes)}")
     for run in now.current if now.running else ():

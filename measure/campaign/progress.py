@@ -83,11 +83,7 @@ class ProgressDisplay(Observer):
     def gives_up(self, entry: GivenUp, runs: Iterable[Run]) -> None:
         """A site behind a network gets no more runs: these `runs` are not made."""
         self._open -= set(runs)
-        self._say(
-            f"{entry.site} {entry.network} fails alike over all protocols: {entry.runs} runs are given up; "
-            f"the last reason was {entry.reason}",
-            style="yellow",
-        )
+        self._say(str(entry), style="yellow")
         self._stands()
 
     def warns(self, text: str) -> None:

@@ -15,6 +15,7 @@ from analysis.runs import CampaignTable, load
 from analysis.samples import samples_of
 from analysis.simulate import Truth, write
 from base.errors import EyelevelError
+from measure.metrics import metric_names
 from measure.table import CampaignDocument
 
 QUIET = Truth(sites=4, networks=("dsl",), protocols=("tcp", "quic"), runs=20, effects={"quic": -0.1})
@@ -124,7 +125,7 @@ def test_a_simulated_campaign_is_read_as_a_measured_one(tmp_path: Path) -> None:
     campaign = load(write(tmp_path / "simulated", Truth(sites=2, runs=3, machines=2)))
     assert len(campaign.runs) == 2 * 4 * 5 * 3
     assert campaign.machine_column == "machine"
-    assert samples_of(campaign).values.shape == (4, 2, 5, 5, 3)
+    assert samples_of(campaign).values.shape == (4, 2, 5, len(metric_names()), 3)
 
 
 def test_a_line_that_is_being_written_is_not_a_run_yet(tmp_path: Path) -> None:

@@ -156,15 +156,15 @@ def test_columns_of_another_version_are_kept_when_the_campaign_goes_on(tmp_path:
     table = [line.split(",") for line in (folder / "runs.csv").read_text().splitlines()]
     si = table[0].index("si")
     # Another version had no Speed Index, and a metric of its name.
-    lines = [[*cells[:si], *cells[si + 1 :], cell] for cells, cell in zip(table, ("lcp", "812.5", ""), strict=True)]
+    lines = [[*cells[:si], *cells[si + 1 :], cell] for cells, cell in zip(table, ("area", "812.5", ""), strict=True)]
     (folder / "runs.csv").write_text("".join(",".join(cells) + "\n" for cells in lines))
     first = read_rows(folder)[0]
-    assert (first.metrics["si"], first.metrics["plt"], first.further) == (None, 1234.5, {"lcp": "812.5"})
+    assert (first.metrics["si"], first.metrics["plt"], first.further) == (None, 1234.5, {"area": "812.5"})
     with opened(folder, document()) as results:
         assert results.is_valid(RUN)
         results.append(replace(ROW, run=3))
-    assert (folder / "runs.csv").read_text().splitlines()[0] == ",".join((*columns(), "lcp"))
-    assert [(row["run"], row["si"], row["lcp"]) for row in rows(folder)] == [
+    assert (folder / "runs.csv").read_text().splitlines()[0] == ",".join((*columns(), "area"))
+    assert [(row["run"], row["si"], row["area"]) for row in rows(folder)] == [
         ("1", "", "812.5"),
         ("2", "", ""),
         ("3", "650.5", ""),
