@@ -253,7 +253,8 @@ def test_a_site_that_fails_alike_over_all_protocols_is_given_up_in_one_line(
     printed = go(replace(campaign, runs=5), monkeypatch, [FAILED])
     # Two blocks of two protocols, of which each run is tried three times, of five blocks.
     assert len(rows(campaign)) == 2 * 2 * (REPEATS + 1)
-    line = "site lte fails alike over all protocols: its other 6 runs are not made; the last reason was load_failed: it broke"
+    line = "site lte fails alike over all protocols: its other 6 runs are not made; "
+    line += "the last reason was load_failed: it broke"
     assert [text for text in printed.splitlines() if "alike" in text] == [line]
     (entry,) = read_given_up(campaign.folder)
     assert (entry.site, entry.network, entry.runs) == ("site", "lte", 6)
