@@ -56,9 +56,9 @@ class Evidence:
 
     `requests` are all that the browser made, in that order (from the netlog). `har_protocols` says how often the page's
     requests used each protocol (from the developer tools). `page` is what Browsertime says of the page, as in
-    `browsertime.json`. `first_paint` is when the browser first painted. `film_size` is the film's width and height in pixels.
-    `late_wakeups` says how often the emulated network handed packets on more than 1 ms late, `latest_wakeup_ms` how
-    late at worst. `browsed_s` is how long the browser was driven (0 when it was not driven to the end).
+    `browsertime.json`. `first_paint` is when the browser first painted. `film_size` is the film's width and height in
+    pixels. `late_wakeups` says how often the emulated network handed packets on more than 1 ms late, `latest_wakeup_ms`
+    how late at worst. `browsed_s` is how long the browser was driven (0 when it was not driven to the end).
     `clock_shift_s` is how far the machine's clock was set forward or back meanwhile. `slowness` is how many times as
     long as usual the canary took before the run's block. `replay_failure` says why the replay failed, if it did.
     """

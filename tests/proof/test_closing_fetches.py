@@ -27,10 +27,10 @@ sys.path.insert(0, sys.argv[3])
 from pathlib import Path
 from support.lossy_site import lose
 sites, authority = sys.argv[1:3]
-def run(*command): subprocess.run([sys.executable, "-m", *command, "--origin-ca", authority], check=True)
-run("record", "record", "https://origin.example/", "--into", sites)
+def run(*command): subprocess.run([sys.executable, "-m", "eyelevel", *command, "--origin-ca", authority], check=True)
+run("record", "https://origin.example/", "--into", sites)
 lose(Path(sites) / "origin.example")
-run("measure.closing", "origin.example", "--sites", sites, "--loads", "1", "--proto", "tcp")
+run("close", "origin.example", "--sites", sites, "--loads", "1", "--proto", "tcp")
 """
 
 
