@@ -22,6 +22,8 @@ CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE_RECORD, APPLICATION_DATA = 20, 21, 22, 23
 FIN, SYN, RST = 0x01, 0x02, 0x04
 # RFC 9000 section 19.
 PADDING_FRAME, ACK_FRAMES, CRYPTO_FRAME, STREAM_FRAMES, CLOSE_FRAMES = 0, (2, 3), 6, range(8, 16), (0x1C, 0x1D)
+# What a STREAM frame consists of (RFC 9000, section 19.8), by tshark's names.
+STREAM_FIELDS = {"frame_type", "stream.stream_id", "stream.offset", "stream.length", "stream_data"}
 PADDED = "PADDING"
 UNREMARKABLE = (PADDED, "PING", "ACK", "QPACK")
 # Of more handshake messages in a row, only the first and the last are named.
@@ -245,7 +247,7 @@ class _Reader:
             payload = next(_inside([quic], "quic.payload", "quic.protected_payload"), None)
             payload_bytes = int(payload.get("size", 0)) if payload is not None else 0
             frames = [frame for frame in quic.findall("field") if frame.get("name") == "quic.frame"]
-            frames_bytes = sum(int(frame.get("size", 0)) for frame in frames)
+            frames_bytes = sum(map(frame_bytes, frames))
             tag_bytes = TAG_BYTES if frames_bytes + TAG_BYTES == payload_bytes else 0
             parts.append(_Part(size - payload_bytes + tag_bytes, kinds.SECURITY, line=line))
             for frame in frames:
@@ -270,7 +272,7 @@ class _Reader:
         self, record: PacketRecord, frame: ElementTree.Element, frame_type: int, space: str, line: int
     ) -> Iterator[_Part]:
         assert record.connection
-        size = int(frame.get("size", 0))
+        size = frame_bytes(frame)
         if frame_type == PADDING_FRAME:
             yield _Part(size, kinds.PADDING, PADDED, line=line)
         elif frame_type in ACK_FRAMES:
@@ -343,6 +345,18 @@ def _quic_name(quic: ElementTree.Element) -> str:
     """The type of a QUIC packet (RFC 9000 section 17)."""
     kind = _value(quic, "quic.long.packet_type")
     return LONG_PACKETS[int(kind)] if kind is not None else SHORT_PACKET
+
+
+def frame_bytes(frame: ElementTree.Element) -> int:
+    """The length of a QUIC frame.
+
+    tshark leaves that of a STREAM frame at 1 when its HTTP/3 dissector gives up within the frame, as it may when the
+    packet before was lost; the frame's own fields are complete then.
+    """
+    fields_bytes = sum(
+        int(field.get("size", 0)) for field in frame if field.get("name", "").removeprefix("quic.") in STREAM_FIELDS
+    )
+    return max(int(frame.get("size", 0)), fields_bytes)
 
 
 def _tls_messages(element: ElementTree.Element) -> Iterator[tuple[int, str]]:

@@ -40,7 +40,7 @@ from studies.packets.bytes import (
     Stream,
 )
 from studies.packets.delays import delays_in_ms, with_added_rtt
-from studies.packets.dissection import read_capture
+from studies.packets.dissection import frame_bytes, read_capture
 from studies.packets.files import CLIENT, KEYS, PING, SERVERS, STUDY
 from studies.packets.layers import Assembly, append_http2, append_http3
 from studies.packets.measure import PacketsMethod
@@ -395,3 +395,13 @@ def test_the_diagram_shows_every_packet_with_its_times_and_loss() -> None:
     assert texts.count("mean of 1 of 1 runs") == 2
     assert texts.count("1 RTT") == 1
     assert drawn.count("l8 8m0 -8l-8 8") == 2
+
+
+def test_a_stream_frame_in_which_tshark_gives_up_has_the_length_of_its_fields() -> None:
+    fields = "".join(
+        f'<field name="quic.{name}" size="{size}"/>'
+        for name, size in (("frame_type", 1), ("stream.stream_id", 1), ("stream.offset", 2), ("stream_data", 1228))
+    )
+    for size in (1, 1232):
+        frame = ElementTree.fromstring(f'<field name="quic.frame" size="{size}">{fields}</field>')
+        assert frame_bytes(frame) == 1232
