@@ -1,26 +1,45 @@
-"""Puts a demo site together from its hosts and its resources, in the order in which a browser asks for them."""
+"""Puts a demo site together from its folder in `templates/`.
 
+`site.toml` has the site's hosts, the values that its templates use, and the names of its parts. A part is a template,
+too, of TOML: it lists resources in the order in which a browser asks for them. Each part is rendered when the one
+before it is complete, since both draw the next texts of the same writer. A resource has these keys:
+
+    url             its address
+    method          GET unless given
+    headers         the header fields that its response has besides the usual ones
+    template        the file that its text is rendered from, with `values` for this resource alone
+    json            or its data
+    photograph, …   or the arguments of the function that makes it, one of `_makers`
+    redirect        or the address that the response leads to
+
+A response with none of the last four has no content: it answers a beacon or a preflight.
+"""
+
+import json
+import tomllib
 import zlib
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path, PurePosixPath
+from typing import Any
 from urllib.parse import urlsplit
 
 import jinja2
 
 from record.content import encode
-from record.demo.pictures import Painter
+from record.demo.fonts import woff2
+from record.demo.pictures import Painter, icon, logo, pixel
 from record.demo.scripts import library
 from record.demo.text import Writer, slug
-from record.http1 import Headers, Response
+from record.http1 import Response
 from record.site import Exchange, Recording
 
 TEMPLATES = Path(__file__).with_name("templates")
 VISITED = datetime(2019, 10, 8, 7, 30, tzinfo=UTC)
-REASONS = {200: "OK", 204: "No Content", 302: "Found"}
 
 # By the end of the path; whatever has no ending is a page.
 CONTENT_TYPES = {
@@ -56,12 +75,12 @@ class Host:
     cookie: str = ""
     """The cookie that its pages and data set, `name=value`."""
 
-    def headers(self, url: str, size: int, encoding: str) -> Headers:
+    def headers(self, url: str, size: int, encoding: str) -> list[tuple[str, str]]:
         """The header fields for a file of `size` bytes at `url`."""
-        ending = PurePosixPath(urlsplit(url).path).suffix
+        is_page = ending(url) in PAGES
         modified = VISITED - timedelta(minutes=60 + zlib.crc32(url.encode()) % 200_000)
-        headers = [("Server", self.software), ("Date", http_date(VISITED)), ("Content-Type", CONTENT_TYPES[ending])]
-        if ending in PAGES:
+        headers = [("Content-Type", CONTENT_TYPES[ending(url)])]
+        if is_page:
             headers.append(("Cache-Control", "private, no-cache"))
         else:
             headers += [
@@ -80,26 +99,33 @@ class Host:
                 ("Access-Control-Allow-Origin", "*"),
                 ("Timing-Allow-Origin", "*"),
             ]
-        elif ending in PAGES:
+        elif is_page:
             headers += [("X-Content-Type-Options", "nosniff"), ("Strict-Transport-Security", "max-age=31536000")]
-        if self.cookie and ending in PAGES:
+        if self.cookie and is_page:
             headers.append(("Set-Cookie", f"{self.cookie}; Max-Age=31536000; Path=/; Secure; SameSite=None"))
-        return tuple(headers)
+        return headers
 
 
-@dataclass
 class SiteBuilder:
-    """Collects a site's exchanges. Every text and picture in it follows from `name` and `seed`."""
+    """Builds the site `name`. Every text and picture in it follows from `name` and `seed`.
 
-    name: str
-    seed: int
-    hosts: Iterable[Host]
-    exchanges: list[Exchange] = field(default_factory=list)
+    `content` writes what its templates use besides the values of `site.toml`.
+    """
 
-    def __post_init__(self) -> None:
-        self._hosts = {host.name: host for host in self.hosts}
-        self.writer = Writer(f"{self.seed} {self.name}")
-        self.painter = Painter([self.seed, zlib.crc32(self.name.encode())])
+    def __init__(self, name: str, seed: int, content: Callable[[Writer], dict[str, Any]] | None = None) -> None:
+        self._recorder = {"tool": "record.demo", "site": name, "seed": str(seed)}
+        writer, coder = Writer(f"{seed} {name}"), Writer(f"{seed} {name} scripts")
+        painter = Painter([seed, zlib.crc32(name.encode())])
+        self._makers: dict[str, Callable[..., bytes]] = {
+            "photograph": painter.photograph,
+            "banner": painter.banner,
+            "map_tile": painter.map_tile,
+            "texture": painter.texture,
+            "logo": logo,
+            "icon": icon,
+            "pixel": pixel,
+            "font": woff2,
+        }
         self._templates = jinja2.Environment(
             loader=jinja2.FileSystemLoader(TEMPLATES),
             autoescape=jinja2.select_autoescape(("html", "svg")),
@@ -107,54 +133,68 @@ class SiteBuilder:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        coder = Writer(f"{self.seed} {self.name} scripts")
-        self._templates.globals.update(writer=self.writer, slug=slug, library=partial(library, self._templates, coder))
-
-    def file(self, url: str, body: bytes, extra: Headers = ()) -> None:
-        """A GET answered with `body`, compressed if it is text and the host does that."""
-        host = self._host(url)
-        ending = PurePosixPath(urlsplit(url).path).suffix
-        encoding = host.encoding if ending in COMPRESSED else ""
-        headers = host.headers(url, len(body), encoding)
-        self.answer("GET", url, 200, headers + extra, encode(body, encoding))
-
-    def photographs(self, urls: Iterable[str], width: int, height: int) -> None:
-        """A GET of each of `urls`, answered with a photograph of this size in pixels."""
-        for url in urls:
-            self.file(url, self.painter.photograph(width, height))
-
-    def render(self, url: str, template: str, extra: Headers = (), **values: object) -> None:
-        """A GET answered with a template's text."""
-        self.file(url, self._templates.get_template(template).render(values).encode(), extra)
-
-    def redirect(self, url: str, target: str) -> None:
-        """A GET answered with the address of another."""
-        self.answer("GET", url, 302, (("Location", target), ("Cache-Control", "public, max-age=300")))
-
-    def nothing(self, url: str, method: str = "GET", extra: Headers = ()) -> None:
-        """A request whose answer has no content: a beacon, or a preflight."""
-        self.answer(method, url, 204, (("Cache-Control", "no-store"), *extra))
-
-    def answer(self, method: str, url: str, status: int, headers: Headers, body: bytes = b"") -> None:
-        """Add any exchange. It gets the fields Server and Date unless they are among `headers`."""
-        host = self._host(url)
-        names = {name for name, _ in headers}
-        first = tuple(h for h in (("Server", host.software), ("Date", http_date(VISITED))) if h[0] not in names)
-        length = () if status == 204 else (("Content-Length", str(len(body))),)
-        response = Response(status, REASONS[status], first + headers + length, body)
-        self.exchanges.append(Exchange(method, url, response, host.ip))
+        self._templates.filters["json"] = to_json
+        self._templates.globals.update(writer=writer, slug=slug, library=partial(library, self._templates, coder))
+        description = _table(f"{name.removeprefix('demo-')}/site.toml")
+        self._values = {"name": name, **description, **(content(writer) if content else {})}
+        hosts = _table("services/site.toml")["hosts"] + description["hosts"]
+        self._hosts = {host["name"]: Host(**host) for host in hosts}
 
     def recording(self) -> Recording:
-        """The finished site; it starts at what was added first."""
-        return Recording(
-            url=self.exchanges[0].url,
-            exchanges=tuple(self.exchanges),
-            recorder={"tool": "record.demo", "site": self.name, "seed": str(self.seed)},
-            viewport=(1366, 768),
+        """The finished site; it starts at its first resource."""
+        exchanges = tuple(
+            self._exchange(**resource)
+            for part in self._values["parts"]
+            for resource in tomllib.loads(self._render(part))["resources"]
         )
+        return Recording(exchanges[0].url, exchanges, self._recorder, viewport=(1366, 768))
 
-    def _host(self, url: str) -> Host:
-        return self._hosts[urlsplit(url).netloc]
+    def _exchange(
+        self,
+        url: str,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        redirect: str = "",
+        **content: Any,
+    ) -> Exchange:
+        host = self._hosts[urlsplit(url).netloc]
+        body = b""
+        if redirect:
+            status, fields = 302, [("Location", redirect), ("Cache-Control", "public, max-age=300")]
+        elif content:
+            plain = self._body(**content)
+            encoding = host.encoding if ending(url) in COMPRESSED else ""
+            status, fields, body = 200, host.headers(url, len(plain), encoding), encode(plain, encoding)
+        else:
+            status, fields = 204, [("Cache-Control", "no-store")]
+        fields = [("Server", host.software), ("Date", http_date(VISITED)), *fields, *(headers or {}).items()]
+        if status != 204:
+            fields.append(("Content-Length", str(len(body))))
+        response = Response(status, HTTPStatus(status).phrase, tuple(fields), body)
+        return Exchange(method, url, response, host.ip)
+
+    def _body(self, values: Mapping[str, Any] | None = None, **content: Any) -> bytes:
+        ((kind, value),) = content.items()
+        if kind == "template":
+            return self._render(value, **(values or {})).encode()
+        return to_json(value).encode() if kind == "json" else self._makers[kind](**value)
+
+    def _render(self, template: str, **values: Any) -> str:
+        return self._templates.get_template(template).render(self._values, **values)
+
+
+def _table(template: str) -> dict[str, Any]:
+    return tomllib.loads((TEMPLATES / template).read_text(encoding="utf-8"))
+
+
+def to_json(value: object) -> str:
+    """`value` as JSON; a text is one in TOML, too."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def ending(url: str) -> str:
+    """How the path of `url` ends, with the dot."""
+    return PurePosixPath(urlsplit(url).path).suffix
 
 
 def http_date(moment: datetime) -> str:

@@ -1,7 +1,6 @@
 """Web fonts: the Latin letters of DejaVu, which matplotlib brings, as small WOFF2 files with names of their own."""
 
 import io
-from dataclasses import dataclass
 from importlib.resources import files
 
 from fontTools.subset import Options, Subsetter
@@ -15,25 +14,16 @@ UNUSED_TABLES = ["GPOS", "GSUB", "GDEF", "kern", "FFTM"]
 SHRINKING = 1.1
 
 
-@dataclass(frozen=True)
-class Face:
-    """One font: its family name, weight class (CSS), and the DejaVu file that has its outlines."""
-
-    family: str
-    weight: int
-    source: str
-
-
-def woff2(face: Face) -> bytes:
-    """The font as a WOFF2 file."""
-    source = files("matplotlib") / "mpl-data" / "fonts" / "ttf" / f"{face.source}.ttf"
-    font = TTFont(io.BytesIO(source.read_bytes()), recalcTimestamp=False)
+def woff2(family: str, weight: int, source: str) -> bytes:
+    """A font as a WOFF2 file: its family name, its weight class (CSS), and the DejaVu file that has its outlines."""
+    outlines = files("matplotlib") / "mpl-data" / "fonts" / "ttf" / f"{source}.ttf"
+    font = TTFont(io.BytesIO(outlines.read_bytes()), recalcTimestamp=False)
     subsetter = Subsetter(Options(hinting=False, layout_features=[], name_IDs=[1, 2], drop_tables=UNUSED_TABLES))
     subsetter.populate(unicodes=LETTERS)
     subsetter.subset(font)
     # The licence of DejaVu asks for another name when the font was changed.
     for record in font["name"].names:
-        record.string = face.family if record.nameID == 1 else str(face.weight)
+        record.string = family if record.nameID == 1 else str(weight)
     font["head"].unitsPerEm = round(font["head"].unitsPerEm * SHRINKING)
     font.flavor = "woff2"
     file = io.BytesIO()

@@ -5,12 +5,13 @@ processor to the next, and the pictures must be the same everywhere.
 """
 
 import io
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-RGB = tuple[int, int, int]
+RGB = Sequence[int]
 Plane = NDArray[np.float32]
 
 TILE_PIXELS = 256
@@ -36,7 +37,7 @@ class Painter:
         image = self._landscape(width, height)
         draw = ImageDraw.Draw(image)
         size = min(height / 4, width / 20)
-        draw.rectangle((0, height - 3 * size, width, height), fill=ink)
+        draw.rectangle((0, height - 3 * size, width, height), fill=tuple(ink))
         draw.text((size, height - 1.5 * size), claim, font=ImageFont.load_default(size), fill="white", anchor="lm")
         return encoded(image, "JPEG", quality=88, optimize=True)
 

@@ -3,8 +3,8 @@
 (function () {
   "use strict";
   var hosts = {{ tiles|tojson }}, map = document.getElementById("map"), column, row, tile, place;
-  for (row = 0; row < {{ rows }}; row++) {
-    for (column = 0; column < {{ columns }}; column++) {
+  for (row = 0; row < {{ map_rows }}; row++) {
+    for (column = 0; column < {{ map_columns }}; column++) {
       tile = new Image(256, 256);
       tile.alt = "";
       tile.style.left = 3 + column * 256 + "px";

@@ -3,6 +3,6 @@
   var button = new Image();
   button.alt = name;
   button.height = 36;
-  button.src = "{{ pictures }}/buttons/" + name + ".png";
+  button.src = "{{ chirrup_pictures }}/buttons/" + name + ".png";
   document.getElementById("share").appendChild(button);
 });

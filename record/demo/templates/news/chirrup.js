@@ -1,4 +1,4 @@
-/*! chirrup embed {{ version }} */
+/*! chirrup embed {{ timeline }} */
 {{ library(52000) }}
 (function () {
   "use strict";

@@ -9,7 +9,7 @@
     navigator.sendBeacon(collector + "session?site=" + settings.site, JSON.stringify({ images: document.images.length, scripts: document.scripts.length }));
   }
 
-  request.open("GET", "https://cdn.tallyboard.example/v3/sites/{{ site }}.json");
+  request.open("GET", "https://cdn.tallyboard.example/v3/sites/{{ name }}.json");
   request.responseType = "json";
   request.onload = function () {
     if (document.readyState === "complete") count(request.response);
