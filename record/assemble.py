@@ -6,7 +6,7 @@ from dataclasses import replace
 from urllib.parse import urljoin
 
 from base.errors import EyelevelError
-from record.http1 import Response, first_value
+from record.http1 import first_value
 from record.intake import Intake
 from record.site import Exchange, Recording
 from record.upgrade import upgrade
@@ -49,10 +49,10 @@ def start_page(exchanges: Iterable[Exchange], source: str) -> Exchange:
     # Most start pages have no referrer. One that was entered by a link has a referrer outside the recording.
     outside = set(referrers) - {_without_scheme(e.url) for e in exchanges} | {""}
     entries = [e for e in exchanges if e.method == "GET" and _referrer(e) in outside]
-    starts = [e for e in entries if _is_page(e.response) or _target(e)]
-    if not starts or not any(_is_page(e.response) for e in exchanges):
+    starts = [e for e in entries if _is_page(e) or _target(e)]
+    if not starts or not any(_is_page(e) for e in exchanges):
         raise EyelevelError(f"{source} holds no HTML page to start from")
-    start = max(starts, key=lambda e: (referrers[_without_scheme(e.url)], _is_page(e.response), len(e.response.body)))
+    start = max(starts, key=lambda e: (referrers[_without_scheme(e.url)], _is_page(e), len(e.response.body)))
     seen = {start.url}
     while origin := next((e for e in entries if _target(e) == start.url and e.url not in seen), None):
         seen.add(origin.url)
@@ -75,8 +75,8 @@ def _without_scheme(url: str) -> str:
     return url.partition("://")[2]
 
 
-def _is_page(response: Response) -> bool:
-    return response.status == 200 and (response.header("content-type") or "").lower().startswith("text/html")
+def _is_page(exchange: Exchange) -> bool:
+    return exchange.response.status == 200 and exchange.response.is_html
 
 
 def _target(exchange: Exchange) -> str | None:

@@ -6,7 +6,10 @@ A page's name says how large its files are, and the same name always gives the s
 
 import random
 import re
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
+
+import jinja2
 
 from record.generated import generated_exchange
 from record.site import Recording
@@ -18,15 +21,7 @@ NAME = re.compile(r"downloads-([1-9]\d*)")
 DOWNLOADS = 8
 REPORT_PATH = "/report"
 
-PAGE = """<!doctype html><title>downloads</title><script type="module">
-const times = [];
-for (let server = 0; server < {servers}; server++) {{
-  const url = `https://server${{server}}.{host}/file`;
-  await (await fetch(url, {{cache: "no-store"}})).arrayBuffer();
-  times.push(performance.getEntriesByName(url).pop().duration);
-}}
-await fetch("{report}?ms=" + times.join("+"));
-</script>"""
+PAGE = Path(__file__).with_name("downloads.html")
 
 
 def page_name(size_bytes: int) -> str:
@@ -42,7 +37,7 @@ def page_named(name: str) -> int | None:
 
 def generate(size_bytes: int) -> Recording:
     """The recording of the page whose files have `size_bytes`."""
-    page = PAGE.format(servers=DOWNLOADS, host=HOST, report=REPORT_PATH).encode()
+    page = jinja2.Template(PAGE.read_text()).render(servers=DOWNLOADS, host=HOST, report=REPORT_PATH).encode()
     # Noise, which nothing on the way can make smaller.
     file = random.Random(size_bytes).randbytes(size_bytes)
     open_to_all = (("Access-Control-Allow-Origin", "*"), ("Timing-Allow-Origin", "*"))

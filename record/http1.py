@@ -5,7 +5,7 @@ standard library only, since uWSGI's interpreter loads it too.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 
 Headers = tuple[tuple[str, str], ...]
@@ -69,27 +69,46 @@ class Response:
         """The first value of the header `name` (lower case), or None."""
         return first_value(self.headers, name)
 
+    @property
+    def encoding(self) -> str:
+        """The body's content-encoding in lower case; empty when it has none."""
+        return (self.header("content-encoding") or "").strip().lower()
+
+    @property
+    def is_html(self) -> bool:
+        return (self.header("content-type") or "").lower().startswith("text/html")
+
+    def without_chunks(self) -> "Response":
+        """This response without chunk framing and its header field.
+
+        Some recorders store the header field but not the framing; such a response stays as it is.
+        """
+        if "chunked" not in (self.header("transfer-encoding") or "").lower():
+            return self
+        try:
+            body = unchunk(self.body)
+        except MalformedMessage:
+            return self
+        return replace(self, headers=without_fields(self.headers, {"transfer-encoding"}), body=body)
+
     def replayable(self, method: str) -> "Response":
         """This response as a server can send it again over any version of HTTP.
 
         Connection-specific fields are removed, and so is chunk framing. Content-Length has the body's true length
         wherever that field is allowed (RFC 9110 section 8.6).
         """
-        body = self.body
-        if "chunked" in (self.header("transfer-encoding") or "").lower() and is_chunked(body):
-            body = unchunk(body)
+        body = self.without_chunks().body
+        headers = without_fields(_last_of_single(self.headers), NOT_REPLAYED)
         without_body = self.status < 200 or self.status in (204, 304)
-        headers = [(name, value) for name, value in _last_of_single(self.headers) if name.lower() not in NOT_REPLAYED]
         if without_body:
-            body = b""
-            headers = [(name, value) for name, value in headers if name.lower() not in ABOUT_CONTENT]
+            body, headers = b"", without_fields(headers, ABOUT_CONTENT)
         if method == "HEAD":
             body = b""  # its Content-Length, that of the GET response, is kept
         else:
-            headers = [(name, value) for name, value in headers if name.lower() != "content-length"]
+            headers = without_fields(headers, {"content-length"})
             if not without_body:
-                headers.append(("Content-Length", str(len(body))))
-        return replace(self, headers=tuple(headers), body=body)
+                headers += (("Content-Length", str(len(body))),)
+        return replace(self, headers=headers, body=body)
 
 
 def _last_of_single(headers: Headers) -> Headers:
@@ -104,6 +123,11 @@ def _last_of_single(headers: Headers) -> Headers:
 def first_value(headers: Iterable[tuple[str, str]], name: str) -> str | None:
     """The first value of the header `name` (lower case), or None."""
     return next((value for key, value in headers if key.lower() == name), None)
+
+
+def without_fields(headers: Headers, names: Container[str]) -> Headers:
+    """`headers` without the fields called by one of `names` (lower case)."""
+    return tuple((name, value) for name, value in headers if name.lower() not in names)
 
 
 def parse_status_line(line: bytes) -> tuple[int, str]:
@@ -136,15 +160,6 @@ def format_response(response: Response) -> bytes:
     lines = [f"HTTP/1.1 {response.status} {response.reason}"]
     lines += [f"{name}: {value}" for name, value in response.headers]
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + response.body
-
-
-def is_chunked(body: bytes) -> bool:
-    """Whether `body` carries chunk framing: some recorders store the header but not the framing."""
-    try:
-        unchunk(body)
-    except MalformedMessage:
-        return False
-    return True
 
 
 def unchunk(body: bytes) -> bytes:

@@ -140,7 +140,7 @@ def _require_decodable(response: Response) -> None:
     if response.status == 206 or not response.body:  # a part of an encoded body cannot be decoded by itself
         return
     try:
-        decode(response.replayable("GET").body, (response.header("content-encoding") or "").strip().lower())
+        decode(response.replayable("GET").body, response.encoding)
     except BrokenContent as error:
         raise MalformedMessage(f"its body is {error}") from None
     except UndecodableContent:

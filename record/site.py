@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from base.errors import EyelevelError
 from base.files import replacing_folder, write_atomically
-from record.http1 import Headers, MalformedMessage, Response, format_response, parse_response
+from record.http1 import Headers, MalformedMessage, Response, format_response, parse_response, without_fields
 
 FORMAT = 1
 INDEX = "site.json"
@@ -114,6 +114,14 @@ class Site:
             hosts.setdefault(host, {}).setdefault(exchange.server)
         return {host: tuple(addresses) for host, addresses in hosts.items()}
 
+    def request_headers(self, url: str) -> Headers:
+        """The header fields that a request for `url` is exported with; a site keeps none but the user agent.
+
+        The start page has no referrer. It is the referrer of all others, so that an import finds it again.
+        """
+        referrer: Headers = () if url == self.url else (("Referer", self.url),)
+        return (*referrer, ("User-Agent", self.user_agent)) if self.user_agent else referrer
+
     def recorded(self, indexed: IndexedExchange) -> Exchange:
         """An exchange with its response, read from disk. Raises EyelevelError."""
         path = self.folder / indexed.file
@@ -202,7 +210,7 @@ def kept_request_headers(headers: Headers) -> Headers:
 
 def without_originals(headers: Headers) -> Headers:
     """A stored response's header fields without those that name the request it answers."""
-    return tuple(header for header in headers if header[0].lower() not in _ORIGINALS)
+    return without_fields(headers, _ORIGINALS)
 
 
 def authority_of(url: str) -> str:

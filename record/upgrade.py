@@ -76,14 +76,13 @@ def _changed_text(response: Response, change: Callable[[str], str]) -> bytes:
     """The body after `change`. A body that is no text, or cannot be decoded, stays as it is."""
     if not TEXT_TYPES.match(response.header("content-type") or ""):
         return response.body
-    encoding = (response.header("content-encoding") or "").strip().lower()
     try:
         # Latin-1 maps bytes one to one, whatever the charset; the rewritten part is ASCII.
-        before = decode(response.body, encoding).decode("latin-1")
+        before = decode(response.body, response.encoding).decode("latin-1")
     except UndecodableContent:
         return response.body
     after = change(before)
-    return response.body if after == before else encode(after.encode("latin-1"), encoding)
+    return response.body if after == before else encode(after.encode("latin-1"), response.encoding)
 
 
 def _is_of_plain_page(exchange: Exchange) -> bool:
@@ -97,8 +96,8 @@ def _as_in_plain_page(response: Response) -> Response:
     body = _changed_text(
         response, lambda text: READS_LETTER.sub(PLAIN_LETTER, READS_PROTOCOL.sub(PLAIN_PROTOCOL, text))
     )
-    is_page = (response.header("content-type") or "").lower().startswith("text/html")
-    return replace(response, headers=(*response.headers, *([UPGRADE_AT_RUN_TIME] if is_page else [])), body=body)
+    headers = (*response.headers, UPGRADE_AT_RUN_TIME) if response.is_html else response.headers
+    return replace(response, headers=headers, body=body)
 
 
 def _redirects_to(response: Response, url: str) -> bool:

@@ -10,6 +10,7 @@ import binascii
 import json
 import re
 from collections import defaultdict
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from base.errors import EyelevelError
 from base.files import write_atomically
 from record.assemble import assemble
 from record.content import UndecodableContent, decode, encode
-from record.http1 import Headers, MalformedMessage, Response, first_value
+from record.http1 import Headers, MalformedMessage, Response, without_fields
 from record.intake import Intake
 from record.site import Exchange, Recording, Site, authority_of
 from record.urls import normal_url
@@ -102,9 +103,6 @@ def write(site: Site, path: Path) -> None:
 def _entry(exchange: Exchange, site: Site) -> dict[str, Any]:
     response = exchange.response
     started = datetime.fromtimestamp((exchange.started_ms or 0) / 1000, UTC)
-    request_headers = [] if exchange.url == site.url else [{"name": "Referer", "value": site.url}]
-    if site.user_agent:
-        request_headers.append({"name": "User-Agent", "value": site.user_agent})
     return {
         "pageref": PAGE,
         "startedDateTime": started.isoformat(timespec="microseconds"),
@@ -114,7 +112,7 @@ def _entry(exchange: Exchange, site: Site) -> dict[str, Any]:
             "url": exchange.url,
             "httpVersion": "HTTP/1.1",
             "cookies": [],
-            "headers": request_headers,
+            "headers": _listed(site.request_headers(exchange.url)),
             "queryString": [],
             "headersSize": -1,
             "bodySize": -1,
@@ -124,7 +122,7 @@ def _entry(exchange: Exchange, site: Site) -> dict[str, Any]:
             "statusText": response.reason,
             "httpVersion": "HTTP/1.1",
             "cookies": [],
-            "headers": [{"name": name, "value": value} for name, value in response.headers],
+            "headers": _listed(response.headers),
             "content": _content(response),
             "redirectURL": response.header("location") or "",
             "headersSize": -1,
@@ -136,11 +134,14 @@ def _entry(exchange: Exchange, site: Site) -> dict[str, Any]:
     }
 
 
+def _listed(headers: Headers) -> list[dict[str, str]]:
+    return [{"name": name, "value": value} for name, value in headers]
+
+
 def _content(response: Response) -> dict[str, Any]:
-    encoding = (response.header("content-encoding") or "").strip().lower()
     content: dict[str, Any] = {}
     try:
-        plain = decode(response.body, encoding) if response.body else b""
+        plain = decode(response.body, response.encoding) if response.body else b""
     except UndecodableContent:
         plain = response.body
         content[ENCODED] = True
@@ -190,13 +191,13 @@ def _response(response: dict[str, Any]) -> Response:
         _headers(response["headers"]), status, str(response.get("httpVersion", "HTTP/1.1"))
     )
     content = response.get("content") or {}
-    body = _content_of(content, status)
-    if not content.get(ENCODED):
-        try:
-            body = encode(body, (first_value(headers, "content-encoding") or "").strip().lower())
-        except UndecodableContent:
-            headers = tuple(header for header in headers if header[0].lower() != "content-encoding")
-    return Response(status, str(response.get("statusText") or ""), headers, body)
+    plain = Response(status, str(response.get("statusText") or ""), headers, _content_of(content, status))
+    if content.get(ENCODED):
+        return plain
+    try:
+        return replace(plain, body=encode(plain.body, plain.encoding))
+    except UndecodableContent:
+        return replace(plain, headers=without_fields(headers, {"content-encoding"}))
 
 
 def _content_of(content: dict[str, Any], status: int) -> bytes:

@@ -1,7 +1,6 @@
 """Recordings of Mahimahi's `mm-webrecord`: a folder of protobuf files `save.*`, one exchange each.
 
-The format is `src/http/http_record.proto` of Mahimahi. It has no times and no order. Responses are
-as they were on the wire, with chunk framing.
+The format has no times and no order. Responses are as they were on the wire, with chunk framing.
 """
 
 from functools import partial
@@ -9,18 +8,21 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 from google.protobuf.message import DecodeError
 
 from base.files import replacing_folder
 from record.assemble import assemble
-from record.http1 import MalformedMessage, Response, first_value, is_chunked, parse_status_line, unchunk
+from record.http1 import MalformedMessage, Response, first_value, parse_status_line
 from record.intake import Intake, bounded, with_true_length
 from record.site import Exchange, Recording, Site
 
 NAME = "mahimahi"
 DESCRIPTION = "a folder of Mahimahi's save.* files"
 ENDINGS = ()
+
+# What a file is made of, as Mahimahi's `src/http/http_record.proto` has it.
+DESCRIPTOR = Path(__file__).with_name("http_record.textproto")
 
 HTTPS = 2
 SCHEMES = {1: "http", HTTPS: "https"}
@@ -46,8 +48,7 @@ def read(path: Path, *, keep_cookies: bool = False) -> Recording:
 def write(site: Site, path: Path) -> None:
     """Write `site` as a folder of save.* files, numbered in recorded order.
 
-    A request consists of its first line and Host; a site keeps no more of it. The start page comes first and has no
-    referrer. It is the referrer of all others, so that an import finds it again.
+    A request consists of its first line, Host and `request_headers`; a site keeps no more of it.
     """
     with replacing_folder(path) as folder:
         for order, indexed in enumerate(site.exchanges):
@@ -60,11 +61,7 @@ def _record_of(exchange: Exchange, site: Site) -> Any:
     target = exchange.url.partition(f"://{url.netloc}")[2].partition("#")[0]
     record = _RequestResponse(ip=exchange.recorded_ip, port=url.port or DEFAULT_PORTS[url.scheme], scheme=HTTPS)
     record.request.first_line = f"{exchange.method} {target or '/'} HTTP/1.1".encode("latin-1")
-    request_headers = [("Host", url.netloc)]
-    if exchange.url != site.url:
-        request_headers.append(("Referer", site.url))
-    if site.user_agent:
-        request_headers.append(("User-Agent", site.user_agent))
+    request_headers = (("Host", url.netloc), *site.request_headers(exchange.url))
     response = exchange.response
     record.response.first_line = f"HTTP/1.1 {response.status} {response.reason}".encode("latin-1")
     record.response.body = response.body
@@ -88,15 +85,11 @@ def _read_exchange(file: Path) -> Exchange:
     method, target = request[0], request[1]
     status, reason = parse_status_line(record.response.first_line)
     request_headers = _headers(record.request)
-    headers = _headers(record.response)
-    body = record.response.body
-    if "chunked" in (first_value(headers, "transfer-encoding") or "").lower() and is_chunked(body):
-        body = unchunk(body)
-        headers = tuple(h for h in headers if h[0].lower() != "transfer-encoding")
+    response = Response(status, reason, _headers(record.response), record.response.body)
     return Exchange(
         method=method,
         url=_url(SCHEMES[record.scheme], target, first_value(request_headers, "host"), record.port),
-        response=with_true_length(method, Response(status, reason, headers, body)),
+        response=with_true_length(method, response.without_chunks()),
         recorded_ip=record.ip,
         request_headers=request_headers,
     )
@@ -120,33 +113,9 @@ def _headers(message: Any) -> tuple[tuple[str, str], ...]:
 
 def _message_class() -> Any:
     """The class of `RequestResponse`, from its description; no protobuf compiler is needed."""
-    kind = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(name="http_record.proto", package="MahimahiProtobufs")
-
-    def message(name: str, *fields: tuple[str, int, int, str | None]) -> None:
-        description = file.message_type.add(name=name)
-        for number, (field, field_type, label, type_name) in enumerate(fields, start=1):
-            description.field.add(name=field, number=number, type=field_type, label=label, type_name=type_name)
-
-    one, many = kind.LABEL_OPTIONAL, kind.LABEL_REPEATED
-    http_message = ".MahimahiProtobufs.HTTPMessage"
-    message("HTTPHeader", ("key", kind.TYPE_BYTES, one, None), ("value", kind.TYPE_BYTES, one, None))
-    message(
-        "HTTPMessage",
-        ("first_line", kind.TYPE_BYTES, one, None),
-        ("header", kind.TYPE_MESSAGE, many, ".MahimahiProtobufs.HTTPHeader"),
-        ("body", kind.TYPE_BYTES, one, None),
-    )
-    message(
-        "RequestResponse",
-        ("ip", kind.TYPE_STRING, one, None),
-        ("port", kind.TYPE_UINT32, one, None),
-        ("scheme", kind.TYPE_UINT32, one, None),
-        ("request", kind.TYPE_MESSAGE, one, http_message),
-        ("response", kind.TYPE_MESSAGE, one, http_message),
-    )
+    description = text_format.Parse(DESCRIPTOR.read_text(), descriptor_pb2.FileDescriptorProto())
     pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
+    pool.Add(description)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("MahimahiProtobufs.RequestResponse"))
 
 

@@ -68,10 +68,8 @@ class ProxyOutput:
 
 
 def read_exchanges(folder: Path) -> list[Exchange]:
-    """The exchanges in `folder` in the order of their requests. Times in ms count from the first of them."""
-    exchanges = [_read(path) for path in sorted(folder.glob(f"[0-9]*{SUFFIX}"))]
-    began_ms = min((e.started_ms for e in exchanges if e.started_ms is not None), default=0.0)
-    return [replace(e, started_ms=round((e.started_ms or began_ms) - began_ms, 3)) for e in exchanges]
+    """The exchanges in `folder` in the order of their requests; `started_ms` of each is a time of day."""
+    return [_read(path) for path in sorted(folder.glob(f"[0-9]*{SUFFIX}"))]
 
 
 def _read(path: Path) -> Exchange:

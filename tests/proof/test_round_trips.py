@@ -11,7 +11,7 @@ from support.material import recording_names, recording_path
 
 from record.formats import har, mahimahi, read_recording, writable_formats
 from record.formats.mahimahi import HTTPS, _RequestResponse
-from record.http1 import NOT_REPLAYED, is_chunked, unchunk
+from record.http1 import NOT_REPLAYED, Response
 from record.site import write_site
 
 pytestmark = pytest.mark.needs_corpus
@@ -45,10 +45,9 @@ def test_a_mahimahi_recording_comes_out_as_it_went_in(name: str, tmp_path: Path)
 def saved(file: Path) -> dict[str, Any]:
     """What a save file says, in comparable form; of the request what a site keeps."""
     record = _RequestResponse.FromString(file.read_bytes())
-    body = record.response.body
     headers = [(header.key.lower(), header.value.strip()) for header in record.response.header]
-    if (b"transfer-encoding", b"chunked") in headers and is_chunked(body):
-        body = unchunk(body)
+    fields = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
+    response = Response(0, "", fields, record.response.body).without_chunks()
     method, target, _ = record.request.first_line.split(b" ")
     return {
         "server": (record.ip, record.port, record.scheme),
@@ -56,7 +55,7 @@ def saved(file: Path) -> dict[str, Any]:
         "host": next(header.value for header in record.request.header if header.key.lower() == b"host"),
         "status": record.response.first_line.split(b" ", 1)[1].strip(),
         "headers": [header for header in headers if header[0].decode() not in CHANGED],
-        "body": body,
+        "body": response.body,
     }
 
 
