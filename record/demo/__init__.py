@@ -4,10 +4,10 @@ Each has a folder in `templates/` (`builder.py` says what is in it); its texts a
 """
 
 from record.demo.builder import SiteBuilder
-from record.demo.content import front_page, photographs
+from record.demo.items import front_page, photographs
 from record.site import Recording
 
-# With what their pages show that is not said once in a template.
+# With the function that writes their items.
 _SITES = {"demo-light": None, "demo-news": front_page, "demo-gallery": photographs}
 
 DEMO_SITES: tuple[str, ...] = tuple(_SITES)

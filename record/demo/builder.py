@@ -109,10 +109,10 @@ class Host:
 class SiteBuilder:
     """Builds the site `name`. Every text and picture in it follows from `name` and `seed`.
 
-    `content` writes what its templates use besides the values of `site.toml`.
+    `write_items` returns what its templates use besides the values of `site.toml`.
     """
 
-    def __init__(self, name: str, seed: int, content: Callable[[Writer], dict[str, Any]] | None = None) -> None:
+    def __init__(self, name: str, seed: int, write_items: Callable[[Writer], dict[str, Any]] | None = None) -> None:
         self._recorder = {"tool": "record.demo", "site": name, "seed": str(seed)}
         writer, coder = Writer(f"{seed} {name}"), Writer(f"{seed} {name} scripts")
         painter = Painter([seed, zlib.crc32(name.encode())])
@@ -136,7 +136,7 @@ class SiteBuilder:
         self._templates.filters["json"] = to_json
         self._templates.globals.update(writer=writer, slug=slug, library=partial(library, self._templates, coder))
         description = _table(f"{name.removeprefix('demo-')}/site.toml")
-        self._values = {"name": name, **description, **(content(writer) if content else {})}
+        self._values = {"name": name, **description, **(write_items(writer) if write_items else {})}
         hosts = _table("services/site.toml")["hosts"] + description["hosts"]
         self._hosts = {host["name"]: Host(**host) for host in hosts}
 

@@ -112,7 +112,7 @@ def _entry(exchange: Exchange, site: Site) -> dict[str, Any]:
             "url": exchange.url,
             "httpVersion": "HTTP/1.1",
             "cookies": [],
-            "headers": _listed(site.request_headers(exchange.url)),
+            "headers": _pairs(site.request_headers(exchange.url)),
             "queryString": [],
             "headersSize": -1,
             "bodySize": -1,
@@ -122,7 +122,7 @@ def _entry(exchange: Exchange, site: Site) -> dict[str, Any]:
             "statusText": response.reason,
             "httpVersion": "HTTP/1.1",
             "cookies": [],
-            "headers": _listed(response.headers),
+            "headers": _pairs(response.headers),
             "content": _content(response),
             "redirectURL": response.header("location") or "",
             "headersSize": -1,
@@ -134,7 +134,7 @@ def _entry(exchange: Exchange, site: Site) -> dict[str, Any]:
     }
 
 
-def _listed(headers: Headers) -> list[dict[str, str]]:
+def _pairs(headers: Headers) -> list[dict[str, str]]:
     return [{"name": name, "value": value} for name, value in headers]
 
 

@@ -1,11 +1,11 @@
-"""What the pages of demo sites show that is not said once in their templates: a newspaper's stories, photographs."""
+"""The items that a demo site shows and serves in several places: a newspaper's stories, a gallery's photographs."""
 
 from itertools import cycle, islice
 from typing import Any
 
 from record.demo.text import Writer, slug
 
-Content = dict[str, Any]
+Values = dict[str, Any]
 
 # The shapes, width over height, of a gallery's photographs in their order, and the height of them all in pixels.
 SHAPES = (1.5, 1.5, 0.7, 1.6, 1.0, 1.75, 1.5, 1.2, 1.6, 0.7, 1.5, 1.5, 1.33, 1.33, 1.33, 1.33)
@@ -13,7 +13,7 @@ SHOT_HEIGHT = 500
 SHOTS = 44
 
 
-def front_page(writer: Writer) -> Content:
+def front_page(writer: Writer) -> Values:
     """The stories of `demo-news`, the lead first, and the columnists; pictures' sizes are in pixels."""
     sizes = [(800, 450), *5 * [(280, 188)], *18 * [(760, 428)]]
     return {
@@ -22,7 +22,7 @@ def front_page(writer: Writer) -> Content:
     }
 
 
-def _story(writer: Writer, number: int, width: int, height: int) -> Content:
+def _story(writer: Writer, number: int, width: int, height: int) -> Values:
     headline, section, teaser, kicker, author = map(writer.write, ("headline", "section", "teaser", "kicker", "person"))
     return {
         "headline": headline,
@@ -38,12 +38,12 @@ def _story(writer: Writer, number: int, width: int, height: int) -> Content:
     }
 
 
-def photographs(writer: Writer) -> Content:
+def photographs(writer: Writer) -> Values:
     """The photographs of `demo-gallery`, on eight hosts in turn."""
     return {"shots": [_shot(writer, number, shape) for number, shape in enumerate(islice(cycle(SHAPES), SHOTS))]}
 
 
-def _shot(writer: Writer, number: int, shape: float) -> Content:
+def _shot(writer: Writer, number: int, shape: float) -> Values:
     host = f"https://p{number % 8 + 1}.lumenstore.example"
     return {
         "title": writer.write("Title"),
