@@ -10,11 +10,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
+import pandas as pd
+import psutil
 
 from analysis.simulate import Truth, write
 from base.places import PROJECT
+from benchmarks.memory import pss_bytes
 
 # The paper's number of sites, and fractions of it; each with its 4 networks, 5 protocols and 31 runs.
 SITES = (1, 5, 10, 19, 38)
@@ -56,9 +57,9 @@ def cost(command: list[str]) -> Cost:
     """Run `command` to its end. Raises CalledProcessError when it fails."""
     started, used = time.monotonic(), _children_cpu_s()
     with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.DEVNULL) as process:
-        most = 0
+        root, most = psutil.Process(process.pid), 0
         while True:
-            most = max(most, sum(_memory_bytes(pid) for pid in _tree(process.pid)))
+            most = max(most, sum(map(pss_bytes, [root, *root.children(recursive=True)])))
             try:
                 process.wait(SAMPLE_S)
                 break
@@ -85,25 +86,6 @@ def measure(sites: int, folder: Path) -> Result:
     )
 
 
-def _tree(pid: int) -> list[int]:
-    """`pid` and all that it started, as far as they still run."""
-    try:
-        children = (Path(f"/proc/{pid}/task/{pid}/children").read_text()).split()
-    except OSError:
-        return []
-    return [pid, *(one for child in children for one in _tree(int(child)))]
-
-
-def _memory_bytes(pid: int) -> int:
-    try:
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return 1024 * int(line.split()[1])
-    except OSError:
-        pass
-    return 0
-
-
 def _children_cpu_s() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
@@ -117,23 +99,14 @@ def main(sites: tuple[int, ...], into: Path | None) -> None:
 
     Example: python -m benchmarks.analysis --sites 5 --sites 38
     """
-    table = Table("sites", "runs", "report s", "CPU s", "MB", "page MB", "read_csv s", "MB", "empty page s", "MB")
-    results = []
     with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as temporary:
-        for count in sites:
-            one = measure(count, Path(temporary))
-            results.append(asdict(one))
-            cells = [f"{one.report.wall_s:.1f}", f"{one.report.cpu_s:.1f}", _mb(one.report.memory_bytes)]
-            cells += [f"{one.page_bytes / 1e6:.1f}", f"{one.read_csv.wall_s:.1f}", _mb(one.read_csv.memory_bytes)]
-            cells += [f"{one.empty_page.wall_s:.1f}", _mb(one.empty_page.memory_bytes)]
-            table.add_row(str(one.sites), str(one.runs), *cells)
-    Console().print(table)
+        results = [asdict(measure(count, Path(temporary))) for count in sites]
+    table = pd.json_normalize(results)
+    sizes = table.filter(like="bytes").columns
+    table[sizes] /= 1e6
+    click.echo(table.rename(columns=lambda name: name.replace("bytes", "MB")).round(1).to_string(index=False))
     if into:
         into.write_text(json.dumps(results, indent=1) + "\n")
-
-
-def _mb(size: int) -> str:
-    return f"{size / 1e6:.0f}"
 
 
 if __name__ == "__main__":

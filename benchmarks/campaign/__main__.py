@@ -18,9 +18,6 @@ from statistics import mean
 
 import click
 import pandas as pd
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from base.errors import EyelevelError, reports_errors
 from benchmarks.campaign.stock import RESULT
@@ -138,12 +135,8 @@ def main(site: str, net: str, runs: int, turns: int) -> None:
         phases.append(phases_of_turn)
         stock_s.append(stock(recorded, setting, runs))
         click.echo(f"turn {turn}: ours {our_s[-1]:.2f} s, stock {stock_s[-1]:.2f} s")
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("phase of a run", "s"):
-        table.add_column(name, justify="right" if name == "s" else "left")
-    for phase, seconds in pd.DataFrame(phases).mean().items():
-        table.add_row(str(phase), f"{seconds:.2f}")
-    Console(highlight=False).print(table)
+    means = pd.DataFrame(phases).mean().rename_axis("phase of a run").to_frame("s")
+    click.echo(f"\n{means.to_string(float_format='%.2f')}\n")
     click.echo(
         f"beyond load and settle, {turns} x {runs} runs each: {mean(our_s):.2f} s a run, stock Browsertime "
         f"{mean(stock_s):.2f} s: {100 * mean(our_s) / mean(stock_s):.0f} %"

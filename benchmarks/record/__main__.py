@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
+import pandas as pd
 from warcio.archiveiterator import ArchiveIterator
 
 from base.errors import EyelevelError, reports_errors
@@ -50,10 +49,6 @@ class Comparison:
     peer_s: float
     target_s: float
 
-    @property
-    def ratio(self) -> float:
-        return self.time_s / self.peer_s
-
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--repeats", default=3, show_default=True, help="How often each is measured; the medians are printed.")
@@ -61,23 +56,22 @@ class Comparison:
 @reports_errors
 def main(repeats: int, json_path: Path | None) -> None:
     """Measure imports of 1,000 exchanges, and the start of replays with 76 servers."""
-    console = Console()
     load = os.getloadavg()[0]
-    console.print(
+    click.echo(
         f"load average {load:.1f} on {os.cpu_count()} cores; times count only on a machine that does nothing else"
     )
     with tempfile.TemporaryDirectory(prefix="benchmark-") as temporary:
         folder = Path(temporary)
         imports = measure_imports(folder, repeats)
-        show(console, f"Importing {EXCHANGES} exchanges", imports)
+        show(f"Importing {EXCHANGES} exchanges", imports)
         numbers: dict[str, Any] = {"load_before": load, "imports": [asdict(row) for row in imports]}
         if os.geteuid() == 0:
             starts, memory = measure_starts(folder, repeats)
-            show(console, f"Starting a replay of {SERVERS} servers", starts)
-            show_memory(console, memory)
+            show(f"Starting a replay of {SERVERS} servers", starts)
+            show_memory(memory)
             numbers |= {"starts": [asdict(row) for row in starts], "memory": memory}
         else:
-            console.print("Replays need root; their start was not measured.")
+            click.echo("Replays need root; their start was not measured.")
     if json_path:
         json_path.write_text(json.dumps(numbers, indent=1) + "\n")
 
@@ -178,26 +172,20 @@ def median_s(action: Callable[[], object], repeats: int) -> float:
     return statistics.median(times_s)
 
 
-def show(console: Console, title: str, rows: list[Comparison]) -> None:
+def show(title: str, comparisons: list[Comparison]) -> None:
     """A table of times beside their peers' and the target."""
-    table = Table(title=title, title_justify="left")
-    for column in ("", "s", "peer", "peer's s", "ratio", "target"):
-        table.add_column(column, justify="left" if column in ("", "peer") else "right")
-    for row in rows:
-        target = f"< {row.target_s:g} s: {'met' if row.time_s < row.target_s else 'missed'}"
-        table.add_row(row.subject, f"{row.time_s:.2f}", row.peer, f"{row.peer_s:.2f}", f"{row.ratio:.1f}", target)
-    console.print(table)
+    table = pd.DataFrame(comparisons)
+    table["ratio"] = table["time_s"] / table["peer_s"]
+    table["target"] = (table["time_s"] < table["target_s"]).map({True: "met", False: "missed"})
+    table = table.set_index(["subject", "peer"])
+    click.echo(f"\n{title}\n{table.to_string(float_format='%.2f')}")
 
 
-def show_memory(console: Console, memory: dict[str, dict[str, Any]]) -> None:
+def show_memory(memory: dict[str, dict[str, Any]]) -> None:
     """A table of what the servers take."""
-    table = Table(title="Memory of the servers (sum of proportional set sizes)", title_justify="left")
-    for column in ("replay", "program", "processes", "MiB"):
-        table.add_column(column)
-    for replay, programs in memory.items():
-        for program, use in sorted(programs.items()):
-            table.add_row(replay, program, str(use["processes"]), f"{use['pss_mib']:.1f}")
-    console.print(table)
+    uses = {(replay, name): use for replay, programs in memory.items() for name, use in sorted(programs.items())}
+    table = pd.DataFrame(uses).T.astype({"processes": int}).rename_axis(["replay", "program"])
+    click.echo(f"\nMemory of the servers (sum of proportional set sizes)\n{table.to_string(float_format='%.1f')}")
 
 
 if __name__ == "__main__":

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
+import pandas as pd
 
 from base.errors import EyelevelError, reports_errors
 from benchmarks.shells import measure, systems
@@ -38,62 +37,58 @@ def main(seconds: float, probes: int, only: str | None, json_path: Path | None) 
         raise EyelevelError("the benchmark makes network namespaces; run it as root")
     if INSIDE not in os.environ:
         enter_own_namespaces()
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    console.print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} over the last minute")
+    click.echo(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} over the last minute")
     numbers: dict[str, Any] = {"load_before": os.getloadavg()[0], "cores": os.cpu_count()}
-    with plain_veth() as veth:
-        for busy in (False, True):
-            title = "one busy loop per core" if busy else "idle"
-            with busy_loops() if busy else contextlib.nullcontext():
-                measured = numbers[title] = {}
-                if only != "transfers":
-                    measured["round trips"] = show_round_trips(console, title, probes)
-                if only != "round-trips":
-                    measured["transfers"] = show_transfers(console, title, seconds, veth)
+    veth = plain_veth()
+    for busy in (False, True):
+        title = "one busy loop per core" if busy else "idle"
+        with busy_loops() if busy else contextlib.nullcontext():
+            results = numbers[title] = {}
+            if only != "transfers":
+                results["round trips"] = show_round_trips(title, probes)
+            if only != "round-trips":
+                results["transfers"] = show_transfers(title, seconds, veth)
     if json_path is not None:
         json_path.write_text(json.dumps(numbers, indent=1) + "\n")
 
 
-def show_round_trips(console: Console, title: str, probes: int) -> dict[str, object]:
+def show_round_trips(title: str, probes: int) -> dict[str, dict[str, Any]]:
     """Round-trip times of each delay through each emulator, and of a long packet through a slow link.
 
     Beside them, what of their deviation is the machine's: how late it wakes who sleeps as long, and how long a
     packet that nobody delays takes when as much time has passed since the last.
     """
-    columns = ("network", "RTT ms", "round trips", "off by, median ms", "p99 ms", "max ms")
-    table = Table(*columns, title=f"Round trips, {title}, load {os.getloadavg()[0]:.1f}")
-    numbers: dict[str, object] = {}
+    title = f"Deviations of round trips, {title}, load {os.getloadavg()[0]:.1f}"
+    numbers: dict[str, dict[str, Any]] = {}
 
-    def show(name: str, wanted_ms: float, result: measure.Deviations) -> None:
+    def add(name: str, wanted_ms: float, result: measure.Deviations) -> None:
         numbers[f"{name}, {wanted_ms:.3f} ms"] = asdict(result)
-        figures = (f"{it:.3f}" for it in (result.median_ms, result.p99_ms, result.worst_ms))
-        table.add_row(name, f"{wanted_ms:.3f}", str(result.count), *figures)
 
-    def show_machine(wanted_ms: float, count: int, ip_bytes: int = 84) -> None:
+    def add_machine(wanted_ms: float, count: int, ip_bytes: int = 84) -> None:
         if wanted_ms > 0:
-            show("one sleep of half as long", wanted_ms, measure.sleeps(wanted_ms / 2, count))
+            add("one sleep of half as long", wanted_ms, measure.sleeps(wanted_ms / 2, count))
         bare = measure.round_trips(systems.tun_copy(), 0, count, wanted_ms + 5, ip_bytes)
-        show("bare TUN copy, as far apart", wanted_ms, bare)
+        add("bare TUN copy, as far apart", wanted_ms, bare)
 
     for delay_ms in DELAYS_MS:
         count = probes if delay_ms < 100 else max(10, probes // 6)
-        show_machine(2 * delay_ms, count)
+        add_machine(2 * delay_ms, count)
         emulators = (
             systems.shell(f"mm-delay {delay_ms}"),
             systems.shell(f"mm-net --delay {delay_ms} --"),
             systems.rattan_delay(delay_ms),
         )
         for system in filter(None, emulators):
-            show(system.name, 2 * delay_ms, measure.round_trips(system, 2 * delay_ms, count))
+            add(system.name, 2 * delay_ms, measure.round_trips(system, 2 * delay_ms, count))
     both_ways_ms = 2 * 1500 * 8 / 468
-    show_machine(both_ways_ms, probes, ip_bytes=1500)
+    add_machine(both_ways_ms, probes, ip_bytes=1500)
     link = systems.shell("mm-link 0.468M 0.468M --")
-    show(f"{link.name}, 1500 bytes", both_ways_ms, measure.round_trips(link, both_ways_ms, probes, ip_bytes=1500))
-    console.print(table)
+    add(f"{link.name}, 1500 bytes", both_ways_ms, measure.round_trips(link, both_ways_ms, probes, ip_bytes=1500))
+    show_table(title, pd.DataFrame.from_dict(numbers, orient="index"))
     return numbers
 
 
-def show_transfers(console: Console, title: str, seconds: float, veth: System) -> dict[str, object]:
+def show_transfers(title: str, seconds: float, veth: System) -> dict[str, dict[str, Any]]:
     """Bulk transfers through each emulator, as ratios to Rattan's where it is there."""
     lte = "mm-delay 37 mm-link 2.8M 10.5M --queue 200ms -- mm-loss both 0 --"
     plan = [
@@ -110,10 +105,9 @@ def show_transfers(console: Console, title: str, seconds: float, veth: System) -
         systems.shell(lte),
         systems.shell("mm-net --delay 37 --up 2.8M --down 10.5M --queue 200ms --"),
     ]
-    columns = ("network", "flow", "Mbit/s", "times Rattan", "sent again or lost", "CPU µs/packet", "cores")
-    table = Table(*columns, title=f"Bulk transfers, {title}")
-    numbers: dict[str, object] = {}
+    numbers: dict[str, dict[str, Any]] = {}
     rattan_mbps: dict[tuple[str, str], float] = {}
+    times_rattan: dict[str, float] = {}
     for system in sorted(filter(None, plan), key=lambda it: not it.name.startswith("rattan")):
         for flow in ("cubic", "bbr", "udp"):
             is_udp = flow == "udp"
@@ -122,18 +116,16 @@ def show_transfers(console: Console, title: str, seconds: float, veth: System) -
             delay = system.name.split()[1]
             if system.name.startswith("rattan"):
                 rattan_mbps[delay, flow] = result.mbps
-            base = rattan_mbps.get((delay, flow)) if system.name.startswith("mm-delay") else None
-            table.add_row(
-                system.name,
-                flow,
-                f"{result.mbps:.1f}",
-                f"{result.mbps / base:.1f}" if base else "",
-                str(result.lost_packets),
-                f"{result.cpu_us_per_packet:.2f}",
-                f"{result.cpu_share:.3f}",
-            )
-    console.print(table)
+            if system.name.startswith("mm-delay") and (delay, flow) in rattan_mbps:
+                times_rattan[f"{system.name}, {flow}"] = result.mbps / rattan_mbps[delay, flow]
+    table = pd.DataFrame.from_dict(numbers, orient="index")
+    table["times Rattan"] = pd.Series(times_rattan, dtype=float)
+    show_table(f"Bulk transfers, {title}", table)
     return numbers
+
+
+def show_table(title: str, table: pd.DataFrame) -> None:
+    click.echo(f"\n{title}\n{table.to_string(float_format='%.3f', na_rep='')}")
 
 
 def enter_own_namespaces() -> None:
@@ -147,27 +139,17 @@ def enter_own_namespaces() -> None:
     os.execvpe(command[0], command, os.environ | {INSIDE: "1"})
 
 
-@contextlib.contextmanager
-def plain_veth() -> Iterator[System]:
-    """A namespace at the other end of a pair of Ethernet devices."""
-    holder = subprocess.Popen(
-        ("unshare", "--net", "sh", "-c", "echo ready; read _"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert holder.stdout is not None
-    holder.stdout.readline()
-    namespace = f"/proc/{holder.pid}/ns/net"
-    inside = f"nsenter --net={namespace} ip"
-    script = f"""
-        ip link add near type veth peer name far netns {holder.pid}
+def plain_veth() -> System:
+    """A namespace at the other end of a pair of Ethernet devices; its name is in our /run, and both end with us."""
+    script = """
+        ip netns add veth
+        ip link add near type veth peer name far netns veth
         ip address add 198.19.0.1/24 dev near && ip link set near up
-        {inside} address add 198.19.0.2/24 dev far && {inside} link set far up
-        {inside} route add default via 198.19.0.1
+        ip -n veth address add 198.19.0.2/24 dev far && ip -n veth link set far up
+        ip -n veth route add default via 198.19.0.1
     """
-    try:
-        subprocess.run(("sh", "-e", "-c", script), check=True)
-        yield systems.veth(namespace)
-    finally:
-        holder.communicate("\n")
+    subprocess.run(("sh", "-e", "-c", script), check=True)
+    return systems.veth("/run/netns/veth")
 
 
 @contextlib.contextmanager

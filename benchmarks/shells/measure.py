@@ -1,15 +1,14 @@
 """One measurement each: round trips, bulk transfers, CPU time."""
 
 import contextlib
-import os
 import socket
 import statistics
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import dataclass
-from pathlib import Path
+
+import psutil
 
 from base.errors import EyelevelError
 from benchmarks.shells import peer
@@ -104,11 +103,7 @@ def udp(system: System, seconds: float) -> Transfer:
         so_rcvbufforce = 33
         server.setsockopt(socket.SOL_SOCKET, so_rcvbufforce, 256 << 20)
         server.bind((SERVER, PORT))
-        server.settimeout(1)
-        arrived, cpu, first, last = 0, 0.0, 0.0, 0.0
-
-        def receive() -> None:
-            nonlocal arrived, cpu, first, last
+        with running(system, "udp", seconds) as sender:
             buffer = bytearray(2000)
             server.settimeout(10)
             client = server.recvfrom(2000)[1]
@@ -122,15 +117,10 @@ def udp(system: System, seconds: float) -> Transfer:
                     arrived += 1
             cpu = cpu_seconds(system)
             server.sendto(b"x", client)
-
-        receiving = threading.Thread(target=receive)
-        receiving.start()
-        with running(system, "udp", seconds) as sender:
             output, _ = sender.communicate(timeout=60)
-        receiving.join()
     span = max(last - first, 1e-9)
     lost = last_number(output) - arrived
-    return Transfer(arrived * 1500 * 8 / span / 1e6, lost, cpu / max(arrived, 1) * 1e6, cpu / span)
+    return Transfer(arrived * 1500 * 8 / span / 1e6, lost, cpu / arrived * 1e6, cpu / span)
 
 
 def running(system: System, kind: str, seconds: float, *rest: str) -> subprocess.Popen[str]:
@@ -149,23 +139,10 @@ def last_number(output: str) -> int:
 
 def cpu_seconds(system: System) -> float:
     """CPU time that the emulator's processes below this one have used."""
-    total = 0
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            name, _, rest = (folder / "stat").read_text().partition(" (")[2].rpartition(") ")
-            if name in system.processes and is_descendant(folder):
-                fields = rest.split()
-                total += int(fields[11]) + int(fields[12])
-        except (OSError, IndexError):
-            continue
-    return total / os.sysconf("SC_CLK_TCK")
-
-
-def is_descendant(folder: Path) -> bool:
-    """Whether a process is below this one."""
-    process = int(folder.name)
-    while process > 1:
-        if process == os.getpid():
-            return True
-        process = int(Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2].split()[1])
-    return False
+    total = 0.0
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if process.name() in system.processes:
+                times = process.cpu_times()
+                total += times.user + times.system
+    return total
