@@ -20,6 +20,10 @@ class StandardLibraryContract(Contract):
     """Breaks for each import of a package that does not come with Python."""
 
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
+        # Python runs the packages around a module before the module.
+        for module in graph.modules:
+            if "." in module:
+                graph.add_import(importer=module, imported=module.rpartition(".")[0])
         chains = [chain for module in sorted(promising_modules(graph)) for chain in forbidden_chains(graph, module)]
         return ContractCheck(kept=not chains, metadata={"chains": chains})
 
@@ -42,18 +46,8 @@ def source_file(module: str) -> Path | None:
     return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
 
 
-def forbidden_chains(graph: ImportGraph, module: str) -> Iterator[list[str]]:
+def forbidden_chains(graph: ImportGraph, module: str) -> Iterator[tuple[str, ...]]:
     """The shortest way from a module to each package that is neither the project's nor Python's."""
-    chains = {module: [module]}
-    queue = [module]
-    for importer in queue:
-        if not source_file(importer):
-            if importer.partition(".")[0] not in sys.stdlib_module_names:
-                yield chains[importer]
-            continue
-        # Python runs the packages around a module before the module.
-        packages = {importer.rsplit(".", depth)[0] for depth in range(1, importer.count(".") + 1)}
-        for imported in sorted(graph.find_modules_directly_imported_by(importer) | (packages & graph.modules)):
-            if imported not in chains:
-                chains[imported] = [*chains[importer], imported]
-                queue.append(imported)
+    for imported in sorted(graph.find_upstream_modules(module)):
+        if not source_file(imported) and imported.partition(".")[0] not in sys.stdlib_module_names:
+            yield graph.find_shortest_chain(importer=module, imported=imported) or ()

@@ -58,7 +58,7 @@ def test_a_broken_promise_about_imports_is_reported_with_its_way(
     graph = grimp.build_graph("checked_package", include_external_packages=True, cache_dir=None)
     assert list(contract.promising_modules(graph)) == ["checked_package.promising"]
     chains = list(contract.forbidden_chains(graph, "checked_package.promising"))
-    assert chains == [["checked_package.promising", "checked_package.far", "click"]]
+    assert chains == [("checked_package.promising", "checked_package.far", "click")]
 
 
 def test_every_link_of_a_document_leads_somewhere() -> None:
