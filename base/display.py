@@ -1,6 +1,6 @@
 """A private X server for one browser."""
 
-import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,14 +16,8 @@ def x_server(screen: str, log: Path) -> Iterator[int]:
     Its output is appended to `log`. Use it where /tmp/.X11-unix is private: the X server then needs no lock file in the
     shared /tmp, which would outlive a kill. Raises EyelevelError when it does not start, or ends by itself.
     """
-    ready, ready_end = os.pipe()
-    command: list[str | Path] = [tool("Xvfb"), "-displayfd", str(ready_end), "-nolock"]
+    # To the standard output, which has nothing else, goes the display's number.
+    command: list[str | Path] = [tool("Xvfb"), "-displayfd", "1", "-nolock"]
     command += ["-nolisten", "tcp", "-screen", "0", screen]
-    with running("Xvfb", command, log, pass_fds=(ready_end,)) as daemon:
-        os.close(ready_end)
-        with os.fdopen(ready) as answer:
-            number = answer.readline().strip()
-        if not number:
-            daemon.process.wait()
-            raise daemon.failure()
-        yield int(number)
+    with running("Xvfb", command, log, stdout=subprocess.PIPE) as daemon:
+        yield int(daemon.first_line())

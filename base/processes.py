@@ -53,6 +53,17 @@ class Daemon:
         last = last_line_of(self.log.read_text(errors="replace"), "its log is empty")
         return EyelevelError(f"{self.name} {how}: {last}")
 
+    def first_line(self) -> str:
+        """What it prints first to the pipe that is its standard output, once it does.
+
+        Raises EyelevelError when it ends without that.
+        """
+        assert self.process.stdout
+        if not (line := self.process.stdout.readline()):
+            self.process.wait()
+            raise self.failure()
+        return line.decode().strip()
+
 
 @contextmanager
 def pidfd(process: subprocess.Popen[bytes]) -> Iterator[int]:
@@ -103,15 +114,16 @@ def running(
         if process.poll() is not None:
             raise daemon.failure()
     finally:
-        _stop(process)
+        process.terminate()
+        end_within(process, GRACE_S)
+        if process.stdout:
+            process.stdout.close()
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
+def end_within(process: subprocess.Popen[bytes], limit_s: float) -> None:
+    """Wait until `process` ends, and kill it when it does not within `limit_s`."""
     try:
-        process.wait(GRACE_S)
+        process.wait(limit_s)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    if process.stdout:
-        process.stdout.close()

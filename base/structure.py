@@ -113,14 +113,9 @@ def _is_mapping(kind: Any) -> bool:
     return get_origin(kind) in (dict, Mapping)
 
 
-def _make_converter() -> cattrs.Converter:
-    converter = cattrs.Converter(forbid_extra_keys=True)
-    for kind in _PRIMITIVES:
-        converter.register_structure_hook(kind, _primitive)
-    converter.register_unstructure_hook(Path, str)
-    converter.register_structure_hook_func(_is_tuple, _tuple)
-    converter.register_structure_hook_func(_is_mapping, _mapping)
-    return converter
-
-
-_CONVERTER = _make_converter()
+_CONVERTER = cattrs.Converter(forbid_extra_keys=True)
+for _kind in _PRIMITIVES:
+    _CONVERTER.register_structure_hook(_kind, _primitive)
+_CONVERTER.register_unstructure_hook(Path, str)
+_CONVERTER.register_structure_hook_func(_is_tuple, _tuple)
+_CONVERTER.register_structure_hook_func(_is_mapping, _mapping)

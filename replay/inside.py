@@ -11,12 +11,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
-from base.processes import first_readable, pidfd, pinned, running
+from base.processes import GRACE_S, end_within, first_readable, pidfd, pinned, running
 from base.structure import from_json, to_json
 from record.site import Site
 from replay import world
@@ -144,10 +144,7 @@ def _monitoring(command: Sequence[str]) -> Iterator[None]:
     environment = {**os.environ, MONITORED_DEVICE: world.outward_device()}
     log = PRIVATE / "monitor.log"
     with running("the monitor", command, log, environment=environment, stdout=subprocess.PIPE) as monitor:
-        assert monitor.process.stdout
-        if not monitor.process.stdout.readline():
-            monitor.process.wait()
-            raise monitor.failure()
+        monitor.first_line()
         yield
     if monitor.process.returncode not in (0, -signal.SIGTERM):
         raise monitor.failure()
@@ -176,10 +173,8 @@ def _stopped_at_the_end(stack: "subprocess.Popen[bytes]") -> Iterator["subproces
     try:
         yield stack
     finally:
-        if stack.poll() is None:
-            stack.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                stack.wait(5)
+        stack.terminate()
+        end_within(stack, GRACE_S)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from base.errors import EyelevelError
 from base.namespaces import namespaced
 from base.places import PROJECT, cache_dir
 from base.privileges import require_root
+from base.processes import end_within
 from base.structure import to_json
 from replay.spec import ReplayOutcome, ReplaySpec
 from servers.registry import require_served
@@ -51,7 +52,7 @@ def run(spec: ReplaySpec, command: Sequence[str | Path], **streams: int | None) 
         process.wait()
     finally:
         os.close(leash)
-        _await_end(process)
+        end_within(process, TEARDOWN_TIMEOUT_S)
     if not text:
         status = process.returncode
         raise EyelevelError(f"the replay of {spec.site.name} was killed, or failed as said above (status {status})")
@@ -59,11 +60,3 @@ def run(spec: ReplaySpec, command: Sequence[str | Path], **streams: int | None) 
     if outcome["error"]:
         raise EyelevelError(outcome["error"])
     return ReplayOutcome(outcome["status"], outcome["evidence"])
-
-
-def _await_end(process: "subprocess.Popen[bytes]") -> None:
-    try:
-        process.wait(TEARDOWN_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

@@ -5,9 +5,7 @@ servers get the same kind of chain (ECDSA P-256 leaf signed by the authority), s
 carries the same bytes on either.
 """
 
-import os
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -135,14 +133,10 @@ def _key_usage(*, digital_signature: bool = False, key_cert_sign: bool = False) 
 
 def _write_private(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
     """Write a private key to a file that was never readable by anyone else."""
-    with suppress(FileNotFoundError):
-        path.unlink()
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(
-            key.private_bytes(
-                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-            )
-        )
+    path.unlink(missing_ok=True)
+    path.touch(0o600, exist_ok=False)
+    form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    path.write_bytes(key.private_bytes(*form))
 
 
 @reports_errors

@@ -128,20 +128,16 @@ def identity(message: bytes) -> bytes:
 
 def lasting(message: bytes) -> bytes:
     """All that a message has about the connection's sending, without what changes by the mere passing of time."""
-    at = _MESSAGE_BYTES
-    while at + _ATTRIBUTE.size <= len(message):
-        length, kind = _ATTRIBUTE.unpack_from(message, at)
+    for kind, at, end in _attributes(message):
         if kind == _INFO:
-            info = at + _ATTRIBUTE.size
-            end = min(at + length, info + _TCP_INFO_BYTES)
-            return message[info : info + _AGES_AT] + message[info + _AGES_END : end] + message[at + length :]
-        at += (length + 3) & ~3
+            info_end = min(end, at + _TCP_INFO_BYTES)
+            return message[at : at + _AGES_AT] + message[at + _AGES_END : info_end] + message[end:]
     return b""
 
 
 def decoded(message: bytes) -> TcpInfo | None:
     """The account in a message; None when it has none."""
-    attributes = dict(_attributes(message))
+    attributes = {kind: message[at:end] for kind, at, end in _attributes(message)}
     if _INFO not in attributes:
         return None
     ports = struct.unpack_from("!HH", message, 4)
@@ -173,11 +169,12 @@ def decoded(message: bytes) -> TcpInfo | None:
     )
 
 
-def _attributes(message: bytes) -> Iterator[tuple[int, bytes]]:
+def _attributes(message: bytes) -> Iterator[tuple[int, int, int]]:
+    """The kind of each attribute of a message, and where its value begins and ends."""
     at = _MESSAGE_BYTES
     while at + _ATTRIBUTE.size <= len(message):
         length, kind = _ATTRIBUTE.unpack_from(message, at)
-        yield kind, message[at + _ATTRIBUTE.size : at + length]
+        yield kind, at + _ATTRIBUTE.size, at + length
         at += (length + 3) & ~3
 
 

@@ -35,10 +35,7 @@ class QuicServer(Server):
             # All are started before any is waited for, since each takes a while to load its responses.
             daemons = [stack.enter_context(_running(serving, *endpoint)) for endpoint in serving.listening()]
             for daemon in daemons:
-                assert daemon.process.stdout
-                if not daemon.process.stdout.readline().startswith(b"listening"):
-                    daemon.process.wait()
-                    raise daemon.failure()
+                daemon.first_line()
             yield
 
     def congestion_controls_taken(self, folder: Path) -> set[str]:

@@ -62,8 +62,7 @@ def set_discipline(device: str, *, paced: bool) -> str:
             break
     else:
         raise EyelevelError(f"{device} cannot have another queue: {completed.stderr.strip()}")
-    listing = subprocess.run([tool("tc"), "-json", "qdisc", "show", "dev", device], capture_output=True, check=True)
-    kinds = [discipline["kind"] for discipline in json.loads(listing.stdout)]
+    kinds = [discipline["kind"] for discipline in _listing(tool("tc"), "-json", "qdisc", "show", "dev", device)]
     if kinds != [kind]:
         raise EyelevelError(f"{device} should queue by {kind}, but does by {', '.join(kinds) or 'nothing'}")
     return kind
@@ -76,7 +75,8 @@ def tune_client_routes(device: str, protocol: Protocol) -> list[dict[str, Any]]:
 
 
 def _tune_routes(device: str, attributes: Mapping[str, int | str]) -> list[dict[str, Any]]:
-    for route in _routes(device):
+    listing = (tool("ip"), "-json", "-details", "route", "show", "dev", device)
+    for route in _listing(*listing):
         command: list[str | Path] = [tool("ip"), "route", "change", route["dst"], "dev", device]
         for attribute, keyword in ROUTE_KEYWORDS.items():
             if attribute in route:
@@ -84,7 +84,7 @@ def _tune_routes(device: str, attributes: Mapping[str, int | str]) -> list[dict[
         for attribute, value in attributes.items():
             command += [attribute, str(value)]
         run_program(command, f"cannot set {dict(attributes)} of the route to {route['dst']}")
-    routes = _routes(device)
+    routes = _listing(*listing)
     if not routes:
         raise EyelevelError(f"{device} has no route, so {dict(attributes)} cannot be set")
     for route in routes:
@@ -94,9 +94,7 @@ def _tune_routes(device: str, attributes: Mapping[str, int | str]) -> list[dict[
     return routes
 
 
-def _routes(device: str) -> list[dict[str, Any]]:
-    listing = subprocess.run(
-        [tool("ip"), "-json", "-details", "route", "show", "dev", device], capture_output=True, text=True, check=True
-    )
-    routes: list[dict[str, Any]] = json.loads(listing.stdout)
-    return routes
+def _listing(*command: str | Path) -> list[dict[str, Any]]:
+    """What `command` of iproute2 lists as JSON."""
+    entries: list[dict[str, Any]] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    return entries

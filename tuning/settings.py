@@ -85,20 +85,14 @@ class Reader(Generic[T]):
 
         Or those of `file` alone, which may build on the testbed's.
         """
-        if file is not None:
-            return self._load_file(file)
-        catalogue = self.read(FOLDER / self.filename, {})
-        for folder in (FURTHER_FOLDER, user_folder()):
-            if folder and (folder / self.filename).exists():
+        paper = FOLDER / self.filename
+        if file == paper:
+            return self.read(file, {})
+        catalogue = self.read(paper, {})
+        for folder in (FURTHER_FOLDER, user_folder() if file is None else None):
+            if folder and (folder / self.filename).exists() and folder / self.filename != file:
                 self._add(catalogue, folder / self.filename)
-        return catalogue
-
-    def _load_file(self, file: Path) -> Catalogue[T]:
-        tables: dict[str, Table] = {}
-        for folder in (FOLDER, FURTHER_FOLDER):
-            if (folder / self.filename).exists() and folder / self.filename != file:
-                tables |= self.read(folder / self.filename, tables).tables
-        return self.read(file, tables)
+        return self.read(file, catalogue.tables) if file else catalogue
 
     def read(self, file: Path, others: Mapping[str, Table]) -> Catalogue[T]:
         """Every table of `file` as a value, by its name; `others` are tables that they may build on.

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import ClassVar
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import StrictUndefined, Template
 
 from base.errors import EyelevelError
 from base.files import write_atomically
@@ -53,14 +53,9 @@ def _nginx(serving: Serving, application: Path) -> Iterator[Daemon]:
     listening: dict[str, list[int]] = defaultdict(list)
     for address, port in serving.listening():
         listening[address].append(port)
-    templates = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-    )
+    form = Path(__file__).with_name("nginx.conf.j2").read_text()
+    template = Template(form, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
     config = serving.folder / "nginx.conf"
-    template = templates.get_template("nginx.conf.j2")
     text = template.render(
         folder=serving.folder,
         application=application,

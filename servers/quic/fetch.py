@@ -122,14 +122,8 @@ class PrivateApt:
 
     def source_versions(self) -> set[str]:
         """The versions of the package in the lists. Raises EyelevelError when no list could be fetched."""
-        query = subprocess.run(
-            [tool("apt-cache"), *self._options, "showsrc", "--only-source", PACKAGE],
-            capture_output=True,
-            text=True,
-            env=_plain_environment(),
-            check=False,
-        )
-        versions = set(re.findall(r"^Version: (\S+)$", query.stdout, re.MULTILINE))
+        listing = _output([tool("apt-cache"), *self._options, "showsrc", "--only-source", PACKAGE])
+        versions = set(re.findall(r"^Version: (\S+)$", listing, re.MULTILINE))
         if not versions and self._update_error:
             raise EyelevelError(f"the lists of source packages could not be fetched: {self._update_error}")
         return versions
@@ -202,13 +196,9 @@ def _deb822_entries(text: str) -> Iterable[str]:
 
 def _system_lists() -> Iterable[tuple[str, str]]:
     """The machine's own lists, from wherever its apt configuration says they are."""
-    query = subprocess.run(
-        [tool("apt-config"), "shell", "LIST", "Dir::Etc::sourcelist/f", "PARTS", "Dir::Etc::sourceparts/d"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    places = dict(assignment.split("=", 1) for assignment in shlex.split(query.stdout))
+    wanted = ["LIST", "Dir::Etc::sourcelist/f", "PARTS", "Dir::Etc::sourceparts/d"]
+    assignments = _output([tool("apt-config"), "shell", *wanted])
+    places = dict(assignment.split("=", 1) for assignment in shlex.split(assignments))
     for path in (Path(places["LIST"]), *sorted(Path(places["PARTS"]).glob("*"))):
         if path.suffix in (".list", ".sources") and path.is_file():
             yield path.name, path.read_text()
@@ -216,13 +206,8 @@ def _system_lists() -> Iterable[tuple[str, str]]:
 
 def installed_version() -> Version | None:
     """The installed browser's upstream version; None when there is none."""
-    query = subprocess.run(
-        [tool("dpkg-query"), "--show", "--showformat=${db:Status-Status} ${Version}", PACKAGE],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    status, _, version = query.stdout.partition(" ")
+    answer = _output([tool("dpkg-query"), "--show", "--showformat=${db:Status-Status} ${Version}", PACKAGE])
+    status, _, version = answer.partition(" ")
     return upstream(version) if status == "installed" else None
 
 
@@ -254,6 +239,11 @@ def _run_apt(command: list[str | Path], cwd: Path | None = None) -> subprocess.C
     return subprocess.run(
         command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True, cwd=cwd, env=_plain_environment(), check=False
     )
+
+
+def _output(command: list[str | Path]) -> str:
+    """What `command` prints; nothing, or what it came to, when it fails."""
+    return subprocess.run(command, capture_output=True, text=True, env=_plain_environment(), check=False).stdout
 
 
 def _plain_environment() -> dict[str, str]:
