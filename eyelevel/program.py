@@ -1,12 +1,11 @@
 """`eyelevel`: one program for everything. Each command is a module of `eyelevel.commands`, or a study's."""
 
 import importlib
-import sys
 from typing import Any
 
 import click
 
-from base.errors import EyelevelError
+from base.errors import reports_errors
 
 # In the order in which they are listed; those of studies follow. A command is loaded when it is needed, since some
 # libraries take seconds.
@@ -68,9 +67,7 @@ def program() -> None:
     """
 
 
+@reports_errors
 def main() -> None:
-    """Run the command that the command line names; an `EyelevelError` becomes one line and exit status 1."""
-    try:
-        program(prog_name="eyelevel")
-    except EyelevelError as error:
-        sys.exit(f"eyelevel: {error}")
+    """Run the command that the command line names."""
+    program(prog_name="eyelevel")

@@ -26,8 +26,8 @@ DOCUMENT = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:(?:<!--.*?-->|<\?xml.*?\?>)\s*)*(?:<!doctype\s+html|<html|<head)",
     re.IGNORECASE | re.DOTALL,
 )
-PLACES = (re.compile(rb"<head(\s[^>]*)?>", re.IGNORECASE), re.compile(rb"<html(\s[^>]*)?>", re.IGNORECASE))
-AFTER_DOCTYPE = re.compile(rb"<!doctype[^>]*>", re.IGNORECASE)
+# The script comes behind the first of these that the document has, or before everything.
+PLACES = [re.compile(tag, re.IGNORECASE) for tag in (rb"<head(\s[^>]*)?>", rb"<html(\s[^>]*)?>", rb"<!doctype[^>]*>")]
 
 POLICIES = ("content-security-policy", "content-security-policy-report-only")
 
@@ -63,7 +63,7 @@ def with_script(response: Response, script: bytes) -> Response | None:
         return None
     if not DOCUMENT.match(document):
         return None
-    place = _place(document)
+    place = next((match.end() for pattern in PLACES if (match := pattern.search(document))), 0)
     body = encode(document[:place] + b"<script>" + script + b"</script>" + document[place:], encoding)
     digest = base64.b64encode(hashlib.sha256(script).digest()).decode()
     headers = tuple(
@@ -100,14 +100,6 @@ def _changed(file: Path, script: bytes) -> bytes | None:
     headers = tuple(h for h in changed.headers if h[0].lower() != "content-length")
     length = ("Content-Length", str(len(changed.body)))
     return format_response(replace(changed, headers=(*headers, length)))
-
-
-def _place(document: bytes) -> int:
-    for pattern in PLACES:
-        if match := pattern.search(document):
-            return match.end()
-    doctype = AFTER_DOCTYPE.search(document)
-    return doctype.end() if doctype else 0
 
 
 def _allowing(policies: str, source: str) -> str:

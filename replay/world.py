@@ -34,7 +34,8 @@ def make(site: Site) -> None:
     hide_x_sockets(PRIVATE / "x")
     lines = [f"{address} {host}" for host, addresses in site.addresses.items() for address in addresses]
     HOSTS.write_text("\n".join(lines) + "\n")
-    _ip(["link set lo up", *(f"address add {address}/32 dev lo" for address in site.servers)])
+    commands = ["link set lo up", *(f"address add {address}/32 dev lo" for address in site.servers)]
+    run_program([tool("ip"), "-batch", "-"], "the replay's addresses could not be set", "\n".join(commands))
 
 
 def client_environment(authority: Path) -> Mapping[str, str]:
@@ -94,8 +95,3 @@ def _replace_system_files() -> None:
             target.touch()
         if target.exists():
             mount("--bind", replacement, target)
-
-
-def _ip(commands: list[str]) -> None:
-    """Run many `ip` commands in one process."""
-    run_program([tool("ip"), "-batch", "-"], "the replay's addresses could not be set", "\n".join(commands))

@@ -117,7 +117,10 @@ def _finished(network: Network) -> Network:
     """`network` with what follows from its traces. Raises ValueError with what is wrong with it."""
     _check(network)
     network = _with_traces(network)
-    _check_queues(network)
+    # A queue that cannot hold one full packet would drop every one that does not meet an idle link.
+    queues_bytes = [size for size in (network.up_queue_bytes, network.down_queue_bytes) if size is not None]
+    if min(queues_bytes, default=1500) < 1500:
+        raise ValueError("queue_ms makes a queue of less than one packet of 1500 bytes")
     return network
 
 
@@ -158,13 +161,6 @@ def _check(network: Network) -> None:
         raise ValueError("loss must be at least 0 and less than 1")
     if network.loss_on not in (BOTH, UP, DOWN):
         raise ValueError(f"loss_on must be {BOTH}, {UP} or {DOWN}")
-
-
-def _check_queues(network: Network) -> None:
-    # A queue that cannot hold one full packet would drop every one that does not meet an idle link.
-    queues_bytes = [size for size in (network.up_queue_bytes, network.down_queue_bytes) if size is not None]
-    if min(queues_bytes, default=1500) < 1500:
-        raise ValueError("queue_ms makes a queue of less than one packet of 1500 bytes")
 
 
 # Every network by name: those of a file, or all that there are.

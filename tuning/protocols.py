@@ -21,7 +21,6 @@ class Transport:
     `default_server`: who serves it where a protocol does not say.
     """
 
-    name: str
     http_version: str
     handshake_round_trips: int
     in_kernel: bool
@@ -29,11 +28,8 @@ class Transport:
 
 
 TRANSPORTS = {
-    transport.name: transport
-    for transport in (
-        Transport("tcp", "h2", handshake_round_trips=2, in_kernel=True, default_server="nginx"),
-        Transport("quic", "h3", handshake_round_trips=1, in_kernel=False, default_server="quic_server"),
-    )
+    "tcp": Transport("h2", handshake_round_trips=2, in_kernel=True, default_server="nginx"),
+    "quic": Transport("h3", handshake_round_trips=1, in_kernel=False, default_server="quic_server"),
 }
 # TCP Fast Open for all that listen and all that connect, without the cookie of a visit before (Linux's ip-sysctl.rst).
 TCP_FAST_OPEN = "net.ipv4.tcp_fastopen"

@@ -11,7 +11,7 @@ import itertools
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -57,6 +57,7 @@ class Catalogue(dict[str, T], Generic[T]):
         return ", ".join([name for name in self if name not in grouped] + [g for g in self.groups if g != ALL])
 
 
+@dataclass(frozen=True)
 class Reader(Generic[T]):
     """How the settings files of one name are read.
 
@@ -66,19 +67,11 @@ class Reader(Generic[T]):
     the table and the values with their units, and is the group of them. A key "a, b" gives its value to both.
     """
 
-    def __init__(
-        self,
-        filename: str,
-        kind: type[T],
-        finish: Callable[[T], T],
-        units: Mapping[str, str],
-        prepare: Callable[[Table, Path], Table] = lambda table, _: table,
-    ) -> None:
-        self.filename = filename
-        self._kind = kind
-        self._finish = finish
-        self._units = units
-        self._prepare = prepare
+    filename: str
+    kind: type[T]
+    finish: Callable[[T], T]
+    units: Mapping[str, str]
+    prepare: Callable[[Table, Path], Table] = lambda table, _: table
 
     def load(self, file: Path | None = None) -> Catalogue[T]:
         """The settings of every file: the paper's, further ones, and the user's. Raises EyelevelError.
@@ -104,14 +97,14 @@ class Reader(Generic[T]):
         except (OSError, tomllib.TOMLDecodeError) as error:
             raise EyelevelError(f"{file}: {error}") from None
         given = {
-            title: self._prepare(table, file) if isinstance(table, dict) else table for title, table in document.items()
+            title: self.prepare(table, file) if isinstance(table, dict) else table for title, table in document.items()
         }
         tables = {title: _completed(title, given, others, file, ()) for title in given}
         values: dict[str, T] = {}
         groups: dict[str, list[str]] = {}
         places: dict[str, str] = {}
         for title, table in tables.items():
-            members = list(_combinations(title, table, self._units))
+            members = list(_combinations(title, table, self.units))
             for name, entries in members:
                 values[name] = self._value(file, name, entries)
                 places[name] = f"{file}: [{title}]"
@@ -131,13 +124,13 @@ class Reader(Generic[T]):
 
     def _value(self, file: Path, name: str, table: Table) -> T:
         where = f"{file}: [{name}]"
-        settable = [field for field in fields(self._kind) if "derived" not in field.metadata]  # type: ignore[arg-type]
+        settable = [field for field in fields(self.kind) if "derived" not in field.metadata]  # type: ignore[arg-type]
         allowed = [field.name for field in settable if field.name != "name"]
         for key in table:
             if key not in allowed:
                 raise EyelevelError(f"{where} has an unknown key {key!r}; allowed are {', '.join([*allowed, LIKE])}")
         try:
-            return self._finish(structured({"name": name, **table}, self._kind, where))
+            return self.finish(structured({"name": name, **table}, self.kind, where))
         except ValueError as fault:
             raise EyelevelError(f"{where}: {fault}") from None
 

@@ -6,8 +6,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 import pandas as pd
@@ -31,30 +31,12 @@ figure.savefig(sys.argv[1] + ".png", dpi=160)
 """
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Wall-clock and CPU seconds and most memory (proportional set size, bytes) of a command with all it started."""
+def cost(command: list[str]) -> dict[str, float]:
+    """Run `command` to its end; returns what it took with all that it started.
 
-    wall_s: float
-    cpu_s: float
-    memory_bytes: int
-
-
-@dataclass(frozen=True)
-class Result:
-    """The costs for one size of campaign: the report, pandas reading the same table, an empty page drawn."""
-
-    sites: int
-    runs: int
-    csv_bytes: int
-    page_bytes: int
-    report: Cost
-    read_csv: Cost
-    empty_page: Cost
-
-
-def cost(command: list[str]) -> Cost:
-    """Run `command` to its end. Raises CalledProcessError when it fails."""
+    That is its wall-clock and CPU time and its most memory (proportional set size). Raises CalledProcessError when the
+    command fails.
+    """
     started, used = time.monotonic(), _children_cpu_s()
     with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.DEVNULL) as process:
         root, most = psutil.Process(process.pid), 0
@@ -67,23 +49,27 @@ def cost(command: list[str]) -> Cost:
                 continue
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    return Cost(time.monotonic() - started, _children_cpu_s() - used, most)
+    return {"wall_s": time.monotonic() - started, "cpu_s": _children_cpu_s() - used, "memory_bytes": most}
 
 
-def measure(sites: int, folder: Path) -> Result:
-    """The costs for a simulated campaign of `sites`, put into `folder`."""
+def measure(sites: int, folder: Path) -> dict[str, Any]:
+    """The costs for a simulated campaign of `sites`, put into `folder`.
+
+    They are of the report, of pandas reading the same table, and of an empty page drawn.
+    """
     truth = Truth(sites=sites, effects={"quic": -0.08, "quic+bbr": -0.08}, effect_sd=0.05, excluded={"quic": 0.01})
     campaign = write(folder / str(sites), truth)
     table = campaign / "runs.csv"
-    return Result(
-        sites=sites,
-        runs=sum(1 for _ in table.open()) - 1,
-        csv_bytes=table.stat().st_size,
-        report=cost([sys.executable, "-m", "eyelevel", "report", str(campaign)]),
-        page_bytes=(campaign / "report" / "index.html").stat().st_size,
-        read_csv=cost([sys.executable, "-c", READ, str(table)]),
-        empty_page=cost([sys.executable, "-c", DRAW, str(folder / "empty")]),
-    )
+    report = cost([sys.executable, "-m", "eyelevel", "report", str(campaign)])
+    return {
+        "sites": sites,
+        "runs": sum(1 for _ in table.open()) - 1,
+        "csv_bytes": table.stat().st_size,
+        "page_bytes": (campaign / "report" / "index.html").stat().st_size,
+        "report": report,
+        "read_csv": cost([sys.executable, "-c", READ, str(table)]),
+        "empty_page": cost([sys.executable, "-c", DRAW, str(folder / "empty")]),
+    }
 
 
 def _children_cpu_s() -> float:
@@ -100,7 +86,7 @@ def main(sites: tuple[int, ...], into: Path | None) -> None:
     Example: python -m benchmarks.analysis --sites 5 --sites 38
     """
     with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as temporary:
-        results = [asdict(measure(count, Path(temporary))) for count in sites]
+        results = [measure(count, Path(temporary)) for count in sites]
     table = pd.json_normalize(results)
     sizes = table.filter(like="bytes").columns
     table[sizes] /= 1e6

@@ -4,6 +4,7 @@ Beside each number is a lower bound, measured in the same run on the same bytes.
 replays do.
 """
 
+import gc
 import json
 import os
 import shutil
@@ -11,7 +12,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
+import timeit
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -164,12 +165,8 @@ def nginx_alone() -> None:
 
 def median_s(action: Callable[[], object], repeats: int) -> float:
     """The median duration of `repeats` times `action`."""
-    times_s = []
-    for _ in range(repeats):
-        begin_s = time.monotonic()
-        action()
-        times_s.append(time.monotonic() - begin_s)
-    return statistics.median(times_s)
+    # timeit would switch the garbage collection off.
+    return statistics.median(timeit.repeat(action, gc.enable, number=1, repeat=repeats))
 
 
 def show(title: str, comparisons: list[Comparison]) -> None:

@@ -1,5 +1,6 @@
 """Generated recordings to measure with: the same every time, and as large as those of real pages."""
 
+import io
 import random
 from pathlib import Path
 
@@ -50,11 +51,8 @@ def _write_warc(site: Site, path: Path) -> None:
         for indexed in site.exchanges:
             response = site.recorded(indexed).response
             head = StatusAndHeaders(f"{response.status} {response.reason}", list(response.headers), "HTTP/1.1")
-            with (site.folder / indexed.file).open("rb") as stored:
-                stored.seek(-len(response.body), 2)
-                writer.write_record(
-                    writer.create_warc_record(indexed.url, "response", payload=stored, http_headers=head)
-                )
+            body = io.BytesIO(response.body)
+            writer.write_record(writer.create_warc_record(indexed.url, "response", payload=body, http_headers=head))
 
 
 def site_of(exchanges: int, servers: int, folder: Path) -> Site:

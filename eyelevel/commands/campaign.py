@@ -51,7 +51,8 @@ OPTIONS: list[click.Parameter] = [
 ]
 
 
-def run_campaign(**options: Any) -> None:
+@click.command(params=OPTIONS)
+def main(**options: Any) -> None:
     """Measure sites over networks and protocols, and print what was found.
 
     Values are separated by commas or blanks. A campaign that exists goes on where it was, with the settings
@@ -92,9 +93,6 @@ def run_campaign(**options: Any) -> None:
     console = Console(highlight=False)
     carry_out(campaign, Manner.take(options), console, "campaign", enough_runs if campaign.auto else never_enough)
     report(folder, console)
-
-
-main = click.Command("campaign", callback=run_campaign, params=OPTIONS, help=run_campaign.__doc__)
 
 
 def number_of_runs(wanted: str | None, most: int | None, settings: Mapping[str, Any]) -> int:

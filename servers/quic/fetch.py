@@ -60,7 +60,6 @@ def fetch(folder: Path) -> Path:
         raise EyelevelError(f"{folder} needs {NEEDED_BYTES / 1e9:.1f} GB of free disk for Chromium's source; make room")
     apt = PrivateApt(folder / "apt")
     _say("reading the lists of source packages")
-    apt.update()
     packages = sorted(apt.source_versions(), key=lambda package: distance(upstream(package), browser))
     if not packages:
         raise EyelevelError(
@@ -113,25 +112,24 @@ class PrivateApt:
             "APT::Sandbox::User": "root",
         }
         self._options = [part for key, value in options.items() for part in ("-o", f"{key}={value}")]
-        self._update_error = ""
-
-    def update(self) -> None:
-        """Fetch the lists. A repository that fails is left out, as apt does."""
-        updated = _run_apt([tool("apt-get"), *self._options, "update"])
-        self._update_error = _first_error(updated.stderr) if updated.returncode else ""
 
     def source_versions(self) -> set[str]:
-        """The versions of the package in the lists. Raises EyelevelError when no list could be fetched."""
-        listing = _output([tool("apt-cache"), *self._options, "showsrc", "--only-source", PACKAGE])
-        versions = set(re.findall(r"^Version: (\S+)$", listing, re.MULTILINE))
-        if not versions and self._update_error:
-            raise EyelevelError(f"the lists of source packages could not be fetched: {self._update_error}")
+        """Fetch the lists; returns the versions of the package in them.
+
+        A repository that fails is left out, as apt does. Raises EyelevelError when no list could be fetched.
+        """
+        updated = _run([tool("apt-get"), *self._options, "update"], sys.stderr)
+        listing = _run([tool("apt-cache"), *self._options, "showsrc", "--only-source", PACKAGE])
+        versions = set(re.findall(r"^Version: (\S+)$", listing.stdout, re.MULTILINE))
+        if not versions and updated.returncode:
+            reason = _first_error(updated.stderr)
+            raise EyelevelError(f"the lists of source packages could not be fetched: {reason}")
         return versions
 
     def download_source(self, version: str, folder: Path) -> str | None:
         """Download the upstream archives of one version; apt checks them and resumes. Returns None, or the error."""
         what = ["source", "--download-only", "--tar-only", f"{PACKAGE}={version}"]
-        downloaded = _run_apt([tool("apt-get"), *self._options, *what], cwd=folder)
+        downloaded = _run([tool("apt-get"), *self._options, *what], sys.stderr, folder)
         return None if downloaded.returncode == 0 else _first_error(downloaded.stderr)
 
 
@@ -197,8 +195,8 @@ def _deb822_entries(text: str) -> Iterable[str]:
 def _system_lists() -> Iterable[tuple[str, str]]:
     """The machine's own lists, from wherever its apt configuration says they are."""
     wanted = ["LIST", "Dir::Etc::sourcelist/f", "PARTS", "Dir::Etc::sourceparts/d"]
-    assignments = _output([tool("apt-config"), "shell", *wanted])
-    places = dict(assignment.split("=", 1) for assignment in shlex.split(assignments))
+    assignments = _run([tool("apt-config"), "shell", *wanted])
+    places = dict(assignment.split("=", 1) for assignment in shlex.split(assignments.stdout))
     for path in (Path(places["LIST"]), *sorted(Path(places["PARTS"]).glob("*"))):
         if path.suffix in (".list", ".sources") and path.is_file():
             yield path.name, path.read_text()
@@ -206,8 +204,8 @@ def _system_lists() -> Iterable[tuple[str, str]]:
 
 def installed_version() -> Version | None:
     """The installed browser's upstream version; None when there is none."""
-    answer = _output([tool("dpkg-query"), "--show", "--showformat=${db:Status-Status} ${Version}", PACKAGE])
-    status, _, version = answer.partition(" ")
+    answer = _run([tool("dpkg-query"), "--show", "--showformat=${db:Status-Status} ${Version}", PACKAGE])
+    status, _, version = answer.stdout.partition(" ")
     return upstream(version) if status == "installed" else None
 
 
@@ -234,21 +232,12 @@ def distance(version: Version, browser: Version | None) -> tuple[int, ...]:
     return (other_milestone, -len(version), 0, *newest_first)
 
 
-def _run_apt(command: list[str | Path], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run apt with its progress on our standard error; the result has its error messages."""
-    return subprocess.run(
-        command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True, cwd=cwd, env=_plain_environment(), check=False
-    )
-
-
-def _output(command: list[str | Path]) -> str:
-    """What `command` prints; nothing, or what it came to, when it fails."""
-    return subprocess.run(command, capture_output=True, text=True, env=_plain_environment(), check=False).stdout
-
-
-def _plain_environment() -> dict[str, str]:
-    """Our environment with messages in English, because we parse some of them."""
-    return os.environ | {"LC_ALL": "C"}
+def _run(
+    command: list[str | Path], stdout: int | IO[str] = subprocess.PIPE, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a program of apt or dpkg with messages in English, because we parse some of them."""
+    english = os.environ | {"LC_ALL": "C"}
+    return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, cwd=cwd, env=english, check=False)
 
 
 def _first_error(messages: str) -> str:
