@@ -16,8 +16,7 @@ def x_server(screen: str, log: Path) -> Iterator[int]:
     Its output is appended to `log`. Use it where /tmp/.X11-unix is private: the X server then needs no lock file in the
     shared /tmp, which would outlive a kill. Raises EyelevelError when it does not start, or ends by itself.
     """
-    # To the standard output, which has nothing else, goes the display's number.
-    command: list[str | Path] = [tool("Xvfb"), "-displayfd", "1", "-nolock"]
-    command += ["-nolisten", "tcp", "-screen", "0", screen]
+    # Its standard output has the display's number and nothing else.
+    command: list[str | Path] = [tool("Xvfb"), "-displayfd", "1", "-nolock", "-nolisten", "tcp", "-screen", "0", screen]
     with running("Xvfb", command, log, stdout=subprocess.PIPE) as daemon:
         yield int(daemon.first_line())

@@ -109,10 +109,17 @@ def running(
             start_new_session=True,  # a terminal's Ctrl-C is not for it
         )
     daemon = Daemon(name, process, log)
-    try:
+    with stopped_at_the_end(process):
         yield daemon
         if process.poll() is not None:
             raise daemon.failure()
+
+
+@contextmanager
+def stopped_at_the_end(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """Stop `process` when the block ends, in order if it can."""
+    try:
+        yield process
     finally:
         process.terminate()
         end_within(process, GRACE_S)

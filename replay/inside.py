@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
-from base.processes import GRACE_S, end_within, first_readable, pidfd, pinned, running
+from base.processes import first_readable, pidfd, pinned, running, stopped_at_the_end
 from base.structure import from_json, to_json
 from record.site import Site
 from replay import world
@@ -75,7 +75,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
         client = [*pinned(spec.emulator_cores), *shell(spec.network, spec.seed), "--"]
         client += [sys.executable, "-m", "replay.client", to_json(spec), *command]
         with (
-            _stopped_at_the_end(subprocess.Popen(client)) as stack,
+            stopped_at_the_end(subprocess.Popen(client)) as stack,
             _linked(control, stack, leash) as connection,
             _monitoring(spec.monitor),
         ):
@@ -166,15 +166,6 @@ def _await_exit(stack: "subprocess.Popen[bytes]", leash: int) -> int:
         if first_readable(ended, leash) == leash:
             raise LetGo
     return stack.wait()
-
-
-@contextmanager
-def _stopped_at_the_end(stack: "subprocess.Popen[bytes]") -> Iterator["subprocess.Popen[bytes]"]:
-    try:
-        yield stack
-    finally:
-        stack.terminate()
-        end_within(stack, GRACE_S)
 
 
 if __name__ == "__main__":

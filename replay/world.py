@@ -1,6 +1,7 @@
 """The replay's private world: file systems, addresses and names that exist only inside it."""
 
 import os
+import re
 import socket
 import sys
 from collections.abc import Mapping
@@ -76,12 +77,8 @@ def outward_device() -> str:
 
 def unknown_names(site: Site) -> list[str]:
     """The names that somebody wanted to resolve and that are not among the recorded hosts."""
-    names = set()
-    for line in QUERY_LOG.read_text().splitlines() if QUERY_LOG.exists() else ():
-        words = line.split()
-        kind = next((i for i, word in enumerate(words) if word.startswith("query[")), None)
-        if kind is not None:
-            names.add(words[kind + 1])
+    log = QUERY_LOG.read_text() if QUERY_LOG.exists() else ""
+    names = set(re.findall(r" query\[\S+ (\S+)", log))
     return sorted(names - set(site.addresses))
 
 

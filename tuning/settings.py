@@ -78,12 +78,9 @@ class Reader(Generic[T]):
 
         Or those of `file` alone, which may build on the testbed's.
         """
-        paper = FOLDER / self.filename
-        if file == paper:
-            return self.read(file, {})
-        catalogue = self.read(paper, {})
-        for folder in (FURTHER_FOLDER, user_folder() if file is None else None):
-            if folder and (folder / self.filename).exists() and folder / self.filename != file:
+        catalogue = self.read(FOLDER / self.filename, {})
+        for folder in (FURTHER_FOLDER, None if file else user_folder()):
+            if folder and (folder / self.filename).exists():
                 self._add(catalogue, folder / self.filename)
         return self.read(file, catalogue.tables) if file else catalogue
 

@@ -144,11 +144,10 @@ def measure_starts(folder: Path, repeats: int) -> tuple[list[Comparison], dict[s
 def start(site: Site, protocol: str) -> tuple[float, dict[str, Any]]:
     """Seconds from nothing to a client that may begin, and the memory of the servers then."""
     spec = ReplaySpec(site.folder, FAST, protocols.load()[protocol])
-    reader, writer = os.pipe()
-    with os.fdopen(reader) as pipe:
-        outcome = run(spec, [sys.executable, "-m", "benchmarks.record.servers_memory"], stdout=writer)
-        os.close(writer)
-        memory: dict[str, Any] = json.loads(pipe.read())
+    with tempfile.TemporaryFile() as output:
+        outcome = run(spec, [sys.executable, "-m", "benchmarks.record.servers_memory"], stdout=output.fileno())
+        output.seek(0)
+        memory: dict[str, Any] = json.load(output)
     return float(outcome.evidence["setup_s"]), memory
 
 

@@ -125,6 +125,7 @@ def show_transfers(title: str, seconds: float, veth: System) -> dict[str, dict[s
 
 
 def show_table(title: str, table: pd.DataFrame) -> None:
+    """Print what was measured, a network a line."""
     click.echo(f"\n{title}\n{table.to_string(float_format='%.3f', na_rep='')}")
 
 

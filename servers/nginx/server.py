@@ -65,10 +65,8 @@ def _nginx(serving: Serving, application: Path) -> Iterator[Daemon]:
     )
     write_atomically(config, text)
     with ExitStack() as stack:
-        sockets = [
-            stack.enter_context(_listening_socket(address, port, paced=serving.protocol.pacing))
-            for address, port in serving.listening()
-        ]
+        paced = serving.protocol.pacing
+        sockets = [stack.enter_context(_listening_socket(*endpoint, paced=paced)) for endpoint in serving.listening()]
         descriptors = [s.fileno() for s in sockets]
         # NGINX takes over listening sockets that this variable names, as after an upgrade of its binary.
         environment = {**os.environ, "NGINX": "".join(f"{fd};" for fd in descriptors)}
