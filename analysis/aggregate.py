@@ -18,7 +18,7 @@ from statsmodels.regression.mixed_linear_model import MixedLM
 from analysis.contrasts import RESAMPLES, SEED, resample_weights
 from analysis.gain import gain, mean
 from analysis.hypotheses import Hypotheses, Pair
-from analysis.samples import Array, Samples, by_count
+from analysis.samples import OVER_SITES, Array, Samples, by_count
 
 # With fewer, a spread between sites means nothing.
 LEAST_SITES = 2
@@ -34,9 +34,9 @@ def over_sites(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     """
     rows = []
     for pair in hypotheses.comparisons:
-        a, b = samples.of(pair.reference), samples.of(pair.compared)
-        cell_changes = np.stack([gain(a, b), mean(b) - mean(a)], axis=-1)
-        pools = resampled_changes(a, b, pair)
+        reference, compared = samples.of_pair(pair)
+        cell_changes = np.stack([gain(reference, compared), mean(compared) - mean(reference)], axis=-1)
+        pools = resampled_changes(reference, compared, pair)
         for n, network in enumerate(samples.networks):
             for m, metric in enumerate(samples.metrics):
                 has_both = np.isfinite(cell_changes[n, :, m]).all(axis=-1)
@@ -47,12 +47,12 @@ def over_sites(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
                 for i, centre in enumerate(site_changes.mean(axis=0)):
                     row += [centre, *two_level_interval(site_changes[:, i], resamples[:, i], hypotheses.confidence)]
                 rows.append(row)
-    columns = ["reference", "compared", "network", "metric", "sites"]
+    columns = [*OVER_SITES, "sites"]
     columns += [f"{name}{end}" for name in ("gain", "delta_ms") for end in ("", "_low", "_high")]
     return pd.DataFrame(rows, columns=columns)
 
 
-def resampled_changes(a: Array, b: Array, pair: Pair) -> Array:
+def resampled_changes(reference: Array, compared: Array, pair: Pair) -> Array:
     """Gain and difference in ms of RESAMPLES resamples of each cell's runs: cells x 2 x RESAMPLES."""
 
     def change(x: Array, y: Array) -> Array:
@@ -60,29 +60,29 @@ def resampled_changes(a: Array, b: Array, pair: Pair) -> Array:
         after = y @ resample_weights(y.shape[1], pair.compared)
         return np.stack([after / before - 1, after - before], axis=1)
 
-    return by_count(change, a, b, least=1, outputs=(2, RESAMPLES))
+    return by_count(change, reference, compared, least=1, outputs=(2, RESAMPLES))
 
 
-def two_level_interval(site_means: Array, pool: Array, confidence: float) -> tuple[float, float]:
-    """Interval of the mean over sites of `site_means`, from resamples of each site's runs (`pool`: sites x resamples).
+def two_level_interval(values: Array, pool: Array, confidence: float) -> tuple[float, float]:
+    """Interval of the mean of `values`, one of each site, from resamples of its runs (`pool`: sites x resamples).
 
     A replicate draws sites with replacement, and for each place one resample of that site's runs. The replicates
     are studentised by their own spread between sites, which keeps the runs' noise from being counted twice (Davison
     and Hinkley, Bootstrap Methods, section 3.8).
     """
-    sites = len(site_means)
+    sites = len(values)
     if sites < LEAST_SITES:
         return float("nan"), float("nan")
     drawn_sites, resample = _draws(sites)
     replicates = pool[drawn_sites, resample]
     with np.errstate(divide="ignore", invalid="ignore"):
         errors = replicates.std(axis=1, ddof=1)
-        pivots = (replicates.mean(axis=1) - site_means.mean()) / errors
+        pivots = (replicates.mean(axis=1) - values.mean()) / errors
     pivots = np.where(np.isnan(pivots), 0, pivots)
     tail = (1 - confidence) / 2
     low, high = np.quantile(pivots, [1 - tail, tail], method="nearest")
-    spread = site_means.std(ddof=1)
-    return float(site_means.mean() - low * spread), float(site_means.mean() - high * spread)
+    spread = values.std(ddof=1)
+    return float(values.mean() - low * spread), float(values.mean() - high * spread)
 
 
 @cache
@@ -98,12 +98,12 @@ def mixed_models(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     rows = []
     for pair in hypotheses.comparisons:
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = np.log(samples.of(pair.compared)) - np.log(samples.of(pair.reference))
+            reference, compared = map(np.log, samples.of_pair(pair))
         for n, network in enumerate(samples.networks):
             for m, metric in enumerate(samples.metrics):
-                model = mixed_model(ratios[n, :, m], hypotheses.confidence)
+                model = mixed_model((compared - reference)[n, :, m], hypotheses.confidence)
                 rows.append({**asdict(pair), "network": network, "metric": metric, **model})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=OVER_SITES)
 
 
 def mixed_model(ratios: Array, confidence: float) -> dict[str, float | str]:

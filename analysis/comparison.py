@@ -10,6 +10,7 @@ import pandas as pd
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
+from analysis.findings import Findings
 from analysis.gain import mean
 from analysis.outcomes import FASTER, UNTESTED
 from analysis.runs import rows_of
@@ -32,34 +33,22 @@ class Estimate:
     missing: str = ""
 
 
-@dataclass(frozen=True)
-class ComparisonInputs:
-    """What is compared with the paper: a campaign's samples, and the tables of `gains`, `over_sites` and
-    `handshake_table`."""
-
-    samples: Samples
-    gain_table: pd.DataFrame
-    over_sites: pd.DataFrame
-    handshake: pd.DataFrame
-    confidence: float
-
-
 def read_paper(path: Path = PAPER) -> pd.DataFrame:
     """The paper's numbers; columns kind, network, reference, compared, site, metric, value, unit, note."""
     return pd.read_csv(path, comment="#", keep_default_na=False)
 
 
-def side_by_side(paper: pd.DataFrame, inputs: ComparisonInputs) -> pd.DataFrame:
-    """`paper` with, for each of its numbers, the campaign's.
+def side_by_side(findings: Findings) -> pd.DataFrame:
+    """The paper's numbers with, for each, the campaign's.
 
     Added columns: ours, ours_low, ours_high (in the paper's unit; sites_faster as sites of 38), sites (how many it
     rests on), same_sign (yes, no, or empty where a sign means nothing), covered (whether the interval covers the
     paper's value: yes, no, or empty without an interval), missing (why there is no number).
     """
     rows = []
-    for row in paper.to_dict("records"):
-        missing = _missing(row, inputs.samples)
-        estimate = Estimate(missing=missing) if missing else _ESTIMATORS[row["kind"]](row, inputs)
+    for row in read_paper().to_dict("records"):
+        missing = _missing(row, findings.samples)
+        estimate = Estimate(missing=missing) if missing else _ESTIMATORS[row["kind"]](row, findings)
         has_sign = row["unit"] in ("ratio", "ms") and np.isfinite(estimate.value) and row["value"] and estimate.value
         has_interval = np.isfinite(estimate.low) and np.isfinite(estimate.high)
         agrees = np.sign(row["value"]) == np.sign(estimate.value)
@@ -103,8 +92,8 @@ def _select(table: pd.DataFrame, row: Row, *keys: str) -> pd.DataFrame:
     return rows_of(table, **{key: row[key] for key in keys or ("network", "reference", "compared", "metric")})
 
 
-def _mean(column: str, row: Row, inputs: ComparisonInputs) -> Estimate:
-    rows = _select(inputs.over_sites, row)
+def _mean(column: str, row: Row, findings: Findings) -> Estimate:
+    rows = _select(findings["over_sites"], row)
     if rows.empty:
         return Estimate(missing="no site has runs of both")
     first = rows.iloc[0]
@@ -112,36 +101,36 @@ def _mean(column: str, row: Row, inputs: ComparisonInputs) -> Estimate:
     return Estimate(float(first[column]), low, high, sites=int(first["sites"]))
 
 
-def _sites_faster(row: Row, inputs: ComparisonInputs) -> Estimate:
-    rows = _select(inputs.gain_table, row)
+def _sites_faster(row: Row, findings: Findings) -> Estimate:
+    rows = _select(findings["gains"], row)
     verdicts = rows.loc[rows["verdict"] != UNTESTED, "verdict"]
     if verdicts.empty:
         return Estimate(missing="no site has two runs of both")
     faster = int((verdicts == FASTER).sum())
-    low, high = proportion_confint(faster, len(verdicts), alpha=1 - inputs.confidence, method="beta")
+    low, high = proportion_confint(faster, len(verdicts), alpha=1 - findings.hypotheses.confidence, method="beta")
     scale = PAPER_SITES
     return Estimate(scale * faster / len(verdicts), scale * float(low), scale * float(high), sites=len(verdicts))
 
 
-def _rtt_delta(row: Row, inputs: ComparisonInputs) -> Estimate:
-    name = campaign_site(row["site"], inputs.samples.sites)
-    rows = _select(inputs.handshake, {**row, "site": name}, "network", "reference", "compared", "metric", "site")
+def _rtt_delta(row: Row, findings: Findings) -> Estimate:
+    name = campaign_site(row["site"], findings.samples.sites)
+    rows = _select(findings["handshake"], {**row, "site": name}, "network", "reference", "compared", "metric", "site")
     if rows.empty:
         return Estimate(missing=f"{name} is not known to have one server, or has no runs of both")
     first = rows.iloc[0]
     return Estimate(float(first["delta_ms"]), float(first["delta_low"]), float(first["delta_high"]), sites=1)
 
 
-def _max_gain(row: Row, inputs: ComparisonInputs) -> Estimate:
-    rows = _select(inputs.gain_table, row, "network", "reference")
+def _max_gain(row: Row, findings: Findings) -> Estimate:
+    rows = _select(findings["gains"], row, "network", "reference")
     rows = rows[rows["metric"].isin(row["metric"].split())].dropna(subset="gain")
     if rows.empty:
         return Estimate(missing="no site has runs of both")
     return Estimate(float(rows["gain"].max()), sites=rows["site"].nunique())
 
 
-def _example(row: Row, inputs: ComparisonInputs) -> Estimate:
-    samples = inputs.samples
+def _example(row: Row, findings: Findings) -> Estimate:
+    samples = findings.samples
     site = samples.sites.index(campaign_site(row["site"], samples.sites) or "")
     cell = (samples.networks.index(row["network"]), site, samples.metrics.index(row["metric"]))
     seconds = samples.of(row["compared"])[cell] / 1000
@@ -149,14 +138,14 @@ def _example(row: Row, inputs: ComparisonInputs) -> Estimate:
     if runs < 2:
         return Estimate(float(mean(seconds)), sites=1, missing="" if runs else "it has no valid run")
     seconds = seconds[np.isfinite(seconds)]
-    low, high = stats.t.interval(inputs.confidence, runs - 1, seconds.mean(), stats.sem(seconds))
+    low, high = stats.t.interval(findings.hypotheses.confidence, runs - 1, seconds.mean(), stats.sem(seconds))
     return Estimate(float(seconds.mean()), float(low), float(high), sites=1)
 
 
 # Kind of a number of the paper → how the campaign's is computed, once all that it is about was measured.
-_ESTIMATORS: dict[str, Callable[[Row, ComparisonInputs], Estimate]] = {
-    "mean_gain": lambda row, inputs: _mean("gain", row, inputs),
-    "mean_delta": lambda row, inputs: _mean("delta_ms", row, inputs),
+_ESTIMATORS: dict[str, Callable[[Row, Findings], Estimate]] = {
+    "mean_gain": lambda row, findings: _mean("gain", row, findings),
+    "mean_delta": lambda row, findings: _mean("delta_ms", row, findings),
     "sites_faster": _sites_faster,
     "rtt_delta": _rtt_delta,
     "max_gain": _max_gain,

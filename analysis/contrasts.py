@@ -1,13 +1,13 @@
 """Beyond the paper: tests and intervals for two samples of run times that make fewer assumptions.
 
 Every function takes two arrays of the same shape but for the last axis, along which the runs stand (NaN = none), and
-computes all other axes at once; `a` is the reference. The tests are those of scipy and statsmodels.
+computes all other axes at once. The tests are those of scipy and statsmodels.
 """
 
 import math
 import zlib
-from dataclasses import asdict
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
 from analysis.gain import mean
-from analysis.hypotheses import Hypotheses
+from analysis.hypotheses import Hypotheses, Pair
 from analysis.outcomes import EQUIVALENT, FASTER, SLOWER, UNDECIDED
 from analysis.samples import Array, Samples, by_count, counts, is_constant, t_test_p
 
@@ -43,35 +43,32 @@ def contrasts(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     equivalence_p; family (whether declared), corrected_p (Holm's of Welch's p in the family, Benjamini and
     Hochberg's outside); finding; note.
     """
-    tables = []
-    for pair in hypotheses.comparisons:
-        a, b = samples.of(pair.reference), samples.of(pair.compared)
-        shift = hodges_lehmann(a, b, hypotheses.confidence)
-        low, high = gain_interval(a, b, hypotheses.confidence, (pair.reference, pair.compared))
-        table = samples.frame(
-            {
-                **asdict(pair),
-                "welch_p": welch_p(a, b),
-                "block_p": block_p(a, b),
-                "mannwhitney_p": mann_whitney(a, b)[..., 0],
-                "ks_p": ks_p(a, b),
-                "cliffs_delta": mann_whitney(a, b)[..., 1],
-                "shift_ms": shift[..., 0],
-                "shift_low": shift[..., 1],
-                "shift_high": shift[..., 2],
-                "gain_low": low,
-                "gain_high": high,
-                "equivalence_p": equivalence_p(a, b, hypotheses.equivalence_margin),
-                "slower": mean(b) > mean(a),
-                "note": notes(a, b),
-            }
-        )
-        has_both = (counts(a) > 0) & (counts(b) > 0)
-        table["family"] = pair in hypotheses.family and table["metric"].isin(hypotheses.family_metrics)
-        tables.append(table[has_both.ravel()])
-    if not tables:
-        return pd.DataFrame(columns=COLUMNS).astype({"note": str, "family": bool})
-    table = pd.concat(tables, ignore_index=True).astype({"family": bool})
+
+    def statistics(pair: Pair, reference: Array, compared: Array) -> dict[str, NDArray[Any]]:
+        ranks = mann_whitney(reference, compared)
+        shift = hodges_lehmann(reference, compared, hypotheses.confidence)
+        low, high = gain_interval(reference, compared, hypotheses.confidence, (pair.reference, pair.compared))
+        is_declared = [pair in hypotheses.family and metric in hypotheses.family_metrics for metric in samples.metrics]
+        return {
+            "welch_p": welch_p(reference, compared),
+            "block_p": block_p(reference, compared),
+            "mannwhitney_p": ranks[..., 0],
+            "ks_p": ks_p(reference, compared),
+            "cliffs_delta": ranks[..., 1],
+            "shift_ms": shift[..., 0],
+            "shift_low": shift[..., 1],
+            "shift_high": shift[..., 2],
+            "gain_low": low,
+            "gain_high": high,
+            "equivalence_p": equivalence_p(reference, compared, hypotheses.equivalence_margin),
+            "slower": mean(compared) > mean(reference),
+            "note": notes(reference, compared),
+            "family": np.broadcast_to(is_declared, low.shape),
+        }
+
+    table = samples.comparisons(hypotheses.comparisons, statistics, COLUMNS)
+    if not hypotheses.comparisons:
+        return table.astype({"note": str, "family": bool})
     table["corrected_p"] = corrected_p(table["welch_p"].to_numpy(), table["family"].to_numpy())
     table["finding"] = finding(table, hypotheses)
     return table[COLUMNS]
@@ -96,15 +93,16 @@ def corrected_p(p: Array, family: NDArray[np.bool_]) -> Array:
     return result
 
 
-def welch_p(a: Array, b: Array) -> Array:
+def welch_p(reference: Array, compared: Array) -> Array:
     """p value of Welch's t test: equal means, whatever the variances."""
-    return t_test_p(a, b, equal_var=False)
+    return t_test_p(reference, compared, equal_var=False)
 
 
-def mann_whitney(a: Array, b: Array) -> Array:
+def mann_whitney(reference: Array, compared: Array) -> Array:
     """Along a new last axis: Mann and Whitney's p value, and Cliff's delta.
 
-    Cliff's delta is P(b > a) - P(b < a): -1 when every run of `b` is faster than every one of `a`.
+    Cliff's delta is P(compared > reference) - P(compared < reference): -1 when every run of `compared` is faster than
+    every one of `reference`.
     """
 
     def rank_test(x: Array, y: Array) -> Array:
@@ -118,16 +116,16 @@ def mann_whitney(a: Array, b: Array) -> Array:
                 result[cells] = np.stack([test.pvalue, delta], axis=1)
         return result
 
-    return by_count(rank_test, a, b, least=1, outputs=(2,))
+    return by_count(rank_test, reference, compared, least=1, outputs=(2,))
 
 
-def block_p(a: Array, b: Array) -> Array:
+def block_p(reference: Array, compared: Array) -> Array:
     """p value of Student's test of the log ratios within blocks: equal geometric means, whatever drifts between blocks.
 
     The only test here that knows which runs were measured side by side. It uses the blocks that have both.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.log(_positive(b)) - np.log(_positive(a))
+        ratios = np.log(_positive(compared)) - np.log(_positive(reference))
 
     def one_sample(x: Array) -> Array:
         return np.where(is_constant(x), np.nan, stats.ttest_1samp(x, 0, axis=-1).pvalue)
@@ -135,14 +133,14 @@ def block_p(a: Array, b: Array) -> Array:
     return by_count(one_sample, ratios)
 
 
-def ks_p(a: Array, b: Array) -> Array:
+def ks_p(reference: Array, compared: Array) -> Array:
     """p value of Kolmogorov and Smirnov's test: the same distribution, in shape too."""
-    return by_count(lambda x, y: np.asarray(stats.ks_2samp(x, y, axis=-1).pvalue), a, b)
+    return by_count(lambda x, y: np.asarray(stats.ks_2samp(x, y, axis=-1).pvalue), reference, compared)
 
 
-def hodges_lehmann(a: Array, b: Array, confidence: float) -> Array:
-    """Along a new last axis: the median of all differences of a run of `b` and one of `a`, in ms, and the interval
-    that Mann and Whitney's test gives it (Moses); the interval is NaN where there are too few runs for one."""
+def hodges_lehmann(reference: Array, compared: Array, confidence: float) -> Array:
+    """Along a new last axis: the median of all differences (`compared` - `reference`) of a run of each, in ms, and the
+    interval that Mann and Whitney's test gives it (Moses); the interval is NaN where there are too few runs for one."""
 
     def shift(x: Array, y: Array) -> Array:
         differences = np.sort((y[:, :, None] - x[:, None, :]).reshape(len(x), -1), axis=1)
@@ -153,7 +151,7 @@ def hodges_lehmann(a: Array, b: Array, confidence: float) -> Array:
             result[:, 1], result[:, 2] = differences[:, outside - 1], differences[:, -outside]
         return result
 
-    return by_count(shift, a, b, least=1, outputs=(3,))
+    return by_count(shift, reference, compared, least=1, outputs=(3,))
 
 
 @cache
@@ -182,19 +180,21 @@ def ranks_outside(m: int, n: int, confidence: float) -> int:
     return 0
 
 
-def difference_interval(a: Array, b: Array, confidence: float) -> tuple[Array, Array]:
-    """Welch's interval of mean(b) - mean(a), in ms; NaN with fewer than two runs of either."""
+def difference_interval(reference: Array, compared: Array, confidence: float) -> tuple[Array, Array]:
+    """Welch's interval of mean(compared) - mean(reference), in ms; NaN with fewer than two runs of either."""
 
     def welch(x: Array, y: Array) -> Array:
         ends = stats.ttest_ind(y, x, axis=-1, equal_var=False).confidence_interval(confidence)
         constant = is_constant(x) & is_constant(y)
         return np.where(constant[:, None], np.nan, np.stack([ends.low, ends.high], axis=1))
 
-    ends = by_count(welch, a, b, outputs=(2,))
+    ends = by_count(welch, reference, compared, outputs=(2,))
     return ends[..., 0], ends[..., 1]
 
 
-def gain_interval(a: Array, b: Array, confidence: float, keys: tuple[str, str] = ("a", "b")) -> tuple[Array, Array]:
+def gain_interval(
+    reference: Array, compared: Array, confidence: float, keys: tuple[str, str] = ("a", "b")
+) -> tuple[Array, Array]:
     """Bootstrap interval of the gain, by studentised resampling of the log ratio of the means.
 
     The resamples of a sample depend on its key and its number of runs alone, so that exchanging the samples with their
@@ -215,7 +215,7 @@ def gain_interval(a: Array, b: Array, confidence: float, keys: tuple[str, str] =
         has_interval = (error > 0) & np.isfinite(ends).all(axis=1)
         return np.where(has_interval[:, None], np.expm1(ends), np.nan)
 
-    ends = by_count(interval, _positive(a), _positive(b), least=3, outputs=(2,))
+    ends = by_count(interval, _positive(reference), _positive(compared), least=3, outputs=(2,))
     return ends[..., 0], ends[..., 1]
 
 
@@ -243,7 +243,7 @@ def standard_error(x: Array) -> Array:
     return np.asarray(x.std(axis=1, ddof=1) / math.sqrt(x.shape[1]) / x.mean(axis=1))
 
 
-def equivalence_p(a: Array, b: Array, margin: float) -> Array:
+def equivalence_p(reference: Array, compared: Array, margin: float) -> Array:
     """p value of two one-sided Welch tests that the ratio of the geometric means lies within 1/(1+margin) and 1+margin.
 
     A low p is evidence of equivalence. NaN without variance or with times of 0.
@@ -255,19 +255,19 @@ def equivalence_p(a: Array, b: Array, margin: float) -> Array:
         p, *_ = means.ttost_ind(-bound, bound, usevar="unequal")
         return np.where(is_constant(x) & is_constant(y), np.nan, np.atleast_1d(p))
 
-    return by_count(two_one_sided, _positive(a), _positive(b))
+    return by_count(two_one_sided, _positive(reference), _positive(compared))
 
 
-def notes(a: Array, b: Array) -> NDArray[np.object_]:
+def notes(reference: Array, compared: Array) -> NDArray[np.object_]:
     """Remarks on the runs of each cell, mostly empty: how few there are, and what is unusual about them."""
-    result = np.full(a.shape[:-1], "", dtype=object)
-    size = np.minimum(counts(a), counts(b))
+    result = np.full(reference.shape[:-1], "", dtype=object)
+    fewest = np.minimum(counts(reference), counts(compared))
     for applies, remark in (
-        (size < 2, "one run"),
-        ((size >= 2) & (size < FEW_RUNS), f"fewer than {FEW_RUNS} runs"),
-        ((size >= 2) & _flat(a) & _flat(b), "no variance"),
-        (_wild(a) | _wild(b), "wildly skewed"),
-        ((np.nanmin(np.stack([_least(a), _least(b)]), axis=0) <= 0), "a time of 0"),
+        (fewest < 2, "one run"),
+        ((fewest >= 2) & (fewest < FEW_RUNS), f"fewer than {FEW_RUNS} runs"),
+        ((fewest >= 2) & _flat(reference) & _flat(compared), "no variance"),
+        (_wild(reference) | _wild(compared), "wildly skewed"),
+        ((np.nanmin(np.stack([_least(reference), _least(compared)]), axis=0) <= 0), "a time of 0"),
     ):
         result[applies] = [f"{before}; {remark}".lstrip("; ") for before in result[applies]]
     return result

@@ -1,5 +1,6 @@
 """Whether a campaign can be trusted: drift, position in the block, canary, exclusions, and A/A tests."""
 
+from collections.abc import Collection
 from itertools import combinations
 
 import numpy as np
@@ -68,9 +69,9 @@ def drift(residuals: pd.DataFrame, machine: str | None = None) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["metric", "runs", "drift", "drift_p", "position_p", "machine_p", "warning"])
 
 
-def _kruskal_p(residuals: pd.DataFrame, column: str, metric: str) -> float:
-    """Kruskal and Wallis's p value: runs have the same distribution in all groups of `column`."""
-    groups = [group.to_numpy() for _, group in residuals.groupby(column)[f"off_{metric}"]]
+def _kruskal_p(residuals: pd.DataFrame, factor: str, metric: str) -> float:
+    """Kruskal and Wallis's p value: runs have the same distribution in all groups of the column `factor`."""
+    groups = [group.to_numpy() for _, group in residuals.groupby(factor)[f"off_{metric}"]]
     return float(stats.kruskal(*groups).pvalue) if len(groups) > 1 else float("nan")
 
 
@@ -123,22 +124,21 @@ def _equal_shares_p(group: pd.DataFrame) -> float:
     return float((1 + (distances >= ((counts[0] - expected[0]) ** 2 / expected[0]).sum() - 1e-9).sum()) / 10_001)
 
 
-def same_protocols(document: CampaignDocument) -> list[Pair]:
-    """The A/A pairs of a campaign: protocols whose settings in `campaign.json` differ in nothing but the name."""
-    without_names = {name: {**settings, "name": ""} for name, settings in document.protocols.items() if settings}
-    return [Pair(a, b) for a, b in combinations(without_names, 2) if without_names[a] == without_names[b]]
+def aa_pairs(document: CampaignDocument, protocols: Collection[str]) -> list[Pair]:
+    """The A/A pairs of `protocols`: their settings in `campaign.json` differ in nothing but the name."""
+    settings = {name: {**values, "name": ""} for name, values in document.protocols.items() if values}
+    pairs = [Pair(*names) for names in combinations(settings, 2) if names[0] in protocols and names[1] in protocols]
+    return [pair for pair in pairs if settings[pair.reference] == settings[pair.compared]]
 
 
 def aa_p_values(samples: Samples, pairs: list[Pair]) -> pd.DataFrame:
     """p values of comparisons of samples from one distribution.
 
-    These are the campaign's A/A pairs, and each setting with itself, its runs split in two at random (kind split); that
+    These are A/A `pairs`, and each setting with itself, its runs split in two at random (kind split); that
     tests whether the runs of one setting scatter as the tests assume. Columns: kind, network, site, metric, anova_p,
     welch_p; cells without a p value are left out.
     """
-    tables = []
-    for pair in pairs:
-        tables.append(_p_values("A/A", samples, samples.of(pair.reference), samples.of(pair.compared)))
+    tables = [_p_values("A/A", samples, *samples.of_pair(pair)) for pair in pairs]
     draw = np.random.default_rng(SEED)
     for protocol in samples.protocols:
         values = samples.of(protocol)
@@ -147,13 +147,12 @@ def aa_p_values(samples: Samples, pairs: list[Pair]) -> pd.DataFrame:
         is_odd = np.broadcast_to(is_odd[:, :, None], values.shape)
         tables.append(_p_values("split", samples, np.where(is_odd, values, np.nan), np.where(is_odd, np.nan, values)))
     columns = ["kind", "network", "site", "metric", "anova_p", "welch_p"]
-    if not tables:
-        return pd.DataFrame(columns=columns)
     return pd.concat(tables, ignore_index=True).dropna(subset="anova_p")[columns]
 
 
-def _p_values(kind: str, samples: Samples, a: Array, b: Array) -> pd.DataFrame:
-    return samples.frame({"kind": kind, "anova_p": anova_p(a, b), "welch_p": welch_p(a, b)})
+def _p_values(kind: str, samples: Samples, reference: Array, compared: Array) -> pd.DataFrame:
+    p_values = {"anova_p": anova_p(reference, compared), "welch_p": welch_p(reference, compared)}
+    return samples.frame({"kind": kind, **p_values})
 
 
 def aa_calibration(p_values: pd.DataFrame, confidence: float) -> pd.DataFrame:

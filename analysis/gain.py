@@ -4,7 +4,6 @@ Times are in ms. gain = (mean of compared - mean of reference) / mean of referen
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from analysis.hypotheses import Pair
 from analysis.outcomes import FASTER, NO_DIFFERENCE, SIGNIFICANT_P, SLOWER, UNTESTED
 from analysis.runs import gates, metrics_in
-from analysis.samples import Array, Samples, counts, t_test_p
+from analysis.samples import OVER_SITES, Array, Samples, counts, t_test_p
 
 # A setting is a site behind a network over a protocol.
 SETTING = ["network", "site", "protocol"]
@@ -42,24 +41,21 @@ def gains(samples: Samples, pairs: Iterable[Pair]) -> pd.DataFrame:
     (compared - reference), p (one-way ANOVA; NaN with fewer than two runs of either, or without any variance) and
     verdict.
     """
-    tables = []
-    for pair in pairs:
-        a, b = samples.of(pair.reference), samples.of(pair.compared)
-        mean_a, mean_b, p = mean(a), mean(b), anova_p(a, b)
-        columns: dict[str, Any] = {
-            **asdict(pair),
-            "runs_reference": counts(a),
-            "runs_compared": counts(b),
-            "mean_reference": mean_a,
-            "mean_compared": mean_b,
-            "gain": gain(a, b),
-            "delta_ms": mean_b - mean_a,
+
+    def statistics(_: Pair, reference: Array, compared: Array) -> dict[str, NDArray[Any]]:
+        delta_ms, p = mean(compared) - mean(reference), anova_p(reference, compared)
+        return {
+            "runs_reference": counts(reference),
+            "runs_compared": counts(compared),
+            "mean_reference": mean(reference),
+            "mean_compared": mean(compared),
+            "gain": gain(reference, compared),
+            "delta_ms": delta_ms,
             "p": p,
-            "verdict": verdict(mean_b - mean_a, p),
+            "verdict": verdict(delta_ms, p),
         }
-        table = samples.frame(columns)
-        tables.append(table[(table["runs_reference"] > 0) & (table["runs_compared"] > 0)])
-    return pd.concat(tables, ignore_index=True)[COLUMNS] if tables else pd.DataFrame(columns=COLUMNS)
+
+    return samples.comparisons(pairs, statistics, COLUMNS)[COLUMNS]
 
 
 def summary(gain_table: pd.DataFrame) -> pd.DataFrame:
@@ -68,38 +64,37 @@ def summary(gain_table: pd.DataFrame) -> pd.DataFrame:
     A row for each pair, network and metric; columns: sites, gain and delta_ms (means over the sites), and how many
     sites are faster, slower, no_difference and untested.
     """
-    by = ["reference", "compared", "network", "metric"]
     verdicts = {name.replace(" ", "_"): gain_table["verdict"] == name for name in VERDICTS}
-    groups = gain_table.assign(**verdicts).groupby(by, sort=False)
+    groups = gain_table.assign(**verdicts).groupby(OVER_SITES, sort=False)
     averages = groups.agg(sites=("site", "size"), gain=("gain", "mean"), delta_ms=("delta_ms", "mean"))
     return averages.join(groups[list(verdicts)].sum()).reset_index()
 
 
 def mean(values: Array) -> Array:
     """Mean of the finite values along the last axis; NaN where there are none."""
-    size = counts(values)
+    number = counts(values)
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.nansum(values, axis=-1) / np.where(size, size, np.nan))
+        return np.asarray(np.nansum(values, axis=-1) / np.where(number, number, np.nan))
 
 
-def gain(a: Array, b: Array) -> Array:
-    """Relative change of the mean from `a` to `b`, along the last axis; NaN where `a` has a mean of 0."""
-    before = mean(a)
-    return np.asarray((mean(b) - before) / np.where(before == 0, np.nan, before))
+def gain(reference: Array, compared: Array) -> Array:
+    """Relative change of the mean from `reference`, along the last axis; NaN where that has a mean of 0."""
+    before = mean(reference)
+    return np.asarray((mean(compared) - before) / np.where(before == 0, np.nan, before))
 
 
-def anova_p(a: Array, b: Array) -> Array:
+def anova_p(reference: Array, compared: Array) -> Array:
     """p value of a one-way ANOVA of two samples, along the last axis; NaN where there is none.
 
     Computed as Student's t test, which is the same for two samples (F = t squared): scipy's f_oneway loses the
     difference between nearly equal means to rounding, and is then NaN.
     """
-    return t_test_p(a, b, equal_var=True)
+    return t_test_p(reference, compared, equal_var=True)
 
 
-def verdict(delta: Array, p: Array) -> NDArray[np.object_]:
+def verdict(delta_ms: Array, p: Array) -> NDArray[np.object_]:
     """Faster, slower or no difference, in the paper's sense; untested where there is no p value."""
-    direction = np.where(delta < 0, FASTER, np.where(delta > 0, SLOWER, NO_DIFFERENCE))
+    direction = np.where(delta_ms < 0, FASTER, np.where(delta_ms > 0, SLOWER, NO_DIFFERENCE))
     return np.where(np.isnan(p), UNTESTED, np.where(p < SIGNIFICANT_P, direction, NO_DIFFERENCE)).astype(object)
 
 
@@ -108,9 +103,9 @@ def exclusions(runs: pd.DataFrame) -> pd.DataFrame:
 
     Returns columns network, protocol, gate, excluded, and example (the whole reason of one).
     """
-    invalid = runs[~runs["valid"]]
-    invalid = invalid.assign(gate=gates(invalid["reason"]))
-    groups = invalid.groupby(["network", "protocol", "gate"], sort=False)["reason"]
+    excluded = runs[~runs["valid"]]
+    excluded = excluded.assign(gate=gates(excluded["reason"]))
+    groups = excluded.groupby(["network", "protocol", "gate"], sort=False)["reason"]
     return groups.agg(excluded="size", example="first").reset_index()
 
 

@@ -4,54 +4,47 @@ QUIC's first request leaves after one round trip, that of TCP with TLS 1.3 after
 handshake gives no more than that, so the table has compared - (reference - one round trip).
 """
 
-from collections.abc import Collection, Mapping
-from dataclasses import asdict
+from typing import Any
 
 import pandas as pd
+from numpy.typing import NDArray
 
 from analysis.contrasts import difference_interval
+from analysis.findings import Findings
 from analysis.gain import mean
 from analysis.hypotheses import Pair
-from analysis.samples import Samples, counts
+from analysis.samples import Array, counts
 
 # The paper's.
 PAIRS = (Pair("tcp+", "quic"), Pair("tcp+bbr", "quic+bbr"))
 METRICS = ("fvc", "plt")
+COLUMNS = ["reference", "compared", "network", "site", "metric", "rtt_ms", "runs_reference", "runs_compared"]
+COLUMNS += ["delta_ms", "delta_low", "delta_high", "round_trips"]
 
 
-def handshake_table(
-    samples: Samples, single_server_sites: Collection[str], rtt_ms: Mapping[str, float], confidence: float
-) -> pd.DataFrame:
+def handshake_table(findings: Findings) -> pd.DataFrame:
     """A row for each of PAIRS, network, single-server site and metric of METRICS that were measured.
 
-    `rtt_ms` is each network's minimum round-trip time. Columns: reference, compared, network, site, metric,
-    rtt_ms, runs_reference, runs_compared, delta_ms with delta_low and delta_high (Welch's interval), round_trips
-    (delta_ms in round trips).
+    Columns: reference, compared, network, site, metric, rtt_ms (the network's minimum round-trip time), runs_reference,
+    runs_compared, delta_ms with delta_low and delta_high (Welch's interval), round_trips (delta_ms in round trips).
     """
-    tables = []
-    for pair in PAIRS:
-        if not {pair.reference, pair.compared} <= set(samples.protocols):
-            continue
-        a, b = samples.of(pair.reference), samples.of(pair.compared)
-        low, high = difference_interval(a, b, confidence)
-        table = samples.frame(
-            {
-                **asdict(pair),
-                "runs_reference": counts(a),
-                "runs_compared": counts(b),
-                "delta_ms": mean(b) - mean(a),
-                "delta_low": low,
-                "delta_high": high,
-            }
-        )
-        tables.append(table[table["site"].isin(single_server_sites) & table["metric"].isin(METRICS)])
-    columns = ["reference", "compared", "network", "site", "metric", "rtt_ms", "runs_reference", "runs_compared"]
-    columns += ["delta_ms", "delta_low", "delta_high", "round_trips"]
-    if not tables:
-        return pd.DataFrame(columns=columns)
-    result = pd.concat(tables, ignore_index=True).dropna(subset="delta_ms")
-    result["rtt_ms"] = result["network"].map(rtt_ms).astype(float)
+
+    def statistics(_: Pair, reference: Array, compared: Array) -> dict[str, NDArray[Any]]:
+        low, high = difference_interval(reference, compared, findings.hypotheses.confidence)
+        return {
+            "runs_reference": counts(reference),
+            "runs_compared": counts(compared),
+            "delta_ms": mean(compared) - mean(reference),
+            "delta_low": low,
+            "delta_high": high,
+        }
+
+    samples, sites = findings.samples, findings["sites"]
+    table = samples.comparisons([pair for pair in PAIRS if pair.is_of(samples.protocols)], statistics, COLUMNS)
+    table = table[table["site"].isin(sites.loc[sites["servers"] == 1, "site"]) & table["metric"].isin(METRICS)]
+    rtt_ms = {name: network.get("min_rtt_ms") for name, network in findings.campaign.document.networks.items()}
+    table = table.assign(rtt_ms=table["network"].map(rtt_ms).astype(float))
     for name in ("delta_ms", "delta_low", "delta_high"):
-        result[name] += result["rtt_ms"]
-    result["round_trips"] = result["delta_ms"] / result["rtt_ms"]
-    return result[columns].reset_index(drop=True)
+        table[name] += table["rtt_ms"]
+    table["round_trips"] = table["delta_ms"] / table["rtt_ms"]
+    return table[COLUMNS].reset_index(drop=True)

@@ -21,6 +21,10 @@ class Pair:
     def __str__(self) -> str:
         return f"{self.compared} against {self.reference}"
 
+    def is_of(self, protocols: Collection[str]) -> bool:
+        """Whether both are among `protocols`."""
+        return self.reference in protocols and self.compared in protocols
+
 
 @dataclass(frozen=True)
 class Hypotheses:
@@ -36,7 +40,7 @@ class Hypotheses:
     def restricted_to(self, protocols: Sequence[str], metrics: Collection[str]) -> "Hypotheses":
         """The hypotheses on a campaign with these `protocols` and `metrics`. A protocol that no pair names is compared
         with the first; without a pair of the family, all pairs with the first are the family."""
-        pairs = [pair for pair in self.comparisons if {pair.reference, pair.compared} <= set(protocols)]
+        pairs = [pair for pair in self.comparisons if pair.is_of(protocols)]
         in_pairs = {name for pair in pairs for name in (pair.reference, pair.compared)}
         pairs += [Pair(protocols[0], name) for name in protocols[1:] if name not in in_pairs]
         family = [pair for pair in self.family if pair in pairs]

@@ -12,5 +12,6 @@ FASTER, SLOWER = "faster", "slower"
 NO_DIFFERENCE, UNTESTED = "no difference", "untested"
 # Of the tests beyond the paper.
 EQUIVALENT, UNDECIDED = "equivalent", "undecided"
+BEYOND_THE_PAPER = (FASTER, SLOWER, EQUIVALENT, UNDECIDED)
 # Of the stopping rule, so far.
 OPEN = "open"

@@ -6,8 +6,8 @@ is missing, or has no such metric, is NaN.
 """
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,16 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
+from analysis.hypotheses import Pair
 from analysis.runs import CampaignTable
 from base.errors import EyelevelError
 
 Array = NDArray[np.float64]
+# From a pair and the times over its reference and its compared protocol: column → values of its cells.
+Statistics = Callable[[Pair, Array, Array], Mapping[str, NDArray[Any]]]
 CELL = ["network", "site", "metric"]
+# What a statistic over all sites is of.
+OVER_SITES = ["reference", "compared", "network", "metric"]
 
 
 @dataclass(frozen=True)
@@ -36,11 +41,27 @@ class Samples:
         """The times over `protocol`: networks x sites x metrics x blocks."""
         return self.values[:, :, self.protocols.index(protocol)]
 
+    def of_pair(self, pair: Pair) -> tuple[Array, Array]:
+        """The times over both protocols of `pair`, those over its reference first."""
+        return self.of(pair.reference), self.of(pair.compared)
+
     def frame(self, columns: Mapping[str, NDArray[Any] | str]) -> pd.DataFrame:
         """A table with a row for each network, site and metric, from arrays of that shape."""
         index = pd.MultiIndex.from_product([self.networks, self.sites, self.metrics], names=CELL)
-        flat = {name: value if isinstance(value, str) else np.ravel(value) for name, value in columns.items()}
+        flat = {name: values if isinstance(values, str) else np.ravel(values) for name, values in columns.items()}
         return pd.DataFrame(flat, index=index).reset_index()
+
+    def comparisons(self, pairs: Iterable[Pair], statistics: Statistics, columns: Sequence[str]) -> pd.DataFrame:
+        """A row for each of `pairs`, network, site and metric that both protocols have a run of.
+
+        `statistics` computes columns of a pair from its times; `columns` are those of a table without any pair.
+        """
+        tables = []
+        for pair in pairs:
+            reference, compared = self.of_pair(pair)
+            table = self.frame({**asdict(pair), **statistics(pair, reference, compared)})
+            tables.append(table[((counts(reference) > 0) & (counts(compared) > 0)).ravel()])
+        return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(columns))
 
 
 def samples_of(campaign: CampaignTable) -> Samples:
@@ -50,11 +71,11 @@ def samples_of(campaign: CampaignTable) -> Samples:
         return Samples(np.empty((0, 0, 0, len(metrics), 0)), (), (), (), metrics)
     key = ["network", "site", "protocol", "run"]
     if (is_second := runs[key].duplicated()).any():
-        run = " ".join(str(value) for value in runs.loc[is_second, key].iloc[0])
+        run = " ".join(map(str, runs.loc[is_second, key].iloc[0]))
         raise EyelevelError(f"{campaign.folder / 'runs.csv'} has the run {run} as valid more than once; keep one")
-    networks = _names_in(runs["network"], campaign.networks)
-    protocols = _names_in(runs["protocol"], campaign.protocols)
-    sites = tuple(sorted(runs["site"].unique()))
+    networks = _in_order(set(runs["network"]), campaign.networks)
+    protocols = _in_order(set(runs["protocol"]), campaign.protocols)
+    sites = tuple(sorted(set(runs["site"])))
     blocks = np.sort(runs["run"].unique())
     values = np.full((len(networks), len(sites), len(protocols), len(metrics), len(blocks)), np.nan)
     places = [
@@ -66,9 +87,8 @@ def samples_of(campaign: CampaignTable) -> Samples:
     return Samples(values, networks, sites, protocols, metrics)
 
 
-def _names_in(column: "pd.Series[str]", order: Sequence[str]) -> tuple[str, ...]:
-    """The names in `column`: first those of `order`, in that order, then all others."""
-    names = set(column.unique())
+def _in_order(names: set[str], order: Sequence[str]) -> tuple[str, ...]:
+    """First those of `names` that are in `order`, in that order, then all others."""
     return tuple(name for name in order if name in names) + tuple(sorted(names.difference(order)))
 
 
@@ -102,11 +122,11 @@ def is_constant(x: Array) -> NDArray[np.bool_]:
     return np.asarray(np.ptp(x, axis=-1) == 0)
 
 
-def t_test_p(a: Array, b: Array, *, equal_var: bool) -> Array:
+def t_test_p(reference: Array, compared: Array, *, equal_var: bool) -> Array:
     """p value of a t test of equal means, along the last axis: Student's if `equal_var`, else Welch's."""
 
     def t_test(x: Array, y: Array) -> Array:
         p = stats.ttest_ind(x, y, axis=-1, equal_var=equal_var).pvalue
         return np.where(is_constant(x) & is_constant(y), np.nan, p)
 
-    return by_count(t_test, np.asarray(a, dtype=float), np.asarray(b, dtype=float))
+    return by_count(t_test, np.asarray(reference, dtype=float), np.asarray(compared, dtype=float))

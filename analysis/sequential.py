@@ -80,30 +80,30 @@ def decide(
     questions = [(reference, compared, metric) for reference, compared in pairs for metric in metrics]
     decisions, fewest = {}, rule.looks[-1]
     for reference, compared, metric in questions:
-        a, b = (runs.get(name, {}).get(metric, ()) for name in (reference, compared))
-        decisions[reference, compared, metric] = sequential_test(a, b, rule)
-        fewest = min(fewest, len(a), len(b))
+        before, after = (runs.get(name, {}).get(metric, ()) for name in (reference, compared))
+        decisions[reference, compared, metric] = sequential_test(before, after, rule)
+        fewest = min(fewest, len(before), len(after))
     still_open = any(decision.outcome == OPEN for decision in decisions.values())
     go_on = still_open and fewest < rule.looks[-1]
     next_look = next((look for look in rule.looks if look > fewest), rule.looks[-1])
     return StoppingVerdict(go_on, next_look if go_on else fewest, decisions)
 
 
-def sequential_test(a: Sequence[float], b: Sequence[float], rule: Rule = Rule()) -> Decision:
-    """The first decision of `rule` on the times `a` (reference) and `b`, in the order measured; open, with the last
+def sequential_test(reference: Sequence[float], compared: Sequence[float], rule: Rule = Rule()) -> Decision:
+    """The first decision of `rule` on the times over two protocols, in the order measured; open, with the last
     look's interval, when there is none yet. Times that are not positive decide nothing."""
     decision = Decision(OPEN, 0, math.nan, 0.0, math.inf)
     for look, bound in zip(rule.looks, rule.bounds, strict=True):
-        if min(len(a), len(b)) < look:
+        if min(len(reference), len(compared)) < look:
             break
-        decision = _test_at_look(a[:look], b[:look], bound, rule.equivalence_margin)
+        decision = _test_at_look(reference[:look], compared[:look], bound, rule.equivalence_margin)
         if decision.outcome != OPEN:
             break
     return decision
 
 
-def _test_at_look(a: Sequence[float], b: Sequence[float], bound: float, margin: float) -> Decision:
-    x, y = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+def _test_at_look(reference: Sequence[float], compared: Sequence[float], bound: float, margin: float) -> Decision:
+    x, y = np.asarray(reference, dtype=float), np.asarray(compared, dtype=float)
     if not (x > 0).all() or not (y > 0).all():
         return Decision(OPEN, len(x), math.nan, 0.0, math.inf)
     x, y = np.log(x), np.log(y)

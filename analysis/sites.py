@@ -9,8 +9,16 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from analysis.runs import CampaignTable
+from base.places import SITES
 from measure import completeness
-from record.site import Site
+from record.site import INDEX, Site
+
+
+def recorded_sites(campaign: CampaignTable, names: Iterable[str]) -> list[Site]:
+    """The recordings on this machine of those of the campaign's sites `names` that have not changed since."""
+    sites = [Site.load(SITES / name) for name in names if (SITES / name / INDEX).exists()]
+    return [site for site in sites if campaign.document.sites.get(site.name, {}).get("url") == site.url]
 
 
 def site_table(sites: Iterable[Site]) -> pd.DataFrame:

@@ -3,8 +3,13 @@
 It decides on the declared family of hypotheses. A campaign of RUNS=auto uses it.
 """
 
+import numpy as np
+import pandas as pd
+
 from analysis.hypotheses import Hypotheses
+from analysis.outcomes import OPEN
 from analysis.runs import CampaignTable
+from analysis.samples import Samples
 from analysis.sequential import decide
 
 
@@ -21,3 +26,28 @@ def decided_cells(campaign: CampaignTable, declaration: Hypotheses) -> list[tupl
         if not decide(times, pairs, hypotheses.family_metrics).go_on:
             cells.append((str(site), str(network)))
     return cells
+
+
+def stopping_table(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
+    """After how many runs `RUNS=auto` would have stopped.
+
+    A row for each network and site that has all protocols; columns: network, site, runs (measured of each), enough
+    (the runs after which the rule stops), decided and undecided (the number of pairs and metrics that are).
+    """
+    pairs = [(pair.reference, pair.compared) for pair in hypotheses.family]
+    rows = []
+    for n, network in enumerate(samples.networks):
+        for s, site in enumerate(samples.sites):
+            times = {}
+            for protocol, values in zip(samples.protocols, samples.values[n, s], strict=True):
+                complete = values[:, np.isfinite(values).all(axis=0)]
+                times[protocol] = dict(zip(samples.metrics, complete.tolist(), strict=True))
+            runs = min(len(metrics[samples.metrics[0]]) for metrics in times.values())
+            if not runs or not pairs:
+                continue
+            decisions = decide(times, pairs, hypotheses.family_metrics).decisions.values()
+            looks = [decision.runs for decision in decisions if decision.outcome != OPEN]
+            undecided = len(decisions) - len(looks)
+            enough = runs if undecided else max(looks, default=runs)
+            rows.append((network, site, runs, enough, len(looks), undecided))
+    return pd.DataFrame(rows, columns=["network", "site", "runs", "enough", "decided", "undecided"])

@@ -1,7 +1,7 @@
 """How numbers and names are written for a reader: percentages, times, counts, and the names that the paper uses."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from measure import metrics
 
@@ -79,9 +79,14 @@ def mean_count(value: float) -> str:
     return f"{value:,.0f}" if abs(value - round(value)) < 0.05 or value >= 1000 else f"{value:,.1f}"
 
 
-def interval(low: float, high: float, form: Callable[[float], str]) -> str:
-    """Both ends of an interval, each written by `form`."""
-    return f"{form(low)} to {form(high)}" if math.isfinite(low) and math.isfinite(high) else NOTHING
+def percent_interval(low: float, high: float) -> str:
+    """Both ends of an interval of shares, as percentages."""
+    return f"{percent(low)} to {percent(high)}" if math.isfinite(low) and math.isfinite(high) else NOTHING
+
+
+def ms_interval(low: float, high: float) -> str:
+    """Both ends of an interval of differences in ms."""
+    return f"{signed_ms(low)} to {signed_ms(high)}" if math.isfinite(low) and math.isfinite(high) else NOTHING
 
 
 def plural(noun: str, count: int) -> str:

@@ -12,7 +12,7 @@ from analysis.text import label
 
 
 def draw(table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], pairs: Sequence[Pair]) -> Figure:
-    """`table` is that of `over_sites` merged with that of `mixed_models`. A panel for each metric, a row for each
+    """`table` has the columns of `over_sites` and `mixed_models`. A panel for each metric, a row for each
     network and pair: the mean gain with the two-level bootstrap's interval, and below it the mixed model's."""
     rows = [(network, pair) for network in networks for pair in pairs]
     with figure_style():

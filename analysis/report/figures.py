@@ -21,8 +21,8 @@ from analysis.figures import (
     within,
 )
 from analysis.films import Strip
+from analysis.findings import Findings
 from analysis.outcomes import SIGNIFICANT_P
-from analysis.report.findings import Findings
 from analysis.report.section import ReportFigure
 from analysis.text import file_name, label, pair_label, plural
 
@@ -41,16 +41,16 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
     def add(section: str, name: str, caption: str, draw: Callable[..., Figure], *arguments: Any) -> None:
         figures[section].append(ReportFigure(name, caption, draw, arguments))
 
-    if len(findings.sites):
-        add("sites", "figure1", "Download size and number of servers of each site.", figure1.draw, findings.sites)
+    if len(findings["sites"]):
+        add("sites", "figure1", "Download size and number of servers of each site.", figure1.draw, findings["sites"])
     reference = STOCK if STOCK in protocols else protocols[0]
-    against = findings.gains[findings.gains["reference"] == reference]
+    against = findings["gains"][findings["gains"]["reference"] == reference]
     if len(against):
         caption = (
             f"Distribution over {plural('site', against['site'].nunique())} of the gain against "
             f"{label(reference)}; negative (left of the line) is faster."
         )
-        add("paper", "figure3", caption, figure3.draw, findings.gains, networks, protocols, reference)
+        add("paper", "figure3", caption, figure3.draw, findings["gains"], networks, protocols, reference)
     for pair in hypotheses.comparisons:
         gains = findings.gains_of(pair)
         if len(gains):
@@ -58,33 +58,32 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
             caption = f"{title}: each site's gain in percent; bold where p < {SIGNIFICANT_P} (ANOVA)."
             name = file_name(f"sites_{pair.compared}_against_{pair.reference}")
             add("by_site", name, caption, sites_map.draw, gains, networks, metrics, pair)
-    if findings.paper["ours"].notna().any():
+    if findings["paper"]["ours"].notna().any():
         caption = "The paper's numbers beside this campaign's, with their intervals over sites."
-        add("beside", "beside_the_paper", caption, paper_beside.draw, findings.paper)
-    if len(findings.over_sites):
+        add("beside", "beside_the_paper", caption, paper_beside.draw, findings["paper"])
+    if len(findings["aggregates"]):
         caption = "Mean gain over sites with two intervals that hold for sites like these."
-        add(
-            "beyond", "over_sites", caption, forest.draw, findings.over_sites, networks, metrics, hypotheses.comparisons
-        )
+        axes = (networks, metrics, hypotheses.comparisons)
+        add("beyond", "over_sites", caption, forest.draw, findings["aggregates"], *axes)
     if len(samples.sites) > 1 and hypotheses.family_metrics:
         caption = "Distribution of the gain over sites, with the band in which the whole true distribution lies."
         family = (hypotheses.family, hypotheses.family_metrics, hypotheses.confidence)
-        add("beyond", "bands", caption, bands.draw, findings.gains, networks, protocols, *family)
+        add("beyond", "bands", caption, bands.draw, findings["gains"], networks, protocols, *family)
     caption = "Runs of each protocol that a difference needs, on half of the sites; the line is at the paper's 31."
-    add("power", "runs_needed", caption, runs_needed.draw, findings.power, networks, metrics)
+    add("power", "runs_needed", caption, runs_needed.draw, findings["power"], networks, metrics)
     for number, group in enumerate(strips, start=1):
         shot = group[0].shot
         caption = f"{shot.site} behind {label(shot.network)}: one typical run of each protocol."
         add("films", f"figure4_{shot.network}_{number}", caption, figure4.draw, group)
-    if len(findings.residuals):
+    if len(findings["residuals"]):
         caption = "Each run's distance from its setting's median, over the campaign and by its place in the block."
-        add("diagnostics", "order", caption, order.draw, findings.residuals, single_run_metric, findings.canary)
-    if len(findings.aa_p_values):
+        add("diagnostics", "order", caption, order.draw, findings["residuals"], single_run_metric, findings.canary)
+    if len(findings["aa_p_values"]):
         caption = "p values of tests of equal samples; they should follow the diagonal."
-        add("diagnostics", "calibration", caption, calibration.draw, findings.aa_p_values, hypotheses.confidence)
-    if len(findings.exclusions):
+        add("diagnostics", "calibration", caption, calibration.draw, findings["aa_p_values"], hypotheses.confidence)
+    if len(findings["exclusions"]):
         caption = "Share of attempts that do not count, by gate."
-        tables = (findings.exclusion_rates, findings.exclusions)
+        tables = (findings["exclusion_rates"], findings["exclusions"])
         add("diagnostics", "exclusions", caption, exclusion_bars.draw, *tables, networks, protocols)
     for network in networks:
         caption = f"Every valid run behind {label(network)}; the ticks are medians."

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from analysis import films
 from analysis.films import Shot, Strip
-from analysis.report.findings import Findings
+from analysis.findings import Findings
 from base.errors import EyelevelError
 
 # All films of a page together have at most so many bytes.
@@ -61,7 +61,7 @@ def _small_copy(shot: Shot) -> bytes:
 def _shots(findings: Findings, network: str, site: str | None) -> list[Shot]:
     campaign = findings.campaign
     for pair in findings.hypotheses.family:
-        for name in [site] if site else films.disagreement(findings.gains, network, pair):
+        for name in [site] if site else films.disagreement(findings["gains"], network, pair):
             both = [
                 films.typical(campaign.runs, campaign.folder, name, network, protocol)
                 for protocol in (pair.reference, pair.compared)

@@ -13,11 +13,12 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
+from analysis.findings import Findings
 from analysis.report import sentences
 from analysis.report.film_selection import FilmSelection
-from analysis.report.findings import KEY, Findings
 from analysis.report.section import ReportFigure, ReportTable, Section
 from analysis.runs import CampaignTable
+from analysis.samples import CELL
 from analysis.text import label, pair_label
 from measure.table import CampaignDocument
 
@@ -116,7 +117,7 @@ def cells(table: pd.DataFrame) -> list[list[str]]:
 
 def explorer(findings: Findings) -> str:
     """All comparisons as JSON for the page's script: names once, then a row of indices and numbers for each."""
-    comparisons, samples = findings.gains.merge(findings.contrasts, on=[*KEY, "site"], how="left"), findings.samples
+    samples, pairs = findings.samples, findings.hypotheses.comparisons
     numbers = {
         "runs_reference": "runs, against", "runs_compared": "runs", "mean_reference": "mean, against [ms]",
         "mean_compared": "mean [ms]", "gain": "gain", "gain_low": "from", "gain_high": "to", "p": "ANOVA p",
@@ -125,7 +126,8 @@ def explorer(findings: Findings) -> str:
         "shift_ms": "shift [ms]", "shift_low": "from [ms]", "shift_high": "to [ms]", "equivalence_p": "TOST p",
         "corrected_p": "corrected p",
     }  # fmt: skip
-    pairs = findings.hypotheses.comparisons
+    # A campaign without any pair has no column of most of them.
+    comparisons = findings.comparisons.reindex(columns=["reference", "compared", *CELL, *numbers, "finding", "note"])
     pair_index = {(pair.reference, pair.compared): index for index, pair in enumerate(pairs)}
     pair_columns = zip(comparisons["reference"], comparisons["compared"], strict=True)
     columns: list[list[Any]] = [[pair_index[names] for names in pair_columns]]

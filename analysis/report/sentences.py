@@ -9,9 +9,9 @@ import pandas as pd
 
 from analysis.comparison import PAPER_SITES
 from analysis.contrasts import FEW_RUNS
+from analysis.findings import Findings
 from analysis.hypotheses import Pair
 from analysis.outcomes import EQUIVALENT, FASTER, SLOWER, UNDECIDED
-from analysis.report.findings import Findings
 from analysis.report.tables import UNUSUAL
 from analysis.runs import CampaignTable, rows_of
 from analysis.text import label, listing, percent, plural, span
@@ -53,11 +53,11 @@ def headlines(findings: Findings) -> list[str]:
 def headline(findings: Findings, network: str, pair: Pair, metric: str) -> str:
     """One network and pair in one metric; empty without a gain."""
     key = {**asdict(pair), "network": network, "metric": metric}
-    total, sites = _row(findings.over_sites, key), _row(findings.summary, key)
+    total, sites = _row(findings["over_sites"], key), _row(findings["summary"], key)
     if total is None or sites is None or math.isnan(total["gain"]):
         return ""
     change = f"{abs(100 * total['gain']):.1f} % {'lower' if total['gain'] < 0 else 'higher'}"
-    contrasts = rows_of(findings.contrasts, **key)
+    contrasts = rows_of(findings["contrasts"], **key)
     # One site has no interval but that of its own runs.
     is_one_site = len(contrasts) == 1
     source = dict(contrasts.iloc[0]) if is_one_site else total
@@ -76,7 +76,7 @@ def headline(findings: Findings, network: str, pair: Pair, metric: str) -> str:
         + (f", untested on {sites['untested']}" if sites["untested"] else "")
         + f"; corrected for the number of tests, {corrected}."
     )
-    paper = _row(findings.paper, key | {"kind": "mean_gain"})
+    paper = _row(findings["paper"], key | {"kind": "mean_gain"})
     if paper is not None:
         sentence += f" The paper has {percent(paper['value'], 0)} over {PAPER_SITES} sites."
     return sentence
@@ -108,27 +108,27 @@ def warnings(findings: Findings) -> list[str]:
     texts += [
         f"{label(row['metric'])} {row['warning']} ({percent(row['drift'])} from the first run to the last); "
         "blocks and their random order keep that from favouring a protocol."
-        for row in _with_warning(findings.drift)
+        for row in _with_warning(findings["drift"])
     ]
     texts += [
         f"{label(row['protocol'])} behind {label(row['network'])} lost {row['excluded']} of {row['attempts']} "
         f"attempts, more than the others: the valid runs are a selection."
-        for row in _with_warning(findings.exclusion_rates)
+        for row in _with_warning(findings["exclusion_rates"])
     ]
     texts += [
         f"{label(row['metric'])} goes with the canary {row['canary']} (rho = {row['correlation']:.2f})."
-        for row in _with_warning(findings.canaries)
+        for row in _with_warning(findings["canaries"])
     ]
     texts += [
         f"Tests of equal samples ({row['kind']}, {label(row['metric'])}) find a difference in "
         f"{100 * row['found']:.1f} % of {row['tests']}, and should in {100 * row['level']:g} %: "
         "p values here are too small."
-        for row in _with_warning(findings.aa_calibration)
+        for row in _with_warning(findings["aa_calibration"])
     ]
-    unusual = findings.contrasts[findings.contrasts["note"].str.contains(UNUSUAL)]
+    unusual = findings["contrasts"][findings["contrasts"]["note"].str.contains(UNUSUAL)]
     if len(unusual):
         texts.append(
-            f"{len(unusual)} of {len(findings.contrasts)} comparisons have unusual runs (see the table of these)."
+            f"{len(unusual)} of {len(findings['contrasts'])} comparisons have unusual runs (see the table of these)."
         )
     metrics = findings.samples.metrics
     if absent := [label(metric) for metric in metric_names() if metric not in metrics]:
@@ -140,7 +140,7 @@ def warnings(findings: Findings) -> list[str]:
 
 def paper_agreement(findings: Findings) -> str:
     """The number of the paper's numbers that the campaign has, agrees with in sign, and covers."""
-    table = findings.paper
+    table = findings["paper"]
     available = table[table["ours"].notna()]
     if available.empty:
         return f"This campaign has none of the paper's {len(table)} numbers."

@@ -1,77 +1,88 @@
 """The tables of a campaign's report: each with all its digits for CSV, and as a reader wants it for page and LaTeX."""
 
 import math
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 import pandas as pd
 
+from analysis import text
 from analysis.diagnostics import spread
+from analysis.findings import Findings
 from analysis.hypotheses import Pair
-from analysis.outcomes import EQUIVALENT, FASTER, SIGNIFICANT_P, SLOWER, UNDECIDED
-from analysis.report.findings import Findings
+from analysis.outcomes import BEYOND_THE_PAPER, SIGNIFICANT_P
 from analysis.report.section import ReportTable, text_table
 from analysis.runs import CampaignTable
-from analysis.text import (
-    NOTHING,
-    file_name,
-    interval,
-    label,
-    label_with_unit,
-    ms,
-    number,
-    p_value,
-    pair_label,
-    percent,
-    plural,
-    share,
-    signed_ms,
-    whole_number,
-)
+from analysis.samples import OVER_SITES
+from analysis.text import NOTHING, file_name, label, number, pair_label, percent, plural, signed_ms
 from measure.validate.checks import UNCHECKED
 
+# How tables are shown that need nothing else.
+FORMS: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 # Notes on the runs of a comparison that ask a reader to look at these; notes that there are few do not.
 UNUSUAL = "skewed|variance|of 0"
-# Columns that many tables have, for `text_table`.
-PAIR = {"compared": ("protocol", label), "reference": ("against", label)}
-CELL = {"network": ("network", label), "metric": ("metric", label)}
-SETTING = {"network": ("network", label), "site": "site", "protocol": ("protocol", label)}
 
 
 def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
     """Section of the page → its tables."""
     campaign, samples = findings.campaign, findings.samples
+    settings = setting_tables(campaign, samples.protocols, samples.networks, findings["spread"])
+    is_compared = len(findings["contrasts"]) > 0
+
+    def shown(*names: str) -> list[ReportTable]:
+        return [form(name, findings[FORMS[name]["analysis"]]) for name in names]
+
     return {
-        "measured": [
-            protocols(campaign, samples.protocols),
-            networks(campaign, samples.networks),
-            validation(campaign),
-            settings(findings.spread),
-        ],
-        "sites": [sites(findings)] if len(findings.sites) else [],
-        "paper": [mean_gains(findings), one_server_sites(findings)] if len(findings.gains) else [],
+        "measured": settings,
+        "sites": [sites(findings)] if len(findings["sites"]) else [],
+        "paper": shown("mean_gains", "table3_one_server") if is_compared else [],
         "by_site": [gains_by_site(findings, pair) for pair in findings.hypotheses.comparisons],
         "beside": [beside_paper(findings)],
-        "beyond": [over_sites(findings), finding_counts(findings)] if len(findings.contrasts) else [],
+        "beyond": [*shown("over_sites"), finding_counts(findings)] if is_compared else [],
         "power": [power(findings), stopping(findings)],
-        "diagnostics": diagnostics(findings),
-        "within": [unusual(findings)] if len(findings.contrasts) else [],
+        "diagnostics": [
+            *shown("drift", *(["canaries"] if findings.canary else [])),
+            *shown("exclusions", "calibration"),
+        ],
+        "within": [unusual(findings)] if is_compared else [],
         "exclusions": [excluded_attempts(campaign)],
     }
 
 
 def unfilmed_tables(campaign: CampaignTable) -> dict[str, list[ReportTable]]:
     """The same of an unfilmed campaign, whose results are in the section of its study."""
-    setting_tables = [
-        replace(protocols(campaign, campaign.protocols), title="Protocol settings"),
-        replace(networks(campaign, campaign.networks), title="Networks"),
-        validation(campaign),
-        settings(spread(campaign.runs)),
-    ]
-    return {"measured": setting_tables, "exclusions": [excluded_attempts(campaign)]}
+    settings = setting_tables(campaign, campaign.protocols, campaign.networks, spread(campaign.runs))
+    settings[:2] = replace(settings[0], title="Protocol settings"), replace(settings[1], title="Networks")
+    return {"measured": settings, "exclusions": [excluded_attempts(campaign)]}
+
+
+def setting_tables(
+    campaign: CampaignTable, protocol_names: Sequence[str], network_names: Sequence[str], data: pd.DataFrame
+) -> list[ReportTable]:
+    """What was measured; `data` is from `analysis.diagnostics.spread`."""
+    tables = [protocols(campaign, protocol_names), networks(campaign, network_names), validation(campaign)]
+    return [*tables, form("settings", data)]
+
+
+def form(name: str, data: pd.DataFrame, rows: pd.DataFrame | None = None, **values: object) -> ReportTable:
+    """The table `name` of `tables.toml`, of `data`, or with texts of `rows` where these are a summary of it; `values`
+    go into its note."""
+    entry = FORMS[name]
+    texts = text_table(data if rows is None else rows, dict(map(_column, entry["columns"])))
+    note = entry.get("note", "").format(paper_p=SIGNIFICANT_P, **values)
+    return ReportTable(name, entry["title"], data, texts, note)
+
+
+def _column(entry: str | list[Any]) -> tuple[str | tuple[str, ...], tuple[str, Callable[..., str]]]:
+    """A column of `tables.toml` for `text_table`."""
+    if isinstance(entry, str):
+        entry = [entry, *FORMS["columns"].get(entry, [entry])]
+    names, heading, writer = (*entry, "{}")[:3]
+    write = writer.format if "{" in writer else getattr(text, writer)
+    return (tuple(names) if isinstance(names, list) else names), (heading, write)
 
 
 def protocols(campaign: CampaignTable, names: Sequence[str]) -> ReportTable:
@@ -125,30 +136,6 @@ def further(network: Mapping[str, Any]) -> str:
     return "; ".join(texts)
 
 
-def one_server_sites(findings: Findings) -> ReportTable:
-    """The paper's Table 3."""
-    columns: dict[Any, Any] = {
-        **PAIR, **CELL, "site": "site", "delta_ms": ("less one RTT [ms]", signed_ms),
-        ("delta_low", "delta_high"): ("95 % interval [ms]", partial(interval, form=signed_ms)),
-        "round_trips": ("in RTTs", "{:+.3f}".format), ("runs_reference", "runs_compared"): ("runs", "{}, {}".format),
-    }  # fmt: skip
-    title = "Sites of one server, less one round trip (the paper's Table 3)"
-    note = "Protocol - (protocol that it is compared with - one round trip)."
-    return ReportTable("table3_one_server", title, findings.handshake, text_table(findings.handshake, columns), note)
-
-
-def mean_gains(findings: Findings) -> ReportTable:
-    """Mean gain, mean difference and verdicts over all sites."""
-    data = findings.summary
-    columns = {
-        **PAIR, **CELL, "gain": ("mean gain", percent), "delta_ms": ("mean difference [ms]", signed_ms),
-        "faster": "faster", "slower": "slower", "no_difference": "no difference", "untested": "untested",
-        "sites": "sites",
-    }  # fmt: skip
-    note = f"Faster, slower: on how many sites, one-way ANOVA, p < {SIGNIFICANT_P}."
-    return ReportTable("mean_gains", "Over all sites, as in the paper", data, text_table(data, columns), note)
-
-
 def gains_by_site(findings: Findings, pair: Pair) -> ReportTable:
     """Each site's gain in each metric, for one pair."""
     data = findings.gains_of(pair)
@@ -194,144 +181,54 @@ def beside_paper(findings: Findings) -> ReportTable:
         "sites": ("sites here", or_nothing),
         ("missing", "note"): ("remark", lambda *remarks: "; ".join(filter(None, remarks))),
     }
-    data = findings.paper
+    data = findings["paper"]
     return ReportTable("beside_the_paper", "The paper's numbers and this campaign's", data, text_table(data, columns))
-
-
-def over_sites(findings: Findings) -> ReportTable:
-    """Aggregates over sites with both intervals."""
-    percents = partial(interval, form=percent)
-    columns: dict[Any, Any] = {
-        **PAIR, **CELL, "sites": "sites", "gain": ("mean gain", percent),
-        ("gain_low", "gain_high"): ("bootstrap interval", percents), "mixed_gain": ("mixed model", percent),
-        ("mixed_low", "mixed_high"): ("its interval", percents), "site_sd": ("between sites", share),
-        "run_sd": ("between blocks", share), "blocks": "blocks", "mixed_note": "remark",
-    }  # fmt: skip
-    note = (
-        "Intervals hold for sites like these, not only for these. The mixed model's gain is of geometric means; "
-        "between sites and between blocks are its standard deviations of the logarithm of the ratio."
-    )
-    data = findings.over_sites
-    return ReportTable("over_sites", "Over all sites, with intervals", data, text_table(data, columns), note)
 
 
 def finding_counts(findings: Findings) -> ReportTable:
     """The number of sites with each finding, by pair, network and metric."""
-    by = ["reference", "compared", "network", "metric"]
-    data = findings.contrasts.groupby([*by, "family"], sort=False)["finding"].value_counts().unstack(fill_value=0)
-    names = [FASTER, SLOWER, EQUIVALENT, UNDECIDED]
-    data = data.reindex(columns=names, fill_value=0).reset_index()
-    corrections = {True: "Holm", False: "Benjamini-Hochberg"}
-    correction = {"family": ("corrected by", corrections.get)}
-    table = text_table(data, {**PAIR, **CELL, **{name: name for name in names}, **correction})
-    note = (
-        f"Faster, slower: corrected p < {findings.hypotheses.significant_p}. Equivalent: within "
-        f"{100 * findings.hypotheses.equivalence_margin:g} %. Undecided: more runs are needed."
-    )
-    return ReportTable("findings", "Faster, slower, equivalent, undecided", data, table, note)
+    verdicts = findings["contrasts"].groupby([*OVER_SITES, "family"], sort=False)["finding"].value_counts()
+    data = verdicts.unstack(fill_value=0).reindex(columns=BEYOND_THE_PAPER, fill_value=0).reset_index()
+    rows = data.assign(family=data["family"].map({True: "Holm", False: "Benjamini-Hochberg"}))
+    hypotheses = findings.hypotheses
+    margin = 100 * hypotheses.equivalence_margin
+    return form("findings", data, rows, significant_p=hypotheses.significant_p, margin_percent=margin)
 
 
 def power(findings: Findings) -> ReportTable:
     """Runs that a difference needs, over sites."""
-    columns = [name for name in findings.power if name.startswith("runs_")]
-    groups = findings.power.groupby(["network", "metric"], sort=False)
-    data = groups[["scatter", *columns]].median().reset_index()
-    headings = {name: (name.removeprefix("runs_").replace("pct", " %"), whole_number) for name in columns}
-    table = text_table(data, {**CELL, "scatter": ("scatter of a run", share), **headings})
-    note = (
-        f"Runs of each protocol with which a t test at p < {findings.hypotheses.significant_p} finds a difference of "
-        "so many percent with probability 0.9; medians over the sites."
-    )
-    return ReportTable("runs_needed", "How many runs a difference needs", findings.power, table, note)
+    data = findings["power"]
+    columns = [name for name in data if name == "scatter" or name.startswith("runs_")]
+    rows = data.groupby(["network", "metric"], sort=False)[columns].median().reset_index()
+    return form("runs_needed", data, rows, significant_p=findings.hypotheses.significant_p)
 
 
 def stopping(findings: Findings) -> ReportTable:
     """The number of runs with the stopping rule."""
-    data = findings.stopping
+    data = findings["stopping"]
     networks = data.assign(is_decided=data["undecided"] == 0).groupby("network", sort=False)
-    columns = {
-        "network": ("network", label), "site": "sites", "runs": "runs of each protocol, measured",
-        "enough": "with RUNS=auto", "is_decided": "sites decided",
-    }  # fmt: skip
-    sums = networks.agg({"site": "size", "runs": "sum", "enough": "sum", "is_decided": "sum"}).reset_index()
-    texts = text_table(sums, columns) if len(sums) else pd.DataFrame()
-    note = (
-        "The runs after which the stopping rule, applied to the declared family, would have stopped. "
-        "Decided: every pair is faster, slower or equivalent in every metric."
-    )
-    return ReportTable("stopping", "What RUNS=auto would have saved", data, texts, note)
-
-
-def diagnostics(findings: Findings) -> list[ReportTable]:
-    """The diagnostics' tables."""
-    drift = {
-        "metric": ("metric", label), "runs": "runs", "drift": ("change, first to last run", percent),
-        "drift_p": ("p of a trend", p_value), "position_p": ("p of the place in the block", p_value),
-        "machine_p": ("p of the machine", p_value), "warning": "warning",
-    }  # fmt: skip
-    canaries = {
-        "canary": "canary", "metric": ("metric", label), "runs": "runs",
-        "correlation": ("rank correlation", number), "p": ("p", p_value), "warning": "warning",
-    }  # fmt: skip
-    exclusions = {
-        "network": ("network", label), "protocol": ("protocol", label), "attempts": "attempts", "excluded": "excluded",
-        "share": ("share", share), "p": ("p of equal shares", p_value), "warning": "warning",
-    }  # fmt: skip
-    calibration = {
-        "kind": "kind", "metric": ("metric", label), "tests": "tests", "level": ("below", number),
-        "found": ("found", share), "low": ("at least", share), "high": ("at most", share),
-        "uniform_p": ("p of uniform", p_value), "warning": "warning",
-    }  # fmt: skip
-    note = "ANOVA's p values of equal samples. A/A: one protocol, two names; split: a setting's runs in random halves."
-    return [
-        ReportTable(name, title, data, text_table(data, columns), note)
-        for name, title, data, columns, note in (
-            ("drift", "Drift", findings.drift, drift, ""),
-            ("canaries", "Canary against metrics", findings.canaries, canaries, ""),
-            ("exclusions", "Exclusions by protocol", findings.exclusion_rates, exclusions, ""),
-            ("calibration", "A/A calibration", findings.aa_calibration, calibration, note),
-        )
-        if name != "canaries" or len(data)
-    ]
+    rows = networks.agg({"site": "size", "runs": "sum", "enough": "sum", "is_decided": "sum"}).reset_index()
+    return form("stopping", data, rows)
 
 
 def unusual(findings: Findings) -> ReportTable:
     """The comparisons with unusual runs."""
-    data = findings.contrasts[findings.contrasts["note"].str.contains(UNUSUAL)]
-    data = data[["network", "site", "compared", "reference", "metric", "note"]].reset_index(drop=True)
-    columns = {"network": CELL["network"], "site": "site", **PAIR, "metric": CELL["metric"], "note": "note"}
-    note = (
-        "Wildly skewed: |skewness| above 2, or a run of more than three medians; the intervals of means are then too "
-        "narrow, those of the shift hold."
-    )
-    return ReportTable("unusual", "Comparisons with unusual runs", data, text_table(data, columns), note)
+    data = findings["contrasts"][findings["contrasts"]["note"].str.contains(UNUSUAL)]
+    return form("unusual", data[FORMS["unusual"]["columns"]].reset_index(drop=True))
 
 
 def excluded_attempts(campaign: CampaignTable) -> ReportTable:
     """Every attempt that does not count."""
-    runs = campaign.runs
-    data = runs.loc[~runs["valid"], ["network", "site", "protocol", "run", "attempt", "reason"]]
-    columns = {**SETTING, "run": "run", "attempt": "attempt", "reason": "reason"}
-    return ReportTable("excluded_attempts", "Every attempt that does not count", data, text_table(data, columns))
+    return form("excluded_attempts", campaign.runs.loc[~campaign.runs["valid"], FORMS["excluded_attempts"]["columns"]])
 
 
 def sites(findings: Findings) -> ReportTable:
     """The recorded sites."""
-    data = findings.sites
+    data = findings["sites"]
     columns = {name: name.replace("_", " ") for name in data if name != "largest"}
     texts = text_table(data, columns).replace({"nan": NOTHING, "<NA>": NOTHING})
     note = "Served and Jaccard: from make close, of the sites on which it was run." if "served" in data else ""
     return ReportTable("figure1_sites", "The sites (the paper's Figure 1)", data, texts, note)
-
-
-def settings(data: pd.DataFrame) -> ReportTable:
-    """Mean and spread of each setting; `data` is from `analysis.diagnostics.spread`."""
-    columns = {
-        **SETTING, "metric": ("metric", label_with_unit), "runs": "runs", "mean": ("mean", ms),
-        "median": ("median", ms), "deviation": ("deviation", ms), "least": ("least", ms),
-        "most": ("most", ms), "skewness": ("skewness", number),
-    }  # fmt: skip
-    return ReportTable("settings", "Every setting", data, text_table(data, columns))
 
 
 def validation(campaign: CampaignTable) -> ReportTable:

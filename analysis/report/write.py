@@ -9,10 +9,10 @@ from multiprocessing import get_context
 from os import sched_getaffinity
 from pathlib import Path
 
+from analysis.analyses import analyse
 from analysis.hypotheses import Hypotheses
 from analysis.report.figures import campaign_figures
 from analysis.report.film_selection import select_films
-from analysis.report.findings import analyse
 from analysis.report.latex import latex
 from analysis.report.page import Contents, campaign_page, study_page
 from analysis.report.section import ReportFigure, ReportTable, Section

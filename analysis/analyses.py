@@ -1,0 +1,83 @@
+"""All analyses of a campaign, each a function of the findings so far; nothing here draws or writes.
+
+To add one, write its function, and give its table a name here.
+"""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from dataclasses import replace
+
+import pandas as pd
+
+from analysis import diagnostics
+from analysis.aggregate import mixed_models, over_sites
+from analysis.comparison import side_by_side
+from analysis.contrasts import contrasts
+from analysis.findings import Findings
+from analysis.gain import exclusions, gains, in_order, summary
+from analysis.handshake import handshake_table
+from analysis.hypotheses import Hypotheses
+from analysis.power import power_table
+from analysis.runs import CampaignTable
+from analysis.samples import OVER_SITES, Samples, samples_of
+from analysis.sites import recorded_sites, site_table
+from analysis.stopping import stopping_table
+from base.errors import EyelevelError
+
+Analysis = Callable[[Findings], pd.DataFrame]
+
+# Those that need no other one's table and run side by side; the longest stands first.
+ANALYSES: Mapping[str, Analysis] = {
+    "mixed_models": lambda findings: mixed_models(findings.samples, findings.hypotheses),
+    "contrasts": lambda findings: contrasts(findings.samples, findings.hypotheses),
+    "over_sites": lambda findings: over_sites(findings.samples, findings.hypotheses),
+    "gains": lambda findings: gains(findings.samples, findings.hypotheses.comparisons),
+    "power": lambda findings: power_table(findings.samples, findings.hypotheses.significant_p),
+    "stopping": lambda findings: stopping_table(findings.samples, findings.hypotheses),
+    "sites": lambda findings: site_table(recorded_sites(findings.campaign, findings.samples.sites)),
+    "residuals": lambda findings: diagnostics.residuals(findings.campaign.runs),
+    "aa_p_values": lambda findings: diagnostics.aa_p_values(findings.samples, findings.aa_pairs),
+    "exclusions": lambda findings: exclusions(findings.campaign.runs),
+    "exclusion_rates": lambda findings: _in_order(
+        diagnostics.exclusion_rates(findings.campaign.runs), findings.samples
+    ),
+    "spread": lambda findings: _in_order(diagnostics.spread(findings.campaign.runs), findings.samples),
+}
+# Those that are computed from the tables of others, one after the other.
+SUMMARIES: Mapping[str, Analysis] = {
+    "summary": lambda findings: summary(findings["gains"]),
+    "aggregates": lambda findings: findings["over_sites"].merge(findings["mixed_models"], on=OVER_SITES, how="left"),
+    "handshake": handshake_table,
+    "paper": side_by_side,
+    "drift": lambda findings: diagnostics.drift(findings["residuals"], findings.campaign.machine_column),
+    "canaries": lambda findings: diagnostics.canaries(findings["residuals"]),
+    "aa_calibration": lambda findings: diagnostics.aa_calibration(
+        findings["aa_p_values"], findings.hypotheses.confidence
+    ),
+}
+
+
+def analyse(campaign: CampaignTable, declaration: Hypotheses, pool: Executor) -> Findings:
+    """Do all analyses of `campaign` under the hypotheses of `declaration`, those of ANALYSES in `pool`.
+
+    Raises EyelevelError when there is no valid run.
+    """
+    samples = samples_of(campaign)
+    if not samples.protocols:
+        attempts = len(campaign.runs)
+        raise EyelevelError(f"no run of the campaign {campaign.name} is valid ({attempts} tried): nothing to report")
+    findings = Findings(campaign, samples, declaration.restricted_to(samples.protocols, samples.metrics))
+    tables = {name: pool.submit(_table, name, findings) for name in ANALYSES}
+    findings = replace(findings, tables={name: table.result() for name, table in tables.items()})
+    for name, analysis in SUMMARIES.items():
+        findings = replace(findings, tables={**findings.tables, name: analysis(findings)})
+    return findings
+
+
+def _table(name: str, findings: Findings) -> pd.DataFrame:
+    return ANALYSES[name](findings)
+
+
+def _in_order(table: pd.DataFrame, samples: Samples) -> pd.DataFrame:
+    """`table` with its networks and protocols in the campaign's order, not that of measuring."""
+    return in_order(in_order(table, "protocol", samples.protocols), "network", samples.networks)

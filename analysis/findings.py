@@ -1,0 +1,50 @@
+"""What the analysis of a campaign finds: its samples, the hypotheses on them, and a table of each analysis."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+import pandas as pd
+
+from analysis.diagnostics import aa_pairs
+from analysis.hypotheses import Hypotheses, Pair
+from analysis.runs import CANARY_PREFIX, CampaignTable, rows_of
+from analysis.samples import OVER_SITES, Samples
+
+
+@dataclass(frozen=True)
+class Findings:
+    """A campaign, and the tables of its analyses by their names in `analysis.analyses`."""
+
+    campaign: CampaignTable
+    samples: Samples
+    hypotheses: Hypotheses
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        """The table of the analysis `name`."""
+        return self.tables[name]
+
+    @property
+    def sites_missing(self) -> list[str]:
+        """The sites whose recordings are not on this machine, or have changed."""
+        return [site for site in self.samples.sites if site not in set(self["sites"]["site"])]
+
+    @property
+    def aa_pairs(self) -> list[Pair]:
+        """The pairs of one protocol under two names."""
+        return aa_pairs(self.campaign.document, self.samples.protocols)
+
+    @property
+    def canary(self) -> str | None:
+        """The campaign's first canary column."""
+        return next((name for name in self["residuals"] if name.startswith(CANARY_PREFIX)), None)
+
+    @property
+    def comparisons(self) -> pd.DataFrame:
+        """Every comparison of a pair, network, site and metric: the paper's statistics and those beyond it."""
+        gains, contrasts = self["gains"], self["contrasts"]
+        return gains.merge(contrasts, on=[*OVER_SITES, "site"], how="left") if len(contrasts) else gains
+
+    def gains_of(self, pair: Pair) -> pd.DataFrame:
+        """The gains of one pair."""
+        return rows_of(self["gains"], **asdict(pair))
