@@ -12,7 +12,7 @@ import pandas as pd
 from analysis import diagnostics
 from analysis.aggregate import mixed_models, over_sites
 from analysis.comparison import side_by_side
-from analysis.contrasts import contrasts
+from analysis.contrasts import contrasts, unusual
 from analysis.findings import Findings
 from analysis.gain import exclusions, gains, in_order, summary
 from analysis.handshake import handshake_table
@@ -47,6 +47,7 @@ ANALYSES: Mapping[str, Analysis] = {
 SUMMARIES: Mapping[str, Analysis] = {
     "summary": lambda findings: summary(findings["gains"]),
     "aggregates": lambda findings: findings["over_sites"].merge(findings["mixed_models"], on=OVER_SITES, how="left"),
+    "unusual": lambda findings: unusual(findings["contrasts"]),
     "handshake": handshake_table,
     "paper": side_by_side,
     "drift": lambda findings: diagnostics.drift(findings["residuals"], findings.campaign.machine_column),

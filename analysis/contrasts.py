@@ -30,6 +30,8 @@ ROUNDING = 1e-7
 WILD_SKEWNESS = 2.0
 WILD_RATIO = 3.0
 FEW_RUNS = 5
+# In the notes on unusual runs.
+UNUSUAL = "skewed|variance|of 0"
 COLUMNS = ["reference", "compared", "network", "site", "metric", "welch_p", "block_p", "mannwhitney_p", "ks_p"]
 COLUMNS += ["cliffs_delta", "shift_ms", "shift_low", "shift_high", "gain_low", "gain_high", "equivalence_p"]
 COLUMNS += ["family", "corrected_p", "finding", "note"]
@@ -271,6 +273,12 @@ def notes(reference: Array, compared: Array) -> NDArray[np.object_]:
     ):
         result[applies] = [f"{before}; {remark}".lstrip("; ") for before in result[applies]]
     return result
+
+
+def unusual(table: pd.DataFrame) -> pd.DataFrame:
+    """The comparisons of the table of `contrasts` whose runs are unusual, in more than being few."""
+    rows = table[table["note"].str.contains(UNUSUAL)]
+    return rows[["network", "site", "compared", "reference", "metric", "note"]].reset_index(drop=True)
 
 
 def _wild(values: Array) -> NDArray[np.bool_]:

@@ -17,6 +17,7 @@ from analysis.findings import Findings
 from analysis.report import sentences
 from analysis.report.film_selection import FilmSelection
 from analysis.report.section import ReportFigure, ReportTable, Section
+from analysis.report.tables import FORMS
 from analysis.runs import CampaignTable
 from analysis.samples import CELL
 from analysis.text import label, pair_label
@@ -118,14 +119,7 @@ def cells(table: pd.DataFrame) -> list[list[str]]:
 def explorer(findings: Findings) -> str:
     """All comparisons as JSON for the page's script: names once, then a row of indices and numbers for each."""
     samples, pairs = findings.samples, findings.hypotheses.comparisons
-    numbers = {
-        "runs_reference": "runs, against", "runs_compared": "runs", "mean_reference": "mean, against [ms]",
-        "mean_compared": "mean [ms]", "gain": "gain", "gain_low": "from", "gain_high": "to", "p": "ANOVA p",
-        "welch_p": "Welch p", "block_p": "p within blocks",
-        "mannwhitney_p": "Mann-Whitney p", "ks_p": "KS p", "cliffs_delta": "Cliff's delta",
-        "shift_ms": "shift [ms]", "shift_low": "from [ms]", "shift_high": "to [ms]", "equivalence_p": "TOST p",
-        "corrected_p": "corrected p",
-    }  # fmt: skip
+    numbers = dict(FORMS["comparisons"]["columns"])
     # A campaign without any pair has no column of most of them.
     comparisons = findings.comparisons.reindex(columns=["reference", "compared", *CELL, *numbers, "finding", "note"])
     pair_index = {(pair.reference, pair.compared): index for index, pair in enumerate(pairs)}

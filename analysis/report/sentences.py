@@ -12,7 +12,6 @@ from analysis.contrasts import FEW_RUNS
 from analysis.findings import Findings
 from analysis.hypotheses import Pair
 from analysis.outcomes import EQUIVALENT, FASTER, SLOWER, UNDECIDED
-from analysis.report.tables import UNUSUAL
 from analysis.runs import CampaignTable, rows_of
 from analysis.text import label, listing, percent, plural, span
 from measure.metrics import metric_names
@@ -125,10 +124,9 @@ def warnings(findings: Findings) -> list[str]:
         "p values here are too small."
         for row in _with_warning(findings["aa_calibration"])
     ]
-    unusual = findings["contrasts"][findings["contrasts"]["note"].str.contains(UNUSUAL)]
-    if len(unusual):
+    if unusual := len(findings["unusual"]):
         texts.append(
-            f"{len(unusual)} of {len(findings['contrasts'])} comparisons have unusual runs (see the table of these)."
+            f"{unusual} of {len(findings['contrasts'])} comparisons have unusual runs (see the table of these)."
         )
     metrics = findings.samples.metrics
     if absent := [label(metric) for metric in metric_names() if metric not in metrics]:

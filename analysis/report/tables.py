@@ -22,8 +22,6 @@ from measure.validate.checks import UNCHECKED
 
 # How tables are shown that need nothing else.
 FORMS: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
-# Notes on the runs of a comparison that ask a reader to look at these; notes that there are few do not.
-UNUSUAL = "skewed|variance|of 0"
 
 
 def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
@@ -47,7 +45,7 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
             *shown("drift", *(["canaries"] if findings.canary else [])),
             *shown("exclusions", "calibration"),
         ],
-        "within": [unusual(findings)] if is_compared else [],
+        "within": shown("unusual") if is_compared else [],
         "exclusions": [excluded_attempts(campaign)],
     }
 
@@ -211,12 +209,6 @@ def stopping(findings: Findings) -> ReportTable:
     return form("stopping", data, rows)
 
 
-def unusual(findings: Findings) -> ReportTable:
-    """The comparisons with unusual runs."""
-    data = findings["contrasts"][findings["contrasts"]["note"].str.contains(UNUSUAL)]
-    return form("unusual", data[FORMS["unusual"]["columns"]].reset_index(drop=True))
-
-
 def excluded_attempts(campaign: CampaignTable) -> ReportTable:
     """Every attempt that does not count."""
     return form("excluded_attempts", campaign.runs.loc[~campaign.runs["valid"], FORMS["excluded_attempts"]["columns"]])
@@ -225,29 +217,18 @@ def excluded_attempts(campaign: CampaignTable) -> ReportTable:
 def sites(findings: Findings) -> ReportTable:
     """The recorded sites."""
     data = findings["sites"]
-    columns = {name: name.replace("_", " ") for name in data if name != "largest"}
-    texts = text_table(data, columns).replace({"nan": NOTHING, "<NA>": NOTHING})
-    note = "Served and Jaccard: from make close, of the sites on which it was run." if "served" in data else ""
-    return ReportTable("figure1_sites", "The sites (the paper's Figure 1)", data, texts, note)
+    return form("figure1_sites", data, data.astype(object).where(data.notna(), NOTHING))
 
 
 def validation(campaign: CampaignTable) -> ReportTable:
     """The checks of networks and protocols before the first run."""
     data = campaign.validation
     is_unchecked = data["measured"].astype(str).str.startswith(UNCHECKED)
-    columns = {
-        "subject": "of",
-        "name": "check",
-        ("configured", "tolerance"): ("configured", "{} {}".format),
-        "measured": "measured",
-        "passed": ("verdict", {True: "ok", False: "FAILED"}.get),
-    }
-    texts = text_table(data, columns)
-    texts["verdict"] = texts["verdict"].mask(is_unchecked, NOTHING)
+    verdicts = data["passed"].map({True: "ok", False: "FAILED"}).mask(is_unchecked, NOTHING)
     failures = int((~data["passed"].astype(bool)).sum())
-    note = (
+    summary = (
         f"{plural('check', int((~is_unchecked).sum()))} before the first run, {failures} failed."
         if len(data)
         else "This campaign was made without: nothing shows that its networks and protocols were as configured."
     )
-    return ReportTable("validation", "Networks and protocols, as measured", data, texts, note)
+    return form("validation", data, data.assign(passed=verdicts), summary=summary)

@@ -109,7 +109,8 @@ def test_the_shuffled_p_value_is_fishers() -> None:
 def test_one_protocol_under_two_names_is_an_aa_pair() -> None:
     alike = {"transport": "tcp", "pacing": True}
     protocols = {"a": {"name": "a", **alike}, "b": {"name": "b", **alike}, "c": {"name": "c", "transport": "quic"}}
-    assert diagnostics.same_protocols(CampaignDocument({"protocols": protocols})) == [Pair("a", "b")]
+    assert diagnostics.aa_pairs(CampaignDocument({"protocols": protocols}), protocols) == [Pair("a", "b")]
+    assert diagnostics.aa_pairs(CampaignDocument({"protocols": protocols}), ["a", "c"]) == []
 
 
 def test_an_aa_pair_that_is_none_is_seen() -> None:
