@@ -5,7 +5,6 @@ are wide when those are few.
 """
 
 import warnings
-from dataclasses import asdict
 from functools import cache
 
 import numpy as np
@@ -18,10 +17,9 @@ from statsmodels.regression.mixed_linear_model import MixedLM
 from analysis.contrasts import RESAMPLES, SEED, resample_weights
 from analysis.gain import gain, mean
 from analysis.hypotheses import Hypotheses, Pair
+from analysis.outcomes import LEAST_SITES
 from analysis.samples import OVER_SITES, Array, Samples, by_count
 
-# With fewer, a spread between sites means nothing.
-LEAST_SITES = 2
 # A variance between sites below this share of that between runs counts as none.
 BOUNDARY = 1e-3
 
@@ -43,7 +41,7 @@ def over_sites(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
                 if not has_both.any():
                     continue
                 site_changes, resamples = cell_changes[n, has_both, m], pools[n, has_both, m]
-                row = [pair.reference, pair.compared, network, metric, len(site_changes)]
+                row = [*pair, network, metric, len(site_changes)]
                 for i, centre in enumerate(site_changes.mean(axis=0)):
                     row += [centre, *two_level_interval(site_changes[:, i], resamples[:, i], hypotheses.confidence)]
                 rows.append(row)
@@ -102,7 +100,7 @@ def mixed_models(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
         for n, network in enumerate(samples.networks):
             for m, metric in enumerate(samples.metrics):
                 model = mixed_model((compared - reference)[n, :, m], hypotheses.confidence)
-                rows.append({**asdict(pair), "network": network, "metric": metric, **model})
+                rows.append({**pair._asdict(), "network": network, "metric": metric, **model})
     return pd.DataFrame(rows) if rows else pd.DataFrame(columns=OVER_SITES)
 
 

@@ -1,6 +1,6 @@
-"""All analyses of a campaign, each a function of the findings so far; nothing here draws or writes.
+"""All analyses of a campaign: the name of a table, and the function that computes it from the findings so far.
 
-To add one, write its function, and give its table a name here.
+Nothing here draws or writes; `analysis.report` shows the tables.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ from base.errors import EyelevelError
 
 Analysis = Callable[[Findings], pd.DataFrame]
 
-# Those that need no other one's table and run side by side; the longest stands first.
+# Those that need no other analysis run side by side, so the longest stands first.
 ANALYSES: Mapping[str, Analysis] = {
     "mixed_models": lambda findings: mixed_models(findings.samples, findings.hypotheses),
     "contrasts": lambda findings: contrasts(findings.samples, findings.hypotheses),
@@ -43,7 +43,7 @@ ANALYSES: Mapping[str, Analysis] = {
     ),
     "spread": lambda findings: _in_order(diagnostics.spread(findings.campaign.runs), findings.samples),
 }
-# Those that are computed from the tables of others, one after the other.
+# Those that are computed from the tables of others, each after what it needs.
 SUMMARIES: Mapping[str, Analysis] = {
     "summary": lambda findings: summary(findings["gains"]),
     "aggregates": lambda findings: findings["over_sites"].merge(findings["mixed_models"], on=OVER_SITES, how="left"),

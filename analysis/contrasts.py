@@ -18,7 +18,7 @@ from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
 from analysis.gain import mean
 from analysis.hypotheses import Hypotheses, Pair
-from analysis.outcomes import EQUIVALENT, FASTER, SLOWER, UNDECIDED
+from analysis.outcomes import EQUIVALENT, FASTER, FEW_RUNS, SLOWER, UNDECIDED, WILD_RATIO, WILD_SKEWNESS
 from analysis.samples import Array, Samples, by_count, counts, is_constant, t_test_p
 
 SEED = 2019
@@ -26,10 +26,6 @@ RESAMPLES = 2000
 # Above this many runs of either, the distribution of Mann and Whitney's U is taken as normal.
 EXACT_RUNS = 60
 ROUNDING = 1e-7
-# A sample is wildly skewed with a |skewness| above this, or a run of more than so many medians.
-WILD_SKEWNESS = 2.0
-WILD_RATIO = 3.0
-FEW_RUNS = 5
 # In the notes on unusual runs.
 UNUSUAL = "skewed|variance|of 0"
 COLUMNS = ["reference", "compared", "network", "site", "metric", "welch_p", "block_p", "mannwhitney_p", "ks_p"]
@@ -49,7 +45,7 @@ def contrasts(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     def statistics(pair: Pair, reference: Array, compared: Array) -> dict[str, NDArray[Any]]:
         ranks = mann_whitney(reference, compared)
         shift = hodges_lehmann(reference, compared, hypotheses.confidence)
-        low, high = gain_interval(reference, compared, hypotheses.confidence, (pair.reference, pair.compared))
+        low, high = gain_interval(reference, compared, hypotheses.confidence, pair)
         is_declared = [pair in hypotheses.family and metric in hypotheses.family_metrics for metric in samples.metrics]
         return {
             "welch_p": welch_p(reference, compared),
@@ -68,7 +64,7 @@ def contrasts(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
             "family": np.broadcast_to(is_declared, low.shape),
         }
 
-    table = samples.comparisons(hypotheses.comparisons, statistics, COLUMNS)
+    table = samples.compare(hypotheses.comparisons, statistics, COLUMNS)
     if not hypotheses.comparisons:
         return table.astype({"note": str, "family": bool})
     table["corrected_p"] = corrected_p(table["welch_p"].to_numpy(), table["family"].to_numpy())

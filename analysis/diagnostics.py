@@ -11,15 +11,12 @@ from statsmodels.stats.proportion import proportion_confint
 from analysis.contrasts import SEED, welch_p
 from analysis.gain import anova_p
 from analysis.hypotheses import Pair
+from analysis.outcomes import UNEVEN_SHARE, WARNING_P
 from analysis.runs import CANARY_PREFIX, gates, metrics_in
 from analysis.samples import Array, Samples
 from measure.campaign.results import SUPERSEDED
 from measure.table import CampaignDocument
 
-# A diagnostic warns below this p value.
-WARNING_P = 0.01
-# It also warns where a protocol's share of excluded attempts is higher than the lowest one by this much, whatever p is.
-UNEVEN_SHARE = 0.1
 UNIFORM_LEVELS = (0.01, 0.05)
 
 
@@ -127,8 +124,8 @@ def _equal_shares_p(group: pd.DataFrame) -> float:
 def aa_pairs(document: CampaignDocument, protocols: Collection[str]) -> list[Pair]:
     """The A/A pairs of `protocols`: their settings in `campaign.json` differ in nothing but the name."""
     settings = {name: {**values, "name": ""} for name, values in document.protocols.items() if values}
-    pairs = [Pair(*names) for names in combinations(settings, 2) if names[0] in protocols and names[1] in protocols]
-    return [pair for pair in pairs if settings[pair.reference] == settings[pair.compared]]
+    pairs = [Pair(*names) for names in combinations(settings, 2)]
+    return [pair for pair in pairs if pair.is_of(protocols) and settings[pair.reference] == settings[pair.compared]]
 
 
 def aa_p_values(samples: Samples, pairs: list[Pair]) -> pd.DataFrame:

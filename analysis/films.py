@@ -4,7 +4,7 @@ import json
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ class Strip:
 
 def disagreement(gain_table: pd.DataFrame, network: str, pair: Pair) -> list[str]:
     """The sites behind `network`, first the one whose gains in SI and PLT differ most; `gain_table` is from `gains`."""
-    gains = rows_of(gain_table, network=network, **asdict(pair))
+    gains = rows_of(gain_table, network=network, **pair._asdict())
     gains = gains[gains["metric"].isin(["si", "plt"])]
     table = gains.pivot(index="site", columns="metric", values="gain").dropna()
     if table.empty or table.shape[1] < 2:

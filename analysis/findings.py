@@ -1,7 +1,7 @@
 """What the analysis of a campaign finds: its samples, the hypotheses on them, and a table of each analysis."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -47,4 +47,4 @@ class Findings:
 
     def gains_of(self, pair: Pair) -> pd.DataFrame:
         """The gains of one pair."""
-        return rows_of(self["gains"], **asdict(pair))
+        return rows_of(self["gains"], **pair._asdict())

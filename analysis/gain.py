@@ -55,7 +55,7 @@ def gains(samples: Samples, pairs: Iterable[Pair]) -> pd.DataFrame:
             "verdict": verdict(delta_ms, p),
         }
 
-    return samples.comparisons(pairs, statistics, COLUMNS)[COLUMNS]
+    return samples.compare(pairs, statistics, COLUMNS)[COLUMNS]
 
 
 def summary(gain_table: pd.DataFrame) -> pd.DataFrame:

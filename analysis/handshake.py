@@ -40,7 +40,7 @@ def handshake_table(findings: Findings) -> pd.DataFrame:
         }
 
     samples, sites = findings.samples, findings["sites"]
-    table = samples.comparisons([pair for pair in PAIRS if pair.is_of(samples.protocols)], statistics, COLUMNS)
+    table = samples.compare([pair for pair in PAIRS if pair.is_of(samples.protocols)], statistics, COLUMNS)
     table = table[table["site"].isin(sites.loc[sites["servers"] == 1, "site"]) & table["metric"].isin(METRICS)]
     rtt_ms = {name: network.get("min_rtt_ms") for name, network in findings.campaign.document.networks.items()}
     table = table.assign(rtt_ms=table["network"].map(rtt_ms).astype(float))

@@ -4,6 +4,7 @@ import tomllib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from base.errors import EyelevelError
 
@@ -11,19 +12,15 @@ DECLARED = Path(__file__).with_name("hypotheses.toml")
 KEYS = {"significant_p", "confidence", "equivalence_margin", "comparisons", "family"}
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """A comparison of the protocol `compared` with the protocol `reference`."""
 
     reference: str
     compared: str
 
-    def __str__(self) -> str:
-        return f"{self.compared} against {self.reference}"
-
     def is_of(self, protocols: Collection[str]) -> bool:
         """Whether both are among `protocols`."""
-        return self.reference in protocols and self.compared in protocols
+        return set(self) <= set(protocols)
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,7 @@ class Hypotheses:
         """The hypotheses on a campaign with these `protocols` and `metrics`. A protocol that no pair names is compared
         with the first; without a pair of the family, all pairs with the first are the family."""
         pairs = [pair for pair in self.comparisons if pair.is_of(protocols)]
-        in_pairs = {name for pair in pairs for name in (pair.reference, pair.compared)}
+        in_pairs = {name for pair in pairs for name in pair}
         pairs += [Pair(protocols[0], name) for name in protocols[1:] if name not in in_pairs]
         family = [pair for pair in self.family if pair in pairs]
         family = family or [pair for pair in pairs if pair.reference == protocols[0]]

@@ -1,4 +1,6 @@
-"""How a comparison ends, in words that all modules share, and the paper's threshold.
+"""How a comparison ends, in words that all modules share, and the thresholds that nobody declares.
+
+Those that a campaign declares stand in `hypotheses.toml`, those of the stopping rule in `analysis.sequential`.
 
 The sign of a difference is the same everywhere: compared - reference, in ms or as a share of the reference (a gain),
 so negative means faster. The heat maps of `studies.grid` alone turn it round, as Kakhki et al. do.
@@ -6,6 +8,16 @@ so negative means faster. The heat maps of `studies.grid` alone turn it round, a
 
 # The paper's threshold for the p value of its one-way ANOVA.
 SIGNIFICANT_P = 0.01
+# A diagnostic warns below this p value.
+WARNING_P = 0.01
+# It also warns where a protocol's share of excluded attempts is higher than the lowest one by this much, whatever p is.
+UNEVEN_SHARE = 0.1
+# With fewer sites, a spread between sites means nothing; with few, intervals over them are wide.
+LEAST_SITES, FEW_SITES = 2, 10
+# With fewer runs, a site's test finds only large differences.
+FEW_RUNS = 5
+# A sample is wildly skewed with a |skewness| above this, or a run of more than so many medians.
+WILD_SKEWNESS, WILD_RATIO = 2.0, 3.0
 
 FASTER, SLOWER = "faster", "slower"
 # Of the paper's test.

@@ -7,7 +7,7 @@ is missing, or has no such metric, is NaN.
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,7 @@ class Samples:
         flat = {name: values if isinstance(values, str) else np.ravel(values) for name, values in columns.items()}
         return pd.DataFrame(flat, index=index).reset_index()
 
-    def comparisons(self, pairs: Iterable[Pair], statistics: Statistics, columns: Sequence[str]) -> pd.DataFrame:
+    def compare(self, pairs: Iterable[Pair], statistics: Statistics, columns: Sequence[str]) -> pd.DataFrame:
         """A row for each of `pairs`, network, site and metric that both protocols have a run of.
 
         `statistics` computes columns of a pair from its times; `columns` are those of a table without any pair.
@@ -59,7 +59,7 @@ class Samples:
         tables = []
         for pair in pairs:
             reference, compared = self.of_pair(pair)
-            table = self.frame({**asdict(pair), **statistics(pair, reference, compared)})
+            table = self.frame({**pair._asdict(), **statistics(pair, reference, compared)})
             tables.append(table[((counts(reference) > 0) & (counts(compared) > 0)).ravel()])
         return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(columns))
 

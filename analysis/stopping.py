@@ -16,14 +16,13 @@ from analysis.sequential import decide
 def decided_cells(campaign: CampaignTable, declaration: Hypotheses) -> list[tuple[str, str]]:
     """Site and network of all cells that are decided by the runs measured so far."""
     hypotheses = declaration.restricted_to(campaign.protocols, campaign.metrics)
-    pairs = [(pair.reference, pair.compared) for pair in hypotheses.family]
     cells = []
     for (site, network), runs in campaign.valid.sort_values("run", kind="stable").groupby(["site", "network"]):
         times = {
             str(protocol): {metric: group[metric].tolist() for metric in hypotheses.family_metrics}
             for protocol, group in runs.groupby("protocol")
         }
-        if not decide(times, pairs, hypotheses.family_metrics).go_on:
+        if not decide(times, hypotheses.family, hypotheses.family_metrics).go_on:
             cells.append((str(site), str(network)))
     return cells
 
@@ -34,7 +33,6 @@ def stopping_table(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     A row for each network and site that has all protocols; columns: network, site, runs (measured of each), enough
     (the runs after which the rule stops), decided and undecided (the number of pairs and metrics that are).
     """
-    pairs = [(pair.reference, pair.compared) for pair in hypotheses.family]
     rows = []
     for n, network in enumerate(samples.networks):
         for s, site in enumerate(samples.sites):
@@ -43,9 +41,9 @@ def stopping_table(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
                 complete = values[:, np.isfinite(values).all(axis=0)]
                 times[protocol] = dict(zip(samples.metrics, complete.tolist(), strict=True))
             runs = min(len(metrics[samples.metrics[0]]) for metrics in times.values())
-            if not runs or not pairs:
+            if not runs or not hypotheses.family:
                 continue
-            decisions = decide(times, pairs, hypotheses.family_metrics).decisions.values()
+            decisions = decide(times, hypotheses.family, hypotheses.family_metrics).decisions.values()
             looks = [decision.runs for decision in decisions if decision.outcome != OPEN]
             undecided = len(decisions) - len(looks)
             enough = runs if undecided else max(looks, default=runs)

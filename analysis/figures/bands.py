@@ -1,7 +1,6 @@
 """The distribution of the gain over sites, with the band in which the whole true distribution lies."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -43,7 +42,7 @@ def draw(
             for axes, metric in zip(row, metrics, strict=True):
                 axes.axvline(0, color="0.4", linewidth=0.7)
                 for pair in pairs:
-                    gains = rows_of(gain_table, network=network, metric=metric, **asdict(pair))["gain"].dropna()
+                    gains = rows_of(gain_table, network=network, metric=metric, **pair._asdict())["gain"].dropna()
                     if gains.empty:
                         continue
                     style = line_style(pair.compared, protocols)

@@ -22,7 +22,7 @@ def draw(table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], p
         for axes, metric in zip(panels, metrics, strict=True):
             axes.axvline(0, color="0.4", linewidth=0.7)
             for y, (network, pair) in enumerate(rows):
-                key = (network, pair.reference, pair.compared, metric)
+                key = (network, *pair, metric)
                 if key not in index.index:
                     continue
                 row = index.loc[key]

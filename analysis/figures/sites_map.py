@@ -1,7 +1,6 @@
 """Every site's gain behind every network in every metric, for one pair of protocols, in one picture."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -23,7 +22,7 @@ def draw(gain_table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[st
 
     `gain_table` is from `analysis.gain.gains`.
     """
-    cells = rows_of(gain_table, **asdict(pair))
+    cells = rows_of(gain_table, **pair._asdict())
     columns = pd.MultiIndex.from_product([networks, metrics])
     table = cells.pivot(index="site", columns=["network", "metric"], values="gain").reindex(columns=columns)
     p = cells.pivot(index="site", columns=["network", "metric"], values="p").reindex(columns=columns).to_numpy()

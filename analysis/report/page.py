@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from analysis.findings import Findings
+from analysis.hypotheses import Pair
 from analysis.report import sentences
 from analysis.report.film_selection import FilmSelection
 from analysis.report.section import ReportFigure, ReportTable, Section
@@ -43,14 +45,12 @@ class Contents:
     @property
     def all_figures(self) -> list[ReportFigure]:
         """Those of studies included."""
-        groups = [*self.figures.values(), *(section.figures for section in self.sections)]
-        return [figure for group in groups for figure in group]
+        return list(chain(*self.figures.values(), *(section.figures for section in self.sections)))
 
     @property
     def all_tables(self) -> list[ReportTable]:
         """Those of studies included."""
-        groups = [*self.tables.values(), *(section.tables for section in self.sections)]
-        return [table for group in groups for table in group]
+        return list(chain(*self.tables.values(), *(section.tables for section in self.sections)))
 
 
 def campaign_page(findings: Findings, films: FilmSelection, contents: Contents, figures: Path) -> str:
@@ -122,9 +122,8 @@ def explorer(findings: Findings) -> str:
     numbers = dict(FORMS["comparisons"]["columns"])
     # A campaign without any pair has no column of most of them.
     comparisons = findings.comparisons.reindex(columns=["reference", "compared", *CELL, *numbers, "finding", "note"])
-    pair_index = {(pair.reference, pair.compared): index for index, pair in enumerate(pairs)}
     pair_columns = zip(comparisons["reference"], comparisons["compared"], strict=True)
-    columns: list[list[Any]] = [[pair_index[names] for names in pair_columns]]
+    columns: list[list[Any]] = [[pairs.index(Pair(*names)) for names in pair_columns]]
     for column, names in (("network", samples.networks), ("metric", samples.metrics), ("site", samples.sites)):
         columns.append(pd.Index(names).get_indexer(comparisons[column]).tolist())
     columns += [[_short(value) for value in comparisons[name].tolist()] for name in numbers]

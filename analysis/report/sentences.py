@@ -2,16 +2,14 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 
 from analysis.comparison import PAPER_SITES
-from analysis.contrasts import FEW_RUNS
 from analysis.findings import Findings
 from analysis.hypotheses import Pair
-from analysis.outcomes import EQUIVALENT, FASTER, SLOWER, UNDECIDED
+from analysis.outcomes import BEYOND_THE_PAPER, FEW_RUNS, FEW_SITES, LEAST_SITES
 from analysis.runs import CampaignTable, rows_of
 from analysis.text import label, listing, percent, plural, span
 from measure.metrics import metric_names
@@ -51,7 +49,7 @@ def headlines(findings: Findings) -> list[str]:
 
 def headline(findings: Findings, network: str, pair: Pair, metric: str) -> str:
     """One network and pair in one metric; empty without a gain."""
-    key = {**asdict(pair), "network": network, "metric": metric}
+    key = {**pair._asdict(), "network": network, "metric": metric}
     total, sites = _row(findings["over_sites"], key), _row(findings["summary"], key)
     if total is None or sites is None or math.isnan(total["gain"]):
         return ""
@@ -67,7 +65,7 @@ def headline(findings: Findings, network: str, pair: Pair, metric: str) -> str:
         confidence = f"{100 * findings.hypotheses.confidence:g} %"
         bounds = f" ({scope_of_interval}{confidence} interval {percent(low)} to {percent(high)})"
     counts = contrasts["finding"].value_counts()
-    corrected = ", ".join(f"{counts.get(name, 0)} {name}" for name in (FASTER, SLOWER, EQUIVALENT, UNDECIDED))
+    corrected = ", ".join(f"{counts.get(name, 0)} {name}" for name in BEYOND_THE_PAPER)
     sentence = (
         f"Behind {label(network)}, {label(pair.compared)}'s {label(metric)} is on average {change} than "
         f"{label(pair.reference)}'s{bounds}: by the paper's test faster on {sites['faster']} of "
@@ -92,9 +90,9 @@ def warnings(findings: Findings) -> list[str]:
         )
     if "simulated" in findings.campaign.document.further:
         texts.append("This campaign is simulated: nothing in it was measured.")
-    if sites < 2:
+    if sites < LEAST_SITES:
         texts.append("One site: nothing can be said of others, and there are no intervals over sites.")
-    elif sites < 10:
+    elif sites < FEW_SITES:
         texts.append(f"{sites} sites: the intervals over sites are wide, and assume that the sites are like others.")
     for entry in read_given_up(findings.campaign.folder):
         texts.append(

@@ -20,7 +20,7 @@ from analysis.samples import OVER_SITES
 from analysis.text import NOTHING, file_name, label, number, pair_label, percent, plural, signed_ms
 from measure.validate.checks import UNCHECKED
 
-# How tables are shown that need nothing else.
+# How most tables are shown, by the names of their files.
 FORMS: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
 
@@ -30,22 +30,21 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
     settings = setting_tables(campaign, samples.protocols, samples.networks, findings["spread"])
     is_compared = len(findings["contrasts"]) > 0
 
-    def shown(*names: str) -> list[ReportTable]:
-        return [form(name, findings[FORMS[name]["analysis"]]) for name in names]
+    canaries = ["canaries"] if findings.canary else []
+
+    def tables(*names: str) -> list[ReportTable]:
+        return [report_table(name, findings[FORMS[name]["analysis"]]) for name in names]
 
     return {
         "measured": settings,
         "sites": [sites(findings)] if len(findings["sites"]) else [],
-        "paper": shown("mean_gains", "table3_one_server") if is_compared else [],
+        "paper": tables("mean_gains", "table3_one_server") if is_compared else [],
         "by_site": [gains_by_site(findings, pair) for pair in findings.hypotheses.comparisons],
         "beside": [beside_paper(findings)],
-        "beyond": [*shown("over_sites"), finding_counts(findings)] if is_compared else [],
+        "beyond": [*tables("over_sites"), finding_counts(findings)] if is_compared else [],
         "power": [power(findings), stopping(findings)],
-        "diagnostics": [
-            *shown("drift", *(["canaries"] if findings.canary else [])),
-            *shown("exclusions", "calibration"),
-        ],
-        "within": shown("unusual") if is_compared else [],
+        "diagnostics": tables("drift", *canaries, "exclusions", "calibration"),
+        "within": tables("unusual") if is_compared else [],
         "exclusions": [excluded_attempts(campaign)],
     }
 
@@ -62,10 +61,10 @@ def setting_tables(
 ) -> list[ReportTable]:
     """What was measured; `data` is from `analysis.diagnostics.spread`."""
     tables = [protocols(campaign, protocol_names), networks(campaign, network_names), validation(campaign)]
-    return [*tables, form("settings", data)]
+    return [*tables, report_table("settings", data)]
 
 
-def form(name: str, data: pd.DataFrame, rows: pd.DataFrame | None = None, **values: object) -> ReportTable:
+def report_table(name: str, data: pd.DataFrame, rows: pd.DataFrame | None = None, **values: object) -> ReportTable:
     """The table `name` of `tables.toml`, of `data`, or with texts of `rows` where these are a summary of it; `values`
     go into its note."""
     entry = FORMS[name]
@@ -190,7 +189,7 @@ def finding_counts(findings: Findings) -> ReportTable:
     rows = data.assign(family=data["family"].map({True: "Holm", False: "Benjamini-Hochberg"}))
     hypotheses = findings.hypotheses
     margin = 100 * hypotheses.equivalence_margin
-    return form("findings", data, rows, significant_p=hypotheses.significant_p, margin_percent=margin)
+    return report_table("findings", data, rows, significant_p=hypotheses.significant_p, margin_percent=margin)
 
 
 def power(findings: Findings) -> ReportTable:
@@ -198,7 +197,7 @@ def power(findings: Findings) -> ReportTable:
     data = findings["power"]
     columns = [name for name in data if name == "scatter" or name.startswith("runs_")]
     rows = data.groupby(["network", "metric"], sort=False)[columns].median().reset_index()
-    return form("runs_needed", data, rows, significant_p=findings.hypotheses.significant_p)
+    return report_table("runs_needed", data, rows, significant_p=findings.hypotheses.significant_p)
 
 
 def stopping(findings: Findings) -> ReportTable:
@@ -206,18 +205,20 @@ def stopping(findings: Findings) -> ReportTable:
     data = findings["stopping"]
     networks = data.assign(is_decided=data["undecided"] == 0).groupby("network", sort=False)
     rows = networks.agg({"site": "size", "runs": "sum", "enough": "sum", "is_decided": "sum"}).reset_index()
-    return form("stopping", data, rows)
+    return report_table("stopping", data, rows)
 
 
 def excluded_attempts(campaign: CampaignTable) -> ReportTable:
     """Every attempt that does not count."""
-    return form("excluded_attempts", campaign.runs.loc[~campaign.runs["valid"], FORMS["excluded_attempts"]["columns"]])
+    return report_table(
+        "excluded_attempts", campaign.runs.loc[~campaign.runs["valid"], FORMS["excluded_attempts"]["columns"]]
+    )
 
 
 def sites(findings: Findings) -> ReportTable:
     """The recorded sites."""
     data = findings["sites"]
-    return form("figure1_sites", data, data.astype(object).where(data.notna(), NOTHING))
+    return report_table("figure1_sites", data, data.astype(object).where(data.notna(), NOTHING))
 
 
 def validation(campaign: CampaignTable) -> ReportTable:
@@ -231,4 +232,4 @@ def validation(campaign: CampaignTable) -> ReportTable:
         if len(data)
         else "This campaign was made without: nothing shows that its networks and protocols were as configured."
     )
-    return form("validation", data, data.assign(passed=verdicts), summary=summary)
+    return report_table("validation", data, data.assign(passed=verdicts), summary=summary)

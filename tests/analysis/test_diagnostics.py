@@ -11,6 +11,7 @@ from support.analysis_truth import campaign_table, simulated_table
 from analysis import diagnostics, hypotheses
 from analysis.aggregate import mixed_models
 from analysis.hypotheses import Pair
+from analysis.outcomes import WARNING_P
 from analysis.runs import CampaignTable, load
 from analysis.samples import samples_of
 from analysis.simulate import Truth, write
@@ -69,7 +70,7 @@ def test_a_machine_that_is_slower_is_found_and_blocks_do_not_mind() -> None:
     residuals = diagnostics.residuals(campaign.runs)
     results = diagnostics.drift(residuals, campaign.machine_column).set_index("metric")
     assert "depends on the machine" in results.loc["si", "warning"]
-    assert results.loc["plt", "machine_p"] > diagnostics.WARNING_P
+    assert results.loc["plt", "machine_p"] > WARNING_P
     assert mixed_gain(campaign, "si") == pytest.approx(mixed_gain(campaign, "plt"), abs=0.01)
 
 
