@@ -77,7 +77,7 @@ def _column(entry: str | list[Any]) -> tuple[str | tuple[str, ...], tuple[str, C
     """A column of `tables.toml` for `text_table`."""
     if isinstance(entry, str):
         entry = [entry, *FORMS["columns"].get(entry, [entry])]
-    names, heading, writer = (*entry, "{}")[:3]
+    names, heading, writer = entry if len(entry) == 3 else [*entry, "{}"]
     write = writer.format if "{" in writer else getattr(text, writer)
     return (tuple(names) if isinstance(names, list) else names), (heading, write)
 
@@ -210,9 +210,8 @@ def stopping(findings: Findings) -> ReportTable:
 
 def excluded_attempts(campaign: CampaignTable) -> ReportTable:
     """Every attempt that does not count."""
-    return report_table(
-        "excluded_attempts", campaign.runs.loc[~campaign.runs["valid"], FORMS["excluded_attempts"]["columns"]]
-    )
+    columns = FORMS["excluded_attempts"]["columns"]
+    return report_table("excluded_attempts", campaign.runs.loc[~campaign.runs["valid"], columns])
 
 
 def sites(findings: Findings) -> ReportTable:
