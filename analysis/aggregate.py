@@ -97,9 +97,10 @@ def mixed_models(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     for pair in hypotheses.comparisons:
         with np.errstate(divide="ignore", invalid="ignore"):
             reference, compared = map(np.log, samples.of_pair(pair))
+            ratios = compared - reference
         for n, network in enumerate(samples.networks):
             for m, metric in enumerate(samples.metrics):
-                model = mixed_model((compared - reference)[n, :, m], hypotheses.confidence)
+                model = mixed_model(ratios[n, :, m], hypotheses.confidence)
                 rows.append({**pair._asdict(), "network": network, "metric": metric, **model})
     return pd.DataFrame(rows) if rows else pd.DataFrame(columns=OVER_SITES)
 

@@ -78,7 +78,7 @@ def mean(values: Array) -> Array:
 
 
 def gain(reference: Array, compared: Array) -> Array:
-    """Relative change of the mean from `reference`, along the last axis; NaN where that has a mean of 0."""
+    """Relative change of the mean from `reference` to `compared`, along the last axis; NaN from a mean of 0."""
     before = mean(reference)
     return np.asarray((mean(compared) - before) / np.where(before == 0, np.nan, before))
 
