@@ -26,7 +26,7 @@ RESAMPLES = 2000
 # Above this many runs of either, the distribution of Mann and Whitney's U is taken as normal.
 EXACT_RUNS = 60
 ROUNDING = 1e-7
-# In the notes on unusual runs.
+# Notes that ask a reader to look at the runs of a comparison; a note that there are few does not.
 UNUSUAL = "skewed|variance|of 0"
 COLUMNS = ["reference", "compared", "network", "site", "metric", "welch_p", "block_p", "mannwhitney_p", "ks_p"]
 COLUMNS += ["cliffs_delta", "shift_ms", "shift_low", "shift_high", "gain_low", "gain_high", "equivalence_p"]
