@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 IP = "ip"
 TRANSPORT = "transport"
@@ -82,26 +83,13 @@ class Stream:
             start, place = stop, place + 1
 
     def _fresh(self, start: int, end: int) -> list[tuple[int, int, bool]]:
-        """The range cut at the edges of ranges that were sent before, each part with whether it is new; marks it as "
-        "sent."""
-        cuts = []
-        at = start
-        for begin, stop in self._sent:
-            if stop <= at or begin >= end:
-                continue
-            if begin > at:
-                cuts.append((at, begin, True))
-            cuts.append((max(at, begin), min(stop, end), False))
-            at = min(stop, end)
-        if at < end:
-            cuts.append((at, end, True))
-        self._mark(start, end)
-        return cuts
-
-    def _mark(self, start: int, end: int) -> None:
-        touching = [part for part in self._sent if part[0] <= end and part[1] >= start]
-        whole = (min([start, *(b for b, _ in touching)]), max([end, *(e for _, e in touching)]))
-        self._sent = sorted([*(part for part in self._sent if part not in touching), whole])
+        """The range cut at the edges of ranges that were sent before, each part with whether it is new; marks it as
+        sent."""
+        before = [part for part in self._sent if part[0] <= end and part[1] >= start]
+        starts, ends = zip((start, end), *before, strict=True)
+        self._sent = [*(part for part in self._sent if part not in before), (min(starts), max(ends))]
+        edges = sorted({edge for edge in (*starts, *ends) if start <= edge <= end})
+        return [(at, stop, not any(first <= at < last for first, last in before)) for at, stop in pairwise(edges)]
 
 
 def bytes_by_kind(pieces: Iterable[Piece]) -> Counter[str]:

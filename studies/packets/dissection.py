@@ -5,9 +5,10 @@ since a message that begins in one packet may become readable only with a later 
 """
 
 import xml.etree.ElementTree as ElementTree
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 from base.errors import EyelevelError
@@ -36,6 +37,8 @@ OPTIONS = ("-o", "tcp.reassemble_out_of_order:TRUE", "-d", f"udp.port=={HTTPS_PO
 
 # What identifies a connection at both ends: the server's address, and the client's port.
 ConnectionKey = tuple[str, int]
+# A direction of a connection: whether from the server.
+_Way = tuple[ConnectionKey, bool]
 
 
 @dataclass(frozen=True)
@@ -86,13 +89,9 @@ def read_capture(capture: Path, keys: Path) -> Capture:
         raise EyelevelError(f"{capture}: {error}") from None
 
 
-# A function that returns the stream, the offset of a packet's part in it, and the part's size.
-_StreamPart = tuple[Callable[[], Stream], int, int]
-
-
 @dataclass
 class _Part:
-    """A part of a packet: bytes of a known kind, or those of a stream from `start` on."""
+    """A part of a packet: bytes of a known kind, or those from `start` on of the stream that a function returns."""
 
     bytes: int
     kind: str = ""
@@ -120,7 +119,6 @@ class _TcpStream:
         self._records: list[tuple[int, int, list[tuple[int, str]]]] = []
         self._frames: list[tuple[int, int, int]] = []
         self._preface_bytes = 0
-        self._stream: Stream | None = None
 
     def record(self, element: ElementTree.Element) -> None:
         """The next TLS record."""
@@ -139,10 +137,9 @@ class _TcpStream:
             frame_type = int(_value(element, "http2.type") or -1)
             self._frames.append((int(length), frame_type, padding_bytes + 1 if has_padding else 0))
 
+    @cached_property
     def stream(self) -> Stream:
-        """The stream. To be called once all records and frames are there."""
-        if self._stream:
-            return self._stream
+        """The stream. To be looked at once all records and frames are there."""
         inner = Stream()
         inner.append(self._preface_bytes, kinds.FRAMING, "preface")
         for frame in self._frames:
@@ -165,7 +162,6 @@ class _TcpStream:
                 name = {CHANGE_CIPHER_SPEC: "ChangeCipherSpec", ALERT: "Alert"}.get(abs(content), "")
                 outer.append(inside_bytes, kinds.HANDSHAKE if name == "ChangeCipherSpec" else kinds.CONTROL, name)
             outer.append(min(trailer_bytes, length), kinds.SECURITY)
-        self._stream = outer
         return outer
 
 
@@ -175,9 +171,9 @@ class _Reader:
     def __init__(self) -> None:
         self.hosts: dict[ConnectionKey, str] = {}
         self._packets: list[_UnresolvedPacket] = []
-        self._tcp: dict[tuple[ConnectionKey, bool], _TcpStream] = {}
-        self._handshakes: dict[tuple[ConnectionKey, bool, str], Stream] = {}
-        self._streams: dict[tuple[ConnectionKey, bool, int], Assembly] = {}
+        self._tcp: dict[_Way, _TcpStream] = defaultdict(_TcpStream)
+        self._handshakes: dict[tuple[_Way, str], Stream] = defaultdict(Stream)
+        self._streams: dict[tuple[_Way, int], Assembly] = {}
 
     def add(self, packet: ElementTree.Element) -> None:
         """The next packet of the capture."""
@@ -198,7 +194,8 @@ class _Reader:
         connection = (server, int(ports[1 if from_server else 0] or 0))
         parts = [_Part(int(_value(ip, "ip.hdr_len") or 0), kinds.IP)]
         record = PacketRecord(at_s, connection, from_server, size)
-        unresolved = (self._tcp_packet if transport == "tcp" else self._quic_packet)(record, parts, protos)
+        dissect = self._tcp_packet if transport == "tcp" else self._quic_packet
+        unresolved = dissect(record, (connection, from_server), parts, protos)
         for host in _inside([packet], "tls.handshake.extensions_server_name"):
             self.hosts.setdefault(connection, host.get("show", ""))
         # Bytes that no header accounts for.
@@ -210,12 +207,11 @@ class _Reader:
         return tuple(self._resolve(packet) for packet in self._packets)
 
     def _tcp_packet(
-        self, record: PacketRecord, parts: list[_Part], protos: dict[str, list[ElementTree.Element]]
+        self, record: PacketRecord, way: _Way, parts: list[_Part], protos: dict[str, list[ElementTree.Element]]
     ) -> _UnresolvedPacket:
-        assert record.connection
         tcp = protos["tcp"][0]
         flags, length = int(_value(tcp, "tcp.flags") or "0", 16), int(_value(tcp, "tcp.len") or 0)
-        stream = self._tcp.setdefault((record.connection, record.from_server), _TcpStream())
+        stream = self._tcp[way]
         for tls_record in _inside(protos.get("tls", ()), "tls.record"):
             stream.record(tls_record)
         for frame in _inside(protos.get("http2", ()), "http2.stream"):
@@ -223,7 +219,7 @@ class _Reader:
         parts.append(_Part(int(_value(tcp, "tcp.hdr_len") or 0), kinds.TRANSPORT))
         start = int(_value(tcp, "tcp.seq") or 0) - (0 if flags & SYN else 1)
         if length:
-            parts.append(_Part(length, stream=stream.stream, start=start))
+            parts.append(_Part(length, stream=lambda: stream.stream, start=start))
         names = [name for bit, name in ((SYN, "SYN"), (FIN, "FIN"), (RST, "RST")) if flags & bit]
         if not names and not length:
             names = ["ACK"]
@@ -237,7 +233,7 @@ class _Reader:
         return _UnresolvedPacket(packet, parts, [""], segment=", ".join(names))
 
     def _quic_packet(
-        self, record: PacketRecord, parts: list[_Part], protos: dict[str, list[ElementTree.Element]]
+        self, record: PacketRecord, way: _Way, parts: list[_Part], protos: dict[str, list[ElementTree.Element]]
     ) -> _UnresolvedPacket:
         lines, closes, types = [], False, set()
         parts.append(_Part(UDP_HEADER_BYTES, kinds.TRANSPORT))
@@ -255,55 +251,49 @@ class _Reader:
                 frame_type = int(_value(frame, "quic.frame_type") or "-1", 0)
                 types.add(frame_type)
                 closes |= frame_type in CLOSE_FRAMES
-                parts += self._quic_frame(record, frame, frame_type, lines[-1], line)
+                parts += self._quic_frame(way, frame, frame_type, lines[-1], line)
             parts.append(_Part(payload_bytes - frames_bytes - tag_bytes, kinds.UNREAD, line=line))
         udp = protos["udp"][0]
         if types and types <= {PADDING_FRAME, *ACK_FRAMES}:
             for part in parts:
                 if part.kind in (kinds.IP, kinds.TRANSPORT, kinds.SECURITY):
                     part.kind = kinds.ACKNOWLEDGING
-        mark = (_value(udp, "udp.payload") or "",)
         payload_bytes = int(_value(udp, "udp.length") or 0) - UDP_HEADER_BYTES
-        return _UnresolvedPacket(
-            replace(record, mark=mark, closes=closes, udp_payload_bytes=payload_bytes), parts, lines
-        )
+        mark = (_value(udp, "udp.payload") or "",)
+        packet = replace(record, mark=mark, closes=closes, udp_payload_bytes=payload_bytes)
+        return _UnresolvedPacket(packet, parts, lines)
 
     def _quic_frame(
-        self, record: PacketRecord, frame: ElementTree.Element, frame_type: int, space: str, line: int
+        self, way: _Way, frame: ElementTree.Element, frame_type: int, space: str, line: int
     ) -> Iterator[_Part]:
-        assert record.connection
         size = frame_bytes(frame)
         if frame_type == PADDING_FRAME:
             yield _Part(size, kinds.PADDING, PADDED, line=line)
         elif frame_type in ACK_FRAMES:
             yield _Part(size, kinds.ACKNOWLEDGING, "ACK", line=line)
         elif frame_type == CRYPTO_FRAME or frame_type in STREAM_FRAMES:
-            stream, start, content_bytes = (self._crypto if frame_type == CRYPTO_FRAME else self._http3)(
-                record, frame, space
-            )
-            yield _Part(size - content_bytes, kinds.FRAMING, line=line)
-            yield _Part(content_bytes, stream=stream, start=start, line=line)
+            content = self._crypto(way, frame, space) if frame_type == CRYPTO_FRAME else self._http3(way, frame)
+            yield _Part(size - content.bytes, kinds.FRAMING, line=line)
+            yield replace(content, line=line)
         else:
             yield _Part(size, kinds.CONTROL, QUIC_FRAMES.get(frame_type, f"frame {frame_type:#x}"), line=line)
 
-    def _crypto(self, record: PacketRecord, frame: ElementTree.Element, space: str) -> _StreamPart:
+    def _crypto(self, way: _Way, frame: ElementTree.Element, space: str) -> _Part:
         """The content of a CRYPTO frame in its stream; tshark lists a message once it is complete."""
-        assert record.connection
-        stream = self._handshakes.setdefault((record.connection, record.from_server, space), Stream())
+        stream = self._handshakes[way, space]
         for size, name in _tls_messages(frame):
             stream.append(size, kinds.HANDSHAKE, name)
-        content_bytes = int(_value(frame, "quic.crypto.length") or 0)
-        return (lambda: stream), int(_value(frame, "quic.crypto.offset") or 0), content_bytes
+        start, length = (int(_value(frame, f"quic.crypto.{name}") or 0) for name in ("offset", "length"))
+        return _Part(length, stream=lambda: stream, start=start)
 
-    def _http3(self, record: PacketRecord, frame: ElementTree.Element, _: str) -> _StreamPart:
+    def _http3(self, way: _Way, frame: ElementTree.Element) -> _Part:
         """The content of a STREAM frame in its stream."""
-        assert record.connection
-        number, offset = int(_value(frame, "quic.stream.stream_id") or 0), int(_value(frame, "quic.stream.offset") or 0)
+        number, start = (int(_value(frame, f"quic.stream.{name}") or 0) for name in ("stream_id", "offset"))
         inside = next(_inside([frame], "quic.stream_data"), None)
         data = bytes.fromhex(inside.get("value", "")) if inside is not None else b""
-        assembly = self._streams.setdefault((record.connection, record.from_server, number), Assembly())
-        assembly.add(offset, data)
-        return partial(assembly.stream, partial(append_http3, stream_id=number)), offset, len(data)
+        assembly = self._streams.setdefault((way, number), Assembly(partial(append_http3, stream_id=number)))
+        assembly.add(start, data)
+        return _Part(len(data), stream=lambda: assembly.stream, start=start)
 
     def _resolve(self, packet: _UnresolvedPacket) -> PacketRecord:
         """The packet with the kinds of all its bytes."""

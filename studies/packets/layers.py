@@ -1,78 +1,21 @@
 """The messages in a stream of bytes: TLS's handshake, and frames of HTTP/2, QUIC and HTTP/3."""
 
+import tomllib
 from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
 
 from studies.packets.bytes import CONTROL, FRAMING, HTTP_HEADERS, PADDING, PAYLOAD, Stream
 
-# RFC 8446 section 4, RFC 8879.
-TLS_MESSAGES = {
-    1: "ClientHello",
-    2: "ServerHello",
-    4: "NewSessionTicket",
-    5: "EndOfEarlyData",
-    8: "EncryptedExtensions",
-    11: "Certificate",
-    15: "CertificateVerify",
-    20: "Finished",
-    24: "KeyUpdate",
-    25: "CompressedCertificate",
-}
-FINISHED = TLS_MESSAGES[20]
-
-# RFC 9113 section 6.
-HTTP2_FRAMES = {
-    0: "DATA",
-    1: "HEADERS",
-    2: "PRIORITY",
-    3: "RST_STREAM",
-    4: "SETTINGS",
-    5: "PUSH_PROMISE",
-    6: "PING",
-    7: "GOAWAY",
-    8: "WINDOW_UPDATE",
-    9: "CONTINUATION",
-    16: "PRIORITY_UPDATE",
-}
-DATA, HEADERS = "DATA", "HEADERS"
+_NAMES = tomllib.loads(Path(__file__).with_name("messages.toml").read_text())
+TLS_MESSAGES, HTTP2_FRAMES, HTTP3_FRAMES, QUIC_FRAMES = (
+    {int(number, 0): name for number, name in _NAMES[protocol].items()}
+    for protocol in ("tls", "http2", "http3", "quic")
+)
+FINISHED, DATA, HEADERS = "Finished", "DATA", "HEADERS"
 HTTP2_FRAME_HEADER_BYTES, HTTP2_PREFACE_BYTES = 9, 24
-
-# RFC 9114 section 7.2, RFC 9218 section 7.2.
-HTTP3_FRAMES = {
-    0: DATA,
-    1: HEADERS,
-    3: "CANCEL_PUSH",
-    4: "SETTINGS",
-    5: "PUSH_PROMISE",
-    7: "GOAWAY",
-    13: "MAX_PUSH_ID",
-    0xF0700: "PRIORITY_UPDATE",
-    0xF0701: "PRIORITY_UPDATE",
-}
 # RFC 9114 section 6.2, RFC 9204 section 4.2.
 CONTROL_STREAM, QPACK_STREAMS = 0, (2, 3)
-
-# RFC 9000 section 19, but for PADDING, ACK, CRYPTO and STREAM.
-QUIC_FRAMES = {
-    1: "PING",
-    4: "RESET_STREAM",
-    5: "STOP_SENDING",
-    7: "NEW_TOKEN",
-    16: "MAX_DATA",
-    17: "MAX_STREAM_DATA",
-    18: "MAX_STREAMS",
-    19: "MAX_STREAMS",
-    20: "DATA_BLOCKED",
-    21: "STREAM_DATA_BLOCKED",
-    22: "STREAMS_BLOCKED",
-    23: "STREAMS_BLOCKED",
-    24: "NEW_CONNECTION_ID",
-    25: "RETIRE_CONNECTION_ID",
-    26: "PATH_CHALLENGE",
-    27: "PATH_RESPONSE",
-    28: "CONNECTION_CLOSE",
-    29: "CONNECTION_CLOSE",
-    30: "HANDSHAKE_DONE",
-}
 
 
 def append_http2(stream: Stream, length: int, frame_type: int, padding_bytes: int) -> None:
@@ -118,25 +61,25 @@ def varint(data: bytes, at: int) -> tuple[int | None, int]:
 
 
 class Assembly:
-    """A stream whose parts arrive in any order."""
+    """A stream whose parts arrive in any order; `parse` fills it from its data."""
 
-    def __init__(self) -> None:
+    def __init__(self, parse: Callable[[Stream, bytes], None]) -> None:
+        self._parse = parse
         self._parts: dict[int, bytes] = {}
-        self._stream: Stream | None = None
 
     def add(self, offset: int, data: bytes) -> None:
         """The bytes from `offset` on are `data`."""
         if len(data) > len(self._parts.get(offset, b"")):
             self._parts[offset] = data
 
-    def stream(self, parse: Callable[[Stream, bytes], None]) -> Stream:
-        """The stream, filled by `parse` from the data before the first gap. To be called once all parts are there."""
-        if self._stream is None:
-            data = bytearray()
-            for offset, part in sorted(self._parts.items()):
-                if offset > len(data):
-                    break
-                data[offset : offset + len(part)] = part
-            self._stream = Stream()
-            parse(self._stream, bytes(data))
-        return self._stream
+    @cached_property
+    def stream(self) -> Stream:
+        """The stream, from the data before the first gap. To be looked at once all parts are there."""
+        data = bytearray()
+        for offset, part in sorted(self._parts.items()):
+            if offset > len(data):
+                break
+            data[offset : offset + len(part)] = part
+        stream = Stream()
+        self._parse(stream, bytes(data))
+        return stream

@@ -333,11 +333,10 @@ def test_frames_of_http_are_told_apart() -> None:
     ]
     # A response of HEADERS and DATA whose length takes two bytes, arriving in parts and out of order.
     response = bytes([1, 3, *b"abc", 0, 0x40, 100]) + bytes(100)
-    assembly = Assembly()
+    assembly = Assembly(partial(append_http3, stream_id=0))
     for start, end in ((6, 108), (0, 7)):
         assembly.add(start, response[start:end])
-    http3 = assembly.stream(lambda stream, data: append_http3(stream, data, 0))
-    assert http3.take(0, 108) == [
+    assert assembly.stream.take(0, 108) == [
         Piece(FRAMING, 2, "HEADERS"),
         Piece(HTTP_HEADERS, 3, "HEADERS"),
         Piece(FRAMING, 3, "DATA"),
