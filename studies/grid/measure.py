@@ -24,7 +24,7 @@ from measure.run.films import ALL_FILMS
 from measure.run.setting import Loading
 from measure.table import RUNS, Row, Run, read_document, read_rows
 from record import collection
-from record.grid import Page, page_named, read_size
+from record.grid import Page, page_named, read_size, size_name
 from studies.grid.presets import PRESETS, Preset, read_preset
 from studies.study import SEED, Measurement, Request
 from tuning import networks, protocols
@@ -197,7 +197,7 @@ def narrowed(grid: Preset, counts: str | None, sizes: str | None) -> Preset:
         raise EyelevelError(f"--counts takes whole numbers, not {counts!r}") from None
     if min(some, default=1) < 1:
         raise EyelevelError(f"--counts takes numbers from 1 on, not {counts!r}")
-    large = [read_size(size) for size in (sizes or "").replace(",", " ").split()]
+    large = [size_name(read_size(size)) for size in (sizes or "").replace(",", " ").split()]
     return replace(grid, series=tuple(one.narrowed(some, large) for one in grid.series))
 
 

@@ -156,16 +156,21 @@ def test_the_presets_have_the_factors_of_the_studies() -> None:
     assert [PROTOCOLS[protocol].early_data for protocol in both] == [False, True]
 
 
-def test_a_wrong_preset_is_told(tmp_path: Path) -> None:
-    (tmp_path / "odd.toml").write_text('networks = ["lte"]\nprotocols = ["tcp"]\nruns = 1\nlimit = 3\npages = []\n')
-    with pytest.raises(EyelevelError, match=r"odd.toml must have the keys .*limit_s.*; see limit"):
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [("limit_s = 3\nlimit = 3", "has an unknown key 'limit'"), ("", ": the key 'limit_s' is missing")],
+)
+def test_a_wrong_preset_is_told(line: str, fault: str, tmp_path: Path) -> None:
+    preset = f'networks = ["lte"]\nprotocols = ["tcp"]\nruns = 1\n{line}\nseries = []\n'
+    (tmp_path / "odd.toml").write_text(preset)
+    with pytest.raises(EyelevelError, match=f"odd.toml{fault}"):
         read_preset("odd", tmp_path)
 
 
 def test_a_series_is_narrowed_where_it_varies() -> None:
-    of_sizes, of_counts = Series((1,), (5000, 10_000)), Series((1, 2, 5), (10_000,))
-    assert of_sizes.narrowed((1, 50), (100,)) == Series((1,), (100,))
-    assert of_counts.narrowed((1, 50), (100,)) == Series((1, 50), (10_000,))
+    of_sizes, of_counts = Series((1,), ("5KB", "10KB")), Series((1, 2, 5), ("10KB",))
+    assert of_sizes.narrowed((1, 50), ("100B",)) == Series((1,), ("100B",))
+    assert of_counts.narrowed((1, 50), ("100B",)) == Series((1, 50), ("10KB",))
     assert of_counts.narrowed((), ()) == of_counts
 
 
