@@ -2,11 +2,13 @@
 
 import ctypes
 import fcntl
+import gzip
 import json
 import os
 import re
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -116,10 +118,12 @@ def _umask() -> int:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in the file at `path`. Raises EyelevelError when it is missing or broken."""
+    """The JSON object in the file at `path`, packed by gzip if its name ends so. Raises EyelevelError when it is
+    missing or broken."""
     try:
-        document = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
+        content = path.read_bytes()
+        document = json.loads(gzip.decompress(content) if path.suffix == ".gz" else content)
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise EyelevelError(f"{path} cannot be read: {error}") from None
     if not isinstance(document, dict):
         raise EyelevelError(f"{path} is broken: it holds no JSON object")

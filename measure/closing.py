@@ -96,8 +96,8 @@ def close(site: Site, closing: Closing, *, fetch: bool, report: Callable[[str], 
     completeness = assess(site, closing)
     fetched: list[str] = []
     for _ in range(FETCHES if fetch else 0):
-        wanted = [m.url for m in completeness.missed if m.method == "GET" and m.url.startswith("https:")]
-        wanted = [url for url in wanted if url not in fetched]
+        missing = [missed.url for missed in completeness.missed if missed.method == "GET"]
+        wanted = [url for url in missing if url.startswith("https:") and url not in fetched]
         if not wanted:
             break
         urls = fetch_missing(site, wanted, closing)

@@ -4,7 +4,6 @@ Kept with the site as `sites/<name>/completeness.json`. It is no part of the rec
 campaign knows a site again, leaves it out. Nothing here knows how a load is made.
 """
 
-import gzip
 import hashlib
 import json
 from collections import Counter, defaultdict
@@ -15,7 +14,7 @@ from pathlib import Path
 from statistics import mean
 
 from base.errors import EyelevelError
-from base.files import write_atomically
+from base.files import read_json, write_atomically
 from base.structure import structured
 from browsers.contract import Request
 from measure.run.evidence import REQUEST_LOG, page_requests
@@ -205,7 +204,7 @@ def jaccard(sets: Sequence[Set[object]]) -> float:
 def _askers(har: Path, requests: Iterable[Request]) -> dict[str, set[str]]:
     """URL → who asked for it: the document or script as the developer tools tell it, else the page's origin."""
     askers: dict[str, set[str]] = defaultdict(set)
-    for entry in json.loads(gzip.decompress(har.read_bytes()))["log"]["entries"]:
+    for entry in read_json(har)["log"]["entries"]:
         if initiator := entry.get("_initiator"):
             askers[entry["request"]["url"].partition("#")[0]].add(initiator.partition("#")[0])
     for request in requests:

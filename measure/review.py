@@ -26,7 +26,6 @@ from measure.run.visit import FILM
 from measure.table import Row, read_rows
 
 LOCAL = "127.0.0.1"
-KINDS = {".jpg": "image/jpeg", ".mp4": "video/mp4"}
 
 
 @dataclass(frozen=True)
@@ -78,10 +77,11 @@ class Review:
         settings: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
         for row in self.rows():
             settings[row.site, row.network, row.protocol].append(row)
-        summaries = [
-            Summary(*names, sum(row.valid for row in rows), sum(not row.valid for row in rows), self._most_unlike(rows))
-            for names, rows in settings.items()
-        ]
+        summaries = []
+        for names, rows in settings.items():
+            valid = [row for row in rows if row.valid]
+            unlike = max(self._unlike(valid), default=0.0)
+            summaries.append(Summary(*names, len(valid), len(rows) - len(valid), unlike))
         summaries.sort(key=lambda summary: (-summary.rejected, -summary.unlike))
         return self._page.render(
             title=f"Review of {self.folder.name}",
@@ -144,9 +144,6 @@ class Review:
             for frame in frames
         ]
 
-    def _most_unlike(self, rows: Sequence[Row]) -> float:
-        return max(self._unlike([row for row in rows if row.valid]), default=0.0)
-
 
 def handler(review: Review, scratch: Path) -> type[BaseHTTPRequestHandler]:
     """The handler of requests for `review`'s pages."""
@@ -160,11 +157,10 @@ def handler(review: Review, scratch: Path) -> type[BaseHTTPRequestHandler]:
                     self._answer(review.index())
                 elif url.path == "/setting":
                     self._answer(review.setting(query["site"], query["network"], query["protocol"]))
-                elif url.path.startswith("/file/"):
-                    self._send_file(*unquote(url.path).removeprefix("/file/").rsplit("/", 1))
+                elif url.path.startswith("/strip/"):
+                    self._send((review.folder / self._attempt(url.path) / STRIP).read_bytes(), "image/jpeg")
                 elif url.path.startswith("/film/"):
-                    folder = self._known(unquote(url.path).removeprefix("/film/"))
-                    self._send(review.film(folder, scratch).read_bytes(), "video/mp4")
+                    self._send(review.film(self._attempt(url.path), scratch).read_bytes(), "video/mp4")
                 else:
                     self.send_error(404)
             except (EyelevelError, KeyError, OSError, ValueError) as error:
@@ -188,12 +184,9 @@ def handler(review: Review, scratch: Path) -> type[BaseHTTPRequestHandler]:
             self.send_header("location", f"/setting?{query}#{quote(folder)}")
             self.end_headers()
 
-        def _send_file(self, folder: str, name: str) -> None:
-            if name != STRIP:
-                raise EyelevelError(f"{name} is not for this page")
-            self._send((review.folder / self._known(folder) / name).read_bytes(), KINDS[Path(name).suffix])
-
-        def _known(self, folder: str) -> str:
+        def _attempt(self, path: str) -> str:
+            """The folder of the attempt that `path` names after its first part."""
+            folder = unquote(path).split("/", 2)[2]
             if folder not in {row.folder for row in review.rows()}:
                 raise EyelevelError(f"{folder} is no attempt of this campaign")
             return folder

@@ -4,7 +4,6 @@ Both measure the same page in the same replay, in turn. The page's load is its p
 quiet time after which a campaign takes a page for finished, the same for both.
 """
 
-import gzip
 import json
 import subprocess
 import sys
@@ -20,6 +19,7 @@ import click
 import pandas as pd
 
 from base.errors import EyelevelError, reports_errors
+from base.files import read_json
 from benchmarks.campaign.stock import RESULT
 from browsers.browsertime.configuration import QUIET_MS
 from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
@@ -77,7 +77,7 @@ def run_phases(folder: Path, start: float, row: Row) -> dict[str, float]:
     """How long each phase of one run took (s), read from the run's `folder`; it began at `start`."""
     times: Mapping[str, float] = json.loads((folder / "times.json").read_text())
     setup_s = json.loads((folder / "replay.json").read_text())["setup_s"]
-    har = json.loads(gzip.decompress((folder / HAR).read_bytes()))
+    har = read_json(folder / HAR)
     navigation = datetime.fromisoformat(har["log"]["pages"][0]["startedDateTime"]).timestamp()
     load_s = (row.metrics["plt"] or 0) / 1000
     return {

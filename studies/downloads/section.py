@@ -10,11 +10,9 @@ from analysis.report.section import ReportFigure, ReportTable, Section, text_tab
 from analysis.text import label, listing, percent, size_label
 from measure.table import read_document
 from studies.downloads import figure2
-from studies.downloads.measure import read_downloads
+from studies.downloads.measure import STUDY, read_downloads
 from tuning import protocols
 from tuning.protocols import Protocol
-
-NAME = "downloads"
 
 
 def section(folder: Path) -> Section | None:
@@ -34,7 +32,7 @@ def section(folder: Path) -> Section | None:
     figure = ReportFigure("figure2", caption, figure2.draw, (downloads,))
     median_table = medians_table(medians(downloads, settings["min_rtt_ms"], protocols.load()))
     all_downloads = ReportTable("downloads", "Every download", downloads, downloads.astype(str))
-    return Section(NAME, "Downloads of single files", (paragraph,), (figure,), tables=(median_table, all_downloads))
+    return Section(STUDY, "Downloads of single files", (paragraph,), (figure,), tables=(median_table, all_downloads))
 
 
 def medians(downloads: pd.DataFrame, rtt_ms: float, settings: Mapping[str, Protocol]) -> pd.DataFrame:

@@ -28,9 +28,9 @@ from studies.grid.cells import (
 )
 from studies.grid.controlled import PRESET as CONTROLLED
 from studies.grid.controlled import UNCHANGED, beside, read_old
+from studies.grid.measure import STUDY
 from studies.grid.timings import timings
 
-NAME = "grid"
 TITLES = {
     "longlook": "Objects, sizes and networks (Kakhki et al.)",
     "longlook-0rtt": "With and without 0-RTT (Kakhki et al.)",
@@ -52,7 +52,7 @@ VERDICTS = (
 def section(folder: Path) -> Section | None:
     """The section on the grid in `folder`, or None when there is no grid. Raises EyelevelError when it is broken."""
     document = read_document(folder)
-    if document is None or document.study_name != NAME:
+    if document is None or document.study_name != STUDY:
         return None
     campaign = load(folder)
     preset = document.study.get("preset", "")
@@ -66,7 +66,7 @@ def section(folder: Path) -> Section | None:
         paragraphs[1:1] = old_verdicts(old)
         tables.insert(0, old_study(old))
     figures = (*heat_maps(campaign, cell_table), *bars(campaign))
-    return Section(NAME, TITLES.get(preset, "A grid of pages"), tuple(paragraphs), figures, tables=tuple(tables))
+    return Section(STUDY, TITLES.get(preset, "A grid of pages"), tuple(paragraphs), figures, tables=tuple(tables))
 
 
 def heat_maps(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[ReportFigure]:

@@ -1,13 +1,12 @@
 """How long the browser waited for an object of a grid's page, and downloaded it, from the HAR of each run."""
 
-import gzip
-import json
 from pathlib import Path
 
 import pandas as pd
 
 from analysis.runs import CampaignTable
 from base.errors import EyelevelError
+from base.files import read_json
 from measure.run.visit import HAR
 
 COLUMNS = ["network", "protocol", "run", "wait_ms", "receive_ms"]
@@ -31,8 +30,8 @@ def timings(campaign: CampaignTable, site: str, networks: list[str]) -> pd.DataF
 
 def _image(path: Path) -> tuple[float, float]:
     try:
-        entries = json.loads(gzip.decompress(path.read_bytes()))["log"]["entries"]
+        entries = read_json(path)["log"]["entries"]
         images = [entry["timings"] for entry in entries if entry["request"]["url"].endswith(".png")]
         return float(images[-1]["wait"]), float(images[-1]["receive"])
-    except (OSError, EOFError, ValueError, KeyError, IndexError, TypeError) as error:
+    except (ValueError, KeyError, IndexError, TypeError) as error:
         raise EyelevelError(f"{path} has no timings of the page's image: {error!r}") from None

@@ -1,6 +1,5 @@
 """How a load is captured at both ends, and when it counts: its pings find the network right, and nothing is missing."""
 
-import json
 import os
 import struct
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
+from base.files import read_json
 from measure.campaign.method import Method, claim
 from measure.captures.recording import add_keys
 from measure.gates import REPLAY, reason_against
@@ -56,7 +56,7 @@ class PacketsMethod(Method):
 
 def read_ping(folder: Path) -> PingTimes:
     """The pings before the load in `folder`."""
-    return PingTimes(**json.loads((folder / PING).read_text()))
+    return PingTimes(**read_json(folder / PING))
 
 
 def _reason_of_ping(setting: Setting, folder: Path) -> Reason | None:

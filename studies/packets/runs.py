@@ -1,7 +1,5 @@
 """The captured runs in the folder of a campaign, dissected into connections, bytes by kind, and handshakes."""
 
-import gzip
-import json
 import os
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -120,5 +118,5 @@ def _since(capture: Capture, start_s: float) -> Capture:
 
 def _navigated_s(folder: Path) -> float:
     """When the measured page was navigated to, in s since 1970."""
-    har = json.loads(gzip.decompress((folder / HAR).read_bytes()))
-    return datetime.fromisoformat(har["log"]["pages"][0]["startedDateTime"]).timestamp()
+    page = read_json(folder / HAR)["log"]["pages"][0]
+    return datetime.fromisoformat(page["startedDateTime"]).timestamp()

@@ -14,10 +14,10 @@ from measure.table import read_rows
 from studies.packets import bytes_figure, sequence_drawing
 from studies.packets.bytes import KINDS, OTHER, PAYLOAD
 from studies.packets.connections import TIMES
+from studies.packets.files import STUDY
 from studies.packets.runs import CapturedRun, read_runs
 from studies.packets.sequence import Step, average
 
-NAME = "packets"
 SETTING = ["site", "network", "protocol"]
 CONNECTION = [*SETTING, "host", "number", "server"]
 LINK_HEADERS = (
@@ -34,7 +34,7 @@ def section(folder: Path) -> Section | None:
     connections = pd.DataFrame([row for run in runs for row in run.connections])
     captures = pd.DataFrame([row for run in runs for row in run.captures])
     return Section(
-        NAME,
+        STUDY,
         "Packets and handshakes",
         tuple(_paragraphs(folder, runs, connections)),
         (_bytes_figure(captures),),

@@ -5,7 +5,6 @@ run's folder has a qlog for each connection (see `servers.qlog`), the load's evi
 navigation began and when the page had all that it asked for (s since 1970).
 """
 
-import gzip
 import json
 import sys
 from collections.abc import Mapping
@@ -89,7 +88,7 @@ def read_loading(folder: Path) -> LoadingTime:
 
 def loading_time(folder: Path, evidence: Evidence) -> LoadingTime:
     """The times of the load in `folder`, from the developer tools."""
-    log = json.loads(gzip.decompress((folder / HAR).read_bytes()))["log"]
+    log = read_json(folder / HAR)["log"]
     page = log["pages"][-1]
     of_browser = {request.url for request in evidence.requests if request.by_browser}
     ends = [
@@ -121,7 +120,7 @@ def log_fault(protocol: Protocol, logs: list[Qlog]) -> str:
 
 
 def _sampling_fault(loading: LoadingTime, folder: Path) -> str:
-    for at_s, gap_ms in json.loads((folder / SAMPLING).read_text())["gaps"]:
+    for at_s, gap_ms in read_json(folder / SAMPLING)["gaps"]:
         if loading.navigated_s <= at_s <= loading.finished_s + gap_ms / 1e3 and gap_ms > LONGEST_GAP_MS:
             return f"no account of the kernel for {gap_ms:.0f} ms"
     return ""

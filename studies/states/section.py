@@ -23,7 +23,6 @@ from studies.states import windows_figure
 from studies.states.measure import STUDY, read_loading
 from studies.states.series import Spell, delivered_bytes, probabilities, series, shares, spells, transitions
 
-NAME = "states"
 IDLE, REPAIRING = "application_limited", ("recovery", "pto", "rto")
 
 
@@ -106,7 +105,7 @@ def section(campaign: Path) -> Section | None:
     for (site, network), group in groups.items():
         figures += [_windows(site, network, group), _graph(site, network, group)]
     return Section(
-        NAME,
+        STUDY,
         "Congestion states",
         (spent_time(groups), *EXPLANATIONS),
         tuple(figures),

@@ -123,12 +123,12 @@ def test_flagged_runs_come_first_with_their_reason_and_strip(page: tuple[HTTPCon
     assert code == 200
     assert text.index("attempt 1") < text.index("attempt 2")
     assert "film_unclean: &lt;b&gt;orange&lt;/b&gt;" in text
-    assert ask(connection, f"/file/{ROW.folder}/strip.jpg") == (200, "strip")
+    assert ask(connection, f"/strip/{ROW.folder}") == (200, "strip")
 
 
 @pytest.mark.parametrize(
     "path",
-    [f"/file/{ROW.folder}/netlog.json.gz", "/file/../../etc/strip.jpg", "/film/..", "/nothing", "/setting?site=s"],
+    [f"/strip/{ROW.folder}/netlog.json.gz", "/strip/../../etc", "/strip", "/film/..", "/nothing", "/setting?site=s"],
 )
 def test_nothing_else_is_shown(page: tuple[HTTPConnection, Review], path: str) -> None:
     assert ask(page[0], path)[0] == 404

@@ -158,7 +158,7 @@ def test_the_presets_have_the_factors_of_the_studies() -> None:
 
 @pytest.mark.parametrize(
     ("line", "fault"),
-    [("limit_s = 3\nlimit = 3", "has an unknown key 'limit'"), ("", ": the key 'limit_s' is missing")],
+    [("limit_s = 3\nlimit = 3", " has an unknown key 'limit'"), ("", ": the key 'limit_s' is missing")],
 )
 def test_a_wrong_preset_is_told(line: str, fault: str, tmp_path: Path) -> None:
     preset = f'networks = ["lte"]\nprotocols = ["tcp"]\nruns = 1\n{line}\nseries = []\n'
