@@ -8,6 +8,7 @@ import hashlib
 import os
 import subprocess
 import time
+import timeit
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -79,13 +80,8 @@ def drift(canaries: Sequence[Canary]) -> str | None:
 
 def _cpu_ms() -> float:
     data = bytes(HASHED_BYTES)
-    times = []
-    for _ in range(REPETITIONS):
-        started = time.perf_counter()
-        for _ in range(HASHES):
-            hashlib.blake2b(data).digest()
-        times.append(time.perf_counter() - started)
-    return 1000 * min(times)
+    times_s = timeit.repeat(lambda: hashlib.blake2b(data).digest(), number=HASHES, repeat=REPETITIONS)
+    return 1000 * min(times_s)
 
 
 def _page_ms(browser: str) -> float:

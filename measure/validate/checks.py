@@ -58,14 +58,10 @@ def same(subject: str, name: str, configured: object, measured: object) -> Check
     return Check(subject, name, str(configured), str(measured), "", configured == measured)
 
 
-def unchecked(subject: str, name: str, configured: float, unit: str, why: str) -> Check:
-    """What is `configured` but cannot be measured, and `why`."""
-    return Check(subject, name, _quantity(configured, unit), f"{UNCHECKED}: {why}", "", passed=True)
-
-
-def unsupported(subject: str, name: str, why: str) -> Check:
-    """What is not configured as a number and cannot be measured, and `why`."""
-    return Check(subject, name, "", f"{UNCHECKED}: {why}", "", passed=True)
+def unchecked(subject: str, name: str, why: str, configured: float | None = None, unit: str = "") -> Check:
+    """What cannot be measured, and `why`; `configured` if that is a number."""
+    should = "" if configured is None else _quantity(configured, unit)
+    return Check(subject, name, should, f"{UNCHECKED}: {why}", "", passed=True)
 
 
 def _quantity(value: float, unit: str) -> str:

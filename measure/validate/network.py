@@ -79,7 +79,7 @@ def judge_network(network: Network, measured: NetworkMeasurement) -> list[Check]
             checks.append(within(network.name, f"{direction} queue", queue_bytes, way.queue_bytes, tolerance, "bytes"))
         elif queue_bytes is not None and trace:
             why = "what waits in it moves with the trace"
-            checks.append(unchecked(network.name, f"{direction} queue", queue_bytes, "bytes", why))
+            checks.append(unchecked(network.name, f"{direction} queue", why, queue_bytes, "bytes"))
         tolerance = LOSS_DEVIATIONS * math.sqrt(loss * (1 - loss) / way.sent)
         name = f"{direction} loss of {way.sent} packets"
         checks.append(within(network.name, name, 100 * loss, 100 * way.lost / way.sent, 100 * tolerance, "%"))

@@ -19,10 +19,10 @@ import struct
 import sys
 import threading
 import time
+import timeit
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from base.errors import EyelevelError
 from base.structure import from_json, to_json
@@ -73,10 +73,10 @@ class Direction:
     `trace_mbps` is what a trace lets through in the time in which the rate was measured.
     """
 
-    mbps: float | None
     sent: int
     lost: int
-    queue_bytes: float | None
+    mbps: float | None = None
+    queue_bytes: float | None = None
     trace_mbps: float | None = None
     mean_mbps: float | None = None
 
@@ -148,8 +148,7 @@ def peer() -> None:
     class Commands(socketserver.StreamRequestHandler):
         def handle(self) -> None:
             for line in self.rfile:
-                command = json.loads(line)
-                if flow := command.get("send"):
+                if flow := json.loads(line):
                     assert arrivals.sender
                     send(end, arrivals.sender, Flow(**flow))
                 self.wfile.write(json.dumps(arrivals.take()).encode() + b"\n")
@@ -210,17 +209,12 @@ class Client:
         )
         sending = threading.Thread(target=send, args=(self._end, self._server, up))
         sending.start()
-        self._command({"send": asdict(down)})
+        at_peer = self._ask_peer(down)
         sending.join()
-        at_peer = self._peers_arrivals()
         time.sleep(self._drain_s)
-        self._command({})
-        arrived_up = len(at_peer | self._peers_arrivals())
+        arrived_up = len(at_peer | self._ask_peer())
         arrived_down = len(self._arrivals.take())
-        return (
-            Direction(None, packets, packets - arrived_up, None),
-            Direction(None, packets, packets - arrived_down, None),
-        )
+        return Direction(packets, packets - arrived_up), Direction(packets, packets - arrived_down)
 
     def _overloaded(self, direction: int, without_load: Direction) -> Direction:
         """`without_load` with the rate, and how much waited in the queue, when there was more than the link carries."""
@@ -253,21 +247,16 @@ class Client:
     def _sent(self, direction: int, flow: Flow) -> dict[int, tuple[int, int]]:
         """Send `flow` up (0) or down (1); returns what arrived."""
         if direction:
-            self._command({"send": asdict(flow)})
-            self._peers_arrivals()
+            self._ask_peer(flow)
             time.sleep(self._drain_s)
             return self._arrivals.take()
         send(self._end, self._server, flow)
         time.sleep(self._drain_s)
-        self._command({})
-        return self._peers_arrivals()
+        return self._ask_peer()
 
-    def _command(self, command: dict[str, Any]) -> None:
-        """Tell the peer to send a flow, or nothing; what it has received is its answer."""
-        self._control.sendall(json.dumps(command).encode() + b"\n")
-
-    def _peers_arrivals(self) -> dict[int, tuple[int, int]]:
-        """The peer's answer: what arrived there, as `Arrivals.take` has it."""
+    def _ask_peer(self, flow: Flow | None = None) -> dict[int, tuple[int, int]]:
+        """Let the peer send `flow`, if any; returns what has arrived there, as `Arrivals.take` has it."""
+        self._control.sendall(json.dumps(flow and asdict(flow)).encode() + b"\n")
         return {int(number): (sent, at) for number, (sent, at) in json.loads(self._answers.readline()).items()}
 
 
@@ -311,11 +300,7 @@ def _shell_started_ns() -> int:
 
 def _resolution_ms(host: str) -> float:
     """The median time to resolve `host`, which must not depend on the network."""
-    times_s = []
-    for _ in range(RESOLUTIONS):
-        started_s = time.perf_counter()
-        socket.getaddrinfo(host, 443)
-        times_s.append(time.perf_counter() - started_s)
+    times_s = timeit.repeat(lambda: socket.getaddrinfo(host, 443), number=1, repeat=RESOLUTIONS)
     return statistics.median(times_s) * 1e3
 
 

@@ -25,7 +25,7 @@ from measure.run.load import Instruments
 from measure.run.monitor import CAPTURE
 from measure.run.setting import Loading, Setting
 from measure.table import Run
-from measure.validate.checks import Check, between, same, unsupported, within
+from measure.validate.checks import Check, between, same, unchecked, within
 from measure.validate.congestion_controls import BEHAVIOURS
 from measure.validate.site import BULK_PAGE, OBJECT_BYTES, SERVERS, WINDOW_PAGE
 from record.site import Site
@@ -176,7 +176,7 @@ def _share_check(protocol: Protocol, lossy: CapturedConnection) -> Check:
     name = f"share of a link with {LOSSY.loss:.0%} loss"
     behaviour = BEHAVIOURS.get(protocol.congestion_control)
     if behaviour is None:
-        return unsupported(protocol.name, name, f"how {protocol.congestion_control} answers to losses is not known")
+        return unchecked(protocol.name, name, f"how {protocol.congestion_control} answers to losses is not known")
     share = 100 * _second_half_mbps(lossy) / (LOSSY.down_mbps or 1)
     least, most = behaviour.lossy_share
     return between(protocol.name, name, 100 * least, share, 100 * most, "%")

@@ -70,13 +70,9 @@ def medians_table(table: pd.DataFrame) -> ReportTable:
         "protocol": ("protocol", label),
         "reference": ("against", label),
         "downloads": "downloads of each",
-        "ms": ("median [ms]", _tenths),
-        "reference_ms": ("the other's [ms]", _tenths),
+        "ms": ("median [ms]", "{:.1f}".format),
+        "reference_ms": ("the other's [ms]", "{:.1f}".format),
         "level": ("difference without handshakes", percent),
     }
     texts = text_table(table, columns) if len(table) else pd.DataFrame()
     return ReportTable("medians", "Medians, and how level the servers are", table, texts)
-
-
-def _tenths(value: float) -> str:
-    return f"{value:.1f}"

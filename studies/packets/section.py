@@ -45,10 +45,11 @@ def section(folder: Path) -> Section | None:
 
 def _paragraphs(folder: Path, runs: Sequence[CapturedRun], connections: pd.DataFrame) -> list[str]:
     settings = {tuple(run.setting[key] for key in SETTING) for run in runs}
-    gates = [row.reason.gate for row in read_rows(folder) if not row.valid and row.reason]
+    gates = Counter(row.gate for row in read_rows(folder) if not row.valid)
+    rejections = ", ".join(f"{gate} {number}" for gate, number in gates.most_common())
     paragraphs = [
         f"{plural('load', len(runs))} in {plural('setting', len(settings))}, captured at both ends and decrypted; "
-        + (f"{plural('attempt', len(gates))} did not count ({_counts(gates)})." if gates else "all counted."),
+        + (f"{plural('attempt', gates.total())} did not count ({rejections})." if gates else "all counted."),
         LINK_HEADERS,
     ]
     first = connections[connections["first"]]
@@ -59,11 +60,6 @@ def _paragraphs(folder: Path, runs: Sequence[CapturedRun], connections: pd.DataF
             f"{site}: in the median, the first request left {', '.join(parts)} after its connection's first packet."
         )
     return paragraphs
-
-
-def _counts(gates: Sequence[str]) -> str:
-    """How many attempts each of `gates` rejected."""
-    return ", ".join(f"{gate} {number}" for gate, number in Counter(gates).most_common())
 
 
 def _summary(table: pd.DataFrame, keys: list[str], columns: Sequence[str]) -> pd.DataFrame:

@@ -77,15 +77,15 @@ def draw(graphs: Sequence[Graph]) -> Figure:
 
 
 def _draw_one(axes: Axes, graph: Graph) -> None:
-    states = list(graph.shares)
-    places = {state: _place(state) for state in states}
-    radii = {state: _radius(graph.shares[state]) for state in states}
+    circles = {
+        state: Circle(_place(state), _radius(share), facecolor=state_style(state).color, edgecolor="black", lw=0.6)
+        for state, share in graph.shares.items()
+    }
     for (before, after), probability in sorted(graph.probabilities.items(), key=lambda entry: entry[1]):
-        _arrow(axes, places[before], places[after], radii[before], radii[after], probability)
-    for state in states:
-        color = state_style(state).color
-        axes.add_patch(Circle(places[state], radii[state], facecolor=color, edgecolor="black", lw=0.6))
-        _name(axes, state, places[state], radii[state], graph.shares[state])
+        _arrow(axes, circles[before], circles[after], probability)
+    for state, circle in circles.items():
+        axes.add_patch(circle)
+        _name(axes, state, circle, graph.shares[state])
     axes.set_title(f"{graph.title}, {sum(graph.counts.values())} transitions")
     axes.set_xlim(-HALF_WIDTH, HALF_WIDTH)
     axes.set_ylim(-HALF_WIDTH * 0.87, HALF_WIDTH * 0.87)
@@ -103,15 +103,9 @@ def _radius(share: float) -> float:
     return LEAST_RADIUS + (MOST_RADIUS - LEAST_RADIUS) * math.sqrt(share)
 
 
-def _arrow(
-    axes: Axes,
-    start: tuple[float, float],
-    end: tuple[float, float],
-    start_radius: float,
-    end_radius: float,
-    probability: float,
-) -> None:
+def _arrow(axes: Axes, before: Circle, after: Circle, probability: float) -> None:
     """A bent arrow from circle to circle; the one back is bent to the other side."""
+    start, end = before.center, after.center
     shade = f"{0.72 - 0.6 * probability:.2f}"
     points_a_unit = 72 * PANEL_INCHES / (2 * HALF_WIDTH)
     axes.add_patch(
@@ -121,8 +115,8 @@ def _arrow(
             connectionstyle=f"arc3,rad={BEND}",
             arrowstyle="-|>",
             mutation_scale=8,
-            shrinkA=start_radius * points_a_unit,
-            shrinkB=end_radius * points_a_unit,
+            shrinkA=before.radius * points_a_unit,
+            shrinkB=after.radius * points_a_unit,
             color=shade,
             lw=0.5 + 1.8 * probability,
         )
@@ -139,10 +133,10 @@ def _arrow(
         axes.text(x, y, f"{probability:.2f}", size=6.5, ha="center", va="center", bbox=background)
 
 
-def _name(axes: Axes, state: str, place: tuple[float, float], radius: float, share: float) -> None:
+def _name(axes: Axes, state: str, circle: Circle, share: float) -> None:
     """The state's name outside its circle, its share within."""
-    x, y = place
-    out = (radius + 0.07) / RADIUS
+    x, y = circle.center
+    out = (circle.radius + 0.07) / RADIUS
     at = (x + x * out, y + y * out)
     horizontal = "center" if abs(x) < 0.35 else ("left" if x > 0 else "right")
     vertical = "center" if abs(y) < 0.35 else ("bottom" if y > 0 else "top")

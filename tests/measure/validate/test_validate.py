@@ -105,7 +105,7 @@ def test_a_protocol_that_is_not_as_configured_fails_its_check(
 
 def test_a_rate_that_holds_between_packets_but_not_over_all_is_found() -> None:
     network = Network("n", min_rtt_ms=20, up_mbps=4, down_mbps=4, queue_ms=60)
-    steady = Direction(4.0, sent=4000, lost=0, queue_bytes=30_000, mean_mbps=3.9)
+    steady = Direction(mbps=4.0, sent=4000, lost=0, queue_bytes=30_000, mean_mbps=3.9)
     resting = replace(steady, mean_mbps=3.7)
     checks = judge_network(network, NetworkMeasurement(20, 20, 20, 100, 0.1, up=steady, down=resting))
     assert [check.name for check in checks if not check.passed] == ["downlink mean rate"]
@@ -113,7 +113,7 @@ def test_a_rate_that_holds_between_packets_but_not_over_all_is_found() -> None:
 
 def test_the_queue_of_a_trace_is_told_to_be_unchecked() -> None:
     network = Network("n", min_rtt_ms=20, up_mbps=4, down_mbps=4, queue_ms=60, down_trace="a file")
-    up = Direction(4.0, sent=4000, lost=0, queue_bytes=30_000, mean_mbps=4)
+    up = Direction(mbps=4.0, sent=4000, lost=0, queue_bytes=30_000, mean_mbps=4)
     checks = judge_network(network, NetworkMeasurement(20, 20, 20, 100, 0.1, up=up, down=replace(up, queue_bytes=None)))
     assert {check.name: check.checked for check in checks if "queue" in check.name} == {
         "uplink queue": True,
