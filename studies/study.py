@@ -25,6 +25,7 @@ from tuning.networks import Network
 from tuning.settings import choose
 
 SEED = 1
+RUNS, REPEATS = 10, 3
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,8 @@ def study_campaign(
     study: str,
     method: Method,
     *,
-    runs: int,
-    repeats: int,
+    runs: int = RUNS,
+    repeats: int = REPEATS,
     change: Callable[[Network], Collection[Network]] = lambda network: (network,),
 ) -> Campaign:
     """The campaign of sites, networks and protocols that `request` names, without films. Raises EyelevelError.

@@ -65,12 +65,7 @@ REQUEST_TOLERANCE_RTT = 0.5
 # What both servers are to agree on with the browser, by HTTP version.
 AGREED = {
     "h2": {"TLS version": "TLS 1.3", "cipher": "AES-128-GCM", "application protocol": "h2"},
-    "h3": {
-        "TLS version": "TLS 1.3",
-        "cipher": "AES-128-GCM",
-        "application protocol": "h3",
-        "QUIC version": "QUIC v1",
-    },
+    "h3": {"TLS version": "TLS 1.3", "cipher": "AES-128-GCM", "application protocol": "h3", "QUIC version": "QUIC v1"},
 }
 CERTIFICATES = ["ECDSA secp256r1 by CN=Eyelevel replay testbed"]
 

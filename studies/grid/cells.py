@@ -68,22 +68,14 @@ def cells(campaign: CampaignTable) -> pd.DataFrame:
 
 def compare(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> dict[str, Any]:
     """The numbers of a cell from the page load times `a` of the first protocol and `b` of the compared one."""
-    mean_a, mean_b = (float(values.mean()) if len(values) else np.nan for values in (a, b))
-    sd_a, sd_b = (float(values.std(ddof=1)) if len(values) > 1 else np.nan for values in (a, b))
-    p = float(welch_p(a[np.newaxis], b[np.newaxis])[0]) if min(len(a), len(b)) > 1 else np.nan
-    difference = (mean_a - mean_b) / mean_a
-    return {
-        "rounds": min(len(a), len(b)),
-        "runs_reference": len(a),
-        "mean_reference": mean_a,
-        "sd_reference": sd_a,
-        "runs_compared": len(b),
-        "mean_compared": mean_b,
-        "sd_compared": sd_b,
-        "difference": difference,
-        "p": p,
-        "verdict": verdict(difference, p),
-    }
+    row: dict[str, Any] = {"rounds": min(len(a), len(b))}
+    for whose, times in (("reference", a), ("compared", b)):
+        row[f"runs_{whose}"] = len(times)
+        row[f"mean_{whose}"] = float(times.mean()) if len(times) else np.nan
+        row[f"sd_{whose}"] = float(times.std(ddof=1)) if len(times) > 1 else np.nan
+    difference = (row["mean_reference"] - row["mean_compared"]) / row["mean_reference"]
+    p = float(welch_p(a[np.newaxis], b[np.newaxis])[0]) if row["rounds"] > 1 else np.nan
+    return row | {"difference": difference, "p": p, "verdict": verdict(difference, p)}
 
 
 def verdict(difference: float, p: float = 0.0) -> str:

@@ -22,8 +22,6 @@ from studies.packets.files import STUDY as NAME
 from studies.packets.measure import PacketsMethod
 from studies.study import Measurement, Request, Study, study_campaign
 
-RUNS = 10
-REPEATS = 3
 DELAYS_MS = "0,10,20,50"
 
 
@@ -31,12 +29,7 @@ def campaign(request: Request) -> Measurement:
     """What `request` asks to be measured."""
     delays_ms = delays_in_ms(request.options["delays"])
     chosen = study_campaign(
-        request,
-        NAME,
-        PacketsMethod(),
-        runs=RUNS,
-        repeats=REPEATS,
-        change=lambda network: with_added_rtt(network, delays_ms).values(),
+        request, NAME, PacketsMethod(), change=lambda network: with_added_rtt(network, delays_ms).values()
     )
     message = f"captured: {chosen.folder}; the keys are in the files, so Wireshark shows them decrypted"
     return Measurement(chosen, summary=lambda: [message])

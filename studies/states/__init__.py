@@ -6,13 +6,10 @@ from studies.states.measure import STUDY as NAME
 from studies.states.measure import StatesMethod
 from studies.study import Measurement, Request, Study, study_campaign
 
-RUNS = 10
-REPEATS = 3
-
 
 def campaign(request: Request) -> Measurement:
     """What `request` asks to be measured."""
-    chosen = study_campaign(request, NAME, StatesMethod(), runs=RUNS, repeats=REPEATS)
+    chosen = study_campaign(request, NAME, StatesMethod())
     return Measurement(chosen, summary=lambda: [f"logged: {chosen.folder}; qvis opens the {SUFFIX} files"])
 
 

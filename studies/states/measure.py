@@ -15,6 +15,7 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.files import read_json, write_atomically
+from base.structure import structured
 from measure.campaign.method import Method
 from measure.reasons import Reason
 from measure.run.evidence import Evidence
@@ -80,10 +81,7 @@ class StatesMethod(Method):
 
 def read_loading(folder: Path) -> LoadingTime:
     """When the run in `folder` was navigated and had finished. Raises EyelevelError."""
-    try:
-        return LoadingTime(**read_json(folder / LOADING))
-    except TypeError as error:
-        raise EyelevelError(f"{folder / LOADING} is broken: {error!r}") from None
+    return structured(read_json(folder / LOADING), LoadingTime, f"{folder / LOADING} is broken")
 
 
 def loading_time(folder: Path, evidence: Evidence) -> LoadingTime:

@@ -367,7 +367,7 @@ def test_a_run_that_is_not_whole_any_more_is_named(campaign: Path) -> None:
     with pytest.raises(EyelevelError, match=r"quic/2-2 has no log of a connection"):
         section(campaign)
     (folder / "loading.json").write_text("{}")
-    with pytest.raises(EyelevelError, match=r"quic/2-2/loading.json is broken: TypeError"):
+    with pytest.raises(EyelevelError, match=r"quic/2-2/loading.json is broken: the key 'navigated_s' is missing"):
         section(campaign)
 
 
