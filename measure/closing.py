@@ -14,10 +14,8 @@ from urllib.parse import urlsplit
 import click
 
 from base.clock import now_iso
-from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from browsers.window import is_mobile
-from measure.campaign.block import measure_one
 from measure.campaign.method import Method
 from measure.completeness import (
     Completeness,
@@ -29,13 +27,13 @@ from measure.completeness import (
     summarise,
     unused_exchanges,
 )
-from measure.gates import GATES, REPLAY, Gate
+from measure.gates import GATES, Gate
 from measure.host.machine import versions
-from measure.run.evidence import REPLAY_LOG, Evidence, last_line, read_evidence
+from measure.run.evidence import Evidence, read_evidence
 from measure.run.film import Frame, last_frame, unlike
 from measure.run.setting import Loading, Setting
 from measure.run.visit import FILM
-from measure.table import Run
+from measure.single_load import single_load
 from record.recorder import sandbox
 from record.recorder.spec import RecordSpec
 from record.site import Recording, Site, write_site
@@ -46,8 +44,6 @@ LOADS = 3
 PROTOCOLS = "tcp,quic"
 NETWORK = "dsl"
 
-# How often a load is tried again that fails by itself.
-REPEATS = 2
 # What was fetched may ask for more, which is fetched too; so often at most.
 FETCHES = 2
 
@@ -139,16 +135,7 @@ def assess(site: Site, closing: Closing) -> Completeness:
 def load_once(site: Site, closing: Closing, protocol: Protocol, number: int = 1) -> SiteLoad:
     """One load that counts; `number` counts those over the protocol. Raises EyelevelError when none does."""
     setting = Setting(site, closing.network, protocol, closing.loading)
-    run = Run(site.name, closing.network.name, protocol.name, number)
-    with tempfile.TemporaryDirectory(prefix="eyelevel-closing-") as temporary:
-        row = measure_one(run, setting, ClosingMethod(), Path(temporary), REPEATS)
-        folder = Path(temporary) / row.folder
-        if not row.valid:
-            text = last_line(folder / REPLAY_LOG) if row.reason and row.reason.gate == REPLAY.name else ""
-            raise EyelevelError(
-                f"{site.name} could not be loaded over {protocol.name} in {row.attempt} tries: {row.reason}"
-                + (f": {text}" if text else "")
-            )
+    with single_load(setting, ClosingMethod(), number) as folder:
         urls = requested_urls(folder, read_evidence(folder, filmed=False).requests)
         return SiteLoad(urls, last_frame(folder / FILM) if closing.loading.filmed else None)
 

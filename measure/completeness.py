@@ -116,14 +116,14 @@ class Completeness:
 def read(site: Site) -> Completeness | None:
     """What is known of `site`; None when that is nothing, or is of another recording. Raises EyelevelError."""
     path = site.folder / FILE
+    if not path.exists():
+        return None
     try:
-        values = json.loads(path.read_text())
-        if values.pop("format") != FORMAT:
+        values = read_json(path)
+        if values.pop("format", None) != FORMAT:
             return None
         completeness = structured(values, Completeness, "it")
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError, AttributeError, EyelevelError) as error:
+    except EyelevelError as error:
         raise EyelevelError(f"{path} is broken ({error}); remove it, and 'make close' the site again") from None
     return completeness if completeness.site_sha256 == digest(site) else None
 

@@ -1,15 +1,12 @@
 """Whether a protocol does what its setting says (paper, Table 1), from the wire and the kernel."""
 
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
-from measure.campaign.block import measure_one
 from measure.campaign.method import Method
 from measure.captures.reading import (
     CapturedConnection,
@@ -20,11 +17,10 @@ from measure.captures.reading import (
     request_after_s,
 )
 from measure.gates import LOAD_FAILED, REPLAY, Gate
-from measure.run.evidence import REPLAY_LOG, last_line
 from measure.run.load import Instruments
 from measure.run.monitor import CAPTURE
 from measure.run.setting import Loading, Setting
-from measure.table import Run
+from measure.single_load import single_load
 from measure.validate.checks import Check, between, same, unchecked, within
 from measure.validate.congestion_controls import BEHAVIOURS
 from measure.validate.site import BULK_PAGE, OBJECT_BYTES, SERVERS, WINDOW_PAGE
@@ -40,11 +36,9 @@ CLEAR = Network("clear", min_rtt_ms=100, up_mbps=100, down_mbps=100, queue_ms=20
 # Where the answer to losses is: Cubic fills a fraction of it (1.2 / √p packets a round trip, Mathis et al., CCR 1997),
 # BBR nearly all.
 LOSSY = Network("lossy", min_rtt_ms=20, up_mbps=20, down_mbps=20, queue_ms=100, loss=0.08)
-# What the losses of the first attempt are drawn from; a method adds the attempt's number.
-SEED = 1
+# What losses are drawn from; a method adds the attempt's number.
+SEED = 0
 LOADING = Loading(repeatable=False, filmed=False, limit_s=300.0)
-# How often a load is tried again that fails by itself.
-REPEATS = 2
 
 # Of the browser's TLS sessions, in NSS's key log format.
 KEYS = "keys.log"
@@ -117,10 +111,10 @@ class ObservationMethod(Method):
 def observe_protocol(protocol: Protocol, sites: Mapping[str, Site]) -> ProtocolObservation:
     """Load the validation pages over `protocol` in the browser. Raises EyelevelError."""
     version = protocol.http_version
-    with _observed(sites[WINDOW_PAGE], CLEAR, protocol) as folder:
+    with single_load(Setting(sites[WINDOW_PAGE], CLEAR, protocol, LOADING, SEED), ObservationMethod()) as folder:
         connections = read_connections(folder / CAPTURE, folder / KEYS, version)
         controls = server_of(protocol).congestion_controls_taken(folder)
-    with _observed(sites[BULK_PAGE], LOSSY, protocol) as folder:
+    with single_load(Setting(sites[BULK_PAGE], LOSSY, protocol, LOADING, SEED), ObservationMethod()) as folder:
         lossy = largest(read_connections(folder / CAPTURE, folder / KEYS, version))
     return ProtocolObservation(
         clear=largest(connections),
@@ -135,55 +129,49 @@ def observe_protocol(protocol: Protocol, sites: Mapping[str, Site]) -> ProtocolO
 
 def judge_protocol(protocol: Protocol, seen: ProtocolObservation) -> list[Check]:
     """What was `seen` against what `protocol` should be."""
-    control = protocol.congestion_control
+    name, control = protocol.name, protocol.congestion_control
     agreed = {**AGREED[protocol.http_version], "key exchange group": protocol.tls_group}
-    checks = [same(protocol.name, what, value, seen.clear.handshake.get(what)) for what, value in agreed.items()]
-    checks.append(same(protocol.name, "certificate chain", ", ".join(CERTIFICATES), ", ".join(seen.certificates)))
+    checks = [same(name, what, value, seen.clear.handshake.get(what)) for what, value in agreed.items()]
+    checks.append(same(name, "certificate chain", ", ".join(CERTIFICATES), ", ".join(seen.certificates)))
     if protocol.fast_open:
         accepted_bytes = seen.clear.accepted_in_syn_bytes
-        checks.append(between(protocol.name, "data in the SYN", 1, accepted_bytes, protocol.segment_bytes, "bytes"))
+        checks.append(between(name, "data in the SYN", 1, accepted_bytes, protocol.segment_bytes, "bytes"))
     checks += _flight_checks(protocol, seen.clear)
     if protocol.in_kernel:
         mss_bytes = protocol.mss_bytes or LARGEST_MSS_BYTES
-        checks.append(
-            within(protocol.name, "maximum segment size", mss_bytes, seen.clear.announced_mss_bytes, 0, "bytes")
-        )
+        checks.append(within(name, "maximum segment size", mss_bytes, seen.clear.announced_mss_bytes, 0, "bytes"))
     if options := server_of(protocol).connection_options(protocol):
         arrived = " ".join(tag for tag in seen.clear.connection_options if tag not in BROWSERS_TAGS)
-        checks.append(same(protocol.name, "connection options that arrived", " ".join(options), arrived))
-    checks.append(same(protocol.name, "congestion control of the server", control, seen.congestion_control))
+        checks.append(same(name, "connection options that arrived", " ".join(options), arrived))
+    checks.append(same(name, "congestion control of the server", control, seen.congestion_control))
     checks.append(_share_check(protocol, seen.lossy))
     if protocol.early_data:
         without = sorted(server for server, took in seen.early_data.items() if not took)
         measured = f"all {len(seen.early_data)}" if not without else f"all but {', '.join(without)}"
-        checks.append(same(protocol.name, "servers that took early data", f"all {SERVERS}", measured))
+        checks.append(same(name, "servers that took early data", f"all {SERVERS}", measured))
     first_request_rtt = seen.request_after_s / CLEAR.min_rtt_ms * 1e3
     least = protocol.round_trips_before_request
     most = least + REQUEST_TOLERANCE_RTT
-    checks.append(
-        between(protocol.name, "round trips before the first request", least - 0.01, first_request_rtt, most, "RTT")
-    )
+    checks.append(between(name, "round trips before the first request", least - 0.01, first_request_rtt, most, "RTT"))
     return checks
 
 
 def _share_check(protocol: Protocol, lossy: CapturedConnection) -> Check:
     """How the congestion control answers to losses."""
-    name = f"share of a link with {LOSSY.loss:.0%} loss"
+    what = f"share of a link with {LOSSY.loss:.0%} loss"
     behaviour = BEHAVIOURS.get(protocol.congestion_control)
     if behaviour is None:
-        return unchecked(protocol.name, name, f"how {protocol.congestion_control} answers to losses is not known")
+        return unchecked(protocol.name, what, f"how {protocol.congestion_control} answers to losses is not known")
     share = 100 * _second_half_mbps(lossy) / (LOSSY.down_mbps or 1)
     least, most = behaviour.lossy_share
-    return between(protocol.name, name, 100 * least, share, 100 * most, "%")
+    return between(protocol.name, what, 100 * least, share, 100 * most, "%")
 
 
 def _flight_checks(protocol: Protocol, clear: CapturedConnection) -> list[Check]:
     """The first flight of an object, and that of one asked for after a pause."""
-    transfers = _objects(clear)
+    name, transfers = protocol.name, _objects(clear)
     if len(transfers) != 2:
-        raise EyelevelError(
-            f"{protocol.name}: expected the transfers of 2 objects in the capture, found {len(transfers)}"
-        )
+        raise EyelevelError(f"{name}: expected the transfers of 2 objects in the capture, found {len(transfers)}")
     first, later = map(_flight, transfers)
     segment_bytes = server_of(protocol).window_segment_bytes(protocol)
     window = sum(packet.payload_bytes for packet in first) / segment_bytes
@@ -193,16 +181,16 @@ def _flight_checks(protocol: Protocol, clear: CapturedConnection) -> list[Check]
     behaviour = BEHAVIOURS.get(protocol.congestion_control)
     growth_packets = behaviour.growth_packets.get(protocol.http_version, 0.0) if behaviour else 0.0
     most = expected + max(tolerance, growth_packets)
-    checks = [between(protocol.name, "initial window", expected - tolerance, window, most, "segments")]
+    checks = [between(name, "initial window", expected - tolerance, window, most, "segments")]
     flight, which = (first, "first flight") if expected > BURST_PACKETS else (later, "flight after a pause")
     spread = 100 * (flight[-1].at_s - flight[0].at_s) / (CLEAR.min_rtt_ms / 1e3)
     bounds = (100 * PACED_SHARE, 95) if protocol.pacing else (0, 100 * UNPACED_SHARE)
-    checks.append(between(protocol.name, f"{which} spread over a round trip", bounds[0], spread, bounds[1], "%"))
+    checks.append(between(name, f"{which} spread over a round trip", bounds[0], spread, bounds[1], "%"))
     if protocol.restarts_after_idle:
-        checks.append(within(protocol.name, "window after a pause", expected, window_later, tolerance, "segments"))
+        checks.append(within(name, "window after a pause", expected, window_later, tolerance, "segments"))
     else:
         most = max(OBJECT_BYTES / segment_bytes * 1.1, expected)
-        checks.append(between(protocol.name, "window after a pause", 1.5 * expected, window_later, most, "segments"))
+        checks.append(between(name, "window after a pause", 1.5 * expected, window_later, most, "segments"))
     return checks
 
 
@@ -223,17 +211,3 @@ def _second_half_mbps(lossy: CapturedConnection) -> float:
     if len(half) < 2 or half[0].at_s == half[-1].at_s:
         raise EyelevelError("the bulk transfer is missing in the capture of the lossy network")
     return sum(packet.payload_bytes for packet in half) * 8 / (half[-1].at_s - half[0].at_s) / 1e6
-
-
-@contextmanager
-def _observed(site: Site, network: Network, protocol: Protocol) -> Iterator[Path]:
-    """A folder with what the monitor of one load left, and the browser's keys."""
-    with tempfile.TemporaryDirectory(prefix="validate-") as temporary:
-        run = Run(site.name, network.name, protocol.name, 1)
-        setting = Setting(site, network, protocol, LOADING, SEED - 1)
-        row = measure_one(run, setting, ObservationMethod(), Path(temporary), REPEATS)
-        folder = Path(temporary) / row.folder
-        if row.reason:
-            text = f"{row.reason.text} {last_line(folder / REPLAY_LOG)}".strip()
-            raise EyelevelError(f"{protocol.name}: the validation page could not be loaded: {text}")
-        yield folder
