@@ -8,14 +8,20 @@ from studies.packets.bytes import KINDS
 from studies.packets.dissection import Capture, ConnectionKey, PacketRecord
 from studies.packets.layers import DATA, FINISHED, HEADERS
 
-# The times of a connection, all at the browser's end, and their definitions.
+# The times of a connection, all at the browser's end: their names in words, and their definitions.
 TIMES = {
-    "handshake_ms": "from the connection's first packet to the server's last handshake message (Finished)",
-    "request_ms": "from the connection's first packet to the first request, as it left",
-    "first_byte_ms": "from the connection's first packet to the first packet of a response",
-    "content_ms": "from there to the last packet with new content of responses",
-    "closing_ms": "from the first packet that says that the connection ends (FIN, RST, CONNECTION_CLOSE) to the last "
-    "packet of all",
+    "handshake_ms": (
+        "handshake",
+        "from the connection's first packet to the server's last handshake message (Finished)",
+    ),
+    "request_ms": ("first request", "from the connection's first packet to the first request, as it left"),
+    "first_byte_ms": ("first byte", "from the connection's first packet to the first packet of a response"),
+    "content_ms": ("content", "from there to the last packet with new content of responses"),
+    "closing_ms": (
+        "closing",
+        "from the first packet that says that the connection ends (FIN, RST, CONNECTION_CLOSE) to the last packet of "
+        "all",
+    ),
 }
 
 

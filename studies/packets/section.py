@@ -85,17 +85,10 @@ def _means(column: str, heading: str, digits: int = 1) -> dict[Any, Any]:
     return {(column, f"{column}_sd", f"{column}_runs", "runs"): (heading, text)}
 
 
-HEADINGS = {
-    "handshake_ms": "handshake [ms]",
-    "request_ms": "first request [ms]",
-    "first_byte_ms": "first byte [ms]",
-    "content_ms": "content [ms]",
-    "closing_ms": "closing [ms]",
-}
 RUNS = {"runs": ("runs", whole_number)}
-
-
-TIME_COLUMNS = {key: entry for column, heading in HEADINGS.items() for key, entry in _means(column, heading).items()}
+TIME_COLUMNS = {
+    key: entry for column, (name, _) in TIMES.items() for key, entry in _means(column, f"{name} [ms]").items()
+}
 
 
 def _times(connections: pd.DataFrame) -> ReportTable:
@@ -104,7 +97,7 @@ def _times(connections: pd.DataFrame) -> ReportTable:
     data = _summary(first, SETTING, ["ping_ms", *TIMES, "handshake_rtt"])
     columns = SITE_SETTING | RUNS | _means("ping_ms", "ping [ms]", 2) | _means("handshake_rtt", "handshake [RTT]", 2)
     texts = text_table(data, columns | TIME_COLUMNS)
-    definitions = "; ".join(f"{heading.partition(' [')[0]}: {TIMES[column]}" for column, heading in HEADINGS.items())
+    definitions = "; ".join(f"{name}: {definition}" for name, definition in TIMES.values())
     note = f"Mean ± standard deviation over runs, at the browser's end. {definitions}."
     return ReportTable("packets_times", "The connection of the first request", data, texts, note)
 
@@ -162,21 +155,19 @@ def _bytes_figure(captures: pd.DataFrame) -> ReportFigure:
 
 def _drawings(runs: Sequence[CapturedRun]) -> list[Drawing]:
     """A sequence diagram for each site and network."""
+    groups: dict[tuple[str, str, float], dict[str, list[Sequence[Step]]]] = defaultdict(lambda: defaultdict(list))
+    for run in runs:
+        if run.steps:
+            site, network, protocol, rtt_ms = (run.setting[key] for key in (*SETTING, "rtt_ms"))
+            groups[site, network, rtt_ms][protocol].append(run.steps)
     drawings = []
-    for site, network in dict.fromkeys((run.setting["site"], run.setting["network"]) for run in runs):
-        group = [run for run in runs if (run.setting["site"], run.setting["network"]) == (site, network)]
-        steps: dict[str, list[Sequence[Step]]] = defaultdict(list)
-        for run in group:
-            if run.steps:
-                steps[run.setting["protocol"]].append(run.steps)
-        if not steps:
-            continue
+    for (site, network, rtt_ms), steps in groups.items():
         caption = (
             f"{site} behind {label(network)}: what the client sent until the first request, and the server until the "
             "response began. Times in ms, means of the runs that had the same packets in the same order each way."
         )
         title = f"{site} behind {network}: packets until the first response"
         exchanges = {protocol: average(runs_of_protocol) for protocol, runs_of_protocol in steps.items()}
-        svg = sequence_drawing.draw(title, exchanges, group[0].setting["rtt_ms"])
+        svg = sequence_drawing.draw(title, exchanges, rtt_ms)
         drawings.append(Drawing(f"packets_{site}_{network}".replace("+", "_plus_"), caption, svg))
     return drawings

@@ -6,7 +6,7 @@ the navigation's, to the last acknowledgement of data before the page had all it
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,12 +102,12 @@ def section(campaign: Path) -> Section | None:
     for setting in settings:
         groups[setting.site, setting.network].append(setting)
     figures: list[ReportFigure] = []
-    for (site, network), group in groups.items():
-        figures += [_windows(site, network, group), _graph(site, network, group)]
+    for place, group in groups.items():
+        figures += [_windows(*place, group), _graph(*place, group)]
     return Section(
         STUDY,
         "Congestion states",
-        (spent_time(groups), *EXPLANATIONS),
+        (" ".join(_spent_time(*place, group) for place, group in groups.items()), *EXPLANATIONS),
         tuple(figures),
         tables=(share_table(settings), totals(settings)),
     )
@@ -124,12 +124,8 @@ EXPLANATIONS = (
 )
 
 
-def spent_time(groups: Mapping[tuple[str, str], Sequence[SettingLoads]]) -> str:
-    """How connections spent their time, in a sentence for each site and network."""
-    return " ".join(_spent_time(site, network, group) for (site, network), group in groups.items())
-
-
 def _spent_time(site: str, network: str, group: Sequence[SettingLoads]) -> str:
+    """How connections spent their time, in a sentence."""
     texts = []
     for setting in group:
         state_shares = shares(setting.spells)
