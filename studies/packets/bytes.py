@@ -1,10 +1,12 @@
 """The kinds of bytes in packets, by purpose. Every byte of a capture is of exactly one kind."""
 
+import tomllib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 IP = "ip"
 TRANSPORT = "transport"
@@ -20,22 +22,9 @@ PAYLOAD = "payload"
 OTHER = "other"
 UNREAD = "unread"
 
+TABLES = tomllib.loads(Path(__file__).with_name("tables.toml").read_text())
 # In the order of tables, with their meaning.
-KINDS = {
-    IP: "headers of IP",
-    TRANSPORT: "headers of TCP or UDP",
-    SECURITY: "TLS record headers, content types and authentication tags, or QUIC's packet headers and tags",
-    FRAMING: "frame headers of HTTP/2 or HTTP/3, and those of QUIC's frames that carry streams or handshake",
-    HANDSHAKE: "TLS handshake messages",
-    ACKNOWLEDGING: "packets that do nothing but acknowledge, whole, and QUIC's ACK frames in others",
-    PADDING: "PADDING frames, and padding of HTTP/2",
-    CONTROL: "control of connections and streams: settings, windows, priorities, pings, connection ids, closing",
-    HTTP_HEADERS: "HTTP header fields as they were compressed, with QPACK's streams",
-    AGAIN: "content of streams that had been sent before",
-    PAYLOAD: "HTTP content",
-    OTHER: "packets of no connection to a server: the pings before the load",
-    UNREAD: "what arrived on a connection that the browser had closed before it made keys for it",
-}
+KINDS: dict[str, str] = TABLES["kinds"]
 
 
 @dataclass(frozen=True)

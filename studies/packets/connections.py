@@ -4,25 +4,12 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from studies.packets.bytes import KINDS
+from studies.packets.bytes import KINDS, TABLES
 from studies.packets.dissection import Capture, ConnectionKey, PacketRecord
 from studies.packets.layers import DATA, FINISHED, HEADERS
 
-# The times of a connection, all at the browser's end: their names in words, and their definitions.
-TIMES = {
-    "handshake_ms": (
-        "handshake",
-        "from the connection's first packet to the server's last handshake message (Finished)",
-    ),
-    "request_ms": ("first request", "from the connection's first packet to the first request, as it left"),
-    "first_byte_ms": ("first byte", "from the connection's first packet to the first packet of a response"),
-    "content_ms": ("content", "from there to the last packet with new content of responses"),
-    "closing_ms": (
-        "closing",
-        "from the first packet that says that the connection ends (FIN, RST, CONNECTION_CLOSE) to the last packet of "
-        "all",
-    ),
-}
+# The times of a connection, all at the browser's end: the name of each in words, and its definition.
+TIMES: dict[str, dict[str, str]] = TABLES["times"]
 
 
 def tally(packets: Sequence[PacketRecord]) -> dict[str, int]:

@@ -87,7 +87,7 @@ def _means(column: str, heading: str, digits: int = 1) -> dict[Any, Any]:
 
 RUNS = {"runs": ("runs", whole_number)}
 TIME_COLUMNS = {
-    key: entry for column, (name, _) in TIMES.items() for key, entry in _means(column, f"{name} [ms]").items()
+    key: form for column, time in TIMES.items() for key, form in _means(column, f"{time['name']} [ms]").items()
 }
 
 
@@ -97,7 +97,7 @@ def _times(connections: pd.DataFrame) -> ReportTable:
     data = _summary(first, SETTING, ["ping_ms", *TIMES, "handshake_rtt"])
     columns = SITE_SETTING | RUNS | _means("ping_ms", "ping [ms]", 2) | _means("handshake_rtt", "handshake [RTT]", 2)
     texts = text_table(data, columns | TIME_COLUMNS)
-    definitions = "; ".join(f"{name}: {definition}" for name, definition in TIMES.values())
+    definitions = "; ".join(f"{time['name']}: {time['definition']}" for time in TIMES.values())
     note = f"Mean ± standard deviation over runs, at the browser's end. {definitions}."
     return ReportTable("packets_times", "The connection of the first request", data, texts, note)
 
