@@ -7,6 +7,6 @@
 one or those of a cluster, compares them with the others of their site (`norms`), and keeps them (`results`).
 `status` and `review` look at one from outside.
 
-`validate` proves that networks and protocols are as configured, `closing` completes recordings, and `studies` asks
-what a campaign of filmed pages cannot answer.
+`validate` proves that networks and protocols are as configured, and `closing` completes recordings, both by loads
+outside of campaigns (`single_load`). `studies` asks what a campaign of filmed pages cannot answer.
 """

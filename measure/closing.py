@@ -146,11 +146,10 @@ def fetch_missing(site: Site, urls: Sequence[str], closing: Closing) -> list[str
     Returns the URLs that came. The site on disk is replaced by the longer one, or stays as it is.
     """
     with tempfile.TemporaryDirectory(prefix="eyelevel-closing-") as temporary:
-        mobile = is_mobile(site.user_agent)
         spec = RecordSpec(
             site.url,
             Path(temporary) / site.name,
-            mobile=mobile,
+            mobile=is_mobile(site.user_agent),
             keep_cookies=site.recorder.get("cookies") == "as sent",
             origin_ca=closing.origin_ca,
             also=tuple(urls),
@@ -158,12 +157,11 @@ def fetch_missing(site: Site, urls: Sequence[str], closing: Closing) -> list[str
         if not sandbox.run(spec):
             return []
         fresh = Site.load(spec.folder)
-        wanted = set(urls)
-        new = [fresh.recorded(e) for e in fresh.exchanges if e.method == "GET" and e.url in wanted]
+        came = [fresh.recorded(e) for e in fresh.exchanges if e.method == "GET" and e.url in urls]
     # A host that has moved since stays where it was recorded, so that the site keeps its number of servers.
     home = {host: site.recorded_ips[servers[0]] for host, servers in site.addresses.items()}
     new = [
-        replace(e, recorded_ip=home.get(urlsplit(e.url).hostname or "", e.recorded_ip), started_ms=None) for e in new
+        replace(e, recorded_ip=home.get(urlsplit(e.url).hostname or "", e.recorded_ip), started_ms=None) for e in came
     ]
     if new:
         recording = Recording(

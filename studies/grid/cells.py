@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,9 @@ def panels(pages: Sequence[Page]) -> list[Panel]:
         title_end, name_end = (f", {plural('server', number)}", f"_{number}s") if len(servers) > 1 else ("", "")
         lines = _lines({page for page in pages if page.servers == number})
         result += [
-            Panel(f"{name}{name_end}", f"{title}{title_end}", tuple(sorted(line, key=_by_size)))
+            Panel(
+                f"{name}{name_end}", f"{title}{title_end}", tuple(sorted(line, key=attrgetter("size_bytes", "count")))
+            )
             for name, title, line in lines
         ]
     return result
@@ -140,10 +143,6 @@ def _lines(pages: set[Page]) -> list[tuple[str, str, list[Page]]]:
     ]
     others = pages - {page for *_, line in lines for page in line}
     return [*lines, *([("others", "other pages", list(others))] if others else [])]
-
-
-def _by_size(page: Page) -> tuple[int, int]:
-    return page.size_bytes, page.count
 
 
 def _objects(count: int) -> str:

@@ -29,13 +29,9 @@ from studies.grid.cells import (
 from studies.grid.controlled import PRESET as CONTROLLED
 from studies.grid.controlled import UNCHANGED, beside, read_old
 from studies.grid.measure import STUDY
+from studies.grid.presets import PRESETS, read_preset
 from studies.grid.timings import timings
 
-TITLES = {
-    "longlook": "Objects, sizes and networks (Kakhki et al.)",
-    "longlook-0rtt": "With and without 0-RTT (Kakhki et al.)",
-    CONTROLLED: "Objects and sizes, controlled",
-}
 # The bars of waiting and downloading are of Kakhki et al.'s 10 MB image at 100 Mbit/s.
 BARS_PAGE = Page(1, 10_000_000)
 BARS_MBPS = 100
@@ -66,7 +62,8 @@ def section(folder: Path) -> Section | None:
         paragraphs[1:1] = old_verdicts(old)
         tables.insert(0, old_study(old))
     figures = (*heat_maps(campaign, cell_table), *bars(campaign))
-    return Section(STUDY, TITLES.get(preset, "A grid of pages"), tuple(paragraphs), figures, tables=tuple(tables))
+    title = read_preset(preset).title if preset in PRESETS else "A grid of pages"
+    return Section(STUDY, title, tuple(paragraphs), figures, tables=tuple(tables))
 
 
 def heat_maps(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[ReportFigure]:

@@ -74,11 +74,11 @@ class Stream:
     def _fresh(self, start: int, end: int) -> list[tuple[int, int, bool]]:
         """The range cut at the edges of ranges that were sent before, each part with whether it is new; marks it as
         sent."""
-        before = [part for part in self._sent if part[0] <= end and part[1] >= start]
-        starts, ends = zip((start, end), *before, strict=True)
-        self._sent = [*(part for part in self._sent if part not in before), (min(starts), max(ends))]
-        edges = sorted({edge for edge in (*starts, *ends) if start <= edge <= end})
-        return [(at, stop, not any(first <= at < last for first, last in before)) for at, stop in pairwise(edges)]
+        neighbours = [part for part in self._sent if part[0] <= end and part[1] >= start]
+        starts, ends = zip((start, end), *neighbours, strict=True)
+        self._sent = [*(part for part in self._sent if part not in neighbours), (min(starts), max(ends))]
+        cuts = sorted({edge for edge in (*starts, *ends) if start <= edge <= end})
+        return [(at, stop, not any(first <= at < last for first, last in neighbours)) for at, stop in pairwise(cuts)]
 
 
 def bytes_by_kind(pieces: Iterable[Piece]) -> Counter[str]:

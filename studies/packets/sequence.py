@@ -44,7 +44,9 @@ def steps(client: Capture, servers: Capture, connection: ConnectionKey) -> tuple
     They are in the order of sending. The clock of both captures is the same. A packet that one end sent and the other
     did not capture was lost.
     """
-    at_client, at_servers = (_of(capture, connection) for capture in (client, servers))
+    at_client, at_servers = (
+        [packet for packet in capture.packets if packet.connection == connection] for capture in (client, servers)
+    )
     zero_s = min(packet.at_s for packet in at_client)
     result = []
     for sender, receiver, from_server in ((at_client, at_servers, False), (at_servers, at_client, True)):
@@ -90,10 +92,6 @@ def _mean(same: Sequence[Step]) -> Step:
         fmean(step.sent_ms for step in same),
         fmean(step.received_ms for step in same),
     )
-
-
-def _of(capture: Capture, connection: ConnectionKey) -> list[PacketRecord]:
-    return [packet for packet in capture.packets if packet.connection == connection]
 
 
 def _match_packets(

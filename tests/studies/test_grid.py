@@ -161,7 +161,7 @@ def test_the_presets_have_the_factors_of_the_studies() -> None:
     [("limit_s = 3\nlimit = 3", " has an unknown key 'limit'"), ("", ": the key 'limit_s' is missing")],
 )
 def test_a_wrong_preset_is_told(line: str, fault: str, tmp_path: Path) -> None:
-    preset = f'networks = ["lte"]\nprotocols = ["tcp"]\nruns = 1\n{line}\nseries = []\n'
+    preset = f'title = "t"\nnetworks = ["lte"]\nprotocols = ["tcp"]\nruns = 1\n{line}\nseries = []\n'
     (tmp_path / "odd.toml").write_text(preset)
     with pytest.raises(EyelevelError, match=f"odd.toml{fault}"):
         read_preset("odd", tmp_path)

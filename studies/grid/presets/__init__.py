@@ -34,13 +34,15 @@ class Series:
 
 @dataclass(frozen=True)
 class Preset:
-    """A grid: its pages, its networks and protocols by name, how many rounds, and how long (s) a load may take."""
+    """A grid: its pages, its networks and protocols by name, how many rounds, how long (s) a load may take, and its
+    title in a report."""
 
     series: tuple[Series, ...]
     networks: tuple[str, ...]
     protocols: tuple[str, ...]
     runs: int
     limit_s: float
+    title: str
 
     def pages(self) -> list[Page]:
         """All pages, each once. Raises EyelevelError when a size is none."""
