@@ -1,8 +1,9 @@
 """The site by which protocols are looked at: one server, and objects whose transfers show how a sender sends."""
 
-import json
 import random
 from pathlib import Path
+
+import jinja2
 
 from record.generated import generated_exchange
 from record.site import Exchange, Recording, Site, write_site
@@ -22,26 +23,17 @@ PAUSE_MS = 1500
 WINDOW_PAGE = "/window"
 BULK_PAGE = "/bulk"
 
-PAGE = """<!doctype html><title>{path}</title><script>
-const load = (path, then) => {{ const link = document.createElement("link");
-  link.rel = "stylesheet"; link.onload = then; link.href = path; document.head.append(link); }};
-const others = () => {{ for (const host of {others}) load(`https://${{host}}/`); }};
-{script}
-</script><p>{path}"""
-SCRIPTS = {
-    WINDOW_PAGE: f'setTimeout(() => load("/a", () => setTimeout(() => load("/b", others), {PAUSE_MS})), {PAUSE_MS});',
-    BULK_PAGE: 'load("/c");',
-}
+PAGE = jinja2.Template(Path(__file__).with_name("page.html.j2").read_text(), trim_blocks=True)
 
 
 def write_validation_sites(folder: Path) -> dict[str, Site]:
     """Write a site for each page into `folder`; returns them by the page's path."""
-    return {page: write_site(_recording(page), folder / page.strip("/")) for page in SCRIPTS}
+    return {page: write_site(_recording(page), folder / page.strip("/")) for page in (WINDOW_PAGE, BULK_PAGE)}
 
 
 def _recording(page: str) -> Recording:
     noise = random.Random(page)
-    html = PAGE.format(path=page, script=SCRIPTS[page], others=json.dumps(OTHER_HOSTS)).encode()
+    html = PAGE.render(path=page, pause_ms=PAUSE_MS, others=OTHER_HOSTS).encode()
     sizes = {"/a": OBJECT_BYTES, "/b": OBJECT_BYTES} if page == WINDOW_PAGE else {"/c": BULK_BYTES}
     exchanges = [_exchange(page, "text/html", html)]
     # A style sheet holds the load event back and is read to its end, whatever is in it.
