@@ -5,13 +5,12 @@ Lines are only ever added, and each is on the disk before it takes effect in `ru
 """
 
 import fcntl
-import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from base.clock import now_iso
-from base.structure import from_json
+from base.structure import from_json, to_json
 from measure.reasons import Reason
 from measure.table import Row
 
@@ -55,6 +54,6 @@ def add_verdict(campaign: Path, verdict: Verdict) -> None:
         whole = file.read().rfind(b"\n") + 1
         file.truncate(whole)
         file.seek(whole)
-        file.write(json.dumps(asdict(verdict)).encode() + b"\n")
+        file.write(to_json(verdict).encode() + b"\n")
         file.flush()
         os.fsync(file.fileno())
