@@ -125,7 +125,6 @@ class Cluster:
             sites={name: site.folder for name, site in campaign.sites.items()},
             networks=tuple(campaign.networks.values()),
             protocols=tuple(distinct(campaign.protocols.values())),
-            servers=tuple({protocol.server for protocol in campaign.protocols.values()}),
             browser=campaign.loading.browser,
             captures=campaign.method.captures,
             validate=self._validate,

@@ -48,7 +48,7 @@ Validation = Callable[[Path, Sequence[Network], Sequence[Protocol]], tuple[str |
 
 @dataclass(frozen=True)
 class Question:
-    """What a worker must have: the sites' folders, the networks and protocols, servers, the browser,
+    """What a worker must have: the sites' folders, the networks and protocols with their servers, the browser,
     and whether the programs that capture packets.
 
     `validate`: measures its networks and protocols before, a function of a module; None trusts them.
@@ -57,7 +57,6 @@ class Question:
     sites: Mapping[str, Path]
     networks: tuple[Network, ...]
     protocols: tuple[Protocol, ...]
-    servers: tuple[str, ...]
     browser: str
     captures: bool
     validate: Validation | None = None
@@ -80,7 +79,8 @@ def introduce(question: Question) -> Introduction:
         if get_worker().state.nthreads != 1:
             raise EyelevelError("one worker is one place to measure; start it with --nthreads 1")
         sites = {name: digest(Site.load(folder)) for name, folder in question.sites.items()}
-        programs = versions(question.servers, question.browser, capturing=question.captures)
+        servers = {protocol.server for protocol in question.protocols}
+        programs = versions(servers, question.browser, capturing=question.captures)
         introduction = Introduction(machine_name(), programs, sites)
         if question.validate is None:
             return introduction
