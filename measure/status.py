@@ -9,9 +9,9 @@ from rich import box
 from rich.table import Table
 
 from base.errors import EyelevelError
-from measure.campaign.forecast import Forecast, forecast
+from measure.campaign.forecast import Forecast, RunModel, forecast
 from measure.campaign.plan import read_plan
-from measure.campaign.store import AttemptCounts, run_folder
+from measure.campaign.store import Attempts, run_folder
 from measure.run.evidence import ATTEMPT
 from measure.run.films import FilmPolicy
 from measure.table import GivenUp, Row, Run, read_given_up, read_rows, require_document
@@ -41,7 +41,7 @@ def status(folder: Path) -> Status:
     document = require_document(folder)
     repeats = document.settings["repeats"]
     rows = read_rows(folder)
-    counts = AttemptCounts(rows)
+    counts = Attempts(rows)
     given_up_sites = read_given_up(folder)
     given_up_cells = {(one.site, one.network) for one in given_up_sites}
     planned = [run for block in read_plan(folder) for run in block]
@@ -53,7 +53,8 @@ def status(folder: Path) -> Status:
     try:
         sites = {name: collection.load_site(name) for name in document.sites}
         films = FilmPolicy(**document.films)
-        expected = forecast(open_runs, rows, folder, sites, networks.load(), films, filmed=document.filmed)
+        model = RunModel(sites, networks.load(), films, filmed=document.filmed)
+        expected = forecast(open_runs, rows, folder, model)
     except (EyelevelError, KeyError):  # a site or a network has gone from this machine since
         expected = None
     current = tuple(str(run) for run in open_runs if _being_made(run_folder(folder, run, counts.attempts(run) + 1)))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
-from base.files import write_atomically
+from base.files import read_json, write_atomically
 from base.structure import from_json
 from measure.metrics import metric_names
 from measure.reasons import Reason
@@ -129,8 +129,10 @@ def header(further: Sequence[str] = ()) -> str:
 def lines(rows: Iterable[Row], further: Sequence[str] = ()) -> str:
     """`rows` as lines of `runs.csv`, with the `further` columns at the end."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([*_cells(row), *(row.further.get(name, "") for name in further)] for row in rows)
+    writer = csv.DictWriter(text, (*columns(), *further), extrasaction="ignore", lineterminator="\n")
+    for row in rows:
+        cells = {name: _cell(value) for name, value in {**vars(row), **row.metrics}.items()}
+        writer.writerow({**cells, **row.further})
     return text.getvalue()
 
 
@@ -152,12 +154,6 @@ def _value(kind: object, cell: str) -> Any:
     if kind == Reason | None:
         return Reason.parse(cell)
     return float(cell) if cell else None
-
-
-def _cells(row: Row) -> list[object]:
-    return [
-        _cell(row.metrics.get(column) if column in metric_names() else getattr(row, column)) for column in columns()
-    ]
 
 
 def _cell(value: object) -> object:
@@ -214,10 +210,10 @@ class CampaignDocument:
         """The study that the campaign is of; nothing when it is one of pages."""
         return str(self.study.get("name", ""))
 
-    def keys(self) -> dict[str, Any]:
+    def content(self) -> dict[str, Any]:
         """What the file holds."""
-        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "further"}
-        return {name: value for name, value in values.items() if value or name != "study"} | self.further
+        values = {name: value for name, value in vars(self).items() if name != "further" and (value or name != "study")}
+        return values | self.further
 
 
 def parse_document(values: Mapping[str, Any], path: Path) -> CampaignDocument:
@@ -232,15 +228,7 @@ def parse_document(values: Mapping[str, Any], path: Path) -> CampaignDocument:
 def read_document(folder: Path) -> CampaignDocument | None:
     """The `campaign.json` in a campaign's `folder`, or None when there is none. Raises EyelevelError."""
     path = folder / DOCUMENT
-    try:
-        values = json.loads(path.read_text())
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        raise EyelevelError(f"{path} is broken: {error}") from None
-    if not isinstance(values, dict):
-        raise EyelevelError(f"{path} is broken: it holds no object of JSON")
-    return parse_document(values, path)
+    return parse_document(read_json(path), path) if path.exists() else None
 
 
 def require_document(folder: Path) -> CampaignDocument:
@@ -253,7 +241,7 @@ def require_document(folder: Path) -> CampaignDocument:
 
 def write_document(folder: Path, document: CampaignDocument) -> None:
     """Keep `document` in a campaign's `folder`."""
-    write_atomically(folder / DOCUMENT, json.dumps(document.keys(), indent=1) + "\n")
+    write_atomically(folder / DOCUMENT, json.dumps(document.content(), indent=1) + "\n")
 
 
 GIVEN_UP = "given_up.json"

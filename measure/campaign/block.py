@@ -88,14 +88,12 @@ def measure_block(
                 analyses = [analysts.submit(method.analyse, folder) for folder in folders.values()]
             for analysis in analyses:
                 analysis.result()
-        validity: dict[Run, bool] = {}
         for run in open_runs:
             row = method.judge(block.settings[run], run, store.attempts(run) + 1, folders[run], store.folder)
-            store.append(row)
-            validity[run] = row.valid
+            store.keep_attempt(row)
             observer.ends(run, row, given_up=not row.valid and not store.is_open(run, block.repeats))
             failures.count(row)
-        apply_policy(block.films, [(folders[run], run.number, valid) for run, valid in validity.items()])
+        apply_policy(block.films, store.folder, store.rows[-len(open_runs) :])
 
 
 def measure_one(run: Run, setting: Setting, method: Method, folder: Path, repeats: int) -> Row:
@@ -111,11 +109,11 @@ def measure_one(run: Run, setting: Setting, method: Method, folder: Path, repeat
     return store.rows[-1]
 
 
-def apply_policy(films: FilmPolicy, runs: Iterable[tuple[Path, int, bool]]) -> None:
-    """Do with the films of runs (their folders, numbers, and whether they count) as `films` says, on all cores."""
+def apply_policy(films: FilmPolicy, folder: Path, rows: Iterable[Row]) -> None:
+    """Do with the films of the attempts in `rows` of the campaign in `folder` as `films` says, on all cores."""
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as workers:
-        for future in [workers.submit(films.apply, folder, run, valid=valid) for folder, run, valid in runs]:
-            future.result()
+        for film in [workers.submit(films.apply, folder / row.folder, row.run, valid=row.valid) for row in rows]:
+            film.result()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from base.ownership import give_to_caller
 from browsers.browsertime import configuration
 from browsers.registry import browser_named
 from measure.campaign.block import Block, ReplayFailures, apply_policy, measure_block
-from measure.campaign.forecast import forecast, require_space
+from measure.campaign.forecast import Forecast, RunModel, forecast, require_space
 from measure.campaign.giving_up import GivenUpSites
 from measure.campaign.method import PAGES, Method
 from measure.campaign.plan import PlannedBlock, plan, seed_of
@@ -155,59 +155,55 @@ def measure(
     `workers` are those who do it, by default this machine; `enough` ends sites before the planned number of runs.
     Raises EyelevelError when the disk is too small, or replays fail again and again.
     """
-    wanted = campaign.plan()
+    measure_blocks = workers or partial(measure_here, campaign.canary_s)
     with opened(campaign.folder, campaign.document()) as results:
-        work = PlannedWork(campaign, list(enumerate(results.plan(wanted), start=1)), results)
+        work = PlannedWork(campaign, results)
         work.settle()
-        expected = forecast(
-            work.open_runs(),
-            results.rows,
-            campaign.folder,
-            campaign.sites,
-            campaign.networks,
-            campaign.films,
-            filmed=campaign.loading.filmed,
-        )
+        expected = work.forecast()
         require_space(expected.bytes, campaign.folder)
         with display(work.open_runs(), work.ended()).live(expected) as live:
             # A run may be rejected when later ones are known; then it is made again at the end.
             while work.open_runs():
-                before = len(results.rows)
-                blocks = work.open_blocks(enough)
-                (workers or partial(measure_here, campaign.canary_s))(blocks, results, live, partial(work.end, live))
-                if len(results.rows) == before:
+                attempts = len(results.rows)
+                measure_blocks(work.open_blocks(enough), results, live, partial(work.end, live))
+                if len(results.rows) == attempts:
                     break
 
 
 class PlannedWork:
     """How far a campaign has come: which of its planned blocks have open runs, and what follows when one ends."""
 
-    def __init__(self, campaign: Campaign, blocks: Sequence[tuple[int, PlannedBlock]], results: Results) -> None:
+    def __init__(self, campaign: Campaign, results: Results) -> None:
         self._campaign = campaign
-        self._blocks = blocks
         self._results = results
-        self._given_up = GivenUpSites(blocks, results, campaign.repeats)
+        self._blocks = results.extend_plan(campaign.plan())
+        self._given_up = GivenUpSites(self._blocks, results, campaign.repeats)
 
     def settle(self) -> None:
         """Do what a stop may have left undone: owners, films, the comparison of the last runs with others."""
-        campaign, results = self._campaign, self._results
-        give_to_caller(campaign.folder)
-        apply_policy(campaign.films, [(campaign.folder / row.folder, row.run, row.valid) for row in results.rows])
-        apply_norms(results, results.rows[-UNSETTLED_ROWS:])
+        give_to_caller(self._campaign.folder)
+        apply_policy(self._campaign.films, self._campaign.folder, self._results.rows)
+        apply_norms(self._results, self._results.rows[-UNSETTLED_ROWS:])
+
+    def forecast(self) -> Forecast:
+        """What the open runs will take."""
+        campaign = self._campaign
+        model = RunModel(campaign.sites, campaign.networks, campaign.films, filmed=campaign.loading.filmed)
+        return forecast(self.open_runs(), self._results.rows, campaign.folder, model)
 
     def open_runs(self) -> list[Run]:
         """All runs that are still to be measured."""
-        return [run for _, block in self._blocks for run in self._open(block)]
+        return [run for block in self._blocks for run in self._open(block)]
 
     def ended(self) -> int:
         """How many runs are not to be measured any more."""
-        return sum(len(block) for _, block in self._blocks) - len(self.open_runs())
+        return sum(map(len, self._blocks)) - len(self.open_runs())
 
     def open_blocks(self, enough: Enough) -> Iterable[Block]:
         """The open runs of each block, one block after another, without what needs no more runs by then."""
-        before = set(self.open_runs())
-        for number, block in self._blocks:
-            runs = [run for run in self._open(block) if run in before]
+        open_runs = set(self.open_runs())
+        for number, block in enumerate(self._blocks, start=1):
+            runs = [run for run in self._open(block) if run in open_runs]
             if runs and (runs[0].site, runs[0].network) not in enough(self._campaign.folder):
                 yield self._campaign.block(number, runs)
 

@@ -203,5 +203,5 @@ def bring_home(measured: MeasuredBlock, repeats: int, results: Results, display:
             sync(folder / Path(name).name)
         sync(folder)
         sync(folder.parent)
-        results.append(row)
+        results.keep_attempt(row)
         display.ends(row.of, row, given_up=results.is_given_up(row.of, repeats))

@@ -30,6 +30,8 @@ LOOKED_AT = 3
 # What must stay free beside the campaign.
 SPARE_BYTES = 200_000_000
 
+Cell = tuple[str, str]
+
 
 @dataclass(frozen=True)
 class Forecast:
@@ -42,57 +44,58 @@ class Forecast:
         return Forecast(self.seconds + other.seconds, self.bytes + other.bytes)
 
 
-def forecast(
-    runs: Iterable[Run],
-    rows: Sequence[Row],
-    folder: Path,
-    sites: Mapping[str, Site],
-    networks: Mapping[str, Network],
-    films: FilmPolicy,
-    *,
-    filmed: bool = True,
-) -> Forecast:
+@dataclass(frozen=True)
+class RunModel:
+    """What a run takes as far as its page and its network tell, when such `films` are kept of it."""
+
+    sites: Mapping[str, Site]
+    networks: Mapping[str, Network]
+    films: FilmPolicy
+    filmed: bool = True
+
+    def knows(self, cell: Cell) -> bool:
+        """Whether there are such a site and such a network."""
+        return cell[0] in self.sites and cell[1] in self.networks
+
+    def forecast(self, cell: Cell, run: int = 1) -> Forecast:
+        """What run number `run` of `cell` takes: the size over the rate that TCP connections reach, and some round
+        trips."""
+        site, network = self.sites[cell[0]], self.networks[cell[1]]
+        page_bits = 8 * sum(exchange.bytes for exchange in site.exchanges)
+        # A page's servers each have a connection, and share the link.
+        load_s = page_bits / network.tcp_rate_bps(len(site.servers)) + ROUND_TRIPS * network.min_rtt_ms / 1000
+        if not self.filmed:
+            return Forecast(UNFILMED_RUN_S + load_s, UNFILMED_BYTES)
+        film_s = load_s + QUIET_MS / 1000
+        film_bytes = FILM_BYTES_PER_S[self.films.quality] * film_s if self.films.keeps(run, valid=True) else 0
+        return Forecast(RUN_S + film_s + CANARY_S / 2, EVIDENCE_BYTES + film_bytes)
+
+
+def forecast(runs: Iterable[Run], rows: Iterable[Row], folder: Path, model: RunModel) -> Forecast:
     """What `runs` will take, when `rows` were made so far in the campaign's `folder`.
 
-    A run takes the mean of those of its site and network, or what the model says, scaled by how far the model was off
-    for that network.
+    A run takes the mean of those of its site and network, or what `model` says, scaled by how far that was off for
+    the network.
     """
-    measured: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    rows_of: dict[Cell, list[Row]] = defaultdict(list)
     for row in rows:
-        measured[row.site, row.network].append(row)
-    known = {
-        key: Forecast(mean(row.seconds for row in of_cell), _bytes(of_cell, folder))
-        for key, of_cell in measured.items()
+        rows_of[row.site, row.network].append(row)
+    means = {
+        cell: Forecast(mean(row.seconds for row in of_cell), _bytes(of_cell, folder))
+        for cell, of_cell in rows_of.items()
     }
-    scales: dict[str, list[float]] = defaultdict(list)
-    for (site, network), usual in known.items():
-        if site in sites and network in networks:
-            scales[network].append(
-                usual.seconds / modelled(sites[site], networks[network], 1, films, filmed=filmed).seconds
-            )
+    factors: dict[str, list[float]] = defaultdict(list)
+    for cell in filter(model.knows, means):
+        factors[cell[1]].append(means[cell].seconds / model.forecast(cell).seconds)
     total = Forecast(0.0, 0.0)
     for run in runs:
-        if (run.site, run.network) in known:
-            total += known[run.site, run.network]
+        cell = run.site, run.network
+        if cell in means:
+            total += means[cell]
         else:
-            model = modelled(sites[run.site], networks[run.network], run.number, films, filmed=filmed)
-            scale = mean(scales[run.network]) if scales[run.network] else 1.0
-            total += Forecast(model.seconds * scale, model.bytes)
+            modelled = model.forecast(cell, run.number)
+            total += Forecast(modelled.seconds * mean(factors.get(run.network, [1.0])), modelled.bytes)
     return total
-
-
-def modelled(site: Site, network: Network, run: int, films: FilmPolicy, *, filmed: bool = True) -> Forecast:
-    """What run number `run` of `site` behind `network` takes: the size over the rate that TCP connections reach, and
-    some round trips."""
-    rtt_s = network.min_rtt_ms / 1000
-    # A page's servers each have a connection, and share the link.
-    rate_bps = network.tcp_rate_bps(connections=len(site.servers))
-    load_s = 8 * sum(exchange.bytes for exchange in site.exchanges) / rate_bps + ROUND_TRIPS * rtt_s
-    if not filmed:
-        return Forecast(UNFILMED_RUN_S + load_s, UNFILMED_BYTES)
-    film_s = load_s + QUIET_MS / 1000
-    film_bytes = FILM_BYTES_PER_S[films.quality] * film_s if films.keeps(run, valid=True) else 0
-    return Forecast(RUN_S + film_s + CANARY_S / 2, EVIDENCE_BYTES + film_bytes)
 
 
 def require_space(needed: float, folder: Path) -> None:

@@ -1,14 +1,13 @@
 """Sites that fail alike over all protocols: after a few blocks, the rest of their runs is given up."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from base.clock import now_iso
 from measure.campaign.plan import PlannedBlock
 from measure.campaign.results import Results
-from measure.campaign.store import AttemptCounts
 from measure.gates import is_pardoned
 from measure.reasons import Reason
-from measure.table import GivenUp, Row, Run, write_given_up
+from measure.table import GivenUp, Run, write_given_up
 
 Cell = tuple[str, str]
 
@@ -26,11 +25,11 @@ class GivenUpSites:
     try. A verdict that accepts a run of it lifts it, too.
     """
 
-    def __init__(self, blocks: Iterable[tuple[int, PlannedBlock]], results: Results, repeats: int) -> None:
+    def __init__(self, blocks: Iterable[PlannedBlock], results: Results, repeats: int) -> None:
         self._results = results
         self._repeats = repeats
         self._blocks: dict[Cell, list[PlannedBlock]] = {}
-        for _, block in blocks:
+        for block in blocks:
             self._blocks.setdefault((block[0].site, block[0].network), []).append(block)
         self._entries: dict[Cell, GivenUp] = {}
         write_given_up(results.folder, ())
@@ -55,19 +54,13 @@ class GivenUpSites:
         return (run for block in self._blocks[cell] for run in block if self._results.is_open(run, self._repeats))
 
     def _reason(self, cell: Cell) -> Reason | None:
+        """Why `cell` is given up: the last reason, or None when it is not."""
         rows = [row for row in self._results.rows if (row.site, row.network) == cell]
-        return common_reason(rows, self._blocks[cell], self._results, self._repeats)
+        reasons = [row.reason for row in rows if row.reason and not is_pardoned(row.reason)]
+        if any(row.valid for row in rows) or len({reason.gate for reason in reasons}) != 1:
+            return None
+        blocks = [all(self._results.is_given_up(run, self._repeats) for run in block) for block in self._blocks[cell]]
+        return reasons[-1] if sum(blocks) >= BLOCKS else None
 
     def _write(self) -> None:
         write_given_up(self._results.folder, self._entries.values())
-
-
-def common_reason(
-    rows: Sequence[Row], blocks: Iterable[PlannedBlock], counts: AttemptCounts, repeats: int
-) -> Reason | None:
-    """Why a cell with these `rows` and `blocks` is given up: the last reason, or None when it is not."""
-    if any(row.valid for row in rows):
-        return None
-    reasons = [row.reason for row in rows if row.reason and not is_pardoned(row.reason)]
-    failed = sum(all(counts.is_given_up(run, repeats) for run in block) for block in blocks)
-    return reasons[-1] if failed >= BLOCKS and len({reason.gate for reason in reasons}) == 1 else None

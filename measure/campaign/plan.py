@@ -50,22 +50,21 @@ def plan(
     return [block for _, _, block in sorted(drawn, key=lambda entry: entry[:2])]
 
 
-def extended(planned: Iterable[PlannedBlock], wanted: Iterable[PlannedBlock]) -> list[PlannedBlock]:
-    """`planned` as it is, and after it what `wanted` has beyond it, in the order of `wanted`.
+def extended(planned: Sequence[PlannedBlock], blocks: Iterable[PlannedBlock]) -> list[PlannedBlock]:
+    """`planned` as it is, and after it what `blocks` have beyond it, in their order.
 
     What has been planned keeps its place, so a protocol that is added later has blocks of its own.
     """
-    known = list(planned)
-    before = {run for block in known for run in block}
-    added = (tuple(run for run in block if run not in before) for block in wanted)
-    return [*known, *(block for block in added if block)]
+    runs = {run for block in planned for run in block}
+    added = (tuple(run for run in block if run not in runs) for block in blocks)
+    return [*planned, *filter(None, added)]
 
 
 def read_plan(folder: Path) -> list[PlannedBlock]:
     """The blocks planned in the campaign's `folder`, none when there is no plan yet. Raises EyelevelError."""
     path = folder / PLAN
     try:
-        rows = list(csv.DictReader(io.StringIO(path.read_text())))
+        rows = csv.DictReader(io.StringIO(path.read_text()))
         runs = [(int(row["block"]), Run(row["site"], row["network"], row["protocol"], int(row["run"]))) for row in rows]
     except FileNotFoundError:
         return []

@@ -17,35 +17,62 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.files import locked, sync, write_atomically
-from measure import table
 from measure.campaign.plan import PlannedBlock, extended, read_plan, write_plan
 from measure.campaign.store import FolderStore
 from measure.campaign.verdicts import Verdict, add_verdict, read_verdicts
 from measure.reasons import Reason
-from measure.table import GROWING, RUNS, CampaignDocument, Row, read_document, read_table, write_document
+from measure.table import (
+    GROWING,
+    RUNS,
+    CampaignDocument,
+    Row,
+    columns,
+    further_columns,
+    header,
+    lines,
+    read_document,
+    read_table,
+    write_document,
+)
 
 SUPERSEDED = "superseded"
+
+# Where in `campaign.json` names may be added, as they may to `versions`: a program that no run needed before may be of
+# any version.
+GROUPS = [f"settings/{group}" for group in GROWING]
 
 
 class Results(FolderStore):
     """The folder of one campaign, held by one process at a time (see `opened`)."""
 
     def __init__(self, folder: Path) -> None:
+        """Raises EyelevelError when a file of the campaign is broken."""
         super().__init__(folder)
+        self._runs_csv = folder / RUNS
         self._further: tuple[str, ...] = ()
         self._verdicts: list[Verdict] = []
+        if not self._runs_csv.exists():
+            self._write(())
+        text = self._runs_csv.read_text()
+        present, rows = read_table(folder)
+        self._further = further_columns(present)
+        # A power cut in the middle of a line: that run was not finished. Other columns: of another version.
+        if not text.endswith("\n") or present != (*columns(), *self._further):
+            self._write(rows)
+        self.recount(rows)
+        self.follow_verdicts()
 
-    def plan(self, wanted: list[PlannedBlock]) -> list[PlannedBlock]:
-        """All blocks of the campaign, after adding to its plan what `wanted` has beyond it."""
-        before = read_plan(self.folder)
-        blocks = extended(before, wanted)
-        if len(blocks) != len(before):
+    def extend_plan(self, blocks: list[PlannedBlock]) -> list[PlannedBlock]:
+        """All blocks of the campaign, after adding to its plan what `blocks` have beyond it."""
+        planned = read_plan(self.folder)
+        blocks = extended(planned, blocks)
+        if len(blocks) != len(planned):
             write_plan(self.folder, blocks)
         return blocks
 
-    def append(self, row: Row) -> None:
+    def keep_attempt(self, row: Row) -> None:
         """Add a row; when this returns it survives a power cut."""
-        line = table.lines([row], self._further).encode()
+        line = lines([row], self._further).encode()
         with self._runs_csv.open("ab", buffering=0) as file:
             before = file.tell()
             try:
@@ -56,7 +83,12 @@ class Results(FolderStore):
                 # Half a line would take the next one with it.
                 os.ftruncate(file.fileno(), before)
                 raise
-        self._take(row)
+        self.count_attempt(row)
+
+    def count_attempt(self, row: Row) -> None:
+        if row.valid and self.is_valid(row.of):
+            raise EyelevelError(f"{self._runs_csv} has two valid rows of {row.of}; remove one by 'make review'")
+        super().count_attempt(row)
 
     def decide(self, verdict: Verdict) -> None:
         """Keep `verdict` and let `runs.csv` follow it."""
@@ -72,38 +104,14 @@ class Results(FolderStore):
         rows = followed(self.rows, verdicts)
         if rows != self.rows:
             self._write(rows)
-            FolderStore.__init__(self, self.folder)
-            for row in rows:
-                self._take(row)
+            self.recount(rows)
 
     def first_verdict(self, folder: str) -> Verdict | None:
         """The first verdict on the attempt in `folder`: what was said before it is what its gates said."""
         return next((verdict for verdict in self._verdicts if verdict.folder == folder), None)
 
-    @property
-    def _runs_csv(self) -> Path:
-        return self.folder / RUNS
-
     def _write(self, rows: Iterable[Row]) -> None:
-        write_atomically(self._runs_csv, table.header(self._further) + table.lines(rows, self._further))
-
-    def _read(self) -> None:
-        if not self._runs_csv.exists():
-            self._write(())
-        text = self._runs_csv.read_text()
-        present, rows = read_table(self.folder)
-        self._further = table.further_columns(present)
-        # A power cut in the middle of a line: that run was not finished. Other columns: of another version.
-        if not text.endswith("\n") or present != (*table.columns(), *self._further):
-            self._write(rows)
-        for row in rows:
-            self._take(row)
-        self.follow_verdicts()
-
-    def _take(self, row: Row) -> None:
-        if row.valid and self.is_valid(row.of):
-            raise EyelevelError(f"{self._runs_csv} has two valid rows of {row.of}; remove one by 'make review'")
-        super().append(row)
+        write_atomically(self._runs_csv, header(self._further) + lines(rows, self._further))
 
 
 def followed(rows: Sequence[Row], verdicts: Iterable[Verdict]) -> list[Row]:
@@ -137,7 +145,6 @@ def opened(folder: Path, document: CampaignDocument) -> Iterator[Results]:
         _sweep(folder)
         _settle(folder, document)
         results = Results(folder)
-        results._read()
         sync(folder.parent)
         yield results
 
@@ -154,7 +161,7 @@ def _sweep(folder: Path) -> None:
 def follow_decisions(folder: Path) -> None:
     """Make the `runs.csv` of a campaign follow its verdicts; while it is being measured, its process does so later."""
     with suppress(Held), _held(folder):
-        Results(folder)._read()
+        Results(folder)
 
 
 class Held(EyelevelError):
@@ -171,48 +178,40 @@ def _held(folder: Path) -> Iterator[None]:
         yield
 
 
-def changes(old: CampaignDocument, new: CampaignDocument) -> list[str]:
-    """What differs between two campaigns' settings and versions, except for what may be added."""
-    before, after = _comparable(old), _comparable(new)
-    differences = []
-    for group in GROWING:
-        had, has = before["settings"][group], after["settings"][group]
-        differences += [f"settings/{group} had {name}" for name in had if name not in has]
-        before["settings"][group] = {name: had[name] for name in had if name in has}
-        after["settings"][group] = {name: has[name] for name in has if name in had}
-    after["settings"]["runs"] = min(before["settings"]["runs"], after["settings"]["runs"])
-    # A program that no run needed before may be of any version.
-    after["versions"] = {name: after["versions"].get(name, "absent") for name in before["versions"]}
-    leaves, values = _flat(before), _flat(after)
-    for key in sorted(leaves.keys() | values.keys()):
-        if leaves.get(key) != values.get(key):
-            differences.append(f"{key} was {leaves.get(key, 'absent')}, is {values.get(key, 'absent')}")
-    return differences
+def changes(original: CampaignDocument, document: CampaignDocument) -> list[str]:
+    """What `document` has otherwise than the `original` of its campaign, except for what may be added."""
+    return list(_differences(_terms(original), _terms(document)))
+
+
+def _differences(original: Any, document: Any, place: str = "") -> Iterator[str]:
+    """The same of what stands at `place` in them (`settings/networks/lte/up_mbps`), None where nothing does."""
+    if isinstance(original, dict | None) and isinstance(document, dict | None):
+        original, document = original or {}, document or {}
+        for name in sorted(original | document):
+            if place in GROUPS and name not in document:
+                yield f"{place} had {name}"
+            elif name in original or place not in (*GROUPS, "versions"):
+                yield from _differences(original.get(name), document.get(name), f"{place}/{name}".removeprefix("/"))
+    elif original != document and (place != "settings/runs" or document < original):
+        original, document = ("absent" if value is None else value for value in (original, document))
+        yield f"{place} was {original}, is {document}"
 
 
 def _settle(folder: Path, document: CampaignDocument) -> None:
     """Keep `document`, or find that it agrees with the one that is there. Raises EyelevelError."""
-    old = read_document(folder)
-    if old is not None and (differences := changes(old, document)):
-        text = "; ".join(differences[:8]) + (f"; and {len(differences) - 8} more" if len(differences) > 8 else "")
-        raise EyelevelError(
-            f"the campaign {folder.name} was begun with other settings: {text}; use another campaign name"
-        )
-    if old is None or _comparable(old) != _comparable(document) or old.study != document.study:
-        write_document(folder, document if old is None else replace(document, begun_at=old.begun_at))
+    if original := read_document(folder):
+        if differences := changes(original, document):
+            text = "; ".join(differences[:8]) + (f"; and {len(differences) - 8} more" if len(differences) > 8 else "")
+            raise EyelevelError(
+                f"the campaign {folder.name} was begun with other settings: {text}; use another campaign name"
+            )
+        if _terms(original) == _terms(document) and original.study == document.study:
+            return
+        document = replace(document, begun_at=original.begun_at)
+    write_document(folder, document)
 
 
-def _comparable(document: CampaignDocument) -> dict[str, Any]:
-    comparable = {"settings": document.settings, "versions": document.versions}
-    normal: dict[str, Any] = json.loads(json.dumps(comparable))
-    return normal
-
-
-def _flat(value: Any, path: str = "") -> dict[str, Any]:
-    """Every leaf of nested dicts, by its path (`settings/networks/lte/up_mbps`)."""
-    if not isinstance(value, dict):
-        return {path: value}
-    flat = {}
-    for key, inner in value.items():
-        flat.update(_flat(inner, f"{path}/{key}" if path else key))
-    return flat
+def _terms(document: CampaignDocument) -> dict[str, Any]:
+    """What results depend on, as JSON has it: lists, no tuples."""
+    terms: dict[str, Any] = json.loads(json.dumps({"settings": document.settings, "versions": document.versions}))
+    return terms

@@ -16,7 +16,7 @@ from base.errors import EyelevelError
 from browsers.browsertime.configuration import STATIC_QUIET_MS
 from browsers.registry import DEFAULT
 from measure.campaign.campaign import Campaign
-from measure.campaign.forecast import forecast
+from measure.campaign.forecast import RunModel, forecast
 from measure.campaign.progress import in_words
 from measure.gates import is_over_time
 from measure.run.aliases import choose_protocols
@@ -139,7 +139,8 @@ def left_out(
     for site, network in cells:
         planned = [Run(site, network, one.name, number + 1) for one in over for number in range(runs)]
         open_runs = [run for run in planned if run not in done]
-        seconds = forecast(open_runs, rows, folder, {site: sites[site]}, known, ALL_FILMS, filmed=False).seconds
+        model = RunModel({site: sites[site]}, known, ALL_FILMS, filmed=False)
+        seconds = forecast(open_runs, rows, folder, model).seconds
         expected_s[site, network] = min(seconds, len(open_runs) * limit_s)
     return out + beyond_budget(expected_s, budget_s)
 

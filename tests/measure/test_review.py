@@ -39,10 +39,10 @@ def document() -> CampaignDocument:
 @contextmanager
 def campaign(folder: Path, *rows: Row) -> Iterator[Results]:
     with opened(folder, document()) as results:
-        results.plan([(Run("s", "lte", "tcp", 1),)])
+        results.extend_plan([(Run("s", "lte", "tcp", 1),)])
         for row in rows:
             if row.folder not in {known.folder for known in results.rows}:
-                results.append(row)
+                results.keep_attempt(row)
         yield results
 
 

@@ -21,7 +21,7 @@ from eyelevel.commands.results import main as analysis
 from eyelevel.study_command import study_command
 from measure.campaign import slot
 from measure.campaign.campaign import REPEATS
-from measure.campaign.store import AttemptCounts
+from measure.campaign.store import Attempts
 from measure.host.canary import Canary
 from measure.table import Run, columns, read_rows
 from record import collection
@@ -239,7 +239,7 @@ def test_a_budgeted_grid_says_what_it_leaves_out_and_goes_on_with_the_same(tmp_p
     assert not first.loading.filmed
     reasons = {one["site"]: one["of"] for one in first.study["left_out"]}
     assert reasons == {"grid-1x1000KB": grid.NO_BUDGET, "grid-1x210000KB": grid.NO_TIME}
-    (tmp_path / "campaign.json").write_text(json.dumps(first.document().keys()))
+    (tmp_path / "campaign.json").write_text(json.dumps(first.document().content()))
     assert campaign(tmp_path, None).study["left_out"] == first.study["left_out"]
     more = campaign(tmp_path, 300)
     assert list(more.sites) == ["grid-1x5KB", "grid-1x1000KB"]
@@ -252,8 +252,8 @@ def test_a_cell_whose_loads_take_too_long_gets_no_more_rounds(tmp_path: Path) ->
     assert grid.too_slow([late, failed, ROW]) == set()
     assert grid.too_slow([late, ROW, replace(late, protocol="quic")]) == {("s", "lte")}
     # One that is late is not tried again, whatever is said of others.
-    assert AttemptCounts([late]).is_given_up(ROW.of, REPEATS)
-    assert not AttemptCounts([failed]).is_given_up(ROW.of, REPEATS)
+    assert Attempts([late]).is_given_up(ROW.of, REPEATS)
+    assert not Attempts([failed]).is_given_up(ROW.of, REPEATS)
 
 
 def test_when_the_budget_is_used_up_no_round_is_begun(tmp_path: Path) -> None:

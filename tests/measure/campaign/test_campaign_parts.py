@@ -10,7 +10,7 @@ from factories import ROW
 from base.errors import EyelevelError
 from base.places import tool
 from measure.campaign import slot
-from measure.campaign.forecast import forecast, modelled, require_space
+from measure.campaign.forecast import RunModel, forecast, require_space
 from measure.campaign.slot import Slot
 from measure.host.affinity import CORES_FOR_PLACES, layout
 from measure.host.canary import DRIFT, RECENT, USUAL, Canary, drift, slowness, time_canary
@@ -137,26 +137,24 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 
 def test_a_campaigns_own_runs_tell_best_how_long_the_rest_takes(site: Site, tmp_path: Path) -> None:
-    known, films = networks.load(), FilmPolicy()
+    model = RunModel({"demo-light": site, "other": site}, networks.load(), FilmPolicy())
     open_runs = [Run("demo-light", "lte", "tcp", number) for number in (2, 3)]
     rows = [replace(ROW, site="demo-light", seconds=seconds) for seconds in (10.0, 20.0)]
     (tmp_path / ROW.folder).mkdir(parents=True)
     (tmp_path / ROW.folder / "film.mp4").write_bytes(bytes(5000))
-    estimate = forecast(open_runs, rows, tmp_path, {"demo-light": site}, known, films)
+    estimate = forecast(open_runs, rows, tmp_path, model)
     assert (estimate.seconds, estimate.bytes) == (30, 10_000)
     # A network that was twice as slow as modelled for one site is taken to be so for others.
-    model = modelled(site, known["lte"], 2, films).seconds
-    scaled = forecast(
-        [Run("other", "lte", "tcp", 2)], rows, tmp_path, {"demo-light": site, "other": site}, known, films
-    )
-    assert scaled.seconds == pytest.approx(15 / model * model)
+    usual = model.forecast(("other", "lte"), 2)
+    scaled = forecast([Run("other", "lte", "tcp", 2)], rows, tmp_path, model)
+    assert scaled.seconds == pytest.approx(15 / usual.seconds * usual.seconds)
 
 
 def test_films_and_slow_networks_need_more(site: Site) -> None:
-    known = networks.load()
-    lossless, none = FilmPolicy(), FilmPolicy("none")
-    assert modelled(site, known["mss"], 1, lossless).seconds > modelled(site, known["dsl"], 1, lossless).seconds
-    assert modelled(site, known["mss"], 1, lossless).bytes > modelled(site, known["mss"], 1, none).bytes
+    lossless = RunModel({"s": site}, networks.load(), FilmPolicy())
+    none = replace(lossless, films=FilmPolicy("none"))
+    assert lossless.forecast(("s", "mss")).seconds > lossless.forecast(("s", "dsl")).seconds
+    assert lossless.forecast(("s", "mss")).bytes > none.forecast(("s", "mss")).bytes
 
 
 def test_a_disk_that_is_too_small_is_told_by_how_much(tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ def rows(folder: Path) -> list[dict[str, str]]:
 
 def test_a_measured_run_is_known_when_the_campaign_goes_on(tmp_path: Path) -> None:
     with opened(tmp_path / "c", document()) as results:
-        results.append(rejected("film"))
-        results.append(replace(ROW, attempt=2))
+        results.keep_attempt(rejected("film"))
+        results.keep_attempt(replace(ROW, attempt=2))
     with opened(tmp_path / "c", document()) as results:
         assert results.is_valid(RUN)
         assert results.attempts(RUN) == 2
@@ -50,16 +50,16 @@ def test_a_row_has_the_promised_columns() -> None:
 def test_a_line_cut_short_anywhere_never_counts(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("campaigns") / "c"
     with opened(folder, document()) as results:
-        results.append(ROW)
+        results.keep_attempt(ROW)
         whole = (folder / "runs.csv").read_bytes()
-        results.append(replace(ROW, run=2))
+        results.keep_attempt(replace(ROW, run=2))
     line = (folder / "runs.csv").read_bytes()[len(whole) :]
     cut = data.draw(st.integers(0, len(line) - 1))
     (folder / "runs.csv").write_bytes(whole + line[:cut])
     with opened(folder, document()) as results:
         assert results.is_valid(RUN)
         assert not results.attempts(replace(RUN, number=2))
-        results.append(replace(ROW, run=2))
+        results.keep_attempt(replace(ROW, run=2))
     assert [row["run"] for row in rows(folder)] == ["1", "2"]
 
 
@@ -71,11 +71,11 @@ from dataclasses import replace
 from factories import ROW, campaign_document as document
 from measure.campaign.results import opened
 with opened(Path(sys.argv[1]), document()) as results:
-    results.append(ROW)
+    results.keep_attempt(ROW)
     size = (results.folder / "runs.csv").stat().st_size
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, size + 20))
     try:
-        results.append(replace(ROW, run=2))
+        results.keep_attempt(replace(ROW, run=2))
     except OSError:
         print("told")
 """
@@ -90,7 +90,7 @@ with opened(Path(sys.argv[1]), document()) as results:
 
 def test_a_reason_of_any_text_stays_one_line(tmp_path: Path) -> None:
     with opened(tmp_path / "c", document()) as results:
-        results.append(with_metrics(rejected('gate: said "no",\nthen\r\nnothing'), plt=None))
+        results.keep_attempt(with_metrics(rejected('gate: said "no",\nthen\r\nnothing'), plt=None))
     assert len((tmp_path / "c" / "runs.csv").read_text().splitlines()) == 2
     (row,) = rows(tmp_path / "c")
     assert row["reason"] == 'gate: said "no", then nothing'
@@ -151,8 +151,8 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
 def test_columns_of_another_version_are_kept_when_the_campaign_goes_on(tmp_path: Path) -> None:
     folder = tmp_path / "c"
     with opened(folder, document()) as results:
-        results.append(ROW)
-        results.append(rejected("error_page: no", run=2))
+        results.keep_attempt(ROW)
+        results.keep_attempt(rejected("error_page: no", run=2))
     table = [line.split(",") for line in (folder / "runs.csv").read_text().splitlines()]
     si = table[0].index("si")
     # Another version had no Speed Index, and a metric of its name.
@@ -162,7 +162,7 @@ def test_columns_of_another_version_are_kept_when_the_campaign_goes_on(tmp_path:
     assert (first.metrics["si"], first.metrics["plt"], first.further) == (None, 1234.5, {"area": "812.5"})
     with opened(folder, document()) as results:
         assert results.is_valid(RUN)
-        results.append(replace(ROW, run=3))
+        results.keep_attempt(replace(ROW, run=3))
     assert (folder / "runs.csv").read_text().splitlines()[0] == ",".join((*columns(), "area"))
     assert [(row["run"], row["si"], row["area"]) for row in rows(folder)] == [
         ("1", "", "812.5"),
