@@ -62,12 +62,22 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(new, ignore_errors=True)  # the incomplete new folder, or the old one
 
 
+class Locked(EyelevelError):
+    """Another process has a folder."""
+
+
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Lock `folder` against other processes until the block or this process ends. Raises OSError when it is locked."""
+def locked(folder: Path, message: str = "another process has it") -> Iterator[None]:
+    """Lock `folder` against other processes until the block or this process ends.
+
+    Raises Locked with `message` when another has it.
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Locked(message) from None
         yield
     finally:
         os.close(descriptor)
@@ -77,7 +87,7 @@ def _remove_abandoned(path: Path) -> None:
     """Remove the folders that were to replace `path` and that no process works on any more."""
     name = re.compile(re.escape(f".{path.name}.") + "[a-z0-9_]{8}")
     for folder in [entry for entry in path.parent.iterdir() if name.fullmatch(entry.name) and entry.is_dir()]:
-        with suppress(OSError), locked(folder):
+        with suppress(OSError, Locked), locked(folder):
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -128,3 +138,8 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise EyelevelError(f"{path} is broken: it holds no JSON object")
     return document
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Replace the file at `path` by `document` as JSON, in one step."""
+    write_atomically(path, json.dumps(document, indent=1) + "\n")

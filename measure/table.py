@@ -6,14 +6,15 @@ does know: those cells are empty. Nothing here knows how a run is made.
 
 import csv
 import io
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+import cattrs
+
 from base.errors import EyelevelError
-from base.files import read_json, write_atomically
+from base.files import read_json, write_json
 from base.structure import from_json
 from measure.metrics import metric_names
 from measure.reasons import Reason
@@ -118,7 +119,8 @@ def read_table(folder: Path) -> tuple[tuple[str, ...], list[Row]]:
 
 def further_columns(present: Iterable[str]) -> tuple[str, ...]:
     """Which of the columns that are `present` in a table this version does not know."""
-    return tuple(name for name in present if name not in columns())
+    known = columns()
+    return tuple(name for name in present if name not in known)
 
 
 def header(further: Sequence[str] = ()) -> str:
@@ -137,23 +139,16 @@ def lines(rows: Iterable[Row], further: Sequence[str] = ()) -> str:
 
 
 def _row(cells: Mapping[str, str]) -> Row:
-    values: dict[str, Any] = {
-        name: _value(one.type, cells[name]) for name, one in _FIELDS.items() if name != "metrics" and name in cells
-    }
-    known = columns()
-    metrics = {name: _value(float | None, cells.get(name, "")) for name in metric_names()}
-    further = {name: cell for name, cell in cells.items() if name not in known}
-    return Row(**values, metrics=metrics, further=further)
+    metrics = {name: cells.get(name, "") for name in metric_names()}
+    further = {name: cells[name] for name in further_columns(cells)}
+    return _CELLS.structure({**cells, "metrics": metrics, "further": further}, Row)
 
 
-def _value(kind: object, cell: str) -> Any:
-    if kind is bool:
-        return cell == "true"
-    if kind in (int, str):
-        return int(cell) if kind is int else cell
-    if kind == Reason | None:
-        return Reason.parse(cell)
-    return float(cell) if cell else None
+# What the text of a cell is.
+_CELLS = cattrs.Converter(detailed_validation=False)
+_CELLS.register_structure_hook(bool, lambda cell, _: cell == "true")
+_CELLS.register_structure_hook(float | None, lambda cell, _: float(cell) if cell else None)
+_CELLS.register_structure_hook(Reason | None, lambda cell, _: Reason.parse(cell))
 
 
 def _cell(value: object) -> object:
@@ -241,7 +236,7 @@ def require_document(folder: Path) -> CampaignDocument:
 
 def write_document(folder: Path, document: CampaignDocument) -> None:
     """Keep `document` in a campaign's `folder`."""
-    write_atomically(folder / DOCUMENT, json.dumps(document.content(), indent=1) + "\n")
+    write_json(folder / DOCUMENT, document.content())
 
 
 GIVEN_UP = "given_up.json"
@@ -278,7 +273,7 @@ def write_given_up(folder: Path, given_up: Iterable[GivenUp]) -> None:
     """Keep what the campaign in `folder` has given up; no file when that is nothing."""
     entries = [vars(one) for one in given_up]
     if entries:
-        write_atomically(folder / GIVEN_UP, json.dumps(entries, indent=1) + "\n")
+        write_json(folder / GIVEN_UP, entries)
     else:
         (folder / GIVEN_UP).unlink(missing_ok=True)
 

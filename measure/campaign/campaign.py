@@ -240,9 +240,9 @@ def measure_here(
 
 def hand_over(block: Block, results: Results) -> None:
     """Make what `block` has written belong to who ran the campaign with sudo."""
-    for run in block.settings:
-        for attempt in range(1, results.attempts(run) + 1):
-            give_to_caller(results.run_folder(run, attempt), results.folder)
+    for row in results.rows:
+        if row.of in block.settings:
+            give_to_caller(results.folder / row.folder, results.folder)
     for file in results.folder.glob("*.*"):
         give_to_caller(file)
 

@@ -6,7 +6,6 @@
 So after a power cut, what was made in full is judged, and the rest is made again.
 """
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from base.clock import now_iso
-from base.files import sync, write_atomically
+from base.files import read_json, sync, write_json
 from measure.gates import GATES, Claim, Gate, reason_against
 from measure.metrics import read_metrics
 from measure.reasons import Reason
@@ -84,7 +83,7 @@ class Method:
         for file in folder.iterdir():
             sync(file)
         sync(folder)
-        write_atomically(folder / ATTEMPT, json.dumps(document, indent=1) + "\n")
+        write_json(folder / ATTEMPT, document)
         sync(folder.parent)
 
     def judge(self, setting: Setting, run: Run, attempt: int, folder: Path, campaign: Path) -> Row:
@@ -92,7 +91,7 @@ class Method:
 
         Judging the same evidence again gives the same row.
         """
-        document: dict[str, Any] = json.loads((folder / ATTEMPT).read_text())
+        document = read_json(folder / ATTEMPT)
         evidence = self.evidence(setting, folder)
         reason = self.reason_against(setting, folder, evidence)
         canary = document["canary"] or {}

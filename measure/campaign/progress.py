@@ -7,7 +7,7 @@ from statistics import mean
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress
 from rich.text import Text
 
 from measure.campaign.block import Observer
@@ -31,12 +31,7 @@ class ProgressDisplay(Observer):
         self._rejected: Counter[str] = Counter()
         self._warnings: set[str] = set()
         self._live = console.is_terminal and not plain
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[left]}"),
-        )
+        columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), "{task.fields[left]}")
         self._progress = Progress(*columns, console=console)
         self._task = self._progress.add_task("", total=self._total, completed=done, left="")
         self._summary = Text(style="dim")

@@ -10,13 +10,13 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
-from base.files import locked, sync, write_atomically
+from base.files import Locked, locked, sync, write_atomically
 from measure.campaign.plan import PlannedBlock, extended, read_plan, write_plan
 from measure.campaign.store import FolderStore
 from measure.campaign.verdicts import Verdict, add_verdict, read_verdicts
@@ -141,7 +141,7 @@ def opened(folder: Path, document: CampaignDocument) -> Iterator[Results]:
     Raises EyelevelError when another process has it open, or when it was begun with other settings.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with _held(folder):
+    with locked(folder, f"another process is measuring the campaign {folder.name}"):
         _sweep(folder)
         _settle(folder, document)
         results = Results(folder)
@@ -160,22 +160,8 @@ def _sweep(folder: Path) -> None:
 
 def follow_decisions(folder: Path) -> None:
     """Make the `runs.csv` of a campaign follow its verdicts; while it is being measured, its process does so later."""
-    with suppress(Held), _held(folder):
+    with suppress(Locked), locked(folder):
         Results(folder)
-
-
-class Held(EyelevelError):
-    """Another process has the campaign."""
-
-
-@contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(locked(folder))
-        except BlockingIOError:
-            raise Held(f"another process is measuring the campaign {folder.name}") from None
-        yield
 
 
 def changes(original: CampaignDocument, document: CampaignDocument) -> list[str]:

@@ -69,7 +69,11 @@ class FolderStore(Attempts):
 
     def empty_run_folder(self, run: Run, attempt: int) -> Path:
         """The same, made anew."""
-        return emptied(self.run_folder(run, attempt))
+        folder = self.run_folder(run, attempt)
+        if folder.exists():
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)
+        return folder
 
     def keep_attempt(self, row: Row) -> None:
         """Keep the row of an attempt."""
@@ -79,11 +83,3 @@ class FolderStore(Attempts):
 def run_folder(folder: Path, run: Run, attempt: int) -> Path:
     """Where an attempt's evidence lies in a campaign's `folder`."""
     return folder / "runs" / run.site / run.network / run.protocol / f"{run.number}-{attempt}"
-
-
-def emptied(folder: Path) -> Path:
-    """`folder`, new and empty."""
-    if folder.exists():
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True)
-    return folder
