@@ -11,7 +11,7 @@ from rich.table import Table
 from base.errors import EyelevelError
 from measure.campaign.forecast import Forecast, RunModel, forecast
 from measure.campaign.plan import read_plan
-from measure.campaign.store import Attempts, run_folder
+from measure.campaign.store import FolderStore
 from measure.run.evidence import ATTEMPT
 from measure.run.films import FilmPolicy
 from measure.table import GivenUp, Row, Run, read_given_up, read_rows, require_document
@@ -41,13 +41,13 @@ def status(folder: Path) -> Status:
     document = require_document(folder)
     repeats = document.settings["repeats"]
     rows = read_rows(folder)
-    counts = Attempts(rows)
+    store = FolderStore(folder, rows)
     given_up_sites = read_given_up(folder)
     given_up_cells = {(one.site, one.network) for one in given_up_sites}
     planned = [run for block in read_plan(folder) for run in block]
-    unmeasured = [run for run in planned if not counts.is_valid(run)]
+    unmeasured = [run for run in planned if not store.is_valid(run)]
     given_up = {
-        run for run in unmeasured if counts.is_given_up(run, repeats) or (run.site, run.network) in given_up_cells
+        run for run in unmeasured if store.is_given_up(run, repeats) or (run.site, run.network) in given_up_cells
     }
     open_runs = tuple(run for run in unmeasured if run not in given_up)
     try:
@@ -57,7 +57,7 @@ def status(folder: Path) -> Status:
         expected = forecast(open_runs, rows, folder, model)
     except (EyelevelError, KeyError):  # a site or a network has gone from this machine since
         expected = None
-    current = tuple(str(run) for run in open_runs if _being_made(run_folder(folder, run, counts.attempts(run) + 1)))
+    current = tuple(str(run) for run in open_runs if _being_made(store.run_folder(run, store.attempts(run) + 1)))
     return Status(
         planned=len(planned),
         done=len({row.of for row in rows if row.valid}),

@@ -25,6 +25,9 @@ DOCUMENT = "campaign.json"
 # Settings of which more may be added to a campaign that exists.
 GROWING = ("sites", "networks", "protocols")
 
+# The names of a site and of the network that it is behind.
+Cell = tuple[str, str]
+
 
 @dataclass(frozen=True)
 class Run:

@@ -55,7 +55,7 @@ class Times(Observer):
 def ours(setting: Setting, runs: int) -> tuple[float, "pd.Series[float]"]:
     """Measure one block of `runs` runs; returns the overhead per valid run and the phases (s), each per run."""
     with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as temporary:
-        store, times, slot = FolderStore(Path(temporary), {}), Times(), Slot()
+        store, times, slot = FolderStore(Path(temporary)), Times(), Slot()
         runs_of_block = {Run(setting.site.name, setting.network.name, PROTOCOL, n): setting for n in range(1, runs + 1)}
         block = Block(1, runs_of_block, PAGES, 0, ALL_FILMS)
         start_s = time.time()

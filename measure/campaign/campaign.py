@@ -29,7 +29,7 @@ from measure.norms import RunAppearance, judge
 from measure.reasons import Reason
 from measure.run.films import ALL_FILMS, FilmPolicy, read_last_frame
 from measure.run.setting import Loading, Setting
-from measure.table import CampaignDocument, Row, Run
+from measure.table import CampaignDocument, Cell, Row, Run
 from record.site import Site
 from tuning import protocols
 from tuning.networks import Network
@@ -75,7 +75,7 @@ class Campaign:
     auto: bool = False
     canary_s: float = 0.0
     selection: Selection | None = None
-    without: frozenset[tuple[str, str]] = frozenset()
+    without: frozenset[Cell] = frozenset()
     study: Mapping[str, Any] = field(default_factory=dict)
 
     def document(self) -> CampaignDocument:
@@ -132,14 +132,13 @@ class Campaign:
 
 
 # From a campaign's folder: which sites behind which networks need no more runs.
-Enough = Callable[[Path], Collection[tuple[str, str]]]
-
+Enough = Callable[[Path], Collection[Cell]]
 
 # Measures blocks into a campaign's results, on this machine or on many, and calls a function after each.
 Workers = Callable[[Iterable[Block], Results, ProgressDisplay, Callable[[Block], None]], None]
 
 
-def never_enough(folder: Path) -> Collection[tuple[str, str]]:
+def never_enough(folder: Path) -> Collection[Cell]:
     """All sites get all runs that are planned."""
     return ()
 

@@ -10,7 +10,7 @@ from statistics import mean
 from base.errors import EyelevelError
 from browsers.browsertime.configuration import QUIET_MS
 from measure.run.films import FilmPolicy
-from measure.table import Row, Run
+from measure.table import Cell, Row, Run
 from record.site import Site
 from tuning.networks import Network
 
@@ -29,8 +29,6 @@ FILM_BYTES_PER_S = {"lossless": 300_000, "small": 20_000}
 LOOKED_AT = 3
 # What must stay free beside the campaign.
 SPARE_BYTES = 200_000_000
-
-Cell = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -93,8 +91,8 @@ def forecast(runs: Iterable[Run], rows: Iterable[Row], folder: Path, model: RunM
         if cell in means:
             total += means[cell]
         else:
-            modelled = model.forecast(cell, run.number)
-            total += Forecast(modelled.seconds * mean(factors.get(run.network, [1.0])), modelled.bytes)
+            alone = model.forecast(cell, run.number)
+            total += Forecast(alone.seconds * mean(factors.get(run.network, [1.0])), alone.bytes)
     return total
 
 

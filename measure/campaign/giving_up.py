@@ -7,9 +7,7 @@ from measure.campaign.plan import PlannedBlock
 from measure.campaign.results import Results
 from measure.gates import is_pardoned
 from measure.reasons import Reason
-from measure.table import GivenUp, Run, write_given_up
-
-Cell = tuple[str, str]
+from measure.table import Cell, GivenUp, Run, write_given_up
 
 # One block says little: a fault of the machine that no gate knows may last as long as a block. The second begins after
 # all other sites have had their first, so that what fails it, too, for the same gate and in every attempt over every
@@ -59,8 +57,8 @@ class GivenUpSites:
         reasons = [row.reason for row in rows if row.reason and not is_pardoned(row.reason)]
         if any(row.valid for row in rows) or len({reason.gate for reason in reasons}) != 1:
             return None
-        blocks = [all(self._results.is_given_up(run, self._repeats) for run in block) for block in self._blocks[cell]]
-        return reasons[-1] if sum(blocks) >= BLOCKS else None
+        given_up = (all(self._results.is_given_up(run, self._repeats) for run in block) for block in self._blocks[cell])
+        return reasons[-1] if sum(given_up) >= BLOCKS else None
 
     def _write(self) -> None:
         write_given_up(self._results.folder, self._entries.values())

@@ -41,23 +41,23 @@ def plan(
     The first run of every setting comes before the second of any, so that a campaign that is stopped
     halfway has about as many of each.
     """
-    drawn = []
+    blocks = []
     for number, site, network in product(range(1, runs + 1), sites, networks):
         draw = Random(f"{seed}/{number}/{site}/{network}")
         place = draw.random()
         order = draw.sample(protocols, len(protocols))
-        drawn.append((number, place, tuple(Run(site, network, protocol, number) for protocol in order)))
-    return [block for _, _, block in sorted(drawn, key=lambda entry: entry[:2])]
+        blocks.append((number, place, tuple(Run(site, network, protocol, number) for protocol in order)))
+    return [block for _, _, block in sorted(blocks, key=lambda entry: entry[:2])]
 
 
-def extended(planned: Sequence[PlannedBlock], blocks: Iterable[PlannedBlock]) -> list[PlannedBlock]:
-    """`planned` as it is, and after it what `blocks` have beyond it, in their order.
+def extended(first: Sequence[PlannedBlock], blocks: Iterable[PlannedBlock]) -> list[PlannedBlock]:
+    """The `first` blocks as they are, and after them what `blocks` have beyond them, in their order.
 
     What has been planned keeps its place, so a protocol that is added later has blocks of its own.
     """
-    runs = {run for block in planned for run in block}
-    added = (tuple(run for run in block if run not in runs) for block in blocks)
-    return [*planned, *filter(None, added)]
+    runs = {run for block in first for run in block}
+    more = (tuple(run for run in block if run not in runs) for block in blocks)
+    return [*first, *filter(None, more)]
 
 
 def read_plan(folder: Path) -> list[PlannedBlock]:

@@ -99,7 +99,7 @@ def measure_remotely(block: Block, earlier: Mapping[Run, tuple[int, int]], canar
     warnings: list[str] = []
     # Dask removes the folder of a worker that was killed when the next one starts there.
     with tempfile.TemporaryDirectory(dir=get_worker().local_directory, prefix="block-") as temporary:
-        store = FolderStore(Path(temporary), earlier)
+        store = FolderStore(Path(temporary), earlier=earlier)
         slot = Slot(canaries)
         circumstances = partial(slot.circumstances, block.number, warnings.append)
         measure_block(block, store, circumstances, ReplayFailures(), Observer())

@@ -64,9 +64,9 @@ class Results(FolderStore):
 
     def extend_plan(self, blocks: list[PlannedBlock]) -> list[PlannedBlock]:
         """All blocks of the campaign, after adding to its plan what `blocks` have beyond it."""
-        planned = read_plan(self.folder)
-        blocks = extended(planned, blocks)
-        if len(blocks) != len(planned):
+        first = read_plan(self.folder)
+        blocks = extended(first, blocks)
+        if len(blocks) != len(first):
             write_plan(self.folder, blocks)
         return blocks
 

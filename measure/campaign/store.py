@@ -10,11 +10,18 @@ from measure.gates import PARDONS, attempts_against, is_pardoned
 from measure.table import Row, Run
 
 
-class Attempts:
-    """The attempts at runs. Each counts against its run as its gate says (`measure.gates.Gate`)."""
+class FolderStore:
+    """A folder for attempts at runs, whose rows are in memory alone.
 
-    def __init__(self, rows: Iterable[Row] = (), earlier: Mapping[Run, tuple[int, int]] | None = None) -> None:
-        """`rows` are those so far. `earlier`: of runs whose rows are elsewhere, their attempts and failures."""
+    An attempt counts against its run as its gate says (`measure.gates.Gate`).
+    """
+
+    def __init__(
+        self, folder: Path, rows: Iterable[Row] = (), earlier: Mapping[Run, tuple[int, int]] | None = None
+    ) -> None:
+        """`rows` are the attempts so far. `earlier`: how often each run has been tried elsewhere, and how many of these
+        attempts count against it."""
+        self.folder = folder
         self._earlier = earlier or {}
         self.recount(rows)
 
@@ -54,18 +61,9 @@ class Attempts:
         """Whether `run` is still to be measured."""
         return not self.is_valid(run) and self.failures(run) <= repeats
 
-
-class FolderStore(Attempts):
-    """A folder for attempts whose rows are in memory alone."""
-
-    def __init__(self, folder: Path, earlier: Mapping[Run, tuple[int, int]] | None = None) -> None:
-        """`earlier`: how often each run has been tried elsewhere, and how many of these attempts count against it."""
-        super().__init__(earlier=earlier)
-        self.folder = folder
-
     def run_folder(self, run: Run, attempt: int) -> Path:
         """Where an attempt's evidence lies; the same place as in a campaign."""
-        return run_folder(self.folder, run, attempt)
+        return self.folder / "runs" / run.site / run.network / run.protocol / f"{run.number}-{attempt}"
 
     def empty_run_folder(self, run: Run, attempt: int) -> Path:
         """The same, made anew."""
@@ -78,8 +76,3 @@ class FolderStore(Attempts):
     def keep_attempt(self, row: Row) -> None:
         """Keep the row of an attempt."""
         self.count_attempt(row)
-
-
-def run_folder(folder: Path, run: Run, attempt: int) -> Path:
-    """Where an attempt's evidence lies in a campaign's `folder`."""
-    return folder / "runs" / run.site / run.network / run.protocol / f"{run.number}-{attempt}"

@@ -21,7 +21,7 @@ from eyelevel.commands.results import main as analysis
 from eyelevel.study_command import study_command
 from measure.campaign import slot
 from measure.campaign.campaign import REPEATS
-from measure.campaign.store import Attempts
+from measure.campaign.store import FolderStore
 from measure.host.canary import Canary
 from measure.table import Run, columns, read_rows
 from record import collection
@@ -252,8 +252,8 @@ def test_a_cell_whose_loads_take_too_long_gets_no_more_rounds(tmp_path: Path) ->
     assert grid.too_slow([late, failed, ROW]) == set()
     assert grid.too_slow([late, ROW, replace(late, protocol="quic")]) == {("s", "lte")}
     # One that is late is not tried again, whatever is said of others.
-    assert Attempts([late]).is_given_up(ROW.of, REPEATS)
-    assert not Attempts([failed]).is_given_up(ROW.of, REPEATS)
+    assert FolderStore(tmp_path, [late]).is_given_up(ROW.of, REPEATS)
+    assert not FolderStore(tmp_path, [failed]).is_given_up(ROW.of, REPEATS)
 
 
 def test_when_the_budget_is_used_up_no_round_is_begun(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_what_a_worker_measured_comes_home_whole(tmp_path: Path) -> None:
 
 def test_a_block_that_travels_numbers_its_attempts_on(tmp_path: Path) -> None:
     run = Run("s", "lte", "tcp", 1)
-    store = FolderStore(tmp_path, {run: (4, 2)})
+    store = FolderStore(tmp_path, earlier={run: (4, 2)})
     assert (store.attempts(run), store.failures(run), store.is_valid(run)) == (4, 2, False)
     store.keep_attempt(rejected("machine_busy: it is", attempt=5))
     assert (store.attempts(run), store.failures(run)) == (5, 2)
