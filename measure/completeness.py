@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import mean
 
 from base.errors import EyelevelError
-from base.files import read_json, write_atomically
+from base.files import read_json, write_json
 from base.structure import structured
 from browsers.contract import Request
 from measure.run.evidence import REQUEST_LOG, page_requests
@@ -110,7 +110,7 @@ class Completeness:
 
     def write(self, site: Site) -> None:
         """Keep it with `site`."""
-        write_atomically(site.folder / FILE, json.dumps({"format": FORMAT, **asdict(self)}, indent=1) + "\n")
+        write_json(site.folder / FILE, {"format": FORMAT, **asdict(self)})
 
 
 def read(site: Site) -> Completeness | None:

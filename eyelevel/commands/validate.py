@@ -1,6 +1,5 @@
 """`eyelevel validate`: measure networks and protocols against their settings."""
 
-import json
 import tempfile
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from base.errors import EyelevelError
-from base.files import write_atomically
+from base.files import write_json
 from base.privileges import require_root
 from base.structure import unstructured
 from measure.run.aliases import choose_protocols, distinct
@@ -63,7 +62,7 @@ def main(net: str | None, proto: str | None, quick: bool, file: Path | None) -> 
         checks, _ = validate(chosen_networks, chosen_protocols, Path(folder), quick=quick)
     console.print(table(checks))
     if file:
-        write_atomically(file, json.dumps(unstructured(checks), indent=1) + "\n")
+        write_json(file, unstructured(checks))
     if failed := [f"{check.subject}: {check.name}" for check in checks if not check.passed]:
         raise EyelevelError(f"{len(failed)} of {len(checks)} checks failed: {', '.join(failed)}")
     console.print(f"All {sum(check.checked for check in checks)} checks passed.")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
-from base.files import write_atomically
+from base.files import write_json
 from browsers.contract import Request
 from browsers.registry import browser_of
 from measure.run.film import FilmStart, VisualMetrics, film_size, film_start, last_frame, visual_metrics
@@ -103,7 +103,7 @@ def analyse_film(folder: Path) -> None:
         keep_strip(film, analysis["start"], analysis["metrics"]["lvc"], folder)
     except EyelevelError as error:
         analysis["faults"].append(str(error))
-    write_atomically(folder / VISUAL, json.dumps(analysis, indent=1) + "\n")
+    write_json(folder / VISUAL, analysis)
 
 
 def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:

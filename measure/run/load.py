@@ -1,12 +1,11 @@
 """One page load as the client of a replay, from outside: the site is replayed, and `measure.run.visit` run in it."""
 
-import json
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from base.errors import EyelevelError
-from base.files import write_atomically
+from base.files import write_json
 from base.processes import pinned
 from measure.host.affinity import Layout
 from measure.run.browser import load_limit_s
@@ -73,5 +72,5 @@ def load(
             outcome = replay(spec, command, stdin=subprocess.DEVNULL, stdout=log.fileno(), stderr=log.fileno())
         except EyelevelError as error:
             return str(error)
-    write_atomically(folder / REPLAY_EVIDENCE, json.dumps(outcome.evidence, indent=1) + "\n")
+    write_json(folder / REPLAY_EVIDENCE, outcome.evidence)
     return None

@@ -1,6 +1,5 @@
 """What a campaign keeps of its validations: `validation.json`, an entry for each time something had to be measured."""
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +9,7 @@ from typing import Any
 
 from base.clock import now_iso
 from base.errors import EyelevelError
-from base.files import write_atomically
+from base.files import write_json
 from base.ownership import give_to_caller
 from base.structure import from_json, unstructured
 from measure.host.machine import machine, versions
@@ -85,7 +84,7 @@ def keep_entries(folder: Path, more: Iterable[ValidationEntry]) -> None:
     """Add what was measured, here or on another machine, to what `folder` keeps. Raises EyelevelError."""
     entries = [*kept_entries(folder), *more]
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / FILENAME, json.dumps(unstructured(entries), indent=1) + "\n")
+    write_json(folder / FILENAME, unstructured(entries))
     give_to_caller(folder)
 
 

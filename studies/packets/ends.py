@@ -4,7 +4,6 @@ client FOLDER ADDRESS RTT_MS COMMAND…   around the visit: captures, pings ADDR
 servers FOLDER                          the replay's monitor: captures until SIGTERM
 """
 
-import json
 import os
 import signal
 import subprocess
@@ -15,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from base.errors import reports_errors
-from base.files import write_atomically
+from base.files import write_json
 from measure.captures.recording import READ_S, capturing, segment_before_capture
 from replay.spec import MONITORED_DEVICE
 from replay.world import outward_device
@@ -41,7 +40,7 @@ def client(folder: Path, address: str, rtt_ms: float, command: Sequence[str]) ->
     with capturing(device, unproven):
         times, output = ping(address, rtt_ms)
         (folder / PING_OUTPUT).write_text(output)
-        write_atomically(folder / PING, json.dumps(asdict(times), indent=1) + "\n")
+        write_json(folder / PING, asdict(times))
         environment = {**os.environ, "SSLKEYLOGFILE": str(folder / KEYS)}
         status = subprocess.run(command, env=environment, check=False).returncode
         # No sign says that the last packet has come.

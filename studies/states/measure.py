@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
-from base.files import read_json, write_atomically
+from base.files import read_json, write_json
 from base.structure import structured
 from measure.campaign.method import Method
 from measure.reasons import Reason
@@ -72,7 +72,7 @@ class StatesMethod(Method):
 
     def _fault(self, setting: Setting, folder: Path, evidence: Evidence) -> str:
         loading = loading_time(folder, evidence)
-        write_atomically(folder / LOADING, json.dumps(asdict(loading), indent=1) + "\n")
+        write_json(folder / LOADING, asdict(loading))
         if (folder / ACCOUNTS).exists():
             write_qlogs(folder)
         sampled = not server_of(setting.protocol).logs_connections
