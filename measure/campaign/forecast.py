@@ -91,8 +91,8 @@ def forecast(runs: Iterable[Run], rows: Iterable[Row], folder: Path, model: RunM
         if cell in means:
             total += means[cell]
         else:
-            alone = model.forecast(cell, run.number)
-            total += Forecast(alone.seconds * mean(factors.get(run.network, [1.0])), alone.bytes)
+            guess = model.forecast(cell, run.number)
+            total += Forecast(guess.seconds * mean(factors.get(run.network, [1.0])), guess.bytes)
     return total
 
 
