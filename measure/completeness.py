@@ -5,7 +5,6 @@ campaign knows a site again, leaves it out. Nothing here knows how a load is mad
 """
 
 import hashlib
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass

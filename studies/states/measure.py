@@ -5,7 +5,6 @@ run's folder has a qlog for each connection (see `servers.qlog`), the load's evi
 navigation began and when the page had all that it asked for (s since 1970).
 """
 
-import json
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
