@@ -92,6 +92,7 @@ def protocols(campaign: CampaignTable, names: Sequence[str]) -> ReportTable:
             {
                 "protocol": label(name),
                 "transport": settings.get("transport", NOTHING),
+                "server": settings.get("server", NOTHING),
                 "congestion control": settings.get("congestion_control", NOTHING),
                 "initial window": str(settings.get("initial_window_packets", NOTHING)),
                 "pacing": {True: "yes", False: "no"}.get(settings.get("pacing"), NOTHING),  # type: ignore[arg-type]

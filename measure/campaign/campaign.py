@@ -154,7 +154,7 @@ def measure(
     `workers` are those who do it, by default this machine; `enough` ends sites before the planned number of runs.
     Raises EyelevelError when the disk is too small, or replays fail again and again.
     """
-    measure_blocks = workers or partial(measure_here, campaign.canary_s)
+    measure_blocks = workers or partial(measure_here, campaign)
     with opened(campaign.folder, campaign.document()) as results:
         work = PlannedWork(campaign, results)
         work.settle()
@@ -223,14 +223,15 @@ class PlannedWork:
 
 
 def measure_here(
-    canary_s: float,
+    campaign: Campaign,
     blocks: Iterable[Block],
     results: Results,
     display: ProgressDisplay,
     done: Callable[[Block], None],
 ) -> None:
-    """Measure on this machine, a block at a time; `canary_s` is how old a canary may be when a block begins."""
-    slot, failures = Slot(canaries_of(machine_name(), results.rows), canary_s), ReplayFailures()
+    """Measure on this machine, a block at a time; `campaign` says how canaries are timed."""
+    canaries, failures = canaries_of(machine_name(), results.rows), ReplayFailures()
+    slot = Slot(canaries, campaign.canary_s, campaign.loading.browser)
     for block in blocks:
         require_space(0, results.folder)
         measure_block(block, results, partial(slot.circumstances, block.number, display.warns), failures, display)

@@ -100,7 +100,7 @@ def measure_remotely(block: Block, earlier: Mapping[Run, tuple[int, int]], canar
     # Dask removes the folder of a worker that was killed when the next one starts there.
     with tempfile.TemporaryDirectory(dir=get_worker().local_directory, prefix="block-") as temporary:
         store = FolderStore(Path(temporary), earlier=earlier)
-        slot = Slot(canaries)
+        slot = Slot(canaries, browser=next(iter(block.settings.values())).loading.browser)
         circumstances = partial(slot.circumstances, block.number, warnings.append)
         measure_block(block, store, circumstances, ReplayFailures(), Observer())
         evidence = tuple(

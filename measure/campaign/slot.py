@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from base.errors import EyelevelError
+from browsers.registry import DEFAULT
 from measure.host.affinity import layout
 from measure.host.canary import BUSY, Canary, drift, slowness, time_canary
 from measure.run.setting import Circumstances
@@ -22,13 +23,14 @@ MACHINE_ID = Path("/etc/machine-id")
 
 
 class Slot:
-    """This machine. `canaries` are those so far; one holds for blocks that begin within `canary_s`."""
+    """This machine. `canaries`, in `browser`, are those so far; one holds for blocks that begin within `canary_s`."""
 
-    def __init__(self, canaries: Iterable[Canary] = (), canary_s: float = 0.0) -> None:
+    def __init__(self, canaries: Iterable[Canary] = (), canary_s: float = 0.0, browser: str = DEFAULT) -> None:
         self.machine = machine_name()
         self._layout = layout()
         self._canaries = list(canaries)
         self._canary_s = canary_s
+        self._browser = browser
         self._last: tuple[float, Circumstances] | None = None
 
     def circumstances(self, block: int, warn: Callable[[str], None]) -> Circumstances:
@@ -39,7 +41,7 @@ class Slot:
         if self._last and time.monotonic() - self._last[0] < self._canary_s:
             # The canary stands in the rows of the block before which it was timed, and only there.
             return replace(self._last[1], block=block, canary=None)
-        self._canaries.append(time_canary())
+        self._canaries.append(time_canary(self._browser))
         until = time.monotonic() + PATIENCE_S
         while (factor := slowness(self._canaries)) > BUSY:
             if time.monotonic() > until:
@@ -48,7 +50,7 @@ class Slot:
                 )
             warn(f"{self.machine} is busy: it takes {factor:.1f} times as long as usual; waiting")
             time.sleep(PAUSE_S)
-            self._canaries[-1] = time_canary()
+            self._canaries[-1] = time_canary(self._browser)
         if slower := drift(self._canaries):
             warn(slower)
         now = Circumstances(block, self.machine, self._canaries[-1], factor, self._layout)

@@ -1,34 +1,96 @@
-"""A server or a browser is added by one file: these add one to a copy of the testbed, in a temporary folder."""
+"""A server or a browser is added by one file, and a line of packages: toys are added to a copy of the testbed, in a
+temporary folder, measured beside what is there, and followed to the report.
+"""
 
+import gzip
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from base.places import PROJECT
+from base.places import PROJECT, cache_dir, tool
 
-PACKAGES = ("base", "browsers", "eyelevel", "measure", "record", "replay", "servers", "tuning")
+FOLDERS = ["analysis", "base", "browsers", "eyelevel", "measure", "record", "replay", "servers", "setup", "studies"]
+FOLDERS += ["tuning"]
+IGNORED = shutil.ignore_patterns("__pycache__")
 
 SERVER = '''
-"""NGINX under another name, with a congestion control less."""
+"""Serving over TCP by the program toy-server, which is given every answer beforehand."""
 
-from servers.nginx.server import Nginx
+import base64
+import json
+import subprocess
+from contextlib import contextmanager
+
+from base.places import tool
+from base.processes import running
+from servers import kernel_sockets
+from servers.application.wsgi import load_responses
+from servers.contract import Server
 
 
-class Toy(Nginx):
+class Toy(Server):
     name = "toy"
+    transports = ("tcp",)
     congestion_controls = ("cubic",)
+    programs = {"toy-server": "--version"}
+
+    @contextmanager
+    def serve(self, serving):
+        certificates = {address: [str(one.chain), str(one.key)] for address, one in serving.certificates.items()}
+        answers = {}
+        for exchange in load_responses(serving.content):
+            response = exchange.response
+            headers = {name.lower(): value for name, value in response.headers}
+            body = base64.b64encode(response.body).decode()
+            answers[f"{exchange.method} {exchange.url}"] = [exchange.status, headers, body, response.file]
+        job = {"listening": serving.listening(), "certificates": certificates, "answers": answers}
+        work = serving.folder / "toy.json"
+        work.write_text(json.dumps({**job, "log": str(serving.request_log or "/dev/null")}))
+        log = serving.folder / "toy.log"
+        with running("toy-server", [tool("toy-server"), work], log, stdout=subprocess.PIPE) as daemon:
+            if not daemon.process.stdout.readline():
+                daemon.process.wait()
+                raise daemon.failure()
+            yield
+
+    def congestion_controls_taken(self, folder):
+        return kernel_sockets.congestion_controls(folder)
 
 
 SERVER = Toy()
 '''
 
+SERVER_PROGRAM = """#!NODE
+const fs = require("fs");
+const http2 = require("http2");
+if (process.argv[2] === "--version") {
+  console.log("toy-server 1.0");
+  process.exit();
+}
+const {listening, certificates, answers, log} = JSON.parse(fs.readFileSync(process.argv[2]));
+let waiting = listening.length;
+for (const [address, port] of listening) {
+  const [cert, key] = certificates[address].map((file) => fs.readFileSync(file));
+  const server = http2.createSecureServer({cert, key});
+  server.on("stream", (stream, request) => {
+    const [method, url] = [request[":method"], `https://${request[":authority"]}${request[":path"]}`];
+    const [status, headers, body, file] = answers[`${method} ${url}`] || [404, {}, "", ""];
+    fs.appendFileSync(log, [file ? "exact" : "miss", method, url, file].join("\\t") + "\\n");
+    stream.respond({":status": status, ...headers}, {sendDate: false});
+    stream.end(Buffer.from(body, "base64"));
+  });
+  server.listen(port, address, () => --waiting || console.log("listening"));
+}
+"""
+
 PROTOCOLS = """
 [toy]
-like = "tcp+"
+like = "tcp"
 server = "toy"
 
 [toy-bbr]
@@ -37,102 +99,158 @@ congestion_control = "bbr"
 """
 
 BROWSER = '''
-"""A browser that does not exist, and what it would leave."""
+"""Chromium as the program toy-browser starts it, which has a netlog of another name."""
 
-import json
-from pathlib import Path
-
-from browsers.contract import Browser, Request
+from base.places import tool
+from browsers.chromium_browser import Chromium
 
 
-class Toy(Browser):
+class Toy(Chromium):
     name = "toy"
-    programs = {"true": "--version"}
-    network_log = "toy.json"
-    return_visit = Path("/nowhere")
+    programs = {"toy-browser": "--version", "chromedriver": "--version"}
+    network_log = "toy.json.gz"
 
     def settings(self):
-        return {"toys": 1}
+        return {**super().settings(), "toys": 1}
 
     def browsertime_options(self, page, protocol, connection_options, results):
-        return {"browser": "toy", "url": page.url}
-
-    def trust(self, certificate, home):
-        pass
-
-    def keep_network_log(self, results, folder):
-        pass
-
-    def read_requests(self, folder):
-        return [Request(**one) for one in json.loads((folder / self.network_log).read_text())]
+        options = super().browsertime_options(page, protocol, connection_options, results)
+        options["chrome"]["binaryPath"] = str(tool("toy-browser"))
+        return options
 
     def screenshot_command(self, url, picture):
-        return ["cp", "/etc/hostname", picture]
+        return [tool("toy-browser"), *super().screenshot_command(url, picture)[1:]]
 
 
 BROWSER = Toy()
 '''
 
-BROWSER_USED = """
-import json, pathlib, sys
-from browsers.browsertime import configuration
-from browsers.registry import all_browsers, browser_named, browser_of
-from measure.host.canary import time_canary
-from measure.host.machine import versions
-from measure.run.evidence import read_evidence
-folder = pathlib.Path(sys.argv[1])
-request = {"url": "u", "method": "GET", "main_frame": True, "by_browser": False, "protocol": "h3"}
-(folder / "toy.json").write_text(json.dumps([request]))
-assert sorted(all_browsers()) == ["chromium", "toy"], all_browsers()
-assert configuration.settings(browser_named("toy"), 1)["toys"] == 1
-assert browser_of(folder).name == "toy"
-assert [request.protocol for request in read_evidence(folder, filmed=False).requests] == ["h3"]
-assert "true" in versions([], "toy") and "chromium" not in versions([], "toy")
-print("ok")
+BROWSER_PROGRAM = """#!/bin/sh
+echo "$*" >>"$0.log"
+if [ "$1" = --version ]; then
+  echo "Toy Browser 1.0"
+else
+  exec /usr/lib/chromium/chromium --toys=1 "$@"
+fi
 """
 
 
+class Checkout:
+    """A copy of the testbed in `folder`, without its documents and tests, with programs of its own beside ours."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "testbed"
+        self.results = folder / "results"
+        self._tuning = folder / "tuning"
+        for name in FOLDERS:
+            shutil.copytree(PROJECT / name, self.folder / name, ignore=IGNORED)
+        self._cache = folder / "cache"
+        (self._cache / "bin").mkdir(parents=True)
+        for place in (cache_dir(), cache_dir() / "bin"):
+            for path in place.iterdir():
+                link = self._cache / path.relative_to(cache_dir())
+                if not link.exists():
+                    link.symlink_to(path)
+
+    def install(self, program: str, text: str) -> None:
+        """Do what apt would do for a line of packages."""
+        path = self._cache / "bin" / program
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def log_of(self, program: str) -> str:
+        return (self._cache / "bin" / f"{program}.log").read_text()
+
+    def tune(self, protocols: str) -> None:
+        """Add protocols."""
+        self._tuning.mkdir()
+        (self._tuning / "protocols.toml").write_text(protocols)
+
+    def list_package(self, package: str) -> str:
+        """Add a line of packages; returns what the set-up would install now."""
+        with (self.folder / "setup" / "packages.txt").open("r+") as table:
+            lines = table.read().replace("\nrust\n", f"\n{package} 1.* 1.* * a toy\n\nrust\n", 1)
+            table.seek(0)
+            table.write(lines)
+        step = ". setup/common.sh; . setup/steps/1-packages.sh; missing"
+        return self.run("bash", "-c", step).stdout
+
+    def run(self, *command: str | Path) -> "subprocess.CompletedProcess[str]":
+        environment = {**os.environ, "PYTHONPATH": str(self.folder), "EYELEVEL_CACHE": str(self._cache)}
+        return subprocess.run(
+            command,
+            cwd=self.folder,
+            env={**environment, "EYELEVEL_TUNING": str(self._tuning) if self._tuning.exists() else ""},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=250,
+        )
+
+    def eyelevel(self, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+        return self.run(sys.executable, "-m", "eyelevel", *arguments)
+
+    def measure(self, *arguments: str) -> Path:
+        """The folder of a campaign of one run with its report."""
+        options = ["--sites", "demo-light", "--net", "dsl", "--runs", "1", "--no-validate", *arguments]
+        ended = self.eyelevel("campaign", *options, "--campaign", "try", "--results", self.results)
+        assert ended.returncode == 0, ended.stderr
+        ended = self.eyelevel("report", self.results / "try")
+        assert ended.returncode == 0, ended.stderr
+        return self.results / "try"
+
+
 @pytest.fixture
-def testbed(tmp_path: Path) -> Path:
-    """A copy of the testbed's Python."""
-    copy = tmp_path / "testbed"
-    for package in PACKAGES:
-        shutil.copytree(PROJECT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
-    return copy
-
-
-def run(testbed: Path, *arguments: str | Path, **environment: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=testbed,
-        env={**os.environ, "PYTHONPATH": str(testbed), **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+def testbed(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path)
 
 
 @pytest.mark.needs_root
+@pytest.mark.needs_browser
 @pytest.mark.loads
-def test_a_server_is_one_file_and_serves_the_protocols_that_name_it(testbed: Path, tmp_path: Path) -> None:
-    (testbed / "servers" / "toy.py").write_text(SERVER)
-    tuning = tmp_path / "tuning"
-    tuning.mkdir()
-    (tuning / "protocols.toml").write_text(PROTOCOLS)
-    replay = ("-m", "eyelevel", "replay", "--site", "demo-light", "--net", "dsl", "--proto")
-    url = "https://www.demo-light.example/"
-    fetch = ("curl", "-sSo", "/dev/null", "-w", "%{http_version} %{http_code}", url)
-    ended = run(testbed, *replay, "toy", "--", *fetch, EYELEVEL_TUNING=str(tuning))
-    assert ended.stdout == "2 200", ended.stderr
-    refused = run(testbed, *replay, "toy-bbr", "--", "true", EYELEVEL_TUNING=str(tuning))
-    place = f"{tuning / 'protocols.toml'}: [toy-bbr]"
-    assert refused.stderr == f"eyelevel: {place}: congestion_control must be one of cubic for toy, not 'bbr'\n"
+def test_a_server_is_followed_to_the_report(testbed: Checkout) -> None:
+    (testbed.folder / "servers" / "toy.py").write_text(SERVER)
+    assert testbed.list_package("toy-server") == "toy-server 1.*\n"
+    testbed.install("toy-server", SERVER_PROGRAM.replace("NODE", str(tool("node"))))
+    testbed.tune(PROTOCOLS)
+    campaign = testbed.measure("--proto", "tcp,toy")
+    runs = pd.read_csv(campaign / "runs.csv").set_index("protocol")
+    assert set(runs.index[runs["valid"]]) == {"tcp", "toy"}, runs["reason"].tolist()
+    runs = runs[runs["valid"]]
+    # It answers as NGINX does.
+    assert (runs.loc["toy", ["served", "missed"]] == runs.loc["tcp", ["served", "missed"]]).all()
+    assert (campaign / runs.loc["toy", "folder"] / "requests.tsv").read_text().startswith("exact\tGET\thttps://")
+    protocols = pd.read_csv(campaign / "report" / "tables" / "table1_protocols.csv").set_index("protocol")
+    assert protocols["server"].to_dict() == {"TCP": "nginx", "toy": "toy"}
+    comparisons = pd.read_csv(campaign / "report" / "tables" / "comparisons.csv")
+    assert ("toy", "tcp") in set(zip(comparisons["compared"], comparisons["reference"], strict=True))
+    page = (campaign / "report" / "index.html").read_text()
+    assert "toy against TCP" in page and "toy-server 1.0" in page
 
 
-def test_a_browser_is_one_file_and_is_known_by_what_it_leaves(testbed: Path, tmp_path: Path) -> None:
-    (testbed / "browsers" / "toy.py").write_text(BROWSER)
-    load = tmp_path / "load"
-    load.mkdir()
-    ended = run(testbed, "-c", BROWSER_USED, load)
-    assert ended.stdout == "ok\n", ended.stderr
+def test_a_server_refuses_what_it_cannot_do(testbed: Checkout) -> None:
+    (testbed.folder / "servers" / "toy.py").write_text(SERVER)
+    testbed.tune(PROTOCOLS)
+    refused = testbed.eyelevel("campaign", "--sites", "demo-light", "--net", "dsl", "--proto", "toy-bbr")
+    fault = "[toy-bbr]: congestion_control must be one of cubic for toy, not 'bbr'\n"
+    assert refused.stderr.startswith("eyelevel: ") and refused.stderr.endswith(f"protocols.toml: {fault}")
+
+
+@pytest.mark.needs_root
+@pytest.mark.needs_browser
+@pytest.mark.loads
+def test_a_browser_is_followed_to_the_report(testbed: Checkout) -> None:
+    (testbed.folder / "browsers" / "toy.py").write_text(BROWSER)
+    assert testbed.list_package("toy-browser") == "toy-browser 1.*\n"
+    testbed.install("toy-browser", BROWSER_PROGRAM)
+    campaign = testbed.measure("--proto", "quic", "--browser", "toy")
+    runs = pd.read_csv(campaign / "runs.csv")
+    assert runs["valid"].any(), runs["reason"].tolist()
+    with gzip.open(campaign / runs["folder"].iloc[-1] / "toy.json.gz", "rt") as log:
+        assert "--toys=1" in log.read()
+    # The canary's page is loaded in it, too: it alone need be installed.
+    assert "--screenshot" in testbed.log_of("toy-browser")
+    page = (campaign / "report" / "index.html").read_text()
+    for fact in ("<dt>name</dt><dd>toy</dd>", "<dt>toys</dt><dd>1</dd>", "Toy Browser 1.0"):
+        assert fact in page
+    assert "<dt>chromium</dt>" not in page

@@ -273,7 +273,7 @@ def test_what_is_left_out_now_gets_no_more_rounds_though_it_was_planned_before(t
 def test_a_canary_serves_for_as_long_as_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
     canaries: list[Canary] = []
 
-    def time_canary() -> Canary:
+    def time_canary(browser: str) -> Canary:
         canaries.append(Canary(50.0, 800.0))
         return canaries[-1]
 

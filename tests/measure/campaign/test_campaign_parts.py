@@ -79,13 +79,13 @@ def test_a_machine_that_becomes_slower_is_told() -> None:
 
 def test_a_busy_machine_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     canaries, messages = [Canary(500, 800), Canary(400, 800), Canary(55, 800)], list[str]()
-    monkeypatch.setattr(slot, "time_canary", lambda: canaries.pop(0))
+    monkeypatch.setattr(slot, "time_canary", lambda browser: canaries.pop(0))
     monkeypatch.setattr(slot, "PAUSE_S", 0)
     here = Slot([Canary(50, 800)] * USUAL)
     assert here.circumstances(7, messages.append).canary == Canary(55, 800)
     assert len(messages) == 2
     assert "10.0 times as long as usual; waiting" in messages[0]
-    monkeypatch.setattr(slot, "time_canary", lambda: Canary(500, 800))
+    monkeypatch.setattr(slot, "time_canary", lambda browser: Canary(500, 800))
     monkeypatch.setattr(slot, "PATIENCE_S", 0)
     with pytest.raises(EyelevelError, match=r"has taken 10\.0 times as long as usual for too long"):
         here.circumstances(8, messages.append)
