@@ -8,7 +8,7 @@ from pathlib import Path
 from base.errors import EyelevelError
 from measure.campaign.block import measure_one
 from measure.campaign.method import Method
-from measure.gates import LOAD_FAILED, REPLAY
+from measure.gates import LOAD_FAILED
 from measure.run.evidence import REPLAY_LOG, last_line
 from measure.run.setting import Setting
 from measure.table import Run
@@ -29,7 +29,7 @@ def single_load(setting: Setting, method: Method, number: int = 1) -> Iterator[P
         row = measure_one(run, setting, method, Path(temporary), REPEATS)
         folder = Path(temporary) / row.folder
         if row.reason:
-            text = last_line(folder / REPLAY_LOG) if row.gate in (REPLAY.name, LOAD_FAILED.name) else ""
+            text = last_line(folder / REPLAY_LOG) if row.gate == LOAD_FAILED.name else ""
             fault = f"{site} could not be loaded over {protocol} in {row.attempt} tries: {row.reason}"
             raise EyelevelError(f"{fault}: {text}" if text else fault)
         yield folder

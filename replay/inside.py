@@ -125,7 +125,7 @@ def _linked(control: socket.socket, stack: "subprocess.Popen[bytes]", leash: int
         if ready == leash:
             raise LetGo
         if ready == ended:
-            raise EyelevelError(f"the emulated network could not be set up (status {stack.wait()}); see above")
+            raise EyelevelError(f"the emulated network could not be set up (status {stack.wait()})")
     connection, _ = control.accept()
     with connection:
         yield connection
@@ -156,7 +156,7 @@ def _exchange_readiness(connection: socket.socket) -> dict[str, Any]:
     with connection.makefile("r") as lines:
         text = lines.readline()
     if not text:
-        raise EyelevelError("the client's side could not be set up; see above")
+        raise EyelevelError("the client's side could not be set up")
     answer: dict[str, Any] = json.loads(text)
     return answer
 

@@ -55,7 +55,7 @@ def run(spec: ReplaySpec, command: Sequence[str | Path], **streams: int | None) 
         end_within(process, TEARDOWN_TIMEOUT_S)
     if not text:
         status = process.returncode
-        raise EyelevelError(f"the replay of {spec.site.name} was killed, or failed as said above (status {status})")
+        raise EyelevelError(f"the replay of {spec.site.name} was killed, or failed (status {status})")
     outcome = json.loads(text)
     if outcome["error"]:
         raise EyelevelError(outcome["error"])

@@ -9,7 +9,7 @@ from base.files import write_json
 from base.processes import pinned
 from measure.host.affinity import Layout
 from measure.run.browser import load_limit_s
-from measure.run.evidence import REPLAY_LOG, REQUEST_LOG
+from measure.run.evidence import REPLAY_LOG, REQUEST_LOG, last_line
 from measure.run.setting import Setting
 from measure.run.visit import VisitSpec
 from replay import ReplaySpec
@@ -71,6 +71,7 @@ def load(
         try:
             outcome = replay(spec, command, stdin=subprocess.DEVNULL, stdout=log.fileno(), stderr=log.fileno())
         except EyelevelError as error:
-            return str(error)
+            last = last_line(folder / REPLAY_LOG)
+            return f"{error}; the last line of {REPLAY_LOG}: {last}" if last else str(error)
     write_json(folder / REPLAY_EVIDENCE, outcome.evidence)
     return None
