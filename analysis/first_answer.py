@@ -1,11 +1,15 @@
 """The first answer of a campaign, for a terminal."""
 
 import math
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from analysis.gain import exclusions, gains, in_order, means
@@ -13,7 +17,7 @@ from analysis.hypotheses import Pair
 from analysis.outcomes import SIGNIFICANT_P
 from analysis.runs import CampaignTable, load, metrics_in
 from analysis.samples import samples_of
-from analysis.text import NOTHING, label
+from analysis.text import NOTHING, label_with_unit
 
 
 def report(folder: Path, console: Console) -> None:
@@ -30,8 +34,11 @@ def report(folder: Path, console: Console) -> None:
         runs = campaign.runs[campaign.runs["network"] == network]
         if not runs.empty:
             behind_it = gain_table[gain_table["network"] == network]
-            console.print(network_table(runs, network, campaign.protocols, behind_it))
-    console.print("Means over the valid runs, in ms from navigation start. Runs: valid/attempts.", style="dim")
+            table_of = partial(network_table, runs, campaign.protocols, behind_it)
+            console.print(*fitting_tables(console, table_of, metrics_in(runs)))
+    most = campaign.valid.groupby(["network", "site", "protocol"]).size().max()
+    what = "One valid run each" if most == 1 else "Means over the valid runs"
+    console.print(f"{what}; times from navigation start. Runs: valid/attempts.", style="dim")
     if len(campaign.protocols) > 1:
         text = f"Gain against {reference}: negative is faster; * p < {SIGNIFICANT_P} (one-way ANOVA)."
         console.print(text, style="dim")
@@ -39,11 +46,21 @@ def report(folder: Path, console: Console) -> None:
         console.print(line, markup=False, soft_wrap=True)
 
 
-def network_table(runs: pd.DataFrame, network: str, protocols: tuple[str, ...], gain_table: pd.DataFrame) -> Table:
-    """The table of one network, from its attempts and their gains, which stand below their protocol."""
-    metrics = metrics_in(runs)
+def fitting_tables(console: Console, table_of: Callable[[Sequence[str]], Table], metrics: Sequence[str]) -> list[Table]:
+    """The tables of `metrics`: one, or as many as are needed for none to be wider than the screen."""
+    table, half = table_of(metrics), (len(metrics) + 1) // 2
+    unlimited = console.options.update(width=sys.maxsize)
+    if half == len(metrics) or console.measure(table, options=unlimited).maximum <= console.width:
+        return [table]
+    return [one for part in (metrics[:half], metrics[half:]) for one in fitting_tables(console, table_of, part)]
+
+
+def network_table(
+    runs: pd.DataFrame, protocols: tuple[str, ...], gain_table: pd.DataFrame, metrics: Sequence[str]
+) -> Table:
+    """The table of one network in `metrics`, from its attempts and their gains, which stand below their protocol."""
     table = Table(
-        title=network,
+        title=runs["network"].iloc[0],
         title_justify="left",
         title_style="bold",
         box=box.SIMPLE_HEAD,
@@ -54,7 +71,7 @@ def network_table(runs: pd.DataFrame, network: str, protocols: tuple[str, ...], 
     for name in ("protocol", "runs"):
         table.add_column(name, no_wrap=True)
     for metric in metrics:
-        table.add_column(label(metric), justify="right", no_wrap=True)
+        table.add_column(escape(label_with_unit(metric).replace(" ", "\n")), justify="right")
     gains_of = gain_table.set_index(["site", "compared", "metric"]).sort_index()
     summary = in_order(means(runs), "protocol", protocols).sort_values("site", kind="stable")
     for site, settings in summary.groupby("site"):

@@ -26,10 +26,14 @@ def label(name: str) -> str:
     return LABELS.get(name) or next((entry.label for entry in metrics.METRICS if entry.name == name), name)
 
 
+def unit(metric: str) -> str:
+    """What a metric is measured in."""
+    return next(entry.unit for entry in metrics.METRICS if entry.name == metric)
+
+
 def label_with_unit(metric: str) -> str:
     """A metric with its unit: `SI [ms]`."""
-    units = {entry.name: entry.unit for entry in metrics.METRICS}
-    return f"{label(metric)} [{units[metric]}]"
+    return f"{label(metric)} [{unit(metric)}]"
 
 
 def pair_label(compared: str, reference: str) -> str:

@@ -68,7 +68,7 @@ function explore() {
   for (const [name, values] of Object.entries(axes)) {
     values.forEach((text, place) => form.elements[name].add(new Option(text, place)));
   }
-  form.elements.metric.value = Math.max(0, data.metrics.indexOf("SI"));
+  form.elements.metric.value = Math.max(0, data.metrics.findIndex((text) => text.startsWith("SI ")));
   const head = table.tHead.insertRow();
   for (const text of ["site", ...data.headings]) {
     const button = document.createElement("button");

@@ -22,7 +22,7 @@ from analysis.report.section import ReportFigure, ReportTable, Section
 from analysis.report.tables import FORMS
 from analysis.runs import CampaignTable
 from analysis.samples import CELL
-from analysis.text import label, pair_label
+from analysis.text import label, label_with_unit, pair_label, unit
 from measure.table import CampaignDocument
 
 HERE = Path(__file__).parent
@@ -82,6 +82,7 @@ def _environment(figures: Path) -> jinja2.Environment:
         "picture": lambda figure: _data_url("image/png", (figures / f"{figure.name}.png").read_bytes()),
         "film": partial(_data_url, "video/webm"),
         "label": label,
+        "unit": unit,
         "cells": cells,
         "inline": inline,
     }
@@ -131,7 +132,7 @@ def explorer(findings: Findings) -> str:
     document = {
         "pairs": [pair_label(pair.compared, pair.reference) for pair in pairs],
         "networks": [label(name) for name in samples.networks],
-        "metrics": [label(name) for name in samples.metrics],
+        "metrics": [label_with_unit(name) for name in samples.metrics],
         "sites": samples.sites,
         "headings": [*numbers.values(), "finding", "note"],
         "shares": [list(numbers).index(name) for name in ("gain", "gain_low", "gain_high")],

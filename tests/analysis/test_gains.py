@@ -19,7 +19,8 @@ from analysis.hypotheses import Pair
 from analysis.runs import load
 from analysis.samples import samples_of
 from base.errors import EyelevelError
-from measure.metrics import metric_names
+from measure import metrics
+from measure.metrics import Metric, metric_names
 
 times = st.lists(st.floats(1, 1e5), min_size=2, max_size=40)
 
@@ -122,9 +123,8 @@ def campaign(tmp_path: Path) -> Path:
 
 
 def test_the_first_answer(campaign: Path) -> None:
-    output = io.StringIO()
-    report(campaign, Console(file=output, width=80))
-    lines = output.getvalue().splitlines()
+    # Wide enough for any number of metrics.
+    lines = printed(campaign, width=500)
     assert "lte" in lines[0]
     (tcp,) = [line for line in lines if " tcp " in line and "201" in line]
     (quic,) = [line for line in lines if " quic " in line and "102" in line]
@@ -134,6 +134,38 @@ def test_the_first_answer(campaign: Path) -> None:
     assert sum("gain " in line and "%" in line for line in lines) == 1
     assert any("Excluded: 1 of 5 attempts" in line for line in lines)
     assert any("lte tcp: 1 x outside: x" in line for line in lines)
+
+
+def printed(campaign: Path, width: int) -> list[str]:
+    output = io.StringIO()
+    report(campaign, Console(file=output, width=width))
+    return output.getvalue().splitlines()
+
+
+def test_the_first_answer_says_whether_its_numbers_are_means(campaign: Path) -> None:
+    assert any(line.startswith("Means over the valid runs") for line in printed(campaign, 80))
+    table(("tcp", "", 200.0), ("quic", "", 100.0)).to_csv(campaign / "runs.csv", index=False)
+    (text,) = (line for line in printed(campaign, 80) if "valid" in line)
+    assert text == "One valid run each; times from navigation start. Runs: valid/attempts."
+
+
+@pytest.mark.parametrize("more", [0, 1, 5])
+def test_the_first_answer_fits_the_screen_and_wraps_no_name_whatever_the_number_of_metrics(
+    campaign: Path, monkeypatch: pytest.MonkeyPatch, more: int
+) -> None:
+    toys = [Metric(f"toy{number}", "g", f"Toy {number}", lambda _: None) for number in range(more)]
+    monkeypatch.setattr(metrics, "METRICS", [*metrics.METRICS, *toys])
+    runs = table(("tcp", "", 12000.0), ("tcp", "", 12001.0), ("quic", "", 25000.0), ("quic", "", 25001.0))
+    runs.assign(site="www.chinatimes.example").to_csv(campaign / "runs.csv", index=False)
+    lines = printed(campaign, 80)
+    assert max(map(len, lines)) <= 80
+    named = [line for line in lines if "chinatimes" in line]
+    assert named and all("www.chinatimes.example  tcp" in line and "12000" in line for line in named)
+    # Every metric is there once, with its unit and its gain.
+    assert sum(line.count("+108.3%*") for line in lines) == len(metric_names())
+    for unit in ("ms", "g"):
+        count = sum(metric.unit == unit for metric in metrics.METRICS)
+        assert sum(line.count(f"[{unit}]") for line in lines) == count
 
 
 def test_a_campaign_read_from_disk_keeps_its_types(campaign: Path) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -294,11 +295,16 @@ def test_a_campaign_without_a_valid_run_is_one_line(tmp_path: Path) -> None:
     assert "no run of the campaign lost is valid (2 tried)" in str(done.exception)
 
 
-def test_numbers_in_the_pages_script_are_json(campaign: Path) -> None:
-    text = (campaign / "report" / "index.html").read_text()
-    data = re.search(r'id="comparisons-data">(.*?)</script>', text, re.DOTALL)
+def explored(page: str) -> dict[str, Any]:
+    """What the page's script shows of all comparisons."""
+    data = re.search(r'id="comparisons-data">(.*?)</script>', page, re.DOTALL)
     assert data is not None
-    comparisons = json.loads(data[1])
+    document: dict[str, Any] = json.loads(data[1])
+    return document
+
+
+def test_numbers_in_the_pages_script_are_json(campaign: Path) -> None:
+    comparisons = explored((campaign / "report" / "index.html").read_text())
     assert len(comparisons["rows"]) == len(pd.read_csv(campaign / "report" / "tables" / "comparisons.csv"))
 
 
@@ -315,8 +321,13 @@ def test_a_campaign_without_a_metric_is_reported_without_it(tmp_path: Path) -> N
 
 
 def test_an_added_metric_is_in_tables_and_figures_by_its_label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "METRICS", [*metrics.METRICS, metrics.Metric("area", "ms", "Area", lambda _: None)])
+    monkeypatch.setattr(metrics, "METRICS", [*metrics.METRICS, metrics.Metric("area", "px", "Area", lambda _: None)])
     folder = write(tmp_path / "newer", Truth(sites=2, networks=("dsl",), protocols=("tcp", "quic"), runs=4))
     report(folder)
     assert "area" in set(pd.read_csv(folder / "report" / "tables" / "comparisons.csv")["metric"])
-    assert "<td>Area</td>" in (folder / "report" / "index.html").read_text()
+    page = (folder / "report" / "index.html").read_text()
+    assert "<td>Area</td>" in page
+    # By its unit in what is no share: the table of mean differences, and that of all comparisons.
+    assert "<td>Area [px]</td>" in page and "mean difference [" not in page
+    comparisons = explored(page)
+    assert "Area [px]" in comparisons["metrics"] and "[" not in "".join(comparisons["headings"])
