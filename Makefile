@@ -41,7 +41,9 @@ help: ## show this help
 		/^##$$/ && !studies++ { while (("cat studies/*/__init__.py" | getline line) > 0) { \
 			if (line ~ /^ *command="/) { split(line, part, "\""); printf "  make %-10s", part[2] } \
 			if (line ~ /^ *title="/) { split(line, part, "\""); print " " part[2] ", and write the report" } } } \
-		/^##/ { print substr($$0, 4) }' $(firstword $(MAKEFILE_LIST))
+		/^##/ { print substr($$0, 4) } \
+		/^##   FROM/ { while (("cat record/formats/*.py" | getline line) > 0) { \
+			if (line ~ /^DESCRIPTION = "/) { split(line, part, "\""); print "                     " part[2] } } }' $(firstword $(MAKEFILE_LIST))
 
 setup: ## install what the testbed needs; every target below does it first, once
 	@setup/setup.sh
@@ -119,5 +121,5 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   DELAYS           of make packets: what is added to the round trip, in ms (0,10,20,50)
 ##   CAMPAIGN         the folder in results/ (the time of day)
 ##   SEED             what the order of the runs is drawn from
-##   FROM             a recording: a folder of Mahimahi's save.* files or of raw responses, a WARC, or a HAR
+##   FROM             a recording in one of these formats:
 ##   EYELEVEL_CACHE   where setup installs (~/.cache/eyelevel)

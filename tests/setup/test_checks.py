@@ -61,6 +61,16 @@ def test_a_broken_promise_about_imports_is_reported_with_its_way(
     assert chains == [("checked_package.promising", "checked_package.far", "click")]
 
 
+def test_before_a_commit_all_checkers_run_but_that_which_compiles_and_nothing_is_downloaded() -> None:
+    hooks = (PROJECT / ".pre-commit-config.yaml").read_text()
+    checkers = re.search(r"^CHECKERS=\((.*)\)", (PROJECT / "setup" / "check").read_text(), re.MULTILINE)
+    assert checkers is not None
+    names = " ".join(re.findall(r"entry: setup/check (.*)", hooks)).split()
+    assert sorted([*names, "clippy"]) == sorted(checkers[1].split())
+    assert re.findall(r"repo: (.*)", hooks) == ["local"]
+    assert set(re.findall(r"language: (.*)", hooks)) == {"system"}
+
+
 def test_every_link_of_a_document_leads_somewhere() -> None:
     documents = [*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md"), *PROJECT.glob("*/README.md")]
     links = [

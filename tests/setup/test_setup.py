@@ -14,6 +14,7 @@ from support import leaks
 from support.needs import AS_ORDINARY_USER
 
 from base.places import PROJECT
+from record.formats import formats
 
 # A step that leaves a line wherever it acted, and fails, or waits, as long as the file it is told of is not there.
 STEP = """
@@ -103,6 +104,11 @@ def test_help_is_the_default_and_lists_every_target() -> None:
     assert status == 0
     for target in targets:
         assert f"make {target} " in said
+
+
+def test_help_lists_every_format_that_can_be_imported() -> None:
+    _, said = run("make", "help")
+    assert [form.DESCRIPTION for form in formats() if f" {form.DESCRIPTION}\n" not in said] == []
 
 
 @pytest.mark.parametrize(("target", "variable"), [("import", "FROM"), ("replay", "SITE")])
