@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from base.places import PROJECT, cache_dir, tool
+from browsers.chromium.program import BINARY
 
 FOLDERS = ["analysis", "base", "browsers", "eyelevel", "measure", "record", "replay", "servers", "setup", "studies"]
 FOLDERS += ["tuning"]
@@ -130,7 +131,7 @@ echo "$*" >>"$0.log"
 if [ "$1" = --version ]; then
   echo "Toy Browser 1.0"
 else
-  exec /usr/lib/chromium/chromium --toys=1 "$@"
+  exec CHROMIUM --toys=1 "$@"
 fi
 """
 
@@ -166,14 +167,14 @@ class Checkout:
         self._tuning.mkdir()
         (self._tuning / "protocols.toml").write_text(protocols)
 
-    def list_package(self, package: str) -> str:
-        """Add a line of packages; returns what the set-up would install now."""
+    def list_package(self, package: str) -> list[str]:
+        """Add a line of packages; returns what the set-up would install now, with the versions it looks for."""
         with (self.folder / "setup" / "packages.txt").open("r+") as table:
-            lines = table.read().replace("\nrust\n", f"\n{package} 1.* 1.* * a toy\n\nrust\n", 1)
+            lines = table.read().replace("\nrust\n", f"\n{package} 1.* 1.* 1.* a toy\n\nrust\n", 1)
             table.seek(0)
             table.write(lines)
         step = ". setup/common.sh; . setup/steps/1-packages.sh; missing"
-        return self.run("bash", "-c", step).stdout
+        return self.run("bash", "-c", step).stdout.splitlines()
 
     def run(self, *command: str | Path) -> "subprocess.CompletedProcess[str]":
         environment = {**os.environ, "PYTHONPATH": str(self.folder), "EYELEVEL_CACHE": str(self._cache)}
@@ -210,7 +211,7 @@ def testbed(tmp_path: Path) -> Checkout:
 @pytest.mark.loads
 def test_a_server_is_followed_to_the_report(testbed: Checkout) -> None:
     (testbed.folder / "servers" / "toy.py").write_text(SERVER)
-    assert testbed.list_package("toy-server") == "toy-server 1.*\n"
+    assert "toy-server 1.*" in testbed.list_package("toy-server")
     testbed.install("toy-server", SERVER_PROGRAM.replace("NODE", str(tool("node"))))
     testbed.tune(PROTOCOLS)
     campaign = testbed.measure("--proto", "tcp,toy")
@@ -241,8 +242,8 @@ def test_a_server_refuses_what_it_cannot_do(testbed: Checkout) -> None:
 @pytest.mark.loads
 def test_a_browser_is_followed_to_the_report(testbed: Checkout) -> None:
     (testbed.folder / "browsers" / "toy.py").write_text(BROWSER)
-    assert testbed.list_package("toy-browser") == "toy-browser 1.*\n"
-    testbed.install("toy-browser", BROWSER_PROGRAM)
+    assert "toy-browser 1.*" in testbed.list_package("toy-browser")
+    testbed.install("toy-browser", BROWSER_PROGRAM.replace("CHROMIUM", str(BINARY)))
     campaign = testbed.measure("--proto", "quic", "--browser", "toy")
     runs = pd.read_csv(campaign / "runs.csv")
     assert runs["valid"].any(), runs["reason"].tolist()
