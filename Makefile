@@ -61,7 +61,7 @@ check: setup ## run the checkers: style, types, layers, words
 	@setup/check
 
 proof: setup ## run what takes hours: faults by the dozen, fuzzing, whole corpora
-	@setup/as-root '$(PYTHON)' -m pytest tests/proof
+	@setup/as-root '$(PYTHON)' -m pytest -n 3 tests/proof
 
 record: setup ## load SITES, a URL or a file that lists some (sites.txt), from the web, make sites of them, and close these
 	@'$(PYTHON)' -m eyelevel record $(if $(SITES),'$(SITES)'); status=$$?; \

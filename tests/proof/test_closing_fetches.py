@@ -16,7 +16,7 @@ from record.http1 import Response
 from record.site import Site
 from servers.certificates import authority
 
-pytestmark = pytest.mark.needs_root
+pytestmark = [pytest.mark.needs_root, pytest.mark.loads(group="closing")]
 
 ORIGIN = PROJECT / "tests" / "clients" / "origin.py"
 

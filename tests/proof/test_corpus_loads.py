@@ -11,10 +11,9 @@ import pytest
 from support.material import recording_names, recording_path
 
 from measure.closing import Closing, assess, summary
-from measure.completeness import Completeness
 from measure.run.setting import Loading
 from record.formats import read_recording
-from record.site import Site, write_site
+from record.site import write_site
 from tuning import networks, protocols
 
 LOADS = 10
@@ -46,37 +45,21 @@ MOVING = {
     "finishline": 0.6,
 }
 
-pytestmark = [
-    pytest.mark.needs_root,
-    pytest.mark.needs_corpus,
-]
+pytestmark = [pytest.mark.needs_root, pytest.mark.needs_corpus]
 
 
-@pytest.fixture(scope="module", params=recording_names())
-def closed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Site, Completeness]:
-    """A recording, and what ten filmed loads over TCP and ten over QUIC found."""
-    name = Path(request.param).name.removesuffix(".warc.gz").removesuffix(".har")
-    site = write_site(read_recording(recording_path(request.param)), tmp_path_factory.mktemp("sites") / name)
+@pytest.mark.loads(group="corpus", lanes=20)
+@pytest.mark.parametrize("recording", recording_names())
+def test_a_recording_serves_what_its_page_asks_for_and_loads_alike(recording: str, tmp_path: Path) -> None:
+    """Ten filmed loads over TCP and ten over QUIC."""
+    name = Path(recording).name.removesuffix(".warc.gz").removesuffix(".har")
+    site = write_site(read_recording(recording_path(recording)), tmp_path / name)
     known = protocols.load()
     closing = Closing(LOADS, networks.load()["dsl"], {name: known[name] for name in ("tcp", "quic")}, loading=Loading())
     result = assess(site, closing)
     print(f"\n{len(site.exchanges)} exchanges; {summary(name, result)}")
-    return site, result
-
-
-def test_what_the_page_asks_for_is_served(closed: tuple[Site, Completeness]) -> None:
-    site, result = closed
-    assert result.served >= INCOMPLETE.get(site.name, SERVED)
-
-
-def test_every_load_is_the_same(closed: tuple[Site, Completeness]) -> None:
-    _, result = closed
+    assert result.served >= INCOMPLETE.get(name, SERVED)
     for loads in result.protocols.values():
         assert loads.jaccard_as_matched >= JACCARD_AS_MATCHED
-
-
-def test_every_film_ends_with_the_same_picture(closed: tuple[Site, Completeness]) -> None:
-    site, result = closed
-    for loads in result.protocols.values():
         assert loads.last_frames_unlike is not None
-        assert loads.last_frames_unlike <= MOVING.get(site.name, UNLIKE)
+        assert loads.last_frames_unlike <= MOVING.get(name, UNLIKE)

@@ -21,7 +21,8 @@ from tuning import networks, protocols
 from tuning.networks import Network
 from tuning.settings import choose
 
-pytestmark = pytest.mark.needs_root
+# It compares milliseconds.
+pytestmark = [pytest.mark.needs_root, pytest.mark.alone]
 
 # So many loads of each are compared by the mean of their middle half: a browser's own time varies by milliseconds,
 # which it tells in whole ones, so that a median would be as coarse as the tolerance.

@@ -17,7 +17,7 @@ from studies.packets.measure import PacketsMethod
 from studies.packets.runs import read_run
 from tuning import networks, protocols
 
-pytestmark = pytest.mark.needs_root
+pytestmark = [pytest.mark.needs_root, pytest.mark.loads(group="packets", lanes=4)]
 
 RUNS = 3
 

@@ -31,7 +31,7 @@ QUIET_S, TRIES = 0.1, 4
 TOLERANCE = 0.1
 BBR_GAIN = 2.0
 
-pytestmark = pytest.mark.needs_root
+pytestmark = [pytest.mark.needs_root, pytest.mark.loads]
 
 
 @pytest.fixture(scope="module")
