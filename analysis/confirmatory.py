@@ -1,0 +1,124 @@
+"""The declared family of hypotheses: for each pair, network and metric, is the one protocol faster over all sites?
+
+One test serves planning (`analysis.power`), stopping (`analysis.stopping`) and the verdict: Student's t of the mean over
+sites of log ratios within blocks (`analysis.ratios`), corrected for the size of the family. The family is declared before
+anything is measured, so its size counts contrasts that turn out to have no runs, too.
+
+A campaign that may stop early is tested at each of its looks; the smallest of the looks' p values, times their number, is
+then the contrast's (Bonferroni), so that looking often finds no more than looking once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+from statsmodels.stats.multitest import multipletests
+
+from analysis.hypotheses import Hypotheses, Pair
+from analysis.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
+from analysis.ratios import MeanRatio, block_ratios, mean_over_sites
+from analysis.samples import Array, Samples, by_count, counts
+
+# Looks after so many blocks of every site; the last is the paper's number of runs.
+LOOKS = (5, 10, 15, 20, 25, 31)
+COLUMNS = ["reference", "compared", "network", "metric", "sites", "blocks", "gain", "gain_low", "gain_high", "p"]
+COLUMNS += ["p_corrected", "verdict", "equivalence_p", "equivalence_p_corrected", "margin"]
+
+
+def confirmatory(
+    samples: Samples, hypotheses: Hypotheses, rtt_ms: dict[str, float], looks: Sequence[int] = ()
+) -> pd.DataFrame:
+    """The verdict of each contrast of the family; of a campaign that might have stopped at each of `looks`, if any.
+
+    A row for each pair, network and metric of the family. Columns: reference, compared, network, metric, sites (with a
+    block that has both protocols), blocks (of these), gain (of the geometric means over blocks and sites; negative:
+    faster) with gain_low and gain_high, p and p_corrected (Holm's), verdict (`analysis.outcomes`), equivalence_p and
+    equivalence_p_corrected, and margin (the gain within which both count as equivalent). `rtt_ms`: network → RTT.
+    """
+    tables = [_contrasts(samples, pair, hypotheses, rtt_ms, looks) for pair in hypotheses.family]
+    table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
+    if table.empty:
+        return table.reindex(columns=COLUMNS)
+    for column in ("p", "equivalence_p"):
+        # What could not be tested has no evidence, and still belongs to the family.
+        table[f"{column}_corrected"] = multipletests(table[column].fillna(1), method="holm")[1]
+    table["verdict"] = verdicts(table, hypotheses.significant_p)
+    return table[COLUMNS]
+
+
+def verdicts(table: pd.DataFrame, significant_p: float) -> pd.Series:
+    """Faster or slower where a difference is significant, else equivalent where that is, else not decided.
+
+    `table` has the columns gain, p_corrected and equivalence_p_corrected.
+    """
+    direction = np.where(table["gain"] < 0, FASTER, SLOWER)
+    is_equivalent = table["equivalence_p_corrected"] < significant_p
+    outcomes = np.where(is_equivalent, EQUIVALENT, NOT_DECIDED)
+    return pd.Series(np.where(table["p_corrected"] < significant_p, direction, outcomes), table.index)
+
+
+def margins(samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: dict[str, float]) -> Array:
+    """The mean log ratio below which a pair counts as equivalent: networks x metrics.
+
+    What `hypotheses.equivalence_round_trips` of the network's RTT add to the reference's time, over all sites; or
+    `hypotheses.equivalence_margin` where a network has no RTT.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(samples.of(pair.reference))
+    typical_ms = np.exp(by_count(lambda values: values.mean(axis=-1), np.where(np.isfinite(logs), logs, np.nan), least=1))
+    added_ms = hypotheses.equivalence_round_trips * np.array([rtt_ms.get(name, 0.0) for name in samples.networks])
+    shares = np.log1p(added_ms[:, None, None] / typical_ms)
+    measured = np.isfinite(shares).sum(axis=1)
+    margin = np.nansum(shares, axis=1) / np.where(measured, measured, np.nan)
+    return np.where(added_ms[:, None] > 0, margin, np.log1p(hypotheses.equivalence_margin))
+
+
+def _contrasts(
+    samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: dict[str, float], looks: Sequence[int]
+) -> pd.DataFrame:
+    """The family's contrasts of one pair, before correction."""
+    networks, metrics = samples.networks, hypotheses.family_metrics
+    columns = [samples.metrics.index(metric) for metric in metrics]
+    index = pd.MultiIndex.from_product([networks, metrics], names=["network", "metric"])
+    absent = {pair.reference, pair.compared} - set(samples.protocols)
+    table = pd.DataFrame(index=index).assign(**asdict(pair))
+    if absent:
+        return table.reset_index().reindex(columns=COLUMNS)
+    ratios = np.moveaxis(block_ratios(samples, pair)[:, :, columns], 1, 2)
+    margin = margins(samples, pair, hypotheses, rtt_ms)[:, columns]
+    blocks = counts(ratios)
+    ratio = mean_over_sites(ratios)
+    low, high = ratio.interval(hypotheses.confidence)
+    tests = [mean_over_sites(first) for first in first_blocks(ratios, looks)] if looks else [ratio]
+    cells = {
+        "sites": (blocks > 0).sum(axis=-1),
+        "blocks": blocks.sum(axis=-1),
+        **{name: np.expm1(value) for name, value in (("gain", ratio.centre), ("gain_low", low), ("gain_high", high))},
+        "p": least_p([test.difference_p() for test in tests]),
+        "equivalence_p": least_p([test.equivalence_p(margin) for test in tests]),
+        "margin": np.expm1(margin),
+    }
+    return table.assign(**{name: np.ravel(value) for name, value in cells.items()}).reset_index()
+
+
+def first_blocks(ratios: Array, looks: Sequence[int]) -> list[Array]:
+    """`ratios` (… x sites x blocks) as they were at each look that has been reached.
+
+    A look is reached when every site that has any block of both protocols has so many of them; then it is the first
+    so many of each that it sees. At a look that has not been reached all are NaN.
+    """
+    is_present = np.isfinite(ratios)
+    blocks = is_present.sum(axis=-1)
+    fewest = np.where(blocks > 0, blocks, np.iinfo(np.int64).max).min(axis=-1)
+    place = is_present.cumsum(axis=-1)
+    return [
+        np.where(is_present & (place <= look) & (fewest >= look)[..., None, None], ratios, np.nan) for look in looks
+    ]
+
+
+def least_p(p_values: Sequence[Array]) -> Array:
+    """The smallest p of several looks, times their number; NaN where no look has one."""
+    stacked = np.stack(p_values)
+    smallest = np.where(np.isnan(stacked), np.inf, stacked).min(axis=0)
+    return np.where(np.isinf(smallest), np.nan, np.minimum(1, len(p_values) * smallest))

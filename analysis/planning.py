@@ -1,0 +1,77 @@
+"""How many blocks the declared family needs, for the same test at the same threshold as its verdicts."""
+
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from analysis.hypotheses import Hypotheses
+from analysis.ratios import block_ratios, mean_over_sites
+from analysis.samples import Samples, counts
+
+# Differences, as shares, and the probability with which the test shall find one that exists.
+DIFFERENCES = (0.01, 0.02, 0.05, 0.1, 0.2)
+POWER = 0.9
+MOST_BLOCKS = 2**20
+
+
+def blocks_needed(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
+    """The number of blocks of each site that each of DIFFERENCES needs, for every contrast of the family.
+
+    Columns: reference, compared, network, metric, sites, blocks (a site's, on average), scatter (the error of the mean
+    over sites, if each site had one block), and blocks_1pct, blocks_2pct, … (NaN where the scatter is unknown or 0;
+    inf for more than a million).
+    """
+    family = hypotheses.family_size(len(samples.networks))
+    rows = []
+    for pair in hypotheses.family:
+        if not {pair.reference, pair.compared} <= set(samples.protocols):
+            continue
+        ratios = np.moveaxis(block_ratios(samples, pair), 1, 2)
+        ratio, sizes = mean_over_sites(ratios), counts(ratios)
+        for n, network in enumerate(samples.networks):
+            for m, metric in enumerate(samples.metrics):
+                sites = int((sizes[n, m] > 0).sum())
+                if metric not in hypotheses.family_metrics or not sites:
+                    continue
+                blocks = float(sizes[n, m].sum() / sites)
+                error, freedom = float(ratio.error[n, m]), float(ratio.freedom[n, m])
+                scatter = error * np.sqrt(blocks)
+                row = {**asdict(pair), "network": network, "metric": metric, "sites": sites, "blocks": blocks}
+                needed = {
+                    f"blocks_{share:.0%}".replace("%", "pct"): needed_for(
+                        np.log1p(share), scatter, freedom / max(blocks - 1, 1), hypotheses.significant_p / family
+                    )
+                    for share in DIFFERENCES
+                }
+                rows.append({**row, "scatter": scatter, **needed})
+    return pd.DataFrame(rows)
+
+
+def needed_for(difference: float, scatter: float, freedom_per_block: float, level: float, power: float = POWER) -> float:
+    """The smallest number of blocks with which a t test at `level` (two-sided) finds a mean log ratio of `difference`.
+
+    `scatter` is the error with one block of each site, and `freedom_per_block` the degrees of freedom that each block
+    after the first adds. NaN for a scatter that is unknown or 0; inf for more than MOST_BLOCKS.
+    """
+    if not (np.isfinite(scatter) and scatter > 0 and freedom_per_block > 0):
+        return float("nan")
+
+    def is_enough(blocks: int) -> bool:
+        freedom = freedom_per_block * (blocks - 1)
+        bound = stats.t.isf(level / 2, freedom)
+        shift = difference * np.sqrt(blocks) / scatter
+        found = stats.nct.sf(bound, freedom, shift)
+        # The noncentral t cannot be computed far out; there the normal distribution is the same.
+        return bool((found if np.isfinite(found) else stats.norm.sf(bound - shift)) >= power)
+
+    low, high = 1, 2
+    while not is_enough(high):
+        low, high = high, 2 * high
+        if high > MOST_BLOCKS:
+            return float("inf")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return float(high)
