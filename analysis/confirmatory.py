@@ -9,7 +9,6 @@ then the contrast's (Bonferroni), so that looking often finds no more than looki
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -82,7 +81,7 @@ def _contrasts(
     columns = [samples.metrics.index(metric) for metric in metrics]
     index = pd.MultiIndex.from_product([networks, metrics], names=["network", "metric"])
     absent = {pair.reference, pair.compared} - set(samples.protocols)
-    table = pd.DataFrame(index=index).assign(**asdict(pair))
+    table = pd.DataFrame(index=index).assign(**pair._asdict())
     if absent:
         return table.reset_index().reindex(columns=COLUMNS)
     ratios = np.moveaxis(block_ratios(samples, pair)[:, :, columns], 1, 2)

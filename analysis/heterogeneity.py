@@ -1,6 +1,5 @@
 """How much sites differ in what a protocol gains, and what that means for a site that was not measured."""
 
-from dataclasses import asdict
 from functools import partial
 
 import numpy as np
@@ -24,7 +23,7 @@ def heterogeneity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     new_high (in which the gain of a further site like these lies; Higgins, Thompson and Spiegelhalter 2009).
     """
     rows = [
-        {**asdict(pair), "network": network, "metric": metric, **_between(*cell, hypotheses.confidence)}
+        {**pair._asdict(), "network": network, "metric": metric, **_between(*cell, hypotheses.confidence)}
         for pair, network, metric, _, *cell in _cells(samples, hypotheses)
     ]
     return pd.DataFrame(rows)
@@ -48,7 +47,7 @@ def shrunken(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
         gains = {"shrunken": middle, "shrunken_low": middle - reach, "shrunken_high": middle + reach}
         columns = {"gain": centres, **gains}
         tables.append(
-            pd.DataFrame({**asdict(pair), "network": network, "metric": metric, "site": sites}).assign(
+            pd.DataFrame({**pair._asdict(), "network": network, "metric": metric, "site": sites}).assign(
                 **{name: np.expm1(values) for name, values in columns.items()}
             )
         )

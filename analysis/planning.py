@@ -1,6 +1,5 @@
 """How many blocks the declared family needs, for the same test at the same threshold as its verdicts."""
 
-from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -38,7 +37,7 @@ def blocks_needed(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
                 blocks = float(sizes[n, m].sum() / sites)
                 error, freedom = float(ratio.error[n, m]), float(ratio.freedom[n, m])
                 scatter = error * np.sqrt(blocks)
-                row = {**asdict(pair), "network": network, "metric": metric, "sites": sites, "blocks": blocks}
+                row = {**pair._asdict(), "network": network, "metric": metric, "sites": sites, "blocks": blocks}
                 needed = {
                     f"blocks_{share:.0%}".replace("%", "pct"): needed_for(
                         np.log1p(share), scatter, freedom / max(blocks - 1, 1), hypotheses.significant_p / family
