@@ -65,7 +65,9 @@ def margins(samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: dict[s
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(samples.of(pair.reference))
-    typical_ms = np.exp(by_count(lambda values: values.mean(axis=-1), np.where(np.isfinite(logs), logs, np.nan), least=1))
+    typical_ms = np.exp(
+        by_count(lambda values: values.mean(axis=-1), np.where(np.isfinite(logs), logs, np.nan), least=1)
+    )
     added_ms = hypotheses.equivalence_round_trips * np.array([rtt_ms.get(name, 0.0) for name in samples.networks])
     shares = np.log1p(added_ms[:, None, None] / typical_ms)
     measured = np.isfinite(shares).sum(axis=1)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
@@ -126,7 +126,9 @@ def block_p(reference: Array, compared: Array) -> Array:
         ratios = np.log(_positive(compared)) - np.log(_positive(reference))
 
     def one_sample(x: Array) -> Array:
-        return np.where(is_constant(x), np.nan, stats.ttest_1samp(x, 0, axis=-1).pvalue)
+        # Of constant ratios it is the sign test's.
+        constant_p = np.where(x[:, 0] == 0, 1.0, 2.0 ** (1 - x.shape[1]))
+        return np.where(is_constant(x), constant_p, stats.ttest_1samp(x, 0, axis=-1).pvalue)
 
     return by_count(one_sample, ratios)
 
@@ -244,14 +246,17 @@ def standard_error(x: Array) -> Array:
 def equivalence_p(reference: Array, compared: Array, margin: float) -> Array:
     """p value of two one-sided Welch tests that the ratio of the geometric means lies within 1/(1+margin) and 1+margin.
 
-    A low p is evidence of equivalence. NaN without variance or with times of 0.
+    A low p is evidence of equivalence. NaN with times of 0.
     """
     bound = math.log1p(margin)
 
     def two_one_sided(x: Array, y: Array) -> Array:
         means = CompareMeans(DescrStatsW(np.log(y).T), DescrStatsW(np.log(x).T))
         p, *_ = means.ttost_ind(-bound, bound, usevar="unequal")
-        return np.where(is_constant(x) & is_constant(y), np.nan, np.atleast_1d(p))
+        # Of constant samples it is the permutation test's, as in `t_test_p`.
+        separated = 1 / special.comb(x.shape[1] + y.shape[1], x.shape[1])
+        constant_p = np.where(np.abs(np.log(y[:, 0] / x[:, 0])) < bound, separated, 1.0)
+        return np.where(is_constant(x) & is_constant(y), constant_p, np.atleast_1d(p))
 
     return by_count(two_one_sided, _positive(reference), _positive(compared))
 

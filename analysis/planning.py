@@ -1,6 +1,5 @@
 """How many blocks the declared family needs, for the same test at the same threshold as its verdicts."""
 
-
 import numpy as np
 import pandas as pd
 from scipy import stats
@@ -48,7 +47,9 @@ def blocks_needed(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def needed_for(difference: float, scatter: float, freedom_per_block: float, level: float, power: float = POWER) -> float:
+def needed_for(
+    difference: float, scatter: float, freedom_per_block: float, level: float, power: float = POWER
+) -> float:
     """The smallest number of blocks with which a t test at `level` (two-sided) finds a mean log ratio of `difference`.
 
     `scatter` is the error with one block of each site, and `freedom_per_block` the degrees of freedom that each block

@@ -99,13 +99,18 @@ def read_runs(path: Path) -> pd.DataFrame:
     """The attempts in the file `path`. Raises EyelevelError when it has not all KEYS."""
     # An empty cell is a missing number in a metric's column, and an empty text elsewhere.
     missing = {metric: [""] for metric in metric_names()}
-    texts = dict.fromkeys(("site", "network", "protocol", "reason", MACHINE), str)
+    texts = dict.fromkeys(("site", "network", "protocol", "valid", "reason", MACHINE), str)
     runs = pd.read_csv(
         io.StringIO(whole_lines(path.read_text())), dtype=texts, keep_default_na=False, na_values=missing
     )
     if absent := [name for name in KEYS if name not in runs]:
         raise EyelevelError(f"{path} lacks the columns {', '.join(absent)}")
-    runs = runs.astype({"valid": bool} | dict.fromkeys(metrics_in(runs), float))
+    runs = runs.astype(dict.fromkeys(metrics_in(runs), float))
+    runs["valid"] = runs["valid"].str.lower().map({"true": True, "false": False})
+    if (is_unclear := runs["valid"].isna()).any():
+        # The header is the first line.
+        raise EyelevelError(f"line {is_unclear.idxmax() + 2} of {path}: valid must be true or false")
+    runs = runs.astype({"valid": bool})
     for column in (name for name in runs if name.startswith(CANARY_PREFIX)):
         runs[column] = pd.to_numeric(runs[column], errors="coerce")
     return runs

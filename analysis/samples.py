@@ -1,8 +1,8 @@
 """The valid runs of a campaign as one array, and the computation of a statistic over all of it at once.
 
-A cell is a network, site, protocol and metric. Its values stand along the last axis, one place for each block
-(the run's number), so that place r of two protocols holds two runs that were measured side by side; a run that
-is missing, or has no such metric, is NaN.
+A cell is a network, site, protocol and metric. Its values stand along the last axis, one place for each block of its
+network and site, so that a place of two protocols holds two runs that were measured side by side; a run that is
+missing, or has no such metric, is NaN.
 """
 
 import warnings
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from analysis.hypotheses import Pair
 from analysis.runs import CampaignTable
@@ -65,26 +65,37 @@ class Samples:
 
 
 def samples_of(campaign: CampaignTable) -> Samples:
-    """The valid runs of `campaign`; sites in alphabetical order. Raises EyelevelError when a run counts twice."""
+    """The valid runs of `campaign`; sites in alphabetical order. Raises EyelevelError when a run counts twice.
+
+    Blocks stand in the order in which they were planned; those of each network and site begin at the first place.
+    """
     runs, metrics = campaign.valid, campaign.metrics
     if runs.empty:
         return Samples(np.empty((0, 0, 0, len(metrics), 0)), (), (), (), metrics)
-    key = ["network", "site", "protocol", "run"]
-    if (is_second := runs[key].duplicated()).any():
-        run = " ".join(map(str, runs.loc[is_second, key].iloc[0]))
-        raise EyelevelError(f"{campaign.folder / 'runs.csv'} has the run {run} as valid more than once; keep one")
+    setting = ["network", "site", "protocol"]
+    for number in ("run", block_column(runs)):
+        if (is_second := runs[[*setting, number]].duplicated()).any():
+            run = " ".join(str(value) for value in runs.loc[is_second, [*setting, number]].iloc[0])
+            raise EyelevelError(
+                f"{campaign.folder / 'runs.csv'} has the {number} {run} as valid more than once; keep one"
+            )
     networks = _in_order(set(runs["network"]), campaign.networks)
     protocols = _in_order(set(runs["protocol"]), campaign.protocols)
     sites = tuple(sorted(set(runs["site"])))
-    blocks = np.sort(runs["run"].unique())
-    values = np.full((len(networks), len(sites), len(protocols), len(metrics), len(blocks)), np.nan)
+    blocks = runs.groupby(["network", "site"])[block_column(runs)].rank("dense").astype(int)
+    values = np.full((len(networks), len(sites), len(protocols), len(metrics), blocks.max()), np.nan)
     places = [
         pd.Index(names).get_indexer(runs[column])
-        for names, column in zip((networks, sites, protocols), key[:3], strict=True)
+        for names, column in zip((networks, sites, protocols), setting, strict=True)
     ]
-    values[*places, :, np.searchsorted(blocks, runs["run"])] = runs[list(metrics)].to_numpy(dtype=float)
+    values[*places, :, blocks - 1] = runs[list(metrics)].to_numpy(dtype=float)
     values[~np.isfinite(values)] = np.nan
     return Samples(values, networks, sites, protocols, metrics)
+
+
+def block_column(runs: pd.DataFrame) -> str:
+    """The column of `runs` that says which of them were measured side by side: `run` where no blocks are named."""
+    return "block" if "block" in runs and (runs["block"] > 0).all() else "run"
 
 
 def _in_order(names: set[str], order: Sequence[str]) -> tuple[str, ...]:
@@ -123,10 +134,16 @@ def is_constant(x: Array) -> NDArray[np.bool_]:
 
 
 def t_test_p(reference: Array, compared: Array, *, equal_var: bool) -> Array:
-    """p value of a t test of equal means, along the last axis: Student's if `equal_var`, else Welch's."""
+    """p value of a t test of equal means, along the last axis: Student's if `equal_var`, else Welch's.
+
+    Where both samples are constant, as frames of a film make them, there is no scatter to go by. Then it is that of the
+    exact permutation test: the probability that equal runs separate so by chance, or 1 where the constants are equal.
+    """
 
     def t_test(x: Array, y: Array) -> Array:
         p = stats.ttest_ind(x, y, axis=-1, equal_var=equal_var).pvalue
-        return np.where(is_constant(x) & is_constant(y), np.nan, p)
+        separated = 2 / special.comb(x.shape[1] + y.shape[1], x.shape[1])
+        constant_p = np.where(x[:, 0] == y[:, 0], 1.0, min(1.0, separated))
+        return np.where(is_constant(x) & is_constant(y), constant_p, p)
 
     return by_count(t_test, np.asarray(reference, dtype=float), np.asarray(compared, dtype=float))

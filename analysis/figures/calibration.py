@@ -5,10 +5,21 @@ from itertools import cycle
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from scipy import stats
 
-from analysis.figures.bands import band
 from analysis.figures.style import COLUMN_INCHES, METRIC_DASHES, PAGE_INCHES, figure_style
 from analysis.text import label
+
+
+def band(values: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The empirical distribution of `values` as steps (x, share), and its simultaneous band (low, high).
+
+    The band covers the whole true distribution with probability `confidence` (Kolmogorov's exact distribution).
+    """
+    x = np.sort(values)
+    share = np.arange(1, len(x) + 1) / len(x)
+    reach = stats.kstwo.ppf(confidence, len(x))
+    return x, share, np.clip(share - reach, 0, 1), np.clip(share + reach, 0, 1)
 
 
 def draw(p_values: pd.DataFrame, confidence: float) -> Figure:

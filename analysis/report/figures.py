@@ -7,7 +7,6 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from analysis.figures import (
-    bands,
     calibration,
     exclusion_bars,
     figure1,
@@ -65,10 +64,6 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
         caption = "Mean gain over sites with two intervals that hold for sites like these."
         axes = (networks, metrics, hypotheses.comparisons)
         add("beyond", "over_sites", caption, forest.draw, findings["aggregates"], *axes)
-    if len(samples.sites) > 1 and hypotheses.family_metrics:
-        caption = "Distribution of the gain over sites, with the band in which the whole true distribution lies."
-        family = (hypotheses.family, hypotheses.family_metrics, hypotheses.confidence)
-        add("beyond", "bands", caption, bands.draw, findings["gains"], networks, protocols, *family)
     caption = "Runs of each protocol that a difference needs, on half of the sites; the line is at the paper's 31."
     add("power", "runs_needed", caption, runs_needed.draw, findings["power"], networks, metrics)
     for number, group in enumerate(strips, start=1):

@@ -17,7 +17,7 @@ from analysis.outcomes import BEYOND_THE_PAPER, SIGNIFICANT_P
 from analysis.report.section import ReportTable, text_table
 from analysis.runs import CampaignTable
 from analysis.samples import OVER_SITES
-from analysis.text import NOTHING, file_name, label, number, pair_label, percent, plural, signed_ms
+from analysis.text import NOTHING, file_name, label, listing, number, pair_label, percent, plural, signed_ms
 from measure.validate.checks import UNCHECKED
 
 # How most tables are shown, by the names of their files.
@@ -144,12 +144,22 @@ def gains_by_site(findings: Findings, pair: Pair) -> ReportTable:
         for metric in findings.samples.metrics:
             cell = by_metric.loc[metric] if metric in by_metric.index else {"gain": math.nan, "p": math.nan}
             row[label(metric)] = percent(cell["gain"]) + ("*" if cell["p"] < SIGNIFICANT_P else "")
-        first = group.iloc[0]
-        row["runs"] = f"{first['runs_reference']}, {first['runs_compared']}"
+        row["runs"] = "; ".join(_runs_of_metrics(group))
         rows.append(row)
     title = f"{pair_label(pair.compared, pair.reference)}, site by site"
     name = file_name(f"gains_{pair.compared}_against_{pair.reference}")
     return ReportTable(name, title, data, pd.DataFrame(rows), f"* p < {SIGNIFICANT_P} (one-way ANOVA)")
+
+
+def _runs_of_metrics(group: pd.DataFrame) -> list[str]:
+    """The numbers of runs of both protocols: once where all metrics have the same, else of each group of metrics."""
+    sizes = group.groupby(["runs_reference", "runs_compared"], sort=False)["metric"]
+    if sizes.ngroups == 1:
+        return [f"{reference}, {compared}" for (reference, compared), _ in sizes]
+    return [
+        f"{reference}, {compared} ({listing([label(metric) for metric in metrics])})"
+        for (reference, compared), metrics in sizes
+    ]
 
 
 def beside_paper(findings: Findings) -> ReportTable:

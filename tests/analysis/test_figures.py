@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from support.analysis_truth import simulated_table
 
 from analysis import diagnostics, hypotheses
-from analysis.figures import bands, figure3, order, sites_map, style, within
+from analysis.figures import calibration, figure3, order, sites_map, style, within
 from analysis.gain import gains
 from analysis.samples import Samples, samples_of
 from analysis.simulate import Truth, simulate
@@ -61,7 +61,7 @@ def test_a_band_holds_the_whole_distribution_at_its_rate() -> None:
     draw = np.random.default_rng(1)
     outside = 0
     for _ in range(400):
-        x, share, low, high = bands.band(draw.random(20), 0.95)
+        x, share, low, high = calibration.band(draw.random(20), 0.95)
         before = np.append(0, share[:-1])
         reach = (high - share)[:1][0] if high[0] < 1 else 0.294
         outside += bool((np.maximum(np.abs(share - x), np.abs(before - x)) > reach).any())

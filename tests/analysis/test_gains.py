@@ -64,9 +64,15 @@ def test_anova_is_scipys(a: list[float], b: list[float]) -> None:
         assert anova_p(x, y) == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize(("a", "b"), [([1.0], [2.0, 3.0]), ([1.0, 1.0], [2.0, 2.0])])
-def test_too_little_to_say_is_no_p_value(a: list[float], b: list[float]) -> None:
-    assert np.isnan(anova_p(np.array(a), np.array(b)))
+def test_too_little_to_say_is_no_p_value() -> None:
+    assert np.isnan(anova_p(np.array([1.0]), np.array([2.0, 3.0])))
+
+
+@pytest.mark.parametrize(("runs", "p"), [(2, 1 / 3), (5, 2 / 252), (31, 0.0)])
+def test_constant_samples_that_differ_have_the_p_value_of_the_permutation_test(runs: int, p: float) -> None:
+    one, other = np.full(runs, 267.0), np.full(runs, 300.0)
+    assert anova_p(one, other) == pytest.approx(p, abs=1e-12)
+    assert anova_p(one, one) == 1
 
 
 def test_means_rest_on_valid_runs_alone() -> None:
@@ -75,6 +81,26 @@ def test_means_rest_on_valid_runs_alone() -> None:
     assert (tcp["protocol"], tcp["valid"], tcp["attempts"], tcp["plt"]) == ("tcp", 2, 3, 200)
     assert (quic["protocol"], quic["valid"], quic["attempts"]) == ("quic", 0, 1)
     assert np.isnan(quic["plt"])
+
+
+def test_only_runs_of_one_block_are_measured_side_by_side() -> None:
+    """A protocol that was added later has run numbers from 1, too, but blocks of its own."""
+    runs = table(("tcp", "", 100), ("tcp", "", 300), ("quic", "", 90), ("quic", "", 80)).assign(
+        run=[1, 2, 1, 2], block=[1, 2, 3, 4]
+    )
+    samples = samples_of(campaign_table(runs, ["lte"], ["tcp", "quic"]))
+    has_both = np.isfinite(samples.of("tcp")) & np.isfinite(samples.of("quic"))
+    assert samples.values.shape[-1] == 4 and not has_both.any()
+    together = samples_of(campaign_table(runs.assign(block=[1, 2, 2, 1]), ["lte"], ["tcp", "quic"]))
+    assert together.of("quic")[0, 0, 0].tolist() == [80, 90]
+
+
+def test_a_run_that_counts_twice_is_an_error() -> None:
+    runs = table(("tcp", "", 100), ("tcp", "", 300))
+    with pytest.raises(EyelevelError, match="the run lte s tcp 1 as valid more than once"):
+        samples_of(campaign_table(runs.assign(run=1), ["lte"], ["tcp", "quic"]))
+    with pytest.raises(EyelevelError, match="the block lte s tcp 7 as valid more than once"):
+        samples_of(campaign_table(runs.assign(block=7), ["lte"], ["tcp", "quic"]))
 
 
 def test_gains_are_against_the_reference() -> None:
@@ -173,6 +199,18 @@ def test_a_campaign_read_from_disk_keeps_its_types(campaign: Path) -> None:
     assert runs["valid"].tolist() == [True, True, True, True, False]
     assert runs["reason"].tolist() == ["", "", "", "", "outside: x"]
     assert np.isnan(runs["plt"].iloc[-1])
+
+
+@pytest.mark.parametrize("cell", ["", "yes", "1"])
+def test_a_run_that_is_neither_valid_nor_not_is_an_error(campaign: Path, cell: str) -> None:
+    """Any other text would count as valid, and with it every excluded run."""
+    lines = (campaign / "runs.csv").read_text().splitlines()
+    place = lines[0].split(",").index("valid")
+    cells = lines[2].split(",")
+    cells[place] = cell
+    (campaign / "runs.csv").write_text("\n".join([*lines[:2], ",".join(cells), *lines[3:], ""]))
+    with pytest.raises(EyelevelError, match=r"line 3 of .*runs\.csv: valid must be true or false"):
+        load(campaign)
 
 
 def test_no_campaign_is_an_error(tmp_path: Path) -> None:
