@@ -1,22 +1,25 @@
 """The declared family of hypotheses: for each pair, network and metric, is the one protocol faster over all sites?
 
-One test serves planning (`analysis.power`), stopping (`analysis.stopping`) and the verdict: Student's t of the mean over
-sites of log ratios within blocks (`analysis.ratios`), corrected for the size of the family. The family is declared before
-anything is measured, so its size counts contrasts that turn out to have no runs, too.
+One test serves planning (`analysis.planning`), stopping (`analysis.stopping`) and the verdict: Student's t of the mean
+over sites of log ratios within blocks (`analysis.ratios`), corrected for the size of the family. The family is declared
+before anything is measured, so its size counts contrasts that turn out to have no runs, too.
 
-A campaign that may stop early is tested at each of its looks; the smallest of the looks' p values, times their number, is
-then the contrast's (Bonferroni), so that looking often finds no more than looking once.
+A campaign that may stop early is tested at each of its looks, which a network reaches with all its sites together; the
+smallest of the looks' p values, times their number, is then the contrast's (Bonferroni), so that looking often finds no
+more than looking once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from statsmodels.stats.multitest import multipletests
 
 from analysis.hypotheses import Hypotheses, Pair
 from analysis.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
-from analysis.ratios import MeanRatio, block_ratios, mean_over_sites
+from analysis.ratios import block_ratios, mean_over_sites
 from analysis.samples import Array, Samples, by_count, counts
 
 # Looks after so many blocks of every site; the last is the paper's number of runs.
@@ -25,20 +28,41 @@ COLUMNS = ["reference", "compared", "network", "metric", "sites", "blocks", "gai
 COLUMNS += ["p_corrected", "verdict", "equivalence_p", "equivalence_p_corrected", "margin"]
 
 
+# A network has reached a look although so many of its sites have not: those that no longer load.
+LATE_SITES = 0.1
+
+
 def confirmatory(
-    samples: Samples, hypotheses: Hypotheses, rtt_ms: dict[str, float], looks: Sequence[int] = ()
+    samples: Samples,
+    hypotheses: Hypotheses,
+    rtt_ms: Mapping[str, float],
+    looks: Sequence[int] = (),
+    networks: Sequence[str] = (),
 ) -> pd.DataFrame:
     """The verdict of each contrast of the family; of a campaign that might have stopped at each of `looks`, if any.
+
+    `networks` are the campaign's; those that no run is of belong to the family, too.
 
     A row for each pair, network and metric of the family. Columns: reference, compared, network, metric, sites (with a
     block that has both protocols), blocks (of these), gain (of the geometric means over blocks and sites; negative:
     faster) with gain_low and gain_high, p and p_corrected (Holm's), verdict (`analysis.outcomes`), equivalence_p and
     equivalence_p_corrected, and margin (the gain within which both count as equivalent). `rtt_ms`: network → RTT.
     """
-    tables = [_contrasts(samples, pair, hypotheses, rtt_ms, looks) for pair in hypotheses.family]
-    table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
+    every = [*networks, *(name for name in samples.networks if name not in networks)]
+    key = ["reference", "compared", "network", "metric"]
+    cells = product(hypotheses.family, every, hypotheses.family_metrics)
+    table = pd.DataFrame([(*pair, *cell) for pair, *cell in cells], columns=key)
     if table.empty:
         return table.reindex(columns=COLUMNS)
+    tables = [
+        _contrasts(samples, pair, hypotheses, rtt_ms, looks)
+        for pair in hypotheses.family
+        if pair.is_of(samples.protocols)
+    ]
+    measured = pd.concat(tables) if tables else pd.DataFrame(columns=COLUMNS[:-3])
+    table = table.merge(measured, how="left", on=key).reindex(columns=COLUMNS)
+    numbers = ["sites", "blocks"]
+    table[numbers] = table[numbers].fillna(0).astype(int)
     for column in ("p", "equivalence_p"):
         # What could not be tested has no evidence, and still belongs to the family.
         table[f"{column}_corrected"] = multipletests(table[column].fillna(1), method="holm")[1]
@@ -57,7 +81,7 @@ def verdicts(table: pd.DataFrame, significant_p: float) -> pd.Series:
     return pd.Series(np.where(table["p_corrected"] < significant_p, direction, outcomes), table.index)
 
 
-def margins(samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: dict[str, float]) -> Array:
+def margins(samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: Mapping[str, float]) -> Array:
     """The mean log ratio below which a pair counts as equivalent: networks x metrics.
 
     What `hypotheses.equivalence_round_trips` of the network's RTT add to the reference's time, over all sites; or
@@ -65,33 +89,29 @@ def margins(samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: dict[s
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(samples.of(pair.reference))
-    typical_ms = np.exp(
-        by_count(lambda values: values.mean(axis=-1), np.where(np.isfinite(logs), logs, np.nan), least=1)
-    )
+    logs[~np.isfinite(logs)] = np.nan
+    typical_ms = np.exp(by_count(lambda values: values.mean(axis=-1), logs, least=1))
     added_ms = hypotheses.equivalence_round_trips * np.array([rtt_ms.get(name, 0.0) for name in samples.networks])
     shares = np.log1p(added_ms[:, None, None] / typical_ms)
     measured = np.isfinite(shares).sum(axis=1)
     margin = np.nansum(shares, axis=1) / np.where(measured, measured, np.nan)
-    return np.where(added_ms[:, None] > 0, margin, np.log1p(hypotheses.equivalence_margin))
+    return np.asarray(np.where(added_ms[:, None] > 0, margin, np.log1p(hypotheses.equivalence_margin)))
 
 
 def _contrasts(
-    samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: dict[str, float], looks: Sequence[int]
+    samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: Mapping[str, float], looks: Sequence[int]
 ) -> pd.DataFrame:
     """The family's contrasts of one pair, before correction."""
-    networks, metrics = samples.networks, hypotheses.family_metrics
+    metrics = hypotheses.family_metrics
     columns = [samples.metrics.index(metric) for metric in metrics]
-    index = pd.MultiIndex.from_product([networks, metrics], names=["network", "metric"])
-    absent = {pair.reference, pair.compared} - set(samples.protocols)
-    table = pd.DataFrame(index=index).assign(**pair._asdict())
-    if absent:
-        return table.reset_index().reindex(columns=COLUMNS)
+    index = pd.MultiIndex.from_product([samples.networks, metrics], names=["network", "metric"])
     ratios = np.moveaxis(block_ratios(samples, pair)[:, :, columns], 1, 2)
     margin = margins(samples, pair, hypotheses, rtt_ms)[:, columns]
     blocks = counts(ratios)
     ratio = mean_over_sites(ratios)
     low, high = ratio.interval(hypotheses.confidence)
-    tests = [mean_over_sites(first) for first in first_blocks(ratios, looks)] if looks else [ratio]
+    at_looks = first_blocks(ratios, reached(samples), looks)
+    tests = [mean_over_sites(first) for first in at_looks] if looks else [ratio]
     cells = {
         "sites": (blocks > 0).sum(axis=-1),
         "blocks": blocks.sum(axis=-1),
@@ -100,22 +120,25 @@ def _contrasts(
         "equivalence_p": least_p([test.equivalence_p(margin) for test in tests]),
         "margin": np.expm1(margin),
     }
-    return table.assign(**{name: np.ravel(value) for name, value in cells.items()}).reset_index()
+    flat = {name: np.ravel(value) for name, value in cells.items()}
+    return pd.DataFrame(flat, index=index).assign(**pair._asdict()).reset_index()
 
 
-def first_blocks(ratios: Array, looks: Sequence[int]) -> list[Array]:
-    """`ratios` (… x sites x blocks) as they were at each look that has been reached.
+def reached(samples: Samples) -> NDArray[np.int64]:
+    """The place among the blocks that each network has been measured to, at all its sites but LATE_SITES of them.
 
-    A look is reached when every site that has any block of both protocols has so many of them; then it is the first
-    so many of each that it sees. At a look that has not been reached all are NaN.
+    A site has been measured to its last block that any protocol has a run of, so that runs that were lost hold up no
+    look; sites without a run do not count.
     """
-    is_present = np.isfinite(ratios)
-    blocks = is_present.sum(axis=-1)
-    fewest = np.where(blocks > 0, blocks, np.iinfo(np.int64).max).min(axis=-1)
-    place = is_present.cumsum(axis=-1)
-    return [
-        np.where(is_present & (place <= look) & (fewest >= look)[..., None, None], ratios, np.nan) for look in looks
-    ]
+    is_measured = np.isfinite(samples.values).any(axis=(2, 3))
+    last = np.where(is_measured, np.arange(1, is_measured.shape[-1] + 1), 0).max(axis=-1, initial=0)
+    places = [np.sort(row[row > 0]) for row in last]
+    return np.array([row[int(LATE_SITES * len(row))] if len(row) else 0 for row in places], dtype=np.int64)
+
+
+def first_blocks(ratios: Array, reached: NDArray[np.int64], looks: Sequence[int]) -> list[Array]:
+    """`ratios` (networks x metrics x sites x blocks) at each of `looks`, NaN where it has not been `reached`."""
+    return [np.where((reached >= look)[:, None, None, None], ratios[..., :look], np.nan) for look in looks]
 
 
 def least_p(p_values: Sequence[Array]) -> Array:

@@ -24,6 +24,8 @@ FASTER, SLOWER = "faster", "slower"
 NO_DIFFERENCE, UNTESTED = "no difference", "untested"
 # Of the tests beyond the paper.
 EQUIVALENT, UNDECIDED = "equivalent", "undecided"
+# Of the declared family: neither a difference nor equivalence is shown.
+NOT_DECIDED = "not decided"
 BEYOND_THE_PAPER = (FASTER, SLOWER, EQUIVALENT, UNDECIDED)
 # Of the stopping rule, so far.
 OPEN = "open"

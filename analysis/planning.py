@@ -1,5 +1,7 @@
 """How many blocks the declared family needs, for the same test at the same threshold as its verdicts."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from scipy import stats
@@ -12,19 +14,25 @@ from analysis.samples import Samples, counts
 DIFFERENCES = (0.01, 0.02, 0.05, 0.1, 0.2)
 POWER = 0.9
 MOST_BLOCKS = 2**20
+NEEDED = {share: f"blocks_{share:.0%}".replace("%", "pct") for share in DIFFERENCES}
+COLUMNS = ["reference", "compared", "network", "metric", "sites", "blocks", "scatter", *NEEDED.values()]
 
 
-def blocks_needed(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
+def blocks_needed(
+    samples: Samples, hypotheses: Hypotheses, looks: Sequence[int] = (), networks: Sequence[str] = ()
+) -> pd.DataFrame:
     """The number of blocks of each site that each of DIFFERENCES needs, for every contrast of the family.
 
+    `looks` and `networks` are those of `analysis.confirmatory`. Contrasts that no site has a block of are left out.
     Columns: reference, compared, network, metric, sites, blocks (a site's, on average), scatter (the error of the mean
     over sites, if each site had one block), and blocks_1pct, blocks_2pct, … (NaN where the scatter is unknown or 0;
     inf for more than a million).
     """
-    family = hypotheses.family_size(len(samples.networks))
+    family = hypotheses.family_size(len({*samples.networks, *networks}))
+    tests = family * max(1, len(looks))
     rows = []
     for pair in hypotheses.family:
-        if not {pair.reference, pair.compared} <= set(samples.protocols):
+        if not pair.is_of(samples.protocols):
             continue
         ratios = np.moveaxis(block_ratios(samples, pair), 1, 2)
         ratio, sizes = mean_over_sites(ratios), counts(ratios)
@@ -38,13 +46,13 @@ def blocks_needed(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
                 scatter = error * np.sqrt(blocks)
                 row = {**pair._asdict(), "network": network, "metric": metric, "sites": sites, "blocks": blocks}
                 needed = {
-                    f"blocks_{share:.0%}".replace("%", "pct"): needed_for(
-                        np.log1p(share), scatter, freedom / max(blocks - 1, 1), hypotheses.significant_p / family
+                    column: needed_for(
+                        np.log1p(share), scatter, freedom / max(blocks - 1, 1), hypotheses.significant_p / tests
                     )
-                    for share in DIFFERENCES
+                    for share, column in NEEDED.items()
                 }
                 rows.append({**row, "scatter": scatter, **needed})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def needed_for(

@@ -1,6 +1,7 @@
 """What is said over sites: against the full mixed model, closed forms, and what must always hold."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -129,7 +130,7 @@ def test_exchanging_the_protocols_flips_the_sign_of_the_mixed_model() -> None:
     table = samples()
     declared = hypotheses.load()
     forward, backward = (
-        mixed_models(table, hypotheses.Hypotheses(0.01, 0.95, 0.05, (pair,), (pair,), declared.family_metrics))
+        mixed_models(table, replace(declared, comparisons=(pair,), family=(pair,)))
         for pair in (Pair("tcp+", "quic"), Pair("quic", "tcp+"))
     )
     forward_log, backward_log = (np.log1p(table["mixed_gain"].to_numpy()) for table in (forward, backward))
