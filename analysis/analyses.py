@@ -12,16 +12,17 @@ import pandas as pd
 from analysis import diagnostics
 from analysis.aggregate import mixed_models, over_sites
 from analysis.comparison import side_by_side
+from analysis.confirmatory import confirmatory
 from analysis.contrasts import contrasts, unusual
 from analysis.findings import Findings
 from analysis.gain import exclusions, gains, in_order, summary
 from analysis.handshake import handshake_table
 from analysis.hypotheses import Hypotheses
-from analysis.power import power_table
+from analysis.planning import blocks_needed
 from analysis.runs import CampaignTable
 from analysis.samples import OVER_SITES, Samples, samples_of
 from analysis.sites import recorded_sites, site_table
-from analysis.stopping import stopping_table
+from analysis.stopping import looks_of, stopping_table
 from base.errors import EyelevelError
 
 Analysis = Callable[[Findings], pd.DataFrame]
@@ -29,11 +30,16 @@ Analysis = Callable[[Findings], pd.DataFrame]
 # Those that need no other analysis run side by side, so the longest stands first.
 ANALYSES: Mapping[str, Analysis] = {
     "mixed_models": lambda findings: mixed_models(findings.samples, findings.hypotheses),
-    "contrasts": lambda findings: contrasts(findings.samples, findings.hypotheses),
+    "contrasts": lambda findings: contrasts(findings.samples, findings.hypotheses, findings.campaign.rtt_ms),
+    "confirmatory": lambda findings: confirmatory(
+        findings.samples, findings.declared, findings.campaign.rtt_ms, looks_of(findings.campaign), findings.networks
+    ),
     "over_sites": lambda findings: over_sites(findings.samples, findings.hypotheses),
     "gains": lambda findings: gains(findings.samples, findings.hypotheses.comparisons),
-    "power": lambda findings: power_table(findings.samples, findings.hypotheses.significant_p),
-    "stopping": lambda findings: stopping_table(findings.samples, findings.hypotheses),
+    "power": lambda findings: blocks_needed(
+        findings.samples, findings.declared, looks_of(findings.campaign), findings.networks
+    ),
+    "stopping": lambda findings: stopping_table(findings.samples, findings.declared, findings.campaign),
     "sites": lambda findings: site_table(recorded_sites(findings.campaign, findings.samples.sites)),
     "residuals": lambda findings: diagnostics.residuals(findings.campaign.runs),
     "aa_p_values": lambda findings: diagnostics.aa_p_values(findings.samples, findings.aa_pairs),
@@ -67,7 +73,9 @@ def analyse(campaign: CampaignTable, declaration: Hypotheses, pool: Executor) ->
     if not samples.protocols:
         attempts = len(campaign.runs)
         raise EyelevelError(f"no run of the campaign {campaign.name} is valid ({attempts} tried): nothing to report")
-    findings = Findings(campaign, samples, declaration.restricted_to(samples.protocols, samples.metrics))
+    hypotheses = declaration.restricted_to(samples.protocols, samples.metrics)
+    declared = declaration.restricted_to(campaign.protocols, campaign.metrics)
+    findings = Findings(campaign, samples, hypotheses, declared)
     tables = {name: pool.submit(_table, name, findings) for name in ANALYSES}
     findings = replace(findings, tables={name: table.result() for name, table in tables.items()})
     for name, analysis in SUMMARIES.items():

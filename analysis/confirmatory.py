@@ -18,15 +18,16 @@ from numpy.typing import NDArray
 from statsmodels.stats.multitest import multipletests
 
 from analysis.hypotheses import Hypotheses, Pair
-from analysis.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
-from analysis.ratios import block_ratios, mean_over_sites
-from analysis.samples import Array, Samples, by_count, counts
+from analysis.outcomes import verdicts
+from analysis.ratios import block_ratios, margins, mean_over_sites
+from analysis.samples import Array, Samples, counts
 
 # Looks after so many blocks of every site; the last is the paper's number of runs.
 LOOKS = (5, 10, 15, 20, 25, 31)
-COLUMNS = ["reference", "compared", "network", "metric", "sites", "blocks", "gain", "gain_low", "gain_high", "p"]
-COLUMNS += ["p_corrected", "verdict", "equivalence_p", "equivalence_p_corrected", "margin"]
-
+# The columns of `report/tables/confirmatory.csv`.
+CONFIRMATORY = ["reference", "compared", "network", "metric", "sites", "blocks", "gain", "gain_low", "gain_high", "p"]
+CONFIRMATORY += ["p_corrected", "verdict"]
+COLUMNS = [*CONFIRMATORY, "equivalence_p", "equivalence_p_corrected", "margin"]
 
 # A network has reached a look although so many of its sites have not: those that no longer load.
 LATE_SITES = 0.1
@@ -59,43 +60,15 @@ def confirmatory(
         for pair in hypotheses.family
         if pair.is_of(samples.protocols)
     ]
-    measured = pd.concat(tables) if tables else pd.DataFrame(columns=COLUMNS[:-3])
+    measured = pd.concat(tables) if tables else pd.DataFrame(columns=key)
     table = table.merge(measured, how="left", on=key).reindex(columns=COLUMNS)
     numbers = ["sites", "blocks"]
     table[numbers] = table[numbers].fillna(0).astype(int)
     for column in ("p", "equivalence_p"):
         # What could not be tested has no evidence, and still belongs to the family.
         table[f"{column}_corrected"] = multipletests(table[column].fillna(1), method="holm")[1]
-    table["verdict"] = verdicts(table, hypotheses.significant_p)
+    table["verdict"] = verdicts(table["gain"], table, hypotheses.significant_p)
     return table[COLUMNS]
-
-
-def verdicts(table: pd.DataFrame, significant_p: float) -> pd.Series:
-    """Faster or slower where a difference is significant, else equivalent where that is, else not decided.
-
-    `table` has the columns gain, p_corrected and equivalence_p_corrected.
-    """
-    direction = np.where(table["gain"] < 0, FASTER, SLOWER)
-    is_equivalent = table["equivalence_p_corrected"] < significant_p
-    outcomes = np.where(is_equivalent, EQUIVALENT, NOT_DECIDED)
-    return pd.Series(np.where(table["p_corrected"] < significant_p, direction, outcomes), table.index)
-
-
-def margins(samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: Mapping[str, float]) -> Array:
-    """The mean log ratio below which a pair counts as equivalent: networks x metrics.
-
-    What `hypotheses.equivalence_round_trips` of the network's RTT add to the reference's time, over all sites; or
-    `hypotheses.equivalence_margin` where a network has no RTT.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(samples.of(pair.reference))
-    logs[~np.isfinite(logs)] = np.nan
-    typical_ms = np.exp(by_count(lambda values: values.mean(axis=-1), logs, least=1))
-    added_ms = hypotheses.equivalence_round_trips * np.array([rtt_ms.get(name, 0.0) for name in samples.networks])
-    shares = np.log1p(added_ms[:, None, None] / typical_ms)
-    measured = np.isfinite(shares).sum(axis=1)
-    margin = np.nansum(shares, axis=1) / np.where(measured, measured, np.nan)
-    return np.asarray(np.where(added_ms[:, None] > 0, margin, np.log1p(hypotheses.equivalence_margin)))
 
 
 def _contrasts(

@@ -6,19 +6,19 @@ computes all other axes at once. The tests are those of scipy and statsmodels.
 
 import math
 import zlib
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import stats
 from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
-from analysis.gain import mean
 from analysis.hypotheses import Hypotheses, Pair
-from analysis.outcomes import EQUIVALENT, FASTER, FEW_RUNS, SLOWER, UNDECIDED, WILD_RATIO, WILD_SKEWNESS
+from analysis.outcomes import FEW_RUNS, WILD_RATIO, WILD_SKEWNESS, verdicts
+from analysis.ratios import block_ratios, mean_over_sites, site_margins
 from analysis.samples import Array, Samples, by_count, counts, is_constant, t_test_p
 
 SEED = 2019
@@ -28,66 +28,61 @@ EXACT_RUNS = 60
 ROUNDING = 1e-7
 # Notes that ask a reader to look at the runs of a comparison; a note that there are few does not.
 UNUSUAL = "skewed|variance|of 0"
-COLUMNS = ["reference", "compared", "network", "site", "metric", "welch_p", "block_p", "mannwhitney_p", "ks_p"]
-COLUMNS += ["cliffs_delta", "shift_ms", "shift_low", "shift_high", "gain_low", "gain_high", "equivalence_p"]
-COLUMNS += ["family", "corrected_p", "finding", "note"]
+COLUMNS = ["reference", "compared", "network", "site", "metric", "ratio_gain", "ratio_low", "ratio_high", "p"]
+COLUMNS += ["p_corrected", "equivalence_p", "equivalence_p_corrected", "margin", "verdict", "welch_p", "mannwhitney_p"]
+COLUMNS += ["cliffs_delta", "shift_ms", "shift_low", "shift_high", "gain_low", "gain_high", "note"]
 
 
-def contrasts(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
-    """Every statistic of this module for every pair, network, site and metric with a run of both protocols.
+def contrasts(samples: Samples, hypotheses: Hypotheses, rtt_ms: Mapping[str, float]) -> pd.DataFrame:
+    """Every statistic of single sites, for every pair, network, site and metric with a run of both protocols.
 
-    Columns: reference, compared, network, site, metric; p values welch_p, block_p, mannwhitney_p, ks_p; cliffs_delta;
-    the Hodges-Lehmann shift_ms with shift_low and shift_high; gain_low and gain_high (interval of the paper's gain);
-    equivalence_p; family (whether declared), corrected_p (Holm's of Welch's p in the family, Benjamini and
-    Hochberg's outside); finding; note.
+    Columns: reference, compared, network, site, metric. Of the ratios within blocks (`analysis.ratios`): ratio_gain (of
+    their location) with ratio_low and ratio_high, p and equivalence_p, both corrected by Benjamini and Hochberg's false
+    discovery rate over all rows (_corrected), margin (the gain within which both count as equivalent) and verdict. Of
+    runs without regard to blocks: welch_p, mannwhitney_p; cliffs_delta; the Hodges-Lehmann shift_ms with shift_low and
+    shift_high; gain_low and gain_high (interval of the paper's gain). note: what is unusual about the runs.
     """
 
     def statistics(pair: Pair, reference: Array, compared: Array) -> dict[str, NDArray[Any]]:
         ranks = mann_whitney(reference, compared)
         shift = hodges_lehmann(reference, compared, hypotheses.confidence)
         low, high = gain_interval(reference, compared, hypotheses.confidence, pair)
-        is_declared = [pair in hypotheses.family and metric in hypotheses.family_metrics for metric in samples.metrics]
+        ratio = mean_over_sites(block_ratios(samples, pair)[..., None, :])
+        ratio_low, ratio_high = ratio.interval(hypotheses.confidence)
+        margin = site_margins(samples, pair, hypotheses, rtt_ms)
         return {
+            "ratio_gain": np.expm1(ratio.centre),
+            "ratio_low": np.expm1(ratio_low),
+            "ratio_high": np.expm1(ratio_high),
+            "p": ratio.difference_p(),
+            "equivalence_p": ratio.equivalence_p(margin),
+            "margin": np.expm1(margin),
             "welch_p": welch_p(reference, compared),
-            "block_p": block_p(reference, compared),
             "mannwhitney_p": ranks[..., 0],
-            "ks_p": ks_p(reference, compared),
             "cliffs_delta": ranks[..., 1],
             "shift_ms": shift[..., 0],
             "shift_low": shift[..., 1],
             "shift_high": shift[..., 2],
             "gain_low": low,
             "gain_high": high,
-            "equivalence_p": equivalence_p(reference, compared, hypotheses.equivalence_margin),
-            "slower": mean(compared) > mean(reference),
             "note": notes(reference, compared),
-            "family": np.broadcast_to(is_declared, low.shape),
         }
 
     table = samples.compare(hypotheses.comparisons, statistics, COLUMNS)
     if not hypotheses.comparisons:
-        return table.astype({"note": str, "family": bool})
-    table["corrected_p"] = corrected_p(table["welch_p"].to_numpy(), table["family"].to_numpy())
-    table["finding"] = finding(table, hypotheses)
+        return table.astype({"note": str})
+    for column in ("p", "equivalence_p"):
+        table[f"{column}_corrected"] = false_discovery_rate(table[column].to_numpy())
+    table["verdict"] = verdicts(table["ratio_gain"], table, hypotheses.significant_p)
     return table[COLUMNS]
 
 
-def finding(table: pd.DataFrame, hypotheses: Hypotheses) -> NDArray[np.object_]:
-    """Faster or slower (corrected p below the threshold), equivalent (two one-sided tests, each at 1 - confidence,
-    find the difference within the margin), or undecided, which says that more runs are needed."""
-    is_different = table["corrected_p"] < hypotheses.significant_p
-    is_equivalent = table["equivalence_p"] < 1 - hypotheses.confidence
-    direction = np.where(table["slower"], SLOWER, FASTER)
-    return np.where(is_different, direction, np.where(is_equivalent, EQUIVALENT, UNDECIDED)).astype(object)
-
-
-def corrected_p(p: Array, family: NDArray[np.bool_]) -> Array:
-    """p values corrected for their number: Holm's within the family, Benjamini and Hochberg's in the rest."""
+def false_discovery_rate(p: Array) -> Array:
+    """p values corrected for their number by Benjamini and Hochberg's method; NaN stays, and does not count."""
     result = np.full(len(p), np.nan)
-    for members, method in ((family, "holm"), (~family, "fdr_bh")):
-        group = members & np.isfinite(p)
-        if group.any():
-            result[group] = multipletests(p[group], method=method)[1]
+    is_known = np.isfinite(p)
+    if is_known.any():
+        result[is_known] = multipletests(p[is_known], method="fdr_bh")[1]
     return result
 
 
@@ -115,27 +110,6 @@ def mann_whitney(reference: Array, compared: Array) -> Array:
         return result
 
     return by_count(rank_test, reference, compared, least=1, outputs=(2,))
-
-
-def block_p(reference: Array, compared: Array) -> Array:
-    """p value of Student's test of the log ratios within blocks: equal geometric means, whatever drifts between blocks.
-
-    The only test here that knows which runs were measured side by side. It uses the blocks that have both.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.log(_positive(compared)) - np.log(_positive(reference))
-
-    def one_sample(x: Array) -> Array:
-        # Of constant ratios it is the sign test's.
-        constant_p = np.where(x[:, 0] == 0, 1.0, 2.0 ** (1 - x.shape[1]))
-        return np.where(is_constant(x), constant_p, stats.ttest_1samp(x, 0, axis=-1).pvalue)
-
-    return by_count(one_sample, ratios)
-
-
-def ks_p(reference: Array, compared: Array) -> Array:
-    """p value of Kolmogorov and Smirnov's test: the same distribution, in shape too."""
-    return by_count(lambda x, y: np.asarray(stats.ks_2samp(x, y, axis=-1).pvalue), reference, compared)
 
 
 def hodges_lehmann(reference: Array, compared: Array, confidence: float) -> Array:
@@ -241,24 +215,6 @@ def resample_weights(size: int, key: str) -> Array:
 def standard_error(x: Array) -> Array:
     """Standard error of ln(mean) of each row, by the delta method."""
     return np.asarray(x.std(axis=1, ddof=1) / math.sqrt(x.shape[1]) / x.mean(axis=1))
-
-
-def equivalence_p(reference: Array, compared: Array, margin: float) -> Array:
-    """p value of two one-sided Welch tests that the ratio of the geometric means lies within 1/(1+margin) and 1+margin.
-
-    A low p is evidence of equivalence. NaN with times of 0.
-    """
-    bound = math.log1p(margin)
-
-    def two_one_sided(x: Array, y: Array) -> Array:
-        means = CompareMeans(DescrStatsW(np.log(y).T), DescrStatsW(np.log(x).T))
-        p, *_ = means.ttost_ind(-bound, bound, usevar="unequal")
-        # Of constant samples it is the permutation test's, as in `t_test_p`.
-        separated = 1 / special.comb(x.shape[1] + y.shape[1], x.shape[1])
-        constant_p = np.where(np.abs(np.log(y[:, 0] / x[:, 0])) < bound, separated, 1.0)
-        return np.where(is_constant(x) & is_constant(y), constant_p, np.atleast_1d(p))
-
-    return by_count(two_one_sided, _positive(reference), _positive(compared))
 
 
 def notes(reference: Array, compared: Array) -> NDArray[np.object_]:

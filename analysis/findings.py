@@ -13,16 +13,25 @@ from analysis.samples import OVER_SITES, Samples
 
 @dataclass(frozen=True)
 class Findings:
-    """A campaign, and the tables of its analyses by their names in `analysis.analyses`."""
+    """A campaign, and the tables of its analyses by their names in `analysis.analyses`.
+
+    `declared` are the hypotheses on the campaign as it was planned, `hypotheses` those that valid runs exist for.
+    """
 
     campaign: CampaignTable
     samples: Samples
     hypotheses: Hypotheses
+    declared: Hypotheses
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         """The table of the analysis `name`."""
         return self.tables[name]
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """The networks that the campaign was planned for."""
+        return self.campaign.networks
 
     @property
     def sites_missing(self) -> list[str]:
@@ -42,7 +51,8 @@ class Findings:
     @property
     def comparisons(self) -> pd.DataFrame:
         """Every comparison of a pair, network, site and metric: the paper's statistics and those beyond it."""
-        gains, contrasts = self["gains"], self["contrasts"]
+        gains = self["gains"].rename(columns={"p": "anova_p", "verdict": "paper_verdict"})
+        contrasts = self["contrasts"]
         return gains.merge(contrasts, on=[*OVER_SITES, "site"], how="left") if len(contrasts) else gains
 
     def gains_of(self, pair: Pair) -> pd.DataFrame:

@@ -19,7 +19,7 @@ from analysis.samples import OVER_SITES, Array, Samples, counts, t_test_p
 SETTING = ["network", "site", "protocol"]
 COLUMNS = ["reference", "compared", "network", "site", "metric", "runs_reference", "runs_compared", "mean_reference"]
 COLUMNS += ["mean_compared", "gain", "delta_ms", "p", "verdict"]
-VERDICTS = (FASTER, SLOWER, NO_DIFFERENCE, UNTESTED)
+PAPER_VERDICTS = (FASTER, SLOWER, NO_DIFFERENCE, UNTESTED)
 
 
 def means(runs: pd.DataFrame) -> pd.DataFrame:
@@ -64,7 +64,7 @@ def summary(gain_table: pd.DataFrame) -> pd.DataFrame:
     A row for each pair, network and metric; columns: sites, gain and delta_ms (means over the sites), and how many
     sites are faster, slower, no_difference and untested.
     """
-    verdicts = {name.replace(" ", "_"): gain_table["verdict"] == name for name in VERDICTS}
+    verdicts = {name.replace(" ", "_"): gain_table["verdict"] == name for name in PAPER_VERDICTS}
     groups = gain_table.assign(**verdicts).groupby(OVER_SITES, sort=False)
     averages = groups.agg(sites=("site", "size"), gain=("gain", "mean"), delta_ms=("delta_ms", "mean"))
     return averages.join(groups[list(verdicts)].sum()).reset_index()

@@ -1,10 +1,13 @@
 """How a comparison ends, in words that all modules share, and the thresholds that nobody declares.
 
-Those that a campaign declares stand in `hypotheses.toml`, those of the stopping rule in `analysis.sequential`.
+Those that a campaign declares stand in `hypotheses.toml`.
 
 The sign of a difference is the same everywhere: compared - reference, in ms or as a share of the reference (a gain),
-so negative means faster. The heat maps of `studies.grid` alone turn it round, as Kakhki et al. do.
+so negative means faster.
 """
+
+import numpy as np
+import pandas as pd
 
 # The paper's threshold for the p value of its one-way ANOVA.
 SIGNIFICANT_P = 0.01
@@ -20,12 +23,19 @@ FEW_RUNS = 5
 WILD_SKEWNESS, WILD_RATIO = 2.0, 3.0
 
 FASTER, SLOWER = "faster", "slower"
-# Of the paper's test.
+# Of the paper's test alone.
 NO_DIFFERENCE, UNTESTED = "no difference", "untested"
-# Of the tests beyond the paper.
-EQUIVALENT, UNDECIDED = "equivalent", "undecided"
-# Of the declared family: neither a difference nor equivalence is shown.
-NOT_DECIDED = "not decided"
-BEYOND_THE_PAPER = (FASTER, SLOWER, EQUIVALENT, UNDECIDED)
-# Of the stopping rule, so far.
-OPEN = "open"
+# Neither a difference nor equivalence is shown.
+EQUIVALENT, NOT_DECIDED = "equivalent", "not decided"
+VERDICTS = (FASTER, SLOWER, EQUIVALENT, NOT_DECIDED)
+
+
+def verdicts(gain: "pd.Series[float]", corrected: pd.DataFrame, significant_p: float) -> "pd.Series[str]":
+    """Faster or slower where a difference is significant, else equivalent where that is, else not decided.
+
+    `corrected` has the columns p_corrected and equivalence_p_corrected.
+    """
+    direction = np.where(gain < 0, FASTER, SLOWER)
+    is_equivalent = corrected["equivalence_p_corrected"] < significant_p
+    otherwise = np.where(is_equivalent, EQUIVALENT, NOT_DECIDED)
+    return pd.Series(np.where(corrected["p_corrected"] < significant_p, direction, otherwise), gain.index)

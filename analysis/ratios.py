@@ -6,13 +6,14 @@ take several times as long hardly move. A mean over sites is over the sites of t
 that of the runs, and it says nothing of other sites (`analysis.heterogeneity` does).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from analysis.hypotheses import Pair
+from analysis.hypotheses import Hypotheses, Pair
 from analysis.samples import Array, Samples, by_count, counts
 
 # From so many blocks on the location is Hodges and Lehmann's; of fewer it is the mean, since their Walsh averages are
@@ -154,3 +155,25 @@ def mean_over_sites(ratios: Array) -> MeanRatio:
         error = np.sqrt(total) / np.where(sites > 0, sites, np.nan)
     error = np.where(has_variance.any(axis=-1), error, np.nan)
     return MeanRatio(np.asarray(centre), np.asarray(error), freedom, blocks.sum(axis=-1))
+
+
+def site_margins(samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: Mapping[str, float]) -> Array:
+    """The log ratio below which a pair counts as equivalent on a site: networks x sites x metrics.
+
+    What `hypotheses.equivalence_round_trips` of the network's RTT add to the reference's time; or
+    `hypotheses.equivalence_margin` where a network has no RTT. NaN where the reference has no run.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(samples.of(pair.reference))
+    logs[~np.isfinite(logs)] = np.nan
+    typical_ms = np.exp(by_count(lambda values: values.mean(axis=-1), logs, least=1))
+    added_ms = hypotheses.equivalence_round_trips * np.array([rtt_ms.get(name, 0.0) for name in samples.networks])
+    share = np.log1p(added_ms[:, None, None] / typical_ms)
+    return np.asarray(np.where(added_ms[:, None, None] > 0, share, np.log1p(hypotheses.equivalence_margin)))
+
+
+def margins(samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: Mapping[str, float]) -> Array:
+    """The mean over sites of `site_margins`, which is that of the mean log ratio: networks x metrics."""
+    share = site_margins(samples, pair, hypotheses, rtt_ms)
+    measured = np.isfinite(share).sum(axis=1)
+    return np.asarray(np.nansum(share, axis=1) / np.where(measured, measured, np.nan))

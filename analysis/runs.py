@@ -43,6 +43,12 @@ class CampaignTable:
         return tuple(self.document.networks)
 
     @property
+    def rtt_ms(self) -> dict[str, float]:
+        """The minimum round-trip time of each network that has one."""
+        times = {name: network.get("min_rtt_ms") for name, network in self.document.networks.items()}
+        return {name: float(time) for name, time in times.items() if time}
+
+    @property
     def protocols(self) -> tuple[str, ...]:
         """The names of its protocols, in its order."""
         return tuple(self.document.protocols)

@@ -7,7 +7,7 @@ missing, or has no such metric, is NaN.
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,10 @@ class Samples:
     def of_pair(self, pair: Pair) -> tuple[Array, Array]:
         """The times over both protocols of `pair`, those over its reference first."""
         return self.of(pair.reference), self.of(pair.compared)
+
+    def first(self, blocks: int) -> "Samples":
+        """The samples of the first so many blocks of each network and site."""
+        return replace(self, values=self.values[..., :blocks])
 
     def frame(self, columns: Mapping[str, NDArray[Any] | str]) -> pd.DataFrame:
         """A table with a row for each network, site and metric, from arrays of that shape."""

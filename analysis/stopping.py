@@ -1,51 +1,76 @@
-"""The stopping rule of `analysis.sequential`, applied to a campaign: which sites and networks need no more runs.
+"""When a campaign of `RUNS=auto` has measured enough: a rule fixed beforehand, the same as that of the verdicts.
 
-It decides on the declared family of hypotheses. A campaign of RUNS=auto uses it.
+A network has enough blocks when each of its contrasts in the declared family is decided (`analysis.confirmatory`), or
+after the last look. All its sites go on together, since a contrast is a mean over them. The report's verdicts correct
+by Holm's method, which decides all that is decided here by Bonferroni's.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
+from analysis.confirmatory import LOOKS, confirmatory, reached
 from analysis.hypotheses import Hypotheses
-from analysis.outcomes import OPEN
 from analysis.runs import CampaignTable
-from analysis.samples import Samples
-from analysis.sequential import decide
+from analysis.samples import Samples, samples_of
+
+
+def looks_of(campaign: CampaignTable) -> tuple[int, ...]:
+    """After how many blocks of every site `campaign` may stop; none where it may not."""
+    return looks_until(int(campaign.document.settings["runs"])) if campaign.document.settings.get("auto") else ()
+
+
+def looks_until(most: int) -> tuple[int, ...]:
+    """The looks of a campaign that measures at most so many blocks of every site."""
+    return (*(look for look in LOOKS if look < most), most)
 
 
 def decided_cells(campaign: CampaignTable, declaration: Hypotheses) -> list[tuple[str, str]]:
-    """Site and network of all cells that are decided by the runs measured so far."""
+    """Site and network of all cells that need no more runs."""
+    samples = samples_of(campaign)
     hypotheses = declaration.restricted_to(campaign.protocols, campaign.metrics)
-    cells = []
-    for (site, network), runs in campaign.valid.sort_values("run", kind="stable").groupby(["site", "network"]):
-        times = {
-            str(protocol): {metric: group[metric].tolist() for metric in hypotheses.family_metrics}
-            for protocol, group in runs.groupby("protocol")
-        }
-        if not decide(times, hypotheses.family, hypotheses.family_metrics).go_on:
-            cells.append((str(site), str(network)))
-    return cells
+    looks = looks_of(campaign) or LOOKS
+    table = confirmatory(samples, hypotheses, campaign.rtt_ms, looks, campaign.networks)
+    decided = is_decided(table, hypotheses, len(campaign.networks)).groupby(table["network"]).all()
+    is_over = reached(samples) >= looks[-1]
+    networks = [
+        network for network, over in zip(samples.networks, is_over, strict=True) if over or decided.get(network, False)
+    ]
+    return [(site, network) for network in networks for site in campaign.document.sites]
 
 
-def stopping_table(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
-    """After how many runs `RUNS=auto` would have stopped.
+def is_decided(table: pd.DataFrame, hypotheses: Hypotheses, networks: int) -> "pd.Series[bool]":
+    """Which contrasts of the table of `confirmatory` are decided, by Bonferroni's correction for their number."""
+    level = hypotheses.significant_p / max(hypotheses.family_size(networks), 1)
+    return (table["p"] < level) | (table["equivalence_p"] < level)
 
-    A row for each network and site that has all protocols; columns: network, site, runs (measured of each), enough
-    (the runs after which the rule stops), decided and undecided (the number of pairs and metrics that are).
+
+def stopping_table(
+    samples: Samples, hypotheses: Hypotheses, campaign: CampaignTable, looks: Sequence[int] = LOOKS
+) -> pd.DataFrame:
+    """After how many blocks of every site `RUNS=auto` would have stopped.
+
+    A row for each network; columns: network, sites, blocks (the most of a site), enough (the blocks of every site after
+    which the rule stops), decided and undecided (the number of contrasts that are).
     """
+    blocks = samples.values.shape[-1]
+    ends: dict[str, tuple[int, int]] = {}
+    for look in looks:
+        if look > blocks:
+            break
+        table = confirmatory(samples.first(look), hypotheses, campaign.rtt_ms, looks, campaign.networks)
+        decided = is_decided(table, hypotheses, len(campaign.networks))
+        for network, is_network_decided in decided.groupby(table["network"]):
+            if ends.get(str(network), (0, 0))[1] < len(is_network_decided):
+                ends[str(network)] = look, int(is_network_decided.sum())
+    size = len(hypotheses.family) * len(hypotheses.family_metrics)
     rows = []
     for n, network in enumerate(samples.networks):
-        for s, site in enumerate(samples.sites):
-            times = {}
-            for protocol, values in zip(samples.protocols, samples.values[n, s], strict=True):
-                complete = values[:, np.isfinite(values).all(axis=0)]
-                times[protocol] = dict(zip(samples.metrics, complete.tolist(), strict=True))
-            runs = min(len(metrics[samples.metrics[0]]) for metrics in times.values())
-            if not runs or not hypotheses.family:
-                continue
-            decisions = decide(times, hypotheses.family, hypotheses.family_metrics).decisions.values()
-            looks = [decision.runs for decision in decisions if decision.outcome != OPEN]
-            undecided = len(decisions) - len(looks)
-            enough = runs if undecided else max(looks, default=runs)
-            rows.append((network, site, runs, enough, len(looks), undecided))
-    return pd.DataFrame(rows, columns=["network", "site", "runs", "enough", "decided", "undecided"])
+        look, decided_count = ends.get(network, (blocks, 0))
+        measured = np.isfinite(samples.values[n]).any(axis=(1, 2)).sum(axis=-1)
+        enough = look if decided_count == size else int(measured.max())
+        rows.append(
+            (network, int((measured > 0).sum()), int(measured.max()), enough, decided_count, size - decided_count)
+        )
+    return pd.DataFrame(rows, columns=["network", "sites", "blocks", "enough", "decided", "undecided"])

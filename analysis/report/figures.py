@@ -60,12 +60,17 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
     if findings["paper"]["ours"].notna().any():
         caption = "The paper's numbers beside this campaign's, with their intervals over sites."
         add("beside", "beside_the_paper", caption, paper_beside.draw, findings["paper"])
+    if findings["confirmatory"]["blocks"].any():
+        caption = "The declared hypotheses: gain over the sites of this campaign, with its 95 % interval."
+        axes = (networks, hypotheses.family_metrics, hypotheses.family)
+        add("confirmatory", "confirmatory", caption, forest.draw_confirmatory, findings["confirmatory"], *axes)
     if len(findings["aggregates"]):
         caption = "Mean gain over sites with two intervals that hold for sites like these."
         axes = (networks, metrics, hypotheses.comparisons)
         add("beyond", "over_sites", caption, forest.draw, findings["aggregates"], *axes)
-    caption = "Runs of each protocol that a difference needs, on half of the sites; the line is at the paper's 31."
-    add("power", "runs_needed", caption, runs_needed.draw, findings["power"], networks, metrics)
+    if len(findings["power"]):
+        caption = "Runs of each protocol and site that a difference over sites needs; the line is at the paper's 31."
+        add("power", "runs_needed", caption, runs_needed.draw, findings["power"], networks)
     for number, group in enumerate(strips, start=1):
         shot = group[0].shot
         caption = f"{shot.site} behind {label(shot.network)}: one typical run of each protocol."

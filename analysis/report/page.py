@@ -122,20 +122,23 @@ def explorer(findings: Findings) -> str:
     samples, pairs = findings.samples, findings.hypotheses.comparisons
     numbers = dict(FORMS["comparisons"]["columns"])
     # A campaign without any pair has no column of most of them.
-    comparisons = findings.comparisons.reindex(columns=["reference", "compared", *CELL, *numbers, "finding", "note"])
+    comparisons = findings.comparisons.reindex(columns=["reference", "compared", *CELL, *numbers, "verdict", "note"])
     pair_columns = zip(comparisons["reference"], comparisons["compared"], strict=True)
     columns: list[list[Any]] = [[pairs.index(Pair(*names)) for names in pair_columns]]
     for column, names in (("network", samples.networks), ("metric", samples.metrics), ("site", samples.sites)):
         columns.append(pd.Index(names).get_indexer(comparisons[column]).tolist())
     columns += [[_short(value) for value in comparisons[name].tolist()] for name in numbers]
-    columns += [comparisons["finding"].tolist(), comparisons["note"].tolist()]
+    columns += [comparisons["verdict"].tolist(), comparisons["note"].tolist()]
     document = {
         "pairs": [pair_label(pair.compared, pair.reference) for pair in pairs],
         "networks": [label(name) for name in samples.networks],
         "metrics": [label_with_unit(name) for name in samples.metrics],
         "sites": samples.sites,
-        "headings": [*numbers.values(), "finding", "note"],
-        "shares": [list(numbers).index(name) for name in ("gain", "gain_low", "gain_high")],
+        "headings": [*numbers.values(), "verdict", "note"],
+        "shares": [
+            list(numbers).index(name)
+            for name in ("gain", "gain_low", "gain_high", "ratio_gain", "ratio_low", "ratio_high")
+        ],
         "rows": list(zip(*columns, strict=True)),
     }
     # Inside <script>, no text may end it.

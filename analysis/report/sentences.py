@@ -8,9 +8,9 @@ import pandas as pd
 
 from analysis.comparison import PAPER_SITES
 from analysis.findings import Findings
-from analysis.hypotheses import Pair
-from analysis.outcomes import BEYOND_THE_PAPER, FEW_RUNS, FEW_SITES, LEAST_SITES
+from analysis.outcomes import FEW_RUNS, FEW_SITES, LEAST_SITES
 from analysis.runs import CampaignTable, rows_of
+from analysis.samples import OVER_SITES
 from analysis.text import label, listing, percent, plural, span
 from measure.metrics import metric_names
 from measure.table import read_given_up
@@ -38,41 +38,34 @@ def runs_per_setting(campaign: CampaignTable) -> tuple[int, int]:
 
 
 def headlines(findings: Findings) -> list[str]:
-    """A sentence for each network and pair of the declared family: its mean gain in Speed Index, and the sites."""
-    return [
-        sentence
-        for network in findings.samples.networks
-        for pair in findings.hypotheses.family
-        if (sentence := headline(findings, network, pair, HEADLINE))
-    ]
+    """A sentence for each contrast of the declared family in the metric of the headlines."""
+    rows = rows_of(findings["confirmatory"], metric=HEADLINE)
+    return [headline(findings, row) for row in rows.to_dict("records")]
 
 
-def headline(findings: Findings, network: str, pair: Pair, metric: str) -> str:
-    """One network and pair in one metric; empty without a gain."""
-    key = {**pair._asdict(), "network": network, "metric": metric}
-    total, sites = _row(findings["over_sites"], key), _row(findings["summary"], key)
-    if total is None or sites is None or math.isnan(total["gain"]):
-        return ""
-    change = f"{abs(100 * total['gain']):.1f} % {'lower' if total['gain'] < 0 else 'higher'}"
-    contrasts = rows_of(findings["contrasts"], **key)
-    # One site has no interval but that of its own runs.
-    is_one_site = len(contrasts) == 1
-    source = dict(contrasts.iloc[0]) if is_one_site else total
-    low, high = source["gain_low"], source["gain_high"]
+def headline(findings: Findings, row: Mapping[str, Any]) -> str:
+    """One contrast of the declared family: its gain over sites, its verdict, and what the paper's test counts."""
+    place = f"Behind {label(row['network'])}"
+    names = f"{label(row['compared'])} against {label(row['reference'])} in {label(row['metric'])}"
+    if not row["blocks"]:
+        return f"{place}: {names} is {row['verdict']}; no run of one was made beside a run of the other."
+    confidence = f"{100 * findings.declared.confidence:g} %"
     bounds = ""
-    if math.isfinite(low) and math.isfinite(high):
-        scope_of_interval = "for this site alone, " if is_one_site else ""
-        confidence = f"{100 * findings.hypotheses.confidence:g} %"
-        bounds = f" ({scope_of_interval}{confidence} interval {percent(low)} to {percent(high)})"
-    counts = contrasts["finding"].value_counts()
-    corrected = ", ".join(f"{counts.get(name, 0)} {name}" for name in BEYOND_THE_PAPER)
+    if math.isfinite(row["gain_low"]):
+        bounds = f", {confidence} interval {percent(row['gain_low'])} to {percent(row['gain_high'])}"
+    key = {name: row[name] for name in OVER_SITES}
     sentence = (
-        f"Behind {label(network)}, {label(pair.compared)}'s {label(metric)} is on average {change} than "
-        f"{label(pair.reference)}'s{bounds}: by the paper's test faster on {sites['faster']} of "
-        f"{plural('site', int(sites['sites']))}, slower on {sites['slower']}, no difference on {sites['no_difference']}"
-        + (f", untested on {sites['untested']}" if sites["untested"] else "")
-        + f"; corrected for the number of tests, {corrected}."
+        f"{place}, {label(row['compared'])}'s {label(row['metric'])} is {percent(abs(row['gain'])).lstrip('+')} "
+        f"{'lower' if row['gain'] < 0 else 'higher'} than {label(row['reference'])}'s ({plural('site', row['sites'])}, "
+        f"{plural('pair', row['blocks'])} of runs{bounds}): {row['verdict']}."
     )
+    sites = _row(findings["summary"], key)
+    if sites is not None:
+        untested = f", untested on {sites['untested']}" if sites["untested"] else ""
+        sentence += (
+            f" The paper's test calls it faster on {sites['faster']} of {plural('site', int(sites['sites']))}, slower "
+            f"on {sites['slower']}, no difference on {sites['no_difference']}{untested}."
+        )
     paper = _row(findings["paper"], key | {"kind": "mean_gain"})
     if paper is not None:
         sentence += f" The paper has {percent(paper['value'], 0)} over {PAPER_SITES} sites."
@@ -85,8 +78,8 @@ def warnings(findings: Findings) -> list[str]:
     sites = len(findings.samples.sites)
     if findings.campaign.document.settings.get("auto"):
         texts.append(
-            "The stopping rule chose the number of runs. It holds the level of its own decisions, but the p values and "
-            "intervals here take the runs as fixed beforehand; settings that stopped early exaggerate differences."
+            "The stopping rule chose the number of runs. The verdicts of the declared hypotheses allow for that; all "
+            "other p values and intervals take the runs as fixed beforehand, and exaggerate differences a little."
         )
     if "simulated" in findings.campaign.document.further:
         texts.append("This campaign is simulated: nothing in it was measured.")

@@ -10,10 +10,11 @@ from typing import Any
 import pandas as pd
 
 from analysis import text
+from analysis.confirmatory import CONFIRMATORY
 from analysis.diagnostics import spread
 from analysis.findings import Findings
 from analysis.hypotheses import Pair
-from analysis.outcomes import BEYOND_THE_PAPER, SIGNIFICANT_P
+from analysis.outcomes import SIGNIFICANT_P, VERDICTS
 from analysis.report.section import ReportTable, text_table
 from analysis.runs import CampaignTable
 from analysis.samples import OVER_SITES
@@ -41,8 +42,9 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
         "paper": tables("mean_gains", "table3_one_server") if is_compared else [],
         "by_site": [gains_by_site(findings, pair) for pair in findings.hypotheses.comparisons],
         "beside": [beside_paper(findings)],
-        "beyond": [*tables("over_sites"), finding_counts(findings)] if is_compared else [],
-        "power": [power(findings), stopping(findings)],
+        "confirmatory": [confirmatory(findings)],
+        "beyond": [*tables("over_sites"), verdict_counts(findings)] if is_compared else [],
+        "power": [power(findings), *tables("stopping")],
         "diagnostics": tables("drift", *canaries, "exclusions", "calibration"),
         "within": tables("unusual") if is_compared else [],
         "exclusions": [excluded_attempts(campaign)],
@@ -193,30 +195,24 @@ def beside_paper(findings: Findings) -> ReportTable:
     return ReportTable("beside_the_paper", "The paper's numbers and this campaign's", data, text_table(data, columns))
 
 
-def finding_counts(findings: Findings) -> ReportTable:
-    """The number of sites with each finding, by pair, network and metric."""
-    verdicts = findings["contrasts"].groupby([*OVER_SITES, "family"], sort=False)["finding"].value_counts()
-    data = verdicts.unstack(fill_value=0).reindex(columns=BEYOND_THE_PAPER, fill_value=0).reset_index()
-    rows = data.assign(family=data["family"].map({True: "Holm", False: "Benjamini-Hochberg"}))
-    hypotheses = findings.hypotheses
-    margin = 100 * hypotheses.equivalence_margin
-    return report_table("findings", data, rows, significant_p=hypotheses.significant_p, margin_percent=margin)
+def verdict_counts(findings: Findings) -> ReportTable:
+    """The number of sites with each verdict, by pair, network and metric."""
+    verdicts = findings["contrasts"].groupby(OVER_SITES, sort=False)["verdict"].value_counts()
+    data = verdicts.unstack(fill_value=0).reindex(columns=VERDICTS, fill_value=0).reset_index()
+    return report_table("site_verdicts", data, significant_p=findings.hypotheses.significant_p)
+
+
+def confirmatory(findings: Findings) -> ReportTable:
+    """The verdicts of the declared family."""
+    hypotheses, data = findings.declared, findings["confirmatory"]
+    values = {"significant_p": hypotheses.significant_p, "round_trips": hypotheses.equivalence_round_trips}
+    table = report_table("confirmatory", data, tests=len(data), **values)
+    return replace(table, data=data[CONFIRMATORY])
 
 
 def power(findings: Findings) -> ReportTable:
-    """Runs that a difference needs, over sites."""
-    data = findings["power"]
-    columns = [name for name in data if name == "scatter" or name.startswith("runs_")]
-    rows = data.groupby(["network", "metric"], sort=False)[columns].median().reset_index()
-    return report_table("runs_needed", data, rows, significant_p=findings.hypotheses.significant_p)
-
-
-def stopping(findings: Findings) -> ReportTable:
-    """The number of runs with the stopping rule."""
-    data = findings["stopping"]
-    networks = data.assign(is_decided=data["undecided"] == 0).groupby("network", sort=False)
-    rows = networks.agg({"site": "size", "runs": "sum", "enough": "sum", "is_decided": "sum"}).reset_index()
-    return report_table("stopping", data, rows)
+    """Blocks that a difference needs."""
+    return report_table("blocks_needed", findings["power"], significant_p=findings.declared.significant_p)
 
 
 def excluded_attempts(campaign: CampaignTable) -> ReportTable:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.contrasts import welch_p
-from analysis.outcomes import FASTER, SIGNIFICANT_P, SLOWER, UNDECIDED
+from analysis.outcomes import FASTER, NOT_DECIDED, SIGNIFICANT_P, SLOWER
 from analysis.runs import CampaignTable, gates
 from analysis.text import plural, size_label
 from measure.gates import OVER_TIME
@@ -86,7 +86,7 @@ def verdict(difference: float, p: float = 0.0) -> str:
     if abs(difference) < SIMILAR_WITHIN:
         return SIMILAR
     if p >= SIGNIFICANT_P:
-        return UNDECIDED
+        return NOT_DECIDED
     return FASTER if difference > 0 else SLOWER
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.outcomes import FASTER, SIGNIFICANT_P, SLOWER, UNDECIDED
+from analysis.outcomes import FASTER, NOT_DECIDED, SIGNIFICANT_P, SLOWER
 from analysis.report.section import ReportFigure, ReportTable, Section, text_table
 from analysis.runs import CampaignTable, load
 from analysis.text import NOTHING, file_name, label, listing, ms, p_value, pair_label, percent, plural, size_label, span
@@ -41,7 +41,7 @@ PAGE = {"count": "objects", "size_bytes": ("of", size_label)}
 REASONS = {TIME: "time", BUDGET: "budget"}
 VERDICTS = (
     f"Similar: means less than {100 * SIMILAR_WITHIN:g} % apart. Faster, slower: further apart, and p < "
-    f"{SIGNIFICANT_P} (Welch's t test). Undecided: further apart, but not for sure."
+    f"{SIGNIFICANT_P} (Welch's t test). Not decided: further apart, but not for sure."
 )
 
 
@@ -175,7 +175,7 @@ def scope(campaign: CampaignTable, cell_table: pd.DataFrame) -> str:
     ]
     for compared in campaign.protocols[1:]:
         verdicts = complete.loc[complete["compared"] == compared, "verdict"].value_counts()
-        numbers = ", ".join(f"{name} in {verdicts.get(name, 0)}" for name in (FASTER, SLOWER, SIMILAR, UNDECIDED))
+        numbers = ", ".join(f"{name} in {verdicts.get(name, 0)}" for name in (FASTER, SLOWER, SIMILAR, NOT_DECIDED))
         sentences.append(f"{pair_label(compared, campaign.protocols[0])}: {numbers} cells.")
     return " ".join([*sentences, VERDICTS])
 

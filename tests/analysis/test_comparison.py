@@ -36,7 +36,7 @@ def campaign(times: dict[tuple[str, str], float], network: str = "lte") -> Findi
     pairs = hypotheses.load().restricted_to(samples.protocols, samples.metrics)
     tables = {"sites": pd.DataFrame({"site": ["two", "gnu"], "servers": [2, 1]})}
     tables |= {"gains": gains(samples, pairs.comparisons), "over_sites": over_sites(samples, pairs)}
-    return Findings(table, samples, pairs, tables)
+    return Findings(table, samples, pairs, pairs, tables)
 
 
 def beside(findings: Findings) -> pd.DataFrame:

@@ -12,14 +12,13 @@ HEAVY_COVERAGE = 0.892
 @pytest.mark.parametrize(
     ("noise", "level", "expected"),
     [
-        # Kolmogorov and Smirnov's p values are discrete: the largest below a level lies well below it.
-        (truth.normal, 0.01, {"anova": 0.01, "welch": 0.01, "blocks": 0.01, "mann-whitney": 0.01, "ks": 0.0077}),
-        (truth.lognormal, 0.01, {"anova": 0.01, "welch": 0.01, "blocks": 0.01, "mann-whitney": 0.01, "ks": 0.0077}),
-        (truth.normal, 0.05, {"anova": 0.05, "welch": 0.05, "mann-whitney": 0.05, "ks": 0.038}),
+        (truth.normal, 0.01, {"anova": 0.01, "welch": 0.01, "blocks": 0.01, "mann-whitney": 0.01}),
+        (truth.lognormal, 0.01, {"anova": 0.01, "welch": 0.01, "blocks": 0.01, "mann-whitney": 0.01}),
+        (truth.normal, 0.05, {"anova": 0.05, "welch": 0.05, "mann-whitney": 0.05}),
         # A drift that both protocols share is noise to tests that do not know of blocks: they find less, not more.
-        (truth.drifting, 0.01, {"anova": 0.0, "welch": 0.0, "blocks": 0.01, "mann-whitney": 0.0, "ks": 0.0}),
+        (truth.drifting, 0.01, {"anova": 0.0, "welch": 0.0, "blocks": 0.01, "mann-whitney": 0.0}),
         # A heavy tail makes tests of means find less, not more; those of ranks do not mind it.
-        (truth.heavy, 0.01, {"anova": 0.002, "welch": 0.002, "mann-whitney": 0.01, "ks": 0.0077}),
+        (truth.heavy, 0.01, {"anova": 0.002, "welch": 0.002, "mann-whitney": 0.01}),
     ],
 )
 def test_false_positives_are_at_the_stated_level(noise: truth.Noise, level: float, expected: dict[str, float]) -> None:
@@ -62,9 +61,3 @@ def test_intervals_over_sites_cover(sites: int, runs: int, between: float) -> No
     boot, mixed = truth.sites_covered(campaigns, sites, runs, between, seed=14)
     assert truth.consistent(boot, campaigns, 0.95, slack=0.015), boot / campaigns
     assert truth.consistent(mixed, campaigns, 0.95, slack=0.01), mixed / campaigns
-
-
-@pytest.mark.parametrize("noise", [truth.normal, truth.lognormal])
-def test_stopping_early_does_not_find_more(noise: truth.Noise) -> None:
-    count = truth.sequential_false_positives(noise, CELLS, seed=15)
-    assert truth.consistent(count, CELLS, 0.01, slack=0.0015), count / CELLS

@@ -139,7 +139,7 @@ def test_all_comparisons_can_be_chosen_and_sorted(opened: Browser, campaign: Pat
         "form.elements.network.value = 1; form.dispatchEvent(new Event('change'));"
     )
     assert len(column(opened, "table-explorer", "site")) == 5  # site-03 has no valid run of QUIC behind lte
-    assert set(column(opened, "table-explorer", "finding")) == {"faster"}
+    assert set(column(opened, "table-explorer", "verdict")) == {"faster"}
     sort_by(opened, "table-explorer", "gain")
     gains = column(opened, "table-explorer", "gain")
     table = pd.read_csv(campaign / "report" / "tables" / "comparisons.csv")
