@@ -90,7 +90,7 @@ def test_a_cell_is_compared_as_worked_out_by_hand() -> None:
     assert result["difference"] == pytest.approx(20 / 110)
     assert result["p"] == pytest.approx(0.0705, abs=1e-4)
     assert (result["mean_reference"], result["sd_reference"], result["mean_compared"]) == (110, 10, 90)
-    assert (result["rounds"], result["verdict"]) == (3, "undecided")
+    assert (result["rounds"], result["verdict"]) == (3, "not decided")
 
 
 def test_welchs_degrees_of_freedom_follow_from_unequal_variances() -> None:
@@ -101,7 +101,7 @@ def test_welchs_degrees_of_freedom_follow_from_unequal_variances() -> None:
 
 def test_a_verdict_needs_both_a_small_p_and_a_large_difference() -> None:
     assert [verdict(0.3, 0.001), verdict(-0.3, 0.001)] == ["faster", "slower"]
-    assert [verdict(0.3, 0.02), verdict(-0.3, 0.02)] == ["undecided"] * 2
+    assert [verdict(0.3, 0.02), verdict(-0.3, 0.02)] == ["not decided"] * 2
     assert [verdict(0.04, 0.001), verdict(-0.04, 0.001), verdict(0.04, 0.5)] == ["similar"] * 3
     assert [verdict(float("nan"), 0.5), verdict(0.3, float("nan"))] == ["", ""]
 
@@ -111,7 +111,7 @@ def test_each_cell_says_what_became_of_it(longlook: Path) -> None:
     assert len(result) == 3 * 2
     sure, unsure = (cell(result, "grid-1x5KB", network) for network in (FAST, SLOW))
     assert (sure["difference"], sure["verdict"], sure["state"]) == (0.25, "faster", "measured")
-    assert (unsure["verdict"], unsure["state"], unsure["rounds"]) == ("undecided", "measured", 3)
+    assert (unsure["verdict"], unsure["state"], unsure["rounds"]) == ("not decided", "measured", 3)
     late, budget = (cell(result, "grid-1x10000KB", network) for network in (FAST, SLOW))
     assert (late["state"], late["remark"]) == ("time", "1 of 6 loads did not end in time")
     # Those that did end in time are no sample of all.

@@ -182,11 +182,11 @@ def test_the_page_fits_its_window(opened: Browser, width: int) -> None:
 
 def test_the_summary_says_what_the_tables_say(campaign: Path) -> None:
     text = (campaign / "report" / "index.html").read_text()
-    table = pd.read_csv(campaign / "report" / "tables" / "over_sites.csv")
+    table = pd.read_csv(campaign / "report" / "tables" / "confirmatory.csv")
     for network, name in (("dsl", "DSL"), ("lte", "LTE")):
         key = (table["network"] == network) & (table["reference"] == "tcp+") & (table["compared"] == "quic")
         row = table[key & (table["metric"] == "si")].iloc[0]
-        assert f"Behind {name}, QUIC&#39;s SI is on average {-100 * row['gain']:.1f} % lower than TCP+&#39;s" in text
+        assert f"Behind {name}, QUIC&#39;s SI is {-100 * row['gain']:.1f} % lower than TCP+&#39;s" in text
     assert "This campaign is simulated" in text
     assert "QUIC behind LTE lost" in text
 
@@ -251,8 +251,8 @@ def no_site_with_both(runs: pd.DataFrame) -> pd.DataFrame:
     [
         (("tcp",), None, "no pair of protocols with Speed Index to compare"),
         (("tcp", "quic"), without_what_is_usual, "Valid runs lack some metrics: SI"),
-        (("tcp", "quic"), no_site_with_both, "no pair of protocols with Speed Index to compare"),
-        (("mine", "yours"), None, "yours&#39;s SI is on average"),
+        (("tcp", "quic"), no_site_with_both, "no run of one was made beside a run of the other"),
+        (("mine", "yours"), None, "yours&#39;s SI is"),
     ],
 )
 def test_there_is_a_report_of_every_campaign_with_a_valid_run(
