@@ -80,10 +80,8 @@ def shrunken(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     tables = []
     for pair, network, metric, names, blocks, sites in _contrasts(samples, hypotheses):
         estimates = np.expm1([sites.centres, *shrink(sites, hypotheses.confidence)])
-        table = pd.DataFrame(dict(zip(columns[-4:], estimates, strict=True))).assign(
-            **pair._asdict(), network=network, metric=metric, site=names, blocks=blocks
-        )
-        tables.append(table[columns])
+        keys = {**pair._asdict(), "network": network, "metric": metric, "site": names, "blocks": blocks}
+        tables.append(pd.DataFrame(keys | dict(zip(columns[-4:], estimates, strict=True))))
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
 
 
