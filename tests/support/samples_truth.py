@@ -1,0 +1,29 @@
+"""Samples of known truth, without a campaign around them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from analysis.hypotheses import Hypotheses, Pair, load
+from analysis.samples import Array, Samples
+
+
+def samples(
+    times: Mapping[str, Array], networks: tuple[str, ...] = ("dsl",), metrics: tuple[str, ...] = ("si",)
+) -> Samples:
+    """Samples from each protocol's times: networks x sites x metrics x blocks, or without the axes of length 1 that
+    stand first (sites x blocks with one network and metric)."""
+    arrays = {name: np.asarray(values, dtype=float) for name, values in times.items()}
+    first = next(iter(arrays.values()))
+    sites, blocks = first.shape[-3 if first.ndim == 4 else -2], first.shape[-1]
+    shape = (len(networks), sites, len(metrics), blocks)
+    values = np.stack([array.reshape(shape) for array in arrays.values()], axis=2)
+    names = tuple(f"s{number:02}" for number in range(1, sites + 1))
+    return Samples(values, networks, names, tuple(arrays), metrics)
+
+
+def declared(*pairs: tuple[str, str], metrics: tuple[str, ...] = ("si",)) -> Hypotheses:
+    """Hypotheses on these pairs, all of which are compared and the family."""
+    named = tuple(Pair(*pair) for pair in pairs)
+    return replace(load(), comparisons=named, family=named, family_metrics=metrics)
