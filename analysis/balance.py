@@ -1,4 +1,4 @@
-"""Whether protocols were measured side by side: in the same blocks, at the same time, at every place of a block alike."""
+"""Whether protocols were measured side by side: in the same blocks, at the same time, at all places of a block."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -43,8 +43,8 @@ def pair_balance(campaign: CampaignTable, pairs: Iterable[Pair]) -> pd.DataFrame
     were), complete (share in which both have a valid run); gap_minutes (median over runs of how far the start of the
     other protocol's run is: that of the same block, else the nearest at the same site) and within_hour (share of runs
     with one within PARTNER_MINUTES), both NaN where no starts are known; sites (with valid runs of both), single_sites
-    (names of those with valid runs of one alone, by commas); warning (names of FAULTS). Without a row for a network behind
-    which neither was tried.
+    (names of those with valid runs of one alone, by commas); warning (names of FAULTS). A network behind which neither
+    was tried has no row.
     """
     tried = tried_runs(campaign.runs)
     rows = []
@@ -78,7 +78,7 @@ def _gaps_minutes(runs: pd.DataFrame, pair: Pair) -> "pd.Series[float]":
     starts = known.pivot_table("at", BLOCK, "protocol").reindex(columns=list(pair))
     own = (starts[pair.compared] - starts[pair.reference]).abs()
     gaps = known.set_index(BLOCK).index.map(own).to_series(known.index).astype(float)
-    for _, group in known.groupby("site"):
+    for _, group in known[known["site"].isin(known.loc[gaps.isna(), "site"])].groupby("site"):
         times = {name: np.sort(group.loc[group["protocol"] == name, "at"].to_numpy()) for name in pair}
         for name, partner in (pair, pair[::-1]):
             lone = group.index[(group["protocol"] == name) & gaps[group.index].isna()]
@@ -92,7 +92,7 @@ def _nearest(times: Array, others: Array) -> Array:
         return np.full(len(times), np.inf)
     place = np.searchsorted(others, times)
     sides = [others[np.clip(place - 1, 0, None)], others[np.clip(place, None, len(others) - 1)]]
-    return np.min([np.abs(times - side) for side in sides], axis=0).astype(float)
+    return np.minimum(*(np.abs(times - side) for side in sides))
 
 
 def _duration(minutes: float) -> str:
@@ -130,8 +130,8 @@ class PlaceTest:
         if not (self.p < UNBALANCED_P and self.effect > UNBALANCED_EFFECT):
             return ""
         return (
-            f"Protocols were not measured in random order (effect {self.effect:.2f} of 1, p = {self.p:.1g}): what changes "
-            "within a block looks like a difference between them."
+            f"Protocols were not measured in random order (effect {self.effect:.2f} of 1, p = {self.p:.1g}): what "
+            "changes within a block looks like a difference between them."
         )
 
 
@@ -196,11 +196,15 @@ def _text(fault: str, rows: pd.DataFrame) -> str:
     if fault == FAR:
         gap = rows["gap_minutes"].max()
         gap_text = "some have none at all" if np.isinf(gap) else f"it is {_duration(gap)} away on average"
-        return f"not measured together: {_shares(1 - rows['within_hour'])} of the runs have no partner within an hour; {gap_text}."
+        return (
+            f"not measured together: {_shares(1 - rows['within_hour'])} of the runs have no partner within an hour; "
+            f"{gap_text}."
+        )
     if fault == UNKNOWN:
         return "whether they were measured together cannot be told, since the starts of runs are not known."
     sites = sorted({site for names in rows["single_sites"] for site in names.split(", ") if site})
-    return f"{listing(sites)} {'has' if len(sites) == 1 else 'have'} valid runs of one of both alone, so means are over different sites."
+    verb = "has" if len(sites) == 1 else "have"
+    return f"{listing(sites)} {verb} valid runs of one of both alone, so their means are over different sites."
 
 
 def _shares(values: "pd.Series[float]") -> str:

@@ -1,4 +1,4 @@
-"""What was lost, and what that can do to a comparison: a protocol must not look fast because its slow loads are missing.
+"""What was lost, and what that can do to a comparison: no protocol must look fast because its slow loads are missing.
 
 A run is lost when its load never ended, failed, or gave another page than usual (`analysis.attempts`), even if a later
 attempt counts. Rejections of the film or the machine have nothing to do with how long a load took.
@@ -37,8 +37,8 @@ def success_rates(campaign: CampaignTable) -> pd.DataFrame:
     success (valid / tried), lost, lost_share (lost / tried); attempts, and how many of these were rejected for each
     of `analysis.attempts.KINDS`; others_share (lost share of the protocols that it is tested against), p (Fisher's,
     one-sided: this protocol loses more runs than the others of the network), p_corrected (Holm's over protocols, times
-    the number of networks), warning. Each run counts once, however often it was tried. The protocol that stands out most
-    is tested first and then left out, so that nobody is compared with it.
+    the number of networks), warning. Each run counts once, however often it was tried. The protocol that stands out
+    most is tested first and then left out, so that nobody is compared with it.
     """
     tried = tried_runs(campaign.runs)
     attempts = rejections(campaign.runs)
@@ -66,7 +66,7 @@ def success_rates(campaign: CampaignTable) -> pd.DataFrame:
 def _loss_warning(row: dict[str, Any]) -> str:
     return (
         f"{label(row['protocol'])} behind {label(row['network'])} lost {share(row['lost_share'])} of its runs "
-        f"({row['lost']} of {row['tried']}), the others {share(row['others_share'])}: the times of its other runs flatter it."
+        f"({row['lost']} of {row['tried']}), the others {share(row['others_share'])}: its times flatter it."
     )
 
 
@@ -185,12 +185,12 @@ def _best(times: Array) -> Array:
     """The shortest time of each setting, or of its site where the setting has none: networks x sites x protocols."""
     with np.errstate(all="ignore"):
         own = np.fmin.reduce(times, axis=-1, initial=np.nan)
-        return np.where(np.isnan(own), np.fmin.reduce(own, axis=-1, initial=np.nan)[..., None], own)
+        return np.asarray(np.where(np.isnan(own), np.fmin.reduce(own, axis=-1, initial=np.nan)[..., None], own))
 
 
 def _bounds(times: Array, lost: Array, best: Array, worst: Array) -> dict[str, float]:
     """The bounds of one network, metric and pair; all of sites x (reference, compared) x blocks."""
-    is_usable = np.isfinite(best).all(axis=1) & np.isfinite(worst).all(axis=1)
+    is_usable = np.asarray(np.isfinite(best).all(axis=1) & np.isfinite(worst).all(axis=1))
     hidden = (lost == 1) & is_usable[:, None]
     measured = mean_over_sites(_log(times[:, 1]) - _log(times[:, 0]))
     outcome = np.where(lost == 1, np.inf, _log(best))
@@ -267,4 +267,4 @@ def _names(campaign: CampaignTable, keys: Sequence[str] = ("network", "site", "p
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return table.to_dict("records")
+    return list(table.to_dict("records"))

@@ -5,7 +5,7 @@ happens. The unit of what concerns the machine is a block: its runs share their 
 a change that is large, and rarer by chance than ALARM_P, so that all diagnostics together are wrong in few campaigns.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from analysis.hypotheses import Pair
 from analysis.ratios import MeanRatio, block_ratios, mean_over_sites
 from analysis.runs import CANARY_PREFIX, MACHINE, CampaignTable, metrics_in
 from analysis.samples import Array, Samples, counts, t_test_p
-from analysis.text import label, listing, pair_label, percent
+from analysis.text import label, listing, pair_label, percent, percent_interval
 
 # Of each table of this module: with which probability one of its rows warns where nothing is wrong, at most.
 ALARM_P = 0.002
@@ -33,7 +33,7 @@ HALVES_COLUMNS = ["kind", "reference", "compared", "network", "metric", "sites",
 HALVES_COLUMNS += ["p_corrected", "found_share", "warning"]
 
 
-def halves(samples: Samples, pairs: Iterable[Pair], metrics: Iterable[str], confidence: float) -> pd.DataFrame:
+def halves(samples: Samples, pairs: Iterable[Pair], metrics: Sequence[str], confidence: float) -> pd.DataFrame:
     """The second half of each setting's blocks against its first, mean over sites.
 
     Kind ratio: how the ratio within blocks of a pair has changed; kind time: how the times of one protocol have
@@ -42,7 +42,9 @@ def halves(samples: Samples, pairs: Iterable[Pair], metrics: Iterable[str], conf
     table), found_share (of sites whose own halves differ at CELL_P, Welch's test of logarithms; that should be
     CELL_P), warning.
     """
-    groups: list[tuple[str, str, str, Array]] = [(RATIO, *pair, block_ratios(samples, pair)) for pair in pairs]
+    groups: list[tuple[str, str, str, Array]] = [
+        (RATIO, *pair, block_ratios(samples, pair)) for pair in pairs if pair.is_of(samples.protocols)
+    ]
     for protocol in samples.protocols:
         with np.errstate(divide="ignore", invalid="ignore"):
             times = np.log(samples.of(protocol))
@@ -60,10 +62,13 @@ def halves(samples: Samples, pairs: Iterable[Pair], metrics: Iterable[str], conf
             own_p = t_test_p(first, second, equal_var=False)
             for n, network in enumerate(samples.networks):
                 known = own_p[n][np.isfinite(own_p[n])]
-                row = {"kind": kind, "reference": reference, "compared": compared, "network": network, "metric": metric}
-                shares = [float(np.expm1(value[n])) for value in (change.centre, low, high)]
+                ends = {"change": change.centre[n], "low": low[n], "high": high[n]}
+                row: dict[str, Any] = {"kind": kind, "reference": reference, "compared": compared}
+                row |= {"network": network, "metric": metric}
+                numbers = {name: float(np.expm1(value)) for name, value in ends.items()}
                 rows.append({
-                    **row, "sites": int((size[n] > 1).sum()), **dict(zip(("change", "low", "high"), shares, strict=True)),
+                    **row, **numbers,
+                    "sites": int((size[n] > 1).sum()),
                     "p": float(change.difference_p()[n]),
                     "found_share": float((known < CELL_P).mean()) if len(known) else float("nan"),
                 })  # fmt: skip
@@ -196,10 +201,11 @@ def canaries(blocks: pd.DataFrame) -> pd.DataFrame:
                 values = values - values.groupby(known[MACHINE]).transform("mean")
             ranks = [stats.rankdata(values), stats.rankdata(known[f"off_{metric}"])]
             row: dict[str, Any] = {"canary": canary, "metric": metric, "blocks": len(known)}
-            if _freedom(known) >= LEAST_FREEDOM and all(np.ptp(one) > 0 for one in ranks):
+            if _freedom(known) >= LEAST_FREEDOM and all(np.ptp(rank) > 0 for rank in ranks):
                 # Bartlett's: two series that move slowly agree by chance.
-                both = np.prod([max(0.0, float(np.corrcoef(one[:-1], one[1:])[0, 1])) for one in ranks])
-                freedom = max((_freedom(known) - 1) * (1 - both) / (1 + both), 1)
+                one, other = (max(0.0, float(np.corrcoef(rank[:-1], rank[1:])[0, 1])) for rank in ranks)
+                both = one * other
+                freedom = max((_freedom(known) - 1) * (1 - both) / (1 + both), 1.0)
                 row |= _correlation_test("correlation", float(np.corrcoef(*ranks)[0, 1]), freedom)
             rows.append(row)
     ends = ["", "_low", "_high", "_p"]
@@ -213,8 +219,8 @@ def steps(campaign: CampaignTable, blocks: pd.DataFrame) -> pd.DataFrame:
     """Whether times depend on the place in the block, and on the machine, if there were several.
 
     `blocks` are the `block_means`. Columns: factor (place or machine), metric, groups, spread (share by which the
-    slowest group's mean is above the fastest's), p (F test: of runs less their block's mean, in blocks of the usual size; of
-    block means), warning.
+    slowest group's mean is above the fastest's), p (F test: of runs less their block's mean, in blocks of the usual
+    size; of block means), warning.
     """
     runs = _residuals(campaign)
     runs = runs.assign(place=runs.groupby(["network", "site", "block"]).cumcount() + 1)
@@ -279,7 +285,7 @@ def warnings(halves: pd.DataFrame, drift: pd.DataFrame, canaries: pd.DataFrame, 
         texts.append(
             f"{noun} differ between the first and the second half of the campaign, in {len(rows)} of "
             f"{(halves['kind'] == kind).sum()} cases, most for {what} behind {label(worst['network'])} "
-            f"({label(worst['metric'])} {percent(worst['change'])}, {percent(worst['low'])} to {percent(worst['high'])})."
+            f"({label(worst['metric'])} {percent(worst['change'])}, {percent_interval(worst['low'], worst['high'])})."
         )
     texts += _of_metrics(drift, DRIFTS, "drift", percent, "Times change from the first block to the last")
     texts += _of_metrics(drift, ALIKE, "serial", _correlation, "Blocks go with the block before them (correlation)")

@@ -55,8 +55,8 @@ def campaign(world: World, seed: int) -> CampaignTable:
     names = np.array(PROTOCOLS)[protocol]
     is_late = names == world.late
     table = pd.DataFrame({
-        "site": np.char.add("s", np.char.zfill(site.astype(str), 2)), "network": np.array(NETWORKS)[network], "protocol": names,
-        "run": run + 1, "attempt": 1, "valid": True, "reason": "",
+        "site": np.char.add("s", np.char.zfill(site.astype(str), 2)), "network": np.array(NETWORKS)[network],
+        "protocol": names, "run": run + 1, "attempt": 1, "valid": True, "reason": "",
         "si": np.exp(level) * body, "plt": 1.7 * np.exp(level + draw.normal(0, 0.02, len(run))) * body,
         "block": np.where(is_late, block + block.max(), block), "at": seconds + 7 * 86400 * is_late,
         "canary_cpu_ms": draw.normal(50, 1, block.max())[block - 1],
@@ -77,6 +77,8 @@ def table_of(runs: pd.DataFrame, planned: int, **settings: object) -> CampaignTa
     """A campaign with these attempts; `at` is their start in seconds."""
     starts = pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta(runs["at"], unit="s")
     runs = runs.drop(columns="at").assign(started_at=starts.dt.strftime("%Y-%m-%dT%H:%M:%S%z"))
-    names = {key: {name: {} for name in sorted(set(runs[key[:-1]]))} for key in ("sites", "networks")}
-    protocols = {name: {} for name in PROTOCOLS}
-    return CampaignTable(runs, CampaignDocument({"runs": planned, **names, "protocols": protocols, **settings}))
+    names: dict[str, dict[str, object]] = {
+        key: {name: {} for name in sorted(set(runs[key[:-1]]))} for key in ("sites", "networks")
+    }
+    names["protocols"] = {name: {} for name in PROTOCOLS}
+    return CampaignTable(runs, CampaignDocument({"runs": planned, **names, **settings}))
