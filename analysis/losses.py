@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from analysis.attempts import KINDS, cube, rejections, tried_runs
+from analysis.corrections import holm
 from analysis.hypotheses import Hypotheses
 from analysis.outcomes import WARNING_P
 from analysis.ratios import mean_over_sites
@@ -59,15 +59,8 @@ def success_rates(campaign: CampaignTable) -> pd.DataFrame:
     table = table.join(pd.concat(tests)) if tests else table.assign(others_share=np.nan, p=np.nan, p_corrected=np.nan)
     table["p_corrected"] = np.minimum(1, table["p_corrected"] * len(tests))
     table = table.reset_index()
-    table["warning"] = [_loss_warning(row) if row["p_corrected"] < WARNING_P else "" for row in _records(table)]
+    table["warning"] = np.where(table["p_corrected"] < WARNING_P, "loses more than the others", "")
     return table[RATE_COLUMNS]
-
-
-def _loss_warning(row: dict[str, Any]) -> str:
-    return (
-        f"{label(row['protocol'])} behind {label(row['network'])} lost {share(row['lost_share'])} of its runs "
-        f"({row['lost']} of {row['tried']}), the others {share(row['others_share'])}: its times flatter it."
-    )
 
 
 def _more_than_the_others(group: pd.DataFrame) -> pd.DataFrame:
@@ -79,7 +72,7 @@ def _more_than_the_others(group: pd.DataFrame) -> pd.DataFrame:
         others_lost, others_tried = lost.sum() - lost, tried.sum() - tried
         p = stats.hypergeom.sf(lost - 1, tried.sum(), lost.sum(), tried)
         # A p that is corrected in a later step is no smaller than one of an earlier step (Holm).
-        corrected = np.maximum(bound, multipletests(p, method="holm")[1])
+        corrected = np.maximum(bound, holm(p))
         result.loc[left] = np.stack([others_lost / others_tried, p, corrected], axis=1)
         worst = int(np.argmin(p))
         if corrected[worst] >= WARNING_P:
@@ -161,7 +154,7 @@ def bounds(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=[name for name in BOUNDS_COLUMNS if name != "rank_p_corrected"] + ["decided_p"])
     if table.empty:
         return table.reindex(columns=BOUNDS_COLUMNS)
-    table["rank_p_corrected"] = multipletests(table["rank_p"].fillna(1), method="holm")[1]
+    table["rank_p_corrected"] = holm(table["rank_p"].fillna(1).to_numpy())
     is_decided = table["decided_p"] * len(table) < hypotheses.significant_p
     # Lost runs may turn the sign, or take what was found from every interval that excludes 0.
     turns = np.where(table["gain"] < 0, table["gain_high"] >= 0, table["gain_low"] <= 0)
@@ -247,7 +240,17 @@ def _signed_ranks(differences: Array) -> dict[str, float]:
 
 def warnings(rates: pd.DataFrame, empty: pd.DataFrame, bounds: pd.DataFrame) -> list[str]:
     """What a reader must know of the losses, from the tables of `success_rates`, `empty_settings` and `bounds`."""
-    texts = [text for text in [*rates["warning"], *bounds["warning"]] if text]
+    texts = []
+    for protocol, rows in rates[rates["warning"] != ""].groupby("protocol", sort=False):
+        where = [
+            f"{share(row['lost_share'])} behind {label(row['network'])} ({row['lost']} of {row['tried']} runs, others "
+            f"{share(row['others_share'])})"
+            for row in _records(rows)
+        ]
+        texts.append(
+            f"{label(str(protocol))} lost more loads than the others: {listing(where)}. Those that are left flatter it."
+        )
+    texts += [text for text in bounds["warning"] if text]
     for is_tried, text in ((True, "no valid run"), (False, "not been tried")):
         settings = empty[(empty["tried"] > 0) == is_tried]
         for network, group in settings.groupby("network", sort=False):

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from analysis.attempts import RUN, tried_runs
+from analysis.corrections import holm
 from analysis.hypotheses import Pair
 from analysis.ratios import MeanRatio, block_ratios, mean_over_sites
 from analysis.runs import CANARY_PREFIX, MACHINE, CampaignTable, metrics_in
@@ -73,7 +73,7 @@ def halves(samples: Samples, pairs: Iterable[Pair], metrics: Sequence[str], conf
                     "found_share": float((known < CELL_P).mean()) if len(known) else float("nan"),
                 })  # fmt: skip
     table = pd.DataFrame(rows, columns=[name for name in HALVES_COLUMNS if name not in ("p_corrected", "warning")])
-    table["p_corrected"] = _holm(table["p"])
+    table["p_corrected"] = holm(table["p"].to_numpy(dtype=float))
     is_large = (table["change"].abs() > LARGE_CHANGE) & (table["p_corrected"] < ALARM_P)
     table["warning"] = np.where(is_large, "changes", "")
     return table[HALVES_COLUMNS]
@@ -264,14 +264,6 @@ def _group_effect(groups: "pd.Series[Any]", values: "pd.Series[float]", freedom:
 def metrics_off(blocks: pd.DataFrame) -> list[str]:
     """The metrics that a table of `block_means` has distances of."""
     return [name.removeprefix("off_") for name in blocks if name.startswith("off_")]
-
-
-def _holm(p_values: "pd.Series[float]") -> Array:
-    """Holm's correction of those p values that are known."""
-    result, is_known = np.full(len(p_values), np.nan), p_values.notna().to_numpy()
-    if is_known.any():
-        result[is_known] = multipletests(p_values[is_known], method="holm")[1]
-    return result
 
 
 def warnings(halves: pd.DataFrame, drift: pd.DataFrame, canaries: pd.DataFrame, steps: pd.DataFrame) -> list[str]:

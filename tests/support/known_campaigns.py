@@ -82,3 +82,10 @@ def table_of(runs: pd.DataFrame, planned: int, **settings: object) -> CampaignTa
     }
     names["protocols"] = {name: {} for name in PROTOCOLS}
     return CampaignTable(runs, CampaignDocument({"runs": planned, **names, **settings}))
+
+
+def attempt(**cells: object) -> dict[str, object]:
+    """An attempt that counts, but for these cells; one with a reason does not."""
+    row: dict[str, object] = {"site": "s", "network": "dsl", "protocol": "tcp", "run": 1, "attempt": 1, "reason": ""}
+    row |= {"si": 1000.0, "plt": 1700.0, "at": 0.0, **cells}
+    return {**row, "valid": not row["reason"]}
