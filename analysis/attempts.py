@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.runs import CANARY_PREFIX, MACHINE, gates, metrics_in
-from analysis.samples import Array
+from analysis.samples import Array, block_column
 from measure.campaign.results import SUPERSEDED
 from measure.gates import GATES
 from measure.norms import NORMS
@@ -62,8 +62,7 @@ def tried_runs(runs: pd.DataFrame) -> pd.DataFrame:
         started=_times(table),
         **table[metrics].where(table["valid"]),
     ).reset_index()
-    has_blocks = "block" in table and (table["block"] > 0).all()
-    table["block"] = table["block" if has_blocks else "run"]
+    table["block"] = table[block_column(table)]
     others = [name for name in table if name == MACHINE or name.startswith(CANARY_PREFIX)]
     columns = [*RUN, "block", "attempts", "valid", "judged", "lost", "gate", "started", *others, *metrics]
     return table[columns].sort_values(["started", "block"], kind="stable", ignore_index=True)
