@@ -138,7 +138,7 @@ def bounds(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
     lost = cube(tried, "lost", protocols, networks)
     limits = load_limits_ms(campaign, tried).unstack("site").reindex(networks).sort_index(axis=1).to_numpy()
     rows = []
-    for metric in hypotheses.family_metrics:
+    for metric in (name for name in hypotheses.family_metrics if name in tried):
         times = cube(tried, metric, protocols, networks)
         measured = np.where(lost == 0, times, np.nan)
         worst = np.where(lost == 1, limits[:, :, None, None], measured)
@@ -155,7 +155,7 @@ def bounds(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
     if table.empty:
         return table.reindex(columns=BOUNDS_COLUMNS)
     table["rank_p_corrected"] = holm(table["rank_p"].fillna(1).to_numpy())
-    is_decided = table["decided_p"] * len(table) < hypotheses.significant_p
+    is_decided = table["decided_p"] * hypotheses.family_size(len(networks)) < hypotheses.significant_p
     # Lost runs may turn the sign, or take what was found from every interval that excludes 0.
     turns = np.where(table["gain"] < 0, table["gain_high"] >= 0, table["gain_low"] <= 0)
     table["warning"] = [
@@ -215,7 +215,8 @@ def _log(times: Array) -> Array:
 def _ratio_of_means(reference: Array, compared: Array) -> float:
     """The mean over sites of mean(compared) / mean(reference) - 1, from sites x blocks."""
     means = [by_count(lambda values: values.mean(axis=-1), times, least=1) for times in (reference, compared)]
-    gains = means[1] / means[0] - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gains = means[1] / means[0] - 1
     return float(np.nanmean(gains)) if np.isfinite(gains).any() else float("nan")
 
 

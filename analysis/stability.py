@@ -51,7 +51,7 @@ def halves(samples: Samples, pairs: Iterable[Pair], metrics: Sequence[str], conf
         groups.append((TIME, "", protocol, np.where(np.isfinite(times), times, np.nan)))
     rows = []
     for kind, reference, compared, values in groups:
-        for metric in metrics:
+        for metric in (name for name in metrics if name in samples.metrics):
             cells = values[:, :, samples.metrics.index(metric)]
             place, size = np.isfinite(cells).cumsum(axis=-1), counts(cells)
             # A site of one block has no halves.

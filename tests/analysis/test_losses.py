@@ -180,3 +180,19 @@ def test_a_gain_that_rests_on_the_losses_is_told() -> None:
     assert bounds["warning"].str.contains("rests on which runs were lost").sum() >= 3
     assert (bounds["gain"] < 0).all() and (bounds["gain_high"] > 0).all()
     assert (bounds["slower_share"] > 0.4).all()
+
+
+def test_networks_and_protocols_without_any_run_are_told_and_break_nothing() -> None:
+    table = campaign(World(sites=3, runs=3), 1)
+    runs = table.runs[(table.runs["network"] == "dsl") & (table.runs["protocol"] != "quic")].drop(columns="plt")
+    table = CampaignTable(runs, table.document)
+    bounds = losses.bounds(table, declared(campaign(World(sites=3, runs=3), 1)))
+    assert bounds["metric"].unique().tolist() == ["si"]
+    assert bounds["blocks"].eq(0).all() and bounds["gain"].isna().all() and bounds["rank_p_corrected"].eq(1).all()
+    rates = losses.success_rates(table).set_index(["network", "protocol"])
+    assert rates.loc[("lte", "tcp"), ["planned", "tried"]].tolist() == [9, 0]
+    texts = losses.warnings(losses.success_rates(table), losses.empty_settings(table), bounds)
+    assert [text.split(":")[0] for text in texts] == [
+        "Behind DSL 3 settings have not been tried",
+        "Behind LTE 9 settings have not been tried",
+    ]
