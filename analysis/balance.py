@@ -52,9 +52,7 @@ def pair_balance(campaign: CampaignTable, pairs: Iterable[Pair]) -> pd.DataFrame
         both = tried[tried["protocol"].isin(pair)]
         for network in [name for name in campaign.networks if (both["network"] == name).any()]:
             runs = both[both["network"] == network]
-            cells = runs.pivot_table("valid", BLOCK, "protocol", aggfunc="max", observed=True).reindex(
-                columns=list(pair)
-            )
+            cells = runs.pivot_table("valid", BLOCK, "protocol", aggfunc="max").reindex(columns=list(pair))
             gaps = _gaps_minutes(runs, pair)
             sites = [set(runs.loc[runs["valid"] & (runs["protocol"] == name), "site"]) for name in pair]
             row = {
@@ -195,7 +193,7 @@ def _text(fault: str, rows: pd.DataFrame) -> str:
         return f"only {_shares(rows['complete'])} of the blocks have a valid run of both."
     if fault == FAR:
         gap = rows["gap_minutes"].max()
-        gap_text = "some have none at all" if np.isinf(gap) else f"it is {_duration(gap)} away on average"
+        gap_text = "some have none at all" if np.isinf(gap) else f"it is typically {_duration(gap)} away"
         return (
             f"not measured together: {_shares(1 - rows['within_hour'])} of the runs have no partner within an hour; "
             f"{gap_text}."
