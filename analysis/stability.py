@@ -125,8 +125,8 @@ def drift(blocks: pd.DataFrame) -> pd.DataFrame:
 
     From the table of `block_means`. A row for each metric; columns: metric, blocks; drift (share, from the first block
     to the last, by least squares within sites) with drift_low, drift_high and drift_p (errors as of blocks that scatter
-    unequally); serial (correlation, without the drift, of each block with the one measured before it, wherever that was)
-    with serial_low, serial_high and serial_p; warning. The intervals hold with 95 %.
+    unequally); serial (correlation, without the drift, of each block with the one measured before it, at whatever
+    site) with serial_low, serial_high and serial_p; warning. The intervals hold with 95 %.
     """
     rows = []
     for metric in metrics_off(blocks):

@@ -64,6 +64,7 @@ def test_two_protocols_are_a_test_of_signs() -> None:
     assert test.effect == pytest.approx((14 - 6) / 20)
 
 
+@pytest.mark.slow
 def test_random_orders_have_the_p_values_that_they_should() -> None:
     p = [balance.place_test(campaign(World(sites=4, runs=6, lost={"quic": 0.2}), seed)).p for seed in range(60)]
     assert stats.kstest(p, "uniform").pvalue > 1e-4

@@ -60,6 +60,7 @@ def test_the_guilty_one_only_is_named() -> None:
     assert guilty(campaign_with({"tcp": 0, "tcp+": 0, "quic": 1}, 3)) == []
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 30), min_size=3, max_size=3), st.permutations(range(3)))
 @settings(max_examples=20)
 def test_names_do_not_matter(lost: list[int], order: list[int]) -> None:
@@ -75,6 +76,7 @@ def test_names_do_not_matter(lost: list[int], order: list[int]) -> None:
     assert ((one["p_corrected"] >= one["p"] - 1e-12) | one["p"].isna()).all()
 
 
+@pytest.mark.slow
 def test_without_a_difference_nobody_is_named() -> None:
     world = World(sites=6, runs=10, lost={"tcp": 0.05, "tcp+": 0.05, "quic": 0.05}, retried=True)
     named = sum(bool(guilty(campaign(world, seed))) for seed in range(60))
@@ -144,6 +146,7 @@ def test_without_losses_bounds_are_the_gain_itself() -> None:
         assert bounds[f"{kind}_high"].to_numpy() == pytest.approx(bounds[kind].to_numpy())
 
 
+@pytest.mark.slow
 @given(st.integers(0, 1000), st.sampled_from([0.05, 0.2, 0.5]))
 @settings(max_examples=15)
 def test_the_gain_lies_within_its_bounds(seed: int, lost: float) -> None:
@@ -164,6 +167,7 @@ def test_signed_ranks_are_wilcoxons_and_the_lost_come_last() -> None:
     assert losses._signed_ranks(np.zeros((2, 3))) == {"slower_share": 0.5, "rank_p": 1.0}
 
 
+@pytest.mark.slow
 def test_the_rank_test_holds_its_level_with_losses() -> None:
     draw = np.random.default_rng(5)
     values = draw.normal(0, 1, (2000, 6, 8))

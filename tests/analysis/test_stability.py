@@ -32,6 +32,7 @@ def texts(table: CampaignTable) -> list[str]:
     return stability.warnings(*tables(table))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", [SMALL, replace(SMALL, heavy=True), replace(SMALL, scatter=0.2, blocks=0.06)])
 def test_a_world_that_stands_still_has_hardly_a_warning(world: World) -> None:
     alarms = sum(bool(texts(campaign(world, seed))) for seed in range(25))
@@ -39,6 +40,7 @@ def test_a_world_that_stands_still_has_hardly_a_warning(world: World) -> None:
     assert consistent(alarms, 25, 4 * stability.ALARM_P)
 
 
+@pytest.mark.slow
 def test_drift_is_found_and_measured() -> None:
     for seed in range(5):
         halves, drift, _, _ = tables(campaign(replace(SMALL, drift=0.3), seed))
@@ -91,6 +93,7 @@ def test_the_canary_is_compared_block_by_block() -> None:
     assert canaries.loc["si", "warning"] == "goes with the canary"
 
 
+@pytest.mark.slow
 def test_p_values_do_not_grow_with_the_runs_of_a_block() -> None:
     """Runs of one block share its scatter: as independent ones they found drift in one null campaign of five."""
     world = replace(SMALL, blocks=0.1, scatter=0.01)
