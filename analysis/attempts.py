@@ -1,0 +1,89 @@
+"""What became of each planned run: one row for each, from its attempts.
+
+A load that never ended is made again, and the second attempt may succeed: then the run is valid, and yet the protocol
+has lost a load. So a run is lost when the first of its attempts that says anything of the page was rejected. Rejections
+that say nothing of it, of the film and of the machine, are passed over.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from analysis.runs import CANARY_PREFIX, MACHINE, gates, metrics_in
+from analysis.samples import Array, block_column
+from measure.campaign.results import SUPERSEDED
+from measure.gates import GATES
+from measure.norms import NORMS
+
+RUN = ["network", "site", "protocol", "run"]
+# Of what kind a rejection is: the load never ended or failed; another page was loaded than usual; the film was unfit,
+# whose load was as good as any; the machine's fault. What a gate that is not known here has rejected is a load that
+# failed, so that nothing is taken as harmless that may not be.
+LOAD, PAGE, FILM, MACHINES = KINDS = ("load", "page", "film", "machine")
+KIND_OF_GATE = {
+    **{norm.name: PAGE for norm in NORMS},
+    **dict.fromkeys(("film_unclean", "visual_metrics_missing", "other_display"), FILM),
+    **{gate.name: MACHINES for gate in GATES if gate.pardoned},
+}
+
+
+def rejections(runs: pd.DataFrame) -> pd.DataFrame:
+    """`runs` (a row for each attempt) with the columns gate and kind, both empty for attempts that count.
+
+    Without those that were superseded by another attempt at the same run; those of a run in the order made.
+    """
+    attempts = runs.assign(gate=gates(runs["reason"].where(~runs["valid"], "")))
+    attempts = attempts[attempts["gate"] != SUPERSEDED]
+    kinds = attempts["gate"].map(KIND_OF_GATE).fillna(LOAD).where(~attempts["valid"], "")
+    attempts = attempts.assign(kind=kinds)
+    return attempts.sort_values("attempt", kind="stable") if "attempt" in attempts else attempts
+
+
+def tried_runs(runs: pd.DataFrame) -> pd.DataFrame:
+    """A row for each run that was tried, from `runs` (a row for each attempt), in the order of their starts.
+
+    Columns: network, site, protocol, run; block (the run's number where the campaign names no blocks); attempts;
+    valid (whether one counts); judged (whether an attempt said anything of the page); lost (whether the first that did
+    was rejected) and gate (by which; else empty); started (of the attempt that counts, else of the last one; NaT where
+    unknown); machine and the canaries, if the campaign has them; the metrics of the attempt that counts.
+    """
+    attempts = rejections(runs)
+    telling = attempts[attempts["kind"].isin(["", LOAD, PAGE])].drop_duplicates(RUN).set_index(RUN)
+    # Of each run the attempt that counts, else the last one.
+    table = attempts.sort_values("valid", kind="stable").drop_duplicates(RUN, keep="last").set_index(RUN)
+    first = telling.reindex(table.index)
+    metrics = list(metrics_in(runs))
+    table = table.assign(
+        attempts=attempts.groupby(RUN).size(),
+        judged=first["gate"].notna(),
+        lost=first["kind"].isin([LOAD, PAGE]),
+        gate=first["gate"].fillna(""),
+        started=_times(table),
+        **table[metrics].where(table["valid"]),
+    ).reset_index()
+    table["block"] = table[block_column(table)]
+    others = [name for name in table if name == MACHINE or name.startswith(CANARY_PREFIX)]
+    columns = [*RUN, "block", "attempts", "valid", "judged", "lost", "gate", "started", *others, *metrics]
+    return table[columns].sort_values(["started", "block"], kind="stable", ignore_index=True)
+
+
+def _times(table: pd.DataFrame) -> "pd.Series[pd.Timestamp]":
+    """When each attempt began; NaT where that is unknown."""
+    texts = table["started_at"] if "started_at" in table else pd.Series("", table.index)
+    return pd.to_datetime(texts, utc=True, errors="coerce", format="ISO8601")
+
+
+def cube(tried: pd.DataFrame, column: str, protocols: Iterable[str], networks: Iterable[str]) -> Array:
+    """A column of `tried_runs`: networks x sites x protocols x blocks, NaN where there is no run.
+
+    Sites are in alphabetical order; the blocks of each network and site begin at the first place.
+    """
+    places = tried.groupby(["network", "site"])["block"].rank("dense").astype(int) - 1
+    axes = [list(networks), sorted(set(tried["site"])), list(protocols)]
+    names = ("network", "site", "protocol")
+    index = [pd.Index(axis).get_indexer(tried[name]) for axis, name in zip(axes, names, strict=True)]
+    values = np.full((*map(len, axes), int(places.max()) + 1 if len(places) else 0), np.nan)
+    is_known = (np.stack(index) >= 0).all(axis=0)
+    values[*(place[is_known] for place in index), places[is_known]] = tried[column].to_numpy(dtype=float)[is_known]
+    return values

@@ -1,0 +1,210 @@
+"""Whether protocols were measured side by side: in the same blocks, at the same time, at all places of a block."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from analysis.attempts import tried_runs
+from analysis.hypotheses import Pair
+from analysis.runs import CampaignTable
+from analysis.samples import Array
+from analysis.text import label, listing, pair_label, plural, share
+
+# A warning is given where fewer blocks are complete, or fewer runs have a partner within the hour.
+LEAST_SHARE = 0.95
+PARTNER_MINUTES = 60.0
+EPOCH = pd.Timestamp(0, tz="UTC")
+# Places are out of balance with an effect above this that chance brings about less often than this.
+UNBALANCED_EFFECT, UNBALANCED_P = 0.1, 0.001
+PAIR_COLUMNS = ["reference", "compared", "network", "blocks", "together", "complete", "gap_minutes", "within_hour"]
+PAIR_COLUMNS += ["sites", "single_sites", "warning"]
+BLOCK = ["network", "site", "block"]
+# What may be wrong with a pair behind a network, from its row of `pair_balance`.
+APART, INCOMPLETE, FAR, UNKNOWN, SINGLE = (
+    "blocks of one alone", "incomplete blocks", "not together", "no starts", "sites of one alone",
+)  # fmt: skip
+FAULTS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
+    APART: lambda row: row["together"] < LEAST_SHARE,
+    INCOMPLETE: lambda row: row["complete"] < LEAST_SHARE <= row["together"],
+    FAR: lambda row: row["within_hour"] < LEAST_SHARE,
+    UNKNOWN: lambda row: bool(np.isnan(row["within_hour"])),
+    SINGLE: lambda row: bool(row["single_sites"]),
+}
+
+
+def pair_balance(campaign: CampaignTable, pairs: Iterable[Pair]) -> pd.DataFrame:
+    """How far the runs of each of `pairs` were measured side by side behind each network.
+
+    Columns: reference, compared, network; blocks (in which either was tried), together (share of these in which both
+    were), complete (share in which both have a valid run); gap_minutes (median over runs of how far the start of the
+    other protocol's run is: that of the same block, else the nearest at the same site) and within_hour (share of runs
+    with one within PARTNER_MINUTES), both NaN where no starts are known; sites (with valid runs of both), single_sites
+    (names of those with valid runs of one alone, by commas); warning (names of FAULTS). A network behind which neither
+    was tried has no row.
+    """
+    tried = tried_runs(campaign.runs)
+    rows = []
+    for pair in pairs:
+        both = tried[tried["protocol"].isin(pair)]
+        for network in [name for name in campaign.networks if (both["network"] == name).any()]:
+            runs = both[both["network"] == network]
+            cells = runs.pivot_table("valid", BLOCK, "protocol", aggfunc="max").reindex(columns=list(pair))
+            gaps = _gaps_minutes(runs, pair)
+            sites = [set(runs.loc[runs["valid"] & (runs["protocol"] == name), "site"]) for name in pair]
+            row = {
+                **pair._asdict(),
+                "network": network,
+                "blocks": len(cells),
+                "together": float(cells.notna().all(axis=1).mean()),
+                "complete": float((cells.fillna(False) == 1).all(axis=1).mean()),
+                "gap_minutes": float(gaps.median()),
+                "within_hour": float((gaps <= PARTNER_MINUTES).mean()) if gaps.notna().any() else float("nan"),
+                "sites": len(sites[0] & sites[1]),
+                "single_sites": ", ".join(sorted(sites[0] ^ sites[1])),
+            }
+            rows.append({**row, "warning": "; ".join(fault for fault, has in FAULTS.items() if has(row))})
+    return pd.DataFrame(rows, columns=PAIR_COLUMNS)
+
+
+def _gaps_minutes(runs: pd.DataFrame, pair: Pair) -> "pd.Series[float]":
+    """How far each run's partner is; NaN for a run whose start is unknown, inf where there is no partner."""
+    known = runs[runs["started"].notna()].assign(at=lambda table: (table["started"] - EPOCH).dt.total_seconds() / 60)
+    starts = known.pivot_table("at", BLOCK, "protocol").reindex(columns=list(pair))
+    own = (starts[pair.compared] - starts[pair.reference]).abs()
+    gaps = known.set_index(BLOCK).index.map(own).to_series(known.index).astype(float)
+    for _, group in known[known["site"].isin(known.loc[gaps.isna(), "site"])].groupby("site"):
+        times = {name: np.sort(group.loc[group["protocol"] == name, "at"].to_numpy()) for name in pair}
+        for name, partner in (pair, pair[::-1]):
+            lone = group.index[(group["protocol"] == name) & gaps[group.index].isna()]
+            gaps[lone] = _nearest(known.loc[lone, "at"].to_numpy(), times[partner])
+    return gaps.reindex(runs.index)
+
+
+def _nearest(times: Array, others: Array) -> Array:
+    """The distance from each of `times` to the nearest of `others` (in order); inf without any."""
+    if not len(others):
+        return np.full(len(times), np.inf)
+    place = np.searchsorted(others, times)
+    sides = [others[np.clip(place - 1, 0, None)], others[np.clip(place, None, len(others) - 1)]]
+    return np.minimum(*(np.abs(times - side) for side in sides))
+
+
+def _duration(minutes: float) -> str:
+    for unit, length in (("day", 1440), ("hour", 60)):
+        if minutes >= 2 * length:
+            return plural(unit, round(minutes / length))
+    return plural("minute", round(minutes))
+
+
+def places(campaign: CampaignTable) -> pd.DataFrame:
+    """How often each protocol was measured at each place of its block.
+
+    A row for each network and protocol; columns: network, protocol, and place_1, place_2, … (counts of runs). Those
+    without a known start are left out.
+    """
+    table = _places(campaign)
+    counts = table.pivot_table("block", ["network", "protocol"], "place", aggfunc="size", fill_value=0)
+    grid = pd.MultiIndex.from_product([campaign.networks, campaign.protocols], names=["network", "protocol"])
+    return counts.reindex(grid[grid.isin(counts.index)]).add_prefix("place_").reset_index().rename_axis(columns=None)
+
+
+@dataclass(frozen=True)
+class PlaceTest:
+    """Whether the places of protocols in their blocks are as of a random order: chi-squared, its degrees of freedom and
+    p value, and the effect (0: every protocol as often at each place; 1: always in one order). NaN without blocks."""
+
+    chi_squared: float
+    freedom: int
+    p: float
+    effect: float
+
+    @property
+    def warning(self) -> str:
+        """A sentence where the order is not random; else empty."""
+        if not (self.p < UNBALANCED_P and self.effect > UNBALANCED_EFFECT):
+            return ""
+        return (
+            f"Protocols were not measured in random order (effect {self.effect:.2f} of 1, p = {self.p:.1g}): what "
+            "changes within a block looks like a difference between them."
+        )
+
+
+def place_test(campaign: CampaignTable) -> PlaceTest:
+    """The test of `places` over all networks.
+
+    Each block gives each place to one protocol, so the counts of a table are not independent, and Pearson's chi-squared
+    is too large (twice for two protocols). This is Anderson's (1959, Use of contingency tables in the analysis of
+    consumer preference studies), with the covariance of random orders, for blocks of any protocols.
+    """
+    table = _places(campaign)
+    names = sorted(set(table["protocol"]))
+    size = int(table["place"].max()) if len(table) else 0
+    surplus, covariance, most = np.zeros((len(names), size)), np.zeros((len(names) * size,) * 2), 0.0
+    sets = table.groupby(BLOCK)["protocol"].agg(lambda protocols: tuple(sorted(protocols))).rename("set")
+    for members, group in table.join(sets, on=BLOCK).groupby("set"):
+        length, blocks = len(members), len(group) // len(members)
+        if length < 2:
+            continue
+        rows = [names.index(name) for name in members]
+        np.add.at(surplus, ([names.index(name) for name in group["protocol"]], group["place"] - 1), 1)
+        surplus[np.ix_(rows, range(length))] -= blocks / length
+        centring = np.eye(length) - 1 / length
+        cells = [row * size + place for row in rows for place in range(length)]
+        covariance[np.ix_(cells, cells)] += blocks / (length - 1) * np.kron(centring, centring)
+        most += blocks * (length - 1) ** 2
+    if not most:
+        return PlaceTest(float("nan"), 0, float("nan"), float("nan"))
+    flat = surplus.ravel()
+    chi_squared = float(flat @ np.linalg.pinv(covariance, hermitian=True) @ flat)
+    freedom = int(np.linalg.matrix_rank(covariance, hermitian=True))
+    return PlaceTest(
+        chi_squared, freedom, float(stats.chi2.sf(chi_squared, freedom)), float(np.sqrt(chi_squared / most))
+    )
+
+
+def _places(campaign: CampaignTable) -> pd.DataFrame:
+    """`tried_runs` with a known start, with the column place: 1, … within their block."""
+    tried = tried_runs(campaign.runs)
+    tried = tried[tried["started"].notna()]
+    return tried.assign(place=tried.groupby(BLOCK).cumcount() + 1)
+
+
+def warnings(pairs: pd.DataFrame, places: PlaceTest) -> list[str]:
+    """What a reader must know of the design, from `pair_balance` and `place_test`."""
+    texts = []
+    for fault in FAULTS:
+        rows = pairs[pairs["warning"].str.split("; ").map(lambda faults, fault=fault: fault in faults)]
+        if len(rows):
+            which = dict.fromkeys(pair_label(*names) for names in rows[["compared", "reference"]].to_numpy())
+            where = f"{listing(list(which))} (behind {listing([label(name) for name in rows['network'].unique()])})"
+            texts.append(f"{where}: {_text(fault, rows)}")
+    return [*texts, places.warning] if places.warning else texts
+
+
+def _text(fault: str, rows: pd.DataFrame) -> str:
+    """What it means that `rows` of `pair_balance` have the fault."""
+    if fault == APART:
+        return f"only {_shares(rows['together'])} of the blocks have both protocols; all else compares different times."
+    if fault == INCOMPLETE:
+        return f"only {_shares(rows['complete'])} of the blocks have a valid run of both."
+    if fault == FAR:
+        gap = rows["gap_minutes"].max()
+        gap_text = "some have none at all" if np.isinf(gap) else f"it is typically {_duration(gap)} away"
+        return (
+            f"not measured together: {_shares(1 - rows['within_hour'])} of the runs have no partner within an hour; "
+            f"{gap_text}."
+        )
+    if fault == UNKNOWN:
+        return "whether they were measured together cannot be told, since the starts of runs are not known."
+    sites = sorted({site for names in rows["single_sites"] for site in names.split(", ") if site})
+    verb = "has" if len(sites) == 1 else "have"
+    return f"{listing(sites)} {verb} valid runs of one of both alone, so their means are over different sites."
+
+
+def _shares(values: "pd.Series[float]") -> str:
+    least, most = share(values.min()), share(values.max())
+    return least if least == most else f"{least} to {most}"

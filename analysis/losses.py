@@ -1,0 +1,274 @@
+"""What was lost, and what that can do to a comparison: no protocol must look fast because its slow loads are missing.
+
+A run is lost when its load never ended, failed, or gave another page than usual (`analysis.attempts`), even if a later
+attempt counts. Rejections of the film or the machine have nothing to do with how long a load took.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from analysis.attempts import KINDS, cube, rejections, tried_runs
+from analysis.corrections import holm
+from analysis.hypotheses import Hypotheses
+from analysis.outcomes import WARNING_P
+from analysis.ratios import mean_over_sites
+from analysis.runs import CampaignTable
+from analysis.samples import Array, by_count
+from analysis.text import label, listing, percent, plural, share
+
+# The shortest limit of any load where the campaign names none (`measure.run.browser.load_limit_s`).
+SHORTEST_LIMIT_S = 60.0
+SETTING = ["network", "site", "protocol"]
+RATE_COLUMNS = ["network", "protocol", "planned", "tried", "valid", "success", "lost", "lost_share", "attempts", *KINDS]
+RATE_COLUMNS += ["others_share", "p", "p_corrected", "warning"]
+BOUNDS_COLUMNS = ["reference", "compared", "network", "metric", "sites", "blocks", "lost_reference", "lost_compared"]
+BOUNDS_COLUMNS += ["gain", "gain_low", "gain_high", "mean_gain", "mean_gain_low", "mean_gain_high"]
+BOUNDS_COLUMNS += ["slower_share", "rank_p", "rank_p_corrected", "warning"]
+
+
+def success_rates(campaign: CampaignTable) -> pd.DataFrame:
+    """How many of its runs each protocol made behind each network, and whether it lost more than the others.
+
+    Columns: network, protocol; runs: planned (NaN where the campaign does not say), tried (with an attempt), valid,
+    success (valid / tried), lost, lost_share (lost / tried); attempts, and how many of these were rejected for each
+    of `analysis.attempts.KINDS`; others_share (lost share of the protocols that it is tested against), p (Fisher's,
+    one-sided: this protocol loses more runs than the others of the network), p_corrected (Holm's over protocols, times
+    the number of networks), warning. Each run counts once, however often it was tried. The protocol that stands out
+    most is tested first and then left out, so that nobody is compared with it.
+    """
+    tried = tried_runs(campaign.runs)
+    attempts = rejections(campaign.runs)
+    key = ["network", "protocol"]
+    grid = pd.MultiIndex.from_product(_names(campaign)[::2], names=key)
+    table = tried.groupby(key).agg(tried=("valid", "size"), valid=("valid", "sum"), lost=("lost", "sum")).reindex(grid)
+    for kind in KINDS:
+        table[kind] = attempts[attempts["kind"] == kind].groupby(key).size()
+    table["attempts"] = attempts.groupby(key).size()
+    table = table.fillna(0).astype(int)
+    sizes = table["tried"].where(table["tried"] > 0)
+    settings = campaign.document.settings
+    planned = (
+        len(_names(campaign)[1]) * settings["runs"] if settings.get("runs") and not settings.get("auto") else np.nan
+    )
+    table = table.assign(planned=planned, success=table["valid"] / sizes, lost_share=table["lost"] / sizes)
+    tests = [_more_than_the_others(group) for _, group in table.groupby("network", sort=False)]
+    table = table.join(pd.concat(tests)) if tests else table.assign(others_share=np.nan, p=np.nan, p_corrected=np.nan)
+    table["p_corrected"] = np.minimum(1, table["p_corrected"] * len(tests))
+    table = table.reset_index()
+    table["warning"] = np.where(table["p_corrected"] < WARNING_P, "loses more than the others", "")
+    return table[RATE_COLUMNS]
+
+
+def _more_than_the_others(group: pd.DataFrame) -> pd.DataFrame:
+    """others_share, p and p_corrected of the protocols of one network, from the columns tried and lost."""
+    result = pd.DataFrame(np.nan, group.index, ["others_share", "p", "p_corrected"])
+    left, bound = list(group.index[group["tried"] > 0]), 0.0
+    while len(left) > 1:
+        lost, tried = group.loc[left, "lost"], group.loc[left, "tried"]
+        others_lost, others_tried = lost.sum() - lost, tried.sum() - tried
+        p = stats.hypergeom.sf(lost - 1, tried.sum(), lost.sum(), tried)
+        # A p that is corrected in a later step is no smaller than one of an earlier step (Holm).
+        corrected = np.maximum(bound, holm(p))
+        result.loc[left] = np.stack([others_lost / others_tried, p, corrected], axis=1)
+        worst = int(np.argmin(p))
+        if corrected[worst] >= WARNING_P:
+            break
+        bound = corrected[worst]
+        del left[worst]
+    return result
+
+
+def reasons(campaign: CampaignTable) -> pd.DataFrame:
+    """Why attempts do not count. Columns: network, protocol, kind (`analysis.attempts.KINDS`), gate, attempts, runs."""
+    rejected = rejections(campaign.runs).query("kind != ''")
+    groups = rejected.groupby(["network", "protocol", "kind", "gate"], sort=False)
+    return groups.apply(
+        lambda group: pd.Series({"attempts": len(group), "runs": len(group.drop_duplicates(["site", "run"]))}),
+        include_groups=False,
+    ).reset_index().reindex(columns=["network", "protocol", "kind", "gate", "attempts", "runs"])  # fmt: skip
+
+
+def empty_settings(campaign: CampaignTable) -> pd.DataFrame:
+    """The settings of the campaign's whole grid that have no valid run.
+
+    Columns: network, site, protocol, tried (runs), gate (that rejected most of its attempts; empty if none was made).
+    """
+    grid = pd.MultiIndex.from_product(_names(campaign, ("network", "site", "protocol")), names=SETTING)
+    tried = tried_runs(campaign.runs).groupby(SETTING)["valid"].agg(tried="size", valid="sum")
+    rejected = rejections(campaign.runs).query("kind != ''").groupby(SETTING)["gate"].agg(lambda names: names.mode()[0])
+    table = tried.reindex(grid).fillna(0).astype(int).join(rejected.rename("gate")).fillna({"gate": ""})
+    return table[table["valid"] == 0].drop(columns="valid").reset_index()
+
+
+def load_limits_ms(campaign: CampaignTable, tried: pd.DataFrame) -> "pd.Series[float]":
+    """How long a load might take, by network and site.
+
+    The campaign's limit if it names one; else the longest that an attempt that was lost has taken there, and at least
+    a minute. Never less than the longest time that was measured there.
+    """
+    key = ["network", "site"]
+    longest = campaign.valid.groupby(key)[list(campaign.metrics)].max().max(axis=1)
+    places = tried[key].drop_duplicates().set_index(key).index
+    named = campaign.document.settings.get("limit_s")
+    limit = pd.Series(1e3 * (named or SHORTEST_LIMIT_S), places)
+    if not named and "seconds" in campaign.runs:
+        attempts = rejections(campaign.runs)
+        lost = attempts[attempts["kind"].isin(KINDS[:2])]
+        limit = pd.concat([limit, 1e3 * lost.groupby(key)["seconds"].max().reindex(places)], axis=1).max(axis=1)
+    return pd.concat([limit, longest.reindex(places)], axis=1).max(axis=1)
+
+
+def bounds(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
+    """What each contrast of the family would be if the lost runs were known.
+
+    Columns: reference, compared, network, metric; sites and blocks (in which both protocols were tried and neither
+    run is missing for another reason), lost_reference and lost_compared (runs lost in these); gain (as in
+    `analysis.confirmatory`, of the valid runs), mean_gain (the paper's: mean over sites of the ratio of means), and of
+    each the _low and _high bound: with the lost runs of the one protocol at the load limit and those of the other at
+    the best time of its setting, or the other way round; slower_share (of blocks: compared is slower, or lost where
+    the reference is not; ties half), rank_p (signed ranks within sites, a lost run last) and rank_p_corrected
+    (Holm's); warning.
+    """
+    tried = tried_runs(campaign.runs)
+    networks, protocols = _names(campaign)[0], _names(campaign)[2]
+    lost = cube(tried, "lost", protocols, networks)
+    limits = load_limits_ms(campaign, tried).unstack("site").reindex(networks).sort_index(axis=1).to_numpy()
+    rows = []
+    for metric in (name for name in hypotheses.family_metrics if name in tried):
+        times = cube(tried, metric, protocols, networks)
+        measured = np.where(lost == 0, times, np.nan)
+        worst = np.where(lost == 1, limits[:, :, None, None], measured)
+        best = np.where(lost == 1, _best(times)[..., None], measured)
+        for pair in hypotheses.family:
+            if pair.is_of(protocols):
+                one, other = (protocols.index(name) for name in pair)
+                cells = [array[:, :, [one, other]] for array in (times, lost, best, worst)]
+                rows += [
+                    {**pair._asdict(), "network": network, "metric": metric, **_bounds(*(cell[n] for cell in cells))}
+                    for n, network in enumerate(networks)
+                ]
+    table = pd.DataFrame(rows, columns=[name for name in BOUNDS_COLUMNS if name != "rank_p_corrected"] + ["decided_p"])
+    if table.empty:
+        return table.reindex(columns=BOUNDS_COLUMNS)
+    table["rank_p_corrected"] = holm(table["rank_p"].fillna(1).to_numpy())
+    is_decided = table["decided_p"] * hypotheses.family_size(len(networks)) < hypotheses.significant_p
+    # Lost runs may turn the sign, or take what was found from every interval that excludes 0.
+    turns = np.where(table["gain"] < 0, table["gain_high"] >= 0, table["gain_low"] <= 0)
+    table["warning"] = [
+        _bounds_warning(row) if is_shaken else ""
+        for row, is_shaken in zip(_records(table), is_decided & turns, strict=True)
+    ]
+    return table[BOUNDS_COLUMNS]
+
+
+def _bounds_warning(row: dict[str, Any]) -> str:
+    return (
+        f"{label(row['compared'])} against {label(row['reference'])} behind {label(row['network'])}: the change of "
+        f"{percent(row['gain'])} in {label(row['metric'])} rests on which runs were lost "
+        f"({row['lost_compared']} and {row['lost_reference']}); with these it lies between {percent(row['gain_low'])} "
+        f"and {percent(row['gain_high'])}."
+    )
+
+
+def _best(times: Array) -> Array:
+    """The shortest time of each setting, or of its site where the setting has none: networks x sites x protocols."""
+    with np.errstate(all="ignore"):
+        own = np.fmin.reduce(times, axis=-1, initial=np.nan)
+        return np.asarray(np.where(np.isnan(own), np.fmin.reduce(own, axis=-1, initial=np.nan)[..., None], own))
+
+
+def _bounds(times: Array, lost: Array, best: Array, worst: Array) -> dict[str, float]:
+    """The bounds of one network, metric and pair; all of sites x (reference, compared) x blocks."""
+    is_usable = np.asarray(np.isfinite(best).all(axis=1) & np.isfinite(worst).all(axis=1))
+    hidden = (lost == 1) & is_usable[:, None]
+    measured = mean_over_sites(_log(times[:, 1]) - _log(times[:, 0]))
+    outcome = np.where(lost == 1, np.inf, _log(best))
+    with np.errstate(invalid="ignore"):
+        difference = np.where(hidden.all(axis=1), 0.0, outcome[:, 1] - outcome[:, 0])
+    row = {
+        "sites": int(is_usable.any(axis=1).sum()),
+        "blocks": int(is_usable.sum()),
+        "lost_reference": int(hidden[:, 0].sum()),
+        "lost_compared": int(hidden[:, 1].sum()),
+        "gain": float(np.expm1(measured.centre)),
+        "mean_gain": _ratio_of_means(times[:, 0], times[:, 1]),
+        "decided_p": float(measured.difference_p()),
+        **_signed_ranks(np.where(is_usable, difference, np.nan)),
+    }
+    for name, reference, compared in (("low", worst, best), ("high", best, worst)):
+        pair = [np.where(is_usable, side, np.nan) for side in (reference[:, 0], compared[:, 1])]
+        row[f"gain_{name}"] = float(np.expm1(mean_over_sites(_log(pair[1]) - _log(pair[0])).centre))
+        row[f"mean_gain_{name}"] = _ratio_of_means(*pair)
+    return row
+
+
+def _log(times: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(times)
+    return np.asarray(np.where(np.isfinite(logs), logs, np.nan))
+
+
+def _ratio_of_means(reference: Array, compared: Array) -> float:
+    """The mean over sites of mean(compared) / mean(reference) - 1, from sites x blocks."""
+    means = [by_count(lambda values: values.mean(axis=-1), times, least=1) for times in (reference, compared)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gains = means[1] / means[0] - 1
+    return float(np.nanmean(gains)) if np.isfinite(gains).any() else float("nan")
+
+
+def _signed_ranks(differences: Array) -> dict[str, float]:
+    """slower_share and rank_p of log ratios within blocks (sites x blocks; infinite: one of both was lost).
+
+    Wilcoxon's signed ranks of each site, the sites weighted by 1 / (blocks + 1) as van Elteren's, against the normal
+    distribution. The variance is that of random signs on the very ranks, ties and infinite ratios included. Holds
+    where both protocols of a block are exchangeable, losses included.
+    """
+    total = variance = 0.0
+    for site in differences:
+        known = site[~np.isnan(site) & (site != 0)]
+        ranks = stats.rankdata(np.abs(known)) / (len(known) + 1)
+        total += float((np.sign(known) * ranks).sum())
+        variance += float((ranks**2).sum())
+    known = differences[~np.isnan(differences)]
+    slower = float(((known > 0) + (known == 0) / 2).mean()) if len(known) else float("nan")
+    p = 2 * float(stats.norm.sf(abs(total) / np.sqrt(variance))) if variance else (1.0 if len(known) else float("nan"))
+    return {"slower_share": slower, "rank_p": p}
+
+
+def warnings(rates: pd.DataFrame, empty: pd.DataFrame, bounds: pd.DataFrame) -> list[str]:
+    """What a reader must know of the losses, from the tables of `success_rates`, `empty_settings` and `bounds`."""
+    texts = []
+    for protocol, rows in rates[rates["warning"] != ""].groupby("protocol", sort=False):
+        where = [
+            f"{share(row['lost_share'])} behind {label(row['network'])} ({row['lost']} of {row['tried']} runs, others "
+            f"{share(row['others_share'])})"
+            for row in _records(rows)
+        ]
+        texts.append(
+            f"{label(str(protocol))} lost more loads than the others: {listing(where)}. Those that are left flatter it."
+        )
+    texts += [text for text in bounds["warning"] if text]
+    for is_tried, text in ((True, "no valid run"), (False, "not been tried")):
+        settings = empty[(empty["tried"] > 0) == is_tried]
+        for network, group in settings.groupby("network", sort=False):
+            names = [f"{row['site']} over {label(row['protocol'])}" for row in _records(group.head(5))]
+            more = [f"{len(group) - 5} more"] if len(group) > 5 else []
+            verb = "has" if len(group) == 1 else "have"
+            texts.append(
+                f"Behind {label(str(network))} {plural('setting', len(group))} {verb} {text}: {listing(names + more)}."
+            )
+    return texts
+
+
+def _names(campaign: CampaignTable, keys: Sequence[str] = ("network", "site", "protocol")) -> list[list[str]]:
+    """The names of the campaign's networks, sites and protocols, with those that only its runs have at the end."""
+    declared = {"network": campaign.networks, "site": campaign.document.sites, "protocol": campaign.protocols}
+    return [list(dict.fromkeys([*declared[key], *campaign.runs[key].unique()])) for key in keys]
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return list(table.to_dict("records"))

@@ -1,0 +1,302 @@
+"""Whether the world stood still while a campaign was measured: diagnostics that fail where it did not.
+
+The first half of a campaign is compared with the second, not one random half with another, which are alike whatever
+happens. The unit of what concerns the machine is a block: its runs share their moment, and its canary. A warning needs
+a change that is large, and rarer by chance than ALARM_P, so that all diagnostics together are wrong in few campaigns.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from analysis.attempts import RUN, tried_runs
+from analysis.corrections import holm
+from analysis.hypotheses import Pair
+from analysis.ratios import MeanRatio, block_ratios, mean_over_sites
+from analysis.runs import CANARY_PREFIX, MACHINE, CampaignTable, metrics_in
+from analysis.samples import Array, Samples, counts, t_test_p
+from analysis.text import label, listing, pair_label, percent, percent_interval
+
+# Of each table of this module: with which probability one of its rows warns where nothing is wrong, at most.
+ALARM_P = 0.002
+# What is worth a warning: a change of times or ratios, as a share, and a correlation.
+LARGE_CHANGE, LARGE_CORRELATION = 0.03, 0.2
+# With fewer blocks beyond those that the means of their sites take, nothing is said.
+LEAST_FREEDOM = 4
+CELL_P = 0.01
+RATIO, TIME = "ratio", "time"
+DRIFTS, ALIKE = "drifts", "neighbours are alike"
+HALVES_COLUMNS = ["kind", "reference", "compared", "network", "metric", "sites", "change", "low", "high", "p"]
+HALVES_COLUMNS += ["p_corrected", "found_share", "warning"]
+
+
+def halves(samples: Samples, pairs: Iterable[Pair], metrics: Sequence[str], confidence: float) -> pd.DataFrame:
+    """The second half of each setting's blocks against its first, mean over sites.
+
+    Kind ratio: how the ratio within blocks of a pair has changed; kind time: how the times of one protocol have
+    (`compared`; `reference` is empty). Columns: kind, reference, compared, network, metric, sites (with two blocks or
+    more), change (share: 0.1 is 10 % more in the second half) with low and high, p, p_corrected (Holm's over the
+    table), found_share (of sites whose own halves differ at CELL_P, Welch's test of logarithms; that should be
+    CELL_P), warning.
+    """
+    groups: list[tuple[str, str, str, Array]] = [
+        (RATIO, *pair, block_ratios(samples, pair)) for pair in pairs if pair.is_of(samples.protocols)
+    ]
+    for protocol in samples.protocols:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            times = np.log(samples.of(protocol))
+        groups.append((TIME, "", protocol, np.where(np.isfinite(times), times, np.nan)))
+    rows = []
+    for kind, reference, compared, values in groups:
+        for metric in (name for name in metrics if name in samples.metrics):
+            cells = values[:, :, samples.metrics.index(metric)]
+            place, size = np.isfinite(cells).cumsum(axis=-1), counts(cells)
+            # A site of one block has no halves.
+            is_first, has_halves = 2 * place <= size[..., None], size[..., None] > 1
+            first, second = (np.where(half & has_halves, cells, np.nan) for half in (is_first, ~is_first))
+            change = _difference(mean_over_sites(first), mean_over_sites(second))
+            low, high = change.interval(confidence)
+            own_p = t_test_p(first, second, equal_var=False)
+            for n, network in enumerate(samples.networks):
+                known = own_p[n][np.isfinite(own_p[n])]
+                ends = {"change": change.centre[n], "low": low[n], "high": high[n]}
+                row: dict[str, Any] = {"kind": kind, "reference": reference, "compared": compared}
+                row |= {"network": network, "metric": metric}
+                numbers = {name: float(np.expm1(value)) for name, value in ends.items()}
+                rows.append({
+                    **row, **numbers,
+                    "sites": int((size[n] > 1).sum()),
+                    "p": float(change.difference_p()[n]),
+                    "found_share": float((known < CELL_P).mean()) if len(known) else float("nan"),
+                })  # fmt: skip
+    table = pd.DataFrame(rows, columns=[name for name in HALVES_COLUMNS if name not in ("p_corrected", "warning")])
+    table["p_corrected"] = holm(table["p"].to_numpy(dtype=float))
+    is_large = (table["change"].abs() > LARGE_CHANGE) & (table["p_corrected"] < ALARM_P)
+    table["warning"] = np.where(is_large, "changes", "")
+    return table[HALVES_COLUMNS]
+
+
+def _difference(first: MeanRatio, second: MeanRatio) -> MeanRatio:
+    """`second` - `first`, which are independent; the degrees of freedom are Satterthwaite's."""
+    variances = first.error**2, second.error**2
+    total = variances[0] + variances[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        freedom = total**2 / (variances[0] ** 2 / first.freedom + variances[1] ** 2 / second.freedom)
+    blocks = np.minimum(first.blocks, second.blocks)
+    return MeanRatio(second.centre - first.centre, np.sqrt(total), np.where(total > 0, freedom, np.inf), blocks)
+
+
+def block_means(campaign: CampaignTable) -> pd.DataFrame:
+    """How slow each block was: a row for each block with a valid run and a known start, in the order measured.
+
+    Columns: network, site, block, started, hours (since the first), machine and the canaries if the campaign has them,
+    and off_<metric>: the mean over the block's runs of ln(time / median of its setting), from which the mean of its
+    site and network has been taken. Settings with one run have no such distance, and do not take part.
+    """
+    runs = _residuals(campaign)
+    key = ["network", "site", "block"]
+    off = [f"off_{metric}" for metric in campaign.metrics]
+    others = [name for name in runs if name == MACHINE or name.startswith(CANARY_PREFIX)]
+    groups = runs.groupby(key, sort=False)
+    table = groups[off].mean().join(groups[others].first()).assign(started=groups["started"].min())
+    table[off] -= table.groupby(key[:2])[off].transform("mean")
+    table = table.reset_index().sort_values("started", kind="stable", ignore_index=True)
+    table["hours"] = (table["started"] - table["started"].min()).dt.total_seconds() / 3600
+    return table[[*key, "started", "hours", *others, *off]]
+
+
+def _residuals(campaign: CampaignTable) -> pd.DataFrame:
+    """The valid ones of `tried_runs` with a known start, with off_<metric>: ln(time / median of its setting)."""
+    runs = tried_runs(campaign.runs)
+    runs = runs[runs["valid"] & runs["started"].notna()]
+    metrics = list(metrics_in(runs))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(runs[metrics]).replace([np.inf, -np.inf], np.nan)
+    groups = logs.groupby([runs[name] for name in RUN[:3]])
+    distances = (logs - groups.transform("median")).where(groups.transform("count") > 1)
+    return runs.join(distances.add_prefix("off_"))
+
+
+def drift(blocks: pd.DataFrame) -> pd.DataFrame:
+    """Whether times change in the course of the campaign, and whether blocks that follow each other are alike.
+
+    From the table of `block_means`. A row for each metric; columns: metric, blocks; drift (share, from the first block
+    to the last, by least squares within sites) with drift_low, drift_high and drift_p (errors as of blocks that scatter
+    unequally); serial (correlation, without the drift, of each block with the one measured before it, at whatever
+    site) with serial_low, serial_high and serial_p; warning. The intervals hold with 95 %.
+    """
+    rows = []
+    for metric in metrics_off(blocks):
+        known = blocks[blocks[f"off_{metric}"].notna()].reset_index(drop=True)
+        slope, leftover = _slope(known, metric)
+        rows.append({"metric": metric, "blocks": len(known), **slope, **_serial(known, leftover)})
+    columns = ["metric", "blocks"] + [
+        f"{name}{end}" for name in ("drift", "serial") for end in ("", "_low", "_high", "_p")
+    ]
+    table = pd.DataFrame(rows, columns=columns)
+    drifts = (table["drift"].abs() > LARGE_CHANGE) & (table["drift_p"] * len(table) < ALARM_P)
+    are_alike = (table["serial"].abs() > LARGE_CORRELATION) & (table["serial_p"] * len(table) < ALARM_P)
+    phrases = zip(np.where(drifts, DRIFTS, ""), np.where(are_alike, ALIKE, ""), strict=True)
+    table["warning"] = ["; ".join(filter(None, row)) for row in phrases]
+    return table
+
+
+def _slope(blocks: pd.DataFrame, metric: str) -> tuple[dict[str, float], Array]:
+    """The drift with its interval and p value, and what it leaves of the blocks' distances."""
+    value = blocks[f"off_{metric}"].to_numpy()
+    place = pd.Series(np.linspace(0, 1, len(blocks)))
+    order = (place - place.groupby([blocks["network"], blocks["site"]]).transform("mean")).to_numpy()
+    freedom, total = _freedom(blocks) - 1, (order**2).sum()
+    if freedom < LEAST_FREEDOM or not np.ptp(value) or not total:
+        return {}, value
+    slope = (order * value).sum() / total
+    leftover = value - slope * order
+    error = np.sqrt(((order * leftover) ** 2).sum() * len(blocks) / freedom) / total
+    reach = stats.t.isf(0.025, freedom) * error
+    p = 2 * stats.t.sf(abs(slope) / error, freedom) if error else float(slope == 0)
+    ends = {"drift": slope, "drift_low": slope - reach, "drift_high": slope + reach}
+    return {**{name: float(np.expm1(end)) for name, end in ends.items()}, "drift_p": float(p)}, leftover
+
+
+def _serial(blocks: pd.DataFrame, leftover: Array) -> dict[str, float]:
+    value = pd.Series(leftover)
+    # Of networks that scatter unequally, none shall decide.
+    scaled = (value / value.groupby(blocks["network"]).transform("std")).replace([np.inf, -np.inf], np.nan).dropna()
+    if _freedom(blocks) < LEAST_FREEDOM or len(scaled) < 3 or not np.ptp(scaled):
+        return {}
+    correlation = float(np.corrcoef(scaled[:-1], scaled[1:])[0, 1])
+    return _correlation_test("serial", correlation, _freedom(blocks) - 1)
+
+
+def _freedom(blocks: pd.DataFrame) -> int:
+    """How many blocks are free to vary: the mean of each site behind each network is taken from them."""
+    return len(blocks) - len(blocks[["network", "site"]].drop_duplicates())
+
+
+def _correlation_test(name: str, correlation: float, freedom: float) -> dict[str, float]:
+    """The correlation, its 95 % interval and its p value, by Fisher's z of `freedom` + 1 independent pairs."""
+    z, error = np.arctanh(np.clip(correlation, -1 + 1e-12, 1 - 1e-12)), 1 / np.sqrt(max(freedom - 2, 1))
+    reach = stats.norm.isf(0.025) * error
+    low, high = np.tanh(z - reach), np.tanh(z + reach)
+    p = 2 * stats.norm.sf(abs(z) / error)
+    return {name: correlation, f"{name}_low": float(low), f"{name}_high": float(high), f"{name}_p": float(p)}
+
+
+def canaries(blocks: pd.DataFrame) -> pd.DataFrame:
+    """Whether blocks are slow when the machine's canary was, from the table of `block_means`.
+
+    A row for each canary and metric; columns: canary, metric, blocks, correlation (Spearman's, of blocks, both less
+    their mean of the machine or site) with correlation_low, correlation_high (95 %) and correlation_p, for as many
+    independent blocks as the serial correlation of both leaves; warning. Empty where the campaign has no canary.
+    """
+    rows = []
+    for canary in (name for name in blocks if name.startswith(CANARY_PREFIX)):
+        for metric in metrics_off(blocks):
+            known = blocks[blocks[[canary, f"off_{metric}"]].notna().all(axis=1)]
+            values = known[canary]
+            if MACHINE in known:
+                values = values - values.groupby(known[MACHINE]).transform("mean")
+            ranks = [stats.rankdata(values), stats.rankdata(known[f"off_{metric}"])]
+            row: dict[str, Any] = {"canary": canary, "metric": metric, "blocks": len(known)}
+            if _freedom(known) >= LEAST_FREEDOM and all(np.ptp(rank) > 0 for rank in ranks):
+                # Bartlett's: two series that move slowly agree by chance.
+                one, other = (max(0.0, float(np.corrcoef(rank[:-1], rank[1:])[0, 1])) for rank in ranks)
+                both = one * other
+                freedom = max((_freedom(known) - 1) * (1 - both) / (1 + both), 1.0)
+                row |= _correlation_test("correlation", float(np.corrcoef(*ranks)[0, 1]), freedom)
+            rows.append(row)
+    ends = ["", "_low", "_high", "_p"]
+    table = pd.DataFrame(rows, columns=["canary", "metric", "blocks", *(f"correlation{end}" for end in ends)])
+    is_large = (table["correlation"].abs() > LARGE_CORRELATION) & (table["correlation_p"] * len(table) < ALARM_P)
+    table["warning"] = np.where(is_large, "goes with the canary", "")
+    return table
+
+
+def steps(campaign: CampaignTable, blocks: pd.DataFrame) -> pd.DataFrame:
+    """Whether times depend on the place in the block, and on the machine, if there were several.
+
+    `blocks` are the `block_means`. Columns: factor (place or machine), metric, groups, spread (share by which the
+    slowest group's mean is above the fastest's), p (F test: of runs less their block's mean, in blocks of the usual
+    size; of block means), warning.
+    """
+    runs = _residuals(campaign)
+    runs = runs.assign(place=runs.groupby(["network", "site", "block"]).cumcount() + 1)
+    rows = []
+    for metric in campaign.metrics:
+        rows.append(("place", metric, *_place_effect(runs, f"off_{metric}")))
+        if machine := campaign.machine_column:
+            known = blocks[blocks[f"off_{metric}"].notna()]
+            rows.append((MACHINE, metric, *_group_effect(known[machine], known[f"off_{metric}"], _freedom(known))))
+    table = pd.DataFrame(rows, columns=["factor", "metric", "groups", "spread", "p"])
+    is_large = (table["spread"] > LARGE_CHANGE) & (table["p"] * len(table) < ALARM_P)
+    table["warning"] = np.where(is_large, "depends on the " + table["factor"], "")
+    return table
+
+
+def _place_effect(runs: pd.DataFrame, column: str) -> tuple[int, float, float]:
+    """groups, spread and p of the place in the block."""
+    wide = runs.pivot_table(column, ["network", "site", "block"], "place")
+    sizes = wide.notna().sum(axis=1)
+    usual = int(sizes.mode().max()) if len(sizes) else 0
+    whole = wide[wide.notna().sum(axis=1) == usual].dropna(axis=1, how="all").dropna().to_numpy()
+    if usual < 2 or whole.shape[1] != usual:
+        return usual, float("nan"), float("nan")
+    inner = pd.Series((whole - whole.mean(axis=1, keepdims=True)).ravel())
+    groups = pd.Series(np.tile(np.arange(usual), len(whole)))
+    return _group_effect(groups, inner, (len(whole) - 1) * (usual - 1) + usual - 1)
+
+
+def _group_effect(groups: "pd.Series[Any]", values: "pd.Series[float]", freedom: int) -> tuple[int, float, float]:
+    """groups, spread and p (F test) of values with a mean of 0 and so many degrees of freedom."""
+    means, sizes = values.groupby(groups).mean(), values.groupby(groups).size()
+    between, within = len(means) - 1, freedom - len(means) + 1
+    if between < 1 or within < LEAST_FREEDOM:
+        return len(means), float("nan"), float("nan")
+    explained = float((sizes * (means - values.mean()) ** 2).sum())
+    left = float(((values - groups.map(means)) ** 2).sum())
+    p = float(stats.f.sf(explained / between / (left / within), between, within)) if left else float(explained == 0)
+    return len(means), float(np.expm1(means.max() - means.min())), p
+
+
+def metrics_off(blocks: pd.DataFrame) -> list[str]:
+    """The metrics that a table of `block_means` has distances of."""
+    return [name.removeprefix("off_") for name in blocks if name.startswith("off_")]
+
+
+def warnings(halves: pd.DataFrame, drift: pd.DataFrame, canaries: pd.DataFrame, steps: pd.DataFrame) -> list[str]:
+    """What a reader must know, from the tables of this module: a sentence for each kind of change."""
+    texts = []
+    large = halves[halves["warning"] != ""]
+    for kind, rows in large.groupby("kind", sort=False):
+        worst = rows.loc[rows["change"].abs().idxmax()]
+        what = pair_label(worst["compared"], worst["reference"]) if kind == RATIO else label(worst["compared"])
+        noun = "Ratios within blocks" if kind == RATIO else "Times"
+        texts.append(
+            f"{noun} differ between the first and the second half of the campaign, in {len(rows)} of "
+            f"{(halves['kind'] == kind).sum()} cases, most for {what} behind {label(worst['network'])} "
+            f"({label(worst['metric'])} {percent(worst['change'])}, {percent_interval(worst['low'], worst['high'])})."
+        )
+    texts += _of_metrics(drift, DRIFTS, "drift", percent, "Times change from the first block to the last")
+    texts += _of_metrics(drift, ALIKE, "serial", _correlation, "Blocks go with the block before them (correlation)")
+    for canary, rows in canaries.groupby("canary", sort=False):
+        texts += _of_metrics(
+            rows, "canary", "correlation", _correlation, f"Blocks go with the canary {canary} (correlation)"
+        )
+    for factor, name in (("place", "place in the block"), (MACHINE, "machine")):
+        rows = steps[steps["factor"] == factor]
+        texts += _of_metrics(rows, factor, "spread", percent, f"Times depend on the {name} (slowest against fastest)")
+    return texts
+
+
+def _of_metrics(table: pd.DataFrame, fault: str, column: str, text: Callable[[float], str], what: str) -> list[str]:
+    """One sentence, if any, on the rows of `table` whose warning names `fault`, with their values of `column`."""
+    rows = table[table["warning"].astype(str).str.contains(fault)]
+    values = [f"{label(row.metric)} {text(getattr(row, column))}" for row in rows.itertuples()]
+    return [f"{what}: {listing(values)}."] if values else []
+
+
+def _correlation(value: float) -> str:
+    return f"{value:.2f}"

@@ -1,0 +1,202 @@
+"""Lost runs are told, tested, and cannot flatter a protocol."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from support.analysis_truth import consistent
+from support.known_campaigns import World, attempt, campaign, table_of
+
+from analysis import hypotheses, losses
+from analysis.attempts import tried_runs
+from analysis.hypotheses import Hypotheses
+from analysis.runs import CampaignTable
+
+
+def declared(table: CampaignTable) -> Hypotheses:
+    return hypotheses.load().restricted_to(table.protocols, table.metrics)
+
+
+def campaign_with(lost: dict[str, int], tried: int) -> CampaignTable:
+    """One site with so many runs over each protocol, of which so many were lost."""
+    rows = [
+        attempt(protocol=name, run=run, block=run, at=run, reason="load_failed: no" if run <= number else "")
+        for name, number in lost.items()
+        for run in range(1, tried + 1)
+    ]
+    return table_of(pd.DataFrame(rows), tried)
+
+
+def guilty(table: CampaignTable) -> list[str]:
+    rates = losses.success_rates(table)
+    return list(rates.loc[rates["warning"] != "", "protocol"])
+
+
+def test_success_is_of_runs_not_of_attempts() -> None:
+    lost = {"reason": "load_failed: no"}
+    rows = [attempt(run=1, **lost), attempt(run=1, attempt=2, at=1), attempt(run=2), attempt(run=3, **lost)]
+    rates = losses.success_rates(table_of(pd.DataFrame(rows), 4)).set_index("protocol").loc["tcp"]
+    assert rates[["planned", "tried", "valid", "lost", "attempts", "load", "film"]].tolist() == [4, 3, 2, 2, 4, 2, 0]
+    assert rates["success"] == pytest.approx(2 / 3)
+
+
+def test_fishers_p_against_the_others() -> None:
+    rates = losses.success_rates(campaign_with({"tcp": 3, "tcp+": 6, "quic": 50}, 372)).set_index("protocol")
+    expected = stats.fisher_exact([[50, 322], [9, 735]], alternative="greater").pvalue
+    assert rates.loc["quic", "p"] == pytest.approx(expected)
+    # Once QUIC is left out, TCP+ is compared with TCP alone.
+    expected = stats.fisher_exact([[6, 366], [3, 369]], alternative="greater").pvalue
+    assert rates.loc["tcp+", "p"] == pytest.approx(expected)
+
+
+def test_the_guilty_one_only_is_named() -> None:
+    assert guilty(campaign_with({"tcp": 3, "tcp+": 6, "quic": 50}, 372)) == ["quic"]
+    # The worse one does not hide the other.
+    assert guilty(campaign_with({"tcp": 0, "tcp+": 40, "quic": 200}, 372)) == ["tcp+", "quic"]
+    assert guilty(campaign_with({"tcp": 50, "tcp+": 50, "quic": 50}, 372)) == []
+    assert guilty(campaign_with({"tcp": 0, "tcp+": 0, "quic": 0}, 3)) == []
+    assert guilty(campaign_with({"tcp": 0, "tcp+": 0, "quic": 1}, 3)) == []
+
+
+@pytest.mark.slow
+@given(st.lists(st.integers(0, 30), min_size=3, max_size=3), st.permutations(range(3)))
+@settings(max_examples=20)
+def test_names_do_not_matter(lost: list[int], order: list[int]) -> None:
+    names = ["tcp", "tcp+", "quic"]
+    shuffled = {names[place]: number for place, number in zip(order, lost, strict=True)}
+    one = losses.success_rates(campaign_with(dict(zip(names, lost, strict=True)), 30)).set_index("protocol")
+    other = losses.success_rates(campaign_with(shuffled, 30)).set_index("protocol")
+    for name, place in zip(names, order, strict=True):
+        columns = ["lost", "p_corrected", "warning"]
+        # Of two that lost as many the first is left out first, which the other's p does not show.
+        if len(set(lost)) == 3:
+            assert one.loc[name, columns].tolist() == pytest.approx(other.loc[names[place], columns].tolist())
+    assert ((one["p_corrected"] >= one["p"] - 1e-12) | one["p"].isna()).all()
+
+
+@pytest.mark.slow
+def test_without_a_difference_nobody_is_named() -> None:
+    world = World(sites=6, runs=10, lost={"tcp": 0.05, "tcp+": 0.05, "quic": 0.05}, retried=True)
+    named = sum(bool(guilty(campaign(world, seed))) for seed in range(60))
+    assert consistent(named, 60, 0.005, slack=0.005)
+
+
+def test_a_setting_without_a_valid_run_is_told_wherever_it_is() -> None:
+    table = campaign(World(sites=3, runs=3), 1)
+    is_lost = (table.runs["site"] == "s01") & (table.runs["protocol"] == "quic") & (table.runs["network"] == "dsl")
+    runs = table.runs.assign(valid=~is_lost, reason=np.where(is_lost, "over_time: not loaded within 60 s", ""))
+    # And one that was never tried.
+    runs = runs[~((runs["site"] == "s02") & (runs["network"] == "lte") & (runs["protocol"] == "tcp"))]
+    table = CampaignTable(runs, table.document)
+    empty = losses.empty_settings(table)
+    assert empty.to_numpy().tolist() == [["dsl", "s01", "quic", 3, "over_time"], ["lte", "s02", "tcp", 0, ""]]
+    texts = losses.warnings(losses.success_rates(table), empty, losses.bounds(table, declared(table)))
+    assert "Behind DSL 1 setting has no valid run: s01 over QUIC." in texts
+    assert "Behind LTE 1 setting has not been tried: s02 over TCP." in texts
+
+
+def test_reasons_are_counted_by_attempts_and_by_runs() -> None:
+    lost = {"reason": "load_failed: no"}
+    rows = [attempt(**lost), attempt(attempt=2, **lost), attempt(run=2, reason="film_unclean"), attempt(run=3)]
+    table = losses.reasons(table_of(pd.DataFrame(rows), 3))
+    columns = ["network", "protocol", "kind", "gate", "attempts", "runs"]
+    assert table[columns].to_numpy().tolist() == [
+        ["dsl", "tcp", "load", "load_failed", 2, 1],
+        ["dsl", "tcp", "film", "film_unclean", 1, 1],
+    ]
+    none = losses.reasons(table_of(pd.DataFrame([attempt()]), 1))
+    assert none.columns.tolist() == columns
+    assert none.empty
+
+
+def test_bounds_hold_the_lost_at_the_limit_and_at_the_best() -> None:
+    rows = [attempt(protocol=name, run=run, block=run, si=si, plt=si) for name, run, si in [
+        ("tcp+", 1, 1000.0), ("tcp+", 2, 1000.0), ("tcp+", 3, 1000.0), ("quic", 1, 500.0), ("quic", 2, 800.0),
+    ]]  # fmt: skip
+    rows.append(attempt(protocol="quic", run=3, block=3, reason="over_time: not loaded within 8 s"))
+    table = table_of(pd.DataFrame(rows), 3, limit_s=8)
+    row = losses.bounds(table, declared(table)).set_index("metric").loc["si"]
+    assert row[["reference", "compared", "sites", "blocks", "lost_reference", "lost_compared"]].tolist() == [
+        "tcp+", "quic", 1, 3, 0, 1,
+    ]  # fmt: skip
+    assert row["mean_gain"] == pytest.approx(-0.35)
+    assert row["mean_gain_low"] == pytest.approx((500 + 800 + 500) / 3000 - 1)
+    assert row["mean_gain_high"] == pytest.approx((500 + 800 + 8000) / 3000 - 1)
+    assert row["gain"] == pytest.approx(np.sqrt(0.5 * 0.8) - 1)
+    assert row["gain_high"] == pytest.approx((0.5 * 0.8 * 8) ** (1 / 3) - 1)
+    assert row["slower_share"] == pytest.approx(1 / 3)
+
+
+def test_a_limit_that_nobody_names_is_as_long_as_the_longest_evidence() -> None:
+    rows = [attempt(seconds=9.0), attempt(run=2, reason="load_unfinished", seconds=130.0)]
+    table = table_of(pd.DataFrame(rows), 2)
+    assert losses.load_limits_ms(table, tried_runs(table.runs)).tolist() == [130_000]
+    rows = [attempt(seconds=9.0), attempt(run=2, reason="film_unclean", seconds=130.0)]
+    table = table_of(pd.DataFrame(rows), 2)
+    assert losses.load_limits_ms(table, tried_runs(table.runs)).tolist() == [60_000]
+
+
+def test_without_losses_bounds_are_the_gain_itself() -> None:
+    table = campaign(World(sites=3, runs=6, unfit=0.1), 2)
+    bounds = losses.bounds(table, declared(table))
+    for kind in ("gain", "mean_gain"):
+        assert bounds[f"{kind}_low"].to_numpy() == pytest.approx(bounds[kind].to_numpy())
+        assert bounds[f"{kind}_high"].to_numpy() == pytest.approx(bounds[kind].to_numpy())
+
+
+@pytest.mark.slow
+@given(st.integers(0, 1000), st.sampled_from([0.05, 0.2, 0.5]))
+@settings(max_examples=15)
+def test_the_gain_lies_within_its_bounds(seed: int, lost: float) -> None:
+    table = campaign(World(sites=3, runs=6, lost={"quic": lost, "tcp+": lost / 2}), seed)
+    bounds = losses.bounds(table, declared(table)).dropna(subset=["gain"])
+    assert (bounds["mean_gain_low"] <= bounds["mean_gain"] + 1e-9).all()
+    assert (bounds["gain_low"] <= bounds["gain_high"] + 1e-9).all()
+
+
+def test_signed_ranks_are_wilcoxons_and_the_lost_come_last() -> None:
+    site = np.random.default_rng(1).normal(0.3, 1, 40)
+    expected = stats.wilcoxon(site, method="asymptotic").pvalue
+    assert losses._signed_ranks(site[None])["rank_p"] == pytest.approx(expected)
+    lost = np.where(site > np.sort(site)[-4], np.inf, site)
+    huge = np.where(np.isinf(lost), 1e6, site)
+    assert losses._signed_ranks(lost[None]) == pytest.approx(losses._signed_ranks(huge[None]))
+    assert losses._signed_ranks(np.full((2, 3), np.nan))["rank_p"] != 0
+    assert losses._signed_ranks(np.zeros((2, 3))) == {"slower_share": 0.5, "rank_p": 1.0}
+
+
+@pytest.mark.slow
+def test_the_rank_test_holds_its_level_with_losses() -> None:
+    draw = np.random.default_rng(5)
+    values = draw.normal(0, 1, (2000, 6, 8))
+    either = draw.random(values.shape)
+    values[either < 0.05], values[either > 0.95] = np.inf, -np.inf
+    below = sum(losses._signed_ranks(campaign_values)["rank_p"] < 0.01 for campaign_values in values)
+    assert consistent(below, 2000, 0.01, slack=0.004)
+
+
+def test_a_gain_that_rests_on_the_losses_is_told() -> None:
+    fast_when_it_loads = World(sites=6, runs=10, effects={"quic": -0.03}, lost={"quic": 0.5}, scatter=0.01, blocks=0.01)
+    table = campaign(fast_when_it_loads, 1)
+    bounds = losses.bounds(table, declared(table))
+    assert bounds["warning"].str.contains("rests on which runs were lost").sum() >= 3
+    assert (bounds["gain"] < 0).all() and (bounds["gain_high"] > 0).all()
+    assert (bounds["slower_share"] > 0.4).all()
+
+
+def test_networks_and_protocols_without_any_run_are_told_and_break_nothing() -> None:
+    table = campaign(World(sites=3, runs=3), 1)
+    runs = table.runs[(table.runs["network"] == "dsl") & (table.runs["protocol"] != "quic")].drop(columns="plt")
+    table = CampaignTable(runs, table.document)
+    bounds = losses.bounds(table, declared(campaign(World(sites=3, runs=3), 1)))
+    assert bounds["metric"].unique().tolist() == ["si"]
+    assert bounds["blocks"].eq(0).all() and bounds["gain"].isna().all() and bounds["rank_p_corrected"].eq(1).all()
+    rates = losses.success_rates(table).set_index(["network", "protocol"])
+    assert rates.loc[("lte", "tcp"), ["planned", "tried"]].tolist() == [9, 0]
+    texts = losses.warnings(losses.success_rates(table), losses.empty_settings(table), bounds)
+    assert [text.split(":")[0] for text in texts] == [
+        "Behind DSL 3 settings have not been tried",
+        "Behind LTE 9 settings have not been tried",
+    ]

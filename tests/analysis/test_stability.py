@@ -1,0 +1,137 @@
+"""Diagnostics of a campaign's stability fail where something changed, and only there."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.analysis_truth import consistent
+from support.known_campaigns import World, attempt, campaign, table_of
+
+from analysis import hypotheses, stability
+from analysis.runs import CampaignTable
+from analysis.samples import samples_of
+
+SMALL = World(sites=5, runs=8)
+
+
+def tables(table: CampaignTable) -> list[pd.DataFrame]:
+    declared = hypotheses.load().restricted_to(table.protocols, table.metrics)
+    blocks = stability.block_means(table)
+    return [
+        stability.halves(samples_of(table), declared.family, declared.family_metrics, declared.confidence),
+        stability.drift(blocks),
+        stability.canaries(blocks),
+        stability.steps(table, blocks),
+    ]
+
+
+def texts(table: CampaignTable) -> list[str]:
+    return stability.warnings(*tables(table))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", [SMALL, replace(SMALL, heavy=True), replace(SMALL, scatter=0.2, blocks=0.06)])
+def test_a_world_that_stands_still_has_hardly_a_warning(world: World) -> None:
+    alarms = sum(bool(texts(campaign(world, seed))) for seed in range(25))
+    # Four tables of ALARM_P each.
+    assert consistent(alarms, 25, 4 * stability.ALARM_P)
+
+
+@pytest.mark.slow
+def test_drift_is_found_and_measured() -> None:
+    for seed in range(5):
+        halves, drift, _, _ = tables(campaign(replace(SMALL, drift=0.3), seed))
+        assert (drift["warning"] == "drifts").all()
+        assert drift["drift"].to_numpy() == pytest.approx(0.3, abs=0.12)
+        # Half of it lies between the middles of both halves; ratios within blocks do not know of it.
+        times = halves[halves["kind"] == "time"]
+        assert times["change"].mean() == pytest.approx(np.sqrt(1.3) - 1, abs=0.06)
+        assert (halves.loc[halves["kind"] == "ratio", "warning"] == "").all()
+
+
+def test_a_ratio_that_changes_is_found() -> None:
+    table = campaign(World(sites=8, runs=10), 1)
+    is_late = (table.runs["run"] > 5) & (table.runs["protocol"] == "quic")
+    runs = table.runs.assign(si=table.runs["si"] * np.where(is_late, 1.2, 1))
+    halves = tables(CampaignTable(runs, table.document))[0]
+    ratios = halves[(halves["kind"] == "ratio") & (halves["metric"] == "si")]
+    assert ratios["change"].to_numpy() == pytest.approx(0.2, abs=0.05)
+    assert (ratios["warning"] == "changes").all()
+    assert (ratios["found_share"] > 0.5).all()
+    assert (halves.loc[halves["metric"] == "plt", "warning"] == "").all()
+
+
+def test_a_change_that_is_small_is_no_warning_however_sure() -> None:
+    table = campaign(World(sites=8, runs=20, scatter=0.005, blocks=0.005, drift=0.02), 1)
+    drift = tables(table)[1]
+    assert (drift["drift_p"] < 1e-6).all()
+    assert texts(table) == []
+
+
+def test_neighbours_that_are_alike_are_found() -> None:
+    draw = np.random.default_rng(5)
+    blocks = pd.DataFrame({"network": "dsl", "site": [f"s{number % 6}" for number in range(300)]})
+    walk = np.zeros(300)
+    for place in range(1, 300):
+        walk[place] = 0.6 * walk[place - 1] + draw.normal(0, 0.05)
+    row = stability.drift(blocks.assign(off_si=walk)).iloc[0]
+    assert row["serial_low"] < 0.6 < row["serial_high"]
+    assert "neighbours are alike" in row["warning"]
+    assert "neighbours" not in stability.drift(blocks.assign(off_si=draw.permuted(walk))).iloc[0]["warning"]
+
+
+def test_the_canary_is_compared_block_by_block() -> None:
+    table = campaign(replace(SMALL, blocks=0.1), 1)
+    off = stability.block_means(table).set_index("block")["off_si"]
+    runs = table.runs.assign(canary_cpu_ms=50 * np.exp(table.runs["block"].map(off)))
+    canaries = tables(CampaignTable(runs, table.document))[2].set_index("metric")
+    assert canaries.loc["si", "correlation"] > 0.9
+    assert canaries.loc["si", "blocks"] == SMALL.sites * SMALL.runs * 2
+    assert canaries.loc["si", "warning"] == "goes with the canary"
+
+
+@pytest.mark.slow
+def test_p_values_do_not_grow_with_the_runs_of_a_block() -> None:
+    """Runs of one block share its scatter: as independent ones they found drift in one null campaign of five."""
+    world = replace(SMALL, blocks=0.1, scatter=0.01)
+    p = np.array([stability.drift(stability.block_means(campaign(world, seed)))["drift_p"][0] for seed in range(100)])
+    assert consistent(int((p < 0.05).sum()), 100, 0.05, slack=0.02)
+
+
+def test_a_place_that_matters_and_a_slow_machine_are_found() -> None:
+    table = campaign(World(sites=8, runs=10), 1)
+    order = table.runs.sort_values("started_at").groupby("block").cumcount().sort_index()
+    last = table.runs.assign(si=table.runs["si"] * np.where(order == 2, 1.1, 1))
+    steps = tables(CampaignTable(last, table.document))[3].set_index(["factor", "metric"])
+    assert steps.loc[("place", "si"), "spread"] == pytest.approx(0.1, abs=0.03)
+    assert steps.loc[("place", "si"), "warning"] == "depends on the place"
+    assert steps.loc[("place", "plt"), "warning"] == ""
+    machine = np.random.default_rng(1).permutation(np.arange(2000) % 2)[table.runs["block"]]
+    slow = table.runs.assign(machine=np.where(machine, "a", "b"), si=table.runs["si"] * np.where(machine, 1.1, 1))
+    steps = tables(CampaignTable(slow, table.document))[3].set_index(["factor", "metric"])
+    assert steps.loc[("machine", "si"), "spread"] == pytest.approx(0.1, abs=0.03)
+    assert steps.loc[("machine", "si"), "warning"] == "depends on the machine"
+    assert steps.loc[("machine", "plt"), "warning"] == ""
+
+
+@given(st.integers(0, 10_000), st.floats(0.1, 10))
+@settings(max_examples=5)
+def test_units_do_not_matter(seed: int, factor: float) -> None:
+    table = campaign(World(sites=2, runs=4), seed)
+    scaled = CampaignTable(table.runs.assign(si=table.runs["si"] * factor), table.document)
+    for one, other in zip(tables(table), tables(scaled), strict=True):
+        pd.testing.assert_frame_equal(one, other, rtol=1e-4, atol=1e-9)
+
+
+@pytest.mark.parametrize("runs", [1, 2, 3])
+@pytest.mark.parametrize("sites", [1, 2])
+def test_the_smallest_campaigns_are_told_without_a_warning(sites: int, runs: int) -> None:
+    assert texts(campaign(World(sites=sites, runs=runs), 1)) == []
+
+
+def test_equal_times_and_one_protocol_alone() -> None:
+    rows = [attempt(run=run, block=run, at=run) for run in range(1, 9)]
+    assert texts(table_of(pd.DataFrame(rows), 8)) == []
