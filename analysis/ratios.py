@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from analysis.hypotheses import Hypotheses, Pair
-from analysis.samples import Array, Samples, by_count, counts
+from analysis.samples import Array, Samples, by_count, counts, is_constant
 
 # From so many blocks on the location is Hodges and Lehmann's; of fewer it is the mean, since their Walsh averages are
 # too few to say how far the location is off.
@@ -96,6 +96,8 @@ def _location_and_variance(ratios: Array) -> Array:
     blocks = ratios.shape[-1]
     if blocks < ROBUST_BLOCKS:
         variance = ratios.var(axis=-1, ddof=1) / blocks if blocks > 1 else np.full(len(ratios), np.nan)
+        # Rounding may hide that they are all the same.
+        variance = np.where(is_constant(ratios) & (blocks > 1), 0, variance)
         return np.stack([ratios.mean(axis=-1), variance], axis=-1)
     centre, error = hodges_lehmann(ratios)
     return np.stack([centre, (error / overestimate(blocks)) ** 2], axis=-1)

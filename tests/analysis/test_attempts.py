@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.known_campaigns import World, attempt, campaign, table_of
+from support.worlds import World, attempt, campaign, table_of
 
 from analysis.attempts import KIND_OF_GATE, cube, tried_runs
 from measure.gates import GATES

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 from support.analysis_truth import consistent
-from support.known_campaigns import World, attempt, campaign, table_of
+from support.worlds import World, attempt, campaign, table_of
 
 from analysis import balance
 from analysis.hypotheses import Pair

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from support.analysis_truth import consistent
-from support.known_campaigns import World, attempt, campaign, table_of
+from support.worlds import World, attempt, campaign, table_of
 
 from analysis import hypotheses, losses
 from analysis.attempts import tried_runs

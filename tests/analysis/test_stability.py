@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.analysis_truth import consistent
-from support.known_campaigns import World, attempt, campaign, table_of
+from support.worlds import World, attempt, campaign, table_of
 
 from analysis import hypotheses, stability
 from analysis.runs import CampaignTable

@@ -1,91 +1,374 @@
-"""Campaigns of known truth for the diagnostics, made without `analysis.simulate`."""
+"""Campaigns of which the truth is known, as folders that `eyelevel report` reads, and what its first screen must say.
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+They are made from the documented form of a campaign's files (docs/runs-csv.md, measure/table.py) and share nothing with
+`analysis.simulate`, so that an error of either is not one of both. A campaign is a table of attempts, in the order in
+which they were made:
+
+    segments of the campaign  →  blocks, in random order  →  the protocols of a block  →  attempts at each run
+
+    python -m support.known_campaigns late results/late
+"""
+
+import json
+import sys
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from analysis.runs import CampaignTable
-from measure.table import CampaignDocument
+from analysis.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
+from tuning import networks, protocols
 
-NETWORKS = ("dsl", "lte")
-PROTOCOLS = ("tcp", "tcp+", "quic")
+Floats = NDArray[np.float64]
+
+# The kinds of warnings that a first screen must have.
+EMPTY_SETTING = "a setting has no valid run"
+NOT_TOGETHER = "runs that are compared were not measured together"
+PLACE = "times depend on the place in the block"
+FIXED_ORDER = "the protocols of a block always have the same order"
+DRIFT = "times drift over the campaign"
+LOSSES = "a protocol loses more runs than the others"
+DISAGREEMENT = "sites disagree on the sign"
+ONE_SITE = "one site lies far from the others"
+KINDS = (EMPTY_SETTING, NOT_TOGETHER, PLACE, FIXED_ORDER, DRIFT, LOSSES, DISAGREEMENT, ONE_SITE)
+
+NO_CLAIM = frozenset({NOT_DECIDED, EQUIVALENT})
+ANYTHING = frozenset({FASTER, SLOWER, EQUIVALENT, NOT_DECIDED})
+
+# Of a typical page, the Speed Index behind each network, and the other metrics as multiples of it.
+SPEED_INDEX_MS = {"dsl": 850.0, "lte": 1400.0, "da2gc": 15000.0, "mss": 13000.0}
+MULTIPLES = {"fvc": 0.55, "lvc": 2.1, "vc85": 1.3, "si": 1.0, "plt": 1.6}
+COLUMNS = (
+    *("site", "network", "protocol", "run", "attempt", "valid", "reason", *MULTIPLES),
+    *("requests", "served", "missed", "exchanges", "unrecorded", "started_at", "seconds", "folder"),
+    *("block", "machine", "canary_cpu_ms", "canary_page_ms"),
+)
+FRAME_MS = 100 / 3
+# Standard deviations of ln(time): of sites, a block's moment, a run, and a metric beside the others of its run.
+SITE_SD, BLOCK_SD, RUN_SD, METRIC_SD = 0.5, 0.03, 0.05, 0.015
+BEGIN = datetime(2026, 3, 2, 8, tzinfo=UTC)
+WEEK_S = 7 * 24 * 3600.0
+# An attempt takes so long beside the load itself; a load that never ends is cut off.
+OVERHEAD_S, LIMIT_S = 8.0, 120.0
+REPEATS = 2
 
 
 @dataclass(frozen=True)
-class World:
-    """`effects`: protocol → share by which it is slower. `lost`: protocol → share of loads that never end, of which
-    none is made again unless `retried`; `unfit`: that of films that are no good, made again. `scatter` is of runs and
-    `blocks` of blocks (ln); `heavy`: one run in ten takes several times as long. `drift`: share of growth. `late`:
-    a protocol measured a week later. `fixed`: in one order."""
+class FirstScreen:
+    """What a report's first screen must say.
 
+    `verdicts`: network → the words of which each contrast of the family must have one; those of "" hold for the other
+    networks. `warnings` must be there, `silent` must not. `named`, `spared`: what the warnings must, and must not name.
+    """
+
+    verdicts: Mapping[str, frozenset[str]]
+    warnings: frozenset[str] = frozenset()
+    silent: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
+    spared: frozenset[str] = frozenset()
+
+    def words(self, network: str) -> frozenset[str]:
+        """The words that the contrasts behind `network` may have."""
+        return self.verdicts.get(network, self.verdicts.get("", ANYTHING))
+
+
+@dataclass(frozen=True)
+class KnownCampaign:
+    """A campaign, its `truth` in a sentence, and what its first screen must say.
+
+    `gains`: network → how much QUIC's times differ from those of all TCPs, as shares, one for each site and from the
+    front again when there are more sites; those of "" hold for the other networks. `is_heavy`: one run in ten takes up
+    to several times as long. `segments`: which protocols are measured together, in blocks of their own, one segment
+    after the other; `pause_s` lies between them, and what follows it takes `slower_later` longer. `place_growth`: by
+    what share each place in a block is slower than the one before; `drift`, the last run than the first.
+    `never_ends`: protocol → share of loads that are cut off; `unclean`: share of attempts that a gate rejects and
+    that are repeated. `broken`: (site, protocol) whose loads all fail. `blocks`: network → after how many blocks of
+    each site it ended, of campaigns that may stop early.
+    """
+
+    truth: str
+    screen: FirstScreen
     sites: int = 12
-    runs: int = 10
-    effects: Mapping[str, float] = field(default_factory=dict)
-    lost: Mapping[str, float] = field(default_factory=dict)
-    retried: bool = False
-    unfit: float = 0.0
-    scatter: float = 0.05
-    blocks: float = 0.03
-    heavy: bool = False
+    networks: tuple[str, ...] = ("dsl", "lte")
+    protocols: tuple[str, ...] = ("tcp", "tcp+", "quic")
+    runs: int = 31
+    gains: Mapping[str, Sequence[float]] = field(default_factory=lambda: {"": (0.0,)})
+    is_heavy: bool = False
+    segments: tuple[tuple[str, ...], ...] = ()
+    pause_s: float = 0.0
+    slower_later: float = 0.0
+    is_in_fixed_order: bool = False
+    place_growth: float = 0.0
     drift: float = 0.0
-    late: str = ""
-    fixed: bool = False
+    never_ends: Mapping[str, float] = field(default_factory=dict)
+    unclean: float = 0.0
+    broken: tuple[str, str] | None = None
+    blocks: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def site_names(self) -> tuple[str, ...]:
+        """The names of the sites."""
+        return tuple(f"known{number:02}.example" for number in range(1, self.sites + 1))
 
 
-def campaign(world: World, seed: int) -> CampaignTable:
-    """A campaign in that world."""
-    draw = np.random.default_rng(seed)
-    shape = (world.runs, world.sites, len(NETWORKS), len(PROTOCOLS))
-    run, site, network, protocol = (axis.ravel() for axis in np.indices(shape))
-    block = np.ravel_multi_index((run, site, network), shape[:3]) + 1
-    order = (
-        np.arange(len(run)) % 3
-        if world.fixed
-        else draw.permuted(np.arange(len(run)).reshape(-1, 3) % 3, axis=1).ravel()
+CAMPAIGNS: dict[str, KnownCampaign] = {
+    "null": KnownCampaign(
+        "No protocol differs from any other, on any site.",
+        FirstScreen({"": NO_CLAIM}, silent=frozenset(KINDS)),
+    ),
+    "tenth": KnownCampaign(
+        "QUIC takes 10 % less on every site and behind every network.",
+        FirstScreen({"": frozenset({FASTER})}, silent=frozenset(KINDS)),
+        gains={"": (-0.1,)},
+    ),
+    "signs": KnownCampaign(
+        "QUIC is 9.1 % faster on every other site and 10 % slower on the rest, so its mean log ratio is 0.",
+        FirstScreen(
+            {"": NO_CLAIM}, warnings=frozenset({DISAGREEMENT}), silent=frozenset({NOT_TOGETHER, DRIFT, LOSSES})
+        ),
+        gains={"": (1 / 1.1 - 1, 0.1)},
+    ),
+    "heavy": KnownCampaign(
+        "QUIC takes 10 % less on every site, and one run in ten of each protocol takes up to several times as long.",
+        FirstScreen({"": frozenset({FASTER})}, silent=frozenset({NOT_TOGETHER, DRIFT, LOSSES, DISAGREEMENT})),
+        gains={"": (-0.1,)},
+        is_heavy=True,
+    ),
+    "heavy-null": KnownCampaign(
+        "No protocol differs, and one run in ten of each takes up to several times as long.",
+        FirstScreen({"": NO_CLAIM}, silent=frozenset(KINDS)),
+        is_heavy=True,
+    ),
+    "outlier": KnownCampaign(
+        "QUIC takes 36 % less on eleven sites and 120 % more on the twelfth.",
+        FirstScreen(
+            {"": frozenset({FASTER})},
+            warnings=frozenset({ONE_SITE}),
+            silent=frozenset({NOT_TOGETHER, DRIFT, LOSSES}),
+            named=frozenset({"known12.example"}),
+            spared=frozenset({"known01.example"}),
+        ),
+        gains={"": (*(-0.36,) * 11, 1.2)},
+    ),
+    "broken": KnownCampaign(
+        "QUIC takes 10 % less on every site, but the third site never loads over QUIC.",
+        FirstScreen(
+            {"": frozenset({FASTER})},
+            warnings=frozenset({EMPTY_SETTING}),
+            silent=frozenset({PLACE, DRIFT, ONE_SITE, DISAGREEMENT}),
+            named=frozenset({"known03.example", "quic"}),
+            spared=frozenset({"known04.example"}),
+        ),
+        gains={"": (-0.1,)},
+        broken=("known03.example", "quic"),
+    ),
+    "place": KnownCampaign(
+        "No protocol differs; each place in a block takes 2 % longer than the one before, and their order is random.",
+        FirstScreen({"": NO_CLAIM}, warnings=frozenset({PLACE}), silent=frozenset({NOT_TOGETHER, FIXED_ORDER, LOSSES})),
+        place_growth=0.02,
+    ),
+    "order": KnownCampaign(
+        "No protocol differs; each place in a block takes 2 % longer than the one before, and QUIC is always the last.",
+        # A fixed order cannot be told from an effect: any verdict, but never without the warning.
+        FirstScreen({"": ANYTHING}, warnings=frozenset({FIXED_ORDER}), silent=frozenset({DRIFT, LOSSES})),
+        place_growth=0.02,
+        is_in_fixed_order=True,
+    ),
+    "drift": KnownCampaign(
+        "No protocol differs; everything takes 30 % longer at the end of the campaign than at its beginning.",
+        FirstScreen({"": NO_CLAIM}, warnings=frozenset({DRIFT}), silent=frozenset({NOT_TOGETHER, PLACE, LOSSES})),
+        drift=0.3,
+    ),
+    "apart": KnownCampaign(
+        "No protocol differs; they were measured one after the other, while everything became 30 % slower.",
+        FirstScreen({"": frozenset({NOT_DECIDED})}, warnings=frozenset({NOT_TOGETHER}), silent=frozenset({LOSSES})),
+        segments=(("tcp",), ("tcp+",), ("quic",)),
+        drift=0.3,
+    ),
+    "late": KnownCampaign(
+        "No protocol differs; QUIC was measured a week later in blocks of its own, when the machine was 8 % slower.",
+        FirstScreen(
+            {"": frozenset({NOT_DECIDED})},
+            warnings=frozenset({NOT_TOGETHER}),
+            silent=frozenset({LOSSES}),
+            named=frozenset({"quic"}),
+        ),
+        segments=(("tcp", "tcp+"), ("quic",)),
+        pause_s=WEEK_S,
+        slower_later=0.08,
+    ),
+    "losses": KnownCampaign(
+        "One QUIC load in eight never ends; those that end take 5 % less.",
+        FirstScreen(
+            {"": frozenset({FASTER})},
+            warnings=frozenset({LOSSES}),
+            silent=frozenset({PLACE, DRIFT, DISAGREEMENT, ONE_SITE}),
+            named=frozenset({"quic"}),
+            spared=frozenset({"tcp", "tcp+"}),
+        ),
+        gains={"": (-0.05,)},
+        never_ends={"quic": 1 / 8},
+        unclean=0.01,
+    ),
+    "early": KnownCampaign(
+        "Of RUNS=auto: QUIC takes 10 % less on DSL, which ended after 5 blocks, 3 % less on LTE, after 20, and the "
+        "same on DA2GC, which had all 31.",
+        FirstScreen(
+            {"dsl": frozenset({FASTER}), "lte": frozenset({FASTER}), "da2gc": NO_CLAIM},
+            silent=frozenset({EMPTY_SETTING, NOT_TOGETHER, LOSSES, DISAGREEMENT}),
+        ),
+        networks=("dsl", "lte", "da2gc"),
+        gains={"dsl": (-0.1,), "lte": (-0.03,), "da2gc": (0.0,)},
+        blocks={"dsl": 5, "lte": 20, "da2gc": 31},
+    ),
+    "full": KnownCampaign(
+        "The paper's size, 23,560 runs: both QUICs take 10 % less on every site and behind every network.",
+        FirstScreen({"": frozenset({FASTER})}, silent=frozenset(KINDS)),
+        sites=38,
+        networks=("dsl", "lte", "da2gc", "mss"),
+        protocols=("tcp", "tcp+", "tcp+bbr", "quic", "quic+bbr"),
+        gains={"": (-0.1,)},
+    ),
+}
+
+
+def attempts(campaign: KnownCampaign, draw: np.random.Generator) -> pd.DataFrame:
+    """The rows of `runs.csv` of `campaign`, in the order in which the attempts ended."""
+    table = pd.concat(_segments(campaign, draw), ignore_index=True)
+    table = _repeated(campaign, table, draw)
+    moment = np.arange(len(table)) / max(1, len(table) - 1)
+    machine = (1 + campaign.drift * moment) * (1 + campaign.slower_later * (table["segment"].to_numpy() > 0))
+    of_block, block = np.unique(table["block"], return_inverse=True)
+    machine *= np.exp(draw.normal(0, BLOCK_SD, len(of_block)))[block]
+    _add_times(campaign, table, machine, draw)
+    seconds = OVERHEAD_S + np.where(table["ends"], table["plt"].fillna(0) / 1000, LIMIT_S)
+    begin = np.cumsum(seconds) - seconds + campaign.pause_s * (table["segment"] > 0)
+    folder = [f"runs/{row.site}/{row.network}/{row.protocol}/{row.run}-{row.attempt}" for row in table.itertuples()]
+    canary = np.round(50 * machine + draw.normal(0, 0.5, len(of_block))[block], 2)
+    return table.assign(
+        valid=np.where(table["reason"] == "", "true", "false"),
+        requests=60,
+        served=60,
+        missed=0,
+        exchanges=60,
+        unrecorded=0,
+        started_at=pd.DatetimeIndex(BEGIN + pd.to_timedelta(begin, unit="s")).strftime("%Y-%m-%dT%H:%M:%S+0000"),
+        seconds=np.round(seconds, 3),
+        folder=folder,
+        machine="bench",
+        canary_cpu_ms=canary,
+        canary_page_ms=np.round(12 * canary, 1),
+    )[[*COLUMNS]]
+
+
+def _segments(campaign: KnownCampaign, draw: np.random.Generator) -> list[pd.DataFrame]:
+    """The runs in the order planned, a table for each segment of `campaign`; columns: site, network, protocol, run,
+    block, place and segment."""
+    cells = pd.MultiIndex.from_product([campaign.networks, campaign.site_names, range(1, campaign.runs + 1)])
+    blocks = pd.DataFrame(index=cells.set_names(["network", "site", "run"])).reset_index()
+    blocks = blocks[blocks["run"] <= blocks["network"].map(campaign.blocks).fillna(campaign.runs)]
+    tables, first = [], 1
+    for number, together in enumerate(campaign.segments or (campaign.protocols,)):
+        # The first run of each setting before the second of any, in random order.
+        shuffled = blocks.iloc[np.lexsort((draw.random(len(blocks)), blocks["run"]))]
+        order = np.argsort(draw.random((len(blocks), len(together))), axis=1)
+        if campaign.is_in_fixed_order:
+            order = np.broadcast_to(np.arange(len(together)), order.shape)
+        table = shuffled.loc[shuffled.index.repeat(len(together))].assign(
+            protocol=np.array(together)[order].ravel(),
+            block=np.repeat(first + np.arange(len(blocks)), len(together)),
+            place=np.tile(np.arange(len(together)), len(blocks)),
+            segment=number,
+        )
+        tables.append(table)
+        first += len(blocks)
+    return tables
+
+
+def _repeated(campaign: KnownCampaign, table: pd.DataFrame, draw: np.random.Generator) -> pd.DataFrame:
+    """`table` with a row for each attempt, and the columns attempt, reason, and ends (whether the load did)."""
+    lost = draw.random(len(table)) < table["protocol"].map(campaign.never_ends).fillna(0)
+    broken = (table["site"] + " " + table["protocol"]) == " ".join(campaign.broken or ())
+    unclean = (draw.random(len(table)) < campaign.unclean) & ~lost & ~broken
+    # A load that took too long is not repeated; one that failed is, until it is given up.
+    number = np.where(broken, 1 + REPEATS, np.where(unclean, 2, 1))
+    rows = np.repeat(np.arange(len(table)), number)
+    attempt = np.arange(len(rows)) - np.repeat(np.cumsum(number) - number, number) + 1
+    reasons = np.select(
+        [lost.to_numpy()[rows], broken.to_numpy()[rows], unclean.to_numpy()[rows] & (attempt == 1)],
+        ["over_time: the page took longer than 120 s", "load_failed: net::ERR_QUIC_PROTOCOL_ERROR", "film_unclean"],
+        "",
     )
-    seconds = 60.0 * block + 12.0 * order
-    level = np.log(np.array([900.0, 1500.0]))[network] + draw.normal(0, 0.5, world.sites)[site]
-    level += np.log1p([world.effects.get(name, 0.0) for name in PROTOCOLS])[protocol]
-    level += draw.normal(0, world.blocks, block.max())[block - 1] + np.log1p(world.drift) * block / block.max()
-    body = np.exp(draw.normal(0, world.scatter, len(run)))
-    if world.heavy:
-        body *= np.where(draw.random(len(run)) < 0.1, 1 + draw.pareto(2.5, len(run)), 1)
-    names = np.array(PROTOCOLS)[protocol]
-    is_late = names == world.late
-    table = pd.DataFrame({
-        "site": np.char.add("s", np.char.zfill(site.astype(str), 2)), "network": np.array(NETWORKS)[network],
-        "protocol": names, "run": run + 1, "attempt": 1, "valid": True, "reason": "",
-        "si": np.exp(level) * body, "plt": 1.7 * np.exp(level + draw.normal(0, 0.02, len(run))) * body,
-        "block": np.where(is_late, block + block.max(), block), "at": seconds + 7 * 86400 * is_late,
-        "canary_cpu_ms": draw.normal(50, 1, block.max())[block - 1],
-    })  # fmt: skip
-    is_lost = draw.random(len(table)) < table["protocol"].map(world.lost).fillna(0).to_numpy(dtype=float)
-    is_unfit = ~is_lost & (draw.random(len(table)) < world.unfit)
-    rejected = table[is_lost | is_unfit].assign(valid=False, si=np.nan, plt=np.nan)
-    rejected["reason"] = np.where(
-        is_lost[is_lost | is_unfit], "load_unfinished: there was no load event", "film_unclean: no"
-    )
-    again = is_unfit | (is_lost & world.retried)
-    kept = table[~is_lost | again].assign(attempt=np.where(again, 2, 1)[~is_lost | again])
-    kept["at"] += 20 * (kept["attempt"] - 1)
-    return table_of(pd.concat([rejected, kept], ignore_index=True), world.runs)
+    repeated = table.iloc[rows].reset_index(drop=True)
+    return repeated.assign(attempt=attempt, reason=reasons, ends=~lost.to_numpy()[rows])
 
 
-def table_of(runs: pd.DataFrame, planned: int, **settings: object) -> CampaignTable:
-    """A campaign with these attempts; `at` is their start in seconds."""
-    starts = pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta(runs["at"], unit="s")
-    runs = runs.drop(columns="at").assign(started_at=starts.dt.strftime("%Y-%m-%dT%H:%M:%S%z"))
-    names: dict[str, dict[str, object]] = {
-        key: {name: {} for name in sorted(set(runs[key[:-1]]))} for key in ("sites", "networks")
+def _add_times(campaign: KnownCampaign, table: pd.DataFrame, machine: Floats, draw: np.random.Generator) -> None:
+    """Add the metrics to `table`, whose attempts were made when times were `machine` times as long."""
+    size = len(table)
+    page = dict(zip(campaign.site_names, draw.normal(0, SITE_SD, campaign.sites), strict=True))
+    level = np.log(table["network"].map(SPEED_INDEX_MS)) + table["site"].map(page) + np.log(machine)
+    gains = {
+        (network, site): np.log1p(shares[place % len(shares)])
+        for network in campaign.networks
+        for shares in [campaign.gains.get(network, campaign.gains.get("", (0.0,)))]
+        for place, site in enumerate(campaign.site_names)
     }
-    names["protocols"] = {name: {} for name in PROTOCOLS}
-    return CampaignTable(runs, CampaignDocument({"runs": planned, **names, **settings}))
+    effect = np.array([gains[cell] for cell in zip(table["network"], table["site"], strict=True)])
+    level += np.where(table["protocol"].str.startswith("quic"), effect, 0)
+    level += np.log1p(campaign.place_growth) * table["place"] + draw.normal(0, RUN_SD, size)
+    if campaign.is_heavy:
+        # Of Student's with 2.5 degrees of freedom, the larger half: no third moment.
+        level += np.where(draw.random(size) < 0.1, np.log1p(np.abs(draw.standard_t(2.5, size))), 0)
+    for metric, multiple in MULTIPLES.items():
+        times = multiple * np.exp(level + draw.normal(0, METRIC_SD, size))
+        if metric in ("fvc", "lvc", "vc85"):
+            times = np.round(np.maximum(1, np.round(times / FRAME_MS)) * FRAME_MS)
+        table[metric] = times.round(0 if metric == "plt" else 1).where(table["reason"] == "")
 
 
-def attempt(**cells: object) -> dict[str, object]:
-    """An attempt that counts, but for these cells; one with a reason does not."""
-    row: dict[str, object] = {"site": "s", "network": "dsl", "protocol": "tcp", "run": 1, "attempt": 1, "reason": ""}
-    row |= {"si": 1000.0, "plt": 1700.0, "at": 0.0, **cells}
-    return {**row, "valid": not row["reason"]}
+def document(campaign: KnownCampaign) -> dict[str, object]:
+    """The `campaign.json` of `campaign`."""
+    all_networks, all_protocols = networks.load(), protocols.load()
+    return {
+        "settings": {
+            "seed": 14,
+            "runs": campaign.runs,
+            "auto": bool(campaign.blocks),
+            "repeats": REPEATS,
+            "repeatable": False,
+            "filmed": True,
+            "limit_s": LIMIT_S,
+            "browser": {"name": "chromium"},
+            "sites": {
+                name: {"url": f"https://{name}/", "sha256": sha256(name.encode()).hexdigest()}
+                for name in campaign.site_names
+            },
+            "networks": {name: asdict(all_networks[name]) for name in campaign.networks},
+            "protocols": {name: asdict(all_protocols[name]) for name in campaign.protocols},
+        },
+        "versions": {"chromium": "0"},
+        "begun_at": BEGIN.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "known": {"truth": campaign.truth},
+    }
+
+
+def write(folder: Path, name: str, seed: int = 14) -> KnownCampaign:
+    """Write the campaign of this name in CAMPAIGNS as `folder`, and return it; another `seed` is another campaign of
+    the same truth."""
+    campaign = CAMPAIGNS[name]
+    table = attempts(campaign, np.random.default_rng([seed, zlib.crc32(name.encode())]))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "campaign.json").write_text(json.dumps(document(campaign), indent=1) + "\n")
+    table.to_csv(folder / "runs.csv", index=False, lineterminator="\n")
+    return campaign
+
+
+if __name__ == "__main__":
+    print(write(Path(sys.argv[2]), sys.argv[1]).truth)

@@ -1,0 +1,125 @@
+"""Campaigns of which the truth is known: they are what they say they are, and the declared family finds it."""
+
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from support.known_campaigns import CAMPAIGNS, KINDS, KnownCampaign, write
+
+from analysis import hypotheses
+from analysis.confirmatory import LOOKS, confirmatory
+from analysis.runs import CampaignTable, load
+from analysis.samples import samples_of
+from eyelevel.commands.report import main
+from measure.table import columns, read_rows
+
+NAMES = pytest.mark.parametrize("name", CAMPAIGNS)
+SECONDS = 10
+
+
+def verdicts(table: CampaignTable, known: KnownCampaign) -> pd.DataFrame:
+    rtt_ms = {name: float(network["min_rtt_ms"]) for name, network in table.document.networks.items()}
+    declared = hypotheses.load().restricted_to(table.protocols, table.metrics)
+    return confirmatory(samples_of(table), declared, rtt_ms, LOOKS if known.blocks else (), table.networks)
+
+
+@NAMES
+def test_the_declared_family_finds_the_truth(name: str, tmp_path: Path) -> None:
+    known = write(tmp_path / name, name)
+    table = verdicts(load(tmp_path / name), known)
+    pairs = 2 if "quic+bbr" in known.protocols else 1
+    assert len(table) == pairs * 2 * len(known.networks)
+    for row in table.itertuples():
+        assert row.verdict in known.screen.words(str(row.network)), row
+
+
+@NAMES
+def test_a_campaign_has_the_form_of_those_measured(name: str, tmp_path: Path) -> None:
+    known = write(tmp_path, name)
+    assert (tmp_path / "runs.csv").read_text().splitlines()[0] == ",".join(columns())
+    rows = read_rows(tmp_path)
+    valid = [row for row in rows if row.valid]
+    assert len({row.of for row in valid}) == len(valid)
+    assert all((row.reason is None) == row.valid == (row.metrics["si"] is not None) for row in rows)
+    document = load(tmp_path).document
+    assert document.settings["auto"] is bool(known.blocks)
+    assert tuple(document.protocols) == known.protocols
+    assert known.screen.warnings.isdisjoint(known.screen.silent)
+    assert known.screen.warnings | known.screen.silent <= set(KINDS)
+
+
+def attempts_of(name: str, folder: Path) -> pd.DataFrame:
+    write(folder, name)
+    return load(folder).runs
+
+
+def test_another_seed_is_another_campaign_of_the_same_truth(tmp_path: Path) -> None:
+    write(tmp_path / "one", "null")
+    write(tmp_path / "same", "null")
+    write(tmp_path / "other", "null", seed=15)
+    one, same, other = ((tmp_path / name / "runs.csv").read_bytes() for name in ("one", "same", "other"))
+    assert one == same != other
+
+
+def test_of_the_late_campaign_no_block_has_both_protocols(tmp_path: Path) -> None:
+    runs = attempts_of("late", tmp_path)
+    started = pd.to_datetime(runs["started_at"], utc=True)
+    quic = runs["protocol"] == "quic"
+    assert started[quic].min() - started[~quic].max() > pd.Timedelta(days=6.9)
+    assert set(runs.loc[quic, "block"]).isdisjoint(runs.loc[~quic, "block"])
+    assert sorted(runs.loc[quic, "run"].unique()) == sorted(runs.loc[~quic, "run"].unique()) == list(range(1, 32))
+
+
+def test_of_the_campaign_with_losses_one_load_in_eight_never_ends(tmp_path: Path) -> None:
+    runs = attempts_of("losses", tmp_path)
+    lost = runs["reason"].str.startswith("over_time").groupby(runs["protocol"]).mean()
+    assert lost["quic"] == pytest.approx(1 / 8, abs=0.04)
+    assert lost["tcp"] == lost["tcp+"] == 0
+    # A load that is cut off is not repeated.
+    assert set(runs.loc[runs["reason"].str.startswith("over_time"), "attempt"]) == {1}
+
+
+def test_of_the_broken_campaign_one_setting_has_no_valid_run(tmp_path: Path) -> None:
+    runs = attempts_of("broken", tmp_path)
+    valid = runs.groupby(["site", "protocol"])["valid"].sum()
+    assert valid["known03.example", "quic"] == 0
+    assert (valid.drop(("known03.example", "quic")) == 2 * 31).all()
+
+
+def test_the_early_campaign_ends_at_looks(tmp_path: Path) -> None:
+    runs = attempts_of("early", tmp_path)
+    assert runs.groupby("network")["run"].max().to_dict() == {"dsl": 5, "lte": 20, "da2gc": 31}
+
+
+@pytest.mark.parametrize(("name", "is_fixed"), [("null", False), ("order", True)])
+def test_the_order_of_protocols_is_random_unless_the_campaign_says_otherwise(
+    name: str, is_fixed: bool, tmp_path: Path
+) -> None:
+    runs = attempts_of(name, tmp_path)
+    first = runs.groupby("block")["protocol"].first().value_counts(normalize=True)
+    assert (len(first) == 1) is is_fixed
+    assert is_fixed or first.between(0.25, 0.42).all()
+
+
+def test_times_drift_by_what_the_campaign_says(tmp_path: Path) -> None:
+    runs = attempts_of("drift", tmp_path)
+    first, last = (runs[runs["run"].isin(numbers)]["si"].median() for numbers in ((1, 2), (30, 31)))
+    assert last / first == pytest.approx(1.28, abs=0.06)
+
+
+def test_the_full_size_is_written_in_seconds(tmp_path: Path) -> None:
+    start = time.process_time()
+    write(tmp_path, "full")
+    assert time.process_time() - start < SECONDS
+    assert len(read_rows(tmp_path)) == 38 * 4 * 5 * 31
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["null", "broken", "late", "early"])
+def test_the_report_reads_it(name: str, tmp_path: Path) -> None:
+    write(tmp_path / name, name)
+    done = CliRunner().invoke(main, [str(tmp_path / name)])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / name / "report" / "index.html").exists()

@@ -1,0 +1,178 @@
+"""The declared family's error rates, over campaigns whose truth is known: false claims, coverage, and power at the
+number of blocks that planning names. Each is of whole campaigns, Holm's correction included. What is found is printed.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from analysis import hypotheses
+from analysis.confirmatory import LOOKS, confirmatory, holm
+from analysis.hypotheses import Pair
+from analysis.outcomes import FASTER, SLOWER, verdicts
+from analysis.planning import blocks_needed
+from analysis.ratios import mean_over_sites
+from analysis.samples import Array, Samples
+
+# The share of runs in which a correct rate fails its test.
+FALSE_ALARM = 1e-4
+# Of times at once: 8 MB, whose Walsh averages are computed in parts.
+CHUNK = 2**20
+Noise = Callable[[np.random.Generator, tuple[int, ...]], Array]
+
+PAIRS = (Pair("tcp+", "quic"), Pair("tcp+bbr", "quic+bbr"))
+PROTOCOLS = ("tcp+", "quic", "tcp+bbr", "quic+bbr")
+NETWORKS = ("dsl", "lte", "da2gc", "mss")
+METRICS = ("si", "plt")
+DECLARED = replace(hypotheses.load(), comparisons=PAIRS, family=PAIRS, family_metrics=METRICS)
+FAMILY = DECLARED.family_size(len(NETWORKS))
+
+
+def normal(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Times with 5 % of normal noise."""
+    return 1 + 0.05 * draw.standard_normal(shape)
+
+
+def lognormal(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Times with 20 % of lognormal noise."""
+    return np.exp(0.2 * draw.standard_normal(shape))
+
+
+def heavy(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Times of which one in ten is up to several times as long: no third moment."""
+    long = np.where(draw.random(shape) < 0.1, 1 + draw.pareto(2.5, shape), 1)
+    return np.exp(0.05 * draw.standard_normal(shape)) * long
+
+
+NOISES = pytest.mark.parametrize("noise", [normal, lognormal, heavy])
+
+
+def campaigns(noise: Noise, number: int, sites: int, blocks: int, seed: int) -> Iterator[Array]:
+    """So many campaigns in which no protocol differs, of networks x sites x protocols x metrics x blocks each; several
+    at once, the networks of one after those of another.
+
+    The runs of a block have noise in common, and the metrics of a run have most of theirs in common.
+    """
+    draw = np.random.default_rng([seed, sites, blocks])
+    at_once = max(1, CHUNK // (len(NETWORKS) * sites * len(PROTOCOLS) * len(METRICS) * blocks))
+    for first in range(0, number, at_once):
+        cells = (min(at_once, number - first) * len(NETWORKS), sites)
+        block = np.exp(0.05 * draw.standard_normal((*cells, 1, 1, blocks)))
+        run = noise(draw, (*cells, len(PROTOCOLS), 1, blocks))
+        yield block * run * np.exp(0.015 * draw.standard_normal((*cells, len(PROTOCOLS), len(METRICS), blocks)))
+
+
+def samples(values: Array) -> Samples:
+    networks = tuple(f"{place // len(NETWORKS):05} {NETWORKS[place % len(NETWORKS)]}" for place in range(len(values)))
+    return Samples(values, networks, tuple(map(str, range(values.shape[1]))), PROTOCOLS, METRICS)
+
+
+def family_verdicts(values: Array, looks: Sequence[int] = ()) -> pd.DataFrame:
+    """The verdicts on all contrasts of the campaigns in `values`, each corrected for its own family."""
+    table = confirmatory(samples(values), DECLARED, {}, looks)
+    table[["campaign", "network"]] = table["network"].str.split(" ", expand=True)
+    of_campaign = table.groupby("campaign", sort=False)
+    assert (of_campaign.size() == FAMILY).all()
+    for column in ("p", "equivalence_p"):
+        table[f"{column}_corrected"] = of_campaign[column].transform(holm)
+    return table.assign(verdict=verdicts(table["gain"], table, DECLARED.significant_p))
+
+
+def at_most(count: int, trials: int, rate: float) -> bool:
+    """Whether a rate of no more than `rate` brings about `count` by chance."""
+    return bool(count <= stats.binom.isf(FALSE_ALARM, trials, rate))
+
+
+def between(count: int, trials: int, low: float, high: float) -> bool:
+    """Whether a rate between `low` and `high` brings about `count` by chance."""
+    return at_most(count, trials, high) and at_most(trials - count, trials, 1 - low)
+
+
+def tell(capsys: pytest.CaptureFixture[str], *cells: object) -> None:
+    """Print what was measured, past pytest."""
+    with capsys.disabled():
+        print(f"\n| {' | '.join(map(str, cells))} |", end="")
+
+
+def test_campaigns_at_once_have_the_verdicts_of_one_alone() -> None:
+    for values in campaigns(heavy, 3, 4, 7, seed=5):
+        together = family_verdicts(values)
+        for place, (_, table) in enumerate(together.groupby("campaign")):
+            alone = confirmatory(samples(values[4 * place : 4 * place + 4]), DECLARED, {})
+            assert np.array_equal(table["p_corrected"], alone["p_corrected"])
+            assert list(table["verdict"]) == list(alone["verdict"])
+
+
+@NOISES
+@pytest.mark.parametrize(
+    ("sites", "blocks", "number", "looks"),
+    [(1, 31, 6000, ()), (5, 5, 6000, ()), (12, 10, 4000, ()), (38, 31, 1000, ()), (5, 31, 2000, LOOKS)],
+)
+def test_a_null_campaign_claims_a_difference_in_one_of_a_hundred_at_most(
+    noise: Noise, sites: int, blocks: int, number: int, looks: Sequence[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    false = 0
+    for values in campaigns(noise, number, sites, blocks, seed=1):
+        table = family_verdicts(values, looks)
+        false += int(table["verdict"].isin((FASTER, SLOWER)).groupby(table["campaign"]).any().sum())
+    low, high = stats.binomtest(false, number).proportion_ci(0.95)
+    looking = ", looks" if looks else ""
+    rate = f"{false / number:.2%} [{low:.2%}, {high:.2%}]"
+    tell(capsys, "false claim", noise.__name__, sites, f"{blocks}{looking}", number, rate)
+    assert at_most(false, number, DECLARED.significant_p), false / number
+
+
+@NOISES
+@pytest.mark.parametrize(
+    ("sites", "blocks", "number"), [(1, 31, 20000), (12, 5, 12000), (12, 31, 6000), (38, 31, 3000)]
+)
+def test_intervals_of_95_percent_cover_the_truth(
+    noise: Noise, sites: int, blocks: int, number: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    draw = np.random.default_rng([2, sites, blocks])
+    truth, covered, rows = np.log(0.9), 0, max(1, CHUNK // (sites * blocks))
+    for first in range(0, number, rows):
+        shape = (min(rows, number - first), sites, blocks)
+        low, high = mean_over_sites(truth + np.log(noise(draw, shape)) - np.log(noise(draw, shape))).interval(0.95)
+        covered += int(((low <= truth) & (truth <= high)).sum())
+    tell(capsys, "coverage", noise.__name__, sites, blocks, number, f"{covered / number:.2%}")
+    if noise is heavy:
+        assert at_most(number - covered, number, 0.07), covered / number
+    else:
+        assert between(covered, number, 0.94, 0.96), covered / number
+
+
+@pytest.mark.parametrize(
+    ("noise", "sites", "column"),
+    [
+        (normal, 2, "blocks_5pct"),
+        (normal, 12, "blocks_2pct"),
+        (lognormal, 2, "blocks_20pct"),
+        (lognormal, 38, "blocks_5pct"),
+        (heavy, 12, "blocks_2pct"),
+    ],
+)
+def test_the_planned_number_of_blocks_has_the_planned_power(
+    noise: Noise, sites: int, column: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Planned from campaigns of 31 blocks, for a difference that is there in one contrast of sixteen."""
+    plans = [
+        blocks_needed(samples(values[first : first + len(NETWORKS)]), DECLARED)
+        for values in campaigns(noise, 10, sites, 31, seed=3)
+        for first in range(0, len(values), len(NETWORKS))
+    ]
+    needed = round(float(pd.concat(plans)[column].median()))
+    gain, number, found = int(column.removeprefix("blocks_").removesuffix("pct")) / 100, 3000, 0
+    for values in campaigns(noise, number, sites, needed, seed=4):
+        values[:: len(NETWORKS), :, 1, 0] *= 1 + gain
+        table = family_verdicts(values)
+        is_there = (table["network"] == NETWORKS[0]) & (table["compared"] == "quic") & (table["metric"] == METRICS[0])
+        found += int((table.loc[is_there, "verdict"] == SLOWER).sum())
+    tell(capsys, f"power at +{gain:.0%}", noise.__name__, sites, needed, number, f"{found / number:.2%}")
+    # Of heavy tails the error of a location is told somewhat too large, by planning, too: more is found than planned
+    # for (93.4 % where this was written).
+    assert between(found, number, 0.88, 0.95 if noise is heavy else 0.92), found / number

@@ -1,0 +1,91 @@
+"""Campaigns of known truth for the diagnostics, made without `analysis.simulate`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from analysis.runs import CampaignTable
+from measure.table import CampaignDocument
+
+NETWORKS = ("dsl", "lte")
+PROTOCOLS = ("tcp", "tcp+", "quic")
+
+
+@dataclass(frozen=True)
+class World:
+    """`effects`: protocol → share by which it is slower. `lost`: protocol → share of loads that never end, of which
+    none is made again unless `retried`; `unfit`: that of films that are no good, made again. `scatter` is of runs and
+    `blocks` of blocks (ln); `heavy`: one run in ten takes several times as long. `drift`: share of growth. `late`:
+    a protocol measured a week later. `fixed`: in one order."""
+
+    sites: int = 12
+    runs: int = 10
+    effects: Mapping[str, float] = field(default_factory=dict)
+    lost: Mapping[str, float] = field(default_factory=dict)
+    retried: bool = False
+    unfit: float = 0.0
+    scatter: float = 0.05
+    blocks: float = 0.03
+    heavy: bool = False
+    drift: float = 0.0
+    late: str = ""
+    fixed: bool = False
+
+
+def campaign(world: World, seed: int) -> CampaignTable:
+    """A campaign in that world."""
+    draw = np.random.default_rng(seed)
+    shape = (world.runs, world.sites, len(NETWORKS), len(PROTOCOLS))
+    run, site, network, protocol = (axis.ravel() for axis in np.indices(shape))
+    block = np.ravel_multi_index((run, site, network), shape[:3]) + 1
+    order = (
+        np.arange(len(run)) % 3
+        if world.fixed
+        else draw.permuted(np.arange(len(run)).reshape(-1, 3) % 3, axis=1).ravel()
+    )
+    seconds = 60.0 * block + 12.0 * order
+    level = np.log(np.array([900.0, 1500.0]))[network] + draw.normal(0, 0.5, world.sites)[site]
+    level += np.log1p([world.effects.get(name, 0.0) for name in PROTOCOLS])[protocol]
+    level += draw.normal(0, world.blocks, block.max())[block - 1] + np.log1p(world.drift) * block / block.max()
+    body = np.exp(draw.normal(0, world.scatter, len(run)))
+    if world.heavy:
+        body *= np.where(draw.random(len(run)) < 0.1, 1 + draw.pareto(2.5, len(run)), 1)
+    names = np.array(PROTOCOLS)[protocol]
+    is_late = names == world.late
+    table = pd.DataFrame({
+        "site": np.char.add("s", np.char.zfill(site.astype(str), 2)), "network": np.array(NETWORKS)[network],
+        "protocol": names, "run": run + 1, "attempt": 1, "valid": True, "reason": "",
+        "si": np.exp(level) * body, "plt": 1.7 * np.exp(level + draw.normal(0, 0.02, len(run))) * body,
+        "block": np.where(is_late, block + block.max(), block), "at": seconds + 7 * 86400 * is_late,
+        "canary_cpu_ms": draw.normal(50, 1, block.max())[block - 1],
+    })  # fmt: skip
+    is_lost = draw.random(len(table)) < table["protocol"].map(world.lost).fillna(0).to_numpy(dtype=float)
+    is_unfit = ~is_lost & (draw.random(len(table)) < world.unfit)
+    rejected = table[is_lost | is_unfit].assign(valid=False, si=np.nan, plt=np.nan)
+    rejected["reason"] = np.where(
+        is_lost[is_lost | is_unfit], "load_unfinished: there was no load event", "film_unclean: no"
+    )
+    again = is_unfit | (is_lost & world.retried)
+    kept = table[~is_lost | again].assign(attempt=np.where(again, 2, 1)[~is_lost | again])
+    kept["at"] += 20 * (kept["attempt"] - 1)
+    return table_of(pd.concat([rejected, kept], ignore_index=True), world.runs)
+
+
+def table_of(runs: pd.DataFrame, planned: int, **settings: object) -> CampaignTable:
+    """A campaign with these attempts; `at` is their start in seconds."""
+    starts = pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta(runs["at"], unit="s")
+    runs = runs.drop(columns="at").assign(started_at=starts.dt.strftime("%Y-%m-%dT%H:%M:%S%z"))
+    names: dict[str, dict[str, object]] = {
+        key: {name: {} for name in sorted(set(runs[key[:-1]]))} for key in ("sites", "networks")
+    }
+    names["protocols"] = {name: {} for name in PROTOCOLS}
+    return CampaignTable(runs, CampaignDocument({"runs": planned, **names, **settings}))
+
+
+def attempt(**cells: object) -> dict[str, object]:
+    """An attempt that counts, but for these cells; one with a reason does not."""
+    row: dict[str, object] = {"site": "s", "network": "dsl", "protocol": "tcp", "run": 1, "attempt": 1, "reason": ""}
+    row |= {"si": 1000.0, "plt": 1700.0, "at": 0.0, **cells}
+    return {**row, "valid": not row["reason"]}
