@@ -15,6 +15,10 @@ BLACK, ORANGE, SKY, GREEN = "#000000", "#e69f00", "#56b4e9", "#009e73"
 BLUE, VERMILION, PURPLE = "#0072b2", "#d55e00", "#cc79a7"
 COLUMN_INCHES, PAGE_INCHES = 3.35, 7.0
 PNG_DPI = 160
+# In points, of the smallest type: conferences ask for it in camera-ready figures.
+SMALL = 7.0
+# Of cells that have no value.
+HATCH = "////"
 
 RC: Any = {
     "font.family": "DejaVu Sans",
