@@ -86,9 +86,6 @@ def _step(axes: Axes, gains: np.ndarray, ends: tuple[float, float], protocol: st
 def _beyond(axes: Axes, gains: np.ndarray) -> None:
     """Say how many `gains` the axis does not show, where no line of theirs can be."""
     low, high = axes.get_xlim()
-    for count, x, y, side in (
-        (int((gains < low).sum()), 0.02, 0.9, "left"),
-        (int((gains > high).sum()), 0.98, 0.04, "right"),
-    ):
-        if count:
-            axes.text(x, y, f"{count} beyond", transform=axes.transAxes, ha=side, fontsize=SMALL)
+    for is_beyond, x, y, side in ((gains < low, 0.02, 0.9, "left"), (gains > high, 0.98, 0.04, "right")):
+        if is_beyond.any():
+            axes.text(x, y, f"{is_beyond.sum()} beyond", transform=axes.transAxes, ha=side, fontsize=SMALL)

@@ -66,12 +66,12 @@ def draw_confirmatory(table: pd.DataFrame, networks: Sequence[str], metric: str,
             else:
                 axes.text(0, y, "no runs to compare", ha="center", va="center", fontsize=SMALL, style="italic")
         axes.set_title(label(metric), fontweight="bold")
-        axes.set_xlabel("\N{LEFTWARDS ARROW} faster          gain          slower \N{RIGHTWARDS ARROW}")
+        axes.set_xlabel("\N{LEFTWARDS ARROW} faster      gain      slower \N{RIGHTWARDS ARROW}")
         for verdict, (color, marker) in VERDICT_MARKS.items():
             if (table["verdict"] == verdict).any():
                 axes.plot([], [], marker, color=color, linestyle="", label=verdict)
         axes.fill_between([], [], color="0.9", label="equivalent within")
-        figure.legend(loc="outside lower center", ncols=3)
+        figure.legend(loc="outside lower center", ncols=2)
         return figure
 
 

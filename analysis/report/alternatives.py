@@ -7,7 +7,7 @@ import pandas as pd
 
 from analysis.outcomes import FASTER, SIGNIFICANT_P, SLOWER, UNTESTED
 from analysis.runs import rows_of
-from analysis.samples import Samples
+from analysis.samples import Array, Samples
 from analysis.text import label, listing, mean_count, number, pair_label, percent, plural, share, span
 
 # A sentence names so many settings at most; the table has all.
@@ -116,26 +116,29 @@ def exclusions(gates: pd.DataFrame, attempts: pd.Series) -> str:
     if shares.empty:
         return "No attempt is excluded."
     network, protocol = shares.idxmax()
+    median = float(shares.reindex(attempts.index, fill_value=0).median())
     return (
         f"The largest share is that of {label(protocol)} behind {label(network)}, {share(float(shares.max()))}; the "
-        f"median of all protocols and networks is {share(float(shares.reindex(attempts.index, fill_value=0).median()))}."
+        f"median of all protocols and networks is {share(median)}."
     )
 
 
 def within(samples: Samples, network: str, metric: str, protocols: Sequence[str]) -> str:
-    """Of every run behind one network: the median over sites of each protocol's median, as a multiple of the first's."""
-    values = samples.values[samples.networks.index(network), :, :, samples.metrics.index(metric)]
-    with np.errstate(all="ignore"):
-        medians = np.array(
-            [
-                [np.median(runs[np.isfinite(runs)]) if np.isfinite(runs).any() else np.nan for runs in site]
-                for site in values
-            ]
-        )
-        ratios = medians / medians[:, :1]
+    """Of every run behind one network: each protocol's median as a multiple of the first's, the median over sites."""
+    of_first, *others = (
+        np.array([_median(runs) for runs in samples.of(protocol)[place]])
+        for place in [(samples.networks.index(network), slice(None), samples.metrics.index(metric))]
+        for protocol in protocols
+    )
     texts = [
-        f"{label(protocol)} {np.nanmedian(column):.2f}"
-        for protocol, column in zip(samples.protocols, ratios.T, strict=True)
-        if np.isfinite(column).any() and protocol in protocols
+        f"{label(protocol)} {_median(medians / of_first):.2f}"
+        for protocol, medians in zip(protocols[1:], others, strict=True)
     ]
-    return f"Median over sites, in {label(metric)}, as a multiple of {label(samples.protocols[0])}'s: {listing(texts) if texts else 'none'}."
+    compared = listing(texts) if texts else "no other protocol"
+    return f"Median over sites, in {label(metric)}, as a multiple of {label(protocols[0])}'s: {compared}."
+
+
+def _median(values: Array) -> float:
+    """The median of the finite `values`; NaN where there are none."""
+    finite = values[np.isfinite(values)]
+    return float(np.median(finite)) if len(finite) else float("nan")

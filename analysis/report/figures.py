@@ -51,8 +51,8 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
     if len(against):
         caption = (
             f"Distribution over {plural('site', against['site'].nunique())} of the gain against "
-            f"{label(reference)}; negative (left of the line) is faster. Each row shows the 1st to the 99th percentile of its "
-            "gains; a number says how many lie beyond."
+            f"{label(reference)}; negative (left of the line) is faster. Each row shows the 1st to the 99th percentile "
+            "of its gains; a number says how many lie beyond."
         )
         finding = alternatives.distribution(against, single_run_metric)
         add("paper", "figure3", caption, finding, figure3.draw, findings["gains"], networks, protocols, reference)
@@ -97,25 +97,17 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
     if len(findings["aa_p_values"]):
         caption = "p values of tests of equal samples; they should follow the diagonal."
         finding = alternatives.calibration(findings["aa_p_values"])
-        add(
-            "diagnostics",
-            "calibration",
-            caption,
-            finding,
-            calibration.draw,
-            findings["aa_p_values"],
-            hypotheses.confidence,
-        )
+        tests = (findings["aa_p_values"], hypotheses.confidence)
+        add("diagnostics", "calibration", caption, finding, calibration.draw, *tests)
     if len(findings["exclusions"]):
         caption = "Share of attempts that do not count, by gate."
-        tables = (findings["exclusion_rates"], findings["exclusions"])
+        tables = (findings["success_rates"], findings["exclusions"])
         attempts = tables[0].set_index(["network", "protocol"])["attempts"]
         finding = alternatives.exclusions(findings["exclusions"], attempts)
         add("diagnostics", "exclusions", caption, finding, exclusion_bars.draw, *tables, networks, protocols)
     for network in networks:
         caption = f"Every valid run behind {label(network)}; the ticks are medians."
         finding = alternatives.within(samples, network, single_run_metric, protocols)
-        add(
-            "within", f"within_{network}", caption, finding, within.draw, samples, network, single_run_metric, protocols
-        )
+        runs_of = (samples, network, single_run_metric, protocols)
+        add("within", f"within_{network}", caption, finding, within.draw, *runs_of)
     return figures

@@ -19,7 +19,7 @@ from analysis.findings import Findings
 from analysis.hypotheses import Pair
 from analysis.report import sentences
 from analysis.report.film_selection import FilmSelection
-from analysis.report.question import answer, question
+from analysis.report.question import answer, question, success
 from analysis.report.section import ReportFigure, ReportTable, Section
 from analysis.report.tables import FORMS
 from analysis.runs import CampaignTable
@@ -69,6 +69,7 @@ def campaign_page(findings: Findings, films: FilmSelection, contents: Contents, 
         scope=sentences.scope(findings),
         question=question(findings),
         answer=answer(findings),
+        success=success(findings["success_rates"]),
         headlines=sentences.headlines(findings),
         agreement=sentences.paper_agreement(findings),
         warnings=sentences.warnings(findings),
