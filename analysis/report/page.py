@@ -16,9 +16,10 @@ import pandas as pd
 from markupsafe import Markup
 
 from analysis.findings import Findings
-from analysis.hypotheses import Pair
+from analysis.hypotheses import Hypotheses, Pair
 from analysis.report import sentences
 from analysis.report.film_selection import FilmSelection
+from analysis.report.latex import family_latex
 from analysis.report.question import answer, question, success
 from analysis.report.section import ReportFigure, ReportTable, Section
 from analysis.report.tables import FORMS
@@ -29,12 +30,10 @@ from measure.table import CampaignDocument
 
 HERE = Path(__file__).parent
 # Tables of a campaign that are open on the page; those of studies are, up to so many rows.
-OPEN_TABLES = frozenset(
-    ("confirmatory", "success", "mean_gains", "claims", "blocks_needed", "table1_protocols", "table2_networks")
-)
+OPEN_TABLES = frozenset(("confirmatory", "success", "mean_gains", "claims", "table1_protocols", "table2_networks"))
 OPEN_ROWS = 40
 # Tables of more columns are printed on pages of their own, across.
-BROAD_COLUMNS = 9
+BROAD_COLUMNS = 12
 # Significant digits of the numbers in the page's table of all comparisons.
 DIGITS = 4
 
@@ -59,6 +58,11 @@ class Contents:
         """Those of studies included."""
         return list(chain(*self.tables.values(), *(section.tables for section in self.sections)))
 
+    def families(self, declared: Hypotheses) -> dict[str, str]:
+        """Name of a table → the part of it that is about the `declared` hypotheses, as LaTeX for two columns."""
+        parts = {table.name: family_latex(table, declared) for table in chain(*self.tables.values())}
+        return {name: part for name, part in parts.items() if part}
+
 
 def campaign_page(findings: Findings, films: FilmSelection, contents: Contents, figures: Path) -> str:
     """The page of a campaign as HTML; `figures` is the folder of the PNG files."""
@@ -73,6 +77,7 @@ def campaign_page(findings: Findings, films: FilmSelection, contents: Contents, 
         headlines=sentences.headlines(findings),
         agreement=sentences.paper_agreement(findings),
         warnings=sentences.warnings(findings),
+        families=contents.families(findings.declared),
         films=films,
         explorer=Markup(explorer(findings)),
     )
