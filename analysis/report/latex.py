@@ -17,7 +17,7 @@ from analysis.text import label
 # A table of more rows goes over several pages.
 PAGE_ROWS = 45
 # So many characters fill a line of the text; a wider table is set smaller, stands across, or both.
-LINE, SMALLER_LINE, ACROSS_LINE = 80, 105, 190
+LINE, SMALLER_LINE, ACROSS_LINE = 68, 78, 122
 # Longer texts wrap, in a column of so many of their characters.
 WRAPPED = 34
 # The columns that the `table*` of a table has.
@@ -40,7 +40,7 @@ SHORT = {
     "mixed model": "mixed",
     "its interval": "interval",
     "error of one block": "error",
-    "95 % interval": "95 %",
+    "95 % interval": r"95~\%",
     "equivalent within": "margin",
     "protocol": "prot.",
     "runs of each protocol, measured": "measured",

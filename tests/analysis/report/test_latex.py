@@ -18,7 +18,7 @@ from analysis.runs import load
 
 DOCUMENTS = {
     "article": r"\documentclass{article}\usepackage{array,booktabs,longtable,pdflscape}",
-    "acmart": r"\documentclass[sigconf,nonacm]{acmart}",
+    "acmart": r"\documentclass[sigconf,nonacm]{acmart}\title{T}\author{A}\affiliation{\country{C}}",
     "IEEEtran": r"\documentclass[conference]{IEEEtran}\usepackage{booktabs}",
 }
 TWO_COLUMNS = ("acmart", "IEEEtran")
@@ -70,7 +70,9 @@ def test_tables_compile_and_fit(document: str, tables: list[ReportTable], tmp_pa
     if document not in TWO_COLUMNS:
         parts += [latex(table) for table in tables]
     body = "\n\n\\clearpage\n".join(parts)
-    (tmp_path / "all.tex").write_text(f"{DOCUMENTS[document]}\n\\begin{{document}}\n{body}\n\\end{{document}}\n")
+    title = "\\maketitle" if document == "acmart" else ""
+    text = f"{DOCUMENTS[document]}\n\\begin{{document}}\n{title}\n{body}\n\\end{{document}}\n"
+    (tmp_path / "all.tex").write_text(text)
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, errors="replace")
     assert done.returncode == 0, done.stdout[-3000:]
