@@ -7,6 +7,7 @@ that a paper needs: it fits `article`, `acmart` (sigconf) and `IEEEtran`, and ne
 
 import re
 from collections.abc import Iterable, Sequence
+from textwrap import wrap
 
 import pandas as pd
 
@@ -17,9 +18,10 @@ from analysis.text import label
 # A table of more rows goes over several pages.
 PAGE_ROWS = 45
 # So many characters fill a line of the text; a wider table is set smaller, stands across, or both.
-LINE, SMALLER_LINE, ACROSS_LINE = 68, 78, 122
-# Longer texts wrap, in a column of so many of their characters.
-WRAPPED = 34
+LINE, SMALLER_LINE, ACROSS_LINE, SMALLEST_ACROSS = 68, 78, 122, 138
+# Longer texts wrap, in a column of so many of their characters, or of fewer where a table is too wide even so; a
+# character is so many em wide.
+WRAPPED, CHARACTER_EM = (30, 20, 12, 8), 0.5
 # The columns that the `table*` of a table has.
 FAMILY_COLUMNS: dict[str, Sequence[str]] = {
     "confirmatory": ("network", "metric", "sites", "blocks", "gain", "95 % interval", "corrected p", "verdict"),
@@ -30,48 +32,35 @@ FAMILY_COLUMNS: dict[str, Sequence[str]] = {
     "loss_bounds": ("network", "metric", "lost, against", "lost", "gain", "bounds"),
     "blocks_needed": ("network", "metric", "error of one block", "1 %", "2 %", "5 %", "10 %", "20 %"),
 }
-# Headings, in LaTeX, as short as a column of a paper needs them; all others stay.
-SHORT = {
-    "corrected p": "corr. p",
-    "mean gain": "gain",
-    "mean difference": "diff. [ms]",
-    "no difference": "none",
-    "bootstrap interval": "bootstrap",
-    "mixed model": "mixed",
-    "its interval": "interval",
-    "error of one block": "error",
-    "95 % interval": r"95~\%",
-    "equivalent within": "margin",
-    "protocol": "prot.",
-    "runs of each protocol, measured": "measured",
-    "p of equal shares": "p",
-    "between sites": "sites' SD",
-    "gain of a further site": "further site",
-    "I squared": "$I^2$",
-    "between blocks": "blocks' SD",
-}
+# What a table has no room for; its CSV has it.
+LEFT_OUT = {"beside_the_paper": ["remark", "unit"]}
+# A cell of a column of numbers, or nothing.
+NUMBER = r"^[-+]?(\d|$)"
 SPECIAL = str.maketrans(
     {
-        **{character: rf"\{character}" for character in "&%$#_{}"},
+        **{character: rf"\{character}" for character in "&%$#{}"},
+        "_": r"\_\allowbreak{}",
         "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
         ">": r"\textgreater{}", "“": "``", "”": "''", "\N{MINUS SIGN}": "$-$", "±": r"$\pm$", "≥": r"$\geq$",
-        "≤": r"$\leq$", "→": r"$\to$", "\N{NO-BREAK SPACE}": "~",
+        "≤": r"$\leq$", "→": r"$\to$", "\N{NO-BREAK SPACE}": "~", "[": "{[}",
     }
 )  # fmt: skip
 
 
 def latex(table: ReportTable) -> str:
     """The texts of `table` as LaTeX for a document of one column. Columns of numbers are aligned right."""
-    texts = table.texts.astype(str)
+    texts = table.texts.astype(str).drop(columns=LEFT_OUT.get(table.name, []), errors="ignore")
     remark = f"% {table.title}. {table.note}".replace("\n", " ").rstrip()
     if texts.empty:
         return f"% {table.title}: nothing\n"
-    width = sum(_width(texts, name) for name in texts) + 2 * len(texts.columns)
+    widths = {wrapped: _width(texts, wrapped) for wrapped in WRAPPED}
+    wrapped = next((wrapped for wrapped, width in widths.items() if width <= SMALLEST_ACROSS), WRAPPED[-1])
+    width = widths[wrapped]
     is_long, is_across = len(texts) > PAGE_ROWS, width > SMALLER_LINE
     size = r"\small" if width <= LINE else r"\scriptsize" if width > ACROSS_LINE else r"\footnotesize"
     environment = "longtable" if is_long else "tabular"
-    opening, ending = [rf"\begin{{{environment}}}{{{_alignment(texts)}}}"], [rf"\end{{{environment}}}"]
-    head = [r"\toprule", _line(map(_short, texts)), r"\midrule"]
+    opening, ending = [rf"\begin{{{environment}}}{{{_alignment(texts, wrapped)}}}"], [rf"\end{{{environment}}}"]
+    head = [r"\toprule", _line(_headings(texts)), r"\midrule"]
     if is_long:
         opening += [rf"\caption{{{escaped(table.title)}.}}\label{{tab:{table.name}}}\\"]
         head += [r"\endhead", r"\bottomrule", r"\endfoot"]
@@ -106,7 +95,7 @@ def family_latex(table: ReportTable, declared: Hypotheses) -> str | None:
         rf"\caption{{{escaped(caption)}}}\label{{tab:{table.name}-family}}",
         r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
         rf"\begin{{tabular}}{{{_alignment(texts)}}}",
-        *[r"\toprule", _line(map(_short, texts)), r"\midrule", *_rows(texts), r"\bottomrule"],
+        *[r"\toprule", _line(_headings(texts)), r"\midrule", *_rows(texts), r"\bottomrule"],
         *[r"\end{tabular}", r"\end{table*}", ""],
     ]
     return "\n".join(lines)
@@ -126,22 +115,40 @@ def _among(texts: pd.DataFrame, declared: Hypotheses) -> "pd.Series[bool]":
     return pd.Series([(*pair,) in pairs and metric in metrics for *pair, metric in rows], texts.index, dtype=bool)
 
 
-def _width(texts: pd.DataFrame, name: str) -> int:
-    return min(WRAPPED, max(len(_short(name)), int(texts[name].str.len().max())))
+def _width(texts: pd.DataFrame, wrapped: int) -> int:
+    """The width of a table in characters, with 2 for the space between columns."""
+    cells = [_cell_width(texts[name], wrapped) for name in texts]
+    headings = [max(map(len, _lines_of_heading(texts, str(name)))) for name in texts]
+    return sum(max(pair) + 2 for pair in zip(cells, headings, strict=True))
 
 
-def _short(heading: str) -> str:
-    """A heading as LaTeX."""
-    return SHORT.get(heading) or escaped(heading)
+def _cell_width(column: "pd.Series[str]", wrapped: int) -> int:
+    """How many characters stand in a line of a column: no word is broken."""
+    longest_word = max(len(word) for text in column for word in [*re.split(r"[ _]", text), ""])
+    return min(int(column.str.len().max()), max(wrapped, longest_word + 1))
 
 
-def _alignment(texts: pd.DataFrame) -> str:
+def _lines_of_heading(texts: pd.DataFrame, name: str) -> list[str]:
+    """The heading of a column in as many lines as it takes to be no wider than what stands below it."""
+    return wrap(name, max(int(texts[name].str.len().max()), *map(len, name.split()))) or [name]
+
+
+def _headings(texts: pd.DataFrame) -> list[str]:
+    headings = []
+    for name in texts:
+        lines = r"\\".join(map(escaped, _lines_of_heading(texts, str(name))))
+        headings.append(rf"\shortstack[l]{{{lines}}}" if r"\\" in lines else lines)
+    return headings
+
+
+def _alignment(texts: pd.DataFrame, wrapped: int = WRAPPED[0]) -> str:
     letters = []
-    for name, column in texts.items():
-        if column.str.len().max() > WRAPPED:
-            letters.append(rf">{{\raggedright\arraybackslash}}p{{{WRAPPED / 2.6:.0f}em}}")
+    for _, column in texts.items():
+        width = _cell_width(column, wrapped)
+        if column.str.len().max() > width:
+            letters.append(rf">{{\raggedright\arraybackslash}}p{{{CHARACTER_EM * width:.3g}em}}")
         else:
-            letters.append("r" if column.str.match(r"^[-+]?(\d|$)").all() or name in ("p", "corrected p") else "l")
+            letters.append("r" if column.str.match(NUMBER).all() else "l")
     return "@{}" + "".join(letters) + "@{}"
 
 

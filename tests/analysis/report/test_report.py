@@ -224,7 +224,7 @@ def test_the_summary_says_what_the_tables_say(campaign: Path) -> None:
         row = table[key & (table["metric"] == "si")].iloc[0]
         assert f"Behind {name}, QUIC&#39;s SI is {-100 * row['gain']:.1f} % lower than TCP+&#39;s" in text
     assert "This campaign is simulated" in text
-    assert "QUIC behind LTE lost" in text
+    assert "site-03 over QUIC" in text
 
 
 def test_every_file_that_the_page_names_is_there(campaign: Path) -> None:
