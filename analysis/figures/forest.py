@@ -70,7 +70,7 @@ def draw_confirmatory(table: pd.DataFrame, networks: Sequence[str], metric: str,
         for verdict, (color, marker) in VERDICT_MARKS.items():
             if (table["verdict"] == verdict).any():
                 axes.plot([], [], marker, color=color, linestyle="", label=verdict)
-        axes.fill_between([], [], color="0.9", label="equivalent within")
+        axes.fill_between([], [], color="0.9", label="counts as equivalent")
         figure.legend(loc="outside lower center", ncols=2)
         return figure
 

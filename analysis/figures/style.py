@@ -82,7 +82,7 @@ def figure_style() -> Iterator[None]:
 def gain_bar(figure: Figure, image: Any, axes: Any, pad: float) -> Any:
     """The scale of the colours of `image` below `axes`, in percent with their signs."""
     bar = figure.colorbar(image, ax=axes, location="bottom", shrink=0.4, aspect=30, pad=pad, extend="both")
-    bar.ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:+.0f} %")
+    bar.ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:+.0f} %" if value else "0 %")
     bar.ax.grid(visible=False)
     return bar
 

@@ -56,7 +56,8 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
         )
         finding = alternatives.distribution(against, single_run_metric)
         add("paper", "figure3", caption, finding, figure3.draw, findings["gains"], networks, protocols, reference)
-    for pair in hypotheses.comparisons:
+    # Those of the declared family come first: the page shows the first one open.
+    for pair in sorted(hypotheses.comparisons, key=lambda pair: pair not in hypotheses.family):
         gains = findings.gains_of(pair)
         if len(gains):
             title = pair_label(pair.compared, pair.reference)

@@ -46,7 +46,7 @@ def test_figure_3_draws_every_sites_gain(gain_table: pd.DataFrame) -> None:
     assert np.asarray(line.get_xdata())[1:-1] == pytest.approx(expected)
     # From one end of the axis to the other, so that the line runs from 0 to 1.
     assert np.asarray(line.get_ydata()) == pytest.approx([*np.arange(6) / 5, 1])
-    assert (line.get_xdata()[0], line.get_xdata()[-1]) == figure.axes[5].get_xlim()
+    assert tuple(np.asarray(line.get_xdata())[[0, -1]]) == figure.axes[5].get_xlim()
 
 
 def test_figure_3_is_cropped_as_the_papers_and_says_how_many_lie_beyond() -> None:
@@ -107,7 +107,7 @@ def test_no_type_is_smaller_than_seven_points(samples: Samples, gain_table: pd.D
     ]
     for figure in figures:
         texts = [text for text in figure.findobj(Text) if isinstance(text, Text) and text.get_text()]
-        assert texts and min(text.get_fontsize() for text in texts) >= 7
+        assert texts and min(float(text.get_fontsize()) for text in texts) >= 7
 
 
 def test_the_map_has_each_gain_in_percent(gain_table: pd.DataFrame) -> None:
