@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from analysis.figures.style import BLUE, COLUMN_INCHES, PAGE_INCHES, SMALL, VERMILION, figure_style
 from analysis.hypotheses import Pair
@@ -14,6 +15,8 @@ from analysis.runs import rows_of
 from analysis.text import label
 
 VERDICT_MARKS = {FASTER: (BLUE, "<"), SLOWER: (VERMILION, ">"), EQUIVALENT: ("0.2", "s"), NOT_DECIDED: ("0.5", "o")}
+# As many intervals of an axis as there is room for their percentages.
+TICKS = 4
 
 
 def draw(table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], pairs: Sequence[Pair]) -> Figure:
@@ -84,6 +87,7 @@ def _rows(axes: Axes, networks: Sequence[str], pairs: Sequence[Pair]) -> None:
     ]
     axes.axvline(0, color="0.4", linewidth=0.7)
     axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %".replace("-", "\N{MINUS SIGN}"))
+    axes.xaxis.set_major_locator(MaxNLocator(TICKS))
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     for place in range(1, len(networks)):

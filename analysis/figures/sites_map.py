@@ -18,16 +18,24 @@ from analysis.text import label
 DEEPEST = 0.4
 
 
-def draw(gain_table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], pair: Pair) -> Figure:
+def draw(
+    gain_table: pd.DataFrame,
+    networks: Sequence[str],
+    metrics: Sequence[str],
+    pair: Pair,
+    sites: Sequence[str] | None = None,
+) -> Figure:
     """A row for each site, a column for each network and metric; the gain in percent, bold where it is significant,
     hatched where there is none.
 
-    `gain_table` is from `analysis.gain.gains`.
+    `gain_table` is from `analysis.gain.gains`; of `sites`, those have a row, too, that it has no gain of.
     """
     cells = rows_of(gain_table, **pair._asdict())
     columns = pd.MultiIndex.from_product([networks, metrics])
-    table = cells.pivot(index="site", columns=["network", "metric"], values="gain").reindex(columns=columns)
-    p = cells.pivot(index="site", columns=["network", "metric"], values="p").reindex(columns=columns).to_numpy()
+    rows = list(cells["site"].unique() if sites is None else sites)
+    by_site = {name: cells.pivot(index="site", columns=["network", "metric"], values=name) for name in ("gain", "p")}
+    table, p_table = (by_site[name].reindex(index=rows, columns=columns) for name in ("gain", "p"))
+    p = p_table.to_numpy()
     values = table.to_numpy(dtype=float)
     with figure_style():
         # On the left the names of the sites, above the colours' scale.

@@ -64,7 +64,7 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
             caption = f"{title}: each site's gain in percent; bold where p < {SIGNIFICANT_P} (ANOVA)."
             finding = alternatives.site_by_site(gains, single_run_metric)
             name = file_name(f"sites_{pair.compared}_against_{pair.reference}")
-            add("by_site", name, caption, finding, sites_map.draw, gains, networks, metrics, pair)
+            add("by_site", name, caption, finding, sites_map.draw, gains, networks, metrics, pair, samples.sites)
     if findings["paper"]["ours"].notna().any():
         caption = "The paper's numbers beside this campaign's, with their intervals over sites."
         finding = alternatives.beside_the_paper(findings["paper"])

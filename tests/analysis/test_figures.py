@@ -87,6 +87,10 @@ def test_a_cell_without_runs_is_hatched_and_zero_has_no_sign(gain_table: pd.Data
     figure = sites_map.draw(holed, ("dsl", "lte"), ("si", "plt"), pair)
     assert figure.axes[0].patch.get_hatch() and figure.legends
     assert not sites_map.draw(gain_table, ("dsl", "lte"), ("si", "plt"), pair).legends
+    without = gain_table[gain_table["site"] != "site-02"]
+    names = ["site-01", "site-02", "site-03", "site-04", "site-05"]
+    whole = sites_map.draw(without, ("dsl", "lte"), ("si", "plt"), pair, names)
+    assert [text.get_text() for text in whole.axes[0].get_yticklabels()] == names and whole.legends
     assert [sites_map.whole_percent(gain) for gain in (-0.004, 0.004, 0.01, -0.126)] == ["0", "0", "+1", "-13"]
 
 

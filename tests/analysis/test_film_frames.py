@@ -54,8 +54,8 @@ def test_a_strip_says_how_complete_each_frame_is(filmed: Path) -> None:
     assert 20 < strip.complete[1] < 80
     figure = figure4.draw([strip, strip])
     names = [axes.get_xlabel() for axes in figure.axes[:4]]
-    assert [" FVC" in name for name in names] == [False, True, False, False]
-    assert [" PLT" in name for name in names] == [False, False, False, True]
+    assert ["FVC" in name for name in names] == [False, True, False, False]
+    assert ["PLT" in name for name in names] == [False, False, False, True]
 
 
 @pytest.mark.slow
