@@ -67,7 +67,8 @@ def draw_confirmatory(table: pd.DataFrame, networks: Sequence[str], metric: str,
                 axes.plot([row["gain_low"], row["gain_high"]], [y, y], color=color, linewidth=1.6)
                 axes.plot(row["gain"], y, marker, color=color, markersize=6)
             else:
-                axes.text(0, y, "no runs to compare", ha="center", va="center", fontsize=SMALL, style="italic")
+                middle = axes.get_yaxis_transform()
+                axes.text(0.5, y, "no runs to compare", transform=middle, ha="center", va="center", style="italic")
         axes.set_title(label(metric), fontweight="bold")
         axes.set_xlabel("\N{LEFTWARDS ARROW} faster      gain      slower \N{RIGHTWARDS ARROW}")
         for verdict, (color, marker) in VERDICT_MARKS.items():
