@@ -98,7 +98,7 @@ def _label(ax: Axes, x: int, y: int, cell: Cell) -> None:
     else:
         number = f"{round(100 * cell.gain):+d}"
         text = f"{number} {MARKS.get(cell.verdict, '')}".rstrip() + f"\n({cell.rounds})"
-        color = "white" if cell.is_coloured and abs(cell.gain) > 0.7 * DEEPEST else "black"
+        color = "white" if cell.is_coloured and abs(cell.gain) > 0.6 * DEEPEST else "black"
     ax.text(
         x, y, text, ha="center", va="center", fontsize=5.5, linespacing=0.95, color=color, bbox=box
     ).set_in_layout(False)  # fmt: skip

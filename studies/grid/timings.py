@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from analysis.intervals import Estimate, over_runs
 from analysis.runs import CampaignTable
 from base.errors import EyelevelError
 from base.files import read_json
 from measure.run.visit import HAR
-from studies.intervals import Estimate, over_runs
 
 COLUMNS = ["network", "protocol", "run", "wait_ms", "receive_ms"]
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch
 
 from analysis.figures.style import BLUE, GREEN, ORANGE, PAGE_INCHES, PURPLE, SKY, VERMILION, figure_style
-from studies.intervals import Estimate
+from analysis.intervals import Estimate
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,8 @@ def _radius(share: float) -> float:
 
 
 def _arrow(axes: Axes, before: Circle, after: Circle, estimate: Estimate) -> None:
-    """A bent arrow from circle to circle; the one back is bent to the other side."""
+    """A bent arrow from circle to circle; the one back is bent to the other side. Dashed where the interval of the
+    probability reaches 0."""
     start, end, probability = before.center, after.center, estimate.mean
     shade = f"{0.72 - 0.6 * probability:.2f}"
     points_a_unit = 72 * PANEL_INCHES / (2 * HALF_WIDTH)
@@ -120,6 +121,8 @@ def _arrow(axes: Axes, before: Circle, after: Circle, estimate: Estimate) -> Non
             shrinkB=after.radius * points_a_unit,
             color=shade,
             lw=0.5 + 1.8 * probability,
+            # There is no room for the intervals of all arrows; a table has them.
+            linestyle=(0, (3, 2)) if estimate.low <= 0 else "-",
         )
     )
     if probability >= LABEL_PROBABILITY:
@@ -131,10 +134,7 @@ def _arrow(axes: Axes, before: Circle, after: Circle, estimate: Estimate) -> Non
         x = (1 - t) ** 2 * start[0] + 2 * t * (1 - t) * control[0] + t**2 * end[0]
         y = (1 - t) ** 2 * start[1] + 2 * t * (1 - t) * control[1] + t**2 * end[1]
         background = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
-        text = f"{probability:.2f}"
-        if estimate.has_interval:
-            text += f"\n{estimate.low:.2f} to {estimate.high:.2f}"
-        axes.text(x, y, text, size=5.5, ha="center", va="center", linespacing=0.95, bbox=background)
+        axes.text(x, y, f"{probability:.2f}", size=6.5, ha="center", va="center", bbox=background)
 
 
 def _name(axes: Axes, state: str, circle: Circle, share: Estimate) -> None:

@@ -15,12 +15,12 @@ from typing import Any
 import pandas as pd
 
 from analysis import hypotheses
+from analysis.intervals import Estimate, over_runs
 from analysis.report.section import SITE_SETTING, ReportFigure, ReportTable, Section, text_table
 from analysis.text import NOTHING, label, listing, ms, plural, share
 from base.errors import EyelevelError
 from measure.table import Row, valid_rows
 from servers.qlog import SUFFIX, read_qlog
-from studies.intervals import Estimate, over_runs
 from studies.states import graph as states_graph
 from studies.states import windows_figure
 from studies.states.estimates import Connections, probability_estimates, share_estimates, transition_counts
@@ -290,7 +290,8 @@ def _graph(site: str, network: str, group: Sequence[SettingLoads], confidence: f
         graphs.append(states_graph.Graph(title, *estimates, transition_counts(setting.runs)))
     caption = (
         f"{site} behind {label(network)}: share of time in each state, and the probability of each transition; means "
-        f"over runs with {100 * confidence:g} % intervals."
+        f"over runs. Below a state's name: the {100 * confidence:g} % interval of its share; dashed: transitions whose "
+        "interval reaches 0."
     )
     return ReportFigure(f"states_graph_{site}_{network}", caption, states_graph.draw, (graphs,))
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from support.material import REFERENCE as PUBLISHED
@@ -218,7 +219,7 @@ def test_only_a_difference_has_a_colour_and_all_verdicts_differ_without_any() ->
         (0, x): heatmap.Cell(gain, verdict, 10) for x, (gain, verdict) in enumerate(zip(gains, verdicts, strict=True))
     }
     axes = heatmap.draw([heatmap.Map("size", list("abcd"), by_place)], ["net"]).axes[0]
-    values = np.ma.filled(np.ma.asarray(axes.images[0].get_array(), dtype=float), np.nan)
+    values: np.ndarray[Any, Any] = np.ma.filled(np.ma.asarray(axes.images[0].get_array(), dtype=float), np.nan)
     assert np.isfinite(values).tolist() == [[True, True, False, False]]
     ((warm, cold),) = axes.images[0].to_rgba(np.array([[-0.4, 0.4]]))
     # As on the map of a campaign's sites, faster is orange.
@@ -281,7 +282,8 @@ def test_the_bars_have_the_intervals_of_the_mean_wait_and_of_the_mean_of_both() 
     assert (both_ms.mean, both_ms.high - both_ms.mean, both_ms.runs) == pytest.approx((990, 12.706 * 30, 2), abs=0.01)
     assert not times[FAST, "tcp+"].both_ms.has_interval
     axes = wait_download.draw(times, [(FAST, "fast")], ["tcp+", "quic"]).axes[0]
-    ends = sorted(segment[:, 1].tolist() for bars in axes.collections for segment in bars.get_segments())
+    intervals = [bars for bars in axes.collections if isinstance(bars, LineCollection)]
+    ends = sorted(np.asarray(segment)[:, 1].tolist() for bars in intervals for segment in bars.get_segments())
     assert np.ravel(ends) == pytest.approx([wait_ms.low, wait_ms.high, both_ms.low, both_ms.high])
 
 

@@ -13,11 +13,11 @@ import pytest
 from factories import ROW, rejected, with_metrics
 
 from analysis.figures.style import save
+from analysis.intervals import over_runs
 from base.errors import EyelevelError
 from measure.table import CampaignDocument, header, lines, write_document
 from servers.kernel_sockets import ACCOUNTS, RECORD, Bbr, KernelSockets, TcpInfo, decoded, identity, lasting
 from servers.qlog import CLOSED, METRICS, PARAMETERS, STATE, Event, Qlog, read_qlog, write_qlog
-from studies.intervals import over_runs
 from studies.states import graph as states_graph
 from studies.states import windows_figure
 from studies.states.estimates import probability_estimates, share_estimates, transition_counts
@@ -293,14 +293,14 @@ def test_shares_are_means_over_runs_with_the_interval_that_runs_give() -> None:
     runs = [of_run(("a", 2), ("b", 8)), of_run(("a", 4), ("b", 6)), of_run(("a", 600), ("b", 400))]
     estimates = share_estimates(runs, 0.95)
     assert list(estimates) == ["b", "a"]
-    assert (estimates["a"].mean, estimates["a"].runs) == (pytest.approx(0.4), 3)
+    assert (estimates["a"].mean, estimates["a"].runs) == pytest.approx((0.4, 3))
     # 4.303 of 0.1155 are 0.497, which would reach below 0.
-    assert (estimates["a"].low, estimates["a"].high) == (0, pytest.approx(0.8968, abs=1e-4))
+    assert (estimates["a"].low, estimates["a"].high) == pytest.approx((0, 0.8968), abs=1e-4)
     narrow = share_estimates(runs, 0.5)["a"]
     assert (narrow.low, narrow.high) == pytest.approx((0.4 - 0.8165 * 0.11547, 0.4 + 0.8165 * 0.11547), abs=1e-4)
     # A state that a run does not know has no share of it; a run without any time says nothing.
     more = share_estimates([*runs, of_run(("c", 1)), []], 0.95)
-    assert (more["a"].mean, more["a"].runs, more["c"].mean) == (pytest.approx(0.3), 4, 0.25)
+    assert (more["a"].mean, more["a"].runs, more["c"].mean) == pytest.approx((0.3, 4, 0.25))
 
 
 def test_probabilities_are_means_over_the_runs_that_left_the_state() -> None:
@@ -308,7 +308,7 @@ def test_probabilities_are_means_over_the_runs_that_left_the_state() -> None:
     runs = [of_run(*turn, *turn, *turn, ("a", 1), ("c", 1)), of_run(("a", 1), ("c", 1)), of_run(("b", 1), ("a", 1))]
     estimates = probability_estimates(runs, 0.95)
     # The first run left a for b three times in four, the second never, and the third did not leave a.
-    assert (estimates["a", "b"].mean, estimates["a", "b"].runs) == (pytest.approx(0.375), 2)
+    assert (estimates["a", "b"].mean, estimates["a", "b"].runs) == pytest.approx((0.375, 2))
     assert estimates["a", "b"].mean + estimates["a", "c"].mean == pytest.approx(1)
     assert (estimates["a", "b"].low, estimates["a", "b"].high) == (0, 1)
     assert (estimates["b", "a"].mean, estimates["b", "a"].has_interval) == (1, False)
