@@ -179,7 +179,8 @@ def share_table(settings: Sequence[SettingLoads], confidence: float) -> ReportTa
         ("share_low", "share_high"): (f"{100 * confidence:g} % interval", _interval),
     }  # fmt: skip
     note = "Means over runs, each of which counts once. A state without a row was not seen in any run."
-    return ReportTable("states_shares", "Share of time in each state", data, text_table(data, columns), note)
+    texts = text_table(data, columns) if len(data) else pd.DataFrame()
+    return ReportTable("states_shares", "Share of time in each state", data, texts, note)
 
 
 def transition_table(settings: Sequence[SettingLoads], confidence: float) -> ReportTable:

@@ -113,8 +113,8 @@ def test_a_cell_is_compared_within_rounds_as_worked_out_by_hand(tmp_path: Path) 
 def test_what_is_the_same_in_every_round_is_found_however_rounds_differ(tmp_path: Path) -> None:
     reference = np.array([500, 1000, 2000, 4000, 8000, 700.0])
     jitter = np.array([1.01, 0.99, 1.0, 1.02, 0.98, 1.0])
-    found = of_one_cell(tmp_path / "a", tuple(reference), tuple(0.8 * jitter * reference))
-    assert (found["verdict"], round(found["gain"], 2)) == ("faster", -0.2)
+    quicker = of_one_cell(tmp_path / "a", tuple(reference), tuple(0.8 * jitter * reference))
+    assert (quicker["verdict"], round(quicker["gain"], 2)) == ("faster", -0.2)
     assert of_one_cell(tmp_path / "b", tuple(0.8 * jitter * reference), tuple(reference))["verdict"] == "slower"
 
 
