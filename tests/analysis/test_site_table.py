@@ -6,6 +6,7 @@ from matplotlib.patches import Rectangle
 
 from analysis.figures import figure1
 from analysis.sites import site_table
+from measure.site_facts import facts_of
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 
@@ -23,7 +24,7 @@ def test_sites_are_counted_and_ordered_by_size(tmp_path: Path) -> None:
         ("https://other.co.uk/b", b"x" * 20, "192.0.2.2"),
     )
     small = site(tmp_path / "small", ("https://one.example/", b"x", "192.0.2.9"))
-    table = site_table([large, small]).drop(columns=["served", "jaccard", "loads"])
+    table = site_table({one.name: facts_of(one) for one in (large, small)}).drop(columns=["served", "jaccard", "loads"])
     assert table.to_dict("records") == [
         {
             "site": "small",
@@ -49,7 +50,8 @@ def test_sites_are_counted_and_ordered_by_size(tmp_path: Path) -> None:
 
 
 def test_the_figure_shows_the_table(tmp_path: Path) -> None:
-    table = site_table([site(tmp_path / "one", ("https://one.example/", b"x" * 2_000_000, "192.0.2.9"))])
+    one = site(tmp_path / "one", ("https://one.example/", b"x" * 2_000_000, "192.0.2.9"))
+    table = site_table({"one": facts_of(one)})
     size, servers = figure1.draw(table).axes
     assert [bar.get_bbox().height for bar in size.patches if isinstance(bar, Rectangle)] == [2.0]
     assert [bar.get_bbox().height for bar in servers.patches if isinstance(bar, Rectangle)] == [1]

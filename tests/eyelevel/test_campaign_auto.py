@@ -27,7 +27,11 @@ def campaign(folder: Path, runs: int, tcp: Times, quic: Times) -> Path:
         for run in range(1, runs + 1):
             for protocol, si in (("tcp", tcp), ("quic", quic)):
                 place = f"runs/s/lte/{protocol}/{run}-1"
-                results.keep_attempt(replace(with_metrics(ROW, si=si(run), plt=si(run)), protocol=protocol, run=run, block=run, folder=place))
+                results.keep_attempt(
+                    replace(
+                        with_metrics(ROW, si=si(run), plt=si(run)), protocol=protocol, run=run, block=run, folder=place
+                    )
+                )
     return folder
 
 
