@@ -6,6 +6,7 @@ from typing import Any
 
 from publicsuffixlist import PublicSuffixList
 
+from base.errors import EyelevelError
 from base.structure import structured
 from measure import completeness
 from record.site import Site
@@ -57,9 +58,10 @@ def facts_of(site: Site) -> SiteFacts:
 def parse_facts(values: Any, where: str) -> SiteFacts:
     """The facts in `values`; keys that this version does not know are left out. Raises EyelevelError that begins with
     `where`."""
-    if isinstance(values, dict):
-        values = {one.name: values[one.name] for one in fields(SiteFacts) if one.name in values}
-    return structured(values, SiteFacts, where)
+    if not isinstance(values, dict):
+        raise EyelevelError(f"{where}: is no table")
+    known = {one.name: values[one.name] for one in fields(SiteFacts) if one.name in values}
+    return structured(known, SiteFacts, where)
 
 
 def _host(url: str) -> str:
