@@ -9,18 +9,22 @@ from dataclasses import replace
 
 import pandas as pd
 
-from analysis import diagnostics
+from analysis import balance, diagnostics, losses, stability
 from analysis.aggregate import mixed_models, over_sites
+from analysis.claim_tests import ClaimInputs
+from analysis.claims import claims
 from analysis.comparison import side_by_side
 from analysis.confirmatory import confirmatory
 from analysis.contrasts import contrasts, unusual
 from analysis.findings import Findings
 from analysis.gain import exclusions, gains, in_order, summary
 from analysis.handshake import handshake_table
+from analysis.heterogeneity import heterogeneity, shrunken
 from analysis.hypotheses import Hypotheses
 from analysis.planning import blocks_needed
 from analysis.runs import CampaignTable
 from analysis.samples import OVER_SITES, Samples, samples_of
+from analysis.sensitivity import sensitivity
 from analysis.sites import recorded_sites, site_table
 from analysis.stopping import looks_of, stopping_table
 from base.errors import EyelevelError
@@ -44,9 +48,19 @@ ANALYSES: Mapping[str, Analysis] = {
     "residuals": lambda findings: diagnostics.residuals(findings.campaign.runs),
     "aa_p_values": lambda findings: diagnostics.aa_p_values(findings.samples, findings.aa_pairs),
     "exclusions": lambda findings: exclusions(findings.campaign.runs),
-    "exclusion_rates": lambda findings: _in_order(
-        diagnostics.exclusion_rates(findings.campaign.runs), findings.samples
+    "success_rates": lambda findings: losses.success_rates(findings.campaign),
+    "reasons": lambda findings: losses.reasons(findings.campaign),
+    "empty_settings": lambda findings: losses.empty_settings(findings.campaign),
+    "loss_bounds": lambda findings: losses.bounds(findings.campaign, findings.declared),
+    "pair_balance": lambda findings: balance.pair_balance(findings.campaign, findings.declared.family),
+    "places": lambda findings: balance.places(findings.campaign),
+    "halves": lambda findings: stability.halves(
+        findings.samples, findings.declared.family, findings.declared.family_metrics, findings.declared.confidence
     ),
+    "block_means": lambda findings: stability.block_means(findings.campaign),
+    "sensitivity": lambda findings: sensitivity(findings.samples, findings.declared),
+    "heterogeneity": lambda findings: heterogeneity(findings.samples, findings.declared),
+    "shrunken": lambda findings: shrunken(findings.samples, findings.declared),
     "spread": lambda findings: _in_order(diagnostics.spread(findings.campaign.runs), findings.samples),
 }
 # Those that are computed from the tables of others, each after what it needs.
@@ -56,8 +70,11 @@ SUMMARIES: Mapping[str, Analysis] = {
     "unusual": lambda findings: unusual(findings["contrasts"]),
     "handshake": handshake_table,
     "paper": side_by_side,
-    "drift": lambda findings: diagnostics.drift(findings["residuals"], findings.campaign.machine_column),
-    "canaries": lambda findings: diagnostics.canaries(findings["residuals"]),
+    "claims": lambda findings: claims(claim_inputs(findings))[0],
+    "claim_numbers": lambda findings: claims(claim_inputs(findings))[1],
+    "drift": lambda findings: stability.drift(findings["block_means"]),
+    "canaries": lambda findings: stability.canaries(findings["block_means"]),
+    "steps": lambda findings: stability.steps(findings.campaign, findings["block_means"]),
     "aa_calibration": lambda findings: diagnostics.aa_calibration(
         findings["aa_p_values"], findings.hypotheses.confidence
     ),
@@ -90,3 +107,10 @@ def _table(name: str, findings: Findings) -> pd.DataFrame:
 def _in_order(table: pd.DataFrame, samples: Samples) -> pd.DataFrame:
     """`table` with its networks and protocols in the campaign's order, not that of measuring."""
     return in_order(in_order(table, "protocol", samples.protocols), "network", samples.networks)
+
+
+def claim_inputs(findings: Findings) -> ClaimInputs:
+    """What the paper's claims are tested on."""
+    facts = findings["sites"].rename(columns={"exchanges": "requests"}).set_index("site")
+    known = facts[["bytes", "requests", "servers"]].astype(float).to_dict("index")
+    return ClaimInputs(findings.samples, findings.declared, findings["confirmatory"], findings.campaign.rtt_ms, known)

@@ -13,23 +13,27 @@ from statsmodels.stats.proportion import proportion_confint
 from analysis.findings import Findings
 from analysis.gain import mean
 from analysis.outcomes import FASTER, UNTESTED
+from analysis.replication import Replication, of_count, of_number, paper_error, standard_error
 from analysis.runs import rows_of
 from analysis.samples import Samples, counts
 
 PAPER = Path(__file__).parent / "reference" / "wolsing2019.csv"
-PAPER_SITES = 38
+PAPER_SITES, PAPER_RUNS = 38, 31
+# How much a number of the paper may be off since it is rounded, by its unit.
+ROUNDING = {"ratio": 0.005, "ms": 0.05, "s": 0.05}
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Estimate:
     """The campaign's counterpart of a number of the paper: value and interval in the paper's unit, and the number of
-    sites that they rest on; or, in `missing`, why there is none."""
+    sites that they rest on, and of runs if it is of one site; or, in `missing`, why there is none."""
 
     value: float = float("nan")
     low: float = float("nan")
     high: float = float("nan")
     sites: int = 0
+    runs: int = 0
     missing: str = ""
 
 
@@ -42,16 +46,17 @@ def side_by_side(findings: Findings) -> pd.DataFrame:
     """The paper's numbers with, for each, the campaign's.
 
     Added columns: ours, ours_low, ours_high (in the paper's unit; sites_faster as sites of 38), sites (how many it
-    rests on), same_sign (yes, no, or empty where a sign means nothing), covered (whether the interval covers the
-    paper's value: yes, no, or empty without an interval), missing (why there is no number).
+    rests on), same_sign (yes, no, or empty where a sign means nothing), agrees (yes, no, or empty without an interval:
+    whether the campaign's lies where that of an exact repetition would, see `analysis.replication`), chance (the share
+    of exact repetitions that lie as far from the paper's or farther), missing (why there is no number).
     """
     rows = []
     for row in read_paper().to_dict("records"):
         missing = _missing(row, findings.samples)
         estimate = Estimate(missing=missing) if missing else _ESTIMATORS[row["kind"]](row, findings)
         has_sign = row["unit"] in ("ratio", "ms") and np.isfinite(estimate.value) and row["value"] and estimate.value
-        has_interval = np.isfinite(estimate.low) and np.isfinite(estimate.high)
-        agrees = np.sign(row["value"]) == np.sign(estimate.value)
+        repetition = _repetition(row, estimate, findings.hypotheses.confidence)
+        has_same_sign = np.sign(row["value"]) == np.sign(estimate.value)
         rows.append(
             row
             | {
@@ -59,12 +64,28 @@ def side_by_side(findings: Findings) -> pd.DataFrame:
                 "ours_low": estimate.low,
                 "ours_high": estimate.high,
                 "sites": estimate.sites,
-                "same_sign": ("yes" if agrees else "no") if has_sign else "",
-                "covered": ("yes" if estimate.low <= row["value"] <= estimate.high else "no") if has_interval else "",
+                "same_sign": ("yes" if has_same_sign else "no") if has_sign else "",
+                "agrees": ("yes" if repetition.agrees else "no") if repetition else "",
+                "chance": repetition.chance if repetition else float("nan"),
                 "missing": estimate.missing,
             }
         )
     return pd.DataFrame(rows)
+
+
+def _repetition(row: Row, estimate: Estimate, confidence: float) -> Replication | None:
+    """Whether the campaign's number is what a repetition of the paper would give; None without an interval."""
+    if not (np.isfinite(estimate.low) and np.isfinite(estimate.high)):
+        return None
+    if row["kind"] == "sites_faster":
+        ours = round(estimate.value * estimate.sites / PAPER_SITES)
+        return of_count(int(row["value"]), PAPER_SITES, ours, estimate.sites, confidence)
+    size, paper_size = (estimate.runs, PAPER_RUNS) if estimate.sites == 1 else (estimate.sites, PAPER_SITES)
+    if size < 2:
+        return None
+    error = standard_error(estimate.low, estimate.high, size - 1, confidence)
+    errors = (paper_error(error, size, paper_size), error)
+    return of_number(row["value"], estimate.value, errors, size - 1, ROUNDING[row["unit"]], confidence)
 
 
 def _missing(row: Row, samples: Samples) -> str:
@@ -118,7 +139,8 @@ def _rtt_delta(row: Row, findings: Findings) -> Estimate:
     if rows.empty:
         return Estimate(missing=f"{name} is not known to have one server, or has no runs of both")
     first = rows.iloc[0]
-    return Estimate(float(first["delta_ms"]), float(first["delta_low"]), float(first["delta_high"]), sites=1)
+    runs = int(min(first["runs_reference"], first["runs_compared"]))
+    return Estimate(float(first["delta_ms"]), float(first["delta_low"]), float(first["delta_high"]), sites=1, runs=runs)
 
 
 def _max_gain(row: Row, findings: Findings) -> Estimate:
@@ -139,7 +161,7 @@ def _example(row: Row, findings: Findings) -> Estimate:
         return Estimate(float(mean(seconds)), sites=1, missing="" if runs else "it has no valid run")
     seconds = seconds[np.isfinite(seconds)]
     low, high = stats.t.interval(findings.hypotheses.confidence, runs - 1, seconds.mean(), stats.sem(seconds))
-    return Estimate(float(seconds.mean()), float(low), float(high), sites=1)
+    return Estimate(float(seconds.mean()), float(low), float(high), sites=1, runs=runs)
 
 
 # Kind of a number of the paper → how the campaign's is computed, once all that it is about was measured.

@@ -266,8 +266,12 @@ def metrics_off(blocks: pd.DataFrame) -> list[str]:
     return [name.removeprefix("off_") for name in blocks if name.startswith("off_")]
 
 
-def warnings(halves: pd.DataFrame, drift: pd.DataFrame, canaries: pd.DataFrame, steps: pd.DataFrame) -> list[str]:
-    """What a reader must know, from the tables of this module: a sentence for each kind of change."""
+def warnings(halves: pd.DataFrame, drift: pd.DataFrame, steps: pd.DataFrame) -> list[str]:
+    """What a reader must know, from the tables of this module: a sentence for each kind of change.
+
+    That blocks go with the canary is no warning: the canary is there to follow the machine, whose moment is the same
+    for all runs of a block and cancels within it.
+    """
     texts = []
     large = halves[halves["warning"] != ""]
     for kind, rows in large.groupby("kind", sort=False):
@@ -281,10 +285,6 @@ def warnings(halves: pd.DataFrame, drift: pd.DataFrame, canaries: pd.DataFrame, 
         )
     texts += _of_metrics(drift, DRIFTS, "drift", percent, "Times change from the first block to the last")
     texts += _of_metrics(drift, ALIKE, "serial", _correlation, "Blocks go with the block before them (correlation)")
-    for canary, rows in canaries.groupby("canary", sort=False):
-        texts += _of_metrics(
-            rows, "canary", "correlation", _correlation, f"Blocks go with the canary {canary} (correlation)"
-        )
     for factor, name in (("place", "place in the block"), (MACHINE, "machine")):
         rows = steps[steps["factor"] == factor]
         texts += _of_metrics(rows, factor, "spread", percent, f"Times depend on the {name} (slowest against fastest)")

@@ -83,7 +83,7 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
         add("diagnostics", "calibration", caption, calibration.draw, findings["aa_p_values"], hypotheses.confidence)
     if len(findings["exclusions"]):
         caption = "Share of attempts that do not count, by gate."
-        tables = (findings["exclusion_rates"], findings["exclusions"])
+        tables = (findings["success_rates"], findings["exclusions"])
         add("diagnostics", "exclusions", caption, exclusion_bars.draw, *tables, networks, protocols)
     for network in networks:
         caption = f"Every valid run behind {label(network)}; the ticks are medians."

@@ -6,10 +6,12 @@ from typing import Any
 
 import pandas as pd
 
+from analysis import balance, losses, stability
 from analysis.comparison import PAPER_SITES
 from analysis.findings import Findings
+from analysis.gain import SETTING
 from analysis.outcomes import FEW_RUNS, FEW_SITES, LEAST_SITES
-from analysis.runs import CampaignTable, rows_of
+from analysis.runs import rows_of
 from analysis.samples import OVER_SITES
 from analysis.text import label, listing, percent, plural, span
 from measure.metrics import metric_names
@@ -22,7 +24,7 @@ HEADLINE = "si"
 def scope(findings: Findings) -> str:
     """What was measured."""
     runs, samples = findings.campaign.runs, findings.samples
-    least, most = runs_per_setting(findings.campaign)
+    least, most = runs_per_setting(findings)
     networks, protocols = ([label(name) for name in names] for names in (samples.networks, samples.protocols))
     return (
         f"{plural('site', len(samples.sites))} behind {listing(networks)} over {listing(protocols)}: "
@@ -31,9 +33,11 @@ def scope(findings: Findings) -> str:
     )
 
 
-def runs_per_setting(campaign: CampaignTable) -> tuple[int, int]:
-    """The fewest and the most valid runs of a setting that has any."""
-    sizes = campaign.valid.groupby(["network", "site", "protocol"]).size()
+def runs_per_setting(findings: Findings) -> tuple[int, int]:
+    """The fewest and the most valid runs of a setting; a setting without any has none."""
+    samples = findings.samples
+    grid = pd.MultiIndex.from_product([samples.networks, samples.sites, samples.protocols], names=SETTING)
+    sizes = findings.campaign.valid.groupby(SETTING).size().reindex(grid, fill_value=0)
     return int(sizes.min()), int(sizes.max())
 
 
@@ -92,23 +96,12 @@ def warnings(findings: Findings) -> list[str]:
             f"{entry.site} behind {label(entry.network)} failed alike over all protocols, so {entry.runs} of its runs "
             f"were not made; the last reason was {entry.reason}."
         )
-    least, _ = runs_per_setting(findings.campaign)
-    if least < FEW_RUNS:
+    least, _ = runs_per_setting(findings)
+    if 0 < least < FEW_RUNS:
         texts.append(f"The fewest valid runs of a setting are {least}: one site's test finds only large differences.")
-    texts += [
-        f"{label(row['metric'])} {row['warning']} ({percent(row['drift'])} from the first run to the last); "
-        "blocks and their random order keep that from favouring a protocol."
-        for row in _with_warning(findings["drift"])
-    ]
-    texts += [
-        f"{label(row['protocol'])} behind {label(row['network'])} lost {row['excluded']} of {row['attempts']} "
-        f"attempts, more than the others: the valid runs are a selection."
-        for row in _with_warning(findings["exclusion_rates"])
-    ]
-    texts += [
-        f"{label(row['metric'])} goes with the canary {row['canary']} (rho = {row['correlation']:.2f})."
-        for row in _with_warning(findings["canaries"])
-    ]
+    texts += losses.warnings(findings["success_rates"], findings["empty_settings"], findings["loss_bounds"])
+    texts += balance.warnings(findings["pair_balance"], balance.place_test(findings.campaign))
+    texts += stability.warnings(findings["halves"], findings["drift"], findings["steps"])
     texts += [
         f"Tests of equal samples ({row['kind']}, {label(row['metric'])}) find a difference in "
         f"{100 * row['found']:.1f} % of {row['tests']}, and should in {100 * row['level']:g} %: "
@@ -128,17 +121,17 @@ def warnings(findings: Findings) -> list[str]:
 
 
 def paper_agreement(findings: Findings) -> str:
-    """The number of the paper's numbers that the campaign has, agrees with in sign, and covers."""
+    """How many of the paper's numbers the campaign has, agrees with in sign, and repeats."""
     table = findings["paper"]
     available = table[table["ours"].notna()]
     if available.empty:
         return f"This campaign has none of the paper's {len(table)} numbers."
-    signs, covers = available["same_sign"], available["covered"]
+    signs, agrees = available["same_sign"], available["agrees"]
     return (
         f"Of the paper's {len(table)} numbers this campaign has {len(available)}. Of {(signs != '').sum()} with a sign "
-        f"it agrees in {(signs == 'yes').sum()}; of {(covers != '').sum()} with an interval, {(covers == 'yes').sum()} "
-        "intervals cover the paper's value. Its browser, QUIC version and sites are not the paper's, so a difference "
-        "is no error on either side."
+        f"it agrees in {(signs == 'yes').sum()}; {(agrees == 'yes').sum()} of {(agrees != '').sum()} lie where a "
+        f"repetition of the paper would, of which {100 * findings.hypotheses.confidence:g} % do by definition. Its "
+        "browser, QUIC version and sites are not the paper's, so a difference is no error on either side."
     )
 
 

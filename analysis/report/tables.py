@@ -32,6 +32,7 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
     is_compared = len(findings["contrasts"]) > 0
 
     canaries = ["canaries"] if findings.canary else []
+    calibration = ["calibration"] if findings.aa_pairs else []
 
     def tables(*names: str) -> list[ReportTable]:
         return [report_table(name, findings[FORMS[name]["analysis"]]) for name in names]
@@ -43,11 +44,16 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
         "by_site": [gains_by_site(findings, pair) for pair in findings.hypotheses.comparisons],
         "beside": [beside_paper(findings)],
         "confirmatory": [confirmatory(findings)],
-        "beyond": [*tables("over_sites"), verdict_counts(findings)] if is_compared else [],
+        "losses": tables("success"),
+        "balance": tables("pair_balance"),
+        "claims": tables("claims", "claim_numbers"),
+        "beyond": [*tables("sensitivity", "heterogeneity", "shrunken", "over_sites"), verdict_counts(findings)]
+        if is_compared
+        else [],
         "power": [power(findings), *tables("stopping")],
-        "diagnostics": tables("drift", *canaries, "exclusions", "calibration"),
+        "diagnostics": [*tables("halves", "drift", *canaries, "steps", *calibration), places(findings)],
         "within": tables("unusual") if is_compared else [],
-        "exclusions": [excluded_attempts(campaign)],
+        "exclusions": [*tables("loss_bounds", "reasons", "empty_settings"), excluded_attempts(campaign)],
     }
 
 
@@ -187,7 +193,8 @@ def beside_paper(findings: Findings) -> ReportTable:
         ("unit", "ours"): ("here", value),
         ("unit", "ours_low", "ours_high"): ("interval", value),
         "same_sign": ("same sign", or_nothing),
-        "covered": ("covers the paper's", or_nothing),
+        "agrees": ("as a repetition", or_nothing),
+        "chance": ("by chance", lambda chance: f"{100 * chance:.2g} %" if math.isfinite(chance) else NOTHING),
         "sites": ("sites here", or_nothing),
         ("missing", "note"): ("remark", lambda *remarks: "; ".join(filter(None, remarks))),
     }
@@ -213,6 +220,16 @@ def confirmatory(findings: Findings) -> ReportTable:
 def power(findings: Findings) -> ReportTable:
     """Blocks that a difference needs."""
     return report_table("blocks_needed", findings["power"], significant_p=findings.declared.significant_p)
+
+
+def places(findings: Findings) -> ReportTable:
+    """How often each protocol was measured at each place of its block."""
+    data = findings["places"]
+    names = {"network": label, "protocol": label}
+    texts = data.assign(**{name: data[name].map(write) for name, write in names.items()})
+    return ReportTable(
+        "places", FORMS["places"]["title"], data, texts.rename(columns=lambda name: name.replace("_", " "))
+    )
 
 
 def excluded_attempts(campaign: CampaignTable) -> ReportTable:

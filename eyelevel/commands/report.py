@@ -29,5 +29,5 @@ def main(campaign: str, site: str | None, file: Path | None, figures_only: bool)
     """
     write = write_figures if figures_only else write_report
     folder = campaign_folder(campaign)
-    asked = hypotheses.of_campaign(folder, require_document(folder), file)
-    click.echo(write(folder, [study.section for study in STUDIES], asked, site))
+    question = hypotheses.of_campaign(folder, require_document(folder), file)
+    click.echo(write(folder, [study.section for study in STUDIES], question, site))

@@ -63,7 +63,7 @@ def test_a_mean_gain_stands_beside_the_papers() -> None:
     times = {("a", "tcp+"): 1000.0, ("a", "quic"): 900.0, ("b", "tcp+"): 2000.0, ("b", "quic"): 1600.0}
     row = one(beside(campaign(times)), kind="mean_gain", network="lte", compared="quic", metric="si")
     assert (row["value"], row["ours"]) == (-0.14, pytest.approx(-0.15))
-    assert (row["same_sign"], row["covered"], row["sites"]) == ("yes", "yes", 2)
+    assert (row["same_sign"], row["agrees"], row["sites"]) == ("yes", "yes", 2)
     row = one(beside(campaign(times)), kind="mean_delta", network="lte", reference="tcp+", compared="quic")
     assert (row["value"], row["ours"]) == (-215.9, pytest.approx(-250))
 
@@ -73,7 +73,7 @@ def test_the_opposite_sign_is_said() -> None:
     for place in range(6):
         times |= {(f"site {place}", "tcp+"): 1000.0, (f"site {place}", "quic"): 1100.0 + place}
     row = one(beside(campaign(times)), kind="mean_gain", network="lte", compared="quic", metric="si")
-    assert (row["same_sign"], row["covered"]) == ("no", "no")
+    assert (row["same_sign"], row["agrees"]) == ("no", "no")
 
 
 def test_what_the_campaign_lacks_is_said() -> None:

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy import stats
 from support.analysis_truth import campaign_table
 
 from analysis import contrasts, hypotheses

@@ -79,33 +79,33 @@ def other(tmp_path: Path) -> Path:
 
 def test_a_campaign_is_asked_what_it_declared(simulated: Path) -> None:
     document = require_document(simulated)
-    asked = hypotheses.of_campaign(simulated, document)
-    assert asked == hypotheses.load()
-    assert not asked.origin.is_post_hoc
-    assert asked.origin.source == "hypotheses.toml"
-    assert asked.origin.declared_at == document.begun_at
-    assert asked.origin.sha256 == hashlib.sha256((simulated / "hypotheses.toml").read_bytes()).hexdigest()
-    assert f"were declared {document.begun_at}, before the first run" in asked.origin.sentence
+    question = hypotheses.of_campaign(simulated, document)
+    assert question == hypotheses.load()
+    assert not question.origin.is_post_hoc
+    assert question.origin.source == "hypotheses.toml"
+    assert question.origin.declared_at == document.begun_at
+    assert question.origin.sha256 == hashlib.sha256((simulated / "hypotheses.toml").read_bytes()).hexdigest()
+    assert f"were declared {document.begun_at}, before the first run" in question.origin.sentence
     # What a campaign is restricted to comes from the same file.
-    assert asked.restricted_to(("tcp", "quic"), ("si",)).origin == asked.origin
+    assert question.restricted_to(("tcp", "quic"), ("si",)).origin == question.origin
 
 
 def test_other_hypotheses_are_post_hoc_and_the_same_text_is_not(simulated: Path, other: Path) -> None:
     document = require_document(simulated)
-    asked = hypotheses.of_campaign(simulated, document, other)
-    assert (asked.significant_p, asked.origin.is_post_hoc, asked.origin.source) == (0.1, True, str(other))
-    assert asked.origin.sentence.startswith(f"Post hoc: pairs, family and thresholds are those of {other} ")
-    assert f"not those that the campaign declared {document.begun_at}" in asked.origin.sentence
+    question = hypotheses.of_campaign(simulated, document, other)
+    assert (question.significant_p, question.origin.is_post_hoc, question.origin.source) == (0.1, True, str(other))
+    assert question.origin.sentence.startswith(f"Post hoc: pairs, family and thresholds are those of {other} ")
+    assert f"not those that the campaign declared {document.begun_at}" in question.origin.sentence
     assert not hypotheses.of_campaign(simulated, document, simulated / "hypotheses.toml").origin.is_post_hoc
 
 
 @pytest.mark.parametrize("is_given", [True, False])
 def test_a_campaign_that_declared_none_is_asked_post_hoc(is_given: bool, simulated: Path, other: Path) -> None:
     document = replace(require_document(simulated), hypotheses={})
-    asked = hypotheses.of_campaign(simulated, document, other if is_given else None)
-    assert asked.origin.is_post_hoc
-    assert asked.origin.source == (str(other) if is_given else "analysis/hypotheses.toml")
-    assert asked.origin.sentence.startswith("Post hoc: the campaign has not declared its hypotheses")
+    question = hypotheses.of_campaign(simulated, document, other if is_given else None)
+    assert question.origin.is_post_hoc
+    assert question.origin.source == (str(other) if is_given else "analysis/hypotheses.toml")
+    assert question.origin.sentence.startswith("Post hoc: the campaign has not declared its hypotheses")
 
 
 @pytest.mark.parametrize("change", [lambda file: file.write_text("significant_p = 0.5"), Path.unlink])

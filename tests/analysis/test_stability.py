@@ -29,7 +29,8 @@ def tables(table: CampaignTable) -> list[pd.DataFrame]:
 
 
 def texts(table: CampaignTable) -> list[str]:
-    return stability.warnings(*tables(table))
+    halves, drift, _, steps = tables(table)
+    return stability.warnings(halves, drift, steps)
 
 
 @pytest.mark.slow

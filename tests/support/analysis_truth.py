@@ -11,8 +11,8 @@ from analysis import contrasts
 from analysis.aggregate import mixed_model, resampled_changes, two_level_interval
 from analysis.gain import anova_p, gain
 from analysis.hypotheses import Pair
-from analysis.runs import CampaignTable
 from analysis.ratios import mean_over_sites
+from analysis.runs import CampaignTable
 from analysis.samples import Array
 from analysis.simulate import Truth, simulate
 from measure.table import CampaignDocument
