@@ -42,8 +42,8 @@ def pair_label(compared: str, reference: str) -> str:
 
 
 def percent(value: float, digits: int = 1) -> str:
-    """A share as a percentage with its sign."""
-    return f"{100 * value:+.{digits}f} %" if math.isfinite(value) else NOTHING
+    """A share as a percentage with its sign; what rounds to 0 is +0, never -0."""
+    return f"{round(100 * value, digits) + 0.0:+.{digits}f} %" if math.isfinite(value) else NOTHING
 
 
 def share(value: float) -> str:

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy import stats
 
-from analysis.figures.style import COLUMN_INCHES, METRIC_DASHES, PAGE_INCHES, figure_style
+from analysis.figures.style import COLUMN_INCHES, METRIC_DASHES, PAGE_INCHES, SMALL, figure_style
 from analysis.text import label
 
 
@@ -44,5 +44,5 @@ def draw(p_values: pd.DataFrame, confidence: float) -> Figure:
             axes.set(title=f"{titles.get(kind, kind)}, {tests} tests per metric", xlabel="p value (ANOVA)")
             axes.set(xlim=(0, 1), ylim=(0, 1))
         panels[0].set_ylabel("share of tests below it")
-        panels[0].legend(fontsize=6.5)
+        panels[0].legend(fontsize=SMALL)
         return figure

@@ -4,14 +4,20 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import Normal, Stroke
 
-from analysis.figures.style import PAGE_INCHES, figure_style, line_style
+from analysis.figures.style import PAGE_INCHES, SMALL, figure_style, line_style
 from analysis.text import label
 
 METRICS = ("fvc", "si", "vc85", "plt")
-# The axis ends here at the latest, at twice the time.
+# The shares of a row's gains between which its axis lies; and where it ends at the latest: the paper's plots are
+# cropped before twice the time.
+SHOWN = (0.01, 0.99)
 WIDEST = 1.0
+# The least that an axis shows on both sides of 0, and what it shows beyond the last gain, as a share of its length.
+LEAST, MARGIN = 0.02, 0.04
 
 
 def series(gain_table: pd.DataFrame, reference: str) -> dict[tuple[str, str, str], np.ndarray]:
@@ -19,6 +25,15 @@ def series(gain_table: pd.DataFrame, reference: str) -> dict[tuple[str, str, str
     against = gain_table[gain_table["reference"] == reference].dropna(subset="gain")
     groups = against.groupby(["network", "metric", "compared"], sort=False)["gain"]
     return {key: np.sort(values.to_numpy()) for key, values in groups if key[1] in METRICS}
+
+
+def limits(gains: np.ndarray) -> tuple[float, float]:
+    """Where the axis of a row with these `gains` begins and ends: at their 1st and 99th percentile, each side on its
+    own. Of up to 100 gains, these are the least and the largest."""
+    low = min(float(np.quantile(gains, SHOWN[0], method="lower")), -LEAST)
+    high = max(float(np.quantile(gains, SHOWN[1], method="higher")), LEAST)
+    margin = MARGIN * (min(high, WIDEST) - low)
+    return low - margin, min(high + margin, WIDEST)
 
 
 def draw(gain_table: pd.DataFrame, networks: Sequence[str], protocols: Sequence[str], reference: str) -> Figure:
@@ -30,23 +45,16 @@ def draw(gain_table: pd.DataFrame, networks: Sequence[str], protocols: Sequence[
         figure = Figure(figsize=(PAGE_INCHES, 0.6 + 1.35 * max(1, len(rows))), layout="constrained")
         grid = figure.subplots(max(1, len(rows)), len(METRICS), squeeze=False, sharex="row", sharey=True)
         for row, network in zip(grid, rows, strict=False):
-            values = np.concatenate([line for key, line in lines.items() if key[0] == network])
-            reach = float(np.clip(np.abs(values).max() * 1.08, 0.05, WIDEST))
-            row[0].set_xlim(-reach, reach)
+            low, high = limits(np.concatenate([line for key, line in lines.items() if key[0] == network]))
+            row[0].set_xlim(low, high)
             row[0].set_ylabel(f"{label(network)}\nshare of sites")
             for axes, metric in zip(row, METRICS, strict=True):
                 axes.axvline(0, color="0.4", linewidth=0.7)
-                beyond = 0
-                for protocol in compared:
-                    line = lines.get((network, metric, protocol), np.empty(0))
-                    beyond += int((np.abs(line) > reach).sum())
+                of_panel = {name: lines.get((network, metric, name), np.empty(0)) for name in compared}
+                for protocol, line in of_panel.items():
                     if len(line):
-                        style = line_style(protocol, protocols)
-                        share = np.arange(len(line) + 1) / len(line)
-                        xs = np.concatenate([[line[0]], line])
-                        axes.step(xs, share, where="post", color=style.color, linestyle=style.dashes)
-                if beyond:
-                    axes.text(0.98, 0.03, f"{beyond} beyond", transform=axes.transAxes, ha="right", fontsize=6)
+                        _step(axes, line, (low, high), protocol, protocols)
+                _beyond(axes, np.concatenate([*of_panel.values()]))
         for axes, metric in zip(grid[0], METRICS, strict=True):
             axes.set_title(label(metric))
             axes.set_ylim(0, 1.02)
@@ -58,3 +66,26 @@ def draw(gain_table: pd.DataFrame, networks: Sequence[str], protocols: Sequence[
         if compared:
             figure.legend(loc="outside upper center", ncols=len(compared))
         return figure
+
+
+def _step(axes: Axes, gains: np.ndarray, ends: tuple[float, float], protocol: str, protocols: Sequence[str]) -> None:
+    """The distribution of `gains`, from 0 at one of both `ends` of the axis to 1 at the other."""
+    style = line_style(protocol, protocols)
+    xs = np.concatenate([[min(ends[0], gains[0])], gains, [max(ends[1], gains[-1])]])
+    share = np.append(np.arange(len(gains) + 1) / len(gains), 1)
+    is_solid = style.dashes == "-"
+    # Dashes on a solid line of much the same course stay visible: they are narrower, and have white edges.
+    width = 2.0 if is_solid else 1.2
+    edges = [] if is_solid else [Stroke(linewidth=2.4, foreground="white"), Normal()]
+    axes.step(
+        xs, share, where="post", color=style.color, linestyle=style.dashes, linewidth=width,
+        path_effects=edges, zorder=2 if is_solid else 3,
+    )  # fmt: skip
+
+
+def _beyond(axes: Axes, gains: np.ndarray) -> None:
+    """Say how many `gains` the axis does not show, where no line of theirs can be."""
+    low, high = axes.get_xlim()
+    for is_beyond, x, y, side in ((gains < low, 0.02, 0.9, "left"), (gains > high, 0.98, 0.04, "right")):
+        if is_beyond.any():
+            axes.text(x, y, f"{is_beyond.sum()} beyond", transform=axes.transAxes, ha=side, fontsize=SMALL)

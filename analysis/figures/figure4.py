@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from analysis.figures.style import BLUE, PAGE_INCHES, VERMILION, figure_style
+from analysis.figures.style import BLUE, PAGE_INCHES, SMALL, VERMILION, figure_style
 from analysis.films import Strip
 from analysis.text import label
 
 # For times above and completeness below a row of pictures.
-BETWEEN_INCHES = 0.4
+BETWEEN_INCHES = 0.54
 # The metrics that are named below the frame that reaches them.
 MILESTONES = ("fvc", "vc85", "plt")
 
@@ -35,12 +35,10 @@ def draw(strips: Sequence[Strip]) -> Figure:
                 axes.set(xticks=[], yticks=[])
                 axes.spines[:].set(visible=True, color="0.6", linewidth=0.6)
                 complete = strip.complete[place]
-                axes.set_title(f"{strip.times_ms[place] / 1000:.2f} s", fontsize=6.5, pad=2)
-                axes.set_xlabel(
-                    f"{complete} %" + (f"  {milestones[place]}" if place in milestones else ""), fontsize=6, labelpad=2
-                )
+                axes.set_title(f"{strip.times_ms[place] / 1000:.2f} s", fontsize=SMALL, pad=2)
+                axes.set_xlabel(f"{complete} %\n{milestones.get(place, '')}", fontsize=SMALL, labelpad=2)
                 axes.xaxis.label.set_color(VERMILION if place in milestones else BLUE)
-            row[0].set_ylabel(label(strip.shot.protocol), fontsize=8, fontweight="bold")
+            row[0].set_ylabel(label(strip.shot.protocol), fontweight="bold")
         return figure
 
 

@@ -5,54 +5,69 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.figures.style import BLACK, PAGE_INCHES, VERMILION, figure_style
+from analysis.figures.style import BLACK, PAGE_INCHES, SMALL, VERMILION, figure_style
 from analysis.text import label
 
 PANELS = {
     "mean_gain": "mean gain",
     "sites_faster": "sites that are faster, of 38",
-    "mean_delta": "mean difference [ms]",
-    "rtt_delta": "one-server sites, less one round trip [ms]",
+    "mean_delta": "mean difference",
+    "rtt_delta": "one-server sites, less one round trip",
 }
-# Differences of a few and of ten thousand ms share an axis: linear up to this, logarithmic beyond.
-LINEAR_MS = 10
+# Of a few ms behind one network and of ten thousand behind another: each network has an axis of its own.
+IN_MS = ("mean_delta", "rtt_delta")
+
+
+def panels(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Title of a panel → its rows, of each kind of number (and network, of differences in ms) that has any here."""
+    found = {}
+    for kind, title in PANELS.items():
+        rows = table[table["kind"] == kind]
+        if kind not in IN_MS:
+            found[title] = rows
+            continue
+        for network, of_network in rows.groupby("network", sort=False):
+            found[f"{title} behind {label(str(network))} [ms]"] = of_network
+    return {title: rows for title, rows in found.items() if rows["ours"].notna().any()}
 
 
 def draw(table: pd.DataFrame) -> Figure:
     """`table` is from `side_by_side`: a panel for each kind of number that the campaign has any of."""
-    kinds = [kind for kind in PANELS if table.loc[table["kind"] == kind, "ours"].notna().any()]
-    sizes = [len(table[table["kind"] == kind]) + 2.0 for kind in kinds]
+    found = panels(table)
+    sizes = [len(rows) + 2.0 for rows in found.values()]
     with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, 0.8 + 0.17 * (sum(sizes) or 3)), layout="constrained")
-        if not kinds:
+        if not found:
             figure.text(0.5, 0.5, "the campaign has none of the paper's numbers", ha="center")
             return figure
-        panels = np.atleast_1d(figure.subplots(len(kinds), 1, height_ratios=sizes))
-        for axes, kind in zip(panels, kinds, strict=True):
-            _panel(axes, table[table["kind"] == kind], kind)
-        panels[0].plot([], [], "D", color=BLACK, markerfacecolor="white", markersize=4, label="paper")
-        panels[0].plot([], [], "o-", color=VERMILION, markersize=4, label="this campaign, with its interval")
+        grid = np.atleast_1d(figure.subplots(len(found), 1, height_ratios=sizes))
+        for axes, (title, rows) in zip(grid, found.items(), strict=True):
+            _panel(axes, rows, title)
+        grid[0].plot([], [], "D", color=BLACK, markerfacecolor="white", markersize=4, label="paper")
+        grid[0].plot([], [], "o-", color=VERMILION, markersize=4, label="this campaign, with its interval")
         figure.legend(loc="outside upper center", ncols=2)
         return figure
 
 
-def _panel(axes: Axes, rows: pd.DataFrame, kind: str) -> None:
+def _panel(axes: Axes, rows: pd.DataFrame, title: str) -> None:
     labels = []
     for y, row in enumerate(rows.to_dict("records")):
-        axes.plot(row["value"], y, "D", color=BLACK, markerfacecolor="white", markersize=4)
+        axes.plot(row["value"], y, "D", color=BLACK, markerfacecolor="white", markersize=4, clip_on=False)
         if np.isfinite(row["ours"]):
             axes.plot([row["ours_low"], row["ours_high"]], [y, y], color=VERMILION, linewidth=1)
-            axes.plot(row["ours"], y, "o", color=VERMILION, markersize=4)
+            axes.plot(row["ours"], y, "o", color=VERMILION, markersize=4, clip_on=False)
         site = f" {row['site']}" if row["site"] else ""
         pair = f"{label(row['compared'])} / {label(row['reference'])}"
         absent = "" if np.isfinite(row["ours"]) else "  (not here)"
-        labels.append(f"{label(row['network'])} {pair} {label(row['metric'])}{site}{absent}")
-    axes.set_yticks(range(len(labels)), labels, fontsize=6)
+        network = "" if row["kind"] in IN_MS else f"{label(row['network'])} "
+        labels.append(f"{network}{pair} {label(row['metric'])}{site}{absent}")
+    axes.set_yticks(range(len(labels)), labels, fontsize=SMALL)
     axes.set_ylim(len(labels) - 0.4, -0.6)
-    axes.set_title(PANELS[kind], loc="left", fontweight="bold")
-    if kind in ("mean_delta", "rtt_delta"):
-        axes.set_xscale("symlog", linthresh=LINEAR_MS)
+    axes.set_title(title, loc="left", fontweight="bold")
+    kind = rows["kind"].iloc[0]
     if kind == "mean_gain":
         axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    if kind in IN_MS:
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}".replace("-", "\N{MINUS SIGN}"))
     if kind != "sites_faster":
         axes.axvline(0, color="0.4", linewidth=0.7)

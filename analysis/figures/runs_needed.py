@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.figures.style import METRIC_DASHES, PAGE_INCHES, figure_style
+from analysis.figures.style import METRIC_DASHES, PAGE_INCHES, SMALL, figure_style
 from analysis.planning import DIFFERENCES, NEEDED
 from analysis.text import label, pair_label
 
@@ -28,5 +28,5 @@ def draw(table: pd.DataFrame, networks: Sequence[str]) -> Figure:
             axes.set_xticks([100 * share for share in DIFFERENCES], [f"{100 * share:g}" for share in DIFFERENCES])
             axes.minorticks_off()
         panels[0].set_ylabel("runs of each protocol")
-        panels[-1].legend(fontsize=6.5)
+        panels[-1].legend(fontsize=SMALL)
         return figure

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
-from analysis.figures.style import PAGE_INCHES, figure_style, gain_bar
+from analysis.figures.style import HATCH, PAGE_INCHES, SMALL, figure_style, gain_bar
 from analysis.hypotheses import Pair
 from analysis.outcomes import SIGNIFICANT_P
 from analysis.runs import rows_of
@@ -18,7 +19,8 @@ DEEPEST = 0.4
 
 
 def draw(gain_table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], pair: Pair) -> Figure:
-    """A row for each site, a column for each network and metric; the gain in percent, bold where it is significant.
+    """A row for each site, a column for each network and metric; the gain in percent, bold where it is significant,
+    hatched where there is none.
 
     `gain_table` is from `analysis.gain.gains`.
     """
@@ -33,9 +35,11 @@ def draw(gain_table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[st
         axes = figure.subplots()
         image = axes.imshow(values, cmap="PuOr", norm=TwoSlopeNorm(0, -DEEPEST, DEEPEST), aspect="auto")
         axes.grid(visible=False)
+        # It shows where the image has no value.
+        axes.patch.set(hatch=HATCH, edgecolor="0.75", linewidth=0)
         axes.spines[:].set_visible(False)
-        axes.set_yticks(range(len(table)), table.index, fontsize=6.5)
-        axes.set_xticks(range(len(columns)), [label(metric) for _, metric in columns], fontsize=6.5)
+        axes.set_yticks(range(len(table)), table.index, fontsize=SMALL)
+        axes.set_xticks(range(len(columns)), [label(metric) for _, metric in columns], fontsize=SMALL)
         axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
         for place, network in enumerate(networks):
             middle = place * len(metrics) + (len(metrics) - 1) / 2
@@ -47,9 +51,18 @@ def draw(gain_table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[st
         for y, x in zip(*np.nonzero(np.isfinite(values)), strict=True):
             significant = p[y, x] < SIGNIFICANT_P
             axes.text(
-                x, y, f"{100 * values[y, x]:+.0f}", ha="center", va="center", fontsize=5.5,
+                x, y, whole_percent(values[y, x]), ha="center", va="center", fontsize=SMALL,
                 fontweight="bold" if significant else "normal",
                 color="black" if abs(values[y, x]) < 0.6 * DEEPEST else "white",
             ).set_in_layout(False)  # fmt: skip
-        gain_bar(figure, image, axes, pad=0.01).set_label("gain (negative is faster)", fontsize=7)
+        gain_bar(figure, image, axes, pad=0.01).set_label("gain [%] (negative is faster)")
+        if not np.isfinite(values).all():
+            key = Patch(facecolor="white", edgecolor="0.75", hatch=HATCH, label="no valid runs of both")
+            figure.legend(handles=[key], loc="outside lower right")
         return figure
+
+
+def whole_percent(gain: float) -> str:
+    """A gain in percent with its sign, which 0 has none of."""
+    rounded = round(100 * gain)
+    return f"{rounded:+d}" if rounded else "0"

@@ -15,6 +15,10 @@ BLACK, ORANGE, SKY, GREEN = "#000000", "#e69f00", "#56b4e9", "#009e73"
 BLUE, VERMILION, PURPLE = "#0072b2", "#d55e00", "#cc79a7"
 COLUMN_INCHES, PAGE_INCHES = 3.35, 7.0
 PNG_DPI = 160
+# In points, of the smallest type: conferences ask for it in camera-ready figures.
+SMALL = 7.0
+# Of cells that have no value.
+HATCH = "////"
 
 RC: Any = {
     "font.family": "DejaVu Sans",
@@ -78,7 +82,7 @@ def figure_style() -> Iterator[None]:
 def gain_bar(figure: Figure, image: Any, axes: Any, pad: float) -> Any:
     """The scale of the colours of `image` below `axes`, in percent with their signs."""
     bar = figure.colorbar(image, ax=axes, location="bottom", shrink=0.4, aspect=30, pad=pad, extend="both")
-    bar.ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:+.0f} %")
+    bar.ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:+.0f} %" if value else "0 %")
     bar.ax.grid(visible=False)
     return bar
 

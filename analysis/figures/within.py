@@ -6,18 +6,20 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from analysis.figures.style import PAGE_INCHES, figure_style, line_style
+from analysis.figures.style import PAGE_INCHES, SMALL, figure_style, line_style
 from analysis.samples import Samples
 from analysis.text import label
 
 
 def draw(samples: Samples, network: str, metric: str, protocols: Sequence[str]) -> Figure:
-    """A row for each site; each run's time as a share of the median of the site's first protocol, on a logarithmic
-    axis; a line at each protocol's median."""
+    """A row for each site; each run's time as a share of the median of the first protocol, on a logarithmic axis; a
+    line at each protocol's median. A site without that protocol names the one that takes its place."""
     network_index, metric_index = samples.networks.index(network), samples.metrics.index(metric)
     values = samples.values[network_index, :, :, metric_index]
     rows = [row for row in range(len(samples.sites)) if np.isfinite(values[row]).any()]
     height = 0.8 / len(protocols)
+    # Of each row, the protocol whose median is 1: the first that has runs.
+    firsts = [int(np.isfinite(values[row]).any(axis=-1).argmax()) for row in rows]
     with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, 0.9 + (0.11 + 0.05 * len(protocols)) * len(rows)), layout="constrained")
         axes = figure.subplots()
@@ -27,7 +29,7 @@ def draw(samples: Samples, network: str, metric: str, protocols: Sequence[str]) 
             xs, ys, middles = [], [], []
             for y, row in enumerate(rows):
                 times = values[row, at][np.isfinite(values[row, at])]
-                typical = next((np.nanmedian(v) for v in values[row] if np.isfinite(v).any()), np.nan)
+                typical = np.nanmedian(values[row, firsts[y]])
                 if len(times) and typical > 0:
                     level = y + (at - (len(protocols) - 1) / 2) * height
                     xs.append(times / typical)
@@ -47,7 +49,11 @@ def draw(samples: Samples, network: str, metric: str, protocols: Sequence[str]) 
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.minorticks_off()
         axes.axvline(1, color="0.4", linewidth=0.7)
-        axes.set_yticks(range(len(rows)), [samples.sites[row] for row in rows], fontsize=6.5)
+        names = [
+            samples.sites[row] + (f" ({label(samples.protocols[first])}: 1)" if first else "")
+            for row, first in zip(rows, firsts, strict=True)
+        ]
+        axes.set_yticks(range(len(rows)), names, fontsize=SMALL)
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.set_xlabel(f"{label(metric)} as a multiple of the median over {label(samples.protocols[0])}")
         figure.legend(handles=handles, loc="outside upper center", ncols=len(handles) or 1)

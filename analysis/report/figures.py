@@ -22,7 +22,10 @@ from analysis.figures import (
 from analysis.films import Strip
 from analysis.findings import Findings
 from analysis.outcomes import SIGNIFICANT_P
+from analysis.planning import NEEDED
+from analysis.report import alternatives
 from analysis.report.section import ReportFigure
+from analysis.runs import rows_of
 from analysis.text import file_name, label, pair_label, plural
 
 # The metric of figures of single runs, where a campaign has it.
@@ -37,55 +40,75 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
     single_run_metric = SINGLE_RUN_METRIC if SINGLE_RUN_METRIC in metrics else metrics[0]
     figures: dict[str, list[ReportFigure]] = defaultdict(list)
 
-    def add(section: str, name: str, caption: str, draw: Callable[..., Figure], *arguments: Any) -> None:
-        figures[section].append(ReportFigure(name, caption, draw, arguments))
+    def add(section: str, name: str, caption: str, finding: str, draw: Callable[..., Figure], *arguments: Any) -> None:
+        figures[section].append(ReportFigure(name, caption, draw, arguments, finding))
 
     if len(findings["sites"]):
-        add("sites", "figure1", "Download size and number of servers of each site.", figure1.draw, findings["sites"])
+        caption, finding = "Download size and number of servers of each site.", alternatives.sites(findings["sites"])
+        add("sites", "figure1", caption, finding, figure1.draw, findings["sites"])
     reference = STOCK if STOCK in protocols else protocols[0]
     against = findings["gains"][findings["gains"]["reference"] == reference]
     if len(against):
         caption = (
             f"Distribution over {plural('site', against['site'].nunique())} of the gain against "
-            f"{label(reference)}; negative (left of the line) is faster."
+            f"{label(reference)}; negative (left of the line) is faster. Each row shows the 1st to the 99th percentile "
+            "of its gains; a number says how many lie beyond."
         )
-        add("paper", "figure3", caption, figure3.draw, findings["gains"], networks, protocols, reference)
-    for pair in hypotheses.comparisons:
+        finding = alternatives.distribution(against, single_run_metric)
+        add("paper", "figure3", caption, finding, figure3.draw, findings["gains"], networks, protocols, reference)
+    # Those of the declared family come first: the page shows the first one open.
+    for pair in sorted(hypotheses.comparisons, key=lambda pair: pair not in hypotheses.family):
         gains = findings.gains_of(pair)
         if len(gains):
             title = pair_label(pair.compared, pair.reference)
             caption = f"{title}: each site's gain in percent; bold where p < {SIGNIFICANT_P} (the paper's ANOVA)."
+            finding = alternatives.site_by_site(gains, single_run_metric)
             name = file_name(f"sites_{pair.compared}_against_{pair.reference}")
-            add("by_site", name, caption, sites_map.draw, gains, networks, metrics, pair)
+            add("by_site", name, caption, finding, sites_map.draw, gains, networks, metrics, pair)
     if findings["paper"]["ours"].notna().any():
         caption = "The paper's numbers beside this campaign's, with their intervals over sites."
-        add("beside", "beside_the_paper", caption, paper_beside.draw, findings["paper"])
+        finding = alternatives.beside_the_paper(findings["paper"])
+        add("beside", "beside_the_paper", caption, finding, paper_beside.draw, findings["paper"])
     if findings["confirmatory"]["blocks"].any():
-        caption = "The declared hypotheses: gain over the sites of this campaign, with its 95 % interval."
-        axes = (networks, hypotheses.family_metrics, hypotheses.family)
-        add("confirmatory", "confirmatory", caption, forest.draw_confirmatory, findings["confirmatory"], *axes)
+        for metric in hypotheses.family_metrics:
+            caption = f"Gain in {label(metric)} over the sites of this campaign, with its 95 % interval."
+            rows = rows_of(findings["confirmatory"], metric=metric)
+            axes = (networks, metric, hypotheses.family)
+            finding = alternatives.family(rows)
+            add("confirmatory", f"confirmatory_{metric}", caption, finding, forest.draw_confirmatory, rows, *axes)
     if len(findings["aggregates"]):
         caption = "Mean gain over sites with two intervals that hold for sites like these."
-        axes = (networks, metrics, hypotheses.comparisons)
-        add("beyond", "over_sites", caption, forest.draw, findings["aggregates"], *axes)
+        intervals = (networks, metrics, hypotheses.comparisons)
+        finding = alternatives.over_sites(findings["aggregates"], single_run_metric)
+        add("beyond", "over_sites", caption, finding, forest.draw, findings["aggregates"], *intervals)
     if len(findings["power"]):
         caption = "Runs of each protocol and site that a difference over sites needs; the line is at the paper's 31."
-        add("power", "runs_needed", caption, runs_needed.draw, findings["power"], networks)
+        finding = alternatives.runs_needed(findings["power"], NEEDED[0.05], "5 %")
+        add("power", "runs_needed", caption, finding, runs_needed.draw, findings["power"], networks)
     for number, group in enumerate(strips, start=1):
         shot = group[0].shot
         caption = f"{shot.site} behind {label(shot.network)}: one typical run of each protocol."
-        add("films", f"figure4_{shot.network}_{number}", caption, figure4.draw, group)
+        finding = alternatives.strip({strip.shot.protocol: strip.shot.metrics for strip in group})
+        add("films", f"figure4_{shot.network}_{number}", caption, finding, figure4.draw, group)
     if len(findings["residuals"]):
         caption = "Each run's distance from its setting's median, over the campaign and by its place in the block."
-        add("diagnostics", "order", caption, order.draw, findings["residuals"], single_run_metric, findings.canary)
+        finding = alternatives.order(findings["residuals"], single_run_metric)
+        runs = (findings["residuals"], single_run_metric, findings.canary)
+        add("diagnostics", "order", caption, finding, order.draw, *runs)
     if len(findings["aa_p_values"]):
         caption = "p values of tests of equal samples; they should follow the diagonal."
-        add("diagnostics", "calibration", caption, calibration.draw, findings["aa_p_values"], hypotheses.confidence)
+        finding = alternatives.calibration(findings["aa_p_values"])
+        tests = (findings["aa_p_values"], hypotheses.confidence)
+        add("diagnostics", "calibration", caption, finding, calibration.draw, *tests)
     if len(findings["exclusions"]):
         caption = "Share of attempts that do not count, by gate."
         tables = (findings["success_rates"], findings["exclusions"])
-        add("diagnostics", "exclusions", caption, exclusion_bars.draw, *tables, networks, protocols)
+        attempts = tables[0].set_index(["network", "protocol"])["attempts"]
+        finding = alternatives.exclusions(findings["exclusions"], attempts)
+        add("diagnostics", "exclusions", caption, finding, exclusion_bars.draw, *tables, networks, protocols)
     for network in networks:
         caption = f"Every valid run behind {label(network)}; the ticks are medians."
-        add("within", f"within_{network}", caption, within.draw, samples, network, single_run_metric, protocols)
+        finding = alternatives.within(samples, network, single_run_metric, protocols)
+        runs_of = (samples, network, single_run_metric, protocols)
+        add("within", f"within_{network}", caption, finding, within.draw, *runs_of)
     return figures

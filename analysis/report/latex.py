@@ -1,23 +1,160 @@
-"""A table of the report for a paper, with the LaTeX packages booktabs and longtable."""
+"""A table of the report for a paper, with the LaTeX packages array, booktabs, longtable and pdflscape.
 
+A whole table is for a document of one column: it goes over several pages where it is long, and stands across where it
+is wide. Of the tables about the declared hypotheses there is a `table*`, too, with those hypotheses and the columns
+that a paper needs: it fits `article`, `acmart` (sigconf) and `IEEEtran`, and needs booktabs alone.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from textwrap import wrap
+
+import pandas as pd
+
+from analysis.hypotheses import Hypotheses
 from analysis.report.section import ReportTable
+from analysis.text import label
 
 # A table of more rows goes over several pages.
 PAGE_ROWS = 45
+# So many characters fill a line of the text; a wider table is set smaller, stands across, or both.
+LINE, SMALLER_LINE, ACROSS_LINE, SMALLEST_ACROSS = 68, 78, 122, 138
+# Longer texts wrap, in a column of so many of their characters, or of fewer where a table is too wide even so; a
+# character is so many em wide.
+WRAPPED, CHARACTER_EM = (30, 20, 12, 8), 0.5
+# The columns that the `table*` of a table has.
+FAMILY_COLUMNS: dict[str, Sequence[str]] = {
+    "confirmatory": ("network", "metric", "sites", "blocks", "gain", "95 % interval", "corrected p", "verdict"),
+    "mean_gains": ("network", "metric", "mean gain", "mean difference", "faster", "slower", "no difference"),
+    "over_sites": ("network", "metric", "mean gain", "bootstrap interval", "mixed model", "its interval"),
+    "sensitivity": ("network", "metric", "gain", "the paper's", "median site", "without one site"),
+    "heterogeneity": ("network", "metric", "sites", "between sites", "I squared", "gain of a further site"),
+    "loss_bounds": ("network", "metric", "lost, against", "lost", "gain", "bounds"),
+    "blocks_needed": ("network", "metric", "error of one block", "1 %", "2 %", "5 %", "10 %", "20 %"),
+}
+# What a table has no room for; its CSV has it.
+LEFT_OUT = {"beside_the_paper": ["remark", "unit"]}
+# A cell of a column of numbers, or nothing.
+NUMBER = r"^[-+]?(\d|$)"
+SPECIAL = str.maketrans(
+    {
+        **{character: rf"\{character}" for character in "&%$#{}"},
+        "_": r"\_\allowbreak{}",
+        "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
+        ">": r"\textgreater{}", "“": "``", "”": "''", "\N{MINUS SIGN}": "$-$", "±": r"$\pm$", "≥": r"$\geq$",
+        "≤": r"$\leq$", "→": r"$\to$", "\N{NO-BREAK SPACE}": "~", "[": "{[}",
+    }
+)  # fmt: skip
 
 
 def latex(table: ReportTable) -> str:
-    """The texts of `table` as LaTeX. Columns of numbers are aligned right."""
-    if table.texts.empty:
+    """The texts of `table` as LaTeX for a document of one column. Columns of numbers are aligned right."""
+    texts = table.texts.astype(str).drop(columns=LEFT_OUT.get(table.name, []), errors="ignore")
+    remark = f"% {table.title}. {table.note}".replace("\n", " ").rstrip()
+    if texts.empty:
         return f"% {table.title}: nothing\n"
-    numeric = [column.str.match(r"^[-+]?(\d|$)").all() for _, column in table.texts.astype(str).items()]
-    long = len(table.texts) > PAGE_ROWS
-    styler = table.texts.style.hide(axis="index").format(escape="latex").format_index(escape="latex", axis="columns")
-    text = styler.to_latex(
-        hrules=True,
-        environment="longtable" if long else None,
-        column_format="".join("r" if is_numeric else "l" for is_numeric in numeric),
-        label=f"tab:{table.name}" if long else None,
-        caption=f"{table.title}." if long else None,
-    )
-    return f"% {table.title}. {table.note}\n{text}"
+    widths = {wrapped: _width(texts, wrapped) for wrapped in WRAPPED}
+    wrapped = next((wrapped for wrapped, width in widths.items() if width <= SMALLEST_ACROSS), WRAPPED[-1])
+    width = widths[wrapped]
+    is_long, is_across = len(texts) > PAGE_ROWS, width > SMALLER_LINE
+    size = r"\small" if width <= LINE else r"\scriptsize" if width > ACROSS_LINE else r"\footnotesize"
+    environment = "longtable" if is_long else "tabular"
+    opening, ending = [rf"\begin{{{environment}}}{{{_alignment(texts, wrapped)}}}"], [rf"\end{{{environment}}}"]
+    head = [r"\toprule", _line(_headings(texts)), r"\midrule"]
+    if is_long:
+        opening += [rf"\caption{{{escaped(table.title)}.}}\label{{tab:{table.name}}}\\"]
+        head += [r"\endhead", r"\bottomrule", r"\endfoot"]
+    else:
+        ending.insert(0, r"\bottomrule")
+    if is_across:
+        opening.insert(0, r"\begin{landscape}")
+        ending.append(r"\end{landscape}")
+    begin = ["{" + size, r"\setlength{\tabcolsep}{3pt}"]
+    return "\n".join([remark, *begin, *opening, *head, *_rows(texts), *ending, "}", ""])
+
+
+def family_latex(table: ReportTable, declared: Hypotheses) -> str | None:
+    """The `table*` of `table` with the pairs and metrics that are `declared`; None where it is not about these."""
+    columns = [name for name in FAMILY_COLUMNS.get(table.name, ()) if name in table.texts]
+    if not columns or not {"protocol", "against"} <= {*table.texts} or "metric" not in table.texts:
+        return None
+    is_declared = _among(table.texts, declared)
+    texts = table.texts.astype(str)[is_declared]
+    if texts.empty:
+        return None
+    pairs = [" / ".join(names) for names in zip(texts["protocol"], texts["against"], strict=True)]
+    texts = texts[columns].assign(metric=[metric.partition(" [")[0] for metric in texts["metric"]])
+    caption = table.title
+    if len({*pairs}) > 1:
+        texts.insert(0, "pair", pairs)
+    else:
+        caption += f": {pairs[0].replace(' / ', ' against ')}"
+    lines = [
+        f"% {table.title}. {table.note}".replace("\n", " ").rstrip(),
+        r"\begin{table*}",
+        rf"\caption{{{escaped(caption)}}}\label{{tab:{table.name}-family}}",
+        r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
+        rf"\begin{{tabular}}{{{_alignment(texts)}}}",
+        *[r"\toprule", _line(_headings(texts)), r"\midrule", *_rows(texts), r"\bottomrule"],
+        *[r"\end{tabular}", r"\end{table*}", ""],
+    ]
+    return "\n".join(lines)
+
+
+def escaped(text: str) -> str:
+    """`text` for LaTeX, its signs as a minus of mathematics."""
+    plain = text.translate(SPECIAL).replace("\n", " ")
+    return re.sub(r"(?<![\w.)}-])-(?=[\d.])", "$-$", plain)
+
+
+def _among(texts: pd.DataFrame, declared: Hypotheses) -> "pd.Series[bool]":
+    pairs = {(label(pair.compared), label(pair.reference)) for pair in declared.family}
+    metrics = {label(metric) for metric in declared.family_metrics}
+    names = zip(texts["protocol"], texts["against"], texts["metric"], strict=True)
+    rows = [(*pair, metric.partition(" [")[0]) for *pair, metric in names]
+    return pd.Series([(*pair,) in pairs and metric in metrics for *pair, metric in rows], texts.index, dtype=bool)
+
+
+def _width(texts: pd.DataFrame, wrapped: int) -> int:
+    """The width of a table in characters, with 2 for the space between columns."""
+    cells = [_cell_width(texts[name], wrapped) for name in texts]
+    headings = [max(map(len, _lines_of_heading(texts, str(name)))) for name in texts]
+    return sum(max(pair) + 2 for pair in zip(cells, headings, strict=True))
+
+
+def _cell_width(column: "pd.Series[str]", wrapped: int) -> int:
+    """How many characters stand in a line of a column: no word is broken."""
+    longest_word = max(len(word) for text in column for word in [*re.split(r"[ _]", text), ""])
+    return min(int(column.str.len().max()), max(wrapped, longest_word + 1))
+
+
+def _lines_of_heading(texts: pd.DataFrame, name: str) -> list[str]:
+    """The heading of a column in as many lines as it takes to be no wider than what stands below it."""
+    return wrap(name, max(int(texts[name].str.len().max()), *map(len, name.split()))) or [name]
+
+
+def _headings(texts: pd.DataFrame) -> list[str]:
+    headings = []
+    for name in texts:
+        lines = r"\\".join(map(escaped, _lines_of_heading(texts, str(name))))
+        headings.append(rf"\shortstack[l]{{{lines}}}" if r"\\" in lines else lines)
+    return headings
+
+
+def _alignment(texts: pd.DataFrame, wrapped: int = WRAPPED[0]) -> str:
+    letters = []
+    for _, column in texts.items():
+        width = _cell_width(column, wrapped)
+        if column.str.len().max() > width:
+            letters.append(rf">{{\raggedright\arraybackslash}}p{{{CHARACTER_EM * width:.3g}em}}")
+        else:
+            letters.append("r" if column.str.match(NUMBER).all() else "l")
+    return "@{}" + "".join(letters) + "@{}"
+
+
+def _rows(texts: pd.DataFrame) -> list[str]:
+    return [_line(map(escaped, row)) for row in texts.itertuples(index=False)]
+
+
+def _line(cells: Iterable[str]) -> str:
+    return " & ".join(cells) + r" \\"

@@ -43,14 +43,30 @@ document.addEventListener("click", (event) => {
 document.querySelectorAll("table.sortable").forEach((table) => table.tBodies[0] && align(table));
 
 const viewer = document.getElementById("viewer");
-document.querySelectorAll(".enlarge").forEach((button) =>
-  button.addEventListener("click", () => {
-    viewer.querySelector("img").src = button.querySelector("img").src;
-    viewer.querySelector("img").alt = button.querySelector("img").alt;
-    viewer.showModal();
-  }),
-);
+// At its natural size: on a narrow screen it is larger than the screen, which then scrolls.
+function enlarge(picture) {
+  const large = viewer.querySelector("img");
+  large.src = picture.src;
+  large.alt = picture.alt;
+  viewer.showModal();
+}
+document.querySelectorAll("figure").forEach((figure) => {
+  const picture = figure.querySelector(".picture");
+  if (!picture) return;
+  picture.addEventListener("click", () => enlarge(picture));
+  figure.querySelector(".enlarge").addEventListener("click", () => enlarge(picture));
+});
 viewer.addEventListener("click", () => viewer.close());
+
+// Paper does not unfold.
+const folded = [];
+addEventListener("beforeprint", () => {
+  folded.push(...document.querySelectorAll("details:not([open])"));
+  for (const part of folded) part.open = true;
+});
+addEventListener("afterprint", () => {
+  for (const part of folded.splice(0)) part.open = false;
+});
 
 document.querySelectorAll("[data-films]").forEach((group) =>
   group.querySelector(".play").addEventListener("click", () => {
@@ -81,7 +97,9 @@ function explore() {
   }
   const show = (value, place) => {
     if (value === null) return "-";
-    return data.shares.includes(place) ? (value < 0 ? "" : "+") + (100 * value).toFixed(1) + " %" : String(value);
+    if (!data.shares.includes(place)) return String(value);
+    const percent = (100 * value).toFixed(1).replace(/^-(?=0\.0$)/, "");
+    return (percent.startsWith("-") ? "" : "+") + percent + " %";
   };
   const fill = () => {
     const [pair, network, metric] = ["pair", "network", "metric"].map((name) => Number(form.elements[name].value));

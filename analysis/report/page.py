@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -15,9 +16,11 @@ import pandas as pd
 from markupsafe import Markup
 
 from analysis.findings import Findings
-from analysis.hypotheses import Pair
+from analysis.hypotheses import Hypotheses, Pair
 from analysis.report import sentences
 from analysis.report.film_selection import FilmSelection
+from analysis.report.latex import family_latex
+from analysis.report.question import answer, question, success
 from analysis.report.section import ReportFigure, ReportTable, Section
 from analysis.report.tables import FORMS
 from analysis.runs import CampaignTable
@@ -26,8 +29,11 @@ from analysis.text import label, label_with_unit, pair_label, unit
 from measure.table import CampaignDocument
 
 HERE = Path(__file__).parent
-# Tables of more rows are collapsed on the page.
-FOLDED_ROWS = 40
+# Tables of a campaign that are open on the page; those of studies are, up to so many rows.
+OPEN_TABLES = frozenset(("confirmatory", "success", "mean_gains", "claims", "table1_protocols", "table2_networks"))
+OPEN_ROWS = 40
+# Tables of more columns are printed on pages of their own, across.
+BROAD_COLUMNS = 12
 # Significant digits of the numbers in the page's table of all comparisons.
 DIGITS = 4
 
@@ -52,17 +58,26 @@ class Contents:
         """Those of studies included."""
         return list(chain(*self.tables.values(), *(section.tables for section in self.sections)))
 
+    def families(self, declared: Hypotheses) -> dict[str, str]:
+        """Name of a table → the part of it that is about the `declared` hypotheses, as LaTeX for two columns."""
+        parts = {table.name: family_latex(table, declared) for table in chain(*self.tables.values())}
+        return {name: part for name, part in parts.items() if part}
+
 
 def campaign_page(findings: Findings, films: FilmSelection, contents: Contents, figures: Path) -> str:
     """The page of a campaign as HTML; `figures` is the folder of the PNG files."""
-    template = _environment(figures).get_template("page.html.j2")
+    template = _environment(figures, contents.sections).get_template("page.html.j2")
     return template.render(
         **_common(findings.campaign.document, contents),
         findings=findings,
         scope=sentences.scope(findings),
+        question=question(findings),
+        answer=answer(findings),
+        success=success(findings["success_rates"]),
         headlines=sentences.headlines(findings),
         agreement=sentences.paper_agreement(findings),
         warnings=sentences.warnings(findings),
+        families=contents.families(findings.declared),
         films=films,
         explorer=Markup(explorer(findings)),
     )
@@ -70,11 +85,11 @@ def campaign_page(findings: Findings, films: FilmSelection, contents: Contents, 
 
 def study_page(campaign: CampaignTable, contents: Contents, figures: Path) -> str:
     """The page of an unfilmed campaign as HTML; its results are in the sections of its studies."""
-    template = _environment(figures).get_template("study.html.j2")
+    template = _environment(figures, contents.sections).get_template("study.html.j2")
     return template.render(**_common(campaign.document, contents), name=campaign.name)
 
 
-def _environment(figures: Path) -> jinja2.Environment:
+def _environment(figures: Path, sections: Sequence[Section]) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
@@ -84,8 +99,11 @@ def _environment(figures: Path) -> jinja2.Environment:
         "label": label,
         "unit": unit,
         "cells": cells,
+        "moment": moment,
         "inline": inline,
     }
+    of_studies = [table.name for section in sections for table in section.tables if len(table.texts) <= OPEN_ROWS]
+    environment.tests["open"] = lambda table: table.name in OPEN_TABLES.union(of_studies)
     return environment
 
 
@@ -101,7 +119,7 @@ def _common(document: CampaignDocument, contents: Contents) -> dict[str, Any]:
         "settings": document.settings,
         "browser": document.settings.get("browser", {}),
         "begun_at": document.begun_at,
-        "folded_rows": FOLDED_ROWS,
+        "broad_columns": BROAD_COLUMNS,
         "css": Markup((HERE / "page.css").read_text()),
         "js": Markup((HERE / "page.js").read_text()),
     }
@@ -110,6 +128,15 @@ def _common(document: CampaignDocument, contents: Contents) -> dict[str, Any]:
 def inline(svg: str) -> Markup:
     """A drawing as a part of the page: without the XML declaration, which only a file may have."""
     return Markup(svg[svg.index("<svg") :])
+
+
+def moment(text: str) -> str:
+    """A time of ISO 8601 as people write it: `2 March 2026, 08:00 UTC`; a text that is none stays as it is."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return f"{time.day} {time:%B %Y, %H:%M} {time.tzname() or ''}".rstrip()
 
 
 def cells(table: pd.DataFrame) -> list[list[str]]:

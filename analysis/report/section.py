@@ -25,12 +25,19 @@ class ReportTable:
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """A figure: the name of its files, its caption, and the function that draws it from `arguments`."""
+    """A figure: the name of its files, its caption, the function that draws it from `arguments`, and its finding in
+    words for those who cannot see it; without, the caption has to do."""
 
     name: str
     caption: str
     draw: Callable[..., Figure]
     arguments: tuple[Any, ...] = ()
+    finding: str = ""
+
+    @property
+    def alt(self) -> str:
+        """The picture's text alternative."""
+        return self.finding or self.caption
 
     def write(self, folder: Path) -> None:
         """Draw it as PDF and PNG into `folder`."""

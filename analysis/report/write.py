@@ -45,6 +45,7 @@ def write_report(
             contents = Contents(campaign_figures(findings, films.strips), campaign_tables(findings), sections, versions)
             draw(contents.all_figures, new / "figures", pool)
             html = campaign_page(findings, films, contents, new / "figures")
+            write_families(contents.families(findings.declared), new / "tables")
             findings.comparisons.to_csv(new / "tables" / "comparisons.csv", index=False)
         else:
             contents = Contents({}, unfilmed_tables(campaign), sections, versions)
@@ -107,3 +108,9 @@ def write_tables(tables: Sequence[ReportTable], folder: Path) -> None:
     for table in tables:
         table.data.to_csv(folder / f"{table.name}.csv", index=False)
         (folder / f"{table.name}.tex").write_text(latex(table))
+
+
+def write_families(families: Mapping[str, str], folder: Path) -> None:
+    """Write the parts of tables (name → LaTeX) that are about the declared hypotheses."""
+    for name, text in families.items():
+        (folder / f"{name}_family.tex").write_text(text)

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from support.analysis_truth import simulated_table
 
 from analysis import diagnostics, hypotheses
-from analysis.figures import calibration, figure3, order, sites_map, style, within
+from analysis.figures import calibration, figure3, order, paper_beside, sites_map, style, within
 from analysis.gain import gains
 from analysis.samples import Samples, samples_of
 from analysis.simulate import Truth, simulate
@@ -42,8 +43,71 @@ def test_figure_3_draws_every_sites_gain(gain_table: pd.DataFrame) -> None:
     quic = against_tcp[against_tcp["compared"] == "quic"]
     expected = np.sort(quic[quic["metric"] == "si"]["gain"])
     line = next(line for line in figure.axes[5].lines if line.get_color() == style.LINE_STYLES["quic"].color)
-    assert np.asarray(line.get_xdata())[1:] == pytest.approx(expected)
-    assert np.asarray(line.get_ydata()) == pytest.approx(np.arange(6) / 5)
+    assert np.asarray(line.get_xdata())[1:-1] == pytest.approx(expected)
+    # From one end of the axis to the other, so that the line runs from 0 to 1.
+    assert np.asarray(line.get_ydata()) == pytest.approx([*np.arange(6) / 5, 1])
+    assert tuple(np.asarray(line.get_xdata())[[0, -1]]) == figure.axes[5].get_xlim()
+
+
+def test_figure_3_is_cropped_as_the_papers_and_says_how_many_lie_beyond() -> None:
+    gains_of_row = np.concatenate([np.linspace(-0.3, 0.05, 400), [-0.9, 3.0]])
+    low, high = figure3.limits(gains_of_row)
+    assert -0.34 < low < -0.29 and 0.05 < high < 0.08
+    assert figure3.limits(np.array([-0.1, 1.2])) == pytest.approx((-0.1 - 0.04 * 1.1, 1.0))
+    table = pd.DataFrame(
+        {"gain": gains_of_row, "network": "lte", "metric": "si", "reference": "tcp", "compared": "quic"}
+    )
+    figure = figure3.draw(table, ("lte",), ("tcp", "quic"), "tcp")
+    told = [int(text.get_text().removesuffix(" beyond")) for text in figure.axes[1].texts]
+    assert told == [(gains_of_row < low).sum(), (gains_of_row > high).sum()]
+
+
+def test_differences_in_ms_have_a_linear_axis_for_each_network() -> None:
+    rows = [
+        ("mean_delta", "dsl", -20.0, -24.0),
+        ("mean_delta", "mss", -1800.0, -8364.0),
+        ("mean_gain", "dsl", -0.1, -0.2),
+    ]
+    table = pd.DataFrame(rows, columns=["kind", "network", "value", "ours"]).assign(
+        ours_low=lambda frame: frame["ours"] * 1.1, ours_high=lambda frame: frame["ours"] * 0.9,
+        reference="tcp+", compared="quic", metric="si", site="", unit="ms",
+    )  # fmt: skip
+    figure = paper_beside.draw(table)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        "mean gain", "mean difference behind DSL [ms]", "mean difference behind MSS [ms]",
+    ]  # fmt: skip
+    assert {axes.get_xscale() for axes in figure.axes} == {"linear"}
+    low, high = figure.axes[2].get_xlim()
+    assert low < -8364 and high > -1800
+
+
+def test_a_cell_without_runs_is_hatched_and_zero_has_no_sign(gain_table: pd.DataFrame) -> None:
+    pair = hypotheses.load().family[0]
+    holed = gain_table[(gain_table["site"] != gain_table["site"].iloc[0]) | (gain_table["metric"] != "si")]
+    figure = sites_map.draw(holed, ("dsl", "lte"), ("si", "plt"), pair)
+    assert figure.axes[0].patch.get_hatch() and figure.legends
+    assert not sites_map.draw(gain_table, ("dsl", "lte"), ("si", "plt"), pair).legends
+    assert [sites_map.whole_percent(gain) for gain in (-0.004, 0.004, 0.01, -0.126)] == ["0", "0", "+1", "-13"]
+
+
+def test_a_site_without_the_first_protocol_names_the_one_in_its_place(samples: Samples) -> None:
+    values = samples.values.copy()
+    values[1, 3, 0] = np.nan
+    holed = Samples(values, samples.networks, samples.sites, samples.protocols, samples.metrics)
+    names = [text.get_text() for text in within.draw(holed, "lte", "si", TRUTH.protocols).axes[0].get_yticklabels()]
+    assert names[3] == f"{samples.sites[3]} (TCP+: 1)" and names[2] == samples.sites[2]
+
+
+def test_no_type_is_smaller_than_seven_points(samples: Samples, gain_table: pd.DataFrame) -> None:
+    pair = hypotheses.load().family[0]
+    figures = [
+        figure3.draw(gain_table, TRUTH.networks, TRUTH.protocols, "tcp"),
+        sites_map.draw(gain_table, ("dsl", "lte"), ("si", "plt"), pair),
+        within.draw(samples, "lte", "si", TRUTH.protocols),
+    ]
+    for figure in figures:
+        texts = [text for text in figure.findobj(Text) if isinstance(text, Text) and text.get_text()]
+        assert texts and min(float(text.get_fontsize()) for text in texts) >= 7
 
 
 def test_the_map_has_each_gain_in_percent(gain_table: pd.DataFrame) -> None:

@@ -52,7 +52,19 @@ def _has_user_namespaces() -> bool:
     return bool(shutil.which("unshare")) and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
+@cache
+def _has_tex() -> bool:
+    if not (shutil.which("pdflatex") and shutil.which("kpsewhich")):
+        return False
+    found = [
+        subprocess.run(["kpsewhich", name], capture_output=True, check=False).returncode
+        for name in ("acmart.cls", "IEEEtran.cls", "booktabs.sty", "longtable.sty", "pdflscape.sty")
+    ]
+    return not any(found)
+
+
 NEEDS = (
+    Need("tex", "TeX with acmart and IEEEtran", "install texlive-publishers and texlive-latex-extra", _has_tex),
     Need("root", "root", "run them by sudo, as `make test` does", lambda: os.geteuid() == 0),
     Need("tun", "/dev/net/tun", "load the kernel's module tun", Path("/dev/net/tun").exists),
     Need("shells", "the shells", "run `make setup`", lambda: _is_installed("mm-net", "mm-delay", "mm-link", "mm-loss")),
