@@ -11,7 +11,7 @@ PYTHON := $(EYELEVEL_CACHE)/venv/bin/python
 option = $(if $($2),$1 '$($2)')
 CAMPAIGN_OPTIONS = $(strip $(call option,--net,NET) $(call option,--proto,PROTO) $(call option,--sites,SITES) \
 	$(call option,--runs,RUNS) $(call option,--max-runs,MAX_RUNS) $(call option,--seed,SEED) $(call option,--films,FILMS) \
-	$(call option,--quality,QUALITY) $(call option,--browser,BROWSER) $(call option,--dask,DASK) $(call option,--campaign,CAMPAIGN) \
+	$(call option,--hypotheses,HYPOTHESES) $(call option,--quality,QUALITY) $(call option,--browser,BROWSER) $(call option,--dask,DASK) $(call option,--campaign,CAMPAIGN) \
 	$(if $(filter no,$(REPEATABLE)),--as-recorded))
 
 # Studies say their own commands (studies/*/__init__.py), which are targets here.
@@ -89,10 +89,10 @@ review: setup ## look at the films of CAMPAIGN, and accept or reject runs by eye
 	@'$(PYTHON)' -m eyelevel review '$(CAMPAIGN)'
 
 report: setup ## write the report of CAMPAIGN: one page with all tables, figures, and films of SITE if given
-	@'$(PYTHON)' -m eyelevel report $(call option,--site,SITE) '$(CAMPAIGN)'
+	@'$(PYTHON)' -m eyelevel report $(call option,--hypotheses,HYPOTHESES) $(call option,--site,SITE) '$(CAMPAIGN)'
 
 figures: setup ## draw the figures of CAMPAIGN alone
-	@'$(PYTHON)' -m eyelevel report --figures-only $(call option,--site,SITE) '$(CAMPAIGN)'
+	@'$(PYTHON)' -m eyelevel report --figures-only $(call option,--hypotheses,HYPOTHESES) $(call option,--site,SITE) '$(CAMPAIGN)'
 
 validate: setup ## measure each NET and PROTO, and compare with its settings
 	@setup/as-root '$(PYTHON)' -m eyelevel validate $(strip $(call option,--net,NET) $(call option,--proto,PROTO))
@@ -112,6 +112,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   REPEATABLE       no: without the script that makes pages ask for the same on every load
 ##   SITES, SITE      folders in sites/; of make record, a URL or a file of lines NAME URL
 ##   RUNS             how many of each site, network and protocol (31), or auto: until all is decided, MAX_RUNS at most
+##   HYPOTHESES       what is asked, as a file (analysis/hypotheses.toml); a campaign keeps it before its first run
 ##   FILMS, QUALITY   all, sample or none; lossless or small: which films are kept once their metrics are
 ##   BROWSER          the browser (chromium)
 ##   DASK             the scheduler of a Dask cluster to measure on (tcp://scheduler:8786)

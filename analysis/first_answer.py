@@ -40,7 +40,7 @@ def report(folder: Path, console: Console) -> None:
     what = "One valid run each" if most == 1 else "Means over the valid runs"
     console.print(f"{what}; times from navigation start. Runs: valid/attempts.", style="dim")
     if len(campaign.protocols) > 1:
-        text = f"Gain against {reference}: negative is faster; * p < {SIGNIFICANT_P} (one-way ANOVA)."
+        text = f"Gain against {reference}: negative is faster; * p < {SIGNIFICANT_P} (the paper's one-way ANOVA)."
         console.print(text, style="dim")
     for line in exclusion_lines(campaign):
         console.print(line, markup=False, soft_wrap=True)

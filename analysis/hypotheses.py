@@ -1,13 +1,19 @@
-"""The hypotheses of a campaign: `hypotheses.toml`, and the part of it that a campaign has protocols and metrics for."""
+"""The hypotheses of a campaign: `hypotheses.toml`, and the part of it that a campaign has protocols and metrics for.
+
+A campaign keeps a copy that was made before its first run (`measure.declaration`). Any others are post hoc.
+"""
 
 import math
 import tomllib
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from base.errors import EyelevelError
+from base.places import PROJECT
+from measure.declaration import HYPOTHESES, kept_hypotheses, text_sha256
+from measure.table import CampaignDocument
 
 DECLARED = Path(__file__).with_name("hypotheses.toml")
 SHARES = ("significant_p", "confidence", "equivalence_margin")
@@ -26,9 +32,39 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where hypotheses come from: a file (`source`) with a text of this `sha256`.
+
+    `declared_at`: when the campaign declared its hypotheses; nothing when it did not. `is_post_hoc`: whether these are
+    not the ones that it declared.
+    """
+
+    source: str = ""
+    sha256: str = ""
+    declared_at: str = ""
+    is_post_hoc: bool = True
+
+    @property
+    def sentence(self) -> str:
+        """The same for a reader."""
+        text = f"{self.source} (SHA-256 {self.sha256[:16]}…)"
+        if not self.is_post_hoc:
+            return f"Pairs, family and thresholds were declared {self.declared_at}, before the first run: {text}."
+        if self.declared_at:
+            return (
+                f"Post hoc: pairs, family and thresholds are those of {text}, not those that the campaign declared "
+                f"{self.declared_at}, before its first run."
+            )
+        return (
+            "Post hoc: the campaign has not declared its hypotheses, so nothing shows that pairs, family and "
+            f"thresholds, which are those of {text}, were chosen before its results were known."
+        )
+
+
+@dataclass(frozen=True)
 class Hypotheses:
-    """Thresholds (as shares; one in round trips), the pairs to compare, and those pairs and metrics that are the
-    declared family."""
+    """Thresholds (as shares; one in round trips), the pairs to compare, those pairs and metrics that are the declared
+    family, and where all of this comes from."""
 
     significant_p: float
     confidence: float
@@ -37,6 +73,7 @@ class Hypotheses:
     comparisons: tuple[Pair, ...]
     family: tuple[Pair, ...]
     family_metrics: tuple[str, ...]
+    origin: Origin = field(default=Origin(), compare=False)
 
     def restricted_to(self, protocols: Sequence[str], metrics: Collection[str]) -> "Hypotheses":
         """The hypotheses on a campaign with these `protocols` and `metrics`. A protocol that no pair names is compared
@@ -54,10 +91,40 @@ class Hypotheses:
         return len(self.family) * len(self.family_metrics) * networks
 
 
+def of_campaign(folder: Path, document: CampaignDocument, file: Path | None = None) -> Hypotheses:
+    """The hypotheses in `file` on the campaign in `folder`, whose `campaign.json` is `document`; unless given, those
+    that it declared, or those of DECLARED where it did not. Raises EyelevelError."""
+    if file is None and document.hypotheses:
+        hypotheses = parse(kept_hypotheses(folder, document), folder / HYPOTHESES)
+        source = HYPOTHESES
+    else:
+        hypotheses = load(file or DECLARED)
+        source = hypotheses.origin.source
+    declared_at = document.hypotheses.get("declared_at", "")
+    is_post_hoc = hypotheses.origin.sha256 != document.hypotheses.get("sha256")
+    return replace(hypotheses, origin=Origin(source, hypotheses.origin.sha256, declared_at, is_post_hoc))
+
+
 def load(path: Path = DECLARED) -> Hypotheses:
     """The hypotheses in the file `path`. Raises EyelevelError when it is missing or wrong."""
+    return parse(read_text(path), path)
+
+
+def read_text(path: Path) -> str:
+    """The text of the file `path`, byte for byte. Raises EyelevelError."""
     try:
-        document = tomllib.loads(path.read_text())
+        return path.read_bytes().decode()
+    except FileNotFoundError:
+        raise EyelevelError(f"{path} is missing") from None
+    except (OSError, ValueError) as error:
+        raise EyelevelError(f"{path} is no file of hypotheses: {error}") from None
+
+
+def parse(text: str, path: Path) -> Hypotheses:
+    """The hypotheses in `text`, which is that of the file `path`. Raises EyelevelError when it is wrong."""
+    source = path.relative_to(PROJECT) if path.is_relative_to(PROJECT) else path
+    try:
+        document = tomllib.loads(text)
         if unknown := document.keys() ^ KEYS:
             raise EyelevelError(f"{path}: {', '.join(sorted(unknown))} is missing or unknown; see {DECLARED}")
         hypotheses = Hypotheses(
@@ -68,9 +135,8 @@ def load(path: Path = DECLARED) -> Hypotheses:
             comparisons=_pairs(document["comparisons"]),
             family=_pairs(document["family"]["pairs"]),
             family_metrics=tuple(document["family"]["metrics"]),
+            origin=Origin(str(source), text_sha256(text)),
         )
-    except FileNotFoundError:
-        raise EyelevelError(f"{path} is missing") from None
     except (ValueError, TypeError, KeyError) as error:
         raise EyelevelError(f"{path} is no file of hypotheses: {error}") from None
     for name in SHARES:

@@ -2,15 +2,21 @@
 
 import io
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
 
 from base.errors import EyelevelError
+from base.places import SITES
+from measure.completeness import digest
 from measure.metrics import metric_names
 from measure.reasons import gate_name
-from measure.table import RUNS, CampaignDocument, require_document, whole_lines
+from measure.site_facts import SiteFacts, facts_of, parse_facts
+from measure.table import DOCUMENT, RUNS, CampaignDocument, require_document, whole_lines
+from record.site import INDEX, Site
 
 KEYS = ("site", "network", "protocol", "run", "valid", "reason")
 # The column with the machine that made a run, where a campaign has several.
@@ -53,6 +59,23 @@ class CampaignTable:
         """The names of its protocols, in its order."""
         return tuple(self.document.protocols)
 
+    @cached_property
+    def known_sites(self) -> dict[str, SiteFacts]:
+        """Those of its sites that anything is known of: what the campaign keeps, or else the recording on this machine
+        says if it has not changed since. Raises EyelevelError."""
+        kept, where = self.document.site_facts, f"{self.folder / DOCUMENT} is broken: site_facts"
+        known = {name: parse_facts(kept[name], f"{where}.{name}") for name in self.document.sites if name in kept}
+        recorded = {name: _recorded(name, entry) for name, entry in self.document.sites.items() if name not in kept}
+        return known | {name: facts_of(site) for name, site in recorded.items() if site}
+
+    @property
+    def site_facts(self) -> dict[str, dict[str, float]]:
+        """The size of each of these sites: `bytes`, `requests` (recorded exchanges) and `servers`."""
+        return {
+            name: {"bytes": facts.bytes, "requests": facts.exchanges, "servers": facts.servers}
+            for name, facts in self.known_sites.items()
+        }
+
     @property
     def metrics(self) -> tuple[str, ...]:
         """The metrics that `runs.csv` has columns for."""
@@ -67,6 +90,16 @@ class CampaignTable:
     def machine_column(self) -> str | None:
         """The column that says which machine made a run, if there was more than one machine."""
         return MACHINE if MACHINE in self.runs and self.runs[MACHINE].nunique() > 1 else None
+
+
+def _recorded(name: str, entry: Mapping[str, str]) -> Site | None:
+    """The recording on this machine of the site `name`, of which a campaign's settings have `entry`; None when there is
+    none, or it has changed since."""
+    if not entry or not (SITES / name / INDEX).exists():
+        return None
+    site = Site.load(SITES / name)
+    is_unchanged = digest(site) == entry["sha256"] if "sha256" in entry else site.url == entry.get("url")
+    return site if is_unchanged else None
 
 
 def metrics_in(runs: pd.DataFrame) -> tuple[str, ...]:

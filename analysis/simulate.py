@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from analysis.hypotheses import DECLARED
 from base.errors import EyelevelError
 from base.files import write_atomically
+from measure.declaration import declaration, keep_hypotheses
 from measure.metrics import metric_names
 from measure.table import RUNS, CampaignDocument, columns, write_document
 from tuning import networks, protocols
@@ -20,6 +22,7 @@ from tuning import networks, protocols
 # A page's metrics as multiples of its Speed Index; of metrics that are not here, once.
 SHAPE = {"fvc": 0.6, "lvc": 1.9, "vc85": 1.2, "si": 1.0, "plt": 1.7}
 SCALE_MS = {"dsl": 900.0, "lte": 1500.0, "da2gc": 16000.0, "mss": 14000.0}
+BEGUN_AT = "2026-01-01T00:00:00+0000"
 NOISES = ("normal", "lognormal", "heavy")
 
 
@@ -105,10 +108,11 @@ def _noise(draw: np.random.Generator, truth: Truth, shape: tuple[int, ...]) -> n
 
 
 def write(folder: Path, truth: Truth) -> Path:
-    """Write the campaign as `folder` (`campaign.json`, `runs.csv`; no films) and return it. Raises EyelevelError."""
+    """Write the campaign as `folder` (`campaign.json`, `hypotheses.toml`, `runs.csv`; no films) and return it. Raises
+    EyelevelError."""
     if truth.noise not in NOISES:
         raise EyelevelError(f"the noise {truth.noise} is unknown; it can be {', '.join(NOISES)}")
-    all_networks, all_protocols = networks.load(), protocols.load()
+    all_networks, all_protocols, text = networks.load(), protocols.load(), DECLARED.read_text()
     document = CampaignDocument(
         settings={
             "seed": truth.seed,
@@ -120,12 +124,14 @@ def write(folder: Path, truth: Truth) -> Path:
                 name: asdict(all_protocols[name]) if name in all_protocols else {} for name in truth.protocols
             },
         },
-        begun_at="2026-01-01T00:00:00+0000",
+        begun_at=BEGUN_AT,
+        hypotheses=declaration(text) | {"declared_at": BEGUN_AT},
         further={"simulated": asdict(truth)},
     )
     folder.mkdir(parents=True, exist_ok=True)
     runs = simulate(truth)
     table = runs.assign(valid=np.where(runs["valid"], "true", "false")).to_csv(index=False)
+    keep_hypotheses(folder, text)
     write_document(folder, document)
     write_atomically(folder / RUNS, table)
     return folder

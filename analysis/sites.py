@@ -1,55 +1,33 @@
-"""The recorded sites as a table: size, servers, hosts, and how complete they are."""
+"""Recorded sites as a table: size, servers, hosts, and how complete they are."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, fields
 
 import pandas as pd
-from publicsuffixlist import PublicSuffixList
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from analysis.runs import CampaignTable
-from base.places import SITES
-from measure import completeness
-from record.site import INDEX, Site
+from measure.site_facts import SiteFacts
 
 
-def recorded_sites(campaign: CampaignTable, names: Iterable[str]) -> list[Site]:
-    """The recordings on this machine of those of the campaign's sites `names` that have not changed since."""
-    sites = [Site.load(SITES / name) for name in names if (SITES / name / INDEX).exists()]
-    return [site for site in sites if campaign.document.sites.get(site.name, {}).get("url") == site.url]
+def recorded_sites(campaign: CampaignTable, names: Iterable[str]) -> dict[str, SiteFacts]:
+    """Those of the campaign's sites `names` that anything is known of (`CampaignTable.known_sites`)."""
+    known = campaign.known_sites
+    return {name: known[name] for name in names if name in known}
 
 
-def site_table(sites: Iterable[Site]) -> pd.DataFrame:
-    """A row for each site, ordered by size.
+def site_table(sites: Mapping[str, SiteFacts]) -> pd.DataFrame:
+    """A row for each of `sites`, by their names, ordered by size.
 
-    Columns: site, exchanges, bytes (bodies with their content-encoding on), servers (IP addresses), hosts,
-    third_party_hosts (under another registrable domain than the start page), largest_bytes and largest (URL);
-    and of closed sites (`measure.closing`) served (the share of requested URLs), jaccard (of the sets of
-    requested URLs, over all loads) and loads, which are missing for others.
+    Columns: site, and those of `SiteFacts`; served, jaccard and loads are missing of sites that are not closed.
     """
-    suffixes = PublicSuffixList()
-    rows = []
-    for site in sites:
-        first_party = suffixes.privatesuffix(_host(site.url)) or _host(site.url)
-        hosts = {_host(exchange.url) for exchange in site.exchanges}
-        third = [host for host in hosts if (suffixes.privatesuffix(host) or host) != first_party]
-        largest = max(site.exchanges, key=lambda exchange: exchange.bytes)
-        total = sum(exchange.bytes for exchange in site.exchanges)
-        row = (site.name, len(site.exchanges), total, len(site.servers), len(hosts), len(third))
-        rows.append((*row, largest.bytes, largest.url, *_completeness(site)))
-    columns = ["site", "exchanges", "bytes", "servers", "hosts", "third_party_hosts", "largest_bytes", "largest"]
-    columns += ["served", "jaccard", "loads"]
+    columns = ["site", *(one.name for one in fields(SiteFacts))]
+    rows = [(name, *astuple(facts)) for name, facts in sites.items()]
     table = pd.DataFrame(rows, columns=columns).astype({"served": float, "jaccard": float, "loads": "Int64"})
     return table.sort_values("bytes", kind="stable", ignore_index=True)
-
-
-def _completeness(site: Site) -> tuple[float | None, float | None, int | None]:
-    """How complete `site` is, if that was measured: served, jaccard, loads."""
-    if (measurement := completeness.read(site)) is None:
-        return None, None, None
-    return measurement.served, measurement.jaccard, sum(loads.loads for loads in measurement.protocols.values())
 
 
 def print_sites(table: pd.DataFrame, console: Console) -> None:
@@ -72,7 +50,3 @@ def print_sites(table: pd.DataFrame, console: Console) -> None:
 def _percent(share: float) -> str:
     """A share as a percentage that is 100 only when nothing is missing."""
     return f"{math.floor(share * 1000) / 10:.1f}"
-
-
-def _host(url: str) -> str:
-    return url.partition("://")[2].partition("/")[0].partition(":")[0]

@@ -167,7 +167,9 @@ def _cell(value: object) -> object:
 class CampaignDocument:
     """`campaign.json`: all that results depend on (`settings`, `versions`), and what else a reader may like to know.
 
-    `study` is what a study says of itself, with its `name`. `further` are keys that this version does not know.
+    `study` is what a study says of itself, with its `name`. `hypotheses` says which were declared before the first run
+    (`sha256` of their text, `declared_at`), `site_facts` what each site is in numbers (`measure.site_facts`); campaigns
+    of older versions have neither. `further` are keys that this version does not know.
     """
 
     settings: dict[str, Any]
@@ -176,6 +178,8 @@ class CampaignDocument:
     films: dict[str, str] = field(default_factory=dict)
     begun_at: str = ""
     study: dict[str, Any] = field(default_factory=dict)
+    hypotheses: dict[str, str] = field(default_factory=dict)
+    site_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     further: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -210,8 +214,12 @@ class CampaignDocument:
 
     def content(self) -> dict[str, Any]:
         """What the file holds."""
-        values = {name: value for name, value in vars(self).items() if name != "further" and (value or name != "study")}
-        return values | self.further
+        values = {name: value for name, value in vars(self).items() if value or name not in _OPTIONAL}
+        return {name: value for name, value in values.items() if name != "further"} | self.further
+
+
+# Keys of `campaign.json` that not every campaign has.
+_OPTIONAL = ("study", "hypotheses", "site_facts")
 
 
 def parse_document(values: Mapping[str, Any], path: Path) -> CampaignDocument:
@@ -220,6 +228,9 @@ def parse_document(values: Mapping[str, Any], path: Path) -> CampaignDocument:
     known = {name: value for name, value in values.items() if name in names and value is not None}
     if not isinstance(known.get("settings"), dict):
         raise EyelevelError(f"{path} is broken: it has no settings")
+    for name in _OPTIONAL:
+        if not isinstance(known.get(name, {}), dict):
+            raise EyelevelError(f"{path} is broken: {name} is no table")
     return CampaignDocument(**known, further={name: value for name, value in values.items() if name not in names})
 
 

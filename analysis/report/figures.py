@@ -61,7 +61,7 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
         gains = findings.gains_of(pair)
         if len(gains):
             title = pair_label(pair.compared, pair.reference)
-            caption = f"{title}: each site's gain in percent; bold where p < {SIGNIFICANT_P} (ANOVA)."
+            caption = f"{title}: each site's gain in percent; bold where p < {SIGNIFICANT_P} (the paper's ANOVA)."
             finding = alternatives.site_by_site(gains, single_run_metric)
             name = file_name(f"sites_{pair.compared}_against_{pair.reference}")
             add("by_site", name, caption, finding, sites_map.draw, gains, networks, metrics, pair, samples.sites)

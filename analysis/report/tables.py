@@ -156,7 +156,7 @@ def gains_by_site(findings: Findings, pair: Pair) -> ReportTable:
         rows.append(row)
     title = f"{pair_label(pair.compared, pair.reference)}, site by site"
     name = file_name(f"gains_{pair.compared}_against_{pair.reference}")
-    return ReportTable(name, title, data, pd.DataFrame(rows), f"* p < {SIGNIFICANT_P} (one-way ANOVA)")
+    return ReportTable(name, title, data, pd.DataFrame(rows), f"* p < {SIGNIFICANT_P} (the paper's one-way ANOVA)")
 
 
 def _runs_of_metrics(group: pd.DataFrame) -> list[str]:

@@ -15,8 +15,10 @@ from base.errors import EyelevelError
 from base.privileges import require_root
 from browsers.registry import DEFAULT
 from eyelevel.measuring import Manner, campaign_name, carry_out, document_of, measuring_options
+from eyelevel.options import PATH
 from eyelevel.study_command import command_of
 from measure.campaign.campaign import REPEATS, Campaign, never_enough
+from measure.declaration import kept_hypotheses
 from measure.run.aliases import choose_protocols
 from measure.run.films import KEPT, QUALITIES, FilmPolicy
 from measure.run.setting import Loading
@@ -44,6 +46,11 @@ OPTIONS: list[click.Parameter] = [
     ),
     click.Option(
         ["--repeats"], type=click.IntRange(min=0), help=f"How often a run that does not count is repeated ({REPEATS})."
+    ),
+    click.Option(
+        ["--hypotheses"],
+        type=PATH,
+        help="What is asked, which the campaign keeps before its first run: analysis/hypotheses.toml unless given.",
     ),
     click.Option(["--films"], type=click.Choice(KEPT), help="Which films are kept once their metrics are: all."),
     click.Option(["--quality"], type=click.Choice(QUALITIES), help="How they are kept: lossless unless given."),
@@ -73,6 +80,7 @@ def main(**options: Any) -> None:
     # Options are checked before sites are chosen: choosing a demo site generates it.
     runs = options["runs"]
     planned_runs = number_of_runs(runs, options["max_runs"], settings)
+    declaration = declared_text(options["hypotheses"], folder, document)
     chosen_networks = choose("network", names("net", "networks"), networks.load())
     chosen_protocols = choose_protocols(names("proto", "protocols"), protocols.load())
     campaign = Campaign(
@@ -88,6 +96,7 @@ def main(**options: Any) -> None:
         films=FilmPolicy(options["films"] or films.kept, options["quality"] or films.quality),
         repeats=setting("repeats", REPEATS),
         auto=settings.get("auto", False) if runs is None else runs == AUTO,
+        hypotheses=declaration,
     )
     require_root("measuring")
     console = Console(highlight=False)
@@ -106,6 +115,18 @@ def number_of_runs(wanted: str | None, most: int | None, settings: Mapping[str, 
     return int(wanted)
 
 
+def declared_text(file: Path | None, folder: Path, document: CampaignDocument) -> str:
+    """The text of the hypotheses in `file`; unless given, of those that the campaign in `folder` with this `document`
+    was begun with (nothing if with none), or of the default ones for a new campaign. Raises EyelevelError."""
+    if file is None and document.settings:
+        return kept_hypotheses(folder, document)
+    text = hypotheses.read_text(path := file or hypotheses.DECLARED)
+    hypotheses.parse(text, path)
+    return text
+
+
 def enough_runs(folder: Path) -> list[tuple[str, str]]:
-    """The sites and networks whose runs suffice, as the analysis says. Raises EyelevelError."""
-    return decided_cells(tables.load(folder), hypotheses.load())
+    """The sites and networks whose runs suffice, as the analysis says of the campaign's own hypotheses. Raises
+    EyelevelError."""
+    campaign = tables.load(folder)
+    return decided_cells(campaign, hypotheses.of_campaign(folder, campaign.document))

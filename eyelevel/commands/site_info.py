@@ -9,6 +9,7 @@ from analysis.figures import figure1
 from analysis.sites import print_sites, site_table
 from base.errors import EyelevelError
 from base.places import PROJECT, SITES
+from measure.site_facts import facts_of
 from record.site import INDEX, Site
 
 FORMATS = ("png", "pdf", "svg")
@@ -29,7 +30,7 @@ def main(into: Path) -> None:
     folders = sorted(path.parent for path in SITES.glob(f"[!.]*/{INDEX}"))
     if not folders:
         raise EyelevelError(f"there are no sites in {SITES}; import one, or run 'eyelevel demo'")
-    table = site_table(Site.load(folder) for folder in folders)
+    table = site_table({folder.name: facts_of(Site.load(folder)) for folder in folders})
     print_sites(table, Console())
     into.mkdir(parents=True, exist_ok=True)
     table.to_csv(into / "sites.csv", index=False)

@@ -29,6 +29,7 @@ from measure.norms import RunAppearance, judge
 from measure.reasons import Reason
 from measure.run.films import ALL_FILMS, FilmPolicy, read_last_frame
 from measure.run.setting import Loading, Setting
+from measure.site_facts import facts_of
 from measure.table import CampaignDocument, Cell, Row, Run
 from record.site import Site
 from tuning import protocols
@@ -59,7 +60,7 @@ class Campaign:
     `canary_s`: how old a canary may be when a block begins.
     `selection`: names of the sites, networks and protocols whose runs are planned now; all unless given.
     `without`: of these, sites and networks whose runs are not planned. `study`: what the campaign's study says of
-    itself.
+    itself. `hypotheses`: the text of those that it declares.
     """
 
     folder: Path
@@ -77,9 +78,10 @@ class Campaign:
     selection: Selection | None = None
     without: frozenset[Cell] = frozenset()
     study: Mapping[str, Any] = field(default_factory=dict)
+    hypotheses: str = ""
 
     def document(self) -> CampaignDocument:
-        """All of it that results depend on, as `campaign.json` keeps it."""
+        """All of it that results depend on, and the facts of its sites, as `campaign.json` keeps it."""
         return CampaignDocument(
             settings={
                 "seed": self.seed,
@@ -103,6 +105,7 @@ class Campaign:
             films=asdict(self.films),
             begun_at=now_iso(),
             study=dict(self.study),
+            site_facts={name: asdict(facts_of(site)) for name, site in self.sites.items()},
         )
 
     def plan(self) -> list[PlannedBlock]:
@@ -155,7 +158,7 @@ def measure(
     Raises EyelevelError when the disk is too small, or replays fail again and again.
     """
     measure_blocks = workers or partial(measure_here, campaign)
-    with opened(campaign.folder, campaign.document()) as results:
+    with opened(campaign.folder, campaign.document(), campaign.hypotheses) as results:
         work = PlannedWork(campaign, results)
         work.settle()
         expected = work.forecast()

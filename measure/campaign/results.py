@@ -1,5 +1,6 @@
 """A campaign's folder: `campaign.json` (what was set), `plan.csv` (what is to be done), `runs.csv` (a row for each
-attempt), `verdicts.jsonl` (later decisions on attempts), `runs/` (the evidence).
+attempt), `verdicts.jsonl` (later decisions on attempts), `runs/` (the evidence), and `hypotheses.toml` (what was asked
+before the first run, `measure.declaration`).
 
 A row counts only once its line is whole and on the disk, and is changed only by a verdict that is on the disk.
 Nothing here knows how a run is made. The form of the files is in `measure.table`.
@@ -20,6 +21,7 @@ from base.files import Locked, locked, sync, write_atomically
 from measure.campaign.plan import PlannedBlock, extended, read_plan, write_plan
 from measure.campaign.store import FolderStore
 from measure.campaign.verdicts import Verdict, add_verdict, read_verdicts
+from measure.declaration import declaration, keep_hypotheses, require_same_hypotheses
 from measure.reasons import Reason
 from measure.table import (
     GROWING,
@@ -135,15 +137,16 @@ def followed(rows: Sequence[Row], verdicts: Iterable[Verdict]) -> list[Row]:
 
 
 @contextmanager
-def opened(folder: Path, document: CampaignDocument) -> Iterator[Results]:
-    """The campaign in `folder`, begun or continued with the settings and versions in `document`.
+def opened(folder: Path, document: CampaignDocument, hypotheses: str = "") -> Iterator[Results]:
+    """The campaign in `folder`, begun or continued with the settings and versions in `document`, and with the text of
+    its `hypotheses` if it declares any.
 
-    Raises EyelevelError when another process has it open, or when it was begun with other settings.
+    Raises EyelevelError when another process has it open, or when it was begun with other settings or hypotheses.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder, f"another process is measuring the campaign {folder.name}"):
         _sweep(folder)
-        _settle(folder, document)
+        _settle(folder, document, hypotheses)
         results = Results(folder)
         sync(folder.parent)
         yield results
@@ -183,17 +186,33 @@ def _differences(original: Any, document: Any, place: str = "") -> Iterator[str]
         yield f"{place} was {original}, is {document}"
 
 
-def _settle(folder: Path, document: CampaignDocument) -> None:
-    """Keep `document`, or find that it agrees with the one that is there. Raises EyelevelError."""
+def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
+    """Keep `document` and the text of `hypotheses`, or find that they agree with what is there.
+
+    Raises EyelevelError.
+    """
     if original := read_document(folder):
         if differences := changes(original, document):
             text = "; ".join(differences[:8]) + (f"; and {len(differences) - 8} more" if len(differences) > 8 else "")
             raise EyelevelError(
                 f"the campaign {folder.name} was begun with other settings: {text}; use another campaign name"
             )
-        if _terms(original) == _terms(document) and original.study == document.study:
+        require_same_hypotheses(folder, original, hypotheses)
+        keep_hypotheses(folder, hypotheses)
+        # What was declared or known of a site when it came to the campaign stays.
+        document = replace(
+            document,
+            begun_at=original.begun_at,
+            hypotheses=original.hypotheses,
+            site_facts={**document.site_facts, **original.site_facts},
+        )
+        is_known = _terms(original) == _terms(document) and original.site_facts == document.site_facts
+        if is_known and original.study == document.study:
             return
-        document = replace(document, begun_at=original.begun_at)
+    else:
+        # First, so that no campaign says that it has declared what it does not have.
+        keep_hypotheses(folder, hypotheses)
+        document = replace(document, hypotheses=declaration(hypotheses))
     write_document(folder, document)
 
 

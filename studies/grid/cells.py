@@ -1,32 +1,41 @@
-"""The cells of a grid, each a page behind a network: mean page load times, and how they differ."""
+"""The cells of a grid, each a page behind a network: page load times, how they differ, and whether that is shown.
 
-from collections import Counter
+A cell is a contrast of one site: the test and the verdict are those of the report of a campaign (`analysis.ratios`,
+`analysis.outcomes`), with rounds as blocks.
+"""
+
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import product
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from analysis.contrasts import welch_p
-from analysis.outcomes import FASTER, NOT_DECIDED, SIGNIFICANT_P, SLOWER
+from analysis.contrasts import false_discovery_rate
+from analysis.hypotheses import Hypotheses, Pair
+from analysis.outcomes import verdicts
+from analysis.ratios import block_ratios, mean_over_sites, site_margins
 from analysis.runs import CampaignTable, gates
+from analysis.samples import Array, counts, samples_of
 from analysis.text import plural, size_label
 from measure.gates import OVER_TIME
 from record.grid import Page, page_named
 
-# A smaller difference of the means counts as none, even if it is significant.
-SIMILAR_WITHIN = 0.05
-SIMILAR = "similar"
-# Why a cell has no difference: its loads do not end in time, it did not fit the budget, or it is not measured (yet).
+METRIC = "plt"
+# Why a cell has no gain: its loads do not end in time, it did not fit the budget, or it is not measured (yet).
 TIME, BUDGET, OPEN = "time", "budget", "open"
 MEASURED = "measured"
-NO_TIMES = np.array([])
 
-COLUMNS = ["compared", "reference", "site", "count", "size_bytes", "servers", "network", "rounds", "runs_reference"]
-COLUMNS += ["mean_reference", "sd_reference", "runs_compared", "mean_compared", "sd_compared", "difference", "p"]
-COLUMNS += ["verdict", "state", "remark"]
+# The columns of a cell of `COLUMNS`, of its counts, times and tests.
+CELL = ["compared", "site", "network"]
+COUNTS = ["rounds", "runs_reference", "runs_compared"]
+TIMES = ["mean_reference", "sd_reference", "mean_compared", "sd_compared"]
+TESTS = ["gain", "gain_low", "gain_high", "p", "equivalence_p", "margin"]
+COLUMNS = ["compared", "reference", "site", "count", "size_bytes", "servers", "network", *COUNTS, *TIMES, *TESTS]
+COLUMNS += ["p_corrected", "equivalence_p_corrected", "verdict", "state", "remark"]
 
 
 def pages_of(campaign: CampaignTable) -> list[Page]:
@@ -35,73 +44,86 @@ def pages_of(campaign: CampaignTable) -> list[Page]:
     return [page for name in dict.fromkeys(names) if (page := page_named(name))]
 
 
-def cells(campaign: CampaignTable) -> pd.DataFrame:
+def cells(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
     """A row for each page, network and protocol but the first, with the columns `COLUMNS`; times in ms.
 
-    `difference` is (mean of the first protocol - mean of the compared one) / mean of the first, so that positive means
-    that the compared one is faster, as in Kakhki et al.; `p` is Welch's t test's; `rounds` is the least number
-    of runs of either. `verdict` is similar where the means are less than 5 % apart, faster or slower where
-    p < 0.01, undecided elsewhere. Where a load of either protocol did not end in time, there are no numbers: those
-    that did are no sample of all.
+    `rounds` have a load of either protocol. `gain` is that of the location of the log ratios within rounds, with the
+    interval from `gain_low` to `gain_high`; negative means that the compared protocol is faster. `p` is that of a gain
+    of 0, `equivalence_p` of one beyond `margin`; both are corrected by Benjamini and Hochberg's false discovery rate
+    over all cells. Without numbers and verdict are cells that are not measured, and those with a load of either
+    protocol that did not end in time: the loads that did are no sample of all.
     """
+    table = _all_cells(campaign).merge(tests(campaign, hypotheses), how="left", on=CELL)
+    table = table.astype(dict.fromkeys(TESTS, float))
+    late = campaign.runs[gates(campaign.runs["reason"]) == OVER_TIME.name]
+    table["late"], table["attempts"] = _loads(late, table), _loads(campaign.runs, table)
+    table.loc[table["late"] > 0, [*TIMES, *TESTS]] = np.nan
+    table.loc[table["late"] > 0, COUNTS] = 0
+    table = table.fillna(dict.fromkeys(COUNTS, 0)).astype(dict.fromkeys(COUNTS, int))
     left_out = {(cell["site"], cell["network"]): cell for cell in campaign.document.study.get("left_out", ())}
-    late = _attempts(campaign.runs[gates(campaign.runs["reason"]) == OVER_TIME.name])
-    attempts = _attempts(campaign.runs)
-    times = {
-        key: group["plt"].dropna().to_numpy(dtype=float)
-        for key, group in campaign.valid.groupby(["site", "network", "protocol"])
-    }
+    states = [_state(row, left_out.get((row["site"], row["network"]))) for _, row in table.iterrows()]
+    table["state"], table["remark"] = zip(*states, strict=True) if states else ((), ())
+    for column in ("p", "equivalence_p"):
+        table[f"{column}_corrected"] = false_discovery_rate(table[column].to_numpy())
+    decided = verdicts(table["gain"], table, hypotheses.significant_p)
+    table["verdict"] = decided.where(table["state"] == MEASURED, "")
+    return table[COLUMNS]
+
+
+def tests(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
+    """The columns `rounds` and TESTS of each cell of `campaign` with a load of both protocols, with compared, site and
+    network."""
+    samples = samples_of(campaign)
+    place = samples.metrics.index(METRIC)
+    samples = replace(samples, values=samples.values[:, :, :, place : place + 1], metrics=(METRIC,))
+
+    def statistics(pair: Pair, _reference: Array, _compared: Array) -> dict[str, NDArray[Any]]:
+        ratios = block_ratios(samples, pair)
+        # A mean over one site is that site's location.
+        ratio = mean_over_sites(ratios[..., None, :])
+        low, high = ratio.interval(hypotheses.confidence)
+        margin = site_margins(samples, pair, hypotheses, campaign.rtt_ms)
+        gains = {"gain": ratio.centre, "gain_low": low, "gain_high": high, "margin": margin}
+        p_values = {"p": ratio.difference_p(), "equivalence_p": ratio.equivalence_p(margin)}
+        return {"rounds": counts(ratios), **{name: np.expm1(value) for name, value in gains.items()}, **p_values}
+
     reference, *others = campaign.protocols
-    rows = []
-    for page in pages_of(campaign):
-        for network in campaign.networks:
-            cell = (page.name, network)
-            for compared in others:
-                both = [(*cell, protocol) for protocol in (reference, compared)]
-                attempts_at_cell, late_at_cell = (sum(counts[key] for key in both) for counts in (attempts, late))
-                a, b = (times.get(key, NO_TIMES) if not late_at_cell else NO_TIMES for key in both)
-                row: dict[str, Any] = {"compared": compared, "reference": reference, "site": page.name}
-                row |= asdict(page) | {"network": network} | compare(a, b)
-                row["state"], row["remark"] = _state(row["rounds"], attempts_at_cell, late_at_cell, left_out.get(cell))
-                rows.append(row)
-    return pd.DataFrame(rows, columns=COLUMNS)
+    pairs = [pair for pair in (Pair(reference, name) for name in others) if pair.is_of(samples.protocols)]
+    columns = [*CELL, "rounds", *TESTS]
+    return samples.compare(pairs, statistics, columns)[columns]
 
 
-def compare(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> dict[str, Any]:
-    """The numbers of a cell from the page load times `a` of the first protocol and `b` of the compared one."""
-    row: dict[str, Any] = {"rounds": min(len(a), len(b))}
-    for whose, times in (("reference", a), ("compared", b)):
-        row[f"runs_{whose}"] = len(times)
-        row[f"mean_{whose}"] = float(times.mean()) if len(times) else np.nan
-        row[f"sd_{whose}"] = float(times.std(ddof=1)) if len(times) > 1 else np.nan
-    difference = (row["mean_reference"] - row["mean_compared"]) / row["mean_reference"]
-    p = float(welch_p(a[np.newaxis], b[np.newaxis])[0]) if row["rounds"] > 1 else np.nan
-    return row | {"difference": difference, "p": p, "verdict": verdict(difference, p)}
+def _all_cells(campaign: CampaignTable) -> pd.DataFrame:
+    """Each page behind each network, with the page load times over the first protocol and each other."""
+    reference, *others = campaign.protocols
+    rows = [
+        {"compared": compared, "reference": reference, "site": page.name, **asdict(page), "network": network}
+        for page, network, compared in product(pages_of(campaign), campaign.networks, others)
+    ]
+    table = pd.DataFrame(rows, columns=COLUMNS[: COLUMNS.index("rounds")])
+    times = campaign.valid.groupby(["site", "network", "protocol"])[METRIC].agg(runs="count", mean="mean", sd="std")
+    for whose in ("reference", "compared"):
+        table = table.join(times.add_suffix(f"_{whose}"), on=["site", "network", whose])
+    return table
 
 
-def verdict(difference: float, p: float = 0.0) -> str:
-    """The verdict on a `difference` as in `cells`; empty where there is none, or no p value."""
-    if np.isnan(difference) or np.isnan(p):
-        return ""
-    if abs(difference) < SIMILAR_WITHIN:
-        return SIMILAR
-    if p >= SIGNIFICANT_P:
-        return NOT_DECIDED
-    return FASTER if difference > 0 else SLOWER
+def _loads(runs: pd.DataFrame, table: pd.DataFrame) -> "pd.Series[float]":
+    """How many of `runs` are of either protocol of each row of `table`."""
+    sizes = runs.groupby(["site", "network", "protocol"]).size()
+    settings = (pd.MultiIndex.from_frame(table[["site", "network", whose]]) for whose in ("reference", "compared"))
+    of_both = [sizes.reindex(of_one).fillna(0).to_numpy() for of_one in settings]
+    return pd.Series(of_both[0] + of_both[1], table.index)
 
 
-def _attempts(runs: pd.DataFrame) -> Counter[tuple[str, str, str]]:
-    return Counter(zip(runs["site"], runs["network"], runs["protocol"], strict=True))
-
-
-def _state(rounds: int, attempts: int, late: int, left_out: Mapping[str, str] | None) -> tuple[str, str]:
-    if late:
-        return TIME, f"{late} of {attempts} loads did not end in time"
-    if rounds:
+def _state(row: "pd.Series[Any]", left_out: Mapping[str, str] | None) -> tuple[str, str]:
+    """What became of the cell in `row`, and why it has no numbers."""
+    if row["late"]:
+        return TIME, f"{row['late']:.0f} of {row['attempts']:.0f} loads did not end in time"
+    if row["rounds"]:
         return MEASURED, ""
     if left_out is not None:
         return left_out["of"], left_out["reason"]
-    return OPEN, "no load counts" if attempts else "not measured"
+    return OPEN, "no round counts" if row["attempts"] else "not measured"
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,19 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from studies.grid.cells import verdict
+from analysis.outcomes import FASTER, SLOWER
 
 REFERENCE = Path(__file__).with_name("controlled.csv")
 PRESET = "controlled"
 UNCHANGED = "as then"
 OLD_PROTOCOLS = ("tcp+", "quic")
+# The older study tells means alone, so its numbers can be judged by their size alone. These words are no verdicts of
+# this project, whose verdicts rest on tests (`analysis.outcomes`).
+SIMILAR_WITHIN = 0.05
+SIMILAR = "similar"
 
 
 def read_old(path: Path = REFERENCE) -> pd.DataFrame:
@@ -18,25 +23,35 @@ def read_old(path: Path = REFERENCE) -> pd.DataFrame:
 
 
 def beside(cells: pd.DataFrame, old: pd.DataFrame) -> pd.DataFrame:
-    """`cells` (from `studies.grid.cells.cells`) of the old study's pages and networks, with its values: columns
-    old_reference and old_compared (ms), old_difference, old_verdict, and change.
+    """`cells` (from `studies.grid.cells.cells`) of the old study's pages and networks, with its values.
 
-    The old study gives means alone, so its verdict depends on the size of the difference only.
+    Further columns: old_reference and old_compared (ms), old_gain (of these) and mean_gain (of the means of the
+    grid); old_word and word (`by_size` of both), and change.
     """
     times = old.pivot_table(index=["network", "count", "size_bytes"], columns="protocol", values="plt_ms").reset_index()
     names = dict(zip(OLD_PROTOCOLS, ("old_reference", "old_compared"), strict=True))
     rows = cells[(cells["reference"] == OLD_PROTOCOLS[0]) & (cells["compared"] == OLD_PROTOCOLS[1])]
     table = rows.merge(times.rename(columns=names), on=["network", "count", "size_bytes"], how="inner")
-    table["old_difference"] = (table["old_reference"] - table["old_compared"]) / table["old_reference"]
-    table["old_verdict"] = [verdict(value) for value in table["old_difference"]]
-    table["change"] = [change(*pair) for pair in zip(table["old_verdict"], table["verdict"], strict=True)]
+    table["old_gain"] = table["old_compared"] / table["old_reference"] - 1
+    table["mean_gain"] = table["mean_compared"] / table["mean_reference"] - 1
+    table["old_word"], table["word"] = (table[column].map(by_size) for column in ("old_gain", "mean_gain"))
+    table["change"] = [change(*pair) for pair in zip(table["old_word"], table["word"], strict=True)]
     networks = list(dict.fromkeys(old["network"]))
     table = table.sort_values(["network"], key=lambda names: names.map(networks.index), kind="stable")
     return table.reset_index(drop=True)
 
 
+def by_size(gain: float) -> str:
+    """A gain of means in a word, by its size alone; empty where there is none."""
+    if np.isnan(gain):
+        return ""
+    if abs(gain) < SIMILAR_WITHIN:
+        return SIMILAR
+    return FASTER if gain < 0 else SLOWER
+
+
 def change(old: str, new: str) -> str:
-    """How a verdict changed; empty without a new one."""
+    """How a word changed; empty without a new one."""
     if not new:
         return ""
     return UNCHANGED if old == new else f"{old} then, {new} now"

@@ -1,35 +1,43 @@
-"""Heat maps as Kakhki et al. (IMC 2017) draw them: the difference of two protocols' page load times in each cell."""
+"""Heat maps after Kakhki et al. (IMC 2017): the gain of a protocol in each cell, coloured where the test says so.
+
+Theirs count a lower page load time as positive; here, as everywhere in this project, faster is negative.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from analysis.figures.style import PAGE_INCHES, figure_style, gain_bar
-from analysis.outcomes import SIGNIFICANT_P
+from analysis.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 
 # Beyond this share the colour stays the same; the number in the cell goes on.
 DEEPEST = 0.5
-HATCH = "////"
+NO_VALUE_HATCH = "////"
+# How a cell looks whose gain has no colour, and what stands before and behind its number: the marks tell verdicts apart
+# without any colour.
+FACES = {EQUIVALENT: "0.86", NOT_DECIDED: "white"}
+MARKS = {EQUIVALENT: "=", NOT_DECIDED: "?"}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The difference as a share (None when there is none), its p value, the number of rounds, and one word for why
-    there is no difference."""
+    """The gain as a share (None when there is none), the verdict on it, the number of rounds, and one word for why
+    there is no gain."""
 
-    difference: float | None
-    p: float
+    gain: float | None
+    verdict: str
     rounds: int
     reason: str = ""
 
     @property
-    def is_significant(self) -> bool:
-        """Whether the difference is significant; otherwise the cell is white."""
-        return self.difference is not None and self.p < SIGNIFICANT_P
+    def is_coloured(self) -> bool:
+        """Whether the gain has the colour of its size: where a difference is shown."""
+        return self.gain is not None and self.verdict in (FASTER, SLOWER)
 
 
 @dataclass(frozen=True)
@@ -41,10 +49,10 @@ class Map:
     cells: Mapping[tuple[int, int], Cell]
 
 
-def draw(maps: Sequence[Map], rows: Sequence[str], faster: str) -> Figure:
-    """`maps` side by side with the same `rows`: percent in colour where it is significant, in white where it is not,
-    hatched with the reason where there is none; below the percent the number of rounds. Positive: `faster` is
-    faster."""
+def draw(maps: Sequence[Map], rows: Sequence[str]) -> Figure:
+    """`maps` side by side with the same `rows`: the gain in percent and below it the number of rounds; in colour where
+    a difference is shown, in grey and with = where equivalence is, in white and with ? where neither is, hatched with
+    the reason where there is no gain."""
     widths = [len(heat_map.columns) for heat_map in maps]
     with figure_style():
         height = 1.35 + 0.3 * len(rows)
@@ -53,10 +61,10 @@ def draw(maps: Sequence[Map], rows: Sequence[str], faster: str) -> Figure:
         for place, (heat_map, ax) in enumerate(zip(maps, axes, strict=True)):
             values = np.full((len(rows), len(heat_map.columns)), np.nan)
             for at, cell in heat_map.cells.items():
-                if cell.is_significant:
-                    values[at] = cell.difference
-            # Red: the newer protocol is faster, as in the original.
-            image = ax.imshow(values, cmap="RdBu_r", norm=TwoSlopeNorm(0, -DEEPEST, DEEPEST), aspect="auto")
+                if cell.is_coloured:
+                    values[at] = cell.gain
+            # The colours of the gains of a campaign's sites (`analysis.figures.sites_map`).
+            image = ax.imshow(values, cmap="PuOr", norm=TwoSlopeNorm(0, -DEEPEST, DEEPEST), aspect="auto")
             ax.grid(visible=False)
             ax.set_xticks(range(len(heat_map.columns)), heat_map.columns, fontsize=6)
             ax.set_xlabel(heat_map.title, fontsize=7)
@@ -64,32 +72,33 @@ def draw(maps: Sequence[Map], rows: Sequence[str], faster: str) -> Figure:
             if place == 0:
                 ax.set_yticks(range(len(rows)), rows, fontsize=6)
             for (y, x), cell in heat_map.cells.items():
+                hatch = NO_VALUE_HATCH if cell.gain is None else ""
+                face = "none" if cell.is_coloured or cell.gain is None else FACES[cell.verdict]
                 ax.add_patch(
-                    Rectangle(
-                        (x - 0.5, y - 0.5), 1, 1, facecolor="none", edgecolor="0.75", linewidth=0.5,
-                        hatch="" if cell.difference is not None else HATCH,
-                    )
-                )  # fmt: skip
+                    Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=face, edgecolor="0.75", linewidth=0.5, hatch=hatch)
+                )
                 _label(ax, x, y, cell)
         bar = gain_bar(figure, image, list(axes), pad=0.02)
-        bar.set_label(f"positive (red): {faster} is faster; below the percent: rounds", fontsize=6.5)
+        bar.set_label("gain (negative is faster); below it: rounds", fontsize=6.5)
         bar.ax.tick_params(labelsize=6)
         keys = [
-            Patch(facecolor="white", edgecolor="0.6", label=f"not significant (p ≥ {SIGNIFICANT_P})"),
-            Patch(facecolor="white", edgecolor="0.6", hatch=HATCH, label="no value, for the reason given"),
+            Patch(facecolor=FACES[verdict], edgecolor="0.6", label=f"{MARKS[verdict]} {verdict}") for verdict in FACES
         ]
-        figure.legend(handles=keys, loc="outside upper right", ncols=2, fontsize=6)
+        keys.append(
+            Patch(facecolor="white", edgecolor="0.6", hatch=NO_VALUE_HATCH, label="no value, for the reason given")
+        )
+        figure.legend(handles=keys, loc="outside upper right", ncols=3, fontsize=6)
         return figure
 
 
-def _label(ax: object, x: int, y: int, cell: Cell) -> None:
-    if cell.difference is None:
-        text, color = cell.reason, "black"
+def _label(ax: Axes, x: int, y: int, cell: Cell) -> None:
+    box = None
+    if cell.gain is None:
+        text, color, box = cell.reason, "black", {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
     else:
-        text = f"{round(100 * cell.difference):+d}\n({cell.rounds})"
-        color = "white" if cell.is_significant and abs(cell.difference) > 0.7 * DEEPEST else "black"
-        color = color if cell.is_significant else "0.35"
-    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6} if cell.difference is None else None
-    ax.text(  # type: ignore[attr-defined]
+        number = f"{round(100 * cell.gain):+d}"
+        text = f"{number} {MARKS.get(cell.verdict, '')}".rstrip() + f"\n({cell.rounds})"
+        color = "white" if cell.is_coloured and abs(cell.gain) > 0.6 * DEEPEST else "black"
+    ax.text(
         x, y, text, ha="center", va="center", fontsize=5.5, linespacing=0.95, color=color, bbox=box
     ).set_in_layout(False)  # fmt: skip

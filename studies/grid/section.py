@@ -1,36 +1,41 @@
 """The report's section on a grid of pages and networks."""
 
-import math
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from analysis.outcomes import FASTER, NOT_DECIDED, SIGNIFICANT_P, SLOWER
+from analysis import hypotheses
+from analysis.hypotheses import Hypotheses
+from analysis.outcomes import EQUIVALENT, FASTER, SLOWER, VERDICTS
 from analysis.report.section import ReportFigure, ReportTable, Section, text_table
 from analysis.runs import CampaignTable, load
-from analysis.text import NOTHING, file_name, label, listing, ms, p_value, pair_label, percent, plural, size_label, span
+from analysis.text import (
+    NOTHING,
+    file_name,
+    label,
+    listing,
+    ms,
+    p_value,
+    pair_label,
+    percent,
+    percent_interval,
+    plural,
+    share,
+    size_label,
+    span,
+)
 from base.errors import EyelevelError
 from measure.table import read_document
 from record.grid import Page
 from studies.grid import heatmap, wait_download
-from studies.grid.cells import (
-    BUDGET,
-    MEASURED,
-    SIMILAR,
-    SIMILAR_WITHIN,
-    TIME,
-    cells,
-    network_label,
-    pages_of,
-    panels,
-    verdict,
-)
+from studies.grid.cells import BUDGET, MEASURED, TIME, cells, network_label, pages_of, panels
 from studies.grid.controlled import PRESET as CONTROLLED
-from studies.grid.controlled import UNCHANGED, beside, read_old
+from studies.grid.controlled import SIMILAR, SIMILAR_WITHIN, UNCHANGED, beside, read_old
 from studies.grid.measure import STUDY
 from studies.grid.presets import PRESETS, read_preset
-from studies.grid.timings import timings
+from studies.grid.timings import mean_times, timings
 
 # The bars of waiting and downloading are of Kakhki et al.'s 10 MB image at 100 Mbit/s.
 BARS_PAGE = Page(1, 10_000_000)
@@ -39,10 +44,8 @@ BARS_MBPS = 100
 CONDITIONS = {"controlled-clean": "0 %, 5 ms", "controlled-100ms": "2 %, 100 ms", "controlled-200ms": "2 %, 200 ms"}
 PAGE = {"count": "objects", "size_bytes": ("of", size_label)}
 REASONS = {TIME: "time", BUDGET: "budget"}
-VERDICTS = (
-    f"Similar: means less than {100 * SIMILAR_WITHIN:g} % apart. Faster, slower: further apart, and p < "
-    f"{SIGNIFICANT_P} (Welch's t test). Not decided: further apart, but not for sure."
-)
+# What a word about means alone is, which a study of means alone can be compared by.
+BY_SIZE = f"by the size of the difference of means alone ({SIMILAR}: less than {100 * SIMILAR_WITHIN:g} %)"
 
 
 def section(folder: Path) -> Section | None:
@@ -54,14 +57,15 @@ def section(folder: Path) -> Section | None:
     preset = document.study.get("preset", "")
     if len(campaign.protocols) < 2:
         raise EyelevelError(f"the grid in {folder} has one protocol, and nothing to compare it with")
-    cell_table = cells(campaign)
+    declared = hypotheses.load()
+    cell_table = cells(campaign, declared)
     old = beside(cell_table, read_old()) if preset == CONTROLLED else pd.DataFrame()
-    paragraphs = [scope(campaign, cell_table), *limits(campaign, cell_table)]
-    tables = [all_cells(cell_table, campaign)]
+    paragraphs = [scope(campaign, cell_table), verdict_rule(declared), *limits(campaign, cell_table)]
+    tables = [all_cells(cell_table, campaign, declared)]
     if len(old):
-        paragraphs[1:1] = old_verdicts(old)
+        paragraphs[2:2] = since_then(old)
         tables.insert(0, old_study(old))
-    figures = (*heat_maps(campaign, cell_table), *bars(campaign))
+    figures = (*heat_maps(campaign, cell_table), *bars(campaign, declared.confidence))
     title = read_preset(preset).title if preset in PRESETS else "A grid of pages"
     return Section(STUDY, title, tuple(paragraphs), figures, tables=tuple(tables))
 
@@ -81,19 +85,19 @@ def heat_maps(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[ReportF
             }
             maps.append(heatmap.Map(panel.title, [column_name(page, panel.pages) for page in panel.pages], by_place))
         caption = (
-            f"{pair_label(compared, campaign.protocols[0])}: percent by which its mean page load time is lower; "
-            f"positive (red) means that it is faster. White: not significant at p < {SIGNIFICANT_P} (Welch's t test). "
-            "In brackets the number of rounds."
+            f"{pair_label(compared, campaign.protocols[0])}: gain in page load time, in percent; negative is faster, "
+            "where Kakhki et al. write a positive number. Coloured: faster or slower. Grey, with =: equivalent. White, "
+            "with ?: not decided. In brackets the number of rounds."
         )
         name = file_name(f"heatmap_{compared}")
-        figures.append(ReportFigure(name, caption, heatmap.draw, (maps, rows, label(compared))))
+        figures.append(ReportFigure(name, caption, heatmap.draw, (maps, rows)))
     return figures
 
 
-def _cell(row: "pd.Series[float]") -> heatmap.Cell:
+def _cell(row: "pd.Series[Any]") -> heatmap.Cell:
     if row["state"] != MEASURED:
-        return heatmap.Cell(None, math.nan, int(row["rounds"]), REASONS.get(row["state"], NOTHING))
-    return heatmap.Cell(float(row["difference"]), float(row["p"]), int(row["rounds"]))
+        return heatmap.Cell(None, "", int(row["rounds"]), REASONS.get(row["state"], NOTHING))
+    return heatmap.Cell(float(row["gain"]), str(row["verdict"]), int(row["rounds"]))
 
 
 def column_name(page: Page, columns: tuple[Page, ...]) -> str:
@@ -106,7 +110,7 @@ def column_name(page: Page, columns: tuple[Page, ...]) -> str:
     return f"{count} of\n{size}"
 
 
-def bars(campaign: CampaignTable) -> list[ReportFigure]:
+def bars(campaign: CampaignTable, confidence: float) -> list[ReportFigure]:
     """The bars of waiting and downloading, if their object was measured."""
     fast = {
         name: network for name, network in campaign.document.networks.items() if network.get("down_mbps") == BARS_MBPS
@@ -118,12 +122,14 @@ def bars(campaign: CampaignTable) -> list[ReportFigure]:
     labels = [(name, network_label(fast[name]).replace(", ", ",\n", 1)) for name in fast if name in present]
     caption = (
         f"One image of {size_label(BARS_PAGE.size_bytes)} at {BARS_MBPS} Mbit/s: mean time from its request to the "
-        "first byte (wait) and on to the last (download), with the standard deviation of the sum; in brackets the runs."
+        f"first byte (wait) and on to the last (download), with the {100 * confidence:g} % intervals of the wait and "
+        "of the sum; in brackets the runs."
     )
-    return [ReportFigure("wait_download", caption, wait_download.draw, (times, labels, campaign.protocols))]
+    means = mean_times(times, confidence)
+    return [ReportFigure("wait_download", caption, wait_download.draw, (means, labels, campaign.protocols))]
 
 
-def all_cells(cell_table: pd.DataFrame, campaign: CampaignTable) -> ReportTable:
+def all_cells(cell_table: pd.DataFrame, campaign: CampaignTable, declared: Hypotheses) -> ReportTable:
     """Every cell in numbers."""
     networks = campaign.document.networks
     texts = text_table(
@@ -132,13 +138,18 @@ def all_cells(cell_table: pd.DataFrame, campaign: CampaignTable) -> ReportTable:
             **PAGE, "servers": "servers", "network": ("network", lambda name: network_label(networks[name])),
             "compared": ("protocol", label), _times("compared"): ("its PLT [ms]", _time),
             "reference": ("against", label), _times("reference"): ("PLT [ms]", _time),
-            "difference": ("faster by", percent), "p": ("p", p_value), "verdict": ("verdict", _or_nothing),
-            "remark": "remark",
+            "gain": ("gain", percent),
+            ("gain_low", "gain_high"): (f"{100 * declared.confidence:g} % interval", percent_interval),
+            "p_corrected": ("corrected p", p_value), "margin": ("equivalent within", share),
+            "verdict": ("verdict", _or_nothing), "remark": "remark",
         },
     )  # fmt: skip
     if cell_table["servers"].nunique() == 1:
         texts = texts.drop(columns="servers")
-    note = f"Mean ± standard deviation (runs). {VERDICTS}"
+    note = (
+        "PLT: mean ± standard deviation (loads). Gain: of the location of the log ratios within rounds; negative is "
+        "faster. It is not that of the means, which a single slow load moves."
+    )
     return ReportTable("grid_cells", "Every cell", cell_table, texts, note)
 
 
@@ -150,15 +161,15 @@ def old_study(old: pd.DataFrame) -> ReportTable:
         {
             "network": ("loss, delay", CONDITIONS.__getitem__), **PAGE,
             _times("reference"): ("TCP+ [ms]", _time), _times("compared"): ("QUIC [ms]", _time),
-            "difference": ("QUIC faster by", whole_percent), "p": ("p", p_value), "verdict": ("QUIC is", _or_nothing),
+            "gain": ("QUIC's gain", percent), "verdict": ("verdict", _or_nothing),
             "old_reference": ("TCP then [ms]", ms), "old_compared": ("QUIC then [ms]", ms),
-            "old_difference": ("faster by then", whole_percent), "old_verdict": "was",
-            "change": ("change", _or_nothing),
+            "old_gain": ("of means, then", whole_percent), "mean_gain": ("of means, now", whole_percent),
+            "change": ("change of these", _or_nothing),
         },
     )  # fmt: skip
     note = (
-        f"Mean ± standard deviation (runs). {VERDICTS} The old study gives means alone, so its verdict depends on the "
-        f"{100 * SIMILAR_WITHIN:g} % alone."
+        "Mean ± standard deviation (loads). Gain and verdict are this report's. The older study tells means alone: "
+        f"the columns from “of means” on compare its means with ours, {BY_SIZE}. Negative is faster."
     )
     return ReportTable("controlled", "Page load times beside those of the older study", old, texts, note)
 
@@ -175,21 +186,34 @@ def scope(campaign: CampaignTable, cell_table: pd.DataFrame) -> str:
     ]
     for compared in campaign.protocols[1:]:
         verdicts = complete.loc[complete["compared"] == compared, "verdict"].value_counts()
-        numbers = ", ".join(f"{name} in {verdicts.get(name, 0)}" for name in (FASTER, SLOWER, SIMILAR, NOT_DECIDED))
+        numbers = ", ".join(f"{name} in {verdicts.get(name, 0)}" for name in VERDICTS)
         sentences.append(f"{pair_label(compared, campaign.protocols[0])}: {numbers} cells.")
-    return " ".join([*sentences, VERDICTS])
+    return " ".join(sentences)
 
 
-def old_verdicts(old: pd.DataFrame) -> list[str]:
-    """How the old study's verdicts have changed, and what its numbers reveal about its set-up."""
+def verdict_rule(declared: Hypotheses) -> str:
+    """What a verdict on a cell means."""
+    return (
+        "Each cell is tested by the ratios of the loads within its rounds, and p values are corrected over all cells "
+        f"(Benjamini and Hochberg). Faster, slower: corrected p < {declared.significant_p}. Equivalent: shown, as "
+        f"surely, to differ by less than {declared.equivalence_round_trips:g} round trips of the network. Not decided: "
+        "neither. Negative gains are faster; Kakhki et al. count them the other way, so their +25 % is -25 % here."
+    )
+
+
+def since_then(old: pd.DataFrame) -> list[str]:
+    """How the older study's results have changed, and what its numbers reveal about its set-up."""
     both = old[old["change"] != ""]
     changes = both["change"].value_counts()
     same = int(changes.get(UNCHANGED, 0))
-    by_size = int((both["difference"].map(verdict) == both["old_verdict"]).sum())
     rest = "; ".join(f"{text}: {number}" for text, number in changes.drop(UNCHANGED, errors="ignore").items())
+    agreeing = {FASTER: FASTER, SLOWER: SLOWER, SIMILAR: EQUIVALENT}
+    of_changes = both[both["change"] != UNCHANGED]
+    sure = int((of_changes["word"].map(agreeing) == of_changes["verdict"]).sum())
+    certainty = f" The test of this report confirms {sure} of these changes." if rest else ""
     return [
-        f"Verdicts as then: {same} of {plural('cell', len(both))}{f'; {rest}' if rest else ''}. "
-        f"By the size of the difference alone, sure or not, {by_size} would be as then.",
+        f"The older study tells means without their scatter. {BY_SIZE[0].upper()}{BY_SIZE[1:]}, "
+        f"{same} of {plural('cell', len(both))} are as then{f'; {rest}' if rest else ''}.{certainty}",
         "The slides say neither whether the delay is one way or round trip, nor where packets were lost. Here the "
         "delay is the round trip's: their page of two small objects over TCP with TLS took four times 100 ms. Loss is "
         "on the uplink: 128 objects of 300 KB in 3.3 s are 94 Mbit/s, a hundred times what TCP reaches with a loss of "

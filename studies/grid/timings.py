@@ -1,15 +1,26 @@
 """How long the browser waited for an object of a grid's page, and downloaded it, from the HAR of each run."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
+from analysis.intervals import Estimate, over_runs
 from analysis.runs import CampaignTable
 from base.errors import EyelevelError
 from base.files import read_json
 from measure.run.visit import HAR
 
 COLUMNS = ["network", "protocol", "run", "wait_ms", "receive_ms"]
+
+
+@dataclass(frozen=True)
+class MeanTimes:
+    """The mean times of a network and a protocol, in ms: of waiting, of downloading, and of both."""
+
+    wait_ms: Estimate
+    receive_ms: Estimate
+    both_ms: Estimate
 
 
 def timings(campaign: CampaignTable, site: str, networks: list[str]) -> pd.DataFrame:
@@ -26,6 +37,18 @@ def timings(campaign: CampaignTable, site: str, networks: list[str]) -> pd.DataF
         if path.exists():
             rows.append((row.network, row.protocol, row.run, *_image(path)))
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def mean_times(timings: pd.DataFrame, confidence: float) -> dict[tuple[str, str], MeanTimes]:
+    """Network and protocol → their times, from a table as `timings` returns it."""
+    return {
+        (str(network), str(protocol)): MeanTimes(
+            over_runs(runs["wait_ms"], confidence),
+            over_runs(runs["receive_ms"], confidence),
+            over_runs(runs["wait_ms"] + runs["receive_ms"], confidence),
+        )
+        for (network, protocol), runs in timings.groupby(["network", "protocol"])
+    }
 
 
 def _image(path: Path) -> tuple[float, float]:

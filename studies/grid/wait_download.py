@@ -1,20 +1,22 @@
 """The times of waiting for an object and of downloading it, as stacked bars (Kakhki et al., IMC 2017)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from analysis.figures.style import COLUMN_INCHES, PAGE_INCHES, figure_style, line_style
 from analysis.text import label
+from studies.grid.timings import MeanTimes
 
 
-def draw(timings: pd.DataFrame, networks: Sequence[tuple[str, str]], protocols: Sequence[str]) -> Figure:
-    """A bar for each protocol behind each of `networks` (names and labels): the mean time until the
-    first byte below, until the last above it, with the standard deviation of their sum.
+def draw(
+    times: Mapping[tuple[str, str], MeanTimes], networks: Sequence[tuple[str, str]], protocols: Sequence[str]
+) -> Figure:
+    """A bar for each protocol behind each of `networks` (names and labels): the mean time until the first byte below,
+    until the last above it, with the intervals of the wait and of the sum.
 
-    `timings` has a row for each run: network, protocol, wait_ms, receive_ms.
+    `times` are those of a network's name and a protocol.
     """
     width = 0.8 / len(protocols)
     with figure_style():
@@ -24,21 +26,32 @@ def draw(timings: pd.DataFrame, networks: Sequence[tuple[str, str]], protocols: 
         for number, protocol in enumerate(protocols):
             color = line_style(protocol, protocols).color
             for place, (network, _) in enumerate(networks):
-                runs = timings[(timings["network"] == network) & (timings["protocol"] == protocol)]
-                if runs.empty:
+                if (network, protocol) not in times:
                     continue
+                of_bar = times[network, protocol]
+                wait_ms, receive_ms, both_ms = of_bar.wait_ms, of_bar.receive_ms, of_bar.both_ms
                 at = place + (number - (len(protocols) - 1) / 2) * width
-                wait_ms, receive_ms = runs["wait_ms"].mean(), runs["receive_ms"].mean()
-                axes.bar(at, wait_ms, 0.85 * width, color=color)
-                sd_ms = (runs["wait_ms"] + runs["receive_ms"]).std(ddof=1) if len(runs) > 1 else 0.0
+                axes.bar(at, wait_ms.mean, 0.85 * width, color=color)
                 axes.bar(
-                    at, receive_ms, 0.85 * width, bottom=wait_ms, facecolor="none", edgecolor=color, hatch="////",
-                    yerr=sd_ms or None, error_kw={"linewidth": 0.8, "capsize": 2},
+                    at, receive_ms.mean, 0.85 * width, bottom=wait_ms.mean, facecolor="none", edgecolor=color,
+                    hatch="////",
                 )  # fmt: skip
+                # Side by side, since both would cover each other where the download is short.
+                for aside, of_bar_ms in ((-0.2, wait_ms), (0.2, both_ms)):
+                    if of_bar_ms.has_interval:
+                        below, above = of_bar_ms.reaches
+                        axes.errorbar(
+                            at + aside * width, of_bar_ms.mean, [[below], [above]],
+                            color="black", linewidth=0.8, capsize=2,
+                        )  # fmt: skip
                 axes.annotate(
-                    f"{wait_ms:.0f} + {receive_ms:.0f}\n({len(runs)})", (at, wait_ms + receive_ms + sd_ms), (0, 3),
-                    textcoords="offset points", ha="center", fontsize=5.5,
-                )  # fmt: skip
+                    f"{wait_ms.mean:.0f} + {receive_ms.mean:.0f}\n({both_ms.runs})",
+                    (at, both_ms.mean + both_ms.reaches[1]),
+                    (0, 3),
+                    textcoords="offset points",
+                    ha="center",
+                    fontsize=5.5,
+                )
         axes.margins(y=0.2)
         axes.set_xticks(range(len(networks)), [text for _, text in networks], fontsize=6)
         axes.grid(axis="x", visible=False)

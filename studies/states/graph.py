@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch
 
 from analysis.figures.style import BLUE, GREEN, ORANGE, PAGE_INCHES, PURPLE, SKY, VERMILION, figure_style
+from analysis.intervals import Estimate
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,8 @@ class Graph:
     """A setting: its title, state → share of time, and transition → its probability, and its count."""
 
     title: str
-    shares: Mapping[str, float]
-    probabilities: Mapping[tuple[str, str], float]
+    shares: Mapping[str, Estimate]
+    probabilities: Mapping[tuple[str, str], Estimate]
     counts: Mapping[tuple[str, str], int]
 
 
@@ -78,10 +79,10 @@ def draw(graphs: Sequence[Graph]) -> Figure:
 
 def _draw_one(axes: Axes, graph: Graph) -> None:
     circles = {
-        state: Circle(_place(state), _radius(share), facecolor=state_style(state).color, edgecolor="black", lw=0.6)
+        state: Circle(_place(state), _radius(share.mean), facecolor=state_style(state).color, edgecolor="black", lw=0.6)
         for state, share in graph.shares.items()
     }
-    for (before, after), probability in sorted(graph.probabilities.items(), key=lambda entry: entry[1]):
+    for (before, after), probability in sorted(graph.probabilities.items(), key=lambda entry: entry[1].mean):
         _arrow(axes, circles[before], circles[after], probability)
     for state, circle in circles.items():
         axes.add_patch(circle)
@@ -103,9 +104,10 @@ def _radius(share: float) -> float:
     return LEAST_RADIUS + (MOST_RADIUS - LEAST_RADIUS) * math.sqrt(share)
 
 
-def _arrow(axes: Axes, before: Circle, after: Circle, probability: float) -> None:
-    """A bent arrow from circle to circle; the one back is bent to the other side."""
-    start, end = before.center, after.center
+def _arrow(axes: Axes, before: Circle, after: Circle, estimate: Estimate) -> None:
+    """A bent arrow from circle to circle; the one back is bent to the other side. Dashed where the interval of the
+    probability reaches 0."""
+    start, end, probability = before.center, after.center, estimate.mean
     shade = f"{0.72 - 0.6 * probability:.2f}"
     points_a_unit = 72 * PANEL_INCHES / (2 * HALF_WIDTH)
     axes.add_patch(
@@ -119,6 +121,8 @@ def _arrow(axes: Axes, before: Circle, after: Circle, probability: float) -> Non
             shrinkB=after.radius * points_a_unit,
             color=shade,
             lw=0.5 + 1.8 * probability,
+            # There is no room for the intervals of all arrows; a table has them.
+            linestyle=(0, (3, 2)) if estimate.low <= 0 else "-",
         )
     )
     if probability >= LABEL_PROBABILITY:
@@ -133,14 +137,21 @@ def _arrow(axes: Axes, before: Circle, after: Circle, probability: float) -> Non
         axes.text(x, y, f"{probability:.2f}", size=6.5, ha="center", va="center", bbox=background)
 
 
-def _name(axes: Axes, state: str, circle: Circle, share: float) -> None:
-    """The state's name outside its circle, its share within."""
+def _name(axes: Axes, state: str, circle: Circle, share: Estimate) -> None:
+    """The state's name outside its circle with the interval of its share, which stands within."""
     x, y = circle.center
     out = (circle.radius + 0.07) / RADIUS
     at = (x + x * out, y + y * out)
     horizontal = "center" if abs(x) < 0.35 else ("left" if x > 0 else "right")
     vertical = "center" if abs(y) < 0.35 else ("bottom" if y > 0 else "top")
-    axes.text(*at, state_style(state).label, size=7, ha=horizontal, va=vertical)
-    text = f"{100 * share:.0f} %" if share >= 0.0095 else f"{100 * share:.1f} %"
+    name = state_style(state).label
+    if share.has_interval:
+        name += f"\n{_percent(share.low)} to {_percent(share.high)} %"
+    axes.text(*at, name, size=6.5, ha=horizontal, va=vertical)
+    text = f"{_percent(share.mean)} %"
     color = "white" if state_style(state).is_dark else "black"
     axes.text(x, y, text, size=6.5, ha="center", va="center", weight="bold", color=color)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}" if share >= 0.0095 or share == 0 else f"{100 * share:.1f}"

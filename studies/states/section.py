@@ -1,29 +1,34 @@
 """The report's section on congestion states, from the qlogs of a campaign's loads (`studies.states.measure`).
 
-Shares of time are those of all connections of all runs of a setting together, each by its time: from its beginning, or
-the navigation's, to the last acknowledgement of data before the page had all it asked for.
+Shares of time are means over the runs of a setting (`studies.states.estimates`), within a run of all its connections,
+each by its time: from its beginning, or the navigation's, to the last acknowledgement of data before the page had all
+it asked for.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from analysis import hypotheses
+from analysis.intervals import Estimate, over_runs
 from analysis.report.section import SITE_SETTING, ReportFigure, ReportTable, Section, text_table
-from analysis.text import label, ms, plural, share
+from analysis.text import NOTHING, label, listing, ms, plural, share
 from base.errors import EyelevelError
 from measure.table import Row, valid_rows
 from servers.qlog import SUFFIX, read_qlog
 from studies.states import graph as states_graph
 from studies.states import windows_figure
+from studies.states.estimates import Connections, probability_estimates, share_estimates, transition_counts
 from studies.states.measure import STUDY, read_loading
-from studies.states.series import Spell, delivered_bytes, probabilities, series, shares, spells, transitions
+from studies.states.series import Spell, delivered_bytes, series, shares, spells, transitions
 
 IDLE, REPAIRING = "application_limited", ("recovery", "pto", "rto")
+TRANSITION = ["from_state", "to_state"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,11 @@ class SettingLoads:
         return [connection.spells for load in self.loads for connection in load.connections]
 
     @property
+    def runs(self) -> list[Connections]:
+        """The spells of every connection of each load."""
+        return [[connection.spells for connection in load.connections] for load in self.loads]
+
+    @property
     def typical(self) -> Load:
         """The load with the median page load time; of two in the middle, the faster."""
         by_time = sorted(self.loads, key=lambda load: load.plt_ms)
@@ -98,18 +108,19 @@ def section(campaign: Path) -> Section | None:
     settings = read_settings(campaign)
     if not settings:
         return None
+    confidence = hypotheses.load().confidence
     groups: dict[tuple[str, str], list[SettingLoads]] = defaultdict(list)
     for setting in settings:
         groups[setting.site, setting.network].append(setting)
     figures: list[ReportFigure] = []
     for place, group in groups.items():
-        figures += [_windows(*place, group), _graph(*place, group)]
+        figures += [_windows(*place, group), _graph(*place, group, confidence)]
     return Section(
         STUDY,
         "Congestion states",
-        (" ".join(_spent_time(*place, group) for place, group in groups.items()), *EXPLANATIONS),
+        (" ".join(_spent_time(*place, group, confidence) for place, group in groups.items()), *EXPLANATIONS),
         tuple(figures),
-        tables=(share_table(settings), totals(settings)),
+        tables=(share_table(settings, confidence), transition_table(settings, confidence), totals(settings)),
     )
 
 
@@ -117,38 +128,102 @@ EXPLANATIONS = (
     "What the servers' congestion control did while pages were loaded, after Kakhki et al., “Taking a Long Look at "
     "QUIC” (IMC 2017), Figure 3. QUIC's servers log each packet sent, acknowledged or lost. The state of TCP's "
     "connections is read from the kernel every 5 ms, so QUIC's logs are read at steps of 5 ms, too.",
-    "Shares of time are those of all connections of all runs together, each by its time: from its beginning to the "
-    "last acknowledgement before the page had all that it asked for. A connection is application limited "
+    "Shares of time are means over runs, with Student's intervals; within a run they are those of all its connections, "
+    "each by its time: from its beginning to the last acknowledgement before the page had all that it asked for. "
+    "Where there is one run, or all have the same value, there is no interval. A connection is application limited "
     "when it has nothing to send although its window has room: it waits for requests, or for the last "
     "acknowledgements.",
 )
 
 
-def _spent_time(site: str, network: str, group: Sequence[SettingLoads]) -> str:
+def _spent_time(site: str, network: str, group: Sequence[SettingLoads], confidence: float) -> str:
     """How connections spent their time, in a sentence."""
     texts = []
     for setting in group:
-        state_shares = shares(setting.spells)
-        idle, repairing = state_shares.get(IDLE, 0.0), sum(state_shares.get(state, 0.0) for state in REPAIRING)
-        runs = plural("run", len(setting.loads))
-        texts.append(f"{label(setting.protocol)} {share(idle)} and {share(repairing)} ({runs})")
+        of_runs = [shares(run) for run in setting.runs]
+        parts = [_share_text(_of_states(of_runs, states, confidence)) for states in ((IDLE,), REPAIRING)]
+        texts.append(f"{label(setting.protocol)} {listing(parts)} ({plural('run', len(setting.loads))})")
     return (
         f"{site} behind {label(network)}: shares of time in which connections had nothing to send, and in which they "
-        f"were in recovery or waited after a timeout: {', '.join(texts)}."
+        f"were in recovery or waited after a timeout, with {100 * confidence:g} % intervals over runs: "
+        f"{', '.join(texts)}."
     )
 
 
-def share_table(settings: Sequence[SettingLoads]) -> ReportTable:
-    """The share of time in each state, by setting."""
-    with_shares = [(setting, shares(setting.spells)) for setting in settings]
-    states = [state for state in states_graph.STATES if any(state in share_of for _, share_of in with_shares)]
-    rows = [
-        _key(setting) | {state: share_of.get(state, math.nan) for state in states} for setting, share_of in with_shares
+def _of_states(of_runs: Sequence[Mapping[str, float]], states: Sequence[str], confidence: float) -> Estimate:
+    """The share of time in any of `states`, over the runs that spent any."""
+    sums = (sum(of_run.get(state, 0.0) for state in states) for of_run in of_runs if of_run)
+    return over_runs(sums, confidence, (0, 1))
+
+
+def _share_text(estimate: Estimate) -> str:
+    interval = f" ({_interval(estimate.low, estimate.high)})" if estimate.has_interval else ""
+    return f"{share(estimate.mean)}{interval}"
+
+
+def _interval(low: float, high: float) -> str:
+    return f"{share(low)} to {share(high)}" if math.isfinite(low) else NOTHING
+
+
+def share_table(settings: Sequence[SettingLoads], confidence: float) -> ReportTable:
+    """The share of time in each state; protocols of a site and network one below the other."""
+    rows = []
+    for setting in settings:
+        for state, estimate in share_estimates(setting.runs, confidence).items():
+            numbers = {"share": estimate.mean, "share_low": estimate.low, "share_high": estimate.high}
+            rows.append(_place(setting) | {"state": state, "runs": estimate.runs} | numbers)
+    data = _in_order_of_states(rows, ["state"])
+    columns = {
+        "site": "site", "network": ("network", label), "state": ("state", states_graph.state_label),
+        "protocol": ("protocol", label), "runs": "runs", "share": ("share of time", share),
+        ("share_low", "share_high"): (f"{100 * confidence:g} % interval", _interval),
+    }  # fmt: skip
+    note = "Means over runs, each of which counts once. A state without a row was not seen in any run."
+    texts = text_table(data, columns) if len(data) else pd.DataFrame()
+    return ReportTable("states_shares", "Share of time in each state", data, texts, note)
+
+
+def transition_table(settings: Sequence[SettingLoads], confidence: float) -> ReportTable:
+    """The probability of each transition; protocols of a site and network one below the other."""
+    rows = []
+    for setting in settings:
+        counts = transition_counts(setting.runs)
+        for transition, estimate in probability_estimates(setting.runs, confidence).items():
+            states = dict(zip(TRANSITION, transition, strict=True))
+            numbers = {"probability": estimate.mean, "probability_low": estimate.low, "probability_high": estimate.high}
+            rows.append(_place(setting) | states | {"runs": estimate.runs, "transitions": counts[transition]} | numbers)
+    data = _in_order_of_states(rows, TRANSITION)
+    columns = {
+        "site": "site", "network": ("network", label), "from_state": ("from", states_graph.state_label),
+        "to_state": ("to", states_graph.state_label), "protocol": ("protocol", label), "runs": "runs",
+        "transitions": "transitions", "probability": ("probability", "{:.2f}".format),
+        ("probability_low", "probability_high"): (f"{100 * confidence:g} % interval", _probability_interval),
+    }  # fmt: skip
+    note = "Means over the runs in which the state was left, each of which counts once; transitions are of all runs."
+    texts = text_table(data, columns) if len(data) else pd.DataFrame()
+    return ReportTable("states_transitions", "Transitions between states", data, texts, note)
+
+
+def _probability_interval(low: float, high: float) -> str:
+    return f"{low:.2f} to {high:.2f}" if math.isfinite(low) else NOTHING
+
+
+def _in_order_of_states(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
+    """`rows` by site and network in their order, and by the states in `columns` in that of STATES."""
+    places = list(dict.fromkeys((row["site"], row["network"]) for row in rows))
+    states = [
+        *states_graph.STATES,
+        *sorted({row[column] for row in rows for column in columns}.difference(states_graph.STATES)),
     ]
-    data = pd.DataFrame(rows)
-    headings = {state: (states_graph.state_label(state), share) for state in states}
-    texts = text_table(data, {**SITE_SETTING, "runs": "runs", **headings})
-    return ReportTable("states_shares", "Share of time in each state", data.fillna(0.0), texts)
+    return pd.DataFrame(
+        sorted(
+            rows,
+            key=lambda row: (
+                places.index((row["site"], row["network"])),
+                *(states.index(row[column]) for column in columns),
+            ),
+        )
+    )
 
 
 def totals(settings: Sequence[SettingLoads]) -> ReportTable:
@@ -168,7 +243,7 @@ def totals(settings: Sequence[SettingLoads]) -> ReportTable:
             "min_rtt_ms": _mean(table["min_rtt_ms"].min() for table in tables),
             "largest_srtt_ms": _mean(table["smoothed_rtt_ms"].max() for table in tables),
         }
-        rows.append(_key(setting) | row)
+        rows.append(_place(setting) | {"runs": len(setting.loads)} | row)
     columns = {
         **SITE_SETTING, "runs": "runs", "connections": "connections",
         "seconds": ("their time [s]", "{:.1f}".format), "plt_ms": ("PLT [ms]", ms),
@@ -182,9 +257,9 @@ def totals(settings: Sequence[SettingLoads]) -> ReportTable:
     return ReportTable("states_totals", title, data, text_table(data, columns), note)
 
 
-def _key(setting: SettingLoads) -> dict[str, Any]:
-    """What a row of a table has of `setting` itself."""
-    return {"site": setting.site, "network": setting.network, "protocol": setting.protocol, "runs": len(setting.loads)}
+def _place(setting: SettingLoads) -> dict[str, Any]:
+    """What a row of a table says of which `setting` it is."""
+    return {"site": setting.site, "network": setting.network, "protocol": setting.protocol}
 
 
 def _loading(connection: LoggedConnection, load: Load) -> pd.DataFrame:
@@ -208,15 +283,16 @@ def _windows(site: str, network: str, group: Sequence[SettingLoads]) -> ReportFi
     return ReportFigure(f"states_windows_{site}_{network}", caption, windows_figure.draw, (connections,))
 
 
-def _graph(site: str, network: str, group: Sequence[SettingLoads]) -> ReportFigure:
+def _graph(site: str, network: str, group: Sequence[SettingLoads], confidence: float) -> ReportFigure:
     graphs = []
     for setting in group:
-        counts = transitions(setting.spells)
         title = f"{label(setting.protocol)}, {plural('run', len(setting.loads))}"
-        graphs.append(states_graph.Graph(title, shares(setting.spells), probabilities(counts), counts))
+        estimates = share_estimates(setting.runs, confidence), probability_estimates(setting.runs, confidence)
+        graphs.append(states_graph.Graph(title, *estimates, transition_counts(setting.runs)))
     caption = (
-        f"{site} behind {label(network)}: share of time in each state, and the probability of each transition, over "
-        "all connections and runs."
+        f"{site} behind {label(network)}: share of time in each state, and the probability of each transition; means "
+        f"over runs. Below a state's name: the {100 * confidence:g} % interval of its share; dashed: transitions whose "
+        "interval reaches 0."
     )
     return ReportFigure(f"states_graph_{site}_{network}", caption, states_graph.draw, (graphs,))
 

@@ -1,12 +1,16 @@
 """What a campaign's hypotheses are, whatever the order of its protocols, and what their file may hold."""
 
+import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from analysis import hypotheses
 from analysis.hypotheses import DECLARED, Pair
+from analysis.simulate import Truth, write
 from base.errors import EyelevelError
+from measure.table import CampaignDocument, require_document, write_document
 
 TCP_QUIC = Pair("tcp", "quic")
 
@@ -57,3 +61,72 @@ def test_a_file_without_the_margin_in_round_trips_is_refused(tmp_path: Path) -> 
     file.write_text(DECLARED.read_text().replace("equivalence_round_trips = 0.5", ""))
     with pytest.raises(EyelevelError, match="equivalence_round_trips is missing or unknown"):
         hypotheses.load(file)
+
+
+@pytest.fixture
+def simulated(tmp_path: Path) -> Path:
+    """A campaign that has declared the default hypotheses."""
+    return write(tmp_path / "simulated", Truth(sites=1, networks=("dsl",), protocols=("tcp", "quic"), runs=1))
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    """A file with other hypotheses."""
+    file = tmp_path / "other.toml"
+    file.write_text(DECLARED.read_text().replace("significant_p = 0.01", "significant_p = 0.1"))
+    return file
+
+
+def test_a_campaign_is_asked_what_it_declared(simulated: Path) -> None:
+    document = require_document(simulated)
+    question = hypotheses.of_campaign(simulated, document)
+    assert question == hypotheses.load()
+    assert not question.origin.is_post_hoc
+    assert question.origin.source == "hypotheses.toml"
+    assert question.origin.declared_at == document.begun_at
+    assert question.origin.sha256 == hashlib.sha256((simulated / "hypotheses.toml").read_bytes()).hexdigest()
+    assert f"were declared {document.begun_at}, before the first run" in question.origin.sentence
+    # What a campaign is restricted to comes from the same file.
+    assert question.restricted_to(("tcp", "quic"), ("si",)).origin == question.origin
+
+
+def test_other_hypotheses_are_post_hoc_and_the_same_text_is_not(simulated: Path, other: Path) -> None:
+    document = require_document(simulated)
+    question = hypotheses.of_campaign(simulated, document, other)
+    assert (question.significant_p, question.origin.is_post_hoc, question.origin.source) == (0.1, True, str(other))
+    assert question.origin.sentence.startswith(f"Post hoc: pairs, family and thresholds are those of {other} ")
+    assert f"not those that the campaign declared {document.begun_at}" in question.origin.sentence
+    assert not hypotheses.of_campaign(simulated, document, simulated / "hypotheses.toml").origin.is_post_hoc
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+def test_a_campaign_that_declared_none_is_asked_post_hoc(is_given: bool, simulated: Path, other: Path) -> None:
+    document = replace(require_document(simulated), hypotheses={})
+    question = hypotheses.of_campaign(simulated, document, other if is_given else None)
+    assert question.origin.is_post_hoc
+    assert question.origin.source == (str(other) if is_given else "analysis/hypotheses.toml")
+    assert question.origin.sentence.startswith("Post hoc: the campaign has not declared its hypotheses")
+
+
+@pytest.mark.parametrize("change", [lambda file: file.write_text("significant_p = 0.5"), Path.unlink])
+def test_kept_hypotheses_that_are_not_the_declared_ones_are_refused(change: object, simulated: Path) -> None:
+    change(simulated / "hypotheses.toml")  # type: ignore[operator]
+    document = require_document(simulated)
+    with pytest.raises(EyelevelError, match=r"hypotheses\.toml is missing, or no longer what the campaign declared"):
+        hypotheses.of_campaign(simulated, document)
+    # The hash in campaign.json says which are.
+    assert not hypotheses.of_campaign(simulated, document, DECLARED).origin.is_post_hoc
+
+
+def test_a_declaration_that_is_no_table_is_told(simulated: Path) -> None:
+    write_document(simulated, CampaignDocument({}, further={"hypotheses": "mine"}))
+    with pytest.raises(EyelevelError, match=r"campaign\.json is broken: hypotheses is no table"):
+        require_document(simulated)
+
+
+def test_a_file_that_is_no_text_is_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_bytes(b"\xff\xfe")
+    for path in (file, tmp_path):
+        with pytest.raises(EyelevelError, match="is no file of hypotheses"):
+            hypotheses.load(path)

@@ -1,13 +1,28 @@
 """What is told of the recorded sites."""
 
+import json
+import shutil
 from pathlib import Path
 
+import pytest
 from matplotlib.patches import Rectangle
+from pandas.testing import assert_frame_equal
 
+from analysis import runs as tables
 from analysis.figures import figure1
-from analysis.sites import site_table
+from analysis.runs import CampaignTable
+from analysis.sites import recorded_sites, site_table
+from base.errors import EyelevelError
+from base.files import read_json
+from measure.campaign import campaign as campaigns
+from measure.campaign.campaign import Campaign
+from measure.campaign.results import opened
+from measure.completeness import Completeness, RequestedUrl, digest, summarise
+from measure.site_facts import facts_of
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
+from servers.matching import Kind
+from tuning import networks, protocols
 
 
 def site(folder: Path, *exchanges: tuple[str, bytes, str]) -> Site:
@@ -23,7 +38,7 @@ def test_sites_are_counted_and_ordered_by_size(tmp_path: Path) -> None:
         ("https://other.co.uk/b", b"x" * 20, "192.0.2.2"),
     )
     small = site(tmp_path / "small", ("https://one.example/", b"x", "192.0.2.9"))
-    table = site_table([large, small]).drop(columns=["served", "jaccard", "loads"])
+    table = site_table({one.name: facts_of(one) for one in (large, small)}).drop(columns=["served", "jaccard", "loads"])
     assert table.to_dict("records") == [
         {
             "site": "small",
@@ -49,8 +64,84 @@ def test_sites_are_counted_and_ordered_by_size(tmp_path: Path) -> None:
 
 
 def test_the_figure_shows_the_table(tmp_path: Path) -> None:
-    table = site_table([site(tmp_path / "one", ("https://one.example/", b"x" * 2_000_000, "192.0.2.9"))])
+    one = site(tmp_path / "one", ("https://one.example/", b"x" * 2_000_000, "192.0.2.9"))
+    table = site_table({"one": facts_of(one)})
     size, servers = figure1.draw(table).axes
     assert [bar.get_bbox().height for bar in size.patches if isinstance(bar, Rectangle)] == [2.0]
     assert [bar.get_bbox().height for bar in servers.patches if isinstance(bar, Rectangle)] == [1]
     assert [label.get_text() for label in servers.get_xticklabels()] == ["one"]
+
+
+def campaign(folder: Path, recorded: Site) -> Path:
+    """A campaign's folder of the site `recorded`, begun and without any run."""
+    known = protocols.load()
+    begun = Campaign(
+        folder=folder,
+        sites={recorded.name: recorded},
+        networks={"lte": networks.load()["lte"]},
+        protocols={name: known[name] for name in ("tcp", "quic")},
+        runs=1,
+        seed=1,
+    )
+    with opened(folder, begun.document()):
+        return folder
+
+
+@pytest.fixture
+def one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """A site of two servers, among those of this machine."""
+    monkeypatch.setattr(campaigns, "versions", lambda *_, **__: {"chromium": "1"})
+    monkeypatch.setattr(tables, "SITES", tmp_path / "sites")
+    (tmp_path / "sites").mkdir()
+    exchanges = (("https://one.example/", b"x" * 20, "192.0.2.9"), ("https://two.example/", b"y" * 7, "192.0.2.10"))
+    return site(tmp_path / "sites" / "one", *exchanges)
+
+
+def without_facts(folder: Path) -> CampaignTable:
+    """The campaign in `folder`, as an older version would have begun it."""
+    document = read_json(folder / "campaign.json")
+    del document["site_facts"]
+    (folder / "campaign.json").write_text(json.dumps(document))
+    return tables.load(folder)
+
+
+def test_a_results_folder_alone_tells_what_its_sites_were(tmp_path: Path, one: Site) -> None:
+    folder = campaign(tmp_path / "c", one)
+    expected = site_table({"one": facts_of(one)})
+    shutil.rmtree(one.folder)
+    table = tables.load(folder)
+    assert_frame_equal(site_table(recorded_sites(table, ["one", "else"])), expected)
+    assert table.site_facts == {"one": {"bytes": 27, "requests": 2, "servers": 2}}
+
+
+def test_an_older_campaign_is_told_by_the_recordings_that_have_not_changed(tmp_path: Path, one: Site) -> None:
+    folder = campaign(tmp_path / "c", one)
+    assert without_facts(folder).site_facts == {"one": {"bytes": 27, "requests": 2, "servers": 2}}
+    (one.folder / one.exchanges[1].file).write_bytes(b"HTTP/1.1 200 OK\r\n\r\nanother")
+    assert tables.load(folder).known_sites == {}
+    shutil.rmtree(one.folder)
+    assert tables.load(folder).known_sites == {}
+    assert site_table({}).empty
+
+
+def test_how_complete_a_site_was_is_kept(tmp_path: Path, one: Site) -> None:
+    loads = summarise([[RequestedUrl("GET", "https://one.example/", Kind.EXACT, "one.example/00000-index", ())]])
+    known = Completeness(digest(one), "now", "dsl", True, {}, {"tcp": loads, "quic": loads}, 0.5, (), ())
+    known.write(one)
+    folder = campaign(tmp_path / "c", one)
+    shutil.rmtree(one.folder)
+    table = site_table(tables.load(folder).known_sites).set_index("site")
+    assert table.loc["one", ["served", "jaccard", "loads"]].tolist() == [1.0, 0.5, 2]
+
+
+def test_facts_of_another_version_are_read_and_broken_ones_are_told(tmp_path: Path, one: Site) -> None:
+    folder = campaign(tmp_path / "c", one)
+    document = read_json(folder / "campaign.json")
+    document["site_facts"]["one"]["colour"] = "red"
+    (folder / "campaign.json").write_text(json.dumps(document))
+    assert tables.load(folder).known_sites == {"one": facts_of(one)}
+    for broken, message in (({"bytes": "many"}, "bytes must be a whole number"), ("none", "is no table")):
+        document["site_facts"]["one"] = broken if isinstance(broken, str) else document["site_facts"]["one"] | broken
+        (folder / "campaign.json").write_text(json.dumps(document))
+        with pytest.raises(EyelevelError, match=rf"campaign\.json is broken: site_facts\.one: {message}"):
+            _ = tables.load(folder).known_sites

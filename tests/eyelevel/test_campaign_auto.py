@@ -8,22 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from factories import ROW, with_metrics
 
+from analysis.hypotheses import DECLARED
 from base.errors import EyelevelError
 from base.places import PROJECT
-from eyelevel.commands.campaign import MAX_RUNS, enough_runs, number_of_runs
+from eyelevel.commands.campaign import MAX_RUNS, declared_text, enough_runs, main, number_of_runs
 from measure.campaign.results import opened
-from measure.table import CampaignDocument
+from measure.table import CampaignDocument, require_document
 
 Times = Callable[[int], float]
 
 
-def campaign(folder: Path, runs: int, tcp: Times, quic: Times) -> Path:
+def campaign(folder: Path, runs: int, tcp: Times, quic: Times, hypotheses: str = "") -> Path:
     """A campaign with so many runs of two protocols, whose Speed Indexes are functions of the run's number."""
     names: dict[str, Any] = {"sites": {"s": {}}, "networks": {"lte": {}}, "protocols": {"tcp": {}, "quic": {}}}
     document = CampaignDocument({"seed": 1, "runs": 31, "repeats": 2, **names})
-    with opened(folder, document) as results:
+    with opened(folder, document, hypotheses) as results:
         for run in range(1, runs + 1):
             for protocol, si in (("tcp", tcp), ("quic", quic)):
                 place = f"runs/s/lte/{protocol}/{run}-1"
@@ -51,6 +53,47 @@ def test_a_site_that_is_decided_needs_no_more_runs(
 ) -> None:
     folder = campaign(tmp_path / "c", runs, tcp, quic)
     assert enough_runs(folder) == ([("s", "lte")] if enough else [])
+
+
+def test_enough_is_what_the_campaign_declared(tmp_path: Path) -> None:
+    text = DECLARED.read_text()
+    stricter = text.replace("significant_p = 0.01", "significant_p = 1e-30")
+    for name, hypotheses, enough in (("declared", text, True), ("stricter", stricter, False), ("old", "", True)):
+        folder = campaign(tmp_path / name, 5, lambda n: 1000 + n, lambda n: 700 + n, hypotheses)
+        assert bool(enough_runs(folder)) == enough, name
+
+
+def eyelevel_campaign(results: Path, *options: str | Path) -> str:
+    """What `eyelevel campaign` says when it refuses, without root."""
+    done = CliRunner().invoke(
+        main, ["--sites", "demo-light", "--campaign", "c", "--results", str(results), *map(str, options)]
+    )
+    return str(done.exception)
+
+
+def test_hypotheses_are_read_before_anything_is_measured(tmp_path: Path) -> None:
+    (tmp_path / "wrong.toml").write_text(DECLARED.read_text().replace("significant_p = 0.01", "significant_p = 2"))
+    assert "wrong.toml: significant_p is 2.0, must lie between 0 and 1" in eyelevel_campaign(
+        tmp_path, "--hypotheses", tmp_path / "wrong.toml"
+    )
+    assert eyelevel_campaign(tmp_path, "--hypotheses", "/nowhere") == "/nowhere is missing"
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_campaign_declares_what_is_given_and_goes_on_with_its_own(tmp_path: Path) -> None:
+    mine, folder = tmp_path / "mine.toml", tmp_path / "c"
+    mine.write_text(DECLARED.read_text() + "# mine\n")
+    new = CampaignDocument({})
+    assert declared_text(None, folder, new) == DECLARED.read_text()
+    assert declared_text(mine, folder, new) == mine.read_text()
+    document = CampaignDocument({"runs": 1})
+    with opened(folder, document, mine.read_text()):
+        begun = require_document(folder)
+    assert declared_text(None, folder, begun) == mine.read_text()
+    assert declared_text(None, folder, document) == "", "an old campaign declared none"
+    (folder / "hypotheses.toml").write_text("another")
+    with pytest.raises(EyelevelError, match=r"hypotheses\.toml is missing, or no longer"):
+        declared_text(None, folder, begun)
 
 
 def test_a_broken_campaign_is_told(tmp_path: Path) -> None:

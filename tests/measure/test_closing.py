@@ -12,6 +12,7 @@ from base.errors import EyelevelError
 from measure import completeness
 from measure.closing import Closing, close, summary
 from measure.completeness import UNREACHABLE, Completeness, RequestedUrl, jaccard, missed_urls, summarise
+from measure.site_facts import facts_of
 from record.demo import generate
 from record.formats import read_recording
 from record.http1 import Response
@@ -81,7 +82,7 @@ def test_completeness_is_kept_with_the_site_and_shown(tmp_path: Path) -> None:
     assert completeness.read(site) is None
     known(site).write(site)
     assert completeness.read(site) == known(site)
-    table = site_table([site, other]).set_index("site")
+    table = site_table({"site": facts_of(site), "other": facts_of(other)}).set_index("site")
     assert table.loc["site", ["served", "jaccard", "loads"]].tolist() == [0.5, 1.0, 1]
     assert table.loc["other", ["served", "jaccard", "loads"]].isna().all()
 

@@ -12,24 +12,28 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from support.material import REFERENCE as PUBLISHED
 
+from analysis import hypotheses
 from analysis.runs import load
 from base.errors import EyelevelError
 from eyelevel.commands.report import main as report
 from measure.table import columns
 from record.grid import Page
 from studies.grid import cells as grid_cells
-from studies.grid import heatmap
+from studies.grid import heatmap, wait_download
 from studies.grid import section as grid
-from studies.grid.cells import cells, compare, network_label, panels, verdict
-from studies.grid.controlled import REFERENCE, beside, change, read_old
+from studies.grid.cells import cells, network_label, panels
+from studies.grid.controlled import REFERENCE, beside, by_size, change, read_old
 from studies.grid.presets import read_preset
+from studies.grid.timings import COLUMNS, mean_times
 from tuning import networks
 
 NETWORKS = networks.load()
+DECLARED = hypotheses.load()
 FAST, SLOW = "longlook-100mbps-62ms-0loss", "longlook-10mbps-62ms-0.01loss"
 Times = Mapping[tuple[str, str, str], Sequence[float]]
 
@@ -45,7 +49,7 @@ def write(folder: Path, times: Times, *, preset: str = "longlook", pages: Sequen
         "protocols": {name: {} for name in names},
     }
     description = {"name": "grid", "preset": preset, "pages": list(sites), "left_out": [], **study}
-    folder.mkdir()
+    folder.mkdir(parents=True)
     (folder / "campaign.json").write_text(
         json.dumps({"settings": settings, "study": description, "machine": {"cpus": 2}})
     )
@@ -57,6 +61,7 @@ def write(folder: Path, times: Times, *, preset: str = "longlook", pages: Sequen
                 late = bool(np.isnan(plt))
                 row = dict.fromkeys(columns(), "")
                 row |= {"site": site, "network": network, "protocol": protocol, "run": str(number), "attempt": "1"}
+                row |= {"block": str(number)}
                 row |= {"valid": "false" if late else "true", "plt": "" if late else f"{plt:g}"}
                 row |= {"reason": "over_time: not loaded within 60 s" if late else ""}
                 row |= {"folder": f"runs/{site}/{network}/{protocol}/{number}-1"}
@@ -71,7 +76,7 @@ def longlook(tmp_path: Path) -> Path:
         ("grid-1x5KB", FAST, "tcp+"): (200, 201, 199),
         ("grid-1x5KB", FAST, "quic"): (150, 151, 149),
         ("grid-1x5KB", SLOW, "tcp+"): (100, 110, 120),
-        ("grid-1x5KB", SLOW, "quic"): (80, 90, 100),
+        ("grid-1x5KB", SLOW, "quic"): (100, 80, 90),
         ("grid-1x10000KB", FAST, "tcp+"): (1000, 1010, 990),
         ("grid-1x10000KB", FAST, "quic"): (1000, np.nan, 1200),
     }
@@ -84,76 +89,143 @@ def cell(result: pd.DataFrame, site: str, network: str) -> "pd.Series[float]":
     return row
 
 
-def test_a_cell_is_compared_as_worked_out_by_hand() -> None:
-    # Means 110 and 90, variances 100: t = 20 / sqrt(100/3 + 100/3) = 2.449 with 4 degrees of freedom, p = 0.0705.
-    result = compare(np.array([100.0, 110, 120]), np.array([80.0, 90, 100]))
-    assert result["difference"] == pytest.approx(20 / 110)
-    assert result["p"] == pytest.approx(0.0705, abs=1e-4)
-    assert (result["mean_reference"], result["sd_reference"], result["mean_compared"]) == (110, 10, 90)
-    assert (result["rounds"], result["verdict"]) == (3, "not decided")
+def of_one_cell(tmp_path: Path, reference: Sequence[float], compared: Sequence[float]) -> Any:
+    """The numbers of a grid of one cell, behind a network of 62 ms."""
+    times = {("grid-1x5KB", FAST, "tcp+"): reference, ("grid-1x5KB", FAST, "quic"): compared}
+    (row,) = cells(load(write(tmp_path / "one", times)), DECLARED).to_dict("records")
+    return row
 
 
-def test_welchs_degrees_of_freedom_follow_from_unequal_variances() -> None:
-    # t = 5 / sqrt(1/3 + 25/3) = 1.698; df = (26/3)^2 / ((1/3)^2/2 + (25/3)^2/2) = 2.16, p = 0.222.
-    result = compare(np.array([19.0, 20, 21]), np.array([10.0, 15, 20]))
-    assert result["p"] == pytest.approx(0.222, abs=5e-4)
+def test_a_cell_is_compared_within_rounds_as_worked_out_by_hand(tmp_path: Path) -> None:
+    # Log ratios of 0.1, 0.2 and 0.3 less than nothing: mean -0.2, error 0.1 / sqrt(3), t = 2 sqrt(3) = 3.464 with 2
+    # degrees of freedom, of which p = 0.0742; its interval reaches 4.303 errors.
+    factors = np.exp([-0.1, -0.2, -0.3])
+    result = of_one_cell(tmp_path, (1000, 3000, 2000), tuple(np.array([1000, 3000, 2000]) * factors))
+    assert result["gain"] == pytest.approx(np.exp(-0.2) - 1, abs=1e-5)
+    assert result["p"] == result["p_corrected"] == pytest.approx(0.0742, abs=1e-4)
+    ends = np.exp(-0.2 + np.array([-1, 1]) * 4.3027 * 0.1 / np.sqrt(3)) - 1
+    assert (result["gain_low"], result["gain_high"]) == pytest.approx(ends, abs=1e-4)
+    assert (result["rounds"], result["verdict"], result["mean_reference"]) == (3, "not decided", 2000)
+    # Half of 62 ms beside the geometric mean of the times.
+    assert result["margin"] == pytest.approx(31 / 6e9 ** (1 / 3), abs=1e-5)
 
 
-def test_a_verdict_needs_both_a_small_p_and_a_large_difference() -> None:
-    assert [verdict(0.3, 0.001), verdict(-0.3, 0.001)] == ["faster", "slower"]
-    assert [verdict(0.3, 0.02), verdict(-0.3, 0.02)] == ["not decided"] * 2
-    assert [verdict(0.04, 0.001), verdict(-0.04, 0.001), verdict(0.04, 0.5)] == ["similar"] * 3
-    assert [verdict(float("nan"), 0.5), verdict(0.3, float("nan"))] == ["", ""]
+def test_what_is_the_same_in_every_round_is_found_however_rounds_differ(tmp_path: Path) -> None:
+    reference = np.array([500, 1000, 2000, 4000, 8000, 700.0])
+    jitter = np.array([1.01, 0.99, 1.0, 1.02, 0.98, 1.0])
+    quicker = of_one_cell(tmp_path / "a", tuple(reference), tuple(0.8 * jitter * reference))
+    assert (quicker["verdict"], round(quicker["gain"], 2)) == ("faster", -0.2)
+    assert of_one_cell(tmp_path / "b", tuple(0.8 * jitter * reference), tuple(reference))["verdict"] == "slower"
+
+
+def test_equivalence_must_be_shown_and_a_small_difference_that_is_not_is_not_decided(tmp_path: Path) -> None:
+    # Half a round trip of 62 ms is 31 % of 100 ms, and 0.3 % of 10 s.
+    jitter = np.array([1.02, 0.98, 1.01, 0.99, 1.0, 1.0])
+    same = of_one_cell(tmp_path / "a", (100,) * 6, tuple(100 * jitter))
+    assert (same["verdict"], round(same["margin"], 2)) == ("equivalent", 0.31)
+    unsure = of_one_cell(tmp_path / "b", (10_000,) * 6, tuple(10_000 * jitter))
+    assert (unsure["verdict"], round(unsure["gain"], 3)) == ("not decided", 0)
+
+
+def test_p_values_are_corrected_over_all_cells_that_are_tested(longlook: Path) -> None:
+    result = cells(load(longlook), DECLARED)
+    tested = result[result["p"].notna()]
+    assert len(tested) == 2
+    least, most = sorted(tested["p"])
+    assert sorted(tested["p_corrected"]) == pytest.approx([min(2 * least, most), most])
+
+
+@pytest.mark.slow
+def test_cells_without_a_difference_are_seldom_said_to_have_one(tmp_path: Path) -> None:
+    random = np.random.default_rng(14)
+    wrong = 0
+    for repetition in range(100):
+        times = {
+            (site, network, protocol): tuple(1000 * np.exp(random.normal(0, 0.1, 5)))
+            for site in ("grid-1x5KB", "grid-1x10KB") for network in (FAST, SLOW) for protocol in ("tcp+", "quic")
+        }  # fmt: skip
+        verdicts = cells(load(write(tmp_path / str(repetition), times)), DECLARED)["verdict"]
+        wrong += bool(verdicts.isin(["faster", "slower"]).any())
+    # One in a hundred is expected; six or more come once in two thousand times.
+    assert wrong <= 5
 
 
 def test_each_cell_says_what_became_of_it(longlook: Path) -> None:
-    result = cells(load(longlook))
+    result = cells(load(longlook), DECLARED)
     assert len(result) == 3 * 2
     sure, unsure = (cell(result, "grid-1x5KB", network) for network in (FAST, SLOW))
-    assert (sure["difference"], sure["verdict"], sure["state"]) == (0.25, "faster", "measured")
+    assert (round(sure["gain"], 3), sure["verdict"], sure["state"]) == (-0.25, "faster", "measured")
     assert (unsure["verdict"], unsure["state"], unsure["rounds"]) == ("not decided", "measured", 3)
     late, budget = (cell(result, "grid-1x10000KB", network) for network in (FAST, SLOW))
     assert (late["state"], late["remark"]) == ("time", "1 of 6 loads did not end in time")
     # Those that did end in time are no sample of all.
     assert (late["rounds"], late["runs_reference"], late["verdict"]) == (0, 0, "")
-    assert late[["mean_reference", "mean_compared", "difference", "p"]].isna().all()
+    assert late[["mean_reference", "mean_compared", "gain", "p", "p_corrected"]].isna().all()
     assert (budget["state"], budget["remark"]) == ("budget", "would take about 9 min")
     assert cell(result, "grid-2x5KB", FAST)["state"] == "open"
+
+
+def test_loads_of_different_rounds_are_not_compared(tmp_path: Path) -> None:
+    folder = write(tmp_path / "apart", {("grid-1x5KB", FAST, "tcp+"): (200,), ("grid-1x5KB", FAST, "quic"): (150,)})
+    runs = (
+        (folder / "runs.csv")
+        .read_text()
+        .replace("tcp+,1,1,true", "tcp+,2,1,true")
+        .replace("tcp+/1-1,1,", "tcp+/2-1,2,")
+    )
+    (folder / "runs.csv").write_text(runs)
+    (row,) = cells(load(folder), DECLARED).to_dict("records")
+    assert (row["rounds"], row["state"], row["remark"]) == (0, "open", "no round counts")
+    assert (row["runs_reference"], row["runs_compared"]) == (1, 1)
+
+
+def test_a_grid_without_a_load_that_counts_has_cells_all_the_same(tmp_path: Path) -> None:
+    folder = write(tmp_path / "none", {("grid-1x5KB", FAST, name): (np.nan,) for name in ("tcp+", "quic")})
+    assert cells(load(folder), DECLARED)["state"].tolist() == ["time"]
+    assert grid.section(folder)
 
 
 def test_a_load_that_takes_too_long_is_of_its_protocols_cells_alone(tmp_path: Path) -> None:
     times = {("grid-1x5KB", FAST, name): (200, 201, 199) for name in ("tcp+", "quic")}
     folder = write(tmp_path / "three", {**times, ("grid-1x5KB", FAST, "tcp"): (500, np.nan, 500)})
-    result = cells(load(folder)).set_index("compared")["state"]
+    result = cells(load(folder), DECLARED).set_index("compared")["state"]
     assert result.to_dict() == {"quic": "measured", "tcp": "time"}
 
 
 def heat_map(longlook: Path) -> Figure:
-    (figure,) = grid.heat_maps(load(longlook), cells(load(longlook)))
+    (figure,) = grid.heat_maps(load(longlook), cells(load(longlook), DECLARED))
     return figure.draw(*figure.arguments)
 
 
-def test_the_heat_map_is_white_where_nothing_is_sure_and_hatched_where_nothing_is(longlook: Path) -> None:
+def test_the_heat_map_is_coloured_where_a_difference_is_shown_and_hatched_where_nothing_is(longlook: Path) -> None:
     by_size, by_count = heat_map(longlook).axes[:2]
     assert [label.get_text() for label in by_size.get_xticklabels()] == ["5 KB", "10 MB"]
     assert [label.get_text() for label in by_count.get_xticklabels()] == ["1", "2"]
     rows = ["100 Mbit/s, 62 ms", "10 Mbit/s, 62 ms, 1 % loss"]
     assert [label.get_text() for label in by_size.get_yticklabels()] == rows
     values: np.ndarray[Any, Any] = np.ma.filled(np.ma.asarray(by_size.images[0].get_array(), dtype=float), np.nan)
-    assert values[0, 0] == 0.25
+    assert round(values[0, 0], 3) == -0.25
     assert np.isnan(values).sum() == 3
     texts = {text.get_position(): text.get_text() for text in by_size.texts}
-    assert texts == {(0, 0): "+25\n(3)", (0, 1): "+18\n(3)", (1, 0): "time", (1, 1): "budget"}
+    assert texts == {(0, 0): "-25\n(3)", (0, 1): "-18 ?\n(3)", (1, 0): "time", (1, 1): "budget"}
     hatched = {patch.get_xy() for patch in by_size.patches if isinstance(patch, Rectangle) and patch.get_hatch()}
     assert hatched == {(0.5, -0.5), (0.5, 0.5)}
 
 
-def test_a_sure_cell_takes_the_colour_of_who_is_faster() -> None:
-    by_place = {(0, 0): heatmap.Cell(0.4, 0.001, 10), (0, 1): heatmap.Cell(-0.4, 0.001, 10)}
-    image = heatmap.draw([heatmap.Map("size", ["a", "b"], by_place)], ["net"], "QUIC").axes[0].images[0]
-    ((red, blue),) = image.to_rgba(np.array([[0.4, -0.4]]))
-    assert red[0] > 2 * red[2]
-    assert blue[2] > 2 * blue[0]
+def test_only_a_difference_has_a_colour_and_all_verdicts_differ_without_any() -> None:
+    verdicts = ("faster", "slower", "equivalent", "not decided")
+    gains = (-0.4, 0.4, 0.01, -0.01)
+    by_place = {
+        (0, x): heatmap.Cell(gain, verdict, 10) for x, (gain, verdict) in enumerate(zip(gains, verdicts, strict=True))
+    }
+    axes = heatmap.draw([heatmap.Map("size", list("abcd"), by_place)], ["net"]).axes[0]
+    values: np.ndarray[Any, Any] = np.ma.filled(np.ma.asarray(axes.images[0].get_array(), dtype=float), np.nan)
+    assert np.isfinite(values).tolist() == [[True, True, False, False]]
+    ((warm, cold),) = axes.images[0].to_rgba(np.array([[-0.4, 0.4]]))
+    # As on the map of a campaign's sites, faster is orange.
+    assert warm[0] > 2 * warm[2]
+    assert cold[2] > cold[1]
+    assert [text.get_text() for text in axes.texts] == ["-40\n(10)", "+40\n(10)", "+1 =\n(10)", "-1 ?\n(10)"]
 
 
 def test_pages_stand_by_what_varies() -> None:
@@ -193,12 +265,26 @@ def test_the_bars_are_of_what_the_browser_told(longlook: Path) -> None:
             {"request": {"url": "https://grid.example/0.png"}, "timings": {"wait": wait, "receive": receive}},
         ]
         (folder / "browsertime.har.gz").write_bytes(gzip.compress(json.dumps({"log": {"entries": entries}}).encode()))
-    (figure,) = grid.bars(load(longlook))
+    (figure,) = grid.bars(load(longlook), 0.95)
     heights = [bar.get_height() for bar in figure.draw(*figure.arguments).axes[0].patches if isinstance(bar, Rectangle)]
     assert heights == [70, 930, 64, 950]
     (folder / "browsertime.har.gz").write_bytes(gzip.compress(b"{}"))
     with pytest.raises(EyelevelError, match="has no timings of the page's image"):
-        grid.bars(load(longlook))
+        grid.bars(load(longlook), 0.95)
+
+
+def test_the_bars_have_the_intervals_of_the_mean_wait_and_of_the_mean_of_both() -> None:
+    rows = [(FAST, "quic", 1, 60.0, 900.0), (FAST, "quic", 2, 70.0, 950.0), (FAST, "tcp+", 1, 80.0, 800.0)]
+    times = mean_times(pd.DataFrame(rows, columns=COLUMNS), 0.95)
+    # t of one degree of freedom is 12.706, and the error of two runs half of their difference.
+    wait_ms, both_ms = times[FAST, "quic"].wait_ms, times[FAST, "quic"].both_ms
+    assert (wait_ms.mean, wait_ms.low, wait_ms.high) == pytest.approx((65, 65 - 63.53, 65 + 63.53), abs=0.01)
+    assert (both_ms.mean, both_ms.high - both_ms.mean, both_ms.runs) == pytest.approx((990, 12.706 * 30, 2), abs=0.01)
+    assert not times[FAST, "tcp+"].both_ms.has_interval
+    axes = wait_download.draw(times, [(FAST, "fast")], ["tcp+", "quic"]).axes[0]
+    intervals = [bars for bars in axes.collections if isinstance(bars, LineCollection)]
+    ends = sorted(np.asarray(segment)[:, 1].tolist() for bars in intervals for segment in bars.get_segments())
+    assert np.ravel(ends) == pytest.approx([wait_ms.low, wait_ms.high, both_ms.low, both_ms.high])
 
 
 def test_the_old_study_is_whole_and_as_it_was_told() -> None:
@@ -230,21 +316,37 @@ def test_what_changed_since_the_old_study_is_told(tmp_path: Path) -> None:
         ("grid-128x300KB", "controlled-100ms", "quic"): (500, 501, 499),
     }
     folder = write(tmp_path / "controlled", times, preset="controlled")
-    result = beside(cells(load(folder)), read_old())
+    result = beside(cells(load(folder), DECLARED), read_old())
     by_cell = {(row["site"], row["network"]): row for _, row in result.iterrows()}
     same, other = by_cell["grid-2x100B", "controlled-clean"], by_cell["grid-128x300KB", "controlled-100ms"]
     # Then 50.64 over TCP and 38 over QUIC.
-    assert same["old_difference"] == pytest.approx((50.64 - 38) / 50.64)
-    assert (same["old_verdict"], same["verdict"], same["change"]) == ("faster", "faster", "as then")
-    assert (other["old_verdict"], other["change"]) == ("slower", "slower then, faster now")
+    assert same["old_gain"] == pytest.approx((38 - 50.64) / 50.64)
+    assert (same["old_word"], same["word"], same["verdict"], same["change"]) == (
+        "faster",
+        "faster",
+        "faster",
+        "as then",
+    )
+    assert (other["old_word"], other["change"]) == ("slower", "slower then, faster now")
     section = grid.section(folder)
     assert section
-    assert section.paragraphs[1] == (
-        "Verdicts as then: 1 of 2 cells; slower then, faster now: 1. "
-        "By the size of the difference alone, sure or not, 1 would be as then."
+    assert section.paragraphs[2] == (
+        "The older study tells means without their scatter. By the size of the difference of means alone (similar: "
+        "less than 5 %), 1 of 2 cells are as then; slower then, faster now: 1. "
+        "The test of this report confirms 1 of these changes."
     )
     assert [table.name for table in section.tables] == ["controlled", "grid_cells"]
     assert change("slower", "") == ""
+
+
+def test_the_words_for_the_older_study_go_by_size_alone() -> None:
+    assert [by_size(gain) for gain in (-0.3, 0.3, -0.04, 0.04, np.nan)] == [
+        "faster",
+        "slower",
+        "similar",
+        "similar",
+        "",
+    ]
 
 
 def test_a_section_says_what_limits_it(longlook: Path) -> None:

@@ -1,22 +1,26 @@
 """Congestion states: from the kernel's accounts and from logs to windows, spells and shares of time."""
 
 import json
+import math
 import socket
 import struct
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from factories import ROW, rejected, with_metrics
 
 from analysis.figures.style import save
+from analysis.intervals import over_runs
 from base.errors import EyelevelError
 from measure.table import CampaignDocument, header, lines, write_document
 from servers.kernel_sockets import ACCOUNTS, RECORD, Bbr, KernelSockets, TcpInfo, decoded, identity, lasting
 from servers.qlog import CLOSED, METRICS, PARAMETERS, STATE, Event, Qlog, read_qlog, write_qlog
 from studies.states import graph as states_graph
 from studies.states import windows_figure
+from studies.states.estimates import probability_estimates, share_estimates, transition_counts
 from studies.states.measure import log_fault
 from studies.states.section import read_settings, section
 from studies.states.series import Spell, delivered_bytes, probabilities, series, shares, spells, transitions
@@ -277,6 +281,55 @@ def test_shares_weigh_connections_by_their_time_and_transitions_are_counted_with
     assert probabilities(counts) == {("a", "b"): 0.5, ("a", "c"): 0.5, ("b", "a"): 1.0}
 
 
+def of_run(*seconds: tuple[str, float]) -> list[list[Spell]]:
+    """A run of one connection that spends so many seconds in each state, one after the other."""
+    ends = [sum(spent for _, spent in seconds[: n + 1]) for n in range(len(seconds))]
+    return [[Spell(state, end - spent, end) for (state, spent), end in zip(seconds, ends, strict=True)]]
+
+
+def test_shares_are_means_over_runs_with_the_interval_that_runs_give() -> None:
+    # Shares of 0.2, 0.4 and 0.6: mean 0.4, error 0.2 / sqrt(3), and Student's quantile of 2 degrees of freedom, 4.303.
+    # That the last run is a hundred times longer does not make it count more.
+    runs = [of_run(("a", 2), ("b", 8)), of_run(("a", 4), ("b", 6)), of_run(("a", 600), ("b", 400))]
+    estimates = share_estimates(runs, 0.95)
+    assert list(estimates) == ["b", "a"]
+    assert (estimates["a"].mean, estimates["a"].runs) == pytest.approx((0.4, 3))
+    # 4.303 of 0.1155 are 0.497, which would reach below 0.
+    assert (estimates["a"].low, estimates["a"].high) == pytest.approx((0, 0.8968), abs=1e-4)
+    narrow = share_estimates(runs, 0.5)["a"]
+    assert (narrow.low, narrow.high) == pytest.approx((0.4 - 0.8165 * 0.11547, 0.4 + 0.8165 * 0.11547), abs=1e-4)
+    # A state that a run does not know has no share of it; a run without any time says nothing.
+    more = share_estimates([*runs, of_run(("c", 1)), []], 0.95)
+    assert (more["a"].mean, more["a"].runs, more["c"].mean) == pytest.approx((0.3, 4, 0.25))
+
+
+def test_probabilities_are_means_over_the_runs_that_left_the_state() -> None:
+    turn = [("a", 1), ("b", 1)]
+    runs = [of_run(*turn, *turn, *turn, ("a", 1), ("c", 1)), of_run(("a", 1), ("c", 1)), of_run(("b", 1), ("a", 1))]
+    estimates = probability_estimates(runs, 0.95)
+    # The first run left a for b three times in four, the second never, and the third did not leave a.
+    assert (estimates["a", "b"].mean, estimates["a", "b"].runs) == pytest.approx((0.375, 2))
+    assert estimates["a", "b"].mean + estimates["a", "c"].mean == pytest.approx(1)
+    assert (estimates["a", "b"].low, estimates["a", "b"].high) == (0, 1)
+    assert (estimates["b", "a"].mean, estimates["b", "a"].has_interval) == (1, False)
+    assert transition_counts(runs)["a", "b"] == 3
+
+
+def test_one_run_has_no_interval_and_none_no_mean() -> None:
+    assert not over_runs([3.0], 0.95).has_interval
+    assert not over_runs([0.1 + 0.2, 0.3], 0.95).has_interval
+    assert math.isnan(over_runs([], 0.95).mean)
+
+
+@pytest.mark.slow
+def test_intervals_over_runs_hold_the_true_mean_as_often_as_they_say() -> None:
+    random = np.random.default_rng(14)
+    shares_of_runs = random.beta(6, 4, (4000, 5))
+    estimates = [over_runs(values, 0.95, (0, 1)) for values in shares_of_runs]
+    held = sum(estimate.low <= 0.6 <= estimate.high for estimate in estimates) / len(estimates)
+    assert 0.94 < held < 0.965
+
+
 def test_a_series_keeps_what_was_told_last() -> None:
     events = (
         Event(0, METRICS, {"congestion_window": 10, "smoothed_rtt": 50.0}),
@@ -333,7 +386,7 @@ def test_settings_have_their_counting_runs_and_a_typical_one(campaign: Path) -> 
     assert [load.number for load in tcp.loads] == [1, 2, 10]
     assert tcp.typical.number == 2
     assert tcp.typical.busiest.path.name == "busy.sqlog"
-    assert shares(tcp.spells) == {
+    assert {state: estimate.mean for state, estimate in share_estimates(tcp.runs, 0.95).items()} == {
         "slow_start": pytest.approx(0.4),
         "recovery": pytest.approx(0.4),
         "application_limited": pytest.approx(0.2),
@@ -351,10 +404,21 @@ def test_the_section_has_its_figures_and_tables_and_is_none_without_runs(campaig
     names = [figure.name for figure in report.figures]
     assert names == ["states_windows_s_lte", "states_graph_s_lte"]
     assert all((folder / f"{name}.{kind}").stat().st_size > 5_000 for name in names for kind in ("pdf", "png"))
-    table = report.tables[0].texts.set_index("protocol")
-    assert table.loc["TCP+", "slow start"] == "40.0 %"
-    assert table.loc["QUIC", "recovery"] == "60.0 %"
-    totals = report.tables[1].data.set_index("protocol")
+    assert [table.name for table in report.tables] == ["states_shares", "states_transitions", "states_totals"]
+    table = report.tables[0].texts.set_index(["protocol", "state"])
+    # Runs that are all alike tell nothing of the scatter.
+    assert table.loc[("TCP+", "slow start"), ["share of time", "95 % interval"]].tolist() == ["40.0 %", "-"]
+    assert table.loc[("QUIC", "recovery"), "share of time"] == "60.0 %"
+    assert report.tables[0].texts["state"].drop_duplicates().tolist() == [
+        "application limited",
+        "slow start",
+        "recovery",
+    ]
+    transition = report.tables[1].texts.set_index("protocol").loc["QUIC"]
+    assert transition[["from", "to", "runs", "transitions", "probability"]].tolist() == [
+        "slow start", "recovery", "3", "3", "1.00",
+    ]  # fmt: skip
+    totals = report.tables[2].data.set_index("protocol")
     assert totals.loc["tcp+", "seconds"] == pytest.approx(7.5)
     assert totals.loc["quic", "lost_packets"] == 4
     assert totals.loc["quic", "largest_window_kb"] == 90
@@ -374,7 +438,8 @@ def test_a_run_that_is_not_whole_any_more_is_named(campaign: Path) -> None:
 def test_states_that_nobody_knows_yet_are_drawn_all_the_same(tmp_path: Path) -> None:
     new_states = [Spell("refill", 0, 1), Spell("probe_bw", 1, 2)]
     counts = transitions([new_states])
-    graph = states_graph.Graph("new", shares([new_states]), probabilities(counts), counts)
+    runs = [[new_states]]
+    graph = states_graph.Graph("new", share_estimates(runs, 0.95), probability_estimates(runs, 0.95), counts)
     save(states_graph.draw([graph]), tmp_path, "graph")
     log = Qlog("t", BEGAN_S, (Event(0, METRICS, {"congestion_window": 1}),))
     connection = windows_figure.ConnectionSeries("quic", series(log, BEGAN_S), new_states)

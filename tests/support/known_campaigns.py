@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from analysis.hypotheses import DECLARED
 from analysis.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from tuning import networks, protocols
 
@@ -365,7 +366,11 @@ def write(folder: Path, name: str, seed: int = 14) -> KnownCampaign:
     campaign = CAMPAIGNS[name]
     table = attempts(campaign, np.random.default_rng([seed, zlib.crc32(name.encode())]))
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "campaign.json").write_text(json.dumps(document(campaign), indent=1) + "\n")
+    hypotheses = DECLARED.read_bytes()
+    declaration = {"sha256": sha256(hypotheses).hexdigest(), "declared_at": BEGIN.isoformat()}
+    (folder / "hypotheses.toml").write_bytes(hypotheses)
+    described = document(campaign) | {"hypotheses": declaration}
+    (folder / "campaign.json").write_text(json.dumps(described, indent=1) + "\n")
     table.to_csv(folder / "runs.csv", index=False, lineterminator="\n")
     return campaign
 

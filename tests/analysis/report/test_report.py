@@ -1,5 +1,6 @@
 """The report of a campaign: its files, and its page in the packaged browser."""
 
+import hashlib
 import json
 import re
 import subprocess
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 from support.browser import Browser
 from support.films import ORANGE, WHITE, film, frame, page
 
+from analysis.hypotheses import DECLARED
 from analysis.simulate import Truth, write
 from base.places import PROJECT
 from eyelevel.commands.report import main
@@ -309,6 +311,31 @@ def test_figures_alone_take_the_place_of_older_ones_and_make_no_page(tmp_path: P
     assert not (folder / "report" / "figures" / "old.png").exists()
     assert (folder / "report" / "figures" / "figure3.pdf").exists()
     assert not (folder / "report" / "index.html").exists()
+
+
+def test_the_first_screen_and_the_methods_say_whether_the_hypotheses_were_declared(tmp_path: Path) -> None:
+    folder = write(tmp_path / "asked", Truth(sites=2, networks=("dsl",), protocols=("tcp", "quic"), runs=3))
+    declared = folder / "hypotheses.toml"
+    declared.write_text(declared.read_text().replace("significant_p = 0.01", "significant_p = 0.02"))
+    document = json.loads((folder / "campaign.json").read_text())
+    document["hypotheses"]["sha256"] = hashlib.sha256(declared.read_bytes()).hexdigest()
+    (folder / "campaign.json").write_text(json.dumps(document))
+
+    def sentence(*options: str) -> str:
+        report(folder, *options)
+        page = (folder / "report" / "index.html").read_text()
+        summary, methods = (page[page.index(f'<section id="{name}">') :] for name in ("summary", "methods"))
+        first = re.search(r"</h2>\s*<p( class=\"warnings\")?>(.*?)</p>", summary)
+        assert first
+        assert first[2] in methods
+        assert bool(first[1]) == first[2].startswith("Post hoc: ")
+        return first[2]
+
+    assert "were declared 2026-01-01T00:00:00+0000, before the first run: hypotheses.toml" in sentence()
+    assert "p &lt; 0.02" in (folder / "report" / "index.html").read_text(), (
+        "what the campaign declared, not today's file"
+    )
+    assert "not those that the campaign declared 2026-01-01" in sentence("--hypotheses", str(DECLARED))
 
 
 @pytest.mark.parametrize(

@@ -26,13 +26,14 @@ from measure.campaign.campaign import REPEATS, Campaign, measure
 from measure.campaign.plan import read_plan
 from measure.campaign.progress import ProgressDisplay, in_words
 from measure.campaign.verdicts import Verdict, add_verdict
+from measure.declaration import kept_hypotheses
 from measure.gates import PARDONS
 from measure.host.canary import Canary
 from measure.reasons import Reason
 from measure.run.evidence import Evidence, RequestCounts
 from measure.run.film import FilmStart, VisualMetrics
 from measure.status import status
-from measure.table import read_given_up, read_rows
+from measure.table import read_given_up, read_rows, require_document
 from record import collection
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
@@ -104,6 +105,40 @@ def test_every_run_is_measured_once(campaign: Campaign, monkeypatch: pytest.Monk
     assert all(row["valid"] == "true" and row["plt"] == "1000" and row["reason"] == "" for row in rows(campaign))
     assert "[4/4]" in printed
     assert all((campaign.folder / row["folder"]).is_dir() for row in rows(campaign))
+
+
+def test_a_campaign_keeps_what_it_asks_and_what_its_sites_are_before_its_first_run(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[tuple[str, int]] = []
+
+    def load(*_: object, **__: object) -> str | None:
+        document = require_document(campaign.folder)
+        kept.append((kept_hypotheses(campaign.folder, document), document.site_facts["site"]["servers"]))
+        return None
+
+    monkeypatch.setattr(method, "load", load)
+    monkeypatch.setattr(method, "read_evidence", lambda folder, **_: SOUND)
+    measure(replace(campaign, hypotheses="asked"), partial(ProgressDisplay, Console(file=io.StringIO())))
+    assert kept == [("asked", 1)] * 4
+
+
+def test_a_campaign_of_an_older_version_goes_on_and_learns_what_its_sites_are(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go(campaign, monkeypatch, [SOUND])
+    path = campaign.folder / "campaign.json"
+    document = json.loads(path.read_text())
+    facts = document.pop("site_facts")
+    path.write_text(json.dumps(document))
+    assert "hypotheses" not in document
+    go(replace(campaign, runs=3), monkeypatch, [SOUND])
+    assert len(rows(campaign)) == 6
+    assert json.loads(path.read_text()) == {
+        **document,
+        "settings": {**document["settings"], "runs": 3},
+        "site_facts": facts,
+    }
 
 
 def test_a_campaign_that_is_done_measures_nothing_more(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """The campaign's folder: nothing lost, nothing twice, nothing under other settings."""
 
 import csv
+import hashlib
 import os
 import subprocess
 import sys
@@ -15,9 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from base.errors import EyelevelError
+from base.files import read_json
 from base.places import PROJECT
+from measure import declaration as declarations
+from measure.campaign import results
 from measure.campaign.results import changes, opened
-from measure.table import Run, columns, read_rows
+from measure.table import Run, columns, read_document, read_rows
 
 RUN = Run("s", "lte", "tcp", 1)
 
@@ -175,3 +179,79 @@ def test_a_table_without_a_column_that_all_need_is_refused_with_its_name(tmp_pat
     (tmp_path / "runs.csv").write_text("site,network\n")
     with pytest.raises(EyelevelError, match="lacks the columns protocol, run, attempt, valid, reason, requests"):
         read_rows(tmp_path)
+
+
+def begun(folder: Path, hypotheses: str = "", **keys: Any) -> dict[str, Any]:
+    """The `campaign.json` of a campaign in `folder`, begun or continued with `hypotheses` and other `keys`."""
+    with opened(folder, replace(document(), **keys), hypotheses):
+        return read_json(folder / "campaign.json")
+
+
+def test_hypotheses_are_kept_with_their_hash_and_time_before_the_first_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "significant_p = 0.01 # \u00bd\r\n"
+    monkeypatch.setattr(declarations, "now_iso", lambda: "then")
+    first = begun(tmp_path / "c", text)
+    assert (tmp_path / "c" / "hypotheses.toml").read_bytes() == text.encode()
+    assert first["hypotheses"] == {"sha256": hashlib.sha256(text.encode()).hexdigest(), "declared_at": "then"}
+    monkeypatch.setattr(declarations, "now_iso", lambda: "later")
+    assert begun(tmp_path / "c", text) == first
+    assert begun(tmp_path / "c") == first, "what is not said stays"
+    document_of_more = document(runs=5)
+    with opened(tmp_path / "c", document_of_more, text):
+        pass
+    assert read_json(tmp_path / "c" / "campaign.json")["hypotheses"] == first["hypotheses"]
+
+
+def test_other_hypotheses_are_refused_in_one_line_that_says_how_to_go_on(tmp_path: Path) -> None:
+    first = begun(tmp_path / "c", "one")
+    with pytest.raises(EyelevelError) as raised:
+        begun(tmp_path / "c", "two")
+    assert str(raised.value) == (
+        f"the campaign c was begun with other hypotheses, those in {tmp_path / 'c' / 'hypotheses.toml'}: go on without "
+        "--hypotheses (HYPOTHESES), or use another campaign name; a report can ask them post hoc"
+    )
+    assert (tmp_path / "c" / "hypotheses.toml").read_text() == "one"
+    assert read_json(tmp_path / "c" / "campaign.json") == first
+
+
+def test_a_campaign_without_hypotheses_goes_on_and_declares_none_later(tmp_path: Path) -> None:
+    assert "hypotheses" not in begun(tmp_path / "old")
+    assert "hypotheses" not in begun(tmp_path / "old")
+    with pytest.raises(EyelevelError, match="was begun with other hypotheses, none: go on without"):
+        begun(tmp_path / "old", "one")
+    assert not (tmp_path / "old" / "hypotheses.toml").exists()
+
+
+def test_lost_hypotheses_can_be_restored_by_the_same_text_alone(tmp_path: Path) -> None:
+    begun(tmp_path / "c", "one")
+    (tmp_path / "c" / "hypotheses.toml").unlink()
+    kept = read_document(tmp_path / "c")
+    assert kept is not None
+    with pytest.raises(EyelevelError, match="restore it, or give the hypotheses with --hypotheses"):
+        declarations.kept_hypotheses(tmp_path / "c", kept)
+    begun(tmp_path / "c", "one")
+    assert declarations.kept_hypotheses(tmp_path / "c", kept) == "one"
+
+
+def test_hypotheses_survive_a_stop_before_the_document_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as stop:
+        stop.setattr(results, "write_document", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            begun(tmp_path / "c", "one")
+    # Nothing was begun, so nothing was declared.
+    assert begun(tmp_path / "c", "two")["hypotheses"]["sha256"] == hashlib.sha256(b"two").hexdigest()
+    assert (tmp_path / "c" / "hypotheses.toml").read_text() == "two"
+
+
+def test_an_old_campaign_gets_the_facts_of_its_sites_and_keeps_those_it_has(tmp_path: Path) -> None:
+    assert "site_facts" not in begun(tmp_path / "c")
+    assert begun(tmp_path / "c", site_facts={"s": {"bytes": 1}})["site_facts"] == {"s": {"bytes": 1}}
+    facts = {"s": {"bytes": 2}, "t": {"bytes": 3}}
+    more = replace(document(sites={"s": {"sha256": "0"}, "t": {"sha256": "1"}}), site_facts=facts)
+    with opened(tmp_path / "c", more):
+        pass
+    assert read_json(tmp_path / "c" / "campaign.json")["site_facts"] == {"s": {"bytes": 1}, "t": {"bytes": 3}}

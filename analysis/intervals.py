@@ -1,0 +1,45 @@
+"""What some runs say of the mean of all runs like them: its estimate, and the interval that it lies in."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over so many runs, and the ends of its interval, NaN where there is none."""
+
+    mean: float
+    low: float
+    high: float
+    runs: int
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether the runs tell how far off the mean may be."""
+        return math.isfinite(self.low)
+
+    @property
+    def reaches(self) -> tuple[float, float]:
+        """How far the interval reaches below and above the mean; 0 where there is none."""
+        return (self.mean - self.low, self.high - self.mean) if self.has_interval else (0.0, 0.0)
+
+
+def over_runs(
+    values: Iterable[float], confidence: float, bounds: tuple[float, float] = (-math.inf, math.inf)
+) -> Estimate:
+    """The mean of `values`, one of each run, and Student's interval, cut off at what is possible (`bounds`).
+
+    One run, or runs that are all alike, tell nothing of the scatter, and have no interval.
+    """
+    array = np.fromiter(values, dtype=float)
+    runs = len(array)
+    mean = float(array.mean()) if runs else math.nan
+    # Rounding may hide that they are all alike.
+    if runs < 2 or np.ptp(array) <= 1e-12 * np.abs(array).max():
+        return Estimate(mean, math.nan, math.nan, runs)
+    reach = stats.t.ppf((1 + confidence) / 2, runs - 1) * array.std(ddof=1) / math.sqrt(runs)
+    return Estimate(mean, max(bounds[0], float(mean - reach)), min(bounds[1], float(mean + reach)), runs)

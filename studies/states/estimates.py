@@ -1,0 +1,44 @@
+"""Shares of time and probabilities of transitions over several runs, with intervals.
+
+Runs are what is repeated, so each counts once: what is estimated is the mean over runs of a run's own share, of all its
+connections, each weighed by its time. The spells within a run depend on each other, and would pretend to more.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from analysis.intervals import Estimate, over_runs
+from studies.states.series import Spell, probabilities, shares, transitions
+
+# The connections of a run: the spells of each.
+Connections = Sequence[Sequence[Spell]]
+
+
+def share_estimates(runs: Sequence[Connections], confidence: float) -> dict[str, Estimate]:
+    """State → its share of time, over the runs that spent any; largest first."""
+    of_runs = [of_run for of_run in map(shares, runs) if of_run]
+    states = dict.fromkeys(state for of_run in of_runs for state in of_run)
+    estimates = {
+        state: over_runs((of_run.get(state, 0.0) for of_run in of_runs), confidence, (0, 1)) for state in states
+    }
+    return dict(sorted(estimates.items(), key=lambda entry: -entry[1].mean))
+
+
+def probability_estimates(runs: Sequence[Connections], confidence: float) -> dict[tuple[str, str], Estimate]:
+    """Transition → its share among those that leave the same state, over the runs in which that state was left."""
+    of_runs = [probabilities(transitions(run)) for run in runs]
+    return {
+        (before, after): over_runs(
+            (of_run.get((before, after), 0.0) for of_run in of_runs if _leaves(of_run, before)), confidence, (0, 1)
+        )
+        for before, after in transition_counts(runs)
+    }
+
+
+def transition_counts(runs: Sequence[Connections]) -> Counter[tuple[str, str]]:
+    """Transition → how often it was made, in all runs together."""
+    return sum(map(transitions, runs), Counter())
+
+
+def _leaves(of_run: Mapping[tuple[str, str], float], state: str) -> bool:
+    return any(before == state for before, _ in of_run)
