@@ -242,6 +242,15 @@ def _signed_ranks(differences: Array) -> dict[str, float]:
 def warnings(rates: pd.DataFrame, empty: pd.DataFrame, bounds: pd.DataFrame) -> list[str]:
     """What a reader must know of the losses, from the tables of `success_rates`, `empty_settings` and `bounds`."""
     texts = []
+    for is_tried, text in ((True, "no valid run"), (False, "not been tried")):
+        settings = empty[(empty["tried"] > 0) == is_tried]
+        for network, group in settings.groupby("network", sort=False):
+            names = [f"{row['site']} over {label(row['protocol'])}" for row in _records(group.head(5))]
+            more = [f"{len(group) - 5} more"] if len(group) > 5 else []
+            verb = "has" if len(group) == 1 else "have"
+            texts.append(
+                f"Behind {label(str(network))} {plural('setting', len(group))} {verb} {text}: {listing(names + more)}."
+            )
     for protocol, rows in rates[rates["warning"] != ""].groupby("protocol", sort=False):
         where = [
             f"{share(row['lost_share'])} behind {label(row['network'])} ({row['lost']} of {row['tried']} runs, others "
@@ -252,15 +261,6 @@ def warnings(rates: pd.DataFrame, empty: pd.DataFrame, bounds: pd.DataFrame) -> 
             f"{label(str(protocol))} lost more loads than the others: {listing(where)}. Those that are left flatter it."
         )
     texts += [text for text in bounds["warning"] if text]
-    for is_tried, text in ((True, "no valid run"), (False, "not been tried")):
-        settings = empty[(empty["tried"] > 0) == is_tried]
-        for network, group in settings.groupby("network", sort=False):
-            names = [f"{row['site']} over {label(row['protocol'])}" for row in _records(group.head(5))]
-            more = [f"{len(group) - 5} more"] if len(group) > 5 else []
-            verb = "has" if len(group) == 1 else "have"
-            texts.append(
-                f"Behind {label(str(network))} {plural('setting', len(group))} {verb} {text}: {listing(names + more)}."
-            )
     return texts
 
 

@@ -72,7 +72,7 @@ def number(value: float) -> str:
 
 
 def whole_number(value: float) -> str:
-    """A count; infinity is a count beyond what was computed (`analysis.power`)."""
+    """A count; infinity is a count beyond what was computed (`analysis.planning`)."""
     return f"{value:.0f}" if math.isfinite(value) else (NOTHING if math.isnan(value) else "over a million")
 
 
@@ -86,6 +86,11 @@ def mean_count(value: float) -> str:
 def percent_interval(low: float, high: float) -> str:
     """Both ends of an interval of shares, as percentages."""
     return f"{percent(low)} to {percent(high)}" if math.isfinite(low) and math.isfinite(high) else NOTHING
+
+
+def number_interval(low: float, high: float) -> str:
+    """Both ends of an interval of numbers."""
+    return f"{number(low)} to {number(high)}" if math.isfinite(low) and math.isfinite(high) else NOTHING
 
 
 def ms_interval(low: float, high: float) -> str:

@@ -325,10 +325,10 @@ def test_the_first_screen_and_the_methods_say_whether_the_hypotheses_were_declar
         report(folder, *options)
         page = (folder / "report" / "index.html").read_text()
         summary, methods = (page[page.index(f'<section id="{name}">') :] for name in ("summary", "methods"))
-        first = re.search(r"</h2>\s*<p( class=\"warnings\")?>(.*?)</p>", summary)
+        first = re.search(r'<p id="declared" class="(\w+)">(.*?)</p>', summary)
         assert first
         assert first[2] in methods
-        assert bool(first[1]) == first[2].startswith("Post hoc: ")
+        assert (first[1] == "warnings") == first[2].startswith("Post hoc: ")
         return first[2]
 
     assert "were declared 2026-01-01T00:00:00+0000, before the first run: hypotheses.toml" in sentence()
