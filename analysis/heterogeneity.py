@@ -7,6 +7,7 @@ location is its true one with the error of its runs.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,11 +18,16 @@ from scipy.special import ndtr
 from statsmodels.stats.meta_analysis import combine_effects
 
 from analysis.hypotheses import Hypotheses, Pair
+from analysis.outcomes import FASTER, SLOWER
 from analysis.ratios import block_ratios, degrees_of_freedom, locations
 from analysis.samples import Array, Samples, counts
+from analysis.text import label, pair_label, percent, plural
 
 # With fewer, nothing can be said of a further site.
 LEAST_SITES = 3
+# An answer hangs on one site if leaving that out changes the gain by so much, with so many sites, of whose scatter this
+# share is not the runs'.
+LARGE_CHANGE, LEAST_OTHERS, LARGE_I_SQUARED = 0.03, 5, 0.5
 # A site's variance is drawn to that of all sites, as if that had been seen in so many blocks more: the variance of two
 # or three blocks says little, and that of blocks with the same ratio (films have a grain) would be 0.
 TYPICAL_BLOCKS = 4
@@ -174,3 +180,34 @@ def _contrasts(
                 here = blocks[n, :, m] > 0
                 if here.any():
                     yield pair, network, metric, names[here], blocks[n, here, m], site_ratios(ratios[n, here, m])
+
+
+def warnings(verdicts: pd.DataFrame, sensitivity: pd.DataFrame, heterogeneity: pd.DataFrame) -> list[str]:
+    """What a reader must know of single sites before trusting a mean over them.
+
+    `verdicts`: those of single sites on the family's contrasts (`analysis.contrasts`); the others are the tables of
+    their names.
+    """
+    key = ["reference", "compared", "network", "metric"]
+    texts = []
+    for contrast, group in verdicts.groupby(key, sort=False):
+        faster, slower = (int((group["verdict"] == word).sum()) for word in (FASTER, SLOWER))
+        if faster and slower:
+            texts.append(
+                f"Sites disagree on {_named(contrast)}: faster on {faster} of {plural('site', len(group))}, slower on "
+                f"{slower}. A mean over them says little of any."
+            )
+    table = sensitivity.merge(heterogeneity[[*key, "i_squared"]], on=key)
+    change = (table["without_weightiest"] - table["gain"]).abs()
+    hangs = (change > LARGE_CHANGE) & (table["i_squared"] > LARGE_I_SQUARED) & (table["sites"] >= LEAST_OTHERS)
+    for row in table[hangs].to_dict("records"):
+        texts.append(
+            f"{_named(tuple(row[name] for name in key))} hangs on one site: {percent(row['gain'])} with "
+            f"{row['weightiest_site']}, {percent(row['without_weightiest'])} without."
+        )
+    return texts
+
+
+def _named(contrast: Any) -> str:
+    reference, compared, network, metric = contrast
+    return f"{pair_label(compared, reference)} in {label(metric)} behind {label(network)}"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import balance, losses, stability
+from analysis import balance, heterogeneity, losses, stability
 from analysis.comparison import PAPER_SITES
 from analysis.findings import Findings
 from analysis.gain import SETTING
@@ -101,6 +101,9 @@ def warnings(findings: Findings) -> list[str]:
         texts.append(f"The fewest valid runs of a setting are {least}: one site's test finds only large differences.")
     texts += losses.warnings(findings["success_rates"], findings["empty_settings"], findings["loss_bounds"])
     texts += balance.warnings(findings["pair_balance"], balance.place_test(findings.campaign))
+    texts += heterogeneity.warnings(
+        _of_family(findings, findings["contrasts"]), findings["sensitivity"], findings["heterogeneity"]
+    )
     texts += stability.warnings(findings["halves"], findings["drift"], findings["steps"])
     texts += [
         f"Tests of equal samples ({row['kind']}, {label(row['metric'])}) find a difference in "
@@ -133,6 +136,12 @@ def paper_agreement(findings: Findings) -> str:
         f"repetition of the paper would, of which {100 * findings.hypotheses.confidence:g} % do by definition. Its "
         "browser, QUIC version and sites are not the paper's, so a difference is no error on either side."
     )
+
+
+def _of_family(findings: Findings, table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `table` on the contrasts of the declared family."""
+    pairs = pd.MultiIndex.from_frame(table[["reference", "compared"]]).isin(findings.declared.family)
+    return table[pairs & table["metric"].isin(findings.declared.family_metrics)]
 
 
 def _with_warning(table: pd.DataFrame) -> list[dict[str, Any]]:
