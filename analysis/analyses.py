@@ -14,7 +14,7 @@ from analysis.aggregate import mixed_models, over_sites
 from analysis.claim_tests import ClaimInputs
 from analysis.claims import claims
 from analysis.comparison import side_by_side
-from analysis.confirmatory import confirmatory
+from analysis.confirmatory import LOOKS, confirmatory
 from analysis.contrasts import contrasts, unusual
 from analysis.findings import Findings
 from analysis.gain import exclusions, gains, in_order, summary
@@ -43,7 +43,9 @@ ANALYSES: Mapping[str, Analysis] = {
     "power": lambda findings: blocks_needed(
         findings.samples, findings.declared, looks_of(findings.campaign), findings.networks
     ),
-    "stopping": lambda findings: stopping_table(findings.samples, findings.declared, findings.campaign),
+    "stopping": lambda findings: stopping_table(
+        findings.samples, findings.declared, findings.campaign, looks_of(findings.campaign) or LOOKS
+    ),
     "sites": lambda findings: site_table(recorded_sites(findings.campaign, findings.samples.sites)),
     "residuals": lambda findings: diagnostics.residuals(findings.campaign.runs),
     "aa_p_values": lambda findings: diagnostics.aa_p_values(findings.samples, findings.aa_pairs),

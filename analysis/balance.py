@@ -74,8 +74,8 @@ def _gaps_minutes(runs: pd.DataFrame, pair: Pair) -> "pd.Series[float]":
     """How far each run's partner is; NaN for a run whose start is unknown, inf where there is no partner."""
     known = runs[runs["started"].notna()].assign(at=lambda table: (table["started"] - EPOCH).dt.total_seconds() / 60)
     starts = known.pivot_table("at", BLOCK, "protocol").reindex(columns=list(pair))
-    own = (starts[pair.compared] - starts[pair.reference]).abs()
-    gaps = known.set_index(BLOCK).index.map(own).to_series(known.index).astype(float)
+    partner_gaps = (starts[pair.compared] - starts[pair.reference]).abs()
+    gaps = known.set_index(BLOCK).index.map(partner_gaps).to_series(known.index).astype(float)
     for _, group in known[known["site"].isin(known.loc[gaps.isna(), "site"])].groupby("site"):
         times = {name: np.sort(group.loc[group["protocol"] == name, "at"].to_numpy()) for name in pair}
         for name, partner in (pair, pair[::-1]):

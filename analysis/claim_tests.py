@@ -87,11 +87,11 @@ def faster(
 ) -> list[Condition]:
     """`compared` is faster; against it speaks that it is slower, or no more than equivalent."""
 
-    def judge(found: _PairEvidence) -> tuple[float, float]:
-        is_faster = found.ratio.centre < 0
-        p_for, p_slower = (found.difference_p, 1.0) if is_faster else (1.0, found.difference_p)
+    def judge(evidence: _PairEvidence) -> tuple[float, float]:
+        is_faster = evidence.ratio.centre < 0
+        p_for, p_slower = (evidence.difference_p, 1.0) if is_faster else (1.0, evidence.difference_p)
         # What is faster by less than the margin is still faster.
-        p_same = 1.0 if p_for < inputs.hypotheses.significant_p else found.equivalence_p
+        p_same = 1.0 if p_for < inputs.hypotheses.significant_p else evidence.equivalence_p
         return p_for, min(p_slower, p_same)
 
     return _pair_conditions(inputs, pairs, networks, metrics, judge)
@@ -102,8 +102,8 @@ def equivalent(
 ) -> list[Condition]:
     """No difference that matters (two one-sided tests); against it speaks a difference beyond the margin."""
 
-    def judge(found: _PairEvidence) -> tuple[float, float]:
-        return found.equivalence_p, 1 - within_p(found.ratio, found.margin)
+    def judge(evidence: _PairEvidence) -> tuple[float, float]:
+        return evidence.equivalence_p, 1 - within_p(evidence.ratio, evidence.margin)
 
     return _pair_conditions(inputs, pairs, networks, metrics, judge)
 
@@ -113,8 +113,8 @@ def not_faster(
 ) -> list[Condition]:
     """`compared` is not faster by more than the margin; against it speaks that it is."""
 
-    def judge(found: _PairEvidence) -> tuple[float, float]:
-        p_for = above_p(found.ratio, -found.margin)
+    def judge(evidence: _PairEvidence) -> tuple[float, float]:
+        p_for = above_p(evidence.ratio, -evidence.margin)
         return p_for, 1 - p_for
 
     return _pair_conditions(inputs, pairs, networks, metrics, judge)

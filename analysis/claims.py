@@ -171,11 +171,11 @@ def claims(inputs: ClaimInputs) -> tuple[pd.DataFrame, pd.DataFrame]:
     """
     rows, conditions = [], []
     for claim in CLAIMS:
-        found = claim.test(inputs)
-        verdict, sentence = judge(found, inputs.hypotheses.significant_p)
-        missing = ", ".join(dict.fromkeys(what for condition in found for what in condition.missing))
+        evidence = claim.test(inputs)
+        verdict, sentence = judge(evidence, inputs.hypotheses.significant_p)
+        missing = ", ".join(dict.fromkeys(what for condition in evidence for what in condition.missing))
         rows.append([claim.name, claim.source, claim.paper, claim.how, verdict, sentence, missing])
-        conditions += [{"claim": claim.name} | vars(condition) for condition in found]
+        conditions += [{"claim": claim.name} | vars(condition) for condition in evidence]
     table = pd.DataFrame(conditions)[CONDITION_COLUMNS]
     table["missing"] = table["missing"].map(", ".join)
     return pd.DataFrame(rows, columns=CLAIM_COLUMNS), table

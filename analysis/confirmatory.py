@@ -44,7 +44,7 @@ def confirmatory(
     `networks` are the campaign's; those that no run is of belong to the family, too.
 
     A row for each pair, network and metric of the family. Columns: reference, compared, network, metric, sites (with a
-    block that has both protocols), blocks (of these), gain (of the geometric means over blocks and sites; negative:
+    block that has both protocols), blocks (of these), gain (of the ratios within blocks, over sites; negative:
     faster) with gain_low and gain_high, p and p_corrected (Holm's), verdict (`analysis.outcomes`), equivalence_p and
     equivalence_p_corrected, and margin (the gain within which both count as equivalent). `rtt_ms`: network → RTT.
     """
@@ -93,7 +93,10 @@ def _contrasts(
         "sites": (blocks > 0).sum(axis=-1),
         "blocks": blocks.sum(axis=-1),
         **{name: np.expm1(value) for name, value in (("gain", ratio.centre), ("gain_low", low), ("gain_high", high))},
-        "p": least_p([test.difference_p() for test in tests]),
+        # A look at which the difference had the other sign is no evidence for the one that there is now.
+        "p": least_p(
+            [np.where(np.sign(test.centre) == np.sign(ratio.centre), test.difference_p(), 1) for test in tests]
+        ),
         "equivalence_p": least_p([test.equivalence_p(margin) for test in tests]),
         "margin": np.expm1(margin),
     }

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from base.errors import EyelevelError
 from base.places import PROJECT
 from measure.declaration import HYPOTHESES, kept_hypotheses, text_sha256
+from measure.metrics import metric_names
 from measure.table import CampaignDocument
 
 DECLARED = Path(__file__).with_name("hypotheses.toml")
@@ -142,6 +143,11 @@ def parse(text: str, path: Path) -> Hypotheses:
     for name in SHARES:
         if not 0 < getattr(hypotheses, name) < 1:
             raise EyelevelError(f"{path}: {name} is {getattr(hypotheses, name)}, must lie between 0 and 1")
+    if others := set(hypotheses.family) - set(hypotheses.comparisons):
+        names = ", ".join(f"{pair.compared} against {pair.reference}" for pair in others)
+        raise EyelevelError(f"{path}: the family has {names}, which is not among the comparisons")
+    if strange := set(hypotheses.family_metrics) - set(metric_names()):
+        raise EyelevelError(f"{path}: there is no metric {', '.join(strange)}; there are {', '.join(metric_names())}")
     if not 0 < hypotheses.equivalence_round_trips < math.inf:
         raise EyelevelError(f"{path}: equivalence_round_trips is {hypotheses.equivalence_round_trips}, must be above 0")
     return hypotheses

@@ -66,19 +66,19 @@ def success_rates(campaign: CampaignTable) -> pd.DataFrame:
 def _more_than_the_others(group: pd.DataFrame) -> pd.DataFrame:
     """others_share, p and p_corrected of the protocols of one network, from the columns tried and lost."""
     result = pd.DataFrame(np.nan, group.index, ["others_share", "p", "p_corrected"])
-    left, bound = list(group.index[group["tried"] > 0]), 0.0
-    while len(left) > 1:
-        lost, tried = group.loc[left, "lost"], group.loc[left, "tried"]
+    candidates, bound = list(group.index[group["tried"] > 0]), 0.0
+    while len(candidates) > 1:
+        lost, tried = group.loc[candidates, "lost"], group.loc[candidates, "tried"]
         others_lost, others_tried = lost.sum() - lost, tried.sum() - tried
         p = stats.hypergeom.sf(lost - 1, tried.sum(), lost.sum(), tried)
         # A p that is corrected in a later step is no smaller than one of an earlier step (Holm).
         corrected = np.maximum(bound, holm(p))
-        result.loc[left] = np.stack([others_lost / others_tried, p, corrected], axis=1)
+        result.loc[candidates] = np.stack([others_lost / others_tried, p, corrected], axis=1)
         worst = int(np.argmin(p))
         if corrected[worst] >= WARNING_P:
             break
         bound = corrected[worst]
-        del left[worst]
+        del candidates[worst]
     return result
 
 
@@ -177,8 +177,8 @@ def _bounds_warning(row: dict[str, Any]) -> str:
 def _best(times: Array) -> Array:
     """The shortest time of each setting, or of its site where the setting has none: networks x sites x protocols."""
     with np.errstate(all="ignore"):
-        own = np.fmin.reduce(times, axis=-1, initial=np.nan)
-        return np.asarray(np.where(np.isnan(own), np.fmin.reduce(own, axis=-1, initial=np.nan)[..., None], own))
+        best = np.fmin.reduce(times, axis=-1, initial=np.nan)
+        return np.asarray(np.where(np.isnan(best), np.fmin.reduce(best, axis=-1, initial=np.nan)[..., None], best))
 
 
 def _bounds(times: Array, lost: Array, best: Array, worst: Array) -> dict[str, float]:
@@ -258,7 +258,8 @@ def warnings(rates: pd.DataFrame, empty: pd.DataFrame, bounds: pd.DataFrame) -> 
             for row in _records(rows)
         ]
         texts.append(
-            f"{label(str(protocol))} lost more loads than the others: {listing(where)}. Those that are left flatter it."
+            f"{label(str(protocol))} lost more loads than the others: {listing(where)}. If slow "
+            "loads are those that were lost, the runs that are left make it look better than it is."
         )
     texts += [text for text in bounds["warning"] if text]
     return texts

@@ -13,8 +13,6 @@ import pandas as pd
 SIGNIFICANT_P = 0.01
 # A diagnostic warns below this p value.
 WARNING_P = 0.01
-# It also warns where a protocol's share of excluded attempts is higher than the lowest one by this much, whatever p is.
-UNEVEN_SHARE = 0.1
 # With fewer sites, a spread between sites means nothing; with few, intervals over them are wide.
 LEAST_SITES, FEW_SITES = 2, 10
 # With fewer runs, a site's test finds only large differences.

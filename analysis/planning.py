@@ -70,9 +70,9 @@ def needed_for(
         freedom = freedom_per_block * (blocks - 1)
         bound = stats.t.isf(level / 2, freedom)
         shift = difference * np.sqrt(blocks) / scatter
-        found = stats.nct.sf(bound, freedom, shift)
+        achieved = stats.nct.sf(bound, freedom, shift)
         # The noncentral t cannot be computed far out; there the normal distribution is the same.
-        return bool((found if np.isfinite(found) else stats.norm.sf(bound - shift)) >= power)
+        return bool((achieved if np.isfinite(achieved) else stats.norm.sf(bound - shift)) >= power)
 
     low, high = 1, 2
     while not is_enough(high):

@@ -86,7 +86,10 @@ def samples_of(campaign: CampaignTable) -> Samples:
     networks = _in_order(set(runs["network"]), campaign.networks)
     protocols = _in_order(set(runs["protocol"]), campaign.protocols)
     sites = tuple(sorted(set(runs["site"])))
-    blocks = runs.groupby(["network", "site"])[block_column(runs)].rank("dense").astype(int)
+    # A block of which no run counts keeps its place, so that nothing after it moves.
+    column = block_column(runs)
+    tried = campaign.runs.groupby(["network", "site"])[column].rank("dense").astype(int)
+    blocks = tried[campaign.runs["valid"]]
     values = np.full((len(networks), len(sites), len(protocols), len(metrics), blocks.max()), np.nan)
     places = [
         pd.Index(names).get_indexer(runs[column])

@@ -94,9 +94,9 @@ def bias(a: Array, b: Array) -> Array:
     runs_a, runs_b, blocks = counts(a), counts(b), in_both.sum(axis=-1)
     products = (paired_a - mean(paired_a)[..., None]) * (paired_b - mean(paired_b)[..., None])
     with np.errstate(divide="ignore", invalid="ignore"):
-        own = np.nansum((a - before[..., None]) ** 2, axis=-1) / (runs_a - 1) / runs_a / before**2
+        variance = np.nansum((a - before[..., None]) ** 2, axis=-1) / (runs_a - 1) / runs_a / before**2
         shared = np.nansum(products, axis=-1) / (blocks - 1) * blocks / (runs_a * runs_b) / (before * after)
-        excess = after / before * (own - np.where(blocks > 1, shared, 0))
+        excess = after / before * (variance - np.where(blocks > 1, shared, 0))
     return np.asarray(np.where(runs_a > 1, excess, np.nan))
 
 

@@ -256,8 +256,12 @@ def _group_effect(groups: "pd.Series[Any]", values: "pd.Series[float]", freedom:
     if between < 1 or within < LEAST_FREEDOM:
         return len(means), float("nan"), float("nan")
     explained = float((sizes * (means - values.mean()) ** 2).sum())
-    left = float(((values - groups.map(means)) ** 2).sum())
-    p = float(stats.f.sf(explained / between / (left / within), between, within)) if left else float(explained == 0)
+    residual = float(((values - groups.map(means)) ** 2).sum())
+    p = (
+        float(stats.f.sf(explained / between / (residual / within), between, within))
+        if residual
+        else float(explained == 0)
+    )
     return len(means), float(np.expm1(means.max() - means.min())), p
 
 

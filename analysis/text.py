@@ -31,6 +31,12 @@ def unit(metric: str) -> str:
     return next(entry.unit for entry in metrics.METRICS if entry.name == metric)
 
 
+def label_with_title(metric: str) -> str:
+    """A metric with what its label stands for: `SI (Speed Index)`."""
+    titles = {entry.name: entry.title for entry in metrics.METRICS}
+    return f"{label(metric)} ({titles[metric]})" if titles.get(metric) else label(metric)
+
+
 def label_with_unit(metric: str) -> str:
     """A metric with its unit: `SI [ms]`."""
     return f"{label(metric)} [{unit(metric)}]"

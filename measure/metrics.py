@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that a run has: `name` is its column in `runs.csv`, `label` is what figures and tables call it.
+    """A number that a run has: `name` is its column in `runs.csv`, `label` is what figures and tables call it, and
+    `title` what that stands for.
 
     `read` takes it from a run's evidence, None when it is not there. `from_film`: whether only filmed runs have it.
     """
@@ -25,6 +26,7 @@ class Metric:
     label: str
     read: Callable[[Evidence], float | None]
     from_film: bool = False
+    title: str = ""
 
 
 def _visual(name: str) -> Callable[[Evidence], float | None]:
@@ -32,11 +34,11 @@ def _visual(name: str) -> Callable[[Evidence], float | None]:
 
 
 METRICS: list[Metric] = [
-    Metric("fvc", "ms", "FVC", _visual("fvc"), from_film=True),
-    Metric("lvc", "ms", "LVC", _visual("lvc"), from_film=True),
-    Metric("vc85", "ms", "VC85", _visual("vc85"), from_film=True),
-    Metric("si", "ms", "SI", _visual("si"), from_film=True),
-    Metric("plt", "ms", "PLT", lambda evidence: evidence.plt),
+    Metric("fvc", "ms", "FVC", _visual("fvc"), from_film=True, title="first visual change"),
+    Metric("lvc", "ms", "LVC", _visual("lvc"), from_film=True, title="last visual change"),
+    Metric("vc85", "ms", "VC85", _visual("vc85"), from_film=True, title="85 % visually complete"),
+    Metric("si", "ms", "SI", _visual("si"), from_film=True, title="Speed Index"),
+    Metric("plt", "ms", "PLT", lambda evidence: evidence.plt, title="page load time"),
 ]
 
 

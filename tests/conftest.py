@@ -23,6 +23,8 @@ from support.turns import ModulesScheduling, Turns, write_groups
 # be interrupted, and neither could the children that tests interrupt: they would be waited for in vain. A handler of
 # Python's, unlike an ignored signal, becomes the default again in each child.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # by nohup, which pytest itself shall go on obeying
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 # An example that failed belongs into a test of its own, not into a database; and what Hypothesis notes down, not into
 # the checkout, where it would be root's.

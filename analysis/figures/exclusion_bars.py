@@ -13,7 +13,7 @@ HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "++++", "oooo")
 
 
 def draw(rates: pd.DataFrame, gates: pd.DataFrame, networks: Sequence[str], protocols: Sequence[str]) -> Figure:
-    """Stacked bars of the excluded share; `rates` is from `exclusion_rates`, `gates` from `exclusions`."""
+    """Stacked bars of the excluded share; `rates` is from `success_rates`, `gates` from `exclusions`."""
     with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, 2.4), layout="constrained")
         panels = figure.subplots(1, len(networks), sharey=True, squeeze=False)[0]

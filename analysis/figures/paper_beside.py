@@ -20,28 +20,28 @@ IN_MS = ("mean_delta", "rtt_delta")
 
 def panels(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Title of a panel → its rows, of each kind of number (and network, of differences in ms) that has any here."""
-    found = {}
+    by_title = {}
     for kind, title in PANELS.items():
         rows = table[table["kind"] == kind]
         if kind not in IN_MS:
-            found[title] = rows
+            by_title[title] = rows
             continue
         for network, of_network in rows.groupby("network", sort=False):
-            found[f"{title} behind {label(str(network))} [ms]"] = of_network
-    return {title: rows for title, rows in found.items() if rows["ours"].notna().any()}
+            by_title[f"{title} behind {label(str(network))} [ms]"] = of_network
+    return {title: rows for title, rows in by_title.items() if rows["ours"].notna().any()}
 
 
 def draw(table: pd.DataFrame) -> Figure:
     """`table` is from `side_by_side`: a panel for each kind of number that the campaign has any of."""
-    found = panels(table)
-    sizes = [len(rows) + 2.0 for rows in found.values()]
+    by_title = panels(table)
+    sizes = [len(rows) + 2.0 for rows in by_title.values()]
     with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, 0.8 + 0.17 * (sum(sizes) or 3)), layout="constrained")
-        if not found:
+        if not by_title:
             figure.text(0.5, 0.5, "the campaign has none of the paper's numbers", ha="center")
             return figure
-        grid = np.atleast_1d(figure.subplots(len(found), 1, height_ratios=sizes))
-        for axes, (title, rows) in zip(grid, found.items(), strict=True):
+        grid = np.atleast_1d(figure.subplots(len(by_title), 1, height_ratios=sizes))
+        for axes, (title, rows) in zip(grid, by_title.items(), strict=True):
             _panel(axes, rows, title)
         grid[0].plot([], [], "D", color=BLACK, markerfacecolor="white", markersize=4, label="paper")
         grid[0].plot([], [], "o-", color=VERMILION, markersize=4, label="this campaign, with its interval")

@@ -106,8 +106,8 @@ def order(residuals: pd.DataFrame, metric: str) -> str:
 
 def calibration(p_values: pd.DataFrame) -> str:
     """Of the p values of equal samples."""
-    found = float((p_values["anova_p"] < SIGNIFICANT_P).mean())
-    return f"{share(found)} of {plural('test', len(p_values))} of equal samples have p < {SIGNIFICANT_P}."
+    share_below = float((p_values["anova_p"] < SIGNIFICANT_P).mean())
+    return f"{share(share_below)} of {plural('test', len(p_values))} of equal samples have p < {SIGNIFICANT_P}."
 
 
 def exclusions(gates: pd.DataFrame, attempts: pd.Series) -> str:

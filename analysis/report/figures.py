@@ -70,10 +70,10 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
         finding = alternatives.beside_the_paper(findings["paper"])
         add("beside", "beside_the_paper", caption, finding, paper_beside.draw, findings["paper"])
     if findings["confirmatory"]["blocks"].any():
-        for metric in hypotheses.family_metrics:
+        for metric in findings.declared.family_metrics:
             caption = f"Gain in {label(metric)} over the sites of this campaign, with its 95 % interval."
             rows = rows_of(findings["confirmatory"], metric=metric)
-            axes = (networks, metric, hypotheses.family)
+            axes = (findings.networks, metric, findings.declared.family)
             finding = alternatives.family(rows)
             add("confirmatory", f"confirmatory_{metric}", caption, finding, forest.draw_confirmatory, rows, *axes)
     if len(findings["aggregates"]):

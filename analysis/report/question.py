@@ -3,8 +3,13 @@
 import pandas as pd
 
 from analysis.findings import Findings
+from analysis.hypotheses import Pair
 from analysis.outcomes import VERDICTS
-from analysis.text import label, listing, pair_label, percent, plural, share
+from analysis.runs import rows_of
+from analysis.text import label, label_with_title, listing, pair_label, percent, plural, share
+
+# Runs that count although their first load was lost are told from this share on.
+SHOWN_SHARE = 0.005
 
 
 def question(findings: Findings) -> str:
@@ -16,7 +21,8 @@ def question(findings: Findings) -> str:
     for pair in declared.family:
         others.setdefault(label(pair.reference), []).append(label(pair.compared))
     pairs = [f"{listing(compared)} as fast as {reference}" for reference, compared in others.items()]
-    metrics, networks = ([label(name) for name in names] for names in (declared.family_metrics, findings.networks))
+    metrics = [label_with_title(name) for name in declared.family_metrics]
+    networks = [label(name) for name in findings.networks]
     tests = declared.family_size(len(findings.networks))
     return (
         f"Is {listing(pairs)}, by {listing(metrics)}, behind {listing(networks)}, on average over the sites? "
@@ -37,14 +43,36 @@ def answer(findings: Findings) -> list[str]:
                 measured = list(dict.fromkeys(percent(gain) for gain in sorted(gains.dropna())))
                 ends = list(dict.fromkeys([*measured[:1], *measured[-1:]]))
                 texts.append(f"{verdict} in {count}" + (f" ({' to '.join(ends)})" if ends else ""))
-        sentences.append(f"{pair_label(str(compared), str(reference))}: {', '.join(texts)}.")
+        lost = of_losses(findings, Pair(str(reference), str(compared)))
+        sentences.append(f"{pair_label(str(compared), str(reference))}: {', '.join(texts)}.{lost}")
     return sentences
+
+
+def of_losses(findings: Findings, pair: Pair) -> str:
+    """What the lost runs could make of the answer on `pair`, where one of its protocols lost more than the others."""
+    rates, bounds = findings["success_rates"], rows_of(findings["loss_bounds"], **pair._asdict())
+    losers = set(rates.loc[rates["warning"] != "", "protocol"]).intersection(pair)
+    if len(losers) != 1:
+        return ""
+    (loser,) = losers
+    ends = bounds["mean_gain_high" if loser == pair.compared else "mean_gain_low"].dropna()
+    if ends.empty:
+        return ""
+    worst = ends.max() if loser == pair.compared else ends.min()
+    return (
+        f" That is of the runs that count: if the runs that {label(loser)} lost had taken as long as a load may, the "
+        f"difference of the means would be up to {percent(worst)}."
+    )
 
 
 def success(rates: pd.DataFrame) -> str:
     """The share of each protocol's runs that count, from the table of `success_rates`."""
     texts = []
     for network, rows in rates.groupby("network", sort=False):
-        shares = [f"{label(row['protocol'])} {share(row['success'])}" for row in rows.to_dict("records")]
+        shares = []
+        for row in rows.to_dict("records"):
+            again = row["lost_share"] - (1 - row["success"])
+            lost = f" ({share(row['lost_share'])} lost at first)" if again > SHOWN_SHARE else ""
+            shares.append(f"{label(row['protocol'])} {share(row['success'])}{lost}")
         texts.append(f"behind {label(str(network))} {listing(shares)}")
     return f"{'; '.join(texts)}."

@@ -69,22 +69,22 @@ def test_every_gate_of_which_the_kind_is_told_exists() -> None:
 
 def test_a_run_is_told_once_whatever_the_order_of_the_rows() -> None:
     runs = campaign(World(sites=3, runs=4, lost={"quic": 0.3}, retried=True, unfit=0.2), 1).runs
-    told = tried_runs(runs)
-    assert len(told) == 3 * 4 * 2 * 3
-    assert told["started"].is_monotonic_increasing
+    runs_of_attempts = tried_runs(runs)
+    assert len(runs_of_attempts) == 3 * 4 * 2 * 3
+    assert runs_of_attempts["started"].is_monotonic_increasing
     again = tried_runs(runs.sample(frac=1, random_state=1))
-    pd.testing.assert_frame_equal(told, again)
+    pd.testing.assert_frame_equal(runs_of_attempts, again)
 
 
 def test_without_blocks_and_starts_the_run_is_the_block() -> None:
     runs = campaign(World(sites=2, runs=2), 1).runs
-    told = tried_runs(runs.drop(columns=["block", "started_at"]))
-    assert (told["block"] == told["run"]).all()
-    assert told["started"].isna().all()
-    assert (tried_runs(runs.assign(block=0))["block"] == told["run"].max()).any()
+    runs_of_attempts = tried_runs(runs.drop(columns=["block", "started_at"]))
+    assert (runs_of_attempts["block"] == runs_of_attempts["run"]).all()
+    assert runs_of_attempts["started"].isna().all()
+    assert (tried_runs(runs.assign(block=0))["block"] == runs_of_attempts["run"].max()).any()
 
 
 def test_the_blocks_of_a_site_stand_from_the_first_place_on() -> None:
-    told = tried_runs(campaign(World(sites=2, runs=3), 1).runs)
-    values = cube(told, "run", ["tcp", "quic"], ["dsl", "lte"])
+    runs_of_attempts = tried_runs(campaign(World(sites=2, runs=3), 1).runs)
+    values = cube(runs_of_attempts, "run", ["tcp", "quic"], ["dsl", "lte"])
     assert values.tolist() == np.broadcast_to([1, 2, 3], (2, 2, 2, 3)).tolist()

@@ -45,8 +45,8 @@ def campaign(
 def inputs(given: Samples, facts: Mapping[str, Mapping[str, float]] | None = None, **changes: object) -> ClaimInputs:
     """`given` with all that the claims need of it; `changes` replace parts."""
     one = {name: {"bytes": 1e6 + number, "servers": 1 + number % 3} for number, name in enumerate(given.sites)}
-    made = ClaimInputs(given, hypotheses.load(), pd.DataFrame(), RTT_MS, one if facts is None else facts)
-    return replace(made, **changes)  # type: ignore[arg-type]
+    defaults = ClaimInputs(given, hypotheses.load(), pd.DataFrame(), RTT_MS, one if facts is None else facts)
+    return replace(defaults, **changes)  # type: ignore[arg-type]
 
 
 def verdicts(given: ClaimInputs) -> dict[str, str]:
@@ -94,9 +94,9 @@ def test_a_lead_of_one_round_trip_is_the_handshake() -> None:
 def test_a_lead_of_some_per_cent_is_not_the_handshake() -> None:
     """It grows by about one round trip per round trip, since pages take longer behind long paths."""
     table, conditions = claims(inputs(campaign({"quic": (0.95, 0)})))
-    found = conditions[(conditions["claim"] == "handshake") & conditions["decides"]]
-    assert 0.4 < found["value"].iloc[0] < 1.6
-    assert found["value"].iloc[1] == pytest.approx(0, abs=0.2)
+    results = conditions[(conditions["claim"] == "handshake") & conditions["decides"]]
+    assert 0.4 < results["value"].iloc[0] < 1.6
+    assert results["value"].iloc[1] == pytest.approx(0, abs=0.2)
     assert table.set_index("claim")["verdict"]["handshake"] == NOT_REPLICATED
 
 
@@ -121,8 +121,8 @@ def test_leads_that_losses_make_longer() -> None:
 )  # fmt: skip
 def test_what_matters_more_whichever_is_faster(control: float, protocol: float, verdict: str) -> None:
     effects = {"tcp+bbr": (control, 0.0), "quic": (protocol, 0.0), "quic+bbr": (control * protocol, 0.0)}
-    found = controls_matter_more(inputs(campaign(effects)), network="mss", metric="plt")
-    assert judge(found, 0.01)[0] == verdict
+    results = controls_matter_more(inputs(campaign(effects)), network="mss", metric="plt")
+    assert judge(results, 0.01)[0] == verdict
 
 
 def test_what_matters_more_is_judged_in_blocks_of_all_four() -> None:
@@ -131,9 +131,9 @@ def test_what_matters_more_is_judged_in_blocks_of_all_four() -> None:
     # Half of the blocks lack QUIC+BBR; in these TCP+BBR is slow.
     values[:, :, PROTOCOLS.index("quic+bbr"), :, :5] = np.nan
     values[:, :, PROTOCOLS.index("tcp+bbr"), :, :5] *= 3
-    found = controls_matter_more(inputs(replace(given, values=values)), network="mss", metric="plt")
-    assert found[0].value == pytest.approx(0.7 / 0.9 - 1, abs=0.01)
-    assert judge(found, 0.01)[0] == REPLICATED
+    results = controls_matter_more(inputs(replace(given, values=values)), network="mss", metric="plt")
+    assert results[0].value == pytest.approx(0.7 / 0.9 - 1, abs=0.01)
+    assert judge(results, 0.01)[0] == REPLICATED
 
 
 def test_the_interaction_by_hand() -> None:
@@ -163,8 +163,11 @@ def test_claims_on_contrasts_are_seldom_decided_where_there_is_nothing(noise: fl
     campaigns = 150
     for seed in range(campaigns):
         given = inputs(campaign(effects, sites=6, blocks=6, seed=seed, noise=noise))
-        found = lead_shrinks(given, network="mss", metric="si"), controls_matter_more(given, network="mss", metric="si")
-        decided += [judge(conditions, 0.05)[0] != CANNOT_TELL for conditions in found]
+        results = (
+            lead_shrinks(given, network="mss", metric="si"),
+            controls_matter_more(given, network="mss", metric="si"),
+        )
+        decided += [judge(conditions, 0.05)[0] != CANNOT_TELL for conditions in results]
     # 5 % of 150 are 7.5; 16 or more happen once in 300 times.
     assert (decided <= 16).all()
 
@@ -212,10 +215,10 @@ def test_a_site_whose_metrics_point_in_opposite_directions() -> None:
     values[NETWORKS.index("da2gc"), 3, PROTOCOLS.index("quic"), FIGURE_METRICS.index("vc85")] *= 2
     opposed = replace(given, values=values)
     table = metric_agreement(opposed, Pair("tcp", "quic"), FIGURE_METRICS, 0.01, 0.95)
-    found = table[table["opposite"] > 0]
-    assert set(found["network"]) == {"da2gc"}
-    assert set(found["opposite_sites"]) == {"s04"}
-    assert len(found) == 3 and (found[["metric", "other_metric"]] == "vc85").any(axis=1).all()
+    results = table[table["opposite"] > 0]
+    assert set(results["network"]) == {"da2gc"}
+    assert set(results["opposite_sites"]) == {"s04"}
+    assert len(results) == 3 and (results[["metric", "other_metric"]] == "vc85").any(axis=1).all()
     assert verdicts(inputs(opposed))["metrics_disagree"] == REPLICATED
 
 

@@ -58,8 +58,8 @@ def test_figure_3_is_cropped_as_the_papers_and_says_how_many_lie_beyond() -> Non
         {"gain": gains_of_row, "network": "lte", "metric": "si", "reference": "tcp", "compared": "quic"}
     )
     figure = figure3.draw(table, ("lte",), ("tcp", "quic"), "tcp")
-    told = [int(text.get_text().removesuffix(" beyond")) for text in figure.axes[1].texts]
-    assert told == [(gains_of_row < low).sum(), (gains_of_row > high).sum()]
+    beyond = [int(text.get_text().removesuffix(" beyond")) for text in figure.axes[1].texts]
+    assert beyond == [(gains_of_row < low).sum(), (gains_of_row > high).sum()]
 
 
 def test_differences_in_ms_have_a_linear_axis_for_each_network() -> None:

@@ -130,3 +130,21 @@ def test_a_file_that_is_no_text_is_one_line(tmp_path: Path) -> None:
     for path in (file, tmp_path):
         with pytest.raises(EyelevelError, match="is no file of hypotheses"):
             hypotheses.load(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            'pairs = [["tcp+", "quic"], ',
+            'pairs = [["quic", "tcp+"], ',
+            "not among the comparisons",
+        ),
+        ('metrics = ["si", "plt"]', 'metrics = ["SI"]', "there is no metric SI"),
+    ],
+)
+def test_a_family_that_nothing_can_answer_is_an_error(old: str, new: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "hypotheses.toml"
+    file.write_text(DECLARED.read_text().replace(old, new))
+    with pytest.raises(EyelevelError, match=message):
+        hypotheses.load(file)

@@ -41,8 +41,8 @@ def test_exact_repetitions_agree_as_often_as_the_interval_says(sites: int) -> No
     paper, _ = gains(1, 38)
     ours, errors = gains(2, sites)
     results = [
-        of_number(theirs, own, (paper_error(error, sites, 38), error), sites - 1, 0, 0.95)
-        for theirs, own, error in zip(paper, ours, errors, strict=True)
+        of_number(theirs, value, (paper_error(error, sites, 38), error), sites - 1, 0, 0.95)
+        for theirs, value, error in zip(paper, ours, errors, strict=True)
     ]
     assert consistent(sum(result.agrees for result in results), REPETITIONS, 0.95, slack=0.005)
     # The share that is told to be as far by chance is so, too.

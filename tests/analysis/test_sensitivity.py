@@ -72,9 +72,9 @@ def test_an_outlying_site_is_named() -> None:
     assert result["without_weightiest"] == pytest.approx(-0.36)
 
 
-@pytest.mark.parametrize(("runs", "own", "shared"), [(3, 0.3, 0.0), (5, 0.3, 0.0), (5, 0.1, 0.3), (31, 0.3, 0.0)])
-def test_the_bias_is_what_simulation_shows(runs: int, own: float, shared: float) -> None:
-    """No effect; runs scatter by `own`, blocks by `shared`, which both protocols have in common and hence cancels."""
+@pytest.mark.parametrize(("runs", "scatter", "shared"), [(3, 0.3, 0.0), (5, 0.3, 0.0), (5, 0.1, 0.3), (31, 0.3, 0.0)])
+def test_the_bias_is_what_simulation_shows(runs: int, scatter: float, shared: float) -> None:
+    """No effect; runs scatter by `scatter`, blocks by `shared`, which both protocols have in common."""
     draw = np.random.default_rng(runs)
     cells = 40_000
 
@@ -82,10 +82,10 @@ def test_the_bias_is_what_simulation_shows(runs: int, own: float, shared: float)
         return np.maximum(0.05, 1 + draw.normal(0, deviation, (cells, columns)))
 
     block = normal(shared)
-    a, b = 1000 * block * normal(own), 1000 * block * normal(own)
+    a, b = 1000 * block * normal(scatter), 1000 * block * normal(scatter)
     seen = (b.mean(axis=1) / a.mean(axis=1) - 1).mean()
     error = (b.mean(axis=1) / a.mean(axis=1)).std() / np.sqrt(cells)
-    assert bias(a, b).mean() == pytest.approx(seen, abs=4 * error + 0.15 * own**2 / runs)
+    assert bias(a, b).mean() == pytest.approx(seen, abs=4 * error + 0.15 * scatter**2 / runs)
 
 
 def test_the_bias_needs_two_runs_and_counts_blocks_that_lack_one() -> None:

@@ -56,11 +56,11 @@ def _has_user_namespaces() -> bool:
 def _has_tex() -> bool:
     if not (shutil.which("pdflatex") and shutil.which("kpsewhich")):
         return False
-    found = [
+    missing = [
         subprocess.run(["kpsewhich", name], capture_output=True, check=False).returncode
         for name in ("acmart.cls", "IEEEtran.cls", "booktabs.sty", "longtable.sty", "pdflscape.sty")
     ]
-    return not any(found)
+    return not any(missing)
 
 
 NEEDS = (

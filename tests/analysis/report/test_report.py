@@ -153,11 +153,11 @@ def test_figures_enlarge_to_their_natural_size(opened: Browser) -> None:
     """On a phone, that is more than the screen: the dialog scrolls, and the page does not."""
     opened.narrow(390)
     opened.run("document.querySelector('.enlarge').click()")
-    natural, shown, dialog, seen = opened.run(
+    natural, enlarged, dialog, seen = opened.run(
         "const viewer = document.getElementById('viewer'), picture = viewer.querySelector('img');"
         "return [picture.naturalWidth, picture.getBoundingClientRect().width, viewer.scrollWidth, viewer.clientWidth]"
     )
-    assert shown == natural > 390
+    assert enlarged == natural > 390
     assert dialog > seen
     assert opened.run("return document.documentElement.scrollWidth") <= 390
     opened.run("document.querySelector('#viewer').click()")
