@@ -24,10 +24,14 @@ def question(findings: Findings) -> str:
     metrics = [label_with_title(name) for name in declared.family_metrics]
     networks = [label(name) for name in findings.networks]
     tests = declared.family_size(len(findings.networks))
+    # Of hypotheses that were chosen after the results nobody knows how many there were to choose from.
+    level = f"{100 * declared.significant_p:g} %"
+    promise = f"; the probability that any “faster” or “slower” among them is false is below {level}"
+    if declared.origin.is_post_hoc:
+        promise = ""
     return (
         f"Is {listing(pairs)}, by {listing(metrics)}, behind {listing(networks)}, on average over the sites? "
-        f"{plural('contrast', tests)}; the probability that any “faster” or “slower” among them is false is below "
-        f"{100 * declared.significant_p:g} %."
+        f"{plural('contrast', tests)}{promise}."
     )
 
 
