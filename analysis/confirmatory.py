@@ -2,7 +2,8 @@
 
 One test serves planning (`analysis.planning`), stopping (`analysis.stopping`) and the verdict: Student's t of the mean
 over sites of log ratios within blocks (`analysis.ratios`), corrected for the size of the family. The family is declared
-before anything is measured, so its size counts contrasts that turn out to have no runs, too.
+before anything is measured, so its size counts contrasts that turn out to have no runs, too. What was added to the
+campaign later belongs to a family of its own, or to none (`analysis.hypotheses.Hypotheses`).
 
 A campaign that may stop early is tested at each of its looks, which a network reaches with all its sites together; the
 smallest of the looks' p values, times their number, is then the contrast's (Bonferroni), so that looking often finds no
@@ -14,7 +15,7 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from pandas.api.typing import DataFrameGroupBy
 
 from analysis.hypotheses import Hypotheses, Pair
 from analysis.outcomes import verdicts
@@ -27,9 +28,6 @@ LOOKS = (5, 10, 15, 20, 25, 31)
 CONFIRMATORY = ["reference", "compared", "network", "metric", "sites", "blocks", "gain", "gain_low", "gain_high", "p"]
 CONFIRMATORY += ["p_corrected", "verdict"]
 COLUMNS = [*CONFIRMATORY, "equivalence_p", "equivalence_p_corrected", "margin"]
-
-# A network has reached a look although so many of its sites have not: those that no longer load.
-LATE_SITES = 0.1
 
 
 def confirmatory(
@@ -64,9 +62,14 @@ def confirmatory(
     numbers = ["sites", "blocks"]
     table[numbers] = table[numbers].fillna(0).astype(int)
     for column in ("p", "equivalence_p"):
-        table[f"{column}_corrected"] = holm(table[column])
+        table[f"{column}_corrected"] = families(table, hypotheses)[column].transform(holm)
     table["verdict"] = verdicts(table["gain"], table, hypotheses.significant_p)
     return table[COLUMNS]
+
+
+def families(table: pd.DataFrame, hypotheses: Hypotheses) -> DataFrameGroupBy:
+    """The contrasts in `table`, those together that were declared at the same time."""
+    return table.groupby([hypotheses.added_networks.get(network, "") for network in table["network"]])
 
 
 def holm(p: pd.Series) -> pd.Series:
@@ -87,7 +90,7 @@ def _contrasts(
     blocks = counts(ratios)
     ratio = mean_over_sites(ratios)
     low, high = ratio.interval(hypotheses.confidence)
-    at_looks = first_blocks(ratios, reached(samples), looks)
+    at_looks = first_blocks(ratios, samples.rounds, looks)
     tests = [mean_over_sites(first) for first in at_looks] if looks else [ratio]
     cells = {
         "sites": (blocks > 0).sum(axis=-1),
@@ -104,21 +107,10 @@ def _contrasts(
     return pd.DataFrame(flat, index=index).assign(**pair._asdict()).reset_index()
 
 
-def reached(samples: Samples) -> NDArray[np.int64]:
-    """The place among the blocks that each network has been measured to, at all its sites but LATE_SITES of them.
-
-    A site has been measured to its last block that any protocol has a run of, so that runs that were lost hold up no
-    look; sites without a run do not count.
-    """
-    is_measured = np.isfinite(samples.values).any(axis=(2, 3))
-    last = np.where(is_measured, np.arange(1, is_measured.shape[-1] + 1), 0).max(axis=-1, initial=0)
-    places = [np.sort(row[row > 0]) for row in last]
-    return np.array([row[int(LATE_SITES * len(row))] if len(row) else 0 for row in places], dtype=np.int64)
-
-
-def first_blocks(ratios: Array, reached: NDArray[np.int64], looks: Sequence[int]) -> list[Array]:
-    """`ratios` (networks x metrics x sites x blocks) at each of `looks`, NaN where it has not been `reached`."""
-    return [np.where((reached >= look)[:, None, None, None], ratios[..., :look], np.nan) for look in looks]
+def first_blocks(ratios: Array, rounds: Sequence[int], looks: Sequence[int]) -> list[Array]:
+    """`ratios` (networks x metrics x sites x blocks) at each of `looks`, NaN where a network has fewer `rounds`."""
+    reached = np.array(rounds)[:, None, None, None]
+    return [np.where(reached >= look, ratios[..., :look], np.nan) for look in looks]
 
 
 def least_p(p_values: Sequence[Array]) -> Array:

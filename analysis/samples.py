@@ -18,6 +18,7 @@ from scipy import special, stats
 from analysis.hypotheses import Pair
 from analysis.runs import CampaignTable
 from base.errors import EyelevelError
+from measure.table import read_given_up
 
 Array = NDArray[np.float64]
 # From a pair and the times over its reference and its compared protocol: column → values of its cells.
@@ -29,13 +30,22 @@ OVER_SITES = ["reference", "compared", "network", "metric"]
 
 @dataclass(frozen=True)
 class Samples:
-    """`values` in ms, of shape networks x sites x protocols x metrics x blocks, and the names along its axes."""
+    """`values` in ms, of shape networks x sites x protocols x metrics x blocks, and the names along its axes.
+
+    `rounds`: how many blocks each network has been measured for at all its sites, whether their runs count or not; all
+    places unless given. A site that was given up holds up nothing.
+    """
 
     values: Array
     networks: tuple[str, ...]
     sites: tuple[str, ...]
     protocols: tuple[str, ...]
     metrics: tuple[str, ...]
+    rounds: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.rounds:
+            object.__setattr__(self, "rounds", (self.values.shape[-1],) * len(self.networks))
 
     def of(self, protocol: str) -> Array:
         """The times over `protocol`: networks x sites x metrics x blocks."""
@@ -47,7 +57,8 @@ class Samples:
 
     def first(self, blocks: int) -> "Samples":
         """The samples of the first so many blocks of each network and site."""
-        return replace(self, values=self.values[..., :blocks])
+        rounds = tuple(min(number, blocks) for number in self.rounds)
+        return replace(self, values=self.values[..., :blocks], rounds=rounds)
 
     def frame(self, columns: Mapping[str, NDArray[Any] | str]) -> pd.DataFrame:
         """A table with a row for each network, site and metric, from arrays of that shape."""
@@ -88,8 +99,8 @@ def samples_of(campaign: CampaignTable) -> Samples:
     sites = tuple(sorted(set(runs["site"])))
     # A block of which no run counts keeps its place, so that nothing after it moves.
     column = block_column(runs)
-    tried = campaign.runs.groupby(["network", "site"])[column].rank("dense").astype(int)
-    blocks = tried[campaign.runs["valid"]]
+    of_place = campaign.runs.groupby(["network", "site"])[column]
+    blocks = of_place.rank("dense").astype(int)[campaign.runs["valid"]]
     values = np.full((len(networks), len(sites), len(protocols), len(metrics), blocks.max()), np.nan)
     places = [
         pd.Index(names).get_indexer(runs[column])
@@ -97,7 +108,14 @@ def samples_of(campaign: CampaignTable) -> Samples:
     ]
     values[*places, :, blocks - 1] = runs[list(metrics)].to_numpy(dtype=float)
     values[~np.isfinite(values)] = np.nan
-    return Samples(values, networks, sites, protocols, metrics)
+    return Samples(values, networks, sites, protocols, metrics, _rounds(campaign, networks, of_place.nunique()))
+
+
+def _rounds(campaign: CampaignTable, networks: Iterable[str], tried: "pd.Series[int]") -> tuple[int, ...]:
+    """The `rounds` of the samples of `campaign`; `tried`: how many blocks, by network and site."""
+    given_up = {(entry.network, entry.site) for entry in read_given_up(campaign.folder)}
+    going_on = tried[[cell not in given_up for cell in tried.index]]
+    return tuple(int((going_on if network in going_on else tried)[network].min()) for network in networks)
 
 
 def block_column(runs: pd.DataFrame) -> str:
