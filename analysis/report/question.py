@@ -55,20 +55,28 @@ def answer(findings: Findings) -> list[str]:
 
 
 def of_losses(findings: Findings, pair: Pair) -> str:
-    """What the lost runs could make of the answer on `pair`, where one of its protocols lost more than the others."""
+    """What the lost runs could make of the answer on `pair`, behind the networks where one of its protocols lost more
+    than the others, or where a verdict rests on which runs were lost."""
     rates, bounds = findings["success_rates"], rows_of(findings["loss_bounds"], **pair._asdict())
-    losers = set(rates.loc[rates["warning"] != "", "protocol"]).intersection(pair)
-    if len(losers) != 1:
-        return ""
-    (loser,) = losers
-    ends = bounds["mean_gain_high" if loser == pair.compared else "mean_gain_low"].dropna()
-    if ends.empty:
-        return ""
-    worst = ends.max() if loser == pair.compared else ends.min()
-    return (
-        f" That is of the runs that count: if the runs that {label(loser)} lost had taken as long as a load may, the "
-        f"difference of the means would be up to {percent(worst)}."
-    )
+    shaken = bounds.loc[bounds["warning"] != "", "network"]
+    clauses: list[str] = []
+    for protocol, lost, end, direction in (
+        (pair.compared, "lost_compared", "mean_gain_high", "up"),
+        (pair.reference, "lost_reference", "mean_gain_low", "down"),
+    ):
+        loser = rates.loc[(rates["protocol"] == protocol) & (rates["warning"] != ""), "network"]
+        is_open = bounds["network"].isin([*loser, *shaken]) & (bounds[lost] > 0)
+        rows = bounds[is_open].dropna(subset=end)
+        if rows.empty:
+            continue
+        place = f"{label(protocol)} lost behind {listing([label(name) for name in rows['network'].unique()])}"
+        bound = f"{direction} to {percent(rows[end].max() if direction == 'up' else rows[end].min())}"
+        if clauses:
+            clauses.append(f"if those that {place} had, {bound}")
+        else:
+            longest = "had taken as long as a load may"
+            clauses.append(f"if the runs that {place} {longest}, the difference of the means would be {bound}")
+    return f" That is of the runs that count: {'; '.join(clauses)}." if clauses else ""
 
 
 def success(rates: pd.DataFrame) -> str:
