@@ -10,6 +10,8 @@ from analysis.text import label, label_with_title, listing, pair_label, percent,
 
 # Runs that count although their first load was lost are told from this share on.
 SHOWN_SHARE = 0.005
+# From this share of lost runs on, the answer tells what these could change, though all protocols may lose as many.
+LARGE_SHARE = 0.05
 
 
 def question(findings: Findings) -> str:
@@ -55,17 +57,18 @@ def answer(findings: Findings) -> list[str]:
 
 
 def of_losses(findings: Findings, pair: Pair) -> str:
-    """What the lost runs could make of the answer on `pair`, behind the networks where one of its protocols lost more
-    than the others, or where a verdict rests on which runs were lost."""
+    """What the lost runs could make of the answer on `pair`, behind the networks where one of its protocols lost many,
+    or more than the others, or where a verdict rests on which runs were lost."""
     rates, bounds = findings["success_rates"], rows_of(findings["loss_bounds"], **pair._asdict())
+    losers = rates[(rates["warning"] != "") | (rates["lost_share"] >= LARGE_SHARE)]
     shaken = bounds.loc[bounds["warning"] != "", "network"]
     clauses: list[str] = []
     for protocol, lost, end, direction in (
         (pair.compared, "lost_compared", "mean_gain_high", "up"),
         (pair.reference, "lost_reference", "mean_gain_low", "down"),
     ):
-        loser = rates.loc[(rates["protocol"] == protocol) & (rates["warning"] != ""), "network"]
-        is_open = bounds["network"].isin([*loser, *shaken]) & (bounds[lost] > 0)
+        networks = {*losers.loc[losers["protocol"] == protocol, "network"], *shaken}
+        is_open = bounds["network"].isin(networks) & (bounds[lost] > 0)
         rows = bounds[is_open].dropna(subset=end)
         if rows.empty:
             continue

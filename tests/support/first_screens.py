@@ -46,7 +46,7 @@ PHRASES = {
     FIXED_ORDER: "not measured in random order",
     DRIFT: "from the first block to the last|first and the second half",
     LOSSES: "lost more loads|rests on which runs were lost",
-    DISAGREEMENT: "Sites disagree",
+    DISAGREEMENT: "Sites disagree|has exceptions",
     ONE_SITE: "hangs on one site",
     ADDED: "added after the first run",
     NO_COLUMN: "The campaign has no column of",
