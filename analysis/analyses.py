@@ -74,8 +74,8 @@ SUMMARIES: Mapping[str, Analysis] = {
     "paper": side_by_side,
     "claims": lambda findings: claims(claim_inputs(findings))[0],
     "claim_numbers": lambda findings: claims(claim_inputs(findings))[1],
-    "drift": lambda findings: stability.drift(findings["block_means"]),
-    "canaries": lambda findings: stability.canaries(findings["block_means"]),
+    "drift": lambda findings: stability.drift(findings["block_means"], findings.declared.confidence),
+    "canaries": lambda findings: stability.canaries(findings["block_means"], findings.declared.confidence),
     "steps": lambda findings: stability.steps(findings.campaign, findings["block_means"]),
     "aa_calibration": lambda findings: diagnostics.aa_calibration(
         findings["aa_p_values"], findings.hypotheses.confidence

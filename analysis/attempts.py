@@ -59,7 +59,7 @@ def tried_runs(runs: pd.DataFrame) -> pd.DataFrame:
         judged=first["gate"].notna(),
         lost=first["kind"].isin([LOAD, PAGE]),
         gate=first["gate"].fillna(""),
-        started=_times(table),
+        started=start_times(table),
         **table[metrics].where(table["valid"]),
     ).reset_index()
     table["block"] = table[block_column(table)]
@@ -68,9 +68,9 @@ def tried_runs(runs: pd.DataFrame) -> pd.DataFrame:
     return table[columns].sort_values(["started", "block"], kind="stable", ignore_index=True)
 
 
-def _times(table: pd.DataFrame) -> "pd.Series[pd.Timestamp]":
-    """When each attempt began; NaT where that is unknown."""
-    texts = table["started_at"] if "started_at" in table else pd.Series("", table.index)
+def start_times(attempts: pd.DataFrame) -> "pd.Series[pd.Timestamp]":
+    """When each of `attempts` began (started_at); NaT where that is unknown."""
+    texts = attempts["started_at"] if "started_at" in attempts else pd.Series("", attempts.index)
     return pd.to_datetime(texts, utc=True, errors="coerce", format="ISO8601")
 
 

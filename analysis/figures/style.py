@@ -8,7 +8,9 @@ from typing import Any
 
 import matplotlib as mpl
 from cycler import cycler
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 # Okabe and Ito's.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#e69f00", "#56b4e9", "#009e73"
@@ -77,6 +79,12 @@ def figure_style() -> Iterator[None]:
     """Figures that are made within it have this style."""
     with mpl.rc_context(RC):
         yield
+
+
+def plain_log_axis(axis: Axis) -> None:
+    """Write the numbers of a logarithmic `axis` without exponents, whose type would be smaller than SMALL."""
+    axis.set_major_formatter(lambda value, _: f"{value:,.10g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def gain_bar(figure: Figure, image: Any, axes: Any, pad: float) -> Any:

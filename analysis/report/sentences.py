@@ -10,10 +10,11 @@ from analysis import balance, heterogeneity, losses, stability
 from analysis.comparison import PAPER_SITES
 from analysis.findings import Findings
 from analysis.gain import SETTING
+from analysis.hypotheses import Hypotheses
 from analysis.outcomes import FEW_RUNS, FEW_SITES, LEAST_SITES
-from analysis.runs import rows_of
+from analysis.runs import CampaignTable, rows_of
 from analysis.samples import OVER_SITES
-from analysis.text import label, listing, percent, plural, span
+from analysis.text import label, level, listing, percent, percent_interval, plural, span
 from measure.metrics import metric_names
 from measure.table import read_given_up
 
@@ -53,10 +54,10 @@ def headline(findings: Findings, row: Mapping[str, Any]) -> str:
     names = f"{label(row['compared'])} against {label(row['reference'])} in {label(row['metric'])}"
     if not row["blocks"]:
         return f"{place}: {names} is {row['verdict']}; no run of one was made beside a run of the other."
-    confidence = f"{100 * findings.declared.confidence:g} %"
     bounds = ""
     if math.isfinite(row["gain_low"]):
-        bounds = f", {confidence} interval {percent(row['gain_low'])} to {percent(row['gain_high'])}"
+        interval = percent_interval(row["gain_low"], row["gain_high"])
+        bounds = f", {level(findings.declared.confidence)} interval {interval}"
     key = {name: row[name] for name in OVER_SITES}
     sentence = (
         f"{place}, {label(row['compared'])}'s {label(row['metric'])} is {percent(abs(row['gain'])).lstrip('+')} "
@@ -74,6 +75,17 @@ def headline(findings: Findings, row: Mapping[str, Any]) -> str:
     if paper is not None:
         sentence += f" The paper has {percent(paper['value'], 0)} over {PAPER_SITES} sites."
     return sentence
+
+
+def equivalence_margin(declared: Hypotheses, campaign: CampaignTable) -> str:
+    """By how much less protocols must differ to count as equivalent: by round trips, and by the declared share behind
+    the networks of `campaign` that have no RTT."""
+    without = [label(name) for name in campaign.networks if name not in campaign.rtt_ms]
+    margin = f"{level(declared.equivalence_margin)} of the reference's time"
+    if without and len(without) == len(campaign.networks):
+        return margin
+    round_trips = f"{declared.equivalence_round_trips:g} round trips of the network"
+    return f"{round_trips}, or {margin} where it has no RTT ({listing(without)})" if without else round_trips
 
 
 def warnings(findings: Findings) -> list[str]:
@@ -133,7 +145,7 @@ def paper_agreement(findings: Findings) -> str:
     return (
         f"Of the paper's {len(table)} numbers this campaign has {len(available)}. Of {(signs != '').sum()} with a sign "
         f"it agrees in {(signs == 'yes').sum()}; {(agrees == 'yes').sum()} of {(agrees != '').sum()} lie where a "
-        f"repetition of the paper would, of which {100 * findings.hypotheses.confidence:g} % do by definition. Its "
+        f"repetition of the paper would, of which {level(findings.declared.confidence)} do by definition. Its "
         "browser, QUIC version and sites are not the paper's, so a difference is no error on either side."
     )
 
