@@ -97,9 +97,7 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
         runs = (findings["residuals"], single_run_metric, findings.canary)
         add("diagnostics", "order", caption, finding, order.draw, *runs)
     if len(findings["aa_p_values"]):
-        caption = (
-            f"p values of tests of equal samples; they should follow the diagonal, in its {confidence} band."
-        )
+        caption = f"p values of tests of equal samples; they should follow the diagonal, in its {confidence} band."
         finding = alternatives.calibration(findings["aa_p_values"])
         tests = (findings["aa_p_values"], findings.declared.confidence)
         add("diagnostics", "calibration", caption, finding, calibration.draw, *tests)

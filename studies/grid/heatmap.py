@@ -18,6 +18,8 @@ from analysis.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 # Beyond this share the colour stays the same; the number in the cell goes on.
 DEEPEST = 0.5
 NO_VALUE_HATCH = "////"
+# Names of rows go on in a further line where they are longer, at a comma.
+ROW_CHARACTERS = 24
 # How a cell looks whose gain has no colour, and what stands before and behind its number: the marks tell verdicts apart
 # without any colour.
 FACES = {EQUIVALENT: "0.86", NOT_DECIDED: "white"}
@@ -70,7 +72,7 @@ def draw(maps: Sequence[Map], rows: Sequence[str]) -> Figure:
             ax.set_xlabel(heat_map.title, fontsize=SMALL)
             ax.tick_params(length=0)
             if place == 0:
-                ax.set_yticks(range(len(rows)), rows, fontsize=SMALL)
+                ax.set_yticks(range(len(rows)), list(map(in_lines, rows)), fontsize=SMALL)
             for (y, x), cell in heat_map.cells.items():
                 hatch = NO_VALUE_HATCH if cell.gain is None else ""
                 face = "none" if cell.is_coloured or cell.gain is None else FACES[cell.verdict]
@@ -89,6 +91,18 @@ def draw(maps: Sequence[Map], rows: Sequence[str]) -> Figure:
         )
         figure.legend(handles=keys, loc="outside upper right", ncols=3, fontsize=SMALL)
         return figure
+
+
+def in_lines(name: str) -> str:
+    """The name of a row in lines of ROW_CHARACTERS or one part of it."""
+    first, *others = name.split(", ")
+    lines = [first]
+    for part in others:
+        if len(lines[-1]) + len(part) + 2 <= ROW_CHARACTERS:
+            lines[-1] += f", {part}"
+        else:
+            lines.append(part)
+    return ",\n".join(lines)
 
 
 def _label(ax: Axes, x: int, y: int, cell: Cell) -> None:

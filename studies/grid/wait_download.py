@@ -45,14 +45,14 @@ def draw(
                             color="black", linewidth=0.8, capsize=2,
                         )  # fmt: skip
                 axes.annotate(
-                    f"{wait_ms.mean:.0f} + {receive_ms.mean:.0f}\n({both_ms.runs})",
+                    f"{wait_ms.mean:.0f}\n+ {receive_ms.mean:.0f}\n({both_ms.runs})",
                     (at, both_ms.mean + both_ms.reaches[1]),
                     (0, 3),
                     textcoords="offset points",
                     ha="center",
                     fontsize=SMALL,
                 )
-        axes.margins(y=0.2)
+        axes.margins(y=0.35)
         axes.set_xticks(range(len(networks)), [text for _, text in networks], fontsize=SMALL)
         axes.grid(axis="x", visible=False)
         axes.set_ylabel("time [ms]")

@@ -160,6 +160,19 @@ def test_figure_2_has_a_box_for_each_size_and_protocol() -> None:
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["1 KB", "100 KB", "10 MB"]
 
 
+def test_numbers_of_a_logarithmic_axis_are_in_full_also_within_a_decade() -> None:
+    labels = {}
+    for low, high in ((20, 80), (2, 3e6)):
+        figure = Figure()
+        axes = figure.subplots()
+        axes.set(yscale="log", ylim=(low, high))
+        style.plain_log_axis(axes.yaxis)
+        figure.draw_without_rendering()
+        labels[low] = {text.get_text() for text in axes.get_yticklabels(which="both") if text.get_text()}
+    assert {"20", "30"} <= labels[20]
+    assert {"10", "1,000", "100,000"} <= labels[2] and all(text.replace(",", "").isdigit() for text in labels[2])
+
+
 def test_sites_without_a_protocol_or_a_metric_are_drawn_with_what_they_have(samples: Samples) -> None:
     values = samples.values.copy()
     values[0, 0, 1], values[1, 2, :, 3] = np.nan, np.nan

@@ -205,7 +205,7 @@ def test_the_heat_map_is_coloured_where_a_difference_is_shown_and_hatched_where_
     by_size, by_count = heat_map(longlook).axes[:2]
     assert [label.get_text() for label in by_size.get_xticklabels()] == ["5 KB", "10 MB"]
     assert [label.get_text() for label in by_count.get_xticklabels()] == ["1", "2"]
-    rows = ["100 Mbit/s, 62 ms", "10 Mbit/s, 62 ms, 1 % loss"]
+    rows = ["100 Mbit/s, 62 ms", "10 Mbit/s, 62 ms,\n1 % loss"]
     assert [label.get_text() for label in by_size.get_yticklabels()] == rows
     values: np.ndarray[Any, Any] = np.ma.filled(np.ma.asarray(by_size.images[0].get_array(), dtype=float), np.nan)
     assert round(values[0, 0], 3) == -0.25
