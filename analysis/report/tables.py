@@ -243,8 +243,8 @@ def places(findings: Findings) -> ReportTable:
 
 def excluded_attempts(campaign: CampaignTable) -> ReportTable:
     """Every attempt that does not count."""
-    columns = FORMS["excluded_attempts"]["columns"]
-    return report_table("excluded_attempts", campaign.runs.loc[~campaign.runs["valid"], columns])
+    data = campaign.runs[~campaign.runs["valid"]].reindex(columns=FORMS["excluded_attempts"]["columns"])
+    return report_table("excluded_attempts", data, data.astype(object).where(data.notna(), NOTHING))
 
 
 def sites(findings: Findings) -> ReportTable:
