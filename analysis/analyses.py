@@ -53,7 +53,7 @@ ANALYSES: Mapping[str, Analysis] = {
     "success_rates": lambda findings: losses.success_rates(findings.campaign),
     "reasons": lambda findings: losses.reasons(findings.campaign),
     "empty_settings": lambda findings: losses.empty_settings(findings.campaign),
-    "pair_balance": lambda findings: balance.pair_balance(findings.campaign, findings.declared.family),
+    "pair_balance": lambda findings: balance.pair_balance(findings.campaign, findings.declared.comparisons),
     "places": lambda findings: balance.places(findings.campaign),
     "halves": lambda findings: stability.halves(
         findings.samples, findings.declared.family, findings.declared.family_metrics, findings.declared.confidence
