@@ -60,8 +60,9 @@ quick: ## run the tests that need no root, network or browser, in a minute at mo
 check: setup ## run the checkers: style, types, layers, words
 	@setup/check
 
-proof: setup ## run what takes hours: faults by the dozen, fuzzing, whole corpora
-	@setup/as-root '$(PYTHON)' -m pytest -n 3 tests/proof
+proof: setup ## run what takes hours: faults by the dozen, fuzzing, whole corpora; installs TeX
+	@setup/packages proof
+	@setup/as-root '$(PYTHON)' -m pytest -n 3 tests/proof tests/analysis/report/test_latex.py
 
 record: setup ## load SITES, a URL or a file that lists some (sites.txt), from the web, make sites of them, and close these
 	@'$(PYTHON)' -m eyelevel record $(if $(SITES),'$(SITES)'); status=$$?; \

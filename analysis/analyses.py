@@ -53,8 +53,7 @@ ANALYSES: Mapping[str, Analysis] = {
     "success_rates": lambda findings: losses.success_rates(findings.campaign),
     "reasons": lambda findings: losses.reasons(findings.campaign),
     "empty_settings": lambda findings: losses.empty_settings(findings.campaign),
-    "loss_bounds": lambda findings: losses.bounds(findings.campaign, findings.declared),
-    "pair_balance": lambda findings: balance.pair_balance(findings.campaign, findings.declared.family),
+    "pair_balance": lambda findings: balance.pair_balance(findings.campaign, findings.declared.comparisons),
     "places": lambda findings: balance.places(findings.campaign),
     "halves": lambda findings: stability.halves(
         findings.samples, findings.declared.family, findings.declared.family_metrics, findings.declared.confidence
@@ -67,6 +66,7 @@ ANALYSES: Mapping[str, Analysis] = {
 }
 # Those that are computed from the tables of others, each after what it needs.
 SUMMARIES: Mapping[str, Analysis] = {
+    "loss_bounds": lambda findings: losses.bounds(findings.campaign, findings.declared, findings["confirmatory"]),
     "summary": lambda findings: summary(findings["gains"]),
     "aggregates": lambda findings: findings["over_sites"].merge(findings["mixed_models"], on=OVER_SITES, how="left"),
     "unusual": lambda findings: unusual(findings["contrasts"]),

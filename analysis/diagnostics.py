@@ -8,13 +8,12 @@ import pandas as pd
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from analysis.attempts import start_times
 from analysis.contrasts import welch_p
 from analysis.gain import anova_p
 from analysis.hypotheses import Pair
 from analysis.outcomes import WARNING_P
 from analysis.runs import metrics_in
-from analysis.samples import Array, Samples
+from analysis.samples import Array, Samples, starts_of
 from measure.table import CampaignDocument
 
 UNIFORM_LEVELS = (0.01, 0.05)
@@ -29,7 +28,7 @@ def residuals(runs: pd.DataFrame) -> pd.DataFrame:
     """
     valid = runs[runs["valid"]].copy()
     metrics = list(metrics_in(runs))
-    started = start_times(valid)
+    started = starts_of(valid)
     valid = valid.assign(started=started).dropna(subset="started").sort_values("started", kind="stable")
     valid["order"] = np.arange(len(valid))
     valid["hours"] = (valid["started"] - valid["started"].min()).dt.total_seconds() / 3600

@@ -5,14 +5,14 @@ A campaign keeps a copy that was made before its first run (`measure.declaration
 
 import math
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from base.errors import EyelevelError
 from base.places import PROJECT
-from measure.declaration import HYPOTHESES, kept_hypotheses, text_sha256
+from measure.declaration import HYPOTHESES, declaration_of, kept_hypotheses, text_sha256
 from measure.metrics import metric_names
 from measure.table import CampaignDocument
 
@@ -65,7 +65,12 @@ class Origin:
 @dataclass(frozen=True)
 class Hypotheses:
     """Thresholds (as shares; one in round trips), the pairs to compare, those pairs and metrics that are the declared
-    family, and where all of this comes from."""
+    family, and where all of this comes from.
+
+    `added_protocols` and `added_networks` came to the campaign after its first run, at these times. Pairs with such a
+    protocol are not in the family: its runs lie in other blocks than those of the others. Networks that came at one
+    time have a family of their own, which was declared before their first run.
+    """
 
     significant_p: float
     confidence: float
@@ -74,6 +79,8 @@ class Hypotheses:
     comparisons: tuple[Pair, ...]
     family: tuple[Pair, ...]
     family_metrics: tuple[str, ...]
+    added_protocols: Mapping[str, str] = field(default_factory=dict)
+    added_networks: Mapping[str, str] = field(default_factory=dict)
     origin: Origin = field(default=Origin(), compare=False)
 
     def restricted_to(self, protocols: Sequence[str], metrics: Collection[str]) -> "Hypotheses":
@@ -82,14 +89,20 @@ class Hypotheses:
         pairs = [pair for pair in self.comparisons if pair.is_of(protocols)]
         in_pairs = {name for pair in pairs for name in pair}
         pairs += [Pair(protocols[0], name) for name in protocols[1:] if name not in in_pairs]
-        family = [pair for pair in self.family if pair in pairs]
-        family = family or [pair for pair in pairs if protocols[0] in pair] or pairs
+        declared = [pair for pair in pairs if not set(pair) & self.added_protocols.keys()]
+        family = [pair for pair in self.family if pair in declared]
+        family = family or [pair for pair in declared if protocols[0] in pair] or declared
         family_metrics = tuple(metric for metric in self.family_metrics if metric in metrics)
         return replace(self, comparisons=tuple(pairs), family=tuple(family), family_metrics=family_metrics)
 
     def family_size(self, networks: int) -> int:
         """The number of contrasts of the family in a campaign with so many `networks`."""
         return len(self.family) * len(self.family_metrics) * networks
+
+    def declared_with(self, network: str, networks: Collection[str]) -> list[str]:
+        """Those of `networks` that share a family with `network`."""
+        came_at = self.added_networks.get(network)
+        return [name for name in networks if self.added_networks.get(name) == came_at]
 
 
 def of_campaign(folder: Path, document: CampaignDocument, file: Path | None = None) -> Hypotheses:
@@ -101,9 +114,12 @@ def of_campaign(folder: Path, document: CampaignDocument, file: Path | None = No
     else:
         hypotheses = load(file or DECLARED)
         source = hypotheses.origin.source
-    declared_at = document.hypotheses.get("declared_at", "")
-    is_post_hoc = hypotheses.origin.sha256 != document.hypotheses.get("sha256")
-    return replace(hypotheses, origin=Origin(source, hypotheses.origin.sha256, declared_at, is_post_hoc))
+    declared = declaration_of(document, folder)
+    is_post_hoc = hypotheses.origin.sha256 != declared.sha256
+    origin = Origin(source, hypotheses.origin.sha256, declared.declared_at, is_post_hoc)
+    if is_post_hoc:
+        return replace(hypotheses, origin=origin)
+    return replace(hypotheses, added_protocols=declared.protocols, added_networks=declared.networks, origin=origin)
 
 
 def load(path: Path = DECLARED) -> Hypotheses:

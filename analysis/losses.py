@@ -14,10 +14,10 @@ from scipy import stats
 from analysis.attempts import KINDS, cube, rejections, tried_runs
 from analysis.corrections import holm
 from analysis.hypotheses import Hypotheses
-from analysis.outcomes import WARNING_P
+from analysis.outcomes import FASTER, SLOWER, WARNING_P
 from analysis.ratios import mean_over_sites
 from analysis.runs import CampaignTable
-from analysis.samples import Array, by_count
+from analysis.samples import OVER_SITES, Array, by_count, counts
 from analysis.text import label, listing, percent, plural, share
 
 # The shortest limit of any load where the campaign names none (`measure.run.browser.load_limit_s`).
@@ -35,10 +35,10 @@ def success_rates(campaign: CampaignTable) -> pd.DataFrame:
 
     Columns: network, protocol; runs: planned (NaN where the campaign does not say), tried (with an attempt), valid,
     success (valid / tried), lost, lost_share (lost / tried); attempts, and how many of these were rejected for each
-    of `analysis.attempts.KINDS`; others_share (lost share of the protocols that it is tested against), p (Fisher's,
-    one-sided: this protocol loses more runs than the others of the network), p_corrected (Holm's over protocols, times
-    the number of networks), warning. Each run counts once, however often it was tried. The protocol that stands out
-    most is tested first and then left out, so that nobody is compared with it.
+    of `analysis.attempts.KINDS`; others_share (lost share of the protocols that it is tested against), p (exact,
+    one-sided: this protocol loses more runs than the others of the same blocks), p_corrected (Holm's over protocols,
+    times the number of networks), warning. Each run counts once, however often it was tried. The protocol that stands
+    out most is tested first and then left out, so that nobody is compared with it.
     """
     tried = tried_runs(campaign.runs)
     attempts = rejections(campaign.runs)
@@ -55,25 +55,40 @@ def success_rates(campaign: CampaignTable) -> pd.DataFrame:
         len(_names(campaign)[1]) * settings["runs"] if settings.get("runs") and not settings.get("auto") else np.nan
     )
     table = table.assign(planned=planned, success=table["valid"] / sizes, lost_share=table["lost"] / sizes)
-    tests = [_more_than_the_others(group) for _, group in table.groupby("network", sort=False)]
-    table = table.join(pd.concat(tests)) if tests else table.assign(others_share=np.nan, p=np.nan, p_corrected=np.nan)
-    table["p_corrected"] = np.minimum(1, table["p_corrected"] * len(tests))
+    networks, _, protocols = _names(campaign)
+    lost = cube(tried, "lost", protocols, networks)
+    tests = np.array([_more_than_the_others(np.moveaxis(one, 1, 0).reshape(len(protocols), -1)) for one in lost])
+    table[["others_share", "p", "p_corrected"]] = tests.reshape(-1, 3)
+    table["p_corrected"] = np.minimum(1, table["p_corrected"] * len(networks))
     table = table.reset_index()
     table["warning"] = np.where(table["p_corrected"] < WARNING_P, "loses more than the others", "")
     return table[RATE_COLUMNS]
 
 
-def _more_than_the_others(group: pd.DataFrame) -> pd.DataFrame:
-    """others_share, p and p_corrected of the protocols of one network, from the columns tried and lost."""
-    result = pd.DataFrame(np.nan, group.index, ["others_share", "p", "p_corrected"])
-    candidates, bound = list(group.index[group["tried"] > 0]), 0.0
+def _more_than_the_others(lost: Array) -> Array:
+    """others_share, p and p_corrected of the protocols of one network, from protocols x blocks: 1 where the run was
+    lost, 0 where it was not, NaN where there is none.
+
+    Each block lost as many runs as it did; were the protocols alike, any of its runs could have been these. So a
+    protocol's losses are the sum of independent draws, one for each block (Poisson's binomial distribution). A site
+    that no protocol loads, or a moment at which the machine loaded nothing, blames nobody.
+    """
+    result = np.full((len(lost), 3), np.nan)
+    candidates, bound = list(np.flatnonzero(np.isfinite(lost).any(axis=1))), 0.0
     while len(candidates) > 1:
-        lost, tried = group.loc[candidates, "lost"], group.loc[candidates, "tried"]
-        others_lost, others_tried = lost.sum() - lost, tried.sum() - tried
-        p = stats.hypergeom.sf(lost - 1, tried.sum(), lost.sum(), tried)
+        some = lost[candidates]
+        lost_runs, tried = np.nansum(some, axis=1), counts(some)
+        block_share = np.nansum(some, axis=0) / np.maximum(1, np.isfinite(some).sum(axis=0))
+        p = np.array(
+            [
+                stats.poisson_binom.sf(number - 1, block_share[np.isfinite(row) & (block_share > 0)]) if number else 1.0
+                for number, row in zip(lost_runs, some, strict=True)
+            ]
+        )
         # A p that is corrected in a later step is no smaller than one of an earlier step (Holm).
         corrected = np.maximum(bound, holm(p))
-        result.loc[candidates] = np.stack([others_lost / others_tried, p, corrected], axis=1)
+        others = (lost_runs.sum() - lost_runs) / (tried.sum() - tried)
+        result[candidates] = np.stack([others, p, corrected], axis=1)
         worst = int(np.argmin(p))
         if corrected[worst] >= WARNING_P:
             break
@@ -122,8 +137,10 @@ def load_limits_ms(campaign: CampaignTable, tried: pd.DataFrame) -> "pd.Series[f
     return pd.concat([limit, longest.reindex(places)], axis=1).max(axis=1)
 
 
-def bounds(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
+def bounds(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.DataFrame) -> pd.DataFrame:
     """What each contrast of the family would be if the lost runs were known.
+
+    `confirmatory` is the table of that name (`analysis.confirmatory`): only what is decided can be shaken.
 
     Columns: reference, compared, network, metric; sites and blocks (in which both protocols were tried and neither
     run is missing for another reason), lost_reference and lost_compared (runs lost in these); gain (as in
@@ -151,16 +168,16 @@ def bounds(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
                     {**pair._asdict(), "network": network, "metric": metric, **_bounds(*(cell[n] for cell in cells))}
                     for n, network in enumerate(networks)
                 ]
-    table = pd.DataFrame(rows, columns=[name for name in BOUNDS_COLUMNS if name != "rank_p_corrected"] + ["decided_p"])
+    table = pd.DataFrame(rows).reindex(columns=BOUNDS_COLUMNS)
     if table.empty:
-        return table.reindex(columns=BOUNDS_COLUMNS)
+        return table
     table["rank_p_corrected"] = holm(table["rank_p"].fillna(1).to_numpy())
-    is_decided = table["decided_p"] * hypotheses.family_size(len(networks)) < hypotheses.significant_p
+    verdict = table[OVER_SITES].merge(confirmatory[[*OVER_SITES, "verdict"]], how="left", on=OVER_SITES)["verdict"]
     # Lost runs may turn the sign, or take what was found from every interval that excludes 0.
     turns = np.where(table["gain"] < 0, table["gain_high"] >= 0, table["gain_low"] <= 0)
     table["warning"] = [
         _bounds_warning(row) if is_shaken else ""
-        for row, is_shaken in zip(_records(table), is_decided & turns, strict=True)
+        for row, is_shaken in zip(_records(table), verdict.isin([FASTER, SLOWER]) & turns, strict=True)
     ]
     return table[BOUNDS_COLUMNS]
 
@@ -196,7 +213,6 @@ def _bounds(times: Array, lost: Array, best: Array, worst: Array) -> dict[str, f
         "lost_compared": int(hidden[:, 1].sum()),
         "gain": float(np.expm1(measured.centre)),
         "mean_gain": _ratio_of_means(times[:, 0], times[:, 1]),
-        "decided_p": float(measured.difference_p()),
         **_signed_ranks(np.where(is_usable, difference, np.nan)),
     }
     for name, reference, compared in (("low", worst, best), ("high", best, worst)):

@@ -28,8 +28,7 @@ def blocks_needed(
     over sites, if each site had one block), and blocks_1pct, blocks_2pct, … (NaN where the scatter is unknown or 0;
     inf for more than a million).
     """
-    family = hypotheses.family_size(len({*samples.networks, *networks}))
-    tests = family * max(1, len(looks))
+    all_networks = {*samples.networks, *networks}
     rows = []
     for pair in hypotheses.family:
         if not pair.is_of(samples.protocols):
@@ -37,6 +36,8 @@ def blocks_needed(
         ratios = np.moveaxis(block_ratios(samples, pair), 1, 2)
         ratio, sizes = mean_over_sites(ratios), counts(ratios)
         for n, network in enumerate(samples.networks):
+            family = hypotheses.family_size(len(hypotheses.declared_with(network, all_networks)))
+            level = hypotheses.significant_p / (family * max(1, len(looks)))
             for m, metric in enumerate(samples.metrics):
                 sites = int((sizes[n, m] > 0).sum())
                 if metric not in hypotheses.family_metrics or not sites:
@@ -46,9 +47,7 @@ def blocks_needed(
                 scatter = error * np.sqrt(blocks)
                 row = {**pair._asdict(), "network": network, "metric": metric, "sites": sites, "blocks": blocks}
                 needed = {
-                    column: needed_for(
-                        np.log1p(share), scatter, freedom / max(blocks - 1, 1), hypotheses.significant_p / tests
-                    )
+                    column: needed_for(np.log1p(share), scatter, freedom / max(blocks - 1, 1), level)
                     for share, column in NEEDED.items()
                 }
                 rows.append({**row, "scatter": scatter, **needed})

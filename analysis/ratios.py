@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from analysis.hypotheses import Hypotheses, Pair
-from analysis.samples import Array, Samples, by_count, counts, is_constant
+from analysis.samples import Array, Samples, by_count, counts
 
 # From so many blocks on the location is Hodges and Lehmann's; of fewer it is the mean, since their Walsh averages are
 # too few to say how far the location is off.
@@ -31,6 +31,8 @@ OVERESTIMATES = (
 )  # fmt: skip
 OVERESTIMATE_SHARE = 0.65
 FREEDOM_SHARE = 0.73
+# Ratios that differ by less are the same: times are whole frames of a film, and logarithms are rounded.
+SAME = 1e-9
 # Of Walsh averages at once: 32 MB.
 MOST_AVERAGES = 2**22
 
@@ -39,14 +41,15 @@ MOST_AVERAGES = 2**22
 class MeanRatio:
     """The mean over sites of log ratios, its standard error, and the degrees of freedom of that; arrays of one shape.
 
-    The error is NaN where no site has two blocks, and 0 where all blocks of each site have the same ratio. `blocks`:
-    how many there are of all sites.
+    The error is NaN where no site has two blocks, and 0 where all blocks of each site have the same ratio. `signs`: how
+    many blocks a sign test may then count: all where the sites agree on the sign, else those of the site that has
+    fewest.
     """
 
     centre: Array
     error: Array
     freedom: Array
-    blocks: NDArray[np.int64]
+    signs: NDArray[np.int64]
 
     def interval(self, confidence: float) -> tuple[Array, Array]:
         """The interval of `centre`."""
@@ -68,7 +71,7 @@ class MeanRatio:
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             p = stats.t.sf(distance / self.error, self.freedom)
-        constant = np.where(distance > 0, 0.5 ** np.minimum(self.blocks, 1000), 1.0)
+        constant = np.where(distance > 0, 0.5 ** np.minimum(self.signs, 1000), 1.0)
         return np.asarray(np.where(self.error == 0, constant, p))
 
 
@@ -86,7 +89,8 @@ def locations(ratios: Array) -> tuple[Array, Array]:
     """Location along the last axis, and the variance of its error; NaN without values, or with one, respectively.
 
     The error of Hodges and Lehmann's is from the length of the interval of Wilcoxon's signed ranks (Lehmann 1963,
-    Nonparametric confidence intervals for a shift parameter); that of a mean is the usual one.
+    Nonparametric confidence intervals for a shift parameter); that of a mean is the usual one, which is taken, too,
+    where most ratios but not all are the same, so that the interval has no length.
     """
     both = by_count(_location_and_variance, ratios, least=1, outputs=(2,))
     return both[..., 0], both[..., 1]
@@ -94,13 +98,14 @@ def locations(ratios: Array) -> tuple[Array, Array]:
 
 def _location_and_variance(ratios: Array) -> Array:
     blocks = ratios.shape[-1]
+    of_mean = ratios.var(axis=-1, ddof=1) / blocks if blocks > 1 else np.full(len(ratios), np.nan)
+    # Rounding may hide that they are all the same.
+    of_mean = np.where((np.ptp(ratios, axis=-1) < SAME) & (blocks > 1), 0, of_mean)
     if blocks < ROBUST_BLOCKS:
-        variance = ratios.var(axis=-1, ddof=1) / blocks if blocks > 1 else np.full(len(ratios), np.nan)
-        # Rounding may hide that they are all the same.
-        variance = np.where(is_constant(ratios) & (blocks > 1), 0, variance)
-        return np.stack([ratios.mean(axis=-1), variance], axis=-1)
+        return np.stack([ratios.mean(axis=-1), of_mean], axis=-1)
     centre, error = hodges_lehmann(ratios)
-    return np.stack([centre, (error / overestimate(blocks)) ** 2], axis=-1)
+    variance = np.where(error < SAME, of_mean, (error / overestimate(blocks)) ** 2)
+    return np.stack([centre, variance], axis=-1)
 
 
 def hodges_lehmann(ratios: Array) -> tuple[Array, Array]:
@@ -156,7 +161,11 @@ def mean_over_sites(ratios: Array) -> MeanRatio:
         centre = np.nansum(centres, axis=-1) / np.where(sites > 0, sites, np.nan)
         error = np.sqrt(total) / np.where(sites > 0, sites, np.nan)
     error = np.where(has_variance.any(axis=-1), error, np.nan)
-    return MeanRatio(np.asarray(centre), np.asarray(error), freedom, blocks.sum(axis=-1))
+    sign = np.sign(np.where(is_present, centres, np.nan))
+    agree = np.fmax.reduce(sign, axis=-1, initial=-1) <= np.fmin.reduce(sign, axis=-1, initial=1)
+    fewest = np.where(is_present, blocks, blocks.max(axis=-1, keepdims=True, initial=0)).min(axis=-1, initial=2**31)
+    total = blocks.sum(axis=-1)
+    return MeanRatio(np.asarray(centre), np.asarray(error), freedom, np.where(agree, total, fewest))
 
 
 def site_margins(samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: Mapping[str, float]) -> Array:

@@ -125,7 +125,7 @@ def write(folder: Path, truth: Truth) -> Path:
             },
         },
         begun_at=BEGUN_AT,
-        hypotheses=declaration(text) | {"declared_at": BEGUN_AT},
+        hypotheses=declaration(text, {"runs": truth.runs}) | {"declared_at": BEGUN_AT},
         further={"simulated": asdict(truth)},
     )
     folder.mkdir(parents=True, exist_ok=True)

@@ -85,8 +85,8 @@ def _difference(first: MeanRatio, second: MeanRatio) -> MeanRatio:
     total = variances[0] + variances[1]
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = total**2 / (variances[0] ** 2 / first.freedom + variances[1] ** 2 / second.freedom)
-    blocks = np.minimum(first.blocks, second.blocks)
-    return MeanRatio(second.centre - first.centre, np.sqrt(total), np.where(total > 0, freedom, np.inf), blocks)
+    signs = np.minimum(first.signs, second.signs)
+    return MeanRatio(second.centre - first.centre, np.sqrt(total), np.where(total > 0, freedom, np.inf), signs)
 
 
 def block_means(campaign: CampaignTable) -> pd.DataFrame:

@@ -10,15 +10,22 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from analysis.confirmatory import LOOKS, confirmatory, reached
+from analysis.confirmatory import LOOKS, confirmatory, families
 from analysis.hypotheses import Hypotheses
 from analysis.runs import CampaignTable
 from analysis.samples import Samples, samples_of
+from measure.declaration import declaration_of
 
 
 def looks_of(campaign: CampaignTable) -> tuple[int, ...]:
-    """After how many blocks of every site `campaign` may stop; none where it may not."""
-    return looks_until(int(campaign.document.settings["runs"])) if campaign.document.settings.get("auto") else ()
+    """After how many blocks of every site `campaign` may stop; none where it may not.
+
+    A number of runs that was raised after the first run is a look, too: who raised it could have stopped there.
+    """
+    settings = campaign.document.settings
+    ends = {*declaration_of(campaign.document, campaign.folder).runs, int(settings.get("runs", LOOKS[-1]))}
+    looks = {look for end in ends for look in looks_until(end)} if settings.get("auto") else ends
+    return tuple(sorted(looks)) if len(looks) > 1 or settings.get("auto") else ()
 
 
 def looks_until(most: int) -> tuple[int, ...]:
@@ -32,17 +39,18 @@ def decided_cells(campaign: CampaignTable, declaration: Hypotheses) -> list[tupl
     hypotheses = declaration.restricted_to(campaign.protocols, campaign.metrics)
     looks = looks_of(campaign) or LOOKS
     table = confirmatory(samples, hypotheses, campaign.rtt_ms, looks, campaign.networks)
-    decided = is_decided(table, hypotheses, len(campaign.networks)).groupby(table["network"]).all()
-    is_over = reached(samples) >= looks[-1]
+    decided = is_decided(table, hypotheses).groupby(table["network"]).all()
     networks = [
-        network for network, over in zip(samples.networks, is_over, strict=True) if over or decided.get(network, False)
+        network
+        for network, rounds in zip(samples.networks, samples.rounds, strict=True)
+        if rounds >= looks[-1] or decided.get(network, False)
     ]
     return [(site, network) for network in networks for site in campaign.document.sites]
 
 
-def is_decided(table: pd.DataFrame, hypotheses: Hypotheses, networks: int) -> "pd.Series[bool]":
+def is_decided(table: pd.DataFrame, hypotheses: Hypotheses) -> "pd.Series[bool]":
     """Which contrasts of the table of `confirmatory` are decided, by Bonferroni's correction for their number."""
-    level = hypotheses.significant_p / max(hypotheses.family_size(networks), 1)
+    level = hypotheses.significant_p / families(table, hypotheses)["p"].transform("size")
     return (table["p"] < level) | (table["equivalence_p"] < level)
 
 
@@ -60,7 +68,7 @@ def stopping_table(
         if look > blocks:
             break
         table = confirmatory(samples.first(look), hypotheses, campaign.rtt_ms, looks, campaign.networks)
-        decided = is_decided(table, hypotheses, len(campaign.networks))
+        decided = is_decided(table, hypotheses)
         for network, is_network_decided in decided.groupby(table["network"]):
             if ends.get(str(network), (0, 0))[1] < len(is_network_decided):
                 ends[str(network)] = look, int(is_network_decided.sum())

@@ -1,21 +1,78 @@
 """The hypotheses of a campaign as its folder keeps them: their text as `hypotheses.toml`, and in `campaign.json` its
-hash and when it was declared, which is before the first run. What the text says is the analysis's to know.
+hash, when it was declared, which is before the first run, and what the campaign was to measure. What the text says is
+the analysis's to know.
 """
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from base.clock import now_iso
 from base.errors import EyelevelError
 from base.files import write_atomically
-from measure.table import CampaignDocument
+from base.structure import structured, unstructured
+from measure.table import DOCUMENT, GROWING, CampaignDocument
 
 HYPOTHESES = "hypotheses.toml"
 
 
-def declaration(text: str) -> dict[str, str]:
-    """What `campaign.json` says of hypotheses that are declared now; nothing when there are none."""
-    return {"sha256": text_sha256(text), "declared_at": now_iso()} if text else {}
+@dataclass(frozen=True)
+class Declaration:
+    """What a campaign declared, and what was added to it after its first run.
+
+    `sha256` is that of the text of its hypotheses, and `declared_at` when it declared them; both are empty when it
+    declared none. `sites`, `networks`, `protocols`: those that were added, and when. `runs`: how many runs of each
+    setting there were to be, at first and whenever that number was raised after the first run.
+    """
+
+    sha256: str = ""
+    declared_at: str = ""
+    sites: Mapping[str, str] = field(default_factory=dict)
+    networks: Mapping[str, str] = field(default_factory=dict)
+    protocols: Mapping[str, str] = field(default_factory=dict)
+    runs: tuple[int, ...] = ()
+
+
+def declaration_of(document: CampaignDocument, folder: Path) -> Declaration:
+    """What the campaign in `folder` declared, whose `campaign.json` is `document`. Raises EyelevelError."""
+    return structured(document.hypotheses, Declaration, f"{folder / DOCUMENT} is broken: hypotheses")
+
+
+def declaration(text: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What `campaign.json` says of hypotheses that are declared now, of a campaign with these `settings`; nothing when
+    there are none."""
+    return _terse(Declaration(text_sha256(text), now_iso(), runs=(settings["runs"],))) if text else {}
+
+
+def continued_declaration(
+    folder: Path, original: CampaignDocument, settings: Mapping[str, Any], *, has_runs: bool
+) -> dict[str, Any]:
+    """What it says when the campaign in `folder` goes on with `settings`; `has_runs`: whether anything was measured, so
+    that what is new in them was not declared before. Raises EyelevelError."""
+    if not original.hypotheses:
+        return {}
+    declared, now = declaration_of(original, folder), now_iso()
+    if not has_runs:
+        return _terse(Declaration(declared.sha256, declared.declared_at, runs=(settings["runs"],)))
+    added: dict[str, Any] = {
+        group: {**getattr(declared, group), **dict.fromkeys(_new(settings, original.settings, group), now)}
+        for group in GROWING
+    }
+    runs = declared.runs or (original.settings["runs"],)
+    if settings["runs"] != original.settings["runs"]:
+        runs = (*runs, settings["runs"])
+    return _terse(replace(declared, **added, runs=runs))
+
+
+def _new(settings: Mapping[str, Any], original: Mapping[str, Any], group: str) -> Iterable[str]:
+    return [name for name in settings.get(group, ()) if name not in original.get(group, ())]
+
+
+def _terse(declared: Declaration) -> dict[str, Any]:
+    """`declared` as a document, without what is empty."""
+    return {name: value for name, value in unstructured(declared).items() if value}
 
 
 def text_sha256(text: str) -> str:

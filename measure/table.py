@@ -168,8 +168,8 @@ class CampaignDocument:
     """`campaign.json`: all that results depend on (`settings`, `versions`), and what else a reader may like to know.
 
     `study` is what a study says of itself, with its `name`. `hypotheses` says which were declared before the first run
-    (`sha256` of their text, `declared_at`), `site_facts` what each site is in numbers (`measure.site_facts`); campaigns
-    of older versions have neither. `further` are keys that this version does not know.
+    (`measure.declaration`), `site_facts` what each site is in numbers (`measure.site_facts`); campaigns of older
+    versions have neither. `further` are keys that this version does not know.
     """
 
     settings: dict[str, Any]
@@ -178,7 +178,7 @@ class CampaignDocument:
     films: dict[str, str] = field(default_factory=dict)
     begun_at: str = ""
     study: dict[str, Any] = field(default_factory=dict)
-    hypotheses: dict[str, str] = field(default_factory=dict)
+    hypotheses: dict[str, Any] = field(default_factory=dict)
     site_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     further: dict[str, Any] = field(default_factory=dict)
 

@@ -24,8 +24,10 @@ def question(findings: Findings) -> str:
     metrics = [label_with_title(name) for name in declared.family_metrics]
     networks = [label(name) for name in findings.networks]
     tests = declared.family_size(len(findings.networks))
-    # Of hypotheses that were chosen after the results nobody knows how many there were to choose from.
-    level = f"{100 * declared.significant_p:g} %"
+    # Of hypotheses that were chosen after the results nobody knows how many there were to choose from. Networks that
+    # were added have a family of their own, with a level of its own.
+    families = len({declared.added_networks.get(name) for name in findings.networks})
+    level = f"{100 * families * declared.significant_p:g} %"
     promise = f"; the probability that any “faster” or “slower” among them is false is below {level}"
     if declared.origin.is_post_hoc:
         promise = ""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import balance, heterogeneity, losses, stability
+from analysis import balance, deviations, heterogeneity, losses, stability
 from analysis.comparison import PAPER_SITES
 from analysis.findings import Findings
 from analysis.gain import SETTING
@@ -111,6 +111,7 @@ def warnings(findings: Findings) -> list[str]:
     least, _ = runs_per_setting(findings)
     if 0 < least < FEW_RUNS:
         texts.append(f"The fewest valid runs of a setting are {least}: one site's test finds only large differences.")
+    texts += deviations.warnings(findings.campaign, findings.declared, findings["success_rates"])
     texts += losses.warnings(findings["success_rates"], findings["empty_settings"], findings["loss_bounds"])
     texts += balance.warnings(findings["pair_balance"], balance.place_test(findings.campaign))
     texts += heterogeneity.warnings(

@@ -21,7 +21,7 @@ from base.files import Locked, locked, sync, write_atomically
 from measure.campaign.plan import PlannedBlock, extended, read_plan, write_plan
 from measure.campaign.store import FolderStore
 from measure.campaign.verdicts import Verdict, add_verdict, read_verdicts
-from measure.declaration import declaration, keep_hypotheses, require_same_hypotheses
+from measure.declaration import continued_declaration, declaration, keep_hypotheses, require_same_hypotheses
 from measure.reasons import Reason
 from measure.table import (
     GROWING,
@@ -33,6 +33,7 @@ from measure.table import (
     header,
     lines,
     read_document,
+    read_rows,
     read_table,
     write_document,
 )
@@ -199,11 +200,12 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
             )
         require_same_hypotheses(folder, original, hypotheses)
         keep_hypotheses(folder, hypotheses)
+        has_runs = (folder / RUNS).exists() and bool(read_rows(folder))
         # What was declared or known of a site when it came to the campaign stays.
         document = replace(
             document,
             begun_at=original.begun_at,
-            hypotheses=original.hypotheses,
+            hypotheses=continued_declaration(folder, original, document.settings, has_runs=has_runs),
             site_facts={**document.site_facts, **original.site_facts},
         )
         is_known = _terms(original) == _terms(document) and original.site_facts == document.site_facts
@@ -212,7 +214,7 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
     else:
         # First, so that no campaign says that it has declared what it does not have.
         keep_hypotheses(folder, hypotheses)
-        document = replace(document, hypotheses=declaration(hypotheses))
+        document = replace(document, hypotheses=declaration(hypotheses, document.settings))
     write_document(folder, document)
 
 

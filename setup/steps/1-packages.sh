@@ -19,24 +19,28 @@ present() {
 act() {
   local missing
   missing=$(missing)
-  [[ -z $missing ]] || install
+  [[ -z $missing ]] || install_all "$missing"
   record_versions
 }
 
-install() {
-  # After an interruption apt refuses to work until the packages that are half installed are configured.
-  as_root dpkg --configure -a
-  apt update || echo "apt could not update every list; continuing with those it has"
-  local packages nginx_was_there=yes
+install_all() { # MISSING
+  local nginx_was_there=yes
   dpkg-query -W nginx &>/dev/null || nginx_was_there=no
-  packages=$(missing | tested_versions)
-  # Nothing that a user installed is removed in exchange.
-  # shellcheck disable=SC2086  # a word each
-  apt install --yes --no-install-recommends --no-remove $packages
+  install "$1"
   # Debian starts what it installs; the testbed's NGINX runs only inside a replay.
   if [[ $nginx_was_there == no && -d /run/systemd/system ]]; then
     as_root systemctl disable --now nginx
   fi
+}
+
+# Install packages: lines of package and version pattern.
+install() { # LINES
+  # After an interruption apt refuses to work until the packages that are half installed are configured.
+  as_root dpkg --configure -a
+  apt update || echo "apt could not update every list; continuing with those it has"
+  # Nothing that a user installed is removed in exchange.
+  # shellcheck disable=SC2046  # a word each
+  apt install --yes --no-install-recommends --no-remove $(tested_versions <<<"$1")
 }
 
 apt() {
@@ -58,8 +62,7 @@ check_system() {
     fail "this system is $(system_name) on $(uname -m); the testbed supports ${columns[*]} on x86_64 (setup/packages.txt)"
 }
 
-# What this system may need: lines of package and version pattern, with a line "rust" before what brings Rust, and a
-# line "checkers" before what only `make check` runs.
+# What this system may need: lines of package and version pattern, those of a group after a line with its name.
 listed() {
   awk -v this_system="$(system_name)" '
     /^#/ || NF == 0 { next }
@@ -70,23 +73,26 @@ listed() {
 # The part of it that this machine needs: Rust only where there is none that is new enough.
 needed() {
   if "$PROJECT/setup/cargo" --check &>/dev/null; then
-    listed | sed '/^rust /,$d'
+    group ""
   else
-    listed | sed '/^rust /d; /^checkers /,$d'
+    group "" && group rust
   fi
 }
 
-# What `setup/check --install` adds.
-checkers() {
-  listed | sed '1,/^checkers /d'
+# The part of it that is of a group; of none if the name is empty.
+group() { # NAME
+  listed | awk -v wanted="$1" 'NF == 1 { name = $1; next } name == wanted'
 }
 
-# The part of it that is not installed.
+# The part of what this machine needs that is not installed.
 missing() {
-  local installed needed
+  needed | without_installed
+}
+
+without_installed() {
+  local installed
   installed=$(dpkg-query -W -f '${Package} ${db:Status-Abbrev}\n')
-  needed=$(needed)
-  awk 'NR == FNR { if ($2 == "ii") installed[$1]; next } !($1 in installed)' <(echo "$installed") <(echo "$needed")
+  awk 'NR == FNR { if ($2 == "ii") installed[$1]; next } !($1 in installed)' <(echo "$installed") -
 }
 
 # Turn lines of package and pattern into what apt takes; without a version if apt has none that matches.

@@ -11,7 +11,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from analysis import hypotheses
-from analysis.confirmatory import COLUMNS, LOOKS, confirmatory, first_blocks, holm, least_p, reached
+from analysis.confirmatory import COLUMNS, LOOKS, confirmatory, first_blocks, holm, least_p, without_selection
 from analysis.hypotheses import Hypotheses, Pair
 from analysis.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER, verdicts
 from analysis.ratios import margins
@@ -110,6 +110,19 @@ def test_holms_correction_counts_what_was_declared_and_not_measured() -> None:
     assert others[["gain", "gain_low", "gain_high", "p"]].isna().all(axis=None)
 
 
+def test_what_was_added_has_a_correction_of_its_own() -> None:
+    """A network that came later neither takes anything from what was declared first, nor gets anything of it."""
+    times = drawn(-0.02, networks=3, sites=4)
+    together = confirmatory(samples(times), DECLARED, RTT_MS).set_index("network")
+    late = replace(DECLARED, added_networks={"da2gc": "later"})
+    table = confirmatory(samples(times), late, RTT_MS).set_index("network")
+    assert list(table["p"]) == list(together["p"])
+    first = confirmatory(samples(times[:2]), DECLARED, RTT_MS).set_index("network")
+    assert list(table["p_corrected"][["dsl", "lte"]]) == list(first["p_corrected"])
+    assert table.loc["da2gc", "p_corrected"] == table.loc["da2gc", "p"]
+    assert together.loc["da2gc", "p_corrected"] > together.loc["da2gc", "p"]
+
+
 def test_holms_correction_is_that_of_statsmodels() -> None:
     p = pd.Series(np.random.default_rng(6).random(40) ** 4, index=range(100, 140))
     assert holm(p).to_numpy() == pytest.approx(multipletests(p, method="holm")[1])
@@ -156,27 +169,9 @@ def test_the_margin_is_half_a_round_trip_of_the_references_time_over_sites() -> 
     assert np.isnan(margins(samples(times), Pair("quic", "tcp+"), DECLARED, {"dsl": 40})[0, 0])
 
 
-def test_a_look_is_reached_by_all_sites_together_and_lost_runs_do_not_hold_it_up() -> None:
-    times = drawn(0, networks=2, sites=3, blocks=10)
-    times[0, 0, 0, :, 9] = np.nan  # of one protocol
-    times[1, 0, :, :, 7:] = np.nan  # not measured yet
-    assert list(reached(samples(times))) == [10, 7]
-
-
-def test_a_site_that_no_longer_loads_holds_up_no_look_if_it_is_one_of_ten() -> None:
-    times = drawn(0, sites=10, blocks=10)
-    times[0, 0, :, :, 2:] = np.nan
-    assert list(reached(samples(times))) == [10]
-    times[0, 1, :, :, 3:] = np.nan
-    assert list(reached(samples(times))) == [3]
-    times[0, :2] = np.nan
-    assert list(reached(samples(times))) == [10]
-    assert list(reached(samples(times * np.nan))) == [0]
-
-
 def test_at_a_look_there_are_the_blocks_so_far_and_nothing_at_one_that_is_not_reached() -> None:
     ratios = np.arange(2 * 1 * 1 * 7, dtype=float).reshape(2, 1, 1, 7)
-    first, second = first_blocks(ratios, np.array([7, 4]), (3, 6))
+    first, second = first_blocks(ratios, (7, 4), (3, 6))
     assert np.array_equal(first, ratios[..., :3])
     assert np.array_equal(second[0], ratios[0, ..., :6])
     assert np.isnan(second[1]).all()
@@ -199,6 +194,37 @@ def test_what_a_look_has_decided_stands_whatever_comes_after_it() -> None:
     later = only(confirmatory(samples(times), DECLARED, RTT_MS, LOOKS))
     assert later["p"] <= at_look["p"]
     assert later["verdict"] == FASTER
+
+
+def test_the_intervals_of_a_campaign_that_may_stop_hold_at_all_looks_at_once() -> None:
+    times = drawn(-0.1, blocks=5)
+    wide, narrow = (only(confirmatory(samples(times), DECLARED, RTT_MS, looks)) for looks in (LOOKS, ()))
+    at_once = replace(DECLARED, confidence=1 - (1 - DECLARED.confidence) / len(LOOKS))
+    one = only(confirmatory(samples(times), at_once, RTT_MS))
+    assert (wide["gain_low"], wide["gain_high"]) == (one["gain_low"], one["gain_high"])
+    assert wide["gain_low"] < narrow["gain_low"] < narrow["gain_high"] < wide["gain_high"]
+
+
+def test_what_ended_early_is_shrunken_and_nothing_else() -> None:
+    early = only(confirmatory(samples(drawn(-0.09, blocks=5)), DECLARED, RTT_MS, LOOKS))
+    assert early["verdict"] == FASTER
+    assert early["gain"] < early["gain_shrunken"] < 0
+    clear = only(confirmatory(samples(drawn(-0.5, blocks=5)), DECLARED, RTT_MS, LOOKS))
+    assert clear["gain_shrunken"] == pytest.approx(clear["gain"], rel=0.01)
+    for looks, blocks, gain in ((LOOKS, 31, -0.09), ((), 5, -0.09), (LOOKS, 5, 0)):
+        row = only(confirmatory(samples(drawn(gain, blocks=blocks)), DECLARED, RTT_MS, looks))
+        assert np.isnan(row["gain_shrunken"])
+
+
+@pytest.mark.parametrize("truth", [0.5, 2.0, 3.5, 6.0])
+def test_the_mean_of_what_was_selected_is_what_is_seen(truth: float) -> None:
+    """`without_selection` finds the truth again from the mean of all that a threshold lets through."""
+    seen = truth + np.random.default_rng(3).standard_normal(2_000_000)
+    level = 0.001
+    selected = seen[np.abs(seen) > stats.norm.isf(level / 2)].mean()
+    p = pd.Series([2 * stats.norm.sf(selected)])
+    (estimate,) = without_selection(pd.Series([selected]), p, pd.Series([level]))
+    assert estimate == pytest.approx(truth, abs=0.05)
 
 
 def test_before_the_first_look_nothing_is_decided() -> None:

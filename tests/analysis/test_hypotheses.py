@@ -90,6 +90,23 @@ def test_a_campaign_is_asked_what_it_declared(simulated: Path) -> None:
     assert question.restricted_to(("tcp", "quic"), ("si",)).origin == question.origin
 
 
+def test_what_came_after_the_first_run_is_not_what_was_declared_before_it(simulated: Path, other: Path) -> None:
+    document = require_document(simulated)
+    added = {"networks": {"mss": "then"}, "protocols": {"quic": "then"}}
+    document = replace(document, hypotheses=document.hypotheses | added)
+    question = hypotheses.of_campaign(simulated, document)
+    assert question.added_networks == {"mss": "then"}
+    # Of three protocols TCP+ and QUIC would be the family.
+    restricted = question.restricted_to(("tcp", "tcp+", "quic"), ("si",))
+    assert restricted.family == (Pair("tcp", "tcp+"),)
+    assert Pair("tcp+", "quic") in restricted.comparisons
+    assert restricted.declared_with("mss", ("dsl", "mss", "lte")) == ["mss"]
+    assert restricted.declared_with("dsl", ("dsl", "mss", "lte")) == ["dsl", "lte"]
+    post_hoc = hypotheses.of_campaign(simulated, document, other)
+    assert not post_hoc.added_networks
+    assert post_hoc.restricted_to(("tcp", "tcp+", "quic"), ("si",)).family == (Pair("tcp+", "quic"),)
+
+
 def test_other_hypotheses_are_post_hoc_and_the_same_text_is_not(simulated: Path, other: Path) -> None:
     document = require_document(simulated)
     question = hypotheses.of_campaign(simulated, document, other)

@@ -11,12 +11,19 @@ from support.worlds import World, attempt, campaign, table_of
 
 from analysis import hypotheses, losses
 from analysis.attempts import tried_runs
+from analysis.confirmatory import confirmatory
 from analysis.hypotheses import Hypotheses
 from analysis.runs import CampaignTable
+from analysis.samples import samples_of
 
 
 def declared(table: CampaignTable) -> Hypotheses:
     return hypotheses.load().restricted_to(table.protocols, table.metrics)
+
+
+def bounds_of(table: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
+    verdicts = confirmatory(samples_of(table), hypotheses, table.rtt_ms, networks=table.networks)
+    return losses.bounds(table, hypotheses, verdicts)
 
 
 def campaign_with(lost: dict[str, int], tried: int) -> CampaignTable:
@@ -42,13 +49,23 @@ def test_success_is_of_runs_not_of_attempts() -> None:
     assert rates["success"] == pytest.approx(2 / 3)
 
 
-def test_fishers_p_against_the_others() -> None:
+def test_losses_are_compared_within_blocks() -> None:
     rates = losses.success_rates(campaign_with({"tcp": 3, "tcp+": 6, "quic": 50}, 372)).set_index("protocol")
-    expected = stats.fisher_exact([[50, 322], [9, 735]], alternative="greater").pvalue
-    assert rates.loc["quic", "p"] == pytest.approx(expected)
+    # Of blocks 1 to 3 all runs were lost, of 4 to 6 two of three, of 7 to 50 one of three: QUIC's each time.
+    assert rates.loc["quic", "p"] == pytest.approx((2 / 3) ** 3 * (1 / 3) ** 44)
     # Once QUIC is left out, TCP+ is compared with TCP alone.
-    expected = stats.fisher_exact([[6, 366], [3, 369]], alternative="greater").pvalue
-    assert rates.loc["tcp+", "p"] == pytest.approx(expected)
+    assert rates.loc["tcp+", "p"] == pytest.approx(1 / 8)
+
+
+def test_a_site_that_nobody_loads_blames_nobody() -> None:
+    """Over QUIC only that site was measured."""
+    rows = [
+        attempt(site=site, protocol=name, run=run, block=run, reason="load_failed: no" if site == "dead" else "")
+        for site, names in (("dead", ("tcp", "quic")), ("alive", ("tcp",)))
+        for name in names
+        for run in range(1, 21)
+    ]
+    assert guilty(table_of(pd.DataFrame(rows), 20)) == []
 
 
 def test_the_guilty_one_only_is_named() -> None:
@@ -92,7 +109,7 @@ def test_a_setting_without_a_valid_run_is_told_wherever_it_is() -> None:
     table = CampaignTable(runs, table.document)
     empty = losses.empty_settings(table)
     assert empty.to_numpy().tolist() == [["dsl", "s01", "quic", 3, "over_time"], ["lte", "s02", "tcp", 0, ""]]
-    texts = losses.warnings(losses.success_rates(table), empty, losses.bounds(table, declared(table)))
+    texts = losses.warnings(losses.success_rates(table), empty, bounds_of(table, declared(table)))
     assert "Behind DSL 1 setting has no valid run: s01 over QUIC." in texts
     assert "Behind LTE 1 setting has not been tried: s02 over TCP." in texts
 
@@ -117,7 +134,7 @@ def test_bounds_hold_the_lost_at_the_limit_and_at_the_best() -> None:
     ]]  # fmt: skip
     rows.append(attempt(protocol="quic", run=3, block=3, reason="over_time: not loaded within 8 s"))
     table = table_of(pd.DataFrame(rows), 3, limit_s=8)
-    row = losses.bounds(table, declared(table)).set_index("metric").loc["si"]
+    row = bounds_of(table, declared(table)).set_index("metric").loc["si"]
     assert row[["reference", "compared", "sites", "blocks", "lost_reference", "lost_compared"]].tolist() == [
         "tcp+", "quic", 1, 3, 0, 1,
     ]  # fmt: skip
@@ -140,7 +157,7 @@ def test_a_limit_that_nobody_names_is_as_long_as_the_longest_evidence() -> None:
 
 def test_without_losses_bounds_are_the_gain_itself() -> None:
     table = campaign(World(sites=3, runs=6, unfit=0.1), 2)
-    bounds = losses.bounds(table, declared(table))
+    bounds = bounds_of(table, declared(table))
     for kind in ("gain", "mean_gain"):
         assert bounds[f"{kind}_low"].to_numpy() == pytest.approx(bounds[kind].to_numpy())
         assert bounds[f"{kind}_high"].to_numpy() == pytest.approx(bounds[kind].to_numpy())
@@ -151,7 +168,7 @@ def test_without_losses_bounds_are_the_gain_itself() -> None:
 @settings(max_examples=15)
 def test_the_gain_lies_within_its_bounds(seed: int, lost: float) -> None:
     table = campaign(World(sites=3, runs=6, lost={"quic": lost, "tcp+": lost / 2}), seed)
-    bounds = losses.bounds(table, declared(table)).dropna(subset=["gain"])
+    bounds = bounds_of(table, declared(table)).dropna(subset=["gain"])
     assert (bounds["mean_gain_low"] <= bounds["mean_gain"] + 1e-9).all()
     assert (bounds["gain_low"] <= bounds["gain_high"] + 1e-9).all()
 
@@ -180,7 +197,7 @@ def test_the_rank_test_holds_its_level_with_losses() -> None:
 def test_a_gain_that_rests_on_the_losses_is_told() -> None:
     fast_when_it_loads = World(sites=6, runs=10, effects={"quic": -0.03}, lost={"quic": 0.5}, scatter=0.01, blocks=0.01)
     table = campaign(fast_when_it_loads, 1)
-    bounds = losses.bounds(table, declared(table))
+    bounds = bounds_of(table, declared(table))
     assert bounds["warning"].str.contains("rests on which runs were lost").sum() >= 3
     assert (bounds["gain"] < 0).all() and (bounds["gain_high"] > 0).all()
     assert (bounds["slower_share"] > 0.4).all()
@@ -190,7 +207,7 @@ def test_networks_and_protocols_without_any_run_are_told_and_break_nothing() -> 
     table = campaign(World(sites=3, runs=3), 1)
     runs = table.runs[(table.runs["network"] == "dsl") & (table.runs["protocol"] != "quic")].drop(columns="plt")
     table = CampaignTable(runs, table.document)
-    bounds = losses.bounds(table, declared(campaign(World(sites=3, runs=3), 1)))
+    bounds = bounds_of(table, declared(campaign(World(sites=3, runs=3), 1)))
     assert bounds["metric"].unique().tolist() == ["si"]
     assert bounds["blocks"].eq(0).all() and bounds["gain"].isna().all() and bounds["rank_p_corrected"].eq(1).all()
     rates = losses.success_rates(table).set_index(["network", "protocol"])

@@ -111,7 +111,7 @@ def test_every_site_counts_once_with_satterthwaites_freedom() -> None:
     assert mean.centre == pytest.approx((0.2 + 0.7) / 2)
     assert mean.error == pytest.approx(np.sqrt(variances.sum()) / 2)
     assert mean.freedom == pytest.approx(variances.sum() ** 2 / (variances**2 / np.array([1, 3])).sum())
-    assert mean.blocks == 6
+    assert mean.signs == 6
 
 
 def test_a_site_of_one_block_takes_its_error_from_the_other_sites() -> None:
@@ -132,7 +132,7 @@ def test_nothing_tells_nothing() -> None:
     mean = mean_over_sites(np.full((2, 3, 4), np.nan))
     assert mean.centre.shape == (2,)
     assert np.isnan([mean.centre, mean.error, mean.difference_p()]).all()
-    assert (mean.blocks == 0).all()
+    assert (mean.signs == 0).all()
 
 
 @pytest.mark.parametrize(("sites", "blocks"), [(1, 2), (1, 3), (1, 5), (1, 31), (3, 5)])
@@ -144,6 +144,33 @@ def test_what_is_constant_and_different_has_the_p_value_of_as_many_equal_signs(s
     assert mean.difference_p() == pytest.approx(stats.binomtest(total, total).pvalue)
     assert mean.equivalence_p(0.2) == pytest.approx(0.5**total)
     assert mean.equivalence_p(0.1) == 1
+
+
+def test_sites_of_constant_ratios_that_disagree_are_as_good_as_the_one_of_the_fewest_blocks() -> None:
+    ratios = np.repeat(np.log([[1.1], [0.99]]), 31, axis=1)
+    ratios[1, 4:] = np.nan
+    mean = mean_over_sites(ratios)
+    assert mean.error == 0
+    assert mean.difference_p() == pytest.approx(2 * 0.5**4)
+
+
+def test_a_few_ratios_of_the_other_sign_among_many_that_are_the_same_are_not_overlooked() -> None:
+    """Whole frames of a film: 26 of 31 blocks say one frame more, and 5 say three less."""
+    ratios = np.array([*[np.log(1033 / 1000)] * 26, *[np.log(900 / 1000)] * 5])
+    mean = mean_over_sites(ratios[None])
+    assert hodges_lehmann(ratios[None])[1] == 0
+    assert mean.error == pytest.approx(ratios.std(ddof=1) / np.sqrt(31))
+    assert mean.difference_p() > stats.binomtest(5, 31).pvalue
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("frame_ms", [1, 33, 100, 250])
+def test_whole_frames_find_no_difference_where_there_is_none(frame_ms: int) -> None:
+    draw = np.random.default_rng([6, frame_ms])
+    times = 1000 * np.exp(0.05 * draw.standard_normal((2, 4000, 3, 10)))
+    logs = np.log(np.round(times / frame_ms) * frame_ms)
+    found = int((mean_over_sites(logs[1] - logs[0]).difference_p() < 0.01).sum())
+    assert found <= stats.binom.isf(1e-5, 4000, 0.01)
 
 
 def test_what_is_constant_and_equal_does_not_differ_and_is_equivalent() -> None:

@@ -16,4 +16,5 @@ def declare(folder: Path, **thresholds: float) -> None:
         text, lines = re.subn(rf"(?m)^{name} = .*$", f"{name} = {value}", text)
         assert lines == 1, name
     keep_hypotheses(folder, text)
-    write_document(folder, replace(require_document(folder), hypotheses=declaration(text)))
+    document = require_document(folder)
+    write_document(folder, replace(document, hypotheses=declaration(text, document.settings)))

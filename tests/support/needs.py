@@ -64,7 +64,7 @@ def _has_tex() -> bool:
 
 
 NEEDS = (
-    Need("tex", "TeX with acmart and IEEEtran", "install texlive-publishers and texlive-latex-extra", _has_tex),
+    Need("tex", "TeX with acmart and IEEEtran", "run `setup/packages proof`", _has_tex),
     Need("root", "root", "run them by sudo, as `make test` does", lambda: os.geteuid() == 0),
     Need("tun", "/dev/net/tun", "load the kernel's module tun", Path("/dev/net/tun").exists),
     Need("shells", "the shells", "run `make setup`", lambda: _is_installed("mm-net", "mm-delay", "mm-link", "mm-loss")),

@@ -194,14 +194,46 @@ def test_hypotheses_are_kept_with_their_hash_and_time_before_the_first_run(
     monkeypatch.setattr(declarations, "now_iso", lambda: "then")
     first = begun(tmp_path / "c", text)
     assert (tmp_path / "c" / "hypotheses.toml").read_bytes() == text.encode()
-    assert first["hypotheses"] == {"sha256": hashlib.sha256(text.encode()).hexdigest(), "declared_at": "then"}
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    assert first["hypotheses"] == {"sha256": sha256, "declared_at": "then", "runs": [document().settings["runs"]]}
     monkeypatch.setattr(declarations, "now_iso", lambda: "later")
     assert begun(tmp_path / "c", text) == first
     assert begun(tmp_path / "c") == first, "what is not said stays"
     document_of_more = document(runs=5)
     with opened(tmp_path / "c", document_of_more, text):
         pass
-    assert read_json(tmp_path / "c" / "campaign.json")["hypotheses"] == first["hypotheses"]
+    declared = read_json(tmp_path / "c" / "campaign.json")["hypotheses"]
+    assert declared == {**first["hypotheses"], "runs": [5]}, "nothing was measured yet"
+
+
+def test_what_is_added_after_the_first_run_is_kept_with_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, now = tmp_path / "c", iter(("t0", "t1", "t2", "t3", "t4"))
+    monkeypatch.setattr(declarations, "now_iso", lambda: next(now))
+    begun(folder, "one")
+    with opened(folder, document(), "one") as campaign:
+        campaign.keep_attempt(ROW)
+    networks = {"lte": {"up_mbps": 2.8}, "dsl": {"up_mbps": 5}}
+    begun(folder, "one", settings=document(networks=networks).settings)
+    more = document(networks=networks, runs=5, sites={"s": {"sha256": "0"}, "t": {"sha256": "1"}})
+    begun(folder, "one", settings=more.settings)
+    begun(folder, "one", settings=replace(more, settings={**more.settings, "runs": 9}).settings)
+    kept = read_document(folder)
+    assert kept is not None
+    declared = declarations.declaration_of(kept, folder)
+    assert declared.declared_at == "t0"
+    assert declared.networks.keys() == {"dsl"}
+    assert declared.sites.keys() == {"t"}
+    assert not declared.protocols
+    assert declared.networks["dsl"] < declared.sites["t"]
+    assert declared.runs == (document().settings["runs"], 5, 9)
+
+
+def test_a_broken_declaration_is_told_by_its_place(tmp_path: Path) -> None:
+    broken = replace(document(), hypotheses={"runs": "many"})
+    with pytest.raises(EyelevelError, match=r"campaign.json is broken: hypotheses: runs"):
+        declarations.declaration_of(broken, tmp_path)
 
 
 def test_other_hypotheses_are_refused_in_one_line_that_says_how_to_go_on(tmp_path: Path) -> None:

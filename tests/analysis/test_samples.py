@@ -1,0 +1,71 @@
+"""Which runs were measured side by side, and how far a campaign has come, as its samples tell it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.worlds import World, attempt, campaign, table_of
+
+from analysis.runs import CampaignTable
+from analysis.samples import blocks_of, samples_of
+from measure.table import GivenUp, write_given_up
+
+
+def without(table: CampaignTable, site: str, after_run: int) -> CampaignTable:
+    runs = table.runs
+    return replace(table, runs=runs[(runs["site"] != site) | (runs["run"] <= after_run)])
+
+
+def test_a_round_is_over_at_all_sites_together() -> None:
+    table = campaign(World(sites=3, runs=6), 1)
+    assert samples_of(table).rounds == (6, 6)
+    late = without(table, "s01", 4)
+    assert samples_of(late).rounds == (4, 4)
+    assert samples_of(late).first(3).rounds == (3, 3)
+
+
+def test_a_site_that_was_given_up_holds_up_nothing(tmp_path: Path) -> None:
+    late = replace(without(campaign(World(sites=3, runs=6), 1), "s01", 2), folder=tmp_path)
+    write_given_up(tmp_path, [GivenUp("s01", "lte", "load_failed: no", 12, "then")])
+    assert samples_of(late).rounds == (2, 6)
+    write_given_up(tmp_path, [GivenUp(site, "lte", "load_failed: no", 12, "then") for site in ("s00", "s01", "s02")])
+    assert samples_of(late).rounds == (2, 2)
+
+
+def test_a_block_whose_runs_were_all_lost_is_measured() -> None:
+    rows = [attempt(protocol=name, run=run, block=run) for name in ("tcp", "quic") for run in (1, 2)]
+    rows += [attempt(protocol=name, run=3, block=3, reason="load_failed: no") for name in ("tcp", "quic")]
+    samples = samples_of(table_of(pd.DataFrame(rows), 3))
+    assert (samples.rounds, samples.values.shape[-1]) == ((3,), 2)
+
+
+def partners(table: CampaignTable) -> int:
+    """In how many blocks both TCP and QUIC have a run."""
+    samples = samples_of(table)
+    return int(np.isfinite(samples.of("tcp")[..., 0, :] + samples.of("quic")[..., 0, :]).sum())
+
+
+@pytest.mark.parametrize("has_blocks", [True, False])
+def test_runs_of_different_weeks_are_no_partners(has_blocks: bool) -> None:
+    together, late = (campaign(World(sites=2, runs=5, late=name), 1) for name in ("", "quic"))
+    for table, expected in ((together, 2 * 2 * 5), (late, 0)):
+        runs = table.runs if has_blocks else table.runs.drop(columns="block")
+        assert partners(replace(table, runs=runs)) == expected
+
+
+def test_a_run_whose_block_is_unknown_takes_no_other_with_it() -> None:
+    late = campaign(World(sites=2, runs=5, late="quic"), 1)
+    late.runs.loc[late.runs["protocol"].eq("tcp").idxmax(), "block"] = 0
+    assert partners(late) == 0
+    together = campaign(World(sites=2, runs=5), 1)
+    together.runs.loc[together.runs["protocol"].eq("tcp").idxmax(), "block"] = 0
+    assert partners(together) == 2 * 2 * 5 - 1
+
+
+def test_without_blocks_and_starts_runs_of_one_number_are_partners() -> None:
+    table = campaign(World(sites=2, runs=5), 1)
+    runs = table.runs.drop(columns=["block", "started_at"])
+    assert partners(replace(table, runs=runs)) == 2 * 2 * 5
+    assert blocks_of(runs).nunique() == 5
