@@ -18,33 +18,34 @@ from analysis.text import label, level, listing, percent, percent_interval, plur
 from measure.metrics import metric_names
 from measure.table import read_given_up
 
-# The metric of the headlines.
+# The metric of the headlines, where the declared hypotheses have it; else it is their first.
 HEADLINE = "si"
 
 
 def scope(findings: Findings) -> str:
     """What was measured."""
-    runs, samples = findings.campaign.runs, findings.samples
+    campaign, runs, measured = findings.campaign, findings.campaign.runs, len(findings.samples.sites)
     least, most = runs_per_setting(findings)
-    networks, protocols = ([label(name) for name in names] for names in (samples.networks, samples.protocols))
+    networks, protocols = ([label(name) for name in names] for names in (campaign.networks, campaign.protocols))
+    planned = len(campaign.document.sites)
+    sites = plural("site", measured) if planned <= measured else f"{measured} of {plural('site', planned)}"
     return (
-        f"{plural('site', len(samples.sites))} behind {listing(networks)} over {listing(protocols)}: "
+        f"{sites} behind {listing(networks)} over {listing(protocols)}: "
         f"{len(runs)} attempts, of which {int(runs['valid'].sum())} count, {span(least, most)} valid "
         f"{'run' if most == 1 else 'runs'} of each setting."
     )
 
 
 def runs_per_setting(findings: Findings) -> tuple[int, int]:
-    """The fewest and the most valid runs of a setting; a setting without any has none."""
-    samples = findings.samples
-    grid = pd.MultiIndex.from_product([samples.networks, samples.sites, samples.protocols], names=SETTING)
-    sizes = findings.campaign.valid.groupby(SETTING).size().reindex(grid, fill_value=0)
-    return int(sizes.min()), int(sizes.max())
+    """The fewest and the most valid runs of a setting of the campaign's whole grid."""
+    sizes = findings.campaign.valid.groupby(SETTING).size()
+    return 0 if len(findings["empty_settings"]) else int(sizes.min()), int(sizes.max())
 
 
 def headlines(findings: Findings) -> list[str]:
     """A sentence for each contrast of the declared family in the metric of the headlines."""
-    rows = rows_of(findings["confirmatory"], metric=HEADLINE)
+    metrics = findings.declared.family_metrics
+    rows = rows_of(findings["confirmatory"], metric=HEADLINE if HEADLINE in metrics else next(iter(metrics), HEADLINE))
     return [headline(findings, row) for row in rows.to_dict("records")]
 
 
@@ -94,8 +95,9 @@ def warnings(findings: Findings) -> list[str]:
     sites = len(findings.samples.sites)
     if findings.campaign.document.settings.get("auto"):
         texts.append(
-            "The stopping rule chose the number of runs. The verdicts of the declared hypotheses allow for that; all "
-            "other p values and intervals take the runs as fixed beforehand, and exaggerate differences a little."
+            "The stopping rule chose the number of runs. The verdicts and intervals of the declared hypotheses allow "
+            "for that. A gain that ended a network early is larger than the truth on average: see it shrunken, beside. "
+            "All other gains, p values and intervals take the runs as fixed beforehand, and exaggerate differences."
         )
     if "simulated" in findings.campaign.document.further:
         texts.append("This campaign is simulated: nothing in it was measured.")
@@ -113,7 +115,7 @@ def warnings(findings: Findings) -> list[str]:
         texts.append(f"The fewest valid runs of a setting are {least}: one site's test finds only large differences.")
     texts += deviations.warnings(findings.campaign, findings.declared, findings["success_rates"])
     texts += losses.warnings(findings["success_rates"], findings["empty_settings"], findings["loss_bounds"])
-    texts += balance.warnings(findings["pair_balance"], balance.place_test(findings.campaign))
+    texts += balance_warnings(findings)
     texts += heterogeneity.warnings(
         _of_family(findings, findings["contrasts"]), findings["sensitivity"], findings["heterogeneity"]
     )
@@ -134,6 +136,11 @@ def warnings(findings: Findings) -> list[str]:
     if incomplete := [label(metric) for metric in metrics if findings.campaign.valid[metric].isna().any()]:
         texts.append(f"Valid runs lack some metrics: {listing(incomplete)}.")
     return texts
+
+
+def balance_warnings(findings: Findings) -> list[str]:
+    """Those that say that runs were not measured side by side, or not in random order."""
+    return balance.warnings(findings["pair_balance"], balance.place_test(findings.campaign))
 
 
 def paper_agreement(findings: Findings) -> str:

@@ -19,9 +19,15 @@ from analysis.report.section import ReportTable, text_table
 from analysis.report.sentences import equivalence_margin
 from analysis.runs import CampaignTable
 from analysis.samples import OVER_SITES
+from analysis.stopping import looks_of
 from analysis.text import NOTHING, file_name, label, level, listing, number, pair_label, percent, plural, signed_ms
 from measure.validate.checks import UNCHECKED
 
+# What the verdicts' table says of a campaign that might have stopped earlier.
+STOPPING = (
+    " Intervals hold at all looks at once. Shrunken: the gain of what ended a network early, without what that "
+    "selection adds on average."
+)
 # How most tables are shown, by the names of their files.
 FORMS: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
@@ -222,8 +228,11 @@ def verdict_counts(findings: Findings) -> ReportTable:
 def confirmatory(findings: Findings) -> ReportTable:
     """The verdicts of the declared family."""
     data, margin = findings["confirmatory"], equivalence_margin(findings.declared, findings.campaign)
-    table = report_table("confirmatory", data, tests=len(data), margin=margin, **declared_values(findings))
-    return replace(table, data=data[CONFIRMATORY])
+    stopping = STOPPING if looks_of(findings.campaign) else ""
+    values = {"tests": len(data), "margin": margin, "stopping": stopping, **declared_values(findings)}
+    table = report_table("confirmatory", data, **values)
+    texts = table.texts if data["gain_shrunken"].notna().any() else table.texts.drop(columns="shrunken")
+    return replace(table, data=data[CONFIRMATORY], texts=texts)
 
 
 def power(findings: Findings) -> ReportTable:
