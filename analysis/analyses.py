@@ -53,7 +53,7 @@ ANALYSES: Mapping[str, Analysis] = {
     "success_rates": lambda findings: losses.success_rates(findings.campaign),
     "reasons": lambda findings: losses.reasons(findings.campaign),
     "empty_settings": lambda findings: losses.empty_settings(findings.campaign),
-    "pair_balance": lambda findings: balance.pair_balance(findings.campaign, findings.declared.family),
+    "pair_balance": lambda findings: balance.pair_balance(findings.campaign, findings.declared.comparisons),
     "places": lambda findings: balance.places(findings.campaign),
     "halves": lambda findings: stability.halves(
         findings.samples, findings.declared.family, findings.declared.family_metrics, findings.declared.confidence
@@ -74,8 +74,8 @@ SUMMARIES: Mapping[str, Analysis] = {
     "paper": side_by_side,
     "claims": lambda findings: claims(claim_inputs(findings))[0],
     "claim_numbers": lambda findings: claims(claim_inputs(findings))[1],
-    "drift": lambda findings: stability.drift(findings["block_means"]),
-    "canaries": lambda findings: stability.canaries(findings["block_means"]),
+    "drift": lambda findings: stability.drift(findings["block_means"], findings.declared.confidence),
+    "canaries": lambda findings: stability.canaries(findings["block_means"], findings.declared.confidence),
     "steps": lambda findings: stability.steps(findings.campaign, findings["block_means"]),
     "aa_calibration": lambda findings: diagnostics.aa_calibration(
         findings["aa_p_values"], findings.hypotheses.confidence

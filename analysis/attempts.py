@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.runs import CANARY_PREFIX, MACHINE, gates, metrics_in
-from analysis.samples import Array, block_column
+from analysis.samples import Array, blocks_of, starts_of
 from measure.campaign.results import SUPERSEDED
 from measure.gates import GATES
 from measure.norms import NORMS
@@ -43,12 +43,12 @@ def rejections(runs: pd.DataFrame) -> pd.DataFrame:
 def tried_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """A row for each run that was tried, from `runs` (a row for each attempt), in the order of their starts.
 
-    Columns: network, site, protocol, run; block (the run's number where the campaign names no blocks); attempts;
+    Columns: network, site, protocol, run; block (`analysis.samples.blocks_of`); attempts;
     valid (whether one counts); judged (whether an attempt said anything of the page); lost (whether the first that did
     was rejected) and gate (by which; else empty); started (of the attempt that counts, else of the last one; NaT where
     unknown); machine and the canaries, if the campaign has them; the metrics of the attempt that counts.
     """
-    attempts = rejections(runs)
+    attempts = rejections(runs.assign(block=blocks_of(runs)))
     telling = attempts[attempts["kind"].isin(["", LOAD, PAGE])].drop_duplicates(RUN).set_index(RUN)
     # Of each run the attempt that counts, else the last one.
     table = attempts.sort_values("valid", kind="stable").drop_duplicates(RUN, keep="last").set_index(RUN)
@@ -59,19 +59,12 @@ def tried_runs(runs: pd.DataFrame) -> pd.DataFrame:
         judged=first["gate"].notna(),
         lost=first["kind"].isin([LOAD, PAGE]),
         gate=first["gate"].fillna(""),
-        started=_times(table),
+        started=starts_of(table),
         **table[metrics].where(table["valid"]),
     ).reset_index()
-    table["block"] = table[block_column(table)]
     others = [name for name in table if name == MACHINE or name.startswith(CANARY_PREFIX)]
     columns = [*RUN, "block", "attempts", "valid", "judged", "lost", "gate", "started", *others, *metrics]
     return table[columns].sort_values(["started", "block"], kind="stable", ignore_index=True)
-
-
-def _times(table: pd.DataFrame) -> "pd.Series[pd.Timestamp]":
-    """When each attempt began; NaT where that is unknown."""
-    texts = table["started_at"] if "started_at" in table else pd.Series("", table.index)
-    return pd.to_datetime(texts, utc=True, errors="coerce", format="ISO8601")
 
 
 def cube(tried: pd.DataFrame, column: str, protocols: Iterable[str], networks: Iterable[str]) -> Array:

@@ -11,12 +11,12 @@ from scipy import stats
 from analysis.attempts import tried_runs
 from analysis.hypotheses import Pair
 from analysis.runs import CampaignTable
-from analysis.samples import Array
+from analysis.samples import SIDE_BY_SIDE, Array
 from analysis.text import label, listing, pair_label, plural, share
 
 # A warning is given where fewer blocks are complete, or fewer runs have a partner within the hour.
 LEAST_SHARE = 0.95
-PARTNER_MINUTES = 60.0
+PARTNER_MINUTES = SIDE_BY_SIDE.total_seconds() / 60
 EPOCH = pd.Timestamp(0, tz="UTC")
 # Places are out of balance with an effect above this that chance brings about less often than this.
 UNBALANCED_EFFECT, UNBALANCED_P = 0.1, 0.001

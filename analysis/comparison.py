@@ -47,8 +47,8 @@ def side_by_side(findings: Findings) -> pd.DataFrame:
 
     Added columns: ours, ours_low, ours_high (in the paper's unit; sites_faster as sites of 38), sites (how many it
     rests on), same_sign (yes, no, or empty where a sign means nothing), agrees (yes, no, or empty without an interval:
-    whether the campaign's lies where that of an exact repetition would, see `analysis.replication`), chance (the share
-    of exact repetitions that lie as far from the paper's or farther), missing (why there is no number).
+    whether the campaign's lies where that of an exact repetition would, see `analysis.replication`), chance (how rare
+    such a number is among exact repetitions, see there), missing (why there is no number).
     """
     rows = []
     for row in read_paper().to_dict("records"):

@@ -7,7 +7,9 @@ campaign later belongs to a family of its own, or to none (`analysis.hypotheses.
 
 A campaign that may stop early is tested at each of its looks, which a network reaches with all its sites together; the
 smallest of the looks' p values, times their number, is then the contrast's (Bonferroni), so that looking often finds no
-more than looking once.
+more than looking once. Its intervals are so wide that those of all looks hold at once with the declared confidence
+(repeated confidence intervals: Jennison and Turnbull 1989). The gain of a contrast that ended early is shown shrunken,
+too: chance has made it large more often than small.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,6 +18,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 from pandas.api.typing import DataFrameGroupBy
+from scipy import stats
 
 from analysis.hypotheses import Hypotheses, Pair
 from analysis.outcomes import verdicts
@@ -27,7 +30,7 @@ LOOKS = (5, 10, 15, 20, 25, 31)
 # The columns of `report/tables/confirmatory.csv`.
 CONFIRMATORY = ["reference", "compared", "network", "metric", "sites", "blocks", "gain", "gain_low", "gain_high", "p"]
 CONFIRMATORY += ["p_corrected", "verdict"]
-COLUMNS = [*CONFIRMATORY, "equivalence_p", "equivalence_p_corrected", "margin"]
+COLUMNS = [*CONFIRMATORY, "equivalence_p", "equivalence_p_corrected", "margin", "gain_shrunken"]
 
 
 def confirmatory(
@@ -44,7 +47,8 @@ def confirmatory(
     A row for each pair, network and metric of the family. Columns: reference, compared, network, metric, sites (with a
     block that has both protocols), blocks (of these), gain (of the ratios within blocks, over sites; negative:
     faster) with gain_low and gain_high, p and p_corrected (Holm's), verdict (`analysis.outcomes`), equivalence_p and
-    equivalence_p_corrected, and margin (the gain within which both count as equivalent). `rtt_ms`: network → RTT.
+    equivalence_p_corrected, margin (the gain within which both count as equivalent), and gain_shrunken (of what made
+    its network stop before the last look; otherwise NaN). `rtt_ms`: network → RTT.
     """
     every = [*networks, *(name for name in samples.networks if name not in networks)]
     key = ["reference", "compared", "network", "metric"]
@@ -58,13 +62,44 @@ def confirmatory(
         if pair.is_of(samples.protocols)
     ]
     measured = pd.concat(tables) if tables else pd.DataFrame(columns=key)
-    table = table.merge(measured, how="left", on=key).reindex(columns=COLUMNS)
+    table = table.merge(measured, how="left", on=key).reindex(columns=[*COLUMNS, "last_p"])
     numbers = ["sites", "blocks"]
     table[numbers] = table[numbers].fillna(0).astype(int)
     for column in ("p", "equivalence_p"):
         table[f"{column}_corrected"] = families(table, hypotheses)[column].transform(holm)
     table["verdict"] = verdicts(table["gain"], table, hypotheses.significant_p)
+    ended_early = table["network"].map(
+        {
+            name: bool(looks) and rounds < looks[-1]
+            for name, rounds in zip(samples.networks, samples.rounds, strict=True)
+        }
+    )
+    level = hypotheses.significant_p / families(table, hypotheses)["p"].transform("size") / max(1, len(looks))
+    shrunken = np.expm1(without_selection(np.log1p(table["gain"]), table["last_p"], level))
+    table["gain_shrunken"] = shrunken.where(ended_early.eq(True) & (table["last_p"] < level))
     return table[COLUMNS]
+
+
+def without_selection(
+    centre: "pd.Series[float]", p: "pd.Series[float]", level: "pd.Series[float]"
+) -> "pd.Series[float]":
+    """`centre`, whose two-sided `p` was below `level`, without what that selection adds to it on average.
+
+    The estimate of which the observed one is the mean, of all that would have been selected: the conditional maximum
+    likelihood of a normal distribution (Zhong and Prentice 2008, Bias-reduced estimators and confidence intervals for
+    odds ratios in genome-wide association studies).
+    """
+    observed, bound = stats.norm.isf(p / 2), stats.norm.isf(level / 2)
+    low, high = np.zeros(len(p)), np.where(np.isfinite(observed), observed, 0)
+    # Each step halves where the estimate lies; the mean of what is selected grows with it.
+    for _ in range(50):
+        middle = (low + high) / 2
+        above, below = stats.norm.sf(bound - middle), stats.norm.cdf(-bound - middle)
+        surplus = (stats.norm.pdf(bound - middle) - stats.norm.pdf(bound + middle)) / (above + below)
+        is_low = middle + surplus < observed
+        low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)
+    kept = np.where(np.isfinite(observed) & (observed > 0), low / np.where(observed > 0, observed, 1), 1)
+    return centre * kept
 
 
 def families(table: pd.DataFrame, hypotheses: Hypotheses) -> DataFrameGroupBy:
@@ -89,7 +124,7 @@ def _contrasts(
     margin = margins(samples, pair, hypotheses, rtt_ms)[:, columns]
     blocks = counts(ratios)
     ratio = mean_over_sites(ratios)
-    low, high = ratio.interval(hypotheses.confidence)
+    low, high = ratio.interval(1 - (1 - hypotheses.confidence) / max(1, len(looks)))
     at_looks = first_blocks(ratios, samples.rounds, looks)
     tests = [mean_over_sites(first) for first in at_looks] if looks else [ratio]
     cells = {
@@ -102,6 +137,7 @@ def _contrasts(
         ),
         "equivalence_p": least_p([test.equivalence_p(margin) for test in tests]),
         "margin": np.expm1(margin),
+        "last_p": ratio.difference_p(),
     }
     flat = {name: np.ravel(value) for name, value in cells.items()}
     return pd.DataFrame(flat, index=index).assign(**pair._asdict()).reset_index()

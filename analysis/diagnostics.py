@@ -13,7 +13,7 @@ from analysis.gain import anova_p
 from analysis.hypotheses import Pair
 from analysis.outcomes import WARNING_P
 from analysis.runs import metrics_in
-from analysis.samples import Array, Samples
+from analysis.samples import Array, Samples, starts_of
 from measure.table import CampaignDocument
 
 UNIFORM_LEVELS = (0.01, 0.05)
@@ -22,12 +22,13 @@ UNIFORM_LEVELS = (0.01, 0.05)
 def residuals(runs: pd.DataFrame) -> pd.DataFrame:
     """The valid runs in the order measured, each with its distance from the median of its setting.
 
-    `runs` are a campaign's attempts, with started_at. Added columns: order (0, 1, …), hours (since the first),
-    position (1, … within its block), and off_<metric>: ln of the time over the median of its setting.
+    `runs` are a campaign's attempts; those whose start is not known (started_at) are left out. Added columns: order
+    (0, 1, …), hours (since the first), position (1, … within its block), and off_<metric>: ln of the time over the
+    median of its setting.
     """
     valid = runs[runs["valid"]].copy()
     metrics = list(metrics_in(runs))
-    started = pd.to_datetime(valid["started_at"], utc=True, errors="coerce", format="ISO8601")
+    started = starts_of(valid)
     valid = valid.assign(started=started).dropna(subset="started").sort_values("started", kind="stable")
     valid["order"] = np.arange(len(valid))
     valid["hours"] = (valid["started"] - valid["started"].min()).dt.total_seconds() / 3600

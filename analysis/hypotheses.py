@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from analysis.text import moment
 from base.errors import EyelevelError
 from base.places import PROJECT
 from measure.declaration import HYPOTHESES, declaration_of, kept_hypotheses, text_sha256
@@ -50,11 +51,12 @@ class Origin:
         """The same for a reader."""
         text = f"{self.source} (SHA-256 {self.sha256[:16]}…)"
         if not self.is_post_hoc:
-            return f"Pairs, family and thresholds were declared {self.declared_at}, before the first run: {text}."
+            when = moment(self.declared_at)
+            return f"Pairs, family and thresholds were declared on {when}, before the first run: {text}."
         if self.declared_at:
             return (
-                f"Post hoc: pairs, family and thresholds are those of {text}, not those that the campaign declared "
-                f"{self.declared_at}, before its first run."
+                f"Post hoc: pairs, family and thresholds are those of {text}, not those that the campaign declared on "
+                f"{moment(self.declared_at)}, before its first run."
             )
         return (
             "Post hoc: the campaign has not declared its hypotheses, so nothing shows that pairs, family and "

@@ -15,8 +15,9 @@ from scipy import stats
 class Replication:
     """Where a repetition's number lies (`low` to `high`), and whether the campaign's `agrees`.
 
-    `chance`: the share of exact repetitions whose number is as far from the paper's as the campaign's, or farther. What
-    does not agree has less than 1 - confidence.
+    `chance`: how rare a number like the campaign's is: the share of exact repetitions whose number is as far from the
+    paper's or farther; of counts, whose two sides are not alike, twice the share that is on the campaign's side. What
+    does not agree has at most 1 - confidence.
     """
 
     low: float
@@ -55,13 +56,15 @@ def of_number(
 
 
 def of_count(paper: int, paper_sites: int, ours: int, sites: int, confidence: float) -> Replication:
-    """Hold `ours` of `sites` against the paper's count of `paper_sites`, both a sample of sites like them.
+    """Hold `ours` of `sites` against the paper's count of `paper_sites`.
 
-    The prediction is beta-binomial, from Jeffreys's prior. `low` and `high` are counts of `sites`. With the paper's own
-    sites they lie nearer than this says.
+    Both are taken for random samples of one kind of sites. The paper's own sites are none: all of them lie nearer to
+    its count than this says, as far as they end alike every time; but a part of them may lie farther, since it may be
+    just those that the count leaves out. The prediction is beta-binomial, from Jeffreys's prior. `low` and `high` are
+    counts of `sites`.
     """
     prediction = stats.betabinom(sites, paper + 0.5, paper_sites - paper + 0.5)
     low, high = prediction.ppf((1 - confidence) / 2), prediction.ppf((1 + confidence) / 2)
-    probabilities = prediction.pmf(np.arange(sites + 1))
-    as_far = probabilities <= probabilities[ours] * (1 + 1e-9)
-    return Replication(float(low), float(high), bool(low <= ours <= high), float(probabilities[as_far].sum()))
+    # In each tail with `ours`: no more than this many, no fewer.
+    tails = prediction.cdf(ours), prediction.sf(ours - 1)
+    return Replication(float(low), float(high), bool(low <= ours <= high), min(1.0, 2 * float(min(tails))))

@@ -19,6 +19,8 @@ from measure.table import DOCUMENT, RUNS, CampaignDocument, require_document, wh
 from record.site import INDEX, Site
 
 KEYS = ("site", "network", "protocol", "run", "valid", "reason")
+# Columns of whole numbers that runs are paired by; an empty cell is 0, which is unknown.
+WHOLE_NUMBERS = ("run", "attempt", "block")
 # The column with the machine that made a run, where a campaign has several.
 MACHINE = "machine"
 # A check of a network or protocol: the machine, the thing checked, the check, the value that should be and the one
@@ -145,9 +147,14 @@ def read_runs(path: Path) -> pd.DataFrame:
     if absent := [name for name in KEYS if name not in runs]:
         raise EyelevelError(f"{path} lacks the columns {', '.join(absent)}")
     runs = runs.astype(dict.fromkeys(metrics_in(runs), float))
+    # The header is the first line.
+    for column in [name for name in WHOLE_NUMBERS if name in runs]:
+        cells = pd.to_numeric(runs[column].replace("", 0), errors="coerce")
+        if (is_unclear := cells.isna() | (cells % 1 != 0)).any():
+            raise EyelevelError(f"line {is_unclear.idxmax() + 2} of {path}: {column} must be a whole number")
+        runs[column] = cells.astype(int)
     runs["valid"] = runs["valid"].str.lower().map({"true": True, "false": False})
     if (is_unclear := runs["valid"].isna()).any():
-        # The header is the first line.
         raise EyelevelError(f"line {is_unclear.idxmax() + 2} of {path}: valid must be true or false")
     runs = runs.astype({"valid": bool})
     for column in (name for name in runs if name.startswith(CANARY_PREFIX)):

@@ -24,6 +24,8 @@ Array = NDArray[np.float64]
 # From a pair and the times over its reference and its compared protocol: column → values of its cells.
 Statistics = Callable[[Pair, Array, Array], Mapping[str, NDArray[Any]]]
 CELL = ["network", "site", "metric"]
+# Runs that began further from each other than this were not measured side by side.
+SIDE_BY_SIDE = pd.Timedelta(hours=1)
 # What a statistic over all sites is of.
 OVER_SITES = ["reference", "compared", "network", "metric"]
 
@@ -88,7 +90,9 @@ def samples_of(campaign: CampaignTable) -> Samples:
     if runs.empty:
         return Samples(np.empty((0, 0, 0, len(metrics), 0)), (), (), (), metrics)
     setting = ["network", "site", "protocol"]
-    for number in ("run", block_column(runs)):
+    attempts = campaign.runs.assign(block=blocks_of(campaign.runs))
+    runs = attempts[attempts["valid"]]
+    for number in ("run", "block"):
         if (is_second := runs[[*setting, number]].duplicated()).any():
             run = " ".join(str(value) for value in runs.loc[is_second, [*setting, number]].iloc[0])
             raise EyelevelError(
@@ -98,9 +102,8 @@ def samples_of(campaign: CampaignTable) -> Samples:
     protocols = _in_order(set(runs["protocol"]), campaign.protocols)
     sites = tuple(sorted(set(runs["site"])))
     # A block of which no run counts keeps its place, so that nothing after it moves.
-    column = block_column(runs)
-    of_place = campaign.runs.groupby(["network", "site"])[column]
-    blocks = of_place.rank("dense").astype(int)[campaign.runs["valid"]]
+    of_place = attempts.groupby(["network", "site"])["block"]
+    blocks = of_place.rank("dense").astype(int)[attempts["valid"]]
     values = np.full((len(networks), len(sites), len(protocols), len(metrics), blocks.max()), np.nan)
     places = [
         pd.Index(names).get_indexer(runs[column])
@@ -118,9 +121,32 @@ def _rounds(campaign: CampaignTable, networks: Iterable[str], tried: "pd.Series[
     return tuple(int((going_on if network in going_on else tried)[network].min()) for network in networks)
 
 
-def block_column(runs: pd.DataFrame) -> str:
-    """The column of `runs` that says which of them were measured side by side: `run` where no blocks are named."""
-    return "block" if "block" in runs and (runs["block"] > 0).all() else "run"
+def blocks_of(runs: pd.DataFrame) -> "pd.Series[int]":
+    """A number for each of `runs` (a row for each attempt): those of a network and site with the same one were measured
+    side by side.
+
+    A run whose block is unknown (0) has a block of its own. Where no block is known at all, runs of the same number are
+    one, unless more than SIDE_BY_SIDE lies between the starts of two that follow each other.
+    """
+    unknown = pd.Series(0, runs.index)
+    block = runs.get("block", unknown)
+    if (block > 0).any():
+        # The attempts at one run stay together.
+        of_run = block.max() + 1 + runs.groupby(["network", "site", "protocol", "run"]).ngroup()
+        return block.where(block > 0, of_run).astype(int)
+    key = ["network", "site", "run"]
+    starts = starts_of(runs).sort_values(kind="stable")
+    apart = starts.groupby([runs[name] for name in key]).diff() > SIDE_BY_SIDE
+    part = apart.groupby([runs[name] for name in key]).cumsum().reindex(runs.index)
+    in_order = runs[key].assign(part=part)
+    # A second part comes after all first ones, as a protocol that was added does.
+    return in_order.groupby(["part", "run"]).ngroup() + 1
+
+
+def starts_of(runs: pd.DataFrame) -> "pd.Series[pd.Timestamp]":
+    """When each attempt began; NaT where that is unknown."""
+    texts = runs["started_at"] if "started_at" in runs else pd.Series("", runs.index)
+    return pd.to_datetime(texts, utc=True, errors="coerce", format="ISO8601")
 
 
 def _in_order(names: set[str], order: Sequence[str]) -> tuple[str, ...]:

@@ -120,19 +120,19 @@ def _residuals(campaign: CampaignTable) -> pd.DataFrame:
     return runs.join(distances.add_prefix("off_"))
 
 
-def drift(blocks: pd.DataFrame) -> pd.DataFrame:
+def drift(blocks: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Whether times change in the course of the campaign, and whether blocks that follow each other are alike.
 
     From the table of `block_means`. A row for each metric; columns: metric, blocks; drift (share, from the first block
     to the last, by least squares within sites) with drift_low, drift_high and drift_p (errors as of blocks that scatter
     unequally); serial (correlation, without the drift, of each block with the one measured before it, at whatever
-    site) with serial_low, serial_high and serial_p; warning. The intervals hold with 95 %.
+    site) with serial_low, serial_high and serial_p; warning. The intervals hold with `confidence`.
     """
     rows = []
     for metric in metrics_off(blocks):
         known = blocks[blocks[f"off_{metric}"].notna()].reset_index(drop=True)
-        slope, leftover = _slope(known, metric)
-        rows.append({"metric": metric, "blocks": len(known), **slope, **_serial(known, leftover)})
+        slope, leftover = _slope(known, metric, confidence)
+        rows.append({"metric": metric, "blocks": len(known), **slope, **_serial(known, leftover, confidence)})
     columns = ["metric", "blocks"] + [
         f"{name}{end}" for name in ("drift", "serial") for end in ("", "_low", "_high", "_p")
     ]
@@ -144,7 +144,7 @@ def drift(blocks: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _slope(blocks: pd.DataFrame, metric: str) -> tuple[dict[str, float], Array]:
+def _slope(blocks: pd.DataFrame, metric: str, confidence: float) -> tuple[dict[str, float], Array]:
     """The drift with its interval and p value, and what it leaves of the blocks' distances."""
     value = blocks[f"off_{metric}"].to_numpy()
     place = pd.Series(np.linspace(0, 1, len(blocks)))
@@ -155,20 +155,20 @@ def _slope(blocks: pd.DataFrame, metric: str) -> tuple[dict[str, float], Array]:
     slope = (order * value).sum() / total
     leftover = value - slope * order
     error = np.sqrt(((order * leftover) ** 2).sum() * len(blocks) / freedom) / total
-    reach = stats.t.isf(0.025, freedom) * error
+    reach = stats.t.ppf((1 + confidence) / 2, freedom) * error
     p = 2 * stats.t.sf(abs(slope) / error, freedom) if error else float(slope == 0)
     ends = {"drift": slope, "drift_low": slope - reach, "drift_high": slope + reach}
     return {**{name: float(np.expm1(end)) for name, end in ends.items()}, "drift_p": float(p)}, leftover
 
 
-def _serial(blocks: pd.DataFrame, leftover: Array) -> dict[str, float]:
+def _serial(blocks: pd.DataFrame, leftover: Array, confidence: float) -> dict[str, float]:
     value = pd.Series(leftover)
     # Of networks that scatter unequally, none shall decide.
     scaled = (value / value.groupby(blocks["network"]).transform("std")).replace([np.inf, -np.inf], np.nan).dropna()
     if _freedom(blocks) < LEAST_FREEDOM or len(scaled) < 3 or not np.ptp(scaled):
         return {}
     correlation = float(np.corrcoef(scaled[:-1], scaled[1:])[0, 1])
-    return _correlation_test("serial", correlation, _freedom(blocks) - 1)
+    return _correlation_test("serial", correlation, _freedom(blocks) - 1, confidence)
 
 
 def _freedom(blocks: pd.DataFrame) -> int:
@@ -176,21 +176,22 @@ def _freedom(blocks: pd.DataFrame) -> int:
     return len(blocks) - len(blocks[["network", "site"]].drop_duplicates())
 
 
-def _correlation_test(name: str, correlation: float, freedom: float) -> dict[str, float]:
-    """The correlation, its 95 % interval and its p value, by Fisher's z of `freedom` + 1 independent pairs."""
+def _correlation_test(name: str, correlation: float, freedom: float, confidence: float) -> dict[str, float]:
+    """The correlation, its interval and its p value, by Fisher's z of `freedom` + 1 independent pairs."""
     z, error = np.arctanh(np.clip(correlation, -1 + 1e-12, 1 - 1e-12)), 1 / np.sqrt(max(freedom - 2, 1))
-    reach = stats.norm.isf(0.025) * error
+    reach = stats.norm.ppf((1 + confidence) / 2) * error
     low, high = np.tanh(z - reach), np.tanh(z + reach)
     p = 2 * stats.norm.sf(abs(z) / error)
     return {name: correlation, f"{name}_low": float(low), f"{name}_high": float(high), f"{name}_p": float(p)}
 
 
-def canaries(blocks: pd.DataFrame) -> pd.DataFrame:
+def canaries(blocks: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Whether blocks are slow when the machine's canary was, from the table of `block_means`.
 
     A row for each canary and metric; columns: canary, metric, blocks, correlation (Spearman's, of blocks, both less
-    their mean of the machine or site) with correlation_low, correlation_high (95 %) and correlation_p, for as many
-    independent blocks as the serial correlation of both leaves; warning. Empty where the campaign has no canary.
+    their mean of the machine or site) with correlation_low, correlation_high (at `confidence`) and correlation_p, for
+    as many independent blocks as the serial correlation of both leaves; warning. Empty where the campaign has no
+    canary.
     """
     rows = []
     for canary in (name for name in blocks if name.startswith(CANARY_PREFIX)):
@@ -206,7 +207,7 @@ def canaries(blocks: pd.DataFrame) -> pd.DataFrame:
                 one, other = (max(0.0, float(np.corrcoef(rank[:-1], rank[1:])[0, 1])) for rank in ranks)
                 both = one * other
                 freedom = max((_freedom(known) - 1) * (1 - both) / (1 + both), 1.0)
-                row |= _correlation_test("correlation", float(np.corrcoef(*ranks)[0, 1]), freedom)
+                row |= _correlation_test("correlation", float(np.corrcoef(*ranks)[0, 1]), freedom, confidence)
             rows.append(row)
     ends = ["", "_low", "_high", "_p"]
     table = pd.DataFrame(rows, columns=["canary", "metric", "blocks", *(f"correlation{end}" for end in ends)])

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from datetime import datetime
 
 from measure import metrics
 
@@ -57,6 +58,11 @@ def share(value: float) -> str:
     return f"{100 * value:.1f} %" if math.isfinite(value) else NOTHING
 
 
+def level(probability: float) -> str:
+    """A share that was declared, with all its digits: `95 %`, `99.5 %`."""
+    return f"{100 * probability:g} %"
+
+
 def ms(value: float) -> str:
     """A time in ms."""
     return (f"{value:.0f}" if abs(value) >= 10 else f"{value:.1f}") if math.isfinite(value) else NOTHING
@@ -102,6 +108,15 @@ def number_interval(low: float, high: float) -> str:
 def ms_interval(low: float, high: float) -> str:
     """Both ends of an interval of differences in ms."""
     return f"{signed_ms(low)} to {signed_ms(high)}" if math.isfinite(low) and math.isfinite(high) else NOTHING
+
+
+def moment(text: str) -> str:
+    """A time of ISO 8601 as people write it: `2 March 2026, 08:00 UTC`; a text that is none stays as it is."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return f"{time.day} {time:%B %Y, %H:%M} {time.tzname() or ''}".rstrip()
 
 
 def plural(noun: str, count: int) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.figures.style import METRIC_DASHES, PAGE_INCHES, SMALL, figure_style
+from analysis.figures.style import METRIC_DASHES, PAGE_INCHES, SMALL, figure_style, plain_log_axis
 from analysis.planning import DIFFERENCES, NEEDED
 from analysis.text import label, pair_label
 
@@ -27,6 +27,7 @@ def draw(table: pd.DataFrame, networks: Sequence[str]) -> Figure:
             axes.set(xscale="log", yscale="log", title=label(network), xlabel="difference [%]")
             axes.set_xticks([100 * share for share in DIFFERENCES], [f"{100 * share:g}" for share in DIFFERENCES])
             axes.minorticks_off()
+            plain_log_axis(axes.yaxis)
         panels[0].set_ylabel("runs of each protocol")
         panels[-1].legend(fontsize=SMALL)
         return figure

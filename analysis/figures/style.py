@@ -8,7 +8,9 @@ from typing import Any
 
 import matplotlib as mpl
 from cycler import cycler
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter
 
 # Okabe and Ito's.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#e69f00", "#56b4e9", "#009e73"
@@ -79,9 +81,21 @@ def figure_style() -> Iterator[None]:
         yield
 
 
+class _PlainNumbers(LogFormatter):
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """The number `x` in full, where the usual labels would have it as a power."""
+        return f"{x:,.10g}" if super().__call__(x, pos) else ""
+
+
+def plain_log_axis(axis: Axis) -> None:
+    """Write the numbers of a logarithmic `axis` without exponents, whose type would be smaller than SMALL."""
+    axis.set_major_formatter(_PlainNumbers())
+    axis.set_minor_formatter(_PlainNumbers())
+
+
 def gain_bar(figure: Figure, image: Any, axes: Any, pad: float) -> Any:
     """The scale of the colours of `image` below `axes`, in percent with their signs."""
-    bar = figure.colorbar(image, ax=axes, location="bottom", shrink=0.4, aspect=30, pad=pad, extend="both")
+    bar = figure.colorbar(image, ax=axes, location="bottom", shrink=0.5, aspect=37, pad=pad, extend="both")
     bar.ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:+.0f} %" if value else "0 %")
     bar.ax.grid(visible=False)
     return bar

@@ -26,7 +26,7 @@ from analysis.planning import NEEDED
 from analysis.report import alternatives
 from analysis.report.section import ReportFigure
 from analysis.runs import rows_of
-from analysis.text import file_name, label, pair_label, plural
+from analysis.text import file_name, label, level, pair_label, plural
 
 # The metric of figures of single runs, where a campaign has it.
 SINGLE_RUN_METRIC = "si"
@@ -38,6 +38,7 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
     samples, hypotheses = findings.samples, findings.hypotheses
     networks, protocols, metrics = samples.networks, samples.protocols, samples.metrics
     single_run_metric = SINGLE_RUN_METRIC if SINGLE_RUN_METRIC in metrics else metrics[0]
+    confidence = level(findings.declared.confidence)
     figures: dict[str, list[ReportFigure]] = defaultdict(list)
 
     def add(section: str, name: str, caption: str, finding: str, draw: Callable[..., Figure], *arguments: Any) -> None:
@@ -66,18 +67,18 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
             name = file_name(f"sites_{pair.compared}_against_{pair.reference}")
             add("by_site", name, caption, finding, sites_map.draw, gains, networks, metrics, pair, samples.sites)
     if findings["paper"]["ours"].notna().any():
-        caption = "The paper's numbers beside this campaign's, with their intervals over sites."
+        caption = f"The paper's numbers beside this campaign's, with their {confidence} intervals over sites."
         finding = alternatives.beside_the_paper(findings["paper"])
         add("beside", "beside_the_paper", caption, finding, paper_beside.draw, findings["paper"])
     if findings["confirmatory"]["blocks"].any():
         for metric in findings.declared.family_metrics:
-            caption = f"Gain in {label(metric)} over the sites of this campaign, with its 95 % interval."
+            caption = f"Gain in {label(metric)} over the sites of this campaign, with its {confidence} interval."
             rows = rows_of(findings["confirmatory"], metric=metric)
             axes = (findings.networks, metric, findings.declared.family)
             finding = alternatives.family(rows)
             add("confirmatory", f"confirmatory_{metric}", caption, finding, forest.draw_confirmatory, rows, *axes)
     if len(findings["aggregates"]):
-        caption = "Mean gain over sites with two intervals that hold for sites like these."
+        caption = f"Mean gain over sites with two {confidence} intervals that hold for sites like these."
         intervals = (networks, metrics, hypotheses.comparisons)
         finding = alternatives.over_sites(findings["aggregates"], single_run_metric)
         add("beyond", "over_sites", caption, finding, forest.draw, findings["aggregates"], *intervals)
@@ -96,9 +97,9 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
         runs = (findings["residuals"], single_run_metric, findings.canary)
         add("diagnostics", "order", caption, finding, order.draw, *runs)
     if len(findings["aa_p_values"]):
-        caption = "p values of tests of equal samples; they should follow the diagonal."
+        caption = f"p values of tests of equal samples; they should follow the diagonal, in its {confidence} band."
         finding = alternatives.calibration(findings["aa_p_values"])
-        tests = (findings["aa_p_values"], hypotheses.confidence)
+        tests = (findings["aa_p_values"], findings.declared.confidence)
         add("diagnostics", "calibration", caption, finding, calibration.draw, *tests)
     if len(findings["exclusions"]):
         caption = "Share of attempts that do not count, by gate."

@@ -13,7 +13,7 @@ import pandas as pd
 
 from analysis.hypotheses import Hypotheses
 from analysis.report.section import ReportTable
-from analysis.text import label
+from analysis.text import label, level
 
 # A table of more rows goes over several pages.
 PAGE_ROWS = 45
@@ -22,13 +22,19 @@ LINE, SMALLER_LINE, ACROSS_LINE, SMALLEST_ACROSS = 68, 78, 122, 138
 # Longer texts wrap, in a column of so many of their characters, or of fewer where a table is too wide even so; a
 # character is so many em wide.
 WRAPPED, CHARACTER_EM = (30, 20, 12, 8), 0.5
-# The columns that the `table*` of a table has.
+# The columns that the `table*` of a table has, by their headings in `tables.toml`.
 FAMILY_COLUMNS: dict[str, Sequence[str]] = {
-    "confirmatory": ("network", "metric", "sites", "blocks", "gain", "95 % interval", "corrected p", "verdict"),
+    "confirmatory": ("network", "metric", "sites", "blocks", "gain", "{confidence} interval", "corrected p", "verdict"),
     "mean_gains": ("network", "metric", "mean gain", "mean difference", "faster", "slower", "no difference"),
-    "over_sites": ("network", "metric", "mean gain", "bootstrap interval", "mixed model", "its interval"),
+    "over_sites": (
+        *("network", "metric", "mean gain", "{confidence} bootstrap interval", "mixed model"),
+        "its {confidence} interval",
+    ),
     "sensitivity": ("network", "metric", "gain", "the paper's", "median site", "without one site"),
-    "heterogeneity": ("network", "metric", "sites", "between sites", "I squared", "gain of a further site"),
+    "heterogeneity": (
+        *("network", "metric", "sites", "between sites", "I squared"),
+        "{confidence} interval of a further site",
+    ),
     "loss_bounds": ("network", "metric", "lost, against", "lost", "gain", "bounds"),
     "blocks_needed": ("network", "metric", "error of one block", "1 %", "2 %", "5 %", "10 %", "20 %"),
 }
@@ -75,7 +81,8 @@ def latex(table: ReportTable) -> str:
 
 def family_latex(table: ReportTable, declared: Hypotheses) -> str | None:
     """The `table*` of `table` with the pairs and metrics that are `declared`; None where it is not about these."""
-    columns = [name for name in FAMILY_COLUMNS.get(table.name, ()) if name in table.texts]
+    headings = [name.format(confidence=level(declared.confidence)) for name in FAMILY_COLUMNS.get(table.name, ())]
+    columns = [name for name in headings if name in table.texts]
     if not columns or not {"protocol", "against"} <= {*table.texts} or "metric" not in table.texts:
         return None
     is_declared = _among(table.texts, declared)

@@ -5,7 +5,6 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -25,7 +24,7 @@ from analysis.report.section import ReportFigure, ReportTable, Section
 from analysis.report.tables import FORMS
 from analysis.runs import CampaignTable
 from analysis.samples import CELL
-from analysis.text import label, label_with_unit, pair_label, unit
+from analysis.text import label, label_with_unit, level, moment, pair_label, unit
 from measure.table import CampaignDocument
 
 HERE = Path(__file__).parent
@@ -77,6 +76,7 @@ def campaign_page(findings: Findings, films: FilmSelection, contents: Contents, 
         headlines=sentences.headlines(findings),
         agreement=sentences.paper_agreement(findings),
         warnings=sentences.warnings(findings),
+        is_balanced=not sentences.balance_warnings(findings),
         families=contents.families(findings.declared),
         films=films,
         explorer=Markup(explorer(findings)),
@@ -100,6 +100,7 @@ def _environment(figures: Path, sections: Sequence[Section]) -> jinja2.Environme
         "unit": unit,
         "cells": cells,
         "moment": moment,
+        "level": level,
         "inline": inline,
     }
     of_studies = [table.name for section in sections for table in section.tables if len(table.texts) <= OPEN_ROWS]
@@ -128,15 +129,6 @@ def _common(document: CampaignDocument, contents: Contents) -> dict[str, Any]:
 def inline(svg: str) -> Markup:
     """A drawing as a part of the page: without the XML declaration, which only a file may have."""
     return Markup(svg[svg.index("<svg") :])
-
-
-def moment(text: str) -> str:
-    """A time of ISO 8601 as people write it: `2 March 2026, 08:00 UTC`; a text that is none stays as it is."""
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        return text
-    return f"{time.day} {time:%B %Y, %H:%M} {time.tzname() or ''}".rstrip()
 
 
 def cells(table: pd.DataFrame) -> list[list[str]]:

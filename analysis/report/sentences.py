@@ -10,40 +10,42 @@ from analysis import balance, deviations, heterogeneity, losses, stability
 from analysis.comparison import PAPER_SITES
 from analysis.findings import Findings
 from analysis.gain import SETTING
+from analysis.hypotheses import Hypotheses
 from analysis.outcomes import FEW_RUNS, FEW_SITES, LEAST_SITES
-from analysis.runs import rows_of
+from analysis.runs import CampaignTable, rows_of
 from analysis.samples import OVER_SITES
-from analysis.text import label, listing, percent, plural, span
+from analysis.text import label, level, listing, percent, percent_interval, plural, span
 from measure.metrics import metric_names
 from measure.table import read_given_up
 
-# The metric of the headlines.
+# The metric of the headlines, where the declared hypotheses have it; else it is their first.
 HEADLINE = "si"
 
 
 def scope(findings: Findings) -> str:
     """What was measured."""
-    runs, samples = findings.campaign.runs, findings.samples
+    campaign, runs, measured = findings.campaign, findings.campaign.runs, len(findings.samples.sites)
     least, most = runs_per_setting(findings)
-    networks, protocols = ([label(name) for name in names] for names in (samples.networks, samples.protocols))
+    networks, protocols = ([label(name) for name in names] for names in (campaign.networks, campaign.protocols))
+    planned = len(campaign.document.sites)
+    sites = plural("site", measured) if planned <= measured else f"{measured} of {plural('site', planned)}"
     return (
-        f"{plural('site', len(samples.sites))} behind {listing(networks)} over {listing(protocols)}: "
+        f"{sites} behind {listing(networks)} over {listing(protocols)}: "
         f"{len(runs)} attempts, of which {int(runs['valid'].sum())} count, {span(least, most)} valid "
         f"{'run' if most == 1 else 'runs'} of each setting."
     )
 
 
 def runs_per_setting(findings: Findings) -> tuple[int, int]:
-    """The fewest and the most valid runs of a setting; a setting without any has none."""
-    samples = findings.samples
-    grid = pd.MultiIndex.from_product([samples.networks, samples.sites, samples.protocols], names=SETTING)
-    sizes = findings.campaign.valid.groupby(SETTING).size().reindex(grid, fill_value=0)
-    return int(sizes.min()), int(sizes.max())
+    """The fewest and the most valid runs of a setting of the campaign's whole grid."""
+    sizes = findings.campaign.valid.groupby(SETTING).size()
+    return 0 if len(findings["empty_settings"]) else int(sizes.min()), int(sizes.max())
 
 
 def headlines(findings: Findings) -> list[str]:
     """A sentence for each contrast of the declared family in the metric of the headlines."""
-    rows = rows_of(findings["confirmatory"], metric=HEADLINE)
+    metrics = findings.declared.family_metrics
+    rows = rows_of(findings["confirmatory"], metric=HEADLINE if HEADLINE in metrics else next(iter(metrics), HEADLINE))
     return [headline(findings, row) for row in rows.to_dict("records")]
 
 
@@ -53,10 +55,10 @@ def headline(findings: Findings, row: Mapping[str, Any]) -> str:
     names = f"{label(row['compared'])} against {label(row['reference'])} in {label(row['metric'])}"
     if not row["blocks"]:
         return f"{place}: {names} is {row['verdict']}; no run of one was made beside a run of the other."
-    confidence = f"{100 * findings.declared.confidence:g} %"
     bounds = ""
     if math.isfinite(row["gain_low"]):
-        bounds = f", {confidence} interval {percent(row['gain_low'])} to {percent(row['gain_high'])}"
+        interval = percent_interval(row["gain_low"], row["gain_high"])
+        bounds = f", {level(findings.declared.confidence)} interval {interval}"
     key = {name: row[name] for name in OVER_SITES}
     sentence = (
         f"{place}, {label(row['compared'])}'s {label(row['metric'])} is {percent(abs(row['gain'])).lstrip('+')} "
@@ -76,14 +78,26 @@ def headline(findings: Findings, row: Mapping[str, Any]) -> str:
     return sentence
 
 
+def equivalence_margin(declared: Hypotheses, campaign: CampaignTable) -> str:
+    """By how much less protocols must differ to count as equivalent: by round trips, and by the declared share behind
+    the networks of `campaign` that have no RTT."""
+    without = [label(name) for name in campaign.networks if name not in campaign.rtt_ms]
+    margin = f"{level(declared.equivalence_margin)} of the reference's time"
+    if without and len(without) == len(campaign.networks):
+        return margin
+    round_trips = f"{declared.equivalence_round_trips:g} round trips of the network"
+    return f"{round_trips}, or {margin} where it has no RTT ({listing(without)})" if without else round_trips
+
+
 def warnings(findings: Findings) -> list[str]:
     """What a reader must know before trusting the results."""
     texts = []
     sites = len(findings.samples.sites)
     if findings.campaign.document.settings.get("auto"):
         texts.append(
-            "The stopping rule chose the number of runs. The verdicts of the declared hypotheses allow for that; all "
-            "other p values and intervals take the runs as fixed beforehand, and exaggerate differences a little."
+            "The stopping rule chose the number of runs. The verdicts and intervals of the declared hypotheses allow "
+            "for that. A gain that ended a network early is larger than the truth on average: see it shrunken, beside. "
+            "All other gains, p values and intervals take the runs as fixed beforehand, and exaggerate differences."
         )
     if "simulated" in findings.campaign.document.further:
         texts.append("This campaign is simulated: nothing in it was measured.")
@@ -101,7 +115,7 @@ def warnings(findings: Findings) -> list[str]:
         texts.append(f"The fewest valid runs of a setting are {least}: one site's test finds only large differences.")
     texts += deviations.warnings(findings.campaign, findings.declared, findings["success_rates"])
     texts += losses.warnings(findings["success_rates"], findings["empty_settings"], findings["loss_bounds"])
-    texts += balance.warnings(findings["pair_balance"], balance.place_test(findings.campaign))
+    texts += balance_warnings(findings)
     texts += heterogeneity.warnings(
         _of_family(findings, findings["contrasts"]), findings["sensitivity"], findings["heterogeneity"]
     )
@@ -124,6 +138,11 @@ def warnings(findings: Findings) -> list[str]:
     return texts
 
 
+def balance_warnings(findings: Findings) -> list[str]:
+    """Those that say that runs were not measured side by side, or not in random order."""
+    return balance.warnings(findings["pair_balance"], balance.place_test(findings.campaign))
+
+
 def paper_agreement(findings: Findings) -> str:
     """How many of the paper's numbers the campaign has, agrees with in sign, and repeats."""
     table = findings["paper"]
@@ -134,7 +153,7 @@ def paper_agreement(findings: Findings) -> str:
     return (
         f"Of the paper's {len(table)} numbers this campaign has {len(available)}. Of {(signs != '').sum()} with a sign "
         f"it agrees in {(signs == 'yes').sum()}; {(agrees == 'yes').sum()} of {(agrees != '').sum()} lie where a "
-        f"repetition of the paper would, of which {100 * findings.hypotheses.confidence:g} % do by definition. Its "
+        f"repetition of the paper would, of which {level(findings.declared.confidence)} do by definition. Its "
         "browser, QUIC version and sites are not the paper's, so a difference is no error on either side."
     )
 

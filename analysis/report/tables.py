@@ -16,11 +16,18 @@ from analysis.findings import Findings
 from analysis.hypotheses import Pair
 from analysis.outcomes import SIGNIFICANT_P, VERDICTS
 from analysis.report.section import ReportTable, text_table
+from analysis.report.sentences import equivalence_margin
 from analysis.runs import CampaignTable
 from analysis.samples import OVER_SITES
-from analysis.text import NOTHING, file_name, label, listing, number, pair_label, percent, plural, signed_ms
+from analysis.stopping import looks_of
+from analysis.text import NOTHING, file_name, label, level, listing, number, pair_label, percent, plural, signed_ms
 from measure.validate.checks import UNCHECKED
 
+# What the verdicts' table says of a campaign that might have stopped earlier.
+STOPPING = (
+    " Intervals hold at all looks at once. Shrunken: the gain of what ended a network early, without what that "
+    "selection adds on average."
+)
 # How most tables are shown, by the names of their files.
 FORMS: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
@@ -35,7 +42,7 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
     calibration = ["calibration"] if findings.aa_pairs else []
 
     def tables(*names: str) -> list[ReportTable]:
-        return [report_table(name, findings[FORMS[name]["analysis"]]) for name in names]
+        return [report_table(name, findings[FORMS[name]["analysis"]], **declared_values(findings)) for name in names]
 
     return {
         "measured": settings,
@@ -57,6 +64,12 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
     }
 
 
+def declared_values(findings: Findings) -> dict[str, object]:
+    """What the headings and notes of tables say of the declared hypotheses."""
+    declared = findings.declared
+    return {"confidence": level(declared.confidence), "significant_p": declared.significant_p}
+
+
 def unfilmed_tables(campaign: CampaignTable) -> dict[str, list[ReportTable]]:
     """The same of an unfilmed campaign, whose results are in the section of its study."""
     settings = setting_tables(campaign, campaign.protocols, campaign.networks, spread(campaign.runs))
@@ -74,20 +87,23 @@ def setting_tables(
 
 def report_table(name: str, data: pd.DataFrame, rows: pd.DataFrame | None = None, **values: object) -> ReportTable:
     """The table `name` of `tables.toml`, of `data`, or with texts of `rows` where these are a summary of it; `values`
-    go into its note."""
+    go into its headings and its note."""
     entry = FORMS[name]
-    texts = text_table(data if rows is None else rows, dict(map(_column, entry["columns"])))
+    columns = dict(_column(column, values) for column in entry["columns"])
+    texts = text_table(data if rows is None else rows, columns)
     note = entry.get("note", "").format(paper_p=SIGNIFICANT_P, **values)
     return ReportTable(name, entry["title"], data, texts, note)
 
 
-def _column(entry: str | list[Any]) -> tuple[str | tuple[str, ...], tuple[str, Callable[..., str]]]:
-    """A column of `tables.toml` for `text_table`."""
+def _column(
+    entry: str | list[Any], values: Mapping[str, object]
+) -> tuple[str | tuple[str, ...], tuple[str, Callable[..., str]]]:
+    """A column of `tables.toml` for `text_table`, with `values` in its heading."""
     if isinstance(entry, str):
         entry = [entry, *FORMS["columns"].get(entry, [entry])]
     names, heading, writer = entry if len(entry) == 3 else [*entry, "{}"]
     write = writer.format if "{" in writer else getattr(text, writer)
-    return (tuple(names) if isinstance(names, list) else names), (heading, write)
+    return (tuple(names) if isinstance(names, list) else names), (heading.format(**values), write)
 
 
 def protocols(campaign: CampaignTable, names: Sequence[str]) -> ReportTable:
@@ -191,7 +207,7 @@ def beside_paper(findings: Findings) -> ReportTable:
         "unit": ("unit", lambda unit: "" if unit == "ratio" else unit),
         ("unit", "value"): ("paper", value),
         ("unit", "ours"): ("here", value),
-        ("unit", "ours_low", "ours_high"): ("interval", value),
+        ("unit", "ours_low", "ours_high"): (f"{level(findings.declared.confidence)} interval", value),
         "same_sign": ("same sign", or_nothing),
         "agrees": ("as a repetition", or_nothing),
         "chance": ("by chance", lambda chance: f"{100 * chance:.2g} %" if math.isfinite(chance) else NOTHING),
@@ -206,20 +222,22 @@ def verdict_counts(findings: Findings) -> ReportTable:
     """The number of sites with each verdict, by pair, network and metric."""
     verdicts = findings["contrasts"].groupby(OVER_SITES, sort=False)["verdict"].value_counts()
     data = verdicts.unstack(fill_value=0).reindex(columns=VERDICTS, fill_value=0).reset_index()
-    return report_table("site_verdicts", data, significant_p=findings.hypotheses.significant_p)
+    return report_table("site_verdicts", data, **declared_values(findings))
 
 
 def confirmatory(findings: Findings) -> ReportTable:
     """The verdicts of the declared family."""
-    hypotheses, data = findings.declared, findings["confirmatory"]
-    values = {"significant_p": hypotheses.significant_p, "round_trips": hypotheses.equivalence_round_trips}
-    table = report_table("confirmatory", data, tests=len(data), **values)
-    return replace(table, data=data[CONFIRMATORY])
+    data, margin = findings["confirmatory"], equivalence_margin(findings.declared, findings.campaign)
+    stopping = STOPPING if looks_of(findings.campaign) else ""
+    values = {"tests": len(data), "margin": margin, "stopping": stopping, **declared_values(findings)}
+    table = report_table("confirmatory", data, **values)
+    texts = table.texts if data["gain_shrunken"].notna().any() else table.texts.drop(columns="shrunken")
+    return replace(table, data=data[CONFIRMATORY], texts=texts)
 
 
 def power(findings: Findings) -> ReportTable:
     """Blocks that a difference needs."""
-    return report_table("blocks_needed", findings["power"], significant_p=findings.declared.significant_p)
+    return report_table("blocks_needed", findings["power"], **declared_values(findings))
 
 
 def places(findings: Findings) -> ReportTable:
@@ -234,8 +252,8 @@ def places(findings: Findings) -> ReportTable:
 
 def excluded_attempts(campaign: CampaignTable) -> ReportTable:
     """Every attempt that does not count."""
-    columns = FORMS["excluded_attempts"]["columns"]
-    return report_table("excluded_attempts", campaign.runs.loc[~campaign.runs["valid"], columns])
+    data = campaign.runs[~campaign.runs["valid"]].reindex(columns=FORMS["excluded_attempts"]["columns"])
+    return report_table("excluded_attempts", data, data.astype(object).where(data.notna(), NOTHING))
 
 
 def sites(findings: Findings) -> ReportTable:

@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from analysis.figures.style import COLUMN_INCHES, figure_style, line_style
+from analysis.figures.style import COLUMN_INCHES, SMALL, figure_style, line_style, plain_log_axis
 from analysis.text import label, size_label, span
 
 
@@ -39,6 +39,7 @@ def draw(table: pd.DataFrame) -> Figure:
                     box.set(hatch="////", edgecolor="black")
         axes.set_xticks(range(len(sizes)), [size_label(size) for size in sizes])
         axes.set_yscale("log")
+        plain_log_axis(axes.yaxis)
         axes.set(xlabel="file size", ylabel="download time [ms]")
         axes.grid(axis="x", visible=False)
         handles = [
@@ -47,5 +48,5 @@ def draw(table: pd.DataFrame) -> Figure:
         ]
         axes.legend(handles, [label(name) for name in protocols], loc="upper left")
         counts = table.groupby(["protocol", "size_bytes"]).size()
-        axes.set_title(f"{span(counts.min(), counts.max())} downloads a box", loc="right", fontsize=7)
+        axes.set_title(f"{span(counts.min(), counts.max())} downloads a box", loc="right", fontsize=SMALL)
         return figure

@@ -12,12 +12,14 @@ from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from analysis.figures.style import PAGE_INCHES, figure_style, gain_bar
+from analysis.figures.style import PAGE_INCHES, SMALL, figure_style, gain_bar
 from analysis.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 
 # Beyond this share the colour stays the same; the number in the cell goes on.
 DEEPEST = 0.5
 NO_VALUE_HATCH = "////"
+# Names of rows go on in a further line where they are longer, at a comma.
+ROW_CHARACTERS = 24
 # How a cell looks whose gain has no colour, and what stands before and behind its number: the marks tell verdicts apart
 # without any colour.
 FACES = {EQUIVALENT: "0.86", NOT_DECIDED: "white"}
@@ -55,7 +57,7 @@ def draw(maps: Sequence[Map], rows: Sequence[str]) -> Figure:
     the reason where there is no gain."""
     widths = [len(heat_map.columns) for heat_map in maps]
     with figure_style():
-        height = 1.35 + 0.3 * len(rows)
+        height = 1.45 + 0.35 * len(rows)
         figure = Figure(figsize=(PAGE_INCHES, height), layout="constrained")
         axes = np.atleast_1d(figure.subplots(1, len(maps), sharey=True, gridspec_kw={"width_ratios": widths}))
         for place, (heat_map, ax) in enumerate(zip(maps, axes, strict=True)):
@@ -66,11 +68,11 @@ def draw(maps: Sequence[Map], rows: Sequence[str]) -> Figure:
             # The colours of the gains of a campaign's sites (`analysis.figures.sites_map`).
             image = ax.imshow(values, cmap="PuOr", norm=TwoSlopeNorm(0, -DEEPEST, DEEPEST), aspect="auto")
             ax.grid(visible=False)
-            ax.set_xticks(range(len(heat_map.columns)), heat_map.columns, fontsize=6)
-            ax.set_xlabel(heat_map.title, fontsize=7)
+            ax.set_xticks(range(len(heat_map.columns)), heat_map.columns, fontsize=SMALL)
+            ax.set_xlabel(heat_map.title, fontsize=SMALL)
             ax.tick_params(length=0)
             if place == 0:
-                ax.set_yticks(range(len(rows)), rows, fontsize=6)
+                ax.set_yticks(range(len(rows)), list(map(in_lines, rows)), fontsize=SMALL)
             for (y, x), cell in heat_map.cells.items():
                 hatch = NO_VALUE_HATCH if cell.gain is None else ""
                 face = "none" if cell.is_coloured or cell.gain is None else FACES[cell.verdict]
@@ -79,16 +81,28 @@ def draw(maps: Sequence[Map], rows: Sequence[str]) -> Figure:
                 )
                 _label(ax, x, y, cell)
         bar = gain_bar(figure, image, list(axes), pad=0.02)
-        bar.set_label("gain (negative is faster); below it: rounds", fontsize=6.5)
-        bar.ax.tick_params(labelsize=6)
+        bar.set_label("gain (negative is faster); below it: rounds", fontsize=SMALL)
+        bar.ax.tick_params(labelsize=SMALL)
         keys = [
             Patch(facecolor=FACES[verdict], edgecolor="0.6", label=f"{MARKS[verdict]} {verdict}") for verdict in FACES
         ]
         keys.append(
             Patch(facecolor="white", edgecolor="0.6", hatch=NO_VALUE_HATCH, label="no value, for the reason given")
         )
-        figure.legend(handles=keys, loc="outside upper right", ncols=3, fontsize=6)
+        figure.legend(handles=keys, loc="outside upper right", ncols=3, fontsize=SMALL)
         return figure
+
+
+def in_lines(name: str) -> str:
+    """The name of a row in lines of ROW_CHARACTERS or one part of it."""
+    first, *others = name.split(", ")
+    lines = [first]
+    for part in others:
+        if len(lines[-1]) + len(part) + 2 <= ROW_CHARACTERS:
+            lines[-1] += f", {part}"
+        else:
+            lines.append(part)
+    return ",\n".join(lines)
 
 
 def _label(ax: Axes, x: int, y: int, cell: Cell) -> None:
@@ -100,5 +114,5 @@ def _label(ax: Axes, x: int, y: int, cell: Cell) -> None:
         text = f"{number} {MARKS.get(cell.verdict, '')}".rstrip() + f"\n({cell.rounds})"
         color = "white" if cell.is_coloured and abs(cell.gain) > 0.6 * DEEPEST else "black"
     ax.text(
-        x, y, text, ha="center", va="center", fontsize=5.5, linespacing=0.95, color=color, bbox=box
+        x, y, text, ha="center", va="center", fontsize=SMALL, linespacing=0.95, color=color, bbox=box
     ).set_in_layout(False)  # fmt: skip

@@ -6,15 +6,16 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import hypotheses
-from analysis.hypotheses import Hypotheses
+from analysis.hypotheses import Hypotheses, of_campaign
 from analysis.outcomes import EQUIVALENT, FASTER, SLOWER, VERDICTS
 from analysis.report.section import ReportFigure, ReportTable, Section, text_table
+from analysis.report.sentences import equivalence_margin
 from analysis.runs import CampaignTable, load
 from analysis.text import (
     NOTHING,
     file_name,
     label,
+    level,
     listing,
     ms,
     p_value,
@@ -57,10 +58,10 @@ def section(folder: Path) -> Section | None:
     preset = document.study.get("preset", "")
     if len(campaign.protocols) < 2:
         raise EyelevelError(f"the grid in {folder} has one protocol, and nothing to compare it with")
-    declared = hypotheses.load()
+    declared = of_campaign(folder, document)
     cell_table = cells(campaign, declared)
     old = beside(cell_table, read_old()) if preset == CONTROLLED else pd.DataFrame()
-    paragraphs = [scope(campaign, cell_table), verdict_rule(declared), *limits(campaign, cell_table)]
+    paragraphs = [scope(campaign, cell_table), verdict_rule(declared, campaign), *limits(campaign, cell_table)]
     tables = [all_cells(cell_table, campaign, declared)]
     if len(old):
         paragraphs[2:2] = since_then(old)
@@ -122,7 +123,7 @@ def bars(campaign: CampaignTable, confidence: float) -> list[ReportFigure]:
     labels = [(name, network_label(fast[name]).replace(", ", ",\n", 1)) for name in fast if name in present]
     caption = (
         f"One image of {size_label(BARS_PAGE.size_bytes)} at {BARS_MBPS} Mbit/s: mean time from its request to the "
-        f"first byte (wait) and on to the last (download), with the {100 * confidence:g} % intervals of the wait and "
+        f"first byte (wait) and on to the last (download), with the {level(confidence)} intervals of the wait and "
         "of the sum; in brackets the runs."
     )
     means = mean_times(times, confidence)
@@ -139,7 +140,7 @@ def all_cells(cell_table: pd.DataFrame, campaign: CampaignTable, declared: Hypot
             "compared": ("protocol", label), _times("compared"): ("its PLT [ms]", _time),
             "reference": ("against", label), _times("reference"): ("PLT [ms]", _time),
             "gain": ("gain", percent),
-            ("gain_low", "gain_high"): (f"{100 * declared.confidence:g} % interval", percent_interval),
+            ("gain_low", "gain_high"): (f"{level(declared.confidence)} interval", percent_interval),
             "p_corrected": ("corrected p", p_value), "margin": ("equivalent within", share),
             "verdict": ("verdict", _or_nothing), "remark": "remark",
         },
@@ -191,13 +192,13 @@ def scope(campaign: CampaignTable, cell_table: pd.DataFrame) -> str:
     return " ".join(sentences)
 
 
-def verdict_rule(declared: Hypotheses) -> str:
+def verdict_rule(declared: Hypotheses, campaign: CampaignTable) -> str:
     """What a verdict on a cell means."""
     return (
         "Each cell is tested by the ratios of the loads within its rounds, and p values are corrected over all cells "
         f"(Benjamini and Hochberg). Faster, slower: corrected p < {declared.significant_p}. Equivalent: shown, as "
-        f"surely, to differ by less than {declared.equivalence_round_trips:g} round trips of the network. Not decided: "
-        "neither. Negative gains are faster; Kakhki et al. count them the other way, so their +25 % is -25 % here."
+        f"surely, to differ by less than {equivalence_margin(declared, campaign)}. Not decided: neither. "
+        "Negative gains are faster; Kakhki et al. count them the other way, so their +25 % is -25 % here."
     )
 
 

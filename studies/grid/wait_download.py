@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from analysis.figures.style import COLUMN_INCHES, PAGE_INCHES, figure_style, line_style
+from analysis.figures.style import COLUMN_INCHES, PAGE_INCHES, SMALL, figure_style, line_style
 from analysis.text import label
 from studies.grid.timings import MeanTimes
 
@@ -21,7 +21,7 @@ def draw(
     width = 0.8 / len(protocols)
     with figure_style():
         size = COLUMN_INCHES if len(networks) < 3 else PAGE_INCHES
-        figure = Figure(figsize=(size, 2.4), layout="constrained")
+        figure = Figure(figsize=(size, 2.7), layout="constrained")
         axes = figure.subplots()
         for number, protocol in enumerate(protocols):
             color = line_style(protocol, protocols).color
@@ -45,15 +45,15 @@ def draw(
                             color="black", linewidth=0.8, capsize=2,
                         )  # fmt: skip
                 axes.annotate(
-                    f"{wait_ms.mean:.0f} + {receive_ms.mean:.0f}\n({both_ms.runs})",
+                    f"{wait_ms.mean:.0f}\n+ {receive_ms.mean:.0f}\n({both_ms.runs})",
                     (at, both_ms.mean + both_ms.reaches[1]),
                     (0, 3),
                     textcoords="offset points",
                     ha="center",
-                    fontsize=5.5,
+                    fontsize=SMALL,
                 )
-        axes.margins(y=0.2)
-        axes.set_xticks(range(len(networks)), [text for _, text in networks], fontsize=6)
+        axes.margins(y=0.35)
+        axes.set_xticks(range(len(networks)), [text for _, text in networks], fontsize=SMALL)
         axes.grid(axis="x", visible=False)
         axes.set_ylabel("time [ms]")
         keys = [Patch(facecolor=line_style(name, protocols).color, label=label(name)) for name in protocols]
@@ -61,5 +61,5 @@ def draw(
             Patch(facecolor="0.5", label="wait"),
             Patch(facecolor="none", edgecolor="0.4", hatch="////", label="download"),
         ]
-        axes.legend(handles=keys, fontsize=6, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+        axes.legend(handles=keys, fontsize=SMALL, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
         return figure

@@ -55,5 +55,5 @@ def draw(captures: pd.DataFrame) -> Figure:
         axes.invert_yaxis()
         axes.grid(visible=False, axis="y")
         axes.set_xlabel("bytes at the browser's end, both directions [kB]")
-        figure.legend(loc="outside upper center", ncols=6, fontsize=7, handlelength=1.2, columnspacing=1.2)
+        figure.legend(loc="outside upper center", ncols=6, fontsize=style.SMALL, handlelength=1.2, columnspacing=1.2)
     return figure

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch
 
-from analysis.figures.style import BLUE, GREEN, ORANGE, PAGE_INCHES, PURPLE, SKY, VERMILION, figure_style
+from analysis.figures.style import BLUE, GREEN, ORANGE, PAGE_INCHES, PURPLE, SKY, SMALL, VERMILION, figure_style
 from analysis.intervals import Estimate
 
 
@@ -134,7 +134,7 @@ def _arrow(axes: Axes, before: Circle, after: Circle, estimate: Estimate) -> Non
         x = (1 - t) ** 2 * start[0] + 2 * t * (1 - t) * control[0] + t**2 * end[0]
         y = (1 - t) ** 2 * start[1] + 2 * t * (1 - t) * control[1] + t**2 * end[1]
         background = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
-        axes.text(x, y, f"{probability:.2f}", size=6.5, ha="center", va="center", bbox=background)
+        axes.text(x, y, f"{probability:.2f}", size=SMALL, ha="center", va="center", bbox=background)
 
 
 def _name(axes: Axes, state: str, circle: Circle, share: Estimate) -> None:
@@ -147,10 +147,10 @@ def _name(axes: Axes, state: str, circle: Circle, share: Estimate) -> None:
     name = state_style(state).label
     if share.has_interval:
         name += f"\n{_percent(share.low)} to {_percent(share.high)} %"
-    axes.text(*at, name, size=6.5, ha=horizontal, va=vertical)
+    axes.text(*at, name, size=SMALL, ha=horizontal, va=vertical)
     text = f"{_percent(share.mean)} %"
     color = "white" if state_style(state).is_dark else "black"
-    axes.text(x, y, text, size=6.5, ha="center", va="center", weight="bold", color=color)
+    axes.text(x, y, text, size=SMALL, ha="center", va="center", weight="bold", color=color)
 
 
 def _percent(share: float) -> str:

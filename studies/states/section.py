@@ -14,12 +14,12 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import hypotheses
+from analysis.hypotheses import of_campaign
 from analysis.intervals import Estimate, over_runs
 from analysis.report.section import SITE_SETTING, ReportFigure, ReportTable, Section, text_table
-from analysis.text import NOTHING, label, listing, ms, plural, share
+from analysis.text import NOTHING, label, level, listing, ms, plural, share
 from base.errors import EyelevelError
-from measure.table import Row, valid_rows
+from measure.table import Row, require_document, valid_rows
 from servers.qlog import SUFFIX, read_qlog
 from studies.states import graph as states_graph
 from studies.states import windows_figure
@@ -108,7 +108,7 @@ def section(campaign: Path) -> Section | None:
     settings = read_settings(campaign)
     if not settings:
         return None
-    confidence = hypotheses.load().confidence
+    confidence = of_campaign(campaign, require_document(campaign)).confidence
     groups: dict[tuple[str, str], list[SettingLoads]] = defaultdict(list)
     for setting in settings:
         groups[setting.site, setting.network].append(setting)
@@ -145,7 +145,7 @@ def _spent_time(site: str, network: str, group: Sequence[SettingLoads], confiden
         texts.append(f"{label(setting.protocol)} {listing(parts)} ({plural('run', len(setting.loads))})")
     return (
         f"{site} behind {label(network)}: shares of time in which connections had nothing to send, and in which they "
-        f"were in recovery or waited after a timeout, with {100 * confidence:g} % intervals over runs: "
+        f"were in recovery or waited after a timeout, with {level(confidence)} intervals over runs: "
         f"{', '.join(texts)}."
     )
 
@@ -176,7 +176,7 @@ def share_table(settings: Sequence[SettingLoads], confidence: float) -> ReportTa
     columns = {
         "site": "site", "network": ("network", label), "state": ("state", states_graph.state_label),
         "protocol": ("protocol", label), "runs": "runs", "share": ("share of time", share),
-        ("share_low", "share_high"): (f"{100 * confidence:g} % interval", _interval),
+        ("share_low", "share_high"): (f"{level(confidence)} interval", _interval),
     }  # fmt: skip
     note = "Means over runs, each of which counts once. A state without a row was not seen in any run."
     texts = text_table(data, columns) if len(data) else pd.DataFrame()
@@ -197,7 +197,7 @@ def transition_table(settings: Sequence[SettingLoads], confidence: float) -> Rep
         "site": "site", "network": ("network", label), "from_state": ("from", states_graph.state_label),
         "to_state": ("to", states_graph.state_label), "protocol": ("protocol", label), "runs": "runs",
         "transitions": "transitions", "probability": ("probability", "{:.2f}".format),
-        ("probability_low", "probability_high"): (f"{100 * confidence:g} % interval", _probability_interval),
+        ("probability_low", "probability_high"): (f"{level(confidence)} interval", _probability_interval),
     }  # fmt: skip
     note = "Means over the runs in which the state was left, each of which counts once; transitions are of all runs."
     texts = text_table(data, columns) if len(data) else pd.DataFrame()
@@ -291,7 +291,7 @@ def _graph(site: str, network: str, group: Sequence[SettingLoads], confidence: f
         graphs.append(states_graph.Graph(title, *estimates, transition_counts(setting.runs)))
     caption = (
         f"{site} behind {label(network)}: share of time in each state, and the probability of each transition; means "
-        f"over runs. Below a state's name: the {100 * confidence:g} % interval of its share; dashed: transitions whose "
+        f"over runs. Below a state's name: the {level(confidence)} interval of its share; dashed: transitions whose "
         "interval reaches 0."
     )
     return ReportFigure(f"states_graph_{site}_{network}", caption, states_graph.draw, (graphs,))

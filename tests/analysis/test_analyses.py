@@ -1,14 +1,71 @@
 """An analysis is added by its entry in the list alone, and its tables are shown by theirs."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
-from support.analysis_truth import simulated_table
+from support.analysis_truth import simulated_table, varied_findings
 
 from analysis import analyses, hypotheses
 from analysis.report import tables
+from analysis.report.figures import campaign_figures
+from analysis.report.sentences import equivalence_margin
+from analysis.runs import CampaignTable
 from analysis.simulate import Truth
+from measure.table import CampaignDocument
+
+DECLARED = hypotheses.load()
+# What is no interval, although it has two ends: the range over what might be left out, or over what might have been.
+RANGES = ("sensitivity", "loss_bounds")
+
+
+def ends_of(table: pd.DataFrame) -> list[tuple[str, str]]:
+    """The columns of lower and upper ends of intervals."""
+    lower = [name for name in table if name == "low" or name.endswith("_low")]
+    return [(name, f"{name.removesuffix('low')}high") for name in lower]
+
+
+def test_every_interval_is_of_the_declared_confidence() -> None:
+    usual, narrow = (varied_findings(replace(DECLARED, confidence=confidence)) for confidence in (0.95, 0.6))
+    seen = set()
+    for name in set(usual.tables).difference(RANGES):
+        for low, high in ends_of(usual[name]):
+            widths = [
+                (findings[name][high] - findings[name][low]).to_numpy(dtype=float) for findings in (usual, narrow)
+            ]
+            is_known = np.isfinite(widths).all(axis=0) & (widths[0] > 0)
+            if is_known.any():
+                seen.add(name)
+                # The ends of one of counts are whole numbers, and may be the same.
+                assert (widths[1] <= widths[0])[is_known].all(), f"{name}: {low}"
+                assert (widths[1] < widths[0])[is_known].any(), f"{name}: {low}"
+    assert {"confirmatory", "contrasts", "halves", "drift", "canaries", "aa_calibration", "shrunken", "paper"} <= seen
+
+
+def test_headings_notes_and_captions_tell_the_declared_confidence_and_threshold() -> None:
+    findings = varied_findings(replace(DECLARED, confidence=0.9, significant_p=0.03))
+    shown = [table for section in tables.campaign_tables(findings).values() for table in section]
+    headings = [name for table in shown for name in table.texts]
+    texts = [*headings, *(table.note for table in shown)]
+    texts += [figure.caption for section in campaign_figures(findings, []).values() for figure in section]
+    assert sum("90 %" in text for text in texts) >= 10
+    assert [text for text in texts if "95" in text or "{" in text] == []
+    assert all("%" in name for name in headings if "interval" in name)
+    notes = {table.name: table.note for table in shown}
+    assert "tested at p < 0.03" in notes["claims"] and "corrected p < 0.03" in notes["confirmatory"]
+
+
+def test_the_note_of_the_declared_hypotheses_tells_the_margin_of_each_kind_of_network() -> None:
+    note = tables.confirmatory(varied_findings(replace(DECLARED, equivalence_margin=0.07))).note
+    margin = "0.5 round trips of the network, or 7 % of the reference's time where it has no RTT (LTE)"
+    assert f"shown to differ by less than {margin}. Not decided" in note
+    networks = [({"dsl": {"min_rtt_ms": 24.0}}, "0.5 round trips of the network")]
+    networks += [({"moon": {}, "mars": {"min_rtt_ms": 0}}, "5 % of the reference's time")]
+    for settings, text in networks:
+        campaign = CampaignTable(pd.DataFrame(), CampaignDocument({"networks": settings}))
+        assert equivalence_margin(DECLARED, campaign) == text
 
 
 def test_an_analysis_and_its_table_are_an_entry_each(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from analysis import hypotheses
-from analysis.confirmatory import COLUMNS, LOOKS, confirmatory, first_blocks, holm, least_p
+from analysis.confirmatory import COLUMNS, LOOKS, confirmatory, first_blocks, holm, least_p, without_selection
 from analysis.hypotheses import Hypotheses, Pair
 from analysis.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER, verdicts
 from analysis.ratios import margins
@@ -194,6 +194,37 @@ def test_what_a_look_has_decided_stands_whatever_comes_after_it() -> None:
     later = only(confirmatory(samples(times), DECLARED, RTT_MS, LOOKS))
     assert later["p"] <= at_look["p"]
     assert later["verdict"] == FASTER
+
+
+def test_the_intervals_of_a_campaign_that_may_stop_hold_at_all_looks_at_once() -> None:
+    times = drawn(-0.1, blocks=5)
+    wide, narrow = (only(confirmatory(samples(times), DECLARED, RTT_MS, looks)) for looks in (LOOKS, ()))
+    at_once = replace(DECLARED, confidence=1 - (1 - DECLARED.confidence) / len(LOOKS))
+    one = only(confirmatory(samples(times), at_once, RTT_MS))
+    assert (wide["gain_low"], wide["gain_high"]) == (one["gain_low"], one["gain_high"])
+    assert wide["gain_low"] < narrow["gain_low"] < narrow["gain_high"] < wide["gain_high"]
+
+
+def test_what_ended_early_is_shrunken_and_nothing_else() -> None:
+    early = only(confirmatory(samples(drawn(-0.09, blocks=5)), DECLARED, RTT_MS, LOOKS))
+    assert early["verdict"] == FASTER
+    assert early["gain"] < early["gain_shrunken"] < 0
+    clear = only(confirmatory(samples(drawn(-0.5, blocks=5)), DECLARED, RTT_MS, LOOKS))
+    assert clear["gain_shrunken"] == pytest.approx(clear["gain"], rel=0.01)
+    for looks, blocks, gain in ((LOOKS, 31, -0.09), ((), 5, -0.09), (LOOKS, 5, 0)):
+        row = only(confirmatory(samples(drawn(gain, blocks=blocks)), DECLARED, RTT_MS, looks))
+        assert np.isnan(row["gain_shrunken"])
+
+
+@pytest.mark.parametrize("truth", [0.5, 2.0, 3.5, 6.0])
+def test_the_mean_of_what_was_selected_is_what_is_seen(truth: float) -> None:
+    """`without_selection` finds the truth again from the mean of all that a threshold lets through."""
+    seen = truth + np.random.default_rng(3).standard_normal(2_000_000)
+    level = 0.001
+    selected = seen[np.abs(seen) > stats.norm.isf(level / 2)].mean()
+    p = pd.Series([2 * stats.norm.sf(selected)])
+    (estimate,) = without_selection(pd.Series([selected]), p, pd.Series([level]))
+    assert estimate == pytest.approx(truth, abs=0.05)
 
 
 def test_before_the_first_look_nothing_is_decided() -> None:

@@ -32,6 +32,14 @@ def test_runs_stand_in_the_order_measured_whatever_that_of_the_rows() -> None:
     assert residuals.groupby("protocol")["off_si"].median().abs().max() == pytest.approx(0, abs=0.01)
 
 
+def test_runs_whose_start_is_unknown_have_no_order() -> None:
+    runs = table().runs
+    known = diagnostics.residuals(runs.assign(started_at=runs["started_at"].where(runs["protocol"] == "tcp", "")))
+    assert set(known["protocol"]) == {"tcp"} and set(known["position"]) == {1}
+    unknown = diagnostics.residuals(runs.drop(columns="started_at"))
+    assert unknown.empty and {"order", "hours", "position", "off_si"} <= {*unknown}
+
+
 def test_a_machine_that_is_slower_is_found_and_blocks_do_not_mind() -> None:
     campaign = table(machines=2)
     slow = campaign.runs["machine"] == 2

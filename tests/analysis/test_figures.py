@@ -6,12 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from matplotlib.text import Text
-from support.analysis_truth import simulated_table
+from support.analysis_truth import simulated_table, varied_findings
+from support.figures import smallest_type
 
 from analysis import diagnostics, hypotheses
-from analysis.figures import calibration, figure3, order, paper_beside, sites_map, style, within
+from analysis.figures import calibration, figure1, figure3, order, paper_beside, sites_map, style, within
+from analysis.films import Shot, Strip
 from analysis.gain import gains
+from analysis.report.figures import campaign_figures
 from analysis.samples import Samples, samples_of
 from analysis.simulate import Truth, simulate
 from studies.downloads import figure2
@@ -102,16 +104,23 @@ def test_a_site_without_the_first_protocol_names_the_one_in_its_place(samples: S
     assert names[3] == f"{samples.sites[3]} (TCP+: 1)" and names[2] == samples.sites[2]
 
 
-def test_no_type_is_smaller_than_seven_points(samples: Samples, gain_table: pd.DataFrame) -> None:
-    pair = hypotheses.load().family[0]
-    figures = [
-        figure3.draw(gain_table, TRUTH.networks, TRUTH.protocols, "tcp"),
-        sites_map.draw(gain_table, ("dsl", "lte"), ("si", "plt"), pair),
-        within.draw(samples, "lte", "si", TRUTH.protocols),
-    ]
-    for figure in figures:
-        texts = [text for text in figure.findobj(Text) if isinstance(text, Text) and text.get_text()]
-        assert texts and min(float(text.get_fontsize()) for text in texts) >= 7
+def test_no_type_of_a_campaigns_figures_is_smaller_than_seven_points() -> None:
+    metrics = {"fvc": 400.0, "lvc": 900.0, "vc85": 600.0, "plt": 800.0}
+    shots = [Shot(Path(), "site-01", "dsl", protocol, 1, metrics) for protocol in ("tcp+", "quic")]
+    picture = np.zeros((9, 16, 3), dtype=np.uint8)
+    times_ms = tuple(np.linspace(100, 1000, 10))
+    strips = [Strip(shot, times_ms, tuple(range(10, 101, 10)), (picture,) * 10) for shot in shots]
+    sections = campaign_figures(varied_findings(hypotheses.load()), [strips])
+    sizes = {
+        figure.name: smallest_type(figure.draw(*figure.arguments))
+        for section in sections.values()
+        for figure in section
+    }
+    sites = pd.DataFrame({"site": ["a", "b"], "bytes": [1e6, 2e7], "servers": [3, 40]})
+    sizes["figure1"] = smallest_type(figure1.draw(sites))
+    kinds = {"figure1", "figure3", "figure4_dsl_1", "confirmatory_si", "over_sites", "beside_the_paper", "runs_needed"}
+    assert kinds | {"order", "calibration", "exclusions", "within_lte", "sites_quic_against_tcpplus"} <= set(sizes)
+    assert {name: size for name, size in sizes.items() if size < style.SMALL} == {}
 
 
 def test_the_map_has_each_gain_in_percent(gain_table: pd.DataFrame) -> None:
@@ -145,8 +154,23 @@ def test_figure_2_has_a_box_for_each_size_and_protocol() -> None:
         for repetition in range(5)
     ]
     figure = figure2.draw(pd.DataFrame(rows, columns=["protocol", "size_bytes", "repetition", "ms"]))
+    assert smallest_type(figure) >= style.SMALL
+    assert "1,000" in [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert len(figure.axes[0].patches) == 6
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["1 KB", "100 KB", "10 MB"]
+
+
+def test_numbers_of_a_logarithmic_axis_are_in_full_also_within_a_decade() -> None:
+    labels = {}
+    for low, high in ((20, 80), (2, 3e6)):
+        figure = Figure()
+        axes = figure.subplots()
+        axes.set(yscale="log", ylim=(low, high))
+        style.plain_log_axis(axes.yaxis)
+        figure.draw_without_rendering()
+        labels[low] = {text.get_text() for text in axes.get_yticklabels(which="both") if text.get_text()}
+    assert {"20", "30"} <= labels[20]
+    assert {"10", "1,000", "100,000"} <= labels[2] and all(text.replace(",", "").isdigit() for text in labels[2])
 
 
 def test_sites_without_a_protocol_or_a_metric_are_drawn_with_what_they_have(samples: Samples) -> None:

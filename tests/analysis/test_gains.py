@@ -213,6 +213,18 @@ def test_a_run_that_is_neither_valid_nor_not_is_an_error(campaign: Path, cell: s
         load(campaign)
 
 
+@pytest.mark.parametrize(("column", "cell"), [("block", "x"), ("block", "1.5"), ("run", "first")])
+def test_a_number_that_runs_are_paired_by_and_that_is_none_is_an_error(campaign: Path, column: str, cell: str) -> None:
+    runs = pd.read_csv(campaign / "runs.csv", dtype=str, keep_default_na=False)
+    runs["block"] = ["", "1", "1", "2", "2"]
+    runs.to_csv(campaign / "runs.csv", index=False)
+    assert load(campaign).runs["block"].tolist() == [0, 1, 1, 2, 2]
+    runs.loc[1, column] = cell
+    runs.to_csv(campaign / "runs.csv", index=False)
+    with pytest.raises(EyelevelError, match=rf"line 3 of .*runs\.csv: {column} must be a whole number"):
+        load(campaign)
+
+
 def test_no_campaign_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(EyelevelError, match=r"is no campaign: campaign\.json is missing"):
         load(tmp_path)

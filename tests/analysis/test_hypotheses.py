@@ -9,6 +9,7 @@ import pytest
 from analysis import hypotheses
 from analysis.hypotheses import DECLARED, Pair
 from analysis.simulate import Truth, write
+from analysis.text import moment
 from base.errors import EyelevelError
 from measure.table import CampaignDocument, require_document, write_document
 
@@ -85,7 +86,7 @@ def test_a_campaign_is_asked_what_it_declared(simulated: Path) -> None:
     assert question.origin.source == "hypotheses.toml"
     assert question.origin.declared_at == document.begun_at
     assert question.origin.sha256 == hashlib.sha256((simulated / "hypotheses.toml").read_bytes()).hexdigest()
-    assert f"were declared {document.begun_at}, before the first run" in question.origin.sentence
+    assert f"were declared on {moment(document.begun_at)}, before the first run" in question.origin.sentence
     # What a campaign is restricted to comes from the same file.
     assert question.restricted_to(("tcp", "quic"), ("si",)).origin == question.origin
 
@@ -112,7 +113,7 @@ def test_other_hypotheses_are_post_hoc_and_the_same_text_is_not(simulated: Path,
     question = hypotheses.of_campaign(simulated, document, other)
     assert (question.significant_p, question.origin.is_post_hoc, question.origin.source) == (0.1, True, str(other))
     assert question.origin.sentence.startswith(f"Post hoc: pairs, family and thresholds are those of {other} ")
-    assert f"not those that the campaign declared {document.begun_at}" in question.origin.sentence
+    assert f"not those that the campaign declared on {moment(document.begun_at)}" in question.origin.sentence
     assert not hypotheses.of_campaign(simulated, document, simulated / "hypotheses.toml").origin.is_post_hoc
 
 

@@ -78,6 +78,21 @@ def test_counts_of_other_sites_agree_at_least_as_often(share: float) -> None:
     assert all(result.low <= result.high for result in results)
 
 
+def test_a_count_agrees_exactly_where_as_much_chance_is_left() -> None:
+    """Counts have two sides that are not alike: the sum of all that is rarer would call some that disagree likely."""
+    for paper, sites in [(38, 38), (28, 38), (10, 38), (30, 8), (1, 9)]:
+        for confidence in (0.8, 0.95):
+            for ours in range(sites + 1):
+                result = of_count(paper, 38, ours, sites, confidence)
+                assert result.agrees == (result.chance > 1 - confidence), (paper, ours, sites)
+
+
+def test_a_part_of_the_papers_own_sites_is_no_sample_of_them() -> None:
+    """Of 38 sites that end alike every time, the 8 that are not faster; and all of them, which can be no nearer."""
+    assert not of_count(30, 38, 0, 8, 0.95).agrees
+    assert of_count(30, 38, 30, 38, 0.95).chance == 1
+
+
 def test_a_count_that_cannot_be_chance() -> None:
     result = of_count(30, 38, 3, 38, 0.95)
     assert not result.agrees

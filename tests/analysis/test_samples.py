@@ -1,13 +1,15 @@
-"""How far a campaign has come, as its samples tell it."""
+"""Which runs were measured side by side, and how far a campaign has come, as its samples tell it."""
 
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+import pytest
 from support.worlds import World, attempt, campaign, table_of
 
 from analysis.runs import CampaignTable
-from analysis.samples import samples_of
+from analysis.samples import blocks_of, samples_of
 from measure.table import GivenUp, write_given_up
 
 
@@ -37,3 +39,33 @@ def test_a_block_whose_runs_were_all_lost_is_measured() -> None:
     rows += [attempt(protocol=name, run=3, block=3, reason="load_failed: no") for name in ("tcp", "quic")]
     samples = samples_of(table_of(pd.DataFrame(rows), 3))
     assert (samples.rounds, samples.values.shape[-1]) == ((3,), 2)
+
+
+def partners(table: CampaignTable) -> int:
+    """In how many blocks both TCP and QUIC have a run."""
+    samples = samples_of(table)
+    return int(np.isfinite(samples.of("tcp")[..., 0, :] + samples.of("quic")[..., 0, :]).sum())
+
+
+@pytest.mark.parametrize("has_blocks", [True, False])
+def test_runs_of_different_weeks_are_no_partners(has_blocks: bool) -> None:
+    together, late = (campaign(World(sites=2, runs=5, late=name), 1) for name in ("", "quic"))
+    for table, expected in ((together, 2 * 2 * 5), (late, 0)):
+        runs = table.runs if has_blocks else table.runs.drop(columns="block")
+        assert partners(replace(table, runs=runs)) == expected
+
+
+def test_a_run_whose_block_is_unknown_takes_no_other_with_it() -> None:
+    late = campaign(World(sites=2, runs=5, late="quic"), 1)
+    late.runs.loc[late.runs["protocol"].eq("tcp").idxmax(), "block"] = 0
+    assert partners(late) == 0
+    together = campaign(World(sites=2, runs=5), 1)
+    together.runs.loc[together.runs["protocol"].eq("tcp").idxmax(), "block"] = 0
+    assert partners(together) == 2 * 2 * 5 - 1
+
+
+def test_without_blocks_and_starts_runs_of_one_number_are_partners() -> None:
+    table = campaign(World(sites=2, runs=5), 1)
+    runs = table.runs.drop(columns=["block", "started_at"])
+    assert partners(replace(table, runs=runs)) == 2 * 2 * 5
+    assert blocks_of(runs).nunique() == 5

@@ -22,8 +22,8 @@ def tables(table: CampaignTable) -> list[pd.DataFrame]:
     blocks = stability.block_means(table)
     return [
         stability.halves(samples_of(table), declared.family, declared.family_metrics, declared.confidence),
-        stability.drift(blocks),
-        stability.canaries(blocks),
+        stability.drift(blocks, declared.confidence),
+        stability.canaries(blocks, declared.confidence),
         stability.steps(table, blocks),
     ]
 
@@ -78,10 +78,10 @@ def test_neighbours_that_are_alike_are_found() -> None:
     walk = np.zeros(300)
     for place in range(1, 300):
         walk[place] = 0.6 * walk[place - 1] + draw.normal(0, 0.05)
-    row = stability.drift(blocks.assign(off_si=walk)).iloc[0]
+    row = stability.drift(blocks.assign(off_si=walk), 0.95).iloc[0]
     assert row["serial_low"] < 0.6 < row["serial_high"]
     assert "neighbours are alike" in row["warning"]
-    assert "neighbours" not in stability.drift(blocks.assign(off_si=draw.permuted(walk))).iloc[0]["warning"]
+    assert "neighbours" not in stability.drift(blocks.assign(off_si=draw.permuted(walk)), 0.95).iloc[0]["warning"]
 
 
 def test_the_canary_is_compared_block_by_block() -> None:
@@ -98,7 +98,9 @@ def test_the_canary_is_compared_block_by_block() -> None:
 def test_p_values_do_not_grow_with_the_runs_of_a_block() -> None:
     """Runs of one block share its scatter: as independent ones they found drift in one null campaign of five."""
     world = replace(SMALL, blocks=0.1, scatter=0.01)
-    p = np.array([stability.drift(stability.block_means(campaign(world, seed)))["drift_p"][0] for seed in range(100)])
+    p = np.array(
+        [stability.drift(stability.block_means(campaign(world, seed)), 0.95)["drift_p"][0] for seed in range(100)]
+    )
     assert consistent(int((p < 0.05).sum()), 100, 0.05, slack=0.02)
 
 

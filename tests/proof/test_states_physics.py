@@ -31,7 +31,8 @@ QUIET_S, TRIES = 0.1, 4
 TOLERANCE = 0.1
 BBR_GAIN = 2.0
 
-pytestmark = [pytest.mark.needs_root, pytest.mark.loads]
+# A pause of QUIET_S spoils a load, which other tests beside it would make again and again.
+pytestmark = [pytest.mark.needs_root, pytest.mark.alone]
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,13 @@ from click.testing import CliRunner
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from scipy import stats
+from support.declaring import declare
+from support.figures import smallest_type
 from support.material import REFERENCE as PUBLISHED
 
 from analysis import hypotheses
+from analysis.figures.style import SMALL
 from analysis.runs import load
 from base.errors import EyelevelError
 from eyelevel.commands.report import main as report
@@ -201,7 +205,7 @@ def test_the_heat_map_is_coloured_where_a_difference_is_shown_and_hatched_where_
     by_size, by_count = heat_map(longlook).axes[:2]
     assert [label.get_text() for label in by_size.get_xticklabels()] == ["5 KB", "10 MB"]
     assert [label.get_text() for label in by_count.get_xticklabels()] == ["1", "2"]
-    rows = ["100 Mbit/s, 62 ms", "10 Mbit/s, 62 ms, 1 % loss"]
+    rows = ["100 Mbit/s, 62 ms", "10 Mbit/s, 62 ms,\n1 % loss"]
     assert [label.get_text() for label in by_size.get_yticklabels()] == rows
     values: np.ndarray[Any, Any] = np.ma.filled(np.ma.asarray(by_size.images[0].get_array(), dtype=float), np.nan)
     assert round(values[0, 0], 3) == -0.25
@@ -210,6 +214,10 @@ def test_the_heat_map_is_coloured_where_a_difference_is_shown_and_hatched_where_
     assert texts == {(0, 0): "-25\n(3)", (0, 1): "-18 ?\n(3)", (1, 0): "time", (1, 1): "budget"}
     hatched = {patch.get_xy() for patch in by_size.patches if isinstance(patch, Rectangle) and patch.get_hatch()}
     assert hatched == {(0.5, -0.5), (0.5, 0.5)}
+
+
+def test_no_type_of_the_heat_map_is_smaller_than_seven_points(longlook: Path) -> None:
+    assert smallest_type(heat_map(longlook)) >= SMALL
 
 
 def test_only_a_difference_has_a_colour_and_all_verdicts_differ_without_any() -> None:
@@ -268,6 +276,7 @@ def test_the_bars_are_of_what_the_browser_told(longlook: Path) -> None:
     (figure,) = grid.bars(load(longlook), 0.95)
     heights = [bar.get_height() for bar in figure.draw(*figure.arguments).axes[0].patches if isinstance(bar, Rectangle)]
     assert heights == [70, 930, 64, 950]
+    assert smallest_type(figure.draw(*figure.arguments)) >= SMALL
     (folder / "browsertime.har.gz").write_bytes(gzip.compress(b"{}"))
     with pytest.raises(EyelevelError, match="has no timings of the page's image"):
         grid.bars(load(longlook), 0.95)
@@ -359,6 +368,23 @@ def test_a_section_says_what_limits_it(longlook: Path) -> None:
         "1 cell cannot finish in the 60 s that a load may take. "
         "1 cell did not fit into the budget, which was used for the shorter ones."
     )
+
+
+def test_a_grid_is_judged_by_the_hypotheses_that_it_declared(longlook: Path) -> None:
+    declare(longlook, confidence=0.8, significant_p=0.09, equivalence_round_trips=2)
+    section = grid.section(longlook)
+    assert section
+    assert (
+        "corrected p < 0.09. Equivalent: shown, as surely, to differ by less than 2 round trips of the network."
+        in (section.paragraphs[1])
+    )
+    (table,) = section.tables
+    assert "80 % interval" in table.texts
+    sure = cell(table.data, "grid-1x5KB", FAST)
+    ratios = np.log([150 / 200, 151 / 201, 149 / 199])
+    reach = stats.t.ppf(0.9, 2) * stats.sem(ratios)
+    ends = np.expm1([ratios.mean() - reach, ratios.mean() + reach])
+    assert (sure["gain_low"], sure["gain_high"]) == pytest.approx(ends, abs=1e-4)
 
 
 def test_early_data_is_told_to_be_of_a_second_visit(tmp_path: Path) -> None:

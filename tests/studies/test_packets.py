@@ -13,9 +13,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from rich.console import Console
+from support.figures import smallest_type
 
+from analysis.figures.style import SMALL
 from base.errors import EyelevelError
 from base.places import PROJECT, tool
 from measure.campaign.campaign import Campaign, measure
@@ -26,7 +29,7 @@ from measure.table import Row, Run, require_document, valid_rows
 from record.generated import generated_exchange
 from record.site import Recording, Site, write_site
 from replay.repeatable import make_repeatable
-from studies.packets import section
+from studies.packets import bytes_figure, section
 from studies.packets.bytes import (
     AGAIN,
     CONTROL,
@@ -263,6 +266,11 @@ def test_the_section_tells_every_setting(captured: Campaign, runs: Mapping[str, 
 
 def test_a_campaign_without_captures_has_no_section(tmp_path: Path) -> None:
     assert section.section(tmp_path) is None
+
+
+def test_no_type_of_the_bytes_is_smaller_than_seven_points() -> None:
+    names = {"site": "packets", "network": "lte", "protocol": "quic"}
+    assert smallest_type(bytes_figure.draw(pd.DataFrame([names | dict.fromkeys(KINDS, 1e5)]))) >= SMALL
 
 
 def test_a_capture_that_breaks_off_is_named(tmp_path: Path) -> None:

@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from factories import ROW, rejected, with_metrics
+from support.declaring import declare
+from support.figures import smallest_type
 
-from analysis.figures.style import save
+from analysis.figures.style import SMALL, save
 from analysis.intervals import over_runs
 from base.errors import EyelevelError
 from measure.table import CampaignDocument, header, lines, write_document
@@ -401,6 +403,7 @@ def test_the_section_has_its_figures_and_tables_and_is_none_without_runs(campaig
     folder.mkdir()
     for figure in report.figures:
         figure.write(folder)
+        assert smallest_type(figure.draw(*figure.arguments)) >= SMALL
     names = [figure.name for figure in report.figures]
     assert names == ["states_windows_s_lte", "states_graph_s_lte"]
     assert all((folder / f"{name}.{kind}").stat().st_size > 5_000 for name in names for kind in ("pdf", "png"))
@@ -422,6 +425,15 @@ def test_the_section_has_its_figures_and_tables_and_is_none_without_runs(campaig
     assert totals.loc["tcp+", "seconds"] == pytest.approx(7.5)
     assert totals.loc["quic", "lost_packets"] == 4
     assert totals.loc["quic", "largest_window_kb"] == 90
+
+
+def test_intervals_hold_as_surely_as_the_campaign_declared(campaign: Path) -> None:
+    declare(campaign, confidence=0.8)
+    report = section(campaign)
+    assert report is not None
+    assert all("80 % interval" in table.texts for table in report.tables[:2])
+    texts = [*report.paragraphs, *(figure.caption for figure in report.figures)]
+    assert sum("80 % interval" in text for text in texts) == 2 and "95 %" not in "".join(texts)
 
 
 def test_a_run_that_is_not_whole_any_more_is_named(campaign: Path) -> None:

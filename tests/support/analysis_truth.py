@@ -1,6 +1,7 @@
 """Simulated samples whose truth is known, and how often the statistics are right about them."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ from scipy import stats
 
 from analysis import contrasts
 from analysis.aggregate import mixed_model, resampled_changes, two_level_interval
+from analysis.analyses import analyse
+from analysis.findings import Findings
 from analysis.gain import anova_p, gain
-from analysis.hypotheses import Pair
+from analysis.hypotheses import Hypotheses, Pair
 from analysis.ratios import mean_over_sites
 from analysis.runs import CampaignTable
 from analysis.samples import Array
@@ -113,3 +116,25 @@ def campaign_table(runs: pd.DataFrame, networks: Sequence[str], protocols: Seque
 def simulated_table(truth: Truth) -> CampaignTable:
     """A simulated campaign."""
     return campaign_table(simulate(truth), truth.networks, truth.protocols)
+
+
+# A campaign with something for each analysis and figure: behind one network with an RTT and one without, with a canary
+# and lost runs, and of which one protocol is another's double.
+VARIED = Truth(
+    sites=4,
+    networks=("dsl", "lte"),
+    protocols=("tcp", "tcp+", "quic", "again"),
+    runs=6,
+    effect_sd=0.05,
+    excluded={"quic": 0.1},
+    canary=True,
+)
+
+
+def varied_findings(declaration: Hypotheses) -> Findings:
+    """What is found in VARIED under the hypotheses of `declaration`."""
+    doubles = {"again": "tcp"}
+    protocols = {name: {"name": name, "tuning": doubles.get(name, name)} for name in VARIED.protocols}
+    settings = {"sites": {}, "networks": {"dsl": {"min_rtt_ms": 24.0}, "lte": {}}, "protocols": protocols}
+    with ThreadPoolExecutor() as pool:
+        return analyse(CampaignTable(simulate(VARIED), CampaignDocument(settings)), declaration, pool)

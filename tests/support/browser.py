@@ -1,5 +1,6 @@
 """The packaged browser, driven by a test."""
 
+import base64
 import re
 import signal
 import subprocess
@@ -27,6 +28,10 @@ class Browser(Session):
         """Make the page `width` pixels wide."""
         metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self._ask("POST", "/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics})
+
+    def print_page(self) -> bytes:
+        """The page on paper, as PDF."""
+        return base64.b64decode(self._ask("POST", "/print", {}))
 
     def eventually(self, script: str) -> Any:
         """What the promise returned by `script` comes to."""

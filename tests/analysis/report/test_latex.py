@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -52,6 +53,15 @@ def test_a_family_table_has_the_declared_hypotheses_alone() -> None:
     assert text is not None and text.count("DSL") == 1 and "$-$6.1" in text
     assert r"\begin{table*}" in text and "longtable" not in text
     assert family_latex(ReportTable("drift", "Drift", texts, texts), declared) is None
+
+
+def test_a_family_table_has_intervals_of_any_confidence() -> None:
+    row = {"protocol": "QUIC", "against": "TCP+", "network": "DSL", "metric": "SI", "90 % interval": "-7.0 % to -5.2 %"}
+    declared = hypotheses.load().restricted_to(("tcp+", "quic"), ("si",))
+    text = family_latex(
+        ReportTable("confirmatory", "", pd.DataFrame(), pd.DataFrame([row])), replace(declared, confidence=0.9)
+    )
+    assert text is not None and r"$-$7.0 \% to $-$5.2 \%" in text
 
 
 def test_a_long_table_goes_over_pages_and_a_wide_one_stands_across() -> None:

@@ -14,8 +14,10 @@ import pytest
 from click.testing import CliRunner
 from support.browser import Browser
 from support.films import ORANGE, WHITE, film, frame, page
+from support.pdf import page_texts
 
 from analysis.hypotheses import DECLARED
+from analysis.runs import KEYS
 from analysis.simulate import Truth, write
 from base.places import PROJECT
 from eyelevel.commands.report import main
@@ -184,6 +186,14 @@ def test_at_most_half_of_the_tables_are_open_and_all_are_on_paper(opened: Browse
     assert opened.run(counts) == [tables, open_ones]
 
 
+def test_long_tables_repeat_their_heads_on_paper(opened: Browser) -> None:
+    pages = page_texts(opened.print_page())
+    rows = opened.run("return document.querySelectorAll('#table-settings tbody tr').length")
+    of_table = [page for page in pages if len(re.findall(r"site-0\d (?:TCP|TCP\+|QUIC) [A-Z0-9]+ \[ms\]", page)) > 5]
+    assert rows > 150 and len(of_table) >= 3
+    assert [page[:300] for page in of_table if "skewness" not in page] == []
+
+
 def test_the_first_screen_has_question_answer_success_rates_and_warnings(opened: Browser) -> None:
     seen = opened.run(
         "return [...document.querySelectorAll('.question, .answer, .picture, .warnings h3')]"
@@ -284,9 +294,16 @@ def no_site_with_both(runs: pd.DataFrame) -> pd.DataFrame:
     return runs[(runs["site"] == "site-01") == (runs["protocol"] == "tcp")]
 
 
+def what_must_be_there(runs: pd.DataFrame) -> pd.DataFrame:
+    """The columns without which no campaign is read, and the metrics."""
+    return runs[[*KEYS, *metrics.metric_names()]]
+
+
 @pytest.mark.parametrize(
     ("protocols", "change", "text"),
     [
+        (("tcp", "quic"), what_must_be_there, "No valid run has a known start"),
+        (("tcp",), what_must_be_there, "No valid run has a known start"),
         (("tcp",), None, "no pair of protocols with Speed Index to compare"),
         (("tcp", "quic"), without_what_is_usual, "Valid runs lack some metrics: SI"),
         (("tcp", "quic"), no_site_with_both, "no run of one was made beside a run of the other"),
@@ -316,7 +333,8 @@ def test_figures_alone_take_the_place_of_older_ones_and_make_no_page(tmp_path: P
 def test_the_first_screen_and_the_methods_say_whether_the_hypotheses_were_declared(tmp_path: Path) -> None:
     folder = write(tmp_path / "asked", Truth(sites=2, networks=("dsl",), protocols=("tcp", "quic"), runs=3))
     declared = folder / "hypotheses.toml"
-    declared.write_text(declared.read_text().replace("significant_p = 0.01", "significant_p = 0.02"))
+    text = declared.read_text().replace("significant_p = 0.01", "significant_p = 0.02")
+    declared.write_text(text.replace("confidence = 0.95", "confidence = 0.9"))
     document = json.loads((folder / "campaign.json").read_text())
     document["hypotheses"]["sha256"] = hashlib.sha256(declared.read_bytes()).hexdigest()
     (folder / "campaign.json").write_text(json.dumps(document))
@@ -332,9 +350,11 @@ def test_the_first_screen_and_the_methods_say_whether_the_hypotheses_were_declar
         return first[2]
 
     assert "were declared 2026-01-01T00:00:00+0000, before the first run: hypotheses.toml" in sentence()
-    assert "p &lt; 0.02" in (folder / "report" / "index.html").read_text(), (
-        "what the campaign declared, not today's file"
-    )
+    page = (folder / "report" / "index.html").read_text()
+    assert "p &lt; 0.02" in page, "what the campaign declared, not today's file"
+    assert "90 % interval" in page and "95 %" not in page
+    _, _, family = (folder / "report" / "tables" / "confirmatory_family.tex").read_text().partition("\n")
+    assert r"& 90 \% interval &" in family
     assert "not those that the campaign declared 2026-01-01" in sentence("--hypotheses", str(DECLARED))
 
 

@@ -1,0 +1,25 @@
+"""How numbers, levels and times are written for a reader."""
+
+import pytest
+
+from analysis.text import level, moment
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("2026-11-22T07:23:12+0000", "22 November 2026, 07:23 UTC"),
+        ("2026-03-02T08:00:00+00:00", "2 March 2026, 08:00 UTC"),
+        ("2026-03-02T08:05:59+0100", "2 March 2026, 08:05 UTC+01:00"),
+        ("2026-03-02T08:05:59", "2 March 2026, 08:05"),
+        ("yesterday", "yesterday"),
+        ("", ""),
+    ],
+)
+def test_a_time_is_written_as_people_do(text: str, written: str) -> None:
+    assert moment(text) == written
+
+
+@pytest.mark.parametrize(("share", "written"), [(0.95, "95 %"), (0.9, "90 %"), (0.995, "99.5 %"), (0.29, "29 %")])
+def test_a_level_has_no_more_digits_than_it_needs(share: float, written: str) -> None:
+    assert level(share) == written

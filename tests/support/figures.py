@@ -1,0 +1,21 @@
+"""What a test looks at in a figure."""
+
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+# Matplotlib's type of exponents, as a share of the text's.
+EXPONENT = 0.7
+
+
+def smallest_type(figure: Figure) -> float:
+    """The size in points of the smallest type that `figure` shows, labels of ticks and their exponents included."""
+    # Ticks have no texts before.
+    figure.draw_without_rendering()
+    texts = [text for text in figure.findobj(Text) if isinstance(text, Text) and text.get_visible()]
+    sizes = [
+        float(text.get_fontsize()) * (EXPONENT if "^" in text.get_text() else 1)
+        for text in texts
+        if text.get_text().strip()
+    ]
+    assert sizes, "the figure has no text"
+    return min(sizes)
