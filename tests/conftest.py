@@ -49,6 +49,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{need.mark}: needs {need.noun} ({need.remedy})")
     if worker := getattr(config, "workerinput", None):
         config.pluginmanager.register(Worker(Path(worker["folder"])))
+    elif getattr(config.option, "numprocesses", None):
+        # Workers inherit it: threads of linear algebra in each of them would only wait for each other.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @pytest.hookimpl(optionalhook=True)
