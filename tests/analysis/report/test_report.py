@@ -16,6 +16,7 @@ from support.browser import Browser
 from support.films import ORANGE, WHITE, film, frame, page
 from support.pdf import page_texts
 
+from analysis.figures import style
 from analysis.hypotheses import DECLARED
 from analysis.runs import KEYS
 from analysis.simulate import Truth, write
@@ -330,7 +331,11 @@ def test_figures_alone_take_the_place_of_older_ones_and_make_no_page(tmp_path: P
     assert not (folder / "report" / "index.html").exists()
 
 
-def test_the_first_screen_and_the_methods_say_whether_the_hypotheses_were_declared(tmp_path: Path) -> None:
+def test_the_first_screen_and_the_methods_say_whether_the_hypotheses_were_declared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Only sentences are read.
+    monkeypatch.setattr(style, "save", lambda figure, into, name: (into / f"{name}.png").touch())
     folder = write(tmp_path / "asked", Truth(sites=2, networks=("dsl",), protocols=("tcp", "quic"), runs=3))
     declared = folder / "hypotheses.toml"
     text = declared.read_text().replace("significant_p = 0.01", "significant_p = 0.02")
