@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from markupsafe import escape
+from support.figure_layout import only_lay_out
 from support.known_campaigns import (
     CAMPAIGNS,
     DISAGREEMENT,
@@ -66,6 +67,7 @@ def reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Findings, s
         found.append(analyses.analyse(*arguments))
         return found[-1]
 
+    only_lay_out(monkeypatch)
     monkeypatch.setattr(write_module, "analyse", analyse)
     done = CliRunner().invoke(main, [str(folder)])
     assert done.exit_code == 0, done.output
