@@ -59,19 +59,19 @@ def findings_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Findings:
         return analyses.analyse(campaign, of_campaign(folder, campaign.document), pool)
 
 
-def reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Findings, str]:
+def findings_and_page_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Findings, str]:
     """What the report of the campaign in `folder` is written from, and its page."""
-    found: list[Findings] = []
+    results: list[Findings] = []
 
     def analyse(*arguments: Any) -> Findings:
-        found.append(analyses.analyse(*arguments))
-        return found[-1]
+        results.append(analyses.analyse(*arguments))
+        return results[-1]
 
     only_lay_out(monkeypatch)
     monkeypatch.setattr(write_module, "analyse", analyse)
     done = CliRunner().invoke(main, [str(folder)])
     assert done.exit_code == 0, done.output
-    (findings,) = found
+    (findings,) = results
     return findings, (folder / "report" / "index.html").read_text()
 
 
@@ -80,7 +80,7 @@ def reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Findings, s
 def test_the_first_screen_says_what_is_true(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = write(tmp_path, name)
     if name in REPORTED:
-        findings, page = reported(tmp_path, monkeypatch)
+        findings, page = findings_and_page_of(tmp_path, monkeypatch)
         texts = warnings(findings)
         assert [text for text in texts if escape(text) not in page] == []
     else:

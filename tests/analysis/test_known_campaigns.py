@@ -22,7 +22,7 @@ SECONDS = 10
 
 
 @dataclass(frozen=True)
-class Written:
+class CampaignFolder:
     """A campaign, the folder that has it, and the seconds of the processor that it took to write it."""
 
     known: KnownCampaign
@@ -31,16 +31,16 @@ class Written:
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Written]:
+def folder_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], CampaignFolder]:
     """The campaign of a name, which is written once."""
 
     @cache
-    def write_once(name: str) -> Written:
+    def write_folder(name: str) -> CampaignFolder:
         folder, start = tmp_path_factory.mktemp("known") / name, time.process_time()
         known = write(folder, name)
-        return Written(known, folder, time.process_time() - start)
+        return CampaignFolder(known, folder, time.process_time() - start)
 
-    return write_once
+    return write_folder
 
 
 def verdicts(table: CampaignTable, known: KnownCampaign) -> pd.DataFrame:
@@ -50,8 +50,8 @@ def verdicts(table: CampaignTable, known: KnownCampaign) -> pd.DataFrame:
 
 
 @NAMES
-def test_the_declared_family_finds_the_truth(name: str, written: Callable[[str], Written]) -> None:
-    campaign = written(name)
+def test_the_declared_family_finds_the_truth(name: str, folder_of: Callable[[str], CampaignFolder]) -> None:
+    campaign = folder_of(name)
     known = campaign.known
     table = verdicts(load(campaign.folder), known)
     pairs = 2 if "quic+bbr" in known.protocols else 1
@@ -61,8 +61,8 @@ def test_the_declared_family_finds_the_truth(name: str, written: Callable[[str],
 
 
 @NAMES
-def test_a_campaign_has_the_form_of_those_measured(name: str, written: Callable[[str], Written]) -> None:
-    campaign = written(name)
+def test_a_campaign_has_the_form_of_those_measured(name: str, folder_of: Callable[[str], CampaignFolder]) -> None:
+    campaign = folder_of(name)
     known, folder = campaign.known, campaign.folder
     # A metric that was added later is none that they have.
     added = set(metric_names()) - set(MULTIPLES)
@@ -138,7 +138,7 @@ def test_times_drift_by_what_the_campaign_says(tmp_path: Path) -> None:
     assert last / first == pytest.approx(1.28, abs=0.06)
 
 
-def test_the_full_size_is_written_in_seconds(written: Callable[[str], Written]) -> None:
-    full = written("full")
+def test_the_full_size_is_written_in_seconds(folder_of: Callable[[str], CampaignFolder]) -> None:
+    full = folder_of("full")
     assert full.seconds < SECONDS
     assert len((full.folder / "runs.csv").read_text().splitlines()) == 1 + 38 * 4 * 5 * 31

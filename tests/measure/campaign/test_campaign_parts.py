@@ -93,7 +93,7 @@ def test_a_busy_machine_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def analysed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def film_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a film, orange, then blank, then something, and what was seen in it."""
     folder = tmp_path_factory.mktemp("film")
     parts = "color=0xDE640D:d=0.4:r=30:s=320x200[a];color=white:d=0.5:r=30:s=320x200[b];"
@@ -117,9 +117,9 @@ def analysed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_films_are_kept_as_told_and_what_was_seen_always(
-    analysed: Path, tmp_path: Path, policy: FilmPolicy, run: int, valid: bool, films: set[str]
+    film_folder: Path, tmp_path: Path, policy: FilmPolicy, run: int, valid: bool, films: set[str]
 ) -> None:
-    filmed = shutil.copytree(analysed, tmp_path / "run")
+    filmed = shutil.copytree(film_folder, tmp_path / "run")
     for _ in range(2):  # the second time there is nothing to do
         policy.apply(filmed, run, valid=valid)
         assert {path.name for path in filmed.iterdir()} == {VISUAL, STRIP, LAST} | films

@@ -63,7 +63,7 @@ def test_a_network_that_is_not_as_configured_fails_its_check(
 
 
 @pytest.fixture(scope="module")
-def observed(sites: Mapping[str, Site]) -> Callable[[Protocol], ProtocolObservation]:
+def observation_of(sites: Mapping[str, Site]) -> Callable[[Protocol], ProtocolObservation]:
     """What is seen of a protocol; those that differ by their name alone are loaded once."""
     known: dict[str, ProtocolObservation] = {}
 
@@ -142,10 +142,10 @@ def test_a_protocol_that_is_not_as_configured_fails_its_check(
     claimed: str,
     applied: dict[str, object],
     wrong: set[str],
-    observed: Callable[[Protocol], ProtocolObservation],
+    observation_of: Callable[[Protocol], ProtocolObservation],
 ) -> None:
     protocol: Protocol = replace(PROTOCOLS[claimed], **applied)  # type: ignore[arg-type]
-    checks = judge_protocol(PROTOCOLS[claimed], observed(protocol))
+    checks = judge_protocol(PROTOCOLS[claimed], observation_of(protocol))
     # BBR's first window is somewhat more than what it is set to.
     allowed = {"initial window"} if "bbr" in str(applied) else set[str]()
     measured = {check.name: check for check in checks if not check.passed}
