@@ -136,8 +136,8 @@ def blocks_of(runs: pd.DataFrame) -> "pd.Series[int]":
         return block.where(block > 0, of_run).astype(int)
     key = ["network", "site", "run"]
     starts = starts_of(runs).sort_values(kind="stable")
-    apart = starts.groupby([runs[name] for name in key]).diff() > SIDE_BY_SIDE
-    part = apart.groupby([runs[name] for name in key]).cumsum().reindex(runs.index)
+    is_later = starts.groupby([runs[name] for name in key]).diff() > SIDE_BY_SIDE
+    part = is_later.groupby([runs[name] for name in key]).cumsum().reindex(runs.index)
     in_order = runs[key].assign(part=part)
     # A second part comes after all first ones, as a protocol that was added does.
     return in_order.groupby(["part", "run"]).ngroup() + 1

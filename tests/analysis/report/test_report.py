@@ -312,7 +312,7 @@ def what_must_be_there(runs: pd.DataFrame) -> pd.DataFrame:
     [
         (("tcp", "quic"), what_must_be_there, "No valid run has a known start"),
         (("tcp",), what_must_be_there, "No valid run has a known start"),
-        (("tcp",), None, "no pair of protocols with Speed Index to compare"),
+        (("tcp",), None, "the campaign has no pair of protocols and no metric"),
         (("tcp", "quic"), without_what_is_usual, "Valid runs lack some metrics: SI"),
         (("tcp", "quic"), no_site_with_both, "no run of one was made beside a run of the other"),
         (("mine", "yours"), None, "yours&#39;s SI is"),
@@ -359,7 +359,7 @@ def test_the_first_screen_and_the_methods_say_whether_the_hypotheses_were_declar
         assert (first[1] == "warnings") == first[2].startswith("Post hoc: ")
         return first[2]
 
-    assert "were declared 2026-01-01T00:00:00+0000, before the first run: hypotheses.toml" in sentence()
+    assert "were declared on 1 January 2026, 00:00 UTC, before the first run: hypotheses.toml" in sentence()
     page = (folder / "report" / "index.html").read_text()
     assert "p &lt; 0.02" in page, "what the campaign declared, not today's file"
     assert "90 % interval" in page and "95 %" not in page
