@@ -365,7 +365,7 @@ def test_the_first_screen_and_the_methods_say_whether_the_hypotheses_were_declar
     assert "90 % interval" in page and "95 %" not in page
     _, _, family = (folder / "report" / "tables" / "confirmatory_family.tex").read_text().partition("\n")
     assert r"& 90 \% interval &" in family
-    assert "not those that the campaign declared 2026-01-01" in sentence("--hypotheses", str(DECLARED))
+    assert "not those that the campaign declared on 1 January 2026" in sentence("--hypotheses", str(DECLARED))
 
 
 @pytest.mark.parametrize(
