@@ -12,57 +12,46 @@ from analysis.figures.style import PAGE_INCHES, SMALL, figure_style, line_style
 from analysis.text import label
 
 METRICS = ("fvc", "si", "vc85", "plt")
-# An axis leaves out sites that lie beyond the quartiles of all by more than so many distances between these (far out;
-# Tukey 1977, Exploratory Data Analysis); and it ends here at the latest: the paper's plots are cropped before twice the
-# time.
+# An axis leaves out gains that lie beyond the quartiles of its row by more than so many distances between these (far
+# out; Tukey 1977, Exploratory Data Analysis); and it ends here at the latest: the paper's plots are cropped before
+# twice the time.
 FAR_OUT = 3
 WIDEST = 1.0
 # The least that an axis shows on both sides of 0, and what it shows beyond the last gain, as a share of its length.
 LEAST, MARGIN = 0.02, 0.04
 
 
-def gains_against(gain_table: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """The rows of `gain_table` (`analysis.gain.gains`) that the figure draws."""
-    is_drawn = (gain_table["reference"] == reference) & gain_table["metric"].isin(METRICS)
-    return gain_table[is_drawn].dropna(subset="gain")
-
-
-def series(against: pd.DataFrame) -> dict[tuple[str, str, str], np.ndarray]:
-    """The lines: (network, metric, protocol) → its gains, sorted; `against` is of `gains_against`."""
+def series(gain_table: pd.DataFrame, reference: str) -> dict[tuple[str, str, str], np.ndarray]:
+    """The lines: (network, metric, protocol) → its gains, sorted; `gain_table` is from `analysis.gain.gains`."""
+    against = gain_table[gain_table["reference"] == reference].dropna(subset="gain")
     groups = against.groupby(["network", "metric", "compared"], sort=False)["gain"]
-    return {key: np.sort(values.to_numpy()) for key, values in groups}
+    return {key: np.sort(values.to_numpy()) for key, values in groups if key[1] in METRICS}
 
 
-def limits(of_row: pd.DataFrame) -> tuple[float, float]:
-    """Where the axis of a row with these gains begins and ends: at the last site that is not far out, each side on its
-    own.
+def limits(gains: np.ndarray) -> tuple[float, float]:
+    """Where the axis of a row with these `gains` begins and ends: at the last that is not far out, on each side.
 
-    A site has a gain for each metric and protocol, and counts once, with its least or its largest.
+    A site has one for each metric and protocol, so that a percentile would not do: one site can be more of the gains
+    than that leaves out.
     """
-    by_site = of_row.groupby("site")["gain"]
-    low = min(-_last(-by_site.min().to_numpy()), -LEAST)
-    high = max(_last(by_site.max().to_numpy()), LEAST)
+    first, third = np.quantile(gains, (0.25, 0.75))
+    reach = FAR_OUT * (third - first)
+    near = gains[(gains >= first - reach) & (gains <= third + reach)]
+    low, high = min(float(near.min()), -LEAST), max(float(near.max()), LEAST)
     margin = MARGIN * (min(high, WIDEST) - low)
     return low - margin, min(high + margin, WIDEST)
 
 
-def _last(values: np.ndarray) -> float:
-    """The largest of `values` that is not far out."""
-    first, third = np.quantile(values, (0.25, 0.75))
-    return float(values[values <= third + FAR_OUT * (third - first)].max())
-
-
 def draw(gain_table: pd.DataFrame, networks: Sequence[str], protocols: Sequence[str], reference: str) -> Figure:
     """A grid of networks and metrics with one line for each protocol compared with `reference`."""
-    against = gains_against(gain_table, reference)
-    lines = series(against)
+    lines = series(gain_table, reference)
     rows = [network for network in networks if any(key[0] == network for key in lines)]
     compared = [name for name in protocols if any(key[2] == name for key in lines)]
     with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, 0.6 + 1.35 * max(1, len(rows))), layout="constrained")
         grid = figure.subplots(max(1, len(rows)), len(METRICS), squeeze=False, sharex="row", sharey=True)
         for row, network in zip(grid, rows, strict=False):
-            low, high = limits(against[against["network"] == network])
+            low, high = limits(np.concatenate([line for key, line in lines.items() if key[0] == network]))
             row[0].set_xlim(low, high)
             row[0].set_ylabel(f"{label(network)}\nshare of sites")
             for axes, metric in zip(row, METRICS, strict=True):

@@ -65,7 +65,7 @@ def gain_rows(sites: np.ndarray) -> pd.DataFrame:
 @pytest.mark.parametrize("sites", [12, 38])
 def test_figure_3_is_not_squeezed_by_one_site_and_says_how_many_gains_lie_beyond(sites: int) -> None:
     table = gain_rows(np.append(np.linspace(-0.3, 0.05, sites - 1), 0.95))
-    low, high = figure3.limits(table)
+    low, high = figure3.limits(table["gain"].to_numpy())
     assert -0.34 < low < -0.3 and 0.08 < high < 0.12
     figure = figure3.draw(table, ("lte",), TRUTH.protocols, "tcp")
     assert [[text.get_text() for text in axes.texts] for axes in figure.axes] == [["4 beyond"]] * 4
@@ -73,17 +73,17 @@ def test_figure_3_is_not_squeezed_by_one_site_and_says_how_many_gains_lie_beyond
 
 def test_figure_3_shows_all_sites_that_lie_near_and_ends_at_twice_the_time() -> None:
     spread = gain_rows(np.linspace(-0.8, 0.8, 10))
-    low, high = figure3.limits(spread)
+    low, high = figure3.limits(spread["gain"].to_numpy())
     assert low < spread["gain"].min() and high > spread["gain"].max()
     wide = gain_rows(np.linspace(-0.1, 1.2, 10))
-    assert figure3.limits(wide) == pytest.approx((-0.1 - 0.04 * 1.1, 1.0))
+    assert figure3.limits(wide["gain"].to_numpy()) == pytest.approx((-0.1 - 0.04 * 1.1, 1.0))
     panel = wide[(wide["metric"] == "si") & (wide["gain"] > 1)]
     figure = figure3.draw(wide, ("lte",), TRUTH.protocols, "tcp")
     assert [text.get_text() for text in figure.axes[1].texts] == [f"{len(panel)} beyond"]
 
 
-def test_figure_3_of_one_site_is_drawn() -> None:
-    low, high = figure3.limits(gain_rows(np.array([-0.1])))
+def test_figure_3_of_one_site_shows_it() -> None:
+    low, high = figure3.limits(gain_rows(np.array([-0.1]))["gain"].to_numpy())
     assert low < -0.1 and high > 0
 
 
