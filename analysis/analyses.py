@@ -11,8 +11,9 @@ import pandas as pd
 
 from analysis import balance, diagnostics, losses, stability
 from analysis.aggregate import mixed_models, over_sites
+from analysis.claim_correlations import metric_agreements
 from analysis.claim_tests import ClaimInputs
-from analysis.claims import claims
+from analysis.claims import FIGURE_METRICS, claims
 from analysis.comparison import side_by_side
 from analysis.confirmatory import LOOKS, confirmatory
 from analysis.contrasts import contrasts, unusual
@@ -62,6 +63,7 @@ ANALYSES: Mapping[str, Analysis] = {
     "sensitivity": lambda findings: sensitivity(findings.samples, findings.declared),
     "heterogeneity": lambda findings: heterogeneity(findings.samples, findings.declared),
     "shrunken": lambda findings: shrunken(findings.samples, findings.declared),
+    "metric_agreement": lambda findings: metric_agreements(findings.samples, findings.hypotheses, FIGURE_METRICS),
     "spread": lambda findings: _in_order(diagnostics.spread(findings.campaign.runs), findings.samples),
 }
 # Those that are computed from the tables of others, each after what it needs.

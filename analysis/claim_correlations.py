@@ -21,13 +21,18 @@ from analysis.claim_tests import (
     not_measured,
     within_p,
 )
-from analysis.hypotheses import Pair
-from analysis.ratios import block_ratios, locations, mean_over_sites
+from analysis.heterogeneity import site_ratios
+from analysis.hypotheses import Hypotheses, Pair
+from analysis.ratios import block_ratios, mean_over_sites
 from analysis.samples import Array, Samples
-from analysis.text import label, pair_label
+from analysis.text import label, pair_label, share
 
 # A rank correlation below this is little influence: it explains less than a quarter of how the sites are ranked.
 LITTLE_INFLUENCE = 0.5
+# Nobody can tell what gains go with of whose scatter the runs make the larger part.
+LEAST_RELIABILITY = 0.5
+# How often noise is added to gains to see how reliable they are, and its seed.
+REPETITIONS, SEED = 50, 2019
 # Metrics whose gains are correlated more closely than this say the same.
 SAME_CORRELATION = 0.9
 AGREEMENT_COLUMNS = ["reference", "compared", "network", "metric", "other_metric", "sites", "correlation"]
@@ -39,13 +44,17 @@ def little_influence(
 ) -> list[Condition]:
     """The sites' gains hardly go with any of `facts`: the mean over networks of their rank correlations is small.
 
-    Its interval is the jackknife's over sites, of Fisher's z. The noise of the runs makes every correlation smaller.
+    The noise of the runs makes every correlation smaller, so that of anything there would be little influence if only
+    the runs were few. So each network's correlation is divided by the root of the reliability of its gains (Spearman
+    1904, The proof and measurement of association between two things), and where that is below LEAST_RELIABILITY
+    behind any network, nobody can tell. What speaks against the claim is the correlation as it was measured, since the
+    true one is larger. The interval is the jackknife's over sites, of Fisher's z.
     """
     samples, site_facts = inputs.samples, inputs.site_facts
     missing = not_measured(samples, pair, networks, [metric])
     if not missing:
         places = [samples.networks.index(name) for name in networks]
-        gains = locations(block_ratios(samples, pair)[places, :, samples.metrics.index(metric)])[0]
+        ratios = block_ratios(samples, pair)[places, :, samples.metrics.index(metric)]
     conditions = []
     for fact in facts:
         gain = f"{pair_label(pair.compared, pair.reference)}, {label(metric)}"
@@ -54,8 +63,10 @@ def little_influence(
         condition = Condition(subject, CORRELATION, limit=limit, missing=missing)
         if not missing:
             values = np.array([site_facts.get(site, {}).get(fact, np.nan) for site in samples.sites], dtype=float)
-            is_known = np.isfinite(gains).all(axis=0) & np.isfinite(values)
-            condition = _influence(gains[:, is_known], values[is_known], condition, fact, inputs.hypotheses.confidence)
+            is_known = np.isfinite(ratios).any(axis=2).all(axis=0) & np.isfinite(values)
+            condition = _influence(
+                ratios[:, is_known], values[is_known], condition, fact, networks, inputs.hypotheses.confidence
+            )
         conditions.append(condition)
     return conditions
 
@@ -63,22 +74,25 @@ def little_influence(
 def metrics_disagree(inputs: ClaimInputs, *, pairs: Sequence[Pair], metrics: Sequence[str]) -> list[Condition]:
     """Some site is faster in one metric and slower in another; against it speaks that all are closely correlated.
 
-    Of the first of `pairs` that the campaign has, over all its networks and those of `metrics` that it has.
+    Of the first of `pairs` that was measured side by side, over all networks and those of `metrics` that the campaign
+    has. A protocol that came later has no block with the others.
     """
     samples = inputs.samples
     measured = [metric for metric in metrics if metric in samples.metrics]
-    pair = next((pair for pair in pairs if pair.is_of(samples.protocols)), pairs[0])
+    present = [pair for pair in pairs if pair.is_of(samples.protocols)]
     condition = Condition("the gains in two metrics", CORRELATION)
-    missing = not_measured(samples, pair, [], metrics if len(measured) < 2 else [])
+    missing = not_measured(samples, pairs[0] if not present else (), [], metrics if len(measured) < 2 else [])
     if missing:
         return [replace(condition, missing=missing)]
-    table = metric_agreement(samples, pair, measured, inputs.hypotheses.significant_p, inputs.hypotheses.confidence)
-    if not table["opposite_p"].notna().any():
+    thresholds = inputs.hypotheses.significant_p, inputs.hypotheses.confidence
+    tables = (metric_agreement(samples, pair, measured, *thresholds) for pair in present)
+    table = next((table for table in tables if table["opposite_p"].notna().any()), None)
+    if table is None:
         return [replace(condition, missing=(f"two blocks of a site: {condition.subject}",))]
     opposite = table[table["opposite"] > 0]
     row = (opposite.sort_values("opposite_p") if len(opposite) else table.sort_values("correlation")).iloc[0]
     where = f"{label(row['metric'])} and {label(row['other_metric'])} behind {label(row['network'])}"
-    subject = f"the rank correlation of sites' gains ({pair_label(pair.compared, pair.reference)}) in {where}"
+    subject = f"the rank correlation of sites' gains ({pair_label(row['compared'], row['reference'])}) in {where}"
     if row["opposite"]:
         subject += f", of which {row['opposite']} point in opposite directions ({row['opposite_sites']}),"
     errors = 1 / np.sqrt(np.maximum(table["sites"] - 3, 1) / 1.06)
@@ -96,6 +110,19 @@ def metrics_disagree(inputs: ClaimInputs, *, pairs: Sequence[Pair], metrics: Seq
             p_against=float(np.nan_to_num(stats.norm.sf(distances), nan=1.0).max()),
         )
     ]
+
+
+def metric_agreements(samples: Samples, hypotheses: Hypotheses, metrics: Sequence[str]) -> pd.DataFrame:
+    """`metric_agreement` of every comparison of `hypotheses`, over the networks and those of `metrics` that have blocks
+    of it; the p values of each pair are corrected on their own."""
+    measured = [metric for metric in metrics if metric in samples.metrics]
+    tables = [
+        metric_agreement(samples, pair, measured, hypotheses.significant_p, hypotheses.confidence)
+        for pair in hypotheses.comparisons
+        if pair.is_of(samples.protocols)
+    ]
+    table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=AGREEMENT_COLUMNS)
+    return table[table["sites"] > 0].reset_index(drop=True)
 
 
 def metric_agreement(
@@ -136,24 +163,77 @@ def metric_agreement(
     ).replace({"opposite_p": {np.inf: np.nan}})
 
 
-def _influence(gains: Array, fact: Array, condition: Condition, name: str, confidence: float) -> Condition:
-    """`condition` with the mean over networks of the correlations of `gains` (networks x sites) with `fact`."""
+def reliability(gains: Array, noise: Array) -> Array:
+    """The share of the scatter of the sites' gains that is theirs and not the runs', for each network.
+
+    `gains`: networks x sites; `noise`: repetitions x networks x sites, each of the size that the gains' own has. Gains
+    with such noise once more are correlated with those without by q. With the variances s of the sites and e of the
+    noise, q squared is (s + e) / (s + 2 e), so the reliability s / (s + e) is 2 - 1 / q squared (after Cook and
+    Stefanski 1994, Simulation-extrapolation estimation). It is computed from ranks, since a site that lies far from
+    the others would else pass for sites that differ.
+    """
+    of_ranks = _rank_correlations(gains, gains + noise).mean(axis=0)
+    # Pearson's, if Spearman's is this and the values are normal.
+    correlation = 2 * np.sin(np.pi / 6 * of_ranks)
+    return np.asarray(np.clip(2 - 1 / np.maximum(correlation, 0.5) ** 2, 0, 1))
+
+
+def _influence(
+    ratios: Array, fact: Array, condition: Condition, name: str, networks: Sequence[str], confidence: float
+) -> Condition:
+    """`condition` with the mean over `networks` of the correlations of the sites' gains with `fact`.
+
+    `ratios`: networks x sites x blocks; `fact`: sites.
+    """
     sites = len(fact)
     condition = replace(condition, sites=sites)
     if sites <= LEAST_SITES:
         return replace(condition, missing=(f"{name} of more than {LEAST_SITES} sites with runs in all networks",))
+    of_networks = [site_ratios(network) for network in ratios]
+    gains, variances = (np.stack([getattr(entry, part) for entry in of_networks]) for part in ("centres", "variances"))
     if not np.ptp(fact) or not np.ptp(gains, axis=1).all():
         return replace(condition, missing=(f"sites that differ in {name}, and in their gains",))
+    if not np.isfinite(variances).all():
+        return replace(condition, missing=(f"two blocks of a site: {condition.subject}",))
+    noise = np.random.default_rng(SEED).standard_normal((REPETITIONS, *gains.shape)) * np.sqrt(variances)
 
-    def z(kept: NDArray[np.bool_]) -> float:
-        correlations = [stats.spearmanr(row[kept], fact[kept]).statistic for row in gains]
-        return float(np.arctanh(np.clip(np.nan_to_num(correlations).mean(), -0.9999, 0.9999)))
+    def plain_z(kept: NDArray[np.bool_]) -> float:
+        return _mean_z(_rank_correlations(gains[:, kept], fact[kept]))
 
-    mean = jackknife(z, sites)
+    def true_z(kept: NDArray[np.bool_]) -> float:
+        # Where it is very small there is no verdict.
+        root = np.sqrt(np.maximum(reliability(gains[:, kept], noise[..., kept]), LEAST_RELIABILITY / 10))
+        return _mean_z(_rank_correlations(gains[:, kept], fact[kept]) / root)
+
+    little = float(np.arctanh(LITTLE_INFLUENCE))
+    mean = plain = jackknife(plain_z, sites)
+    of_gains = reliability(gains, noise)
+    if abs(plain.centre) >= little:
+        p_for = within_p(plain, little)
+    elif of_gains.min() >= LEAST_RELIABILITY:
+        mean = jackknife(true_z, sites)
+        p_for = within_p(mean, little)
+        condition = replace(condition, subject=f"{condition.subject}, corrected for the noise of the runs,")
+    else:
+        p_for = 1.0
+        where = label(networks[int(of_gains.argmin())])
+        noisy = f"of how the gains scatter behind {where} only {share(of_gains.min())} is not the runs'"
+        condition = replace(condition, limit=f"{condition.limit}, but {noisy}, which hides any influence")
     result = estimated(mean, condition, confidence)
-    p_for = within_p(mean, float(np.arctanh(LITTLE_INFLUENCE)))
     value, low, high = np.tanh([result.value, result.low, result.high]).tolist()
-    return replace(result, value=value, low=low, high=high, p_for=p_for, p_against=1 - p_for)
+    return replace(result, value=value, low=low, high=high, p_for=p_for, p_against=1 - within_p(plain, little))
+
+
+def _mean_z(correlations: Array) -> float:
+    """Fisher's z of the mean of `correlations`."""
+    return float(np.arctanh(np.clip(correlations.mean(), -0.9999, 0.9999)))
+
+
+def _rank_correlations(one: Array, other: Array) -> Array:
+    """Spearman's correlations along the last axis; 0 where either has one value alone."""
+    a, b = (stats.rankdata(values, axis=-1) - (values.shape[-1] + 1) / 2 for values in (one, other))
+    scale = np.sqrt((a**2).sum(axis=-1) * (b**2).sum(axis=-1))
+    return np.asarray((a * b).sum(axis=-1) / np.where(scale > 0, scale, np.inf))
 
 
 def _correlation(values: Array, confidence: float) -> tuple[float, float, float]:

@@ -19,8 +19,6 @@ from analysis.runs import rows_of
 from analysis.samples import Array, Samples
 from analysis.text import label, listing, pair_label, percent
 
-# Half a round trip more or less than expected counts as expected, as in the margin of equivalence.
-ROUND_TRIPS_OFF = 0.5
 GAIN, ROUND_TRIPS, CORRELATION = "gain", "round trips", "correlation"
 Weights = Mapping[str, float]
 _NOTHING = MeanRatio(np.array(np.nan), np.array(np.nan), np.array(np.nan), np.array(0))
@@ -394,9 +392,10 @@ def _slope_of_shares(
 
 
 def _one_round_trip(mean: MeanRatio, condition: Condition, inputs: ClaimInputs) -> Condition:
-    """Whether `mean` is 1 but for ROUND_TRIPS_OFF."""
-    limit = f"the handshake makes 1, and {1 - ROUND_TRIPS_OFF} to {1 + ROUND_TRIPS_OFF} counts as 1"
+    """Whether `mean` is 1 but for as many round trips as count as equivalent."""
+    off = inputs.hypotheses.equivalence_round_trips
+    limit = f"the handshake makes 1, and {1 - off:g} to {1 + off:g} counts as 1"
     if condition.missing:
         return condition
-    p_for = within_p(replace(mean, centre=mean.centre - 1), ROUND_TRIPS_OFF)
+    p_for = within_p(replace(mean, centre=mean.centre - 1), off)
     return replace(condition, limit=limit, p_for=p_for, p_against=1 - p_for)

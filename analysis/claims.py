@@ -140,7 +140,8 @@ CLAIMS: tuple[Claim, ...] = (
         "size_and_structure",
         "Evaluation",
         "A site's size and structure have little influence on QUIC's gain.",
-        "rank correlation of sites' gains in SI with bytes, requests and servers, mean over networks, is small",
+        "rank correlation of sites' gains in SI with bytes, requests and servers, mean over networks, is small, also "
+        "when corrected for the noise of the runs",
         partial(
             claim_correlations.little_influence,
             pair=QUIC,

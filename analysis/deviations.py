@@ -49,5 +49,5 @@ def runs_missing(campaign: CampaignTable, rates: pd.DataFrame) -> int:
 
 
 def _names(added: Mapping[str, str]) -> str:
-    shown = [label(name) for name in added][:5]
-    return listing(shown + ([f"{len(added) - 5} more"] if len(added) > 5 else []))
+    names = [label(name) for name in added][:5]
+    return listing(names + ([f"{len(added) - 5} more"] if len(added) > 5 else []))

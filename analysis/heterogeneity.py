@@ -21,13 +21,14 @@ from analysis.hypotheses import Hypotheses, Pair
 from analysis.outcomes import FASTER, SLOWER
 from analysis.ratios import block_ratios, degrees_of_freedom, locations
 from analysis.samples import Array, Samples, counts
-from analysis.text import label, pair_label, percent, plural
+from analysis.text import label, listing, pair_label, percent, plural
 
 # With fewer, nothing can be said of a further site.
 LEAST_SITES = 3
-# An answer hangs on one site if leaving that out changes the gain by so much, with so many sites, of whose scatter this
-# share is not the runs'.
-LARGE_CHANGE, LEAST_OTHERS, LARGE_I_SQUARED = 0.03, 5, 0.5
+# With fewer, none is said to lie far from the others.
+LEAST_COMPARED = 5
+# Sites disagree if of those that are faster or slower the fewer are at least this share; else they are exceptions.
+LARGE_MINORITY = 0.1
 # A site's variance is drawn to that of all sites, as if that had been seen in so many blocks more: the variance of two
 # or three blocks says little, and that of blocks with the same ratio (films have a grain) would be 0.
 TYPICAL_BLOCKS = 4
@@ -182,25 +183,29 @@ def _contrasts(
                     yield pair, network, metric, names[here], blocks[n, here, m], site_ratios(ratios[n, here, m])
 
 
-def warnings(verdicts: pd.DataFrame, sensitivity: pd.DataFrame, heterogeneity: pd.DataFrame) -> list[str]:
+def warnings(verdicts: pd.DataFrame, sensitivity: pd.DataFrame) -> list[str]:
     """What a reader must know of single sites before trusting a mean over them.
 
-    `verdicts`: those of single sites on the family's contrasts (`analysis.contrasts`); the others are the tables of
-    their names.
+    `verdicts`: those of single sites on the family's contrasts (`analysis.contrasts`); `sensitivity`: the table of that
+    name. An answer hangs on one site if the gain over all sites lies outside the interval that the others give it.
     """
     key = ["reference", "compared", "network", "metric"]
+    is_outside = (sensitivity["gain"] < sensitivity["others_low"]) | (sensitivity["gain"] > sensitivity["others_high"])
+    outliers = sensitivity[is_outside & (sensitivity["sites"] >= LEAST_COMPARED)].to_dict("records")
+    weightiest = {tuple(row[name] for name in key): [row["weightiest_site"]] for row in outliers}
     texts = []
     for contrast, group in verdicts.groupby(key, sort=False):
-        faster, slower = (int((group["verdict"] == word).sum()) for word in (FASTER, SLOWER))
-        if faster and slower:
-            texts.append(
-                f"Sites disagree on {_named(contrast)}: faster on {faster} of {plural('site', len(group))}, slower on "
-                f"{slower}. A mean over them says little of any."
-            )
-    table = sensitivity.merge(heterogeneity[[*key, "i_squared"]], on=key)
-    change = (table["without_weightiest"] - table["gain"]).abs()
-    hangs = (change > LARGE_CHANGE) & (table["i_squared"] > LARGE_I_SQUARED) & (table["sites"] >= LEAST_OTHERS)
-    for row in table[hangs].to_dict("records"):
+        on = {word: group.loc[group["verdict"] == word, "site"].tolist() for word in (SLOWER, FASTER)}
+        few, many = sorted(on, key=lambda word: len(on[word]))
+        if not on[few]:
+            continue
+        majority = f"{many} on {len(on[many])} of {plural('site', len(group))}"
+        if len(on[few]) >= LARGE_MINORITY * (len(on[few]) + len(on[many])):
+            sentence = f"Sites disagree on {_named(contrast)}: {majority}, {few} on {len(on[few])}."
+            texts.append(f"{sentence} A mean over them says little of any.")
+        elif on[few] != weightiest.get(contrast):
+            texts.append(f"{_named(contrast)} has exceptions: {majority}, but {few} on {listing(on[few])}.")
+    for row in outliers:
         texts.append(
             f"{_named(tuple(row[name] for name in key))} hangs on one site: {percent(row['gain'])} with "
             f"{row['weightiest_site']}, {percent(row['without_weightiest'])} without."

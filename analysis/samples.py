@@ -134,13 +134,13 @@ def blocks_of(runs: pd.DataFrame) -> "pd.Series[int]":
         # The attempts at one run stay together.
         of_run = block.max() + 1 + runs.groupby(["network", "site", "protocol", "run"]).ngroup()
         return block.where(block > 0, of_run).astype(int)
-    key = ["network", "site", "run"]
-    starts = starts_of(runs).sort_values(kind="stable")
-    apart = starts.groupby([runs[name] for name in key]).diff() > SIDE_BY_SIDE
-    part = apart.groupby([runs[name] for name in key]).cumsum().reindex(runs.index)
-    in_order = runs[key].assign(part=part)
+    of_number = ["network", "site", "run"]
+    table = runs[of_number].assign(start=starts_of(runs)).reset_index(drop=True)
+    is_later = table.sort_values("start", kind="stable").groupby(of_number)["start"].diff() > SIDE_BY_SIDE
+    part = is_later.groupby([table[name] for name in of_number]).cumsum()
     # A second part comes after all first ones, as a protocol that was added does.
-    return in_order.groupby(["part", "run"]).ngroup() + 1
+    numbers = table.assign(part=part).groupby(["part", "run"]).ngroup() + 1
+    return pd.Series(numbers.to_numpy(), runs.index)
 
 
 def starts_of(runs: pd.DataFrame) -> "pd.Series[pd.Timestamp]":

@@ -5,15 +5,16 @@ from itertools import product
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import stats
 
 from analysis.gain import gain, mean
 from analysis.hypotheses import Hypotheses
-from analysis.ratios import block_ratios, locations
+from analysis.ratios import SAME, block_ratios, locations
 from analysis.samples import Array, Samples, counts
 
 COLUMNS = ["reference", "compared", "network", "metric", "sites", "gain", "geometric_gain", "paper_gain", "paper_bias"]
-COLUMNS += ["median_gain", "without_low", "without_high", "weightiest_site", "without_weightiest"]
-COLUMNS += ["second_half", "complete_blocks", "same_sign"]
+COLUMNS += ["median_gain", "without_low", "without_high", "weightiest_site", "without_weightiest", "others_low"]
+COLUMNS += ["others_high", "second_half", "complete_blocks", "same_sign"]
 # What speaks of the same effect; paper_bias does not.
 ESTIMATES = ["gain", "geometric_gain", "paper_gain", "median_gain", "without_low", "without_high", "second_half"]
 ESTIMATES += ["complete_blocks"]
@@ -29,6 +30,7 @@ def sensitivity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     median_gain: the median over sites instead of the mean;
     without_low, without_high: least and largest gain when one site is left out;
     weightiest_site: the site that changes the gain most when left out, and without_weightiest: the gain then;
+    others_low, others_high: interval of that gain for sites like the others;
     second_half: each site's later blocks only;
     complete_blocks: only blocks in which every protocol of the network has a run that counts;
     same_sign: whether all of these have the sign of `gain`.
@@ -41,7 +43,7 @@ def sensitivity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
         ratios = block_ratios(samples, pair)
         a, b = samples.of(pair.reference), samples.of(pair.compared)
         complete = np.where(_are_complete(samples), ratios, np.nan)
-        centres = locations(ratios)[0]
+        centres, variances = locations(ratios)
         site_means = {
             "gain": centres,
             "geometric_gain": mean(ratios),
@@ -56,7 +58,7 @@ def sensitivity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
             if not np.isfinite(centres[n, :, m]).any():
                 continue
             row: dict[str, object] = {name: float(values[n, m]) for name, values in gains.items()}
-            row |= leave_one_out(centres[n, :, m], samples.sites)
+            row |= leave_one_out(centres[n, :, m], variances[n, :, m], samples.sites, hypotheses.confidence)
             keys = [*pair, network, metric, int(np.isfinite(centres[n, :, m]).sum())]
             rows.append(dict(zip(COLUMNS[:5], keys, strict=True)) | row)
     table = pd.DataFrame(rows, columns=COLUMNS)
@@ -64,21 +66,30 @@ def sensitivity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     return table.assign(same_sign=(signs.isna() | signs.eq(signs["gain"], axis=0)).all(axis=1))
 
 
-def leave_one_out(centres: Array, names: tuple[str, ...]) -> dict[str, float | str]:
-    """The gain when one site is left out, from the sites' log ratios: see `sensitivity`; NaN with one site."""
+def leave_one_out(
+    centres: Array, variances: Array, names: tuple[str, ...], confidence: float
+) -> dict[str, float | str]:
+    """The gain when one site is left out: see `sensitivity`; NaN with one site, and the interval with two or without
+    the errors of the runs.
+
+    `centres`: the sites' log ratios; `variances`: those of their errors, NaN where unknown. The interval is Student's,
+    and takes the sites to scatter no less than their runs do: the scatter of a few may be small by chance.
+    """
     is_measured = np.isfinite(centres)
     values, sites = centres[is_measured], np.array(names)[is_measured]
-    if len(values) < 2:
-        nothing = float("nan")
-        return {"without_low": nothing, "without_high": nothing, "weightiest_site": "", "without_weightiest": nothing}
-    without = np.expm1((values.sum() - values) / (len(values) - 1))
-    weightiest = int(np.abs(values - values.mean()).argmax())
-    return {
-        "without_low": float(without.min()),
-        "without_high": float(without.max()),
-        "weightiest_site": str(sites[weightiest]),
-        "without_weightiest": float(without[weightiest]),
-    }
+    numbers, name = np.full(5, np.nan), ""
+    if len(values) > 1:
+        without = (values.sum() - values) / (len(values) - 1)
+        weightiest = int(np.abs(values - values.mean()).argmax())
+        name, centre = str(sites[weightiest]), without[weightiest]
+        of_runs, others = variances[np.isfinite(variances)], np.delete(values, weightiest)
+        reach = np.nan
+        if len(others) > 1 and len(of_runs):
+            error = max(SAME, np.sqrt(max(others.var(ddof=1), of_runs.mean()) / len(others)))
+            reach = stats.t.ppf((1 + confidence) / 2, len(others) - 1) * error
+        numbers = np.expm1([without.min(), without.max(), centre, centre - reach, centre + reach])
+    columns = ["without_low", "without_high", "without_weightiest", "others_low", "others_high"]
+    return dict(zip(columns, numbers.tolist(), strict=True)) | {"weightiest_site": name}
 
 
 def bias(a: Array, b: Array) -> Array:

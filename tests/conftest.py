@@ -49,6 +49,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{need.mark}: needs {need.noun} ({need.remedy})")
     if worker := getattr(config, "workerinput", None):
         config.pluginmanager.register(Worker(Path(worker["folder"])))
+    elif getattr(config.option, "numprocesses", None):
+        # Workers inherit it: threads of linear algebra in each of them would only wait for each other.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -101,14 +104,19 @@ def group_of(item: pytest.Item) -> str | None:
     loads = item.get_closest_marker("loads")
     if not loads:
         return None
-    lane = zlib.crc32(item.nodeid.encode()) % (lanes_of(item) or 1)
+    lane = loads.kwargs.get("lane", zlib.crc32(item.nodeid.encode()) % loads.kwargs.get("lanes", 1))
     return f"loads {loads.kwargs.get('group', '')} {lane}"
 
 
-def lanes_of(item: pytest.Item) -> int:
-    """How many groups the tests of a group are parted into, which run side by side; 0 if they stay together."""
+def is_in_a_lane(item: pytest.Item) -> bool:
+    """Whether its group is parted into lanes, which run side by side."""
     loads = item.get_closest_marker("loads")
-    return int(loads.kwargs.get("lanes", 0)) if loads else 0
+    return bool(loads and {"lane", "lanes"} & loads.kwargs.keys())
+
+
+def place_of(item: pytest.Item) -> tuple[bool, ...]:
+    """What sorts tests such that those that take long, or that others wait for, come first."""
+    return not has(item, "alone"), not is_in_a_lane(item), not has(item, "loads"), not has(item, "slow")
 
 
 def has(item: pytest.Item, mark: str) -> bool:
@@ -119,7 +127,7 @@ def has(item: pytest.Item, mark: str) -> bool:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what needs something that is not here, and give proofs their time; side by side, begin with what is long."""
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: (not has(item, "alone"), not lanes_of(item), not has(item, "loads")))
+        items.sort(key=place_of)
     missing = [need for need in NEEDS if not need.is_met()]
     for item in items:
         if item.path.is_relative_to(PROOF) and not item.get_closest_marker("timeout"):

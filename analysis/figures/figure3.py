@@ -12,9 +12,10 @@ from analysis.figures.style import PAGE_INCHES, SMALL, figure_style, line_style
 from analysis.text import label
 
 METRICS = ("fvc", "si", "vc85", "plt")
-# The shares of a row's gains between which its axis lies; and where it ends at the latest: the paper's plots are
-# cropped before twice the time.
-SHOWN = (0.01, 0.99)
+# An axis leaves out gains that lie beyond the quartiles of its row by more than so many distances between these (far
+# out; Tukey 1977, Exploratory Data Analysis); and it ends here at the latest: the paper's plots are cropped before
+# twice the time.
+FAR_OUT = 3
 WIDEST = 1.0
 # The least that an axis shows on both sides of 0, and what it shows beyond the last gain, as a share of its length.
 LEAST, MARGIN = 0.02, 0.04
@@ -28,10 +29,15 @@ def series(gain_table: pd.DataFrame, reference: str) -> dict[tuple[str, str, str
 
 
 def limits(gains: np.ndarray) -> tuple[float, float]:
-    """Where the axis of a row with these `gains` begins and ends: at their 1st and 99th percentile, each side on its
-    own. Of up to 100 gains, these are the least and the largest."""
-    low = min(float(np.quantile(gains, SHOWN[0], method="lower")), -LEAST)
-    high = max(float(np.quantile(gains, SHOWN[1], method="higher")), LEAST)
+    """Where the axis of a row with these `gains` begins and ends: at the last that is not far out, on each side.
+
+    A site has one for each metric and protocol, so that a percentile would not do: one site can be more of the gains
+    than that leaves out.
+    """
+    first, third = np.quantile(gains, (0.25, 0.75))
+    reach = FAR_OUT * (third - first)
+    near = gains[(gains >= first - reach) & (gains <= third + reach)]
+    low, high = min(float(near.min()), -LEAST), max(float(near.max()), LEAST)
     margin = MARGIN * (min(high, WIDEST) - low)
     return low - margin, min(high + margin, WIDEST)
 

@@ -52,8 +52,8 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
     if len(against):
         caption = (
             f"Distribution over {plural('site', against['site'].nunique())} of the gain against "
-            f"{label(reference)}; negative (left of the line) is faster. Each row shows the 1st to the 99th percentile "
-            "of its gains; a number says how many lie beyond."
+            f"{label(reference)}; negative (left of the line) is faster. An axis leaves out gains far from "
+            "the others of its row, and ends at twice the time; a number says how many lie beyond."
         )
         finding = alternatives.distribution(against, single_run_metric)
         add("paper", "figure3", caption, finding, figure3.draw, findings["gains"], networks, protocols, reference)

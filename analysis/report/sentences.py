@@ -116,9 +116,7 @@ def warnings(findings: Findings) -> list[str]:
     texts += deviations.warnings(findings.campaign, findings.declared, findings["success_rates"])
     texts += losses.warnings(findings["success_rates"], findings["empty_settings"], findings["loss_bounds"])
     texts += balance_warnings(findings)
-    texts += heterogeneity.warnings(
-        _of_family(findings, findings["contrasts"]), findings["sensitivity"], findings["heterogeneity"]
-    )
+    texts += heterogeneity.warnings(_of_family(findings, findings["contrasts"]), findings["sensitivity"])
     texts += stability.warnings(findings["halves"], findings["drift"], findings["steps"])
     texts += [
         f"Tests of equal samples ({row['kind']}, {label(row['metric'])}) find a difference in "

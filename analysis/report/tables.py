@@ -53,7 +53,7 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
         "confirmatory": [confirmatory(findings)],
         "losses": tables("success"),
         "balance": tables("pair_balance"),
-        "claims": tables("claims", "claim_numbers"),
+        "claims": tables("claims", "claim_numbers", "metric_agreement"),
         "beyond": [*tables("sensitivity", "heterogeneity", "shrunken", "over_sites"), verdict_counts(findings)]
         if is_compared
         else [],

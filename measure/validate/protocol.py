@@ -2,11 +2,12 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
+from browsers.browsertime.configuration import STATIC_QUIET_MS
 from measure.campaign.method import Method
 from measure.captures.reading import (
     CapturedConnection,
@@ -39,6 +40,8 @@ LOSSY = Network("lossy", min_rtt_ms=20, up_mbps=20, down_mbps=20, queue_ms=100, 
 # What losses are drawn from; a method adds the attempt's number.
 SEED = 0
 LOADING = Loading(repeatable=False, filmed=False, limit_s=300.0)
+# The bulk page asks for nothing after its load event, the other for an object after a pause.
+BULK_LOADING = replace(LOADING, quiet_ms=STATIC_QUIET_MS)
 
 # Of the browser's TLS sessions, in NSS's key log format.
 KEYS = "keys.log"
@@ -114,7 +117,7 @@ def observe_protocol(protocol: Protocol, sites: Mapping[str, Site]) -> ProtocolO
     with single_load(Setting(sites[WINDOW_PAGE], CLEAR, protocol, LOADING, SEED), ObservationMethod()) as folder:
         connections = read_connections(folder / CAPTURE, folder / KEYS, version)
         controls = server_of(protocol).congestion_controls_taken(folder)
-    with single_load(Setting(sites[BULK_PAGE], LOSSY, protocol, LOADING, SEED), ObservationMethod()) as folder:
+    with single_load(Setting(sites[BULK_PAGE], LOSSY, protocol, BULK_LOADING, SEED), ObservationMethod()) as folder:
         lossy = largest(read_connections(folder / CAPTURE, folder / KEYS, version))
     return ProtocolObservation(
         clear=largest(connections),

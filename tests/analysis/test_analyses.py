@@ -46,14 +46,14 @@ def test_every_interval_is_of_the_declared_confidence() -> None:
 
 def test_headings_notes_and_captions_tell_the_declared_confidence_and_threshold() -> None:
     findings = varied_findings(replace(DECLARED, confidence=0.9, significant_p=0.03))
-    shown = [table for section in tables.campaign_tables(findings).values() for table in section]
-    headings = [name for table in shown for name in table.texts]
-    texts = [*headings, *(table.note for table in shown)]
+    all_tables = [table for section in tables.campaign_tables(findings).values() for table in section]
+    headings = [name for table in all_tables for name in table.texts]
+    texts = [*headings, *(table.note for table in all_tables)]
     texts += [figure.caption for section in campaign_figures(findings, []).values() for figure in section]
     assert sum("90 %" in text for text in texts) >= 10
     assert [text for text in texts if "95" in text or "{" in text] == []
     assert all("%" in name for name in headings if "interval" in name)
-    notes = {table.name: table.note for table in shown}
+    notes = {table.name: table.note for table in all_tables}
     assert "tested at p < 0.03" in notes["claims"] and "corrected p < 0.03" in notes["confirmatory"]
 
 

@@ -9,13 +9,13 @@ import pytest
 from support.samples_truth import samples
 
 from analysis import hypotheses
-from analysis.claim_correlations import little_influence, metric_agreement
+from analysis.claim_correlations import little_influence, metric_agreement, metric_agreements, reliability
 from analysis.claim_tests import ClaimInputs, Condition, controls_matter_more, lead_shrinks
 from analysis.claims import CANNOT_TELL, CLAIMS, FIGURE_METRICS, NOT_REPLICATED, QUIC, REPLICATED, claims, judge
 from analysis.confirmatory import confirmatory
 from analysis.hypotheses import Pair
 from analysis.ratios import margins
-from analysis.samples import Samples
+from analysis.samples import Array, Samples
 
 RTT_MS = {"dsl": 24.0, "lte": 74.0, "da2gc": 262.0, "mss": 760.0}
 SCALE_MS = np.array([900.0, 1500.0, 16000.0, 14000.0])
@@ -107,6 +107,17 @@ def test_the_slopes_are_the_round_trips_that_are_there() -> None:
     assert "on sites of one server" in " ".join(slopes["subject"])
 
 
+def test_how_much_counts_as_one_round_trip_is_what_is_declared() -> None:
+    given = inputs(campaign({"quic": (1, 1.4), "quic+bbr": (1, 1.4)}, blocks=12))
+    verdict = {}
+    for off in (0.1, 0.8):
+        declared = replace(given.hypotheses, equivalence_round_trips=off)
+        table, conditions = claims(replace(given, hypotheses=declared))
+        verdict[off] = table.set_index("claim")["verdict"]["handshake"]
+        assert f"{1 - off:g} to {1 + off:g} counts as 1" in set(conditions["limit"].str.split(", and ").str[-1])
+    assert verdict == {0.1: NOT_REPLICATED, 0.8: REPLICATED}
+
+
 def test_leads_that_losses_make_longer() -> None:
     lossy = {"quic": (1.0, [1.0, 1.0, 3.0, 3.0])}
     assert verdicts(inputs(campaign(lossy)))["loss"] == REPLICATED
@@ -193,10 +204,11 @@ def test_controls_that_matter_behind_dsl_are_found() -> None:
 def test_gains_that_go_with_size_and_those_that_do_not() -> None:
     draw = np.random.default_rng(5)
     given = campaign({}, sites=30)
+    given.values[:, :, PROTOCOLS.index("quic")] *= np.exp(draw.normal(0, 0.05, (4, 30)))[..., None, None]
     size = draw.permutation(30).astype(float)
     facts = {name: {"bytes": size[number], "requests": draw.random()} for number, name in enumerate(given.sites)}
     with_size = given.values.copy()
-    with_size[:, :, PROTOCOLS.index("quic")] *= np.exp(-0.01 * size)[None, :, None, None]
+    with_size[:, :, PROTOCOLS.index("quic")] *= np.exp(-0.02 * size)[None, :, None, None]
     arguments = {"pair": QUIC, "networks": NETWORKS, "metric": "si"}
     (grown,) = little_influence(inputs(replace(given, values=with_size), facts), facts=["bytes"], **arguments)  # type: ignore[arg-type]
     assert grown.value < -0.9
@@ -206,6 +218,71 @@ def test_gains_that_go_with_size_and_those_that_do_not() -> None:
     assert judge([flat], 0.01)[0] == REPLICATED
     (unknown,) = little_influence(inputs(given, facts), facts=["servers"], **arguments)  # type: ignore[arg-type]
     assert judge([unknown], 0.01) == (CANNOT_TELL, f"Cannot tell: the campaign lacks {unknown.missing[0]}.")
+
+
+def sized_inputs(gains: Array, size: Array, runs: int, noise: float, seed: int) -> ClaimInputs:
+    """Sites of these sizes whose log ratios are `gains` (networks x sites), with `noise` of every run."""
+    draw = np.random.default_rng(seed)
+    shape = (*gains.shape, 1, runs)
+    effects = {"tcp+": np.zeros(gains.shape), "quic": gains}
+    times = {name: np.exp(draw.normal(0, noise, shape) + value[..., None, None]) for name, value in effects.items()}
+    given = samples(times, NETWORKS, ("si",))
+    return inputs(given, {name: {"bytes": size[number]} for number, name in enumerate(given.sites)})
+
+
+def size_verdict(given: ClaimInputs) -> tuple[str, str]:
+    return judge(little_influence(given, pair=QUIC, networks=NETWORKS, metric="si", facts=["bytes"]), 0.01)
+
+
+@pytest.mark.parametrize(("runs", "outlier"), [(3, 0.0), (5, 0.0), (5, 1.0)])
+def test_noise_does_not_pass_for_little_influence(runs: int, outlier: float) -> None:
+    """Gains depend wholly on size, but scatter by 2 % over sites and by 10 % over runs; one site may lie far out."""
+    results = []
+    for seed in range(20):
+        size = np.random.default_rng(seed).permutation(38).astype(float)
+        gains = np.tile(-0.02 * (size - size.mean()) / size.std(), (4, 1))
+        gains[:, 0] += outlier
+        results.append(size_verdict(sized_inputs(gains, size, runs, 0.1, seed)))
+    assert {verdict for verdict, _ in results} == {CANNOT_TELL}
+    assert "% is not the runs', which hides any influence" in results[0][1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("runs", "scatter"), [(3, 0.05), (5, 0.05), (10, 0.04), (10, 0.06)])
+def test_full_influence_is_never_called_little_however_noisy(runs: int, scatter: float) -> None:
+    """Sites whose gains are about as reliable as is asked for."""
+    verdicts = []
+    for seed in range(40):
+        size = np.random.default_rng(seed).permutation(38).astype(float)
+        gains = np.tile(-scatter * (size - size.mean()) / size.std(), (4, 1))
+        verdicts.append(size_verdict(sized_inputs(gains, size, runs, 0.1, seed))[0])
+    assert REPLICATED not in verdicts
+
+
+def test_no_influence_is_replicated_where_runs_are_many() -> None:
+    verdicts = []
+    for seed in range(6):
+        draw = np.random.default_rng(seed)
+        given = sized_inputs(draw.normal(0, 0.05, (4, 38)), draw.permutation(38).astype(float), 31, 0.1, seed)
+        verdicts.append(size_verdict(given)[0])
+    assert verdicts.count(REPLICATED) >= 5 and NOT_REPLICATED not in verdicts
+
+
+@pytest.mark.parametrize("outlier", [0.0, 100.0])
+@pytest.mark.parametrize("truth", [0.0, 0.5, 0.8])
+def test_reliability_is_the_sites_share_of_the_scatter(truth: float, outlier: float) -> None:
+    draw = np.random.default_rng(1)
+    sites = 1000
+    gains = draw.normal(0, np.sqrt(truth), (2, sites)) + draw.normal(0, np.sqrt(1 - truth), (2, sites))
+    gains[:, 0] += outlier
+    noise = draw.normal(0, np.sqrt(1 - truth), (50, 2, sites))
+    assert reliability(gains, noise) == pytest.approx(truth, abs=0.1)
+
+
+def test_gains_of_one_block_hide_what_they_go_with() -> None:
+    size = np.arange(20.0)
+    verdict, sentence = size_verdict(sized_inputs(np.tile(0.1 * size, (4, 1)), size, 1, 0.01, 1))
+    assert verdict == CANNOT_TELL and "two blocks of a site" in sentence
 
 
 def test_a_site_whose_metrics_point_in_opposite_directions() -> None:
@@ -220,6 +297,34 @@ def test_a_site_whose_metrics_point_in_opposite_directions() -> None:
     assert set(results["opposite_sites"]) == {"s04"}
     assert len(results) == 3 and (results[["metric", "other_metric"]] == "vc85").any(axis=1).all()
     assert verdicts(inputs(opposed))["metrics_disagree"] == REPLICATED
+
+
+def test_a_pair_that_was_not_measured_side_by_side_gives_way_to_the_next() -> None:
+    """TCP came later, in blocks of its own."""
+    given = campaign({"quic": (0.9, 0.0)}, blocks=16)
+    values = given.values.copy()
+    values[NETWORKS.index("da2gc"), 3, PROTOCOLS.index("quic"), FIGURE_METRICS.index("vc85")] *= 2
+    values[:, :, PROTOCOLS.index("tcp"), :, :8] = np.nan
+    values[:, :, PROTOCOLS.index("quic"), :, 8:] = np.nan
+    result = claims(inputs(replace(given, values=values)))[0].set_index("claim").loc["metrics_disagree"]
+    assert result["verdict"] == REPLICATED
+    assert "QUIC against TCP+" in result["sentence"] and "(s04)" in result["sentence"]
+
+
+def test_the_agreement_of_metrics_is_a_table_of_every_comparison() -> None:
+    given = campaign({"quic": (0.9, 0.0)})
+    values = given.values.copy()
+    values[NETWORKS.index("mss"), 5, PROTOCOLS.index("quic"), FIGURE_METRICS.index("fvc")] *= 2
+    values[NETWORKS.index("lte"), :, PROTOCOLS.index("tcp+bbr")] = np.nan
+    table = metric_agreements(replace(given, values=values), hypotheses.load(), FIGURE_METRICS)
+    of_pairs = table.groupby(["reference", "compared"]).size()
+    assert len(of_pairs) == 8
+    assert of_pairs["tcp+", "quic"] == 4 * 6 and of_pairs["tcp+bbr", "quic+bbr"] == 3 * 6
+    opposite = table[table["opposite"] > 0]
+    assert set(opposite["opposite_sites"]) == {"s06"} and set(opposite["network"]) == {"mss"}
+    assert set(opposite["metric"]) == {"fvc"} and "quic" in set(opposite["compared"])
+    assert (table["correlation_low"] <= table["correlation"]).all()
+    assert metric_agreements(without(given, metrics=("fvc", "vc85", "plt")), hypotheses.load(), FIGURE_METRICS).empty
 
 
 def test_metrics_that_say_the_same() -> None:

@@ -51,17 +51,40 @@ def test_figure_3_draws_every_sites_gain(gain_table: pd.DataFrame) -> None:
     assert tuple(np.asarray(line.get_xdata())[[0, -1]]) == figure.axes[5].get_xlim()
 
 
-def test_figure_3_is_cropped_as_the_papers_and_says_how_many_lie_beyond() -> None:
-    gains_of_row = np.concatenate([np.linspace(-0.3, 0.05, 400), [-0.9, 3.0]])
-    low, high = figure3.limits(gains_of_row)
-    assert -0.34 < low < -0.29 and 0.05 < high < 0.08
-    assert figure3.limits(np.array([-0.1, 1.2])) == pytest.approx((-0.1 - 0.04 * 1.1, 1.0))
-    table = pd.DataFrame(
-        {"gain": gains_of_row, "network": "lte", "metric": "si", "reference": "tcp", "compared": "quic"}
-    )
-    figure = figure3.draw(table, ("lte",), ("tcp", "quic"), "tcp")
-    beyond = [int(text.get_text().removesuffix(" beyond")) for text in figure.axes[1].texts]
-    assert beyond == [(gains_of_row < low).sum(), (gains_of_row > high).sum()]
+def gain_rows(sites: np.ndarray) -> pd.DataFrame:
+    """A row of Figure 3: each of `sites` has this gain in all metrics and over four protocols, but for a little."""
+    rows = [
+        (f"s{number}", metric, protocol, gain + 0.01 * place)
+        for number, gain in enumerate(sites)
+        for metric in figure3.METRICS
+        for place, protocol in enumerate(TRUTH.protocols[1:])
+    ]
+    return pd.DataFrame(rows, columns=["site", "metric", "compared", "gain"]).assign(network="lte", reference="tcp")
+
+
+@pytest.mark.parametrize("sites", [12, 38])
+def test_figure_3_is_not_squeezed_by_one_site_and_says_how_many_gains_lie_beyond(sites: int) -> None:
+    table = gain_rows(np.append(np.linspace(-0.3, 0.05, sites - 1), 0.95))
+    low, high = figure3.limits(table["gain"].to_numpy())
+    assert -0.34 < low < -0.3 and 0.08 < high < 0.12
+    figure = figure3.draw(table, ("lte",), TRUTH.protocols, "tcp")
+    assert [[text.get_text() for text in axes.texts] for axes in figure.axes] == [["4 beyond"]] * 4
+
+
+def test_figure_3_shows_all_sites_that_lie_near_and_ends_at_twice_the_time() -> None:
+    spread = gain_rows(np.linspace(-0.8, 0.8, 10))
+    low, high = figure3.limits(spread["gain"].to_numpy())
+    assert low < spread["gain"].min() and high > spread["gain"].max()
+    wide = gain_rows(np.linspace(-0.1, 1.2, 10))
+    assert figure3.limits(wide["gain"].to_numpy()) == pytest.approx((-0.1 - 0.04 * 1.1, 1.0))
+    panel = wide[(wide["metric"] == "si") & (wide["gain"] > 1)]
+    figure = figure3.draw(wide, ("lte",), TRUTH.protocols, "tcp")
+    assert [text.get_text() for text in figure.axes[1].texts] == [f"{len(panel)} beyond"]
+
+
+def test_figure_3_of_one_site_shows_it() -> None:
+    low, high = figure3.limits(gain_rows(np.array([-0.1]))["gain"].to_numpy())
+    assert low < -0.1 and high > 0
 
 
 def test_differences_in_ms_have_a_linear_axis_for_each_network() -> None:

@@ -6,8 +6,19 @@ from scipy import stats
 from support.analysis_truth import consistent
 from support.samples_truth import declared, samples
 
-from analysis.heterogeneity import SiteRatios, between, heterogeneity, new_site, shrink, shrunken, site_ratios
+from analysis.contrasts import contrasts
+from analysis.heterogeneity import (
+    SiteRatios,
+    between,
+    heterogeneity,
+    new_site,
+    shrink,
+    shrunken,
+    site_ratios,
+    warnings,
+)
 from analysis.samples import Array
+from analysis.sensitivity import sensitivity
 
 CAMPAIGNS = 1000
 
@@ -151,3 +162,59 @@ def test_two_sites_say_nothing_of_a_third_and_an_absent_protocol_has_no_row() ->
     campaign = samples({"tcp": np.full((2, 3), 1000.0), "quic": np.full((2, 3), 900.0)})
     assert heterogeneity(campaign, declared(("tcp", "quic"))).empty
     assert shrunken(campaign, declared(("tcp", "quic+bbr"))).empty
+
+
+def site_warnings(gains: Array, runs: int, noise: float, seed: int) -> list[str]:
+    """The warnings about sites with these log ratios (networks x sites, the same in SI and PLT)."""
+    draw = np.random.default_rng(seed)
+    of_blocks = draw.normal(0, noise / 2, (*gains.shape, 1, runs))
+    shape = (*gains.shape, 2, runs)
+    effects = {"tcp+": np.zeros(gains.shape), "quic": gains}
+    times = {
+        name: 1000 * np.exp(of_blocks + effect[..., None, None] + draw.normal(0, noise, shape))
+        for name, effect in effects.items()
+    }
+    campaign = samples(times, ("dsl", "lte")[: len(gains)], ("si", "plt"))
+    hypotheses = declared(("tcp+", "quic"), metrics=("si", "plt"))
+    return warnings(contrasts(campaign, hypotheses, {}), sensitivity(campaign, hypotheses))
+
+
+def test_an_answer_that_hangs_on_one_site_of_many() -> None:
+    """The review's case: the one site changes the gain by 2 %, and is no disagreement of 38."""
+    gains = np.append(np.full(37, np.log(0.64)), np.log(2.2))[None]
+    texts = site_warnings(gains, runs=10, noise=0.05, seed=1)
+    assert len(texts) == 2 and not any("disagree" in text for text in texts)
+    assert texts[0] == "QUIC against TCP+ in SI behind DSL hangs on one site: -33.8 % with s38, -35.9 % without."
+
+
+def test_sites_that_differ_are_no_answer_that_hangs_on_one() -> None:
+    gains = np.random.default_rng(2).normal(-0.3, 0.08, (2, 38))
+    assert site_warnings(gains, runs=10, noise=0.05, seed=2) == []
+
+
+def test_sites_of_both_signs_disagree_and_a_few_are_exceptions() -> None:
+    halves = np.tile([-0.2, 0.2], 10)[None]
+    texts = site_warnings(halves, runs=10, noise=0.03, seed=3)
+    assert len(texts) == 2
+    assert texts[0] == (
+        "Sites disagree on QUIC against TCP+ in SI behind DSL: faster on 10 of 20 sites, slower on 10. "
+        "A mean over them says little of any."
+    )
+    few = np.append(np.full(36, -0.3), [0.2, 0.2])[None]
+    texts = site_warnings(few, runs=10, noise=0.03, seed=4)
+    assert texts[0] == (
+        "QUIC against TCP+ in SI behind DSL has exceptions: faster on 36 of 38 sites, but slower on s37 and s38."
+    )
+    assert not any("disagree" in text for text in texts)
+
+
+def test_the_same_ratio_in_every_block_hangs_on_no_site() -> None:
+    """Times are whole frames of a film; rounding makes the means differ."""
+    assert site_warnings(np.full((2, 7), -0.1), runs=5, noise=0, seed=1) == []
+
+
+@pytest.mark.slow
+def test_few_noisy_runs_seldom_warn_of_sites() -> None:
+    """Six sites, three runs that scatter by 20 %, and no effect at all; a twentieth may warn."""
+    alarms = sum(bool(site_warnings(np.zeros((2, 6)), runs=3, noise=0.2, seed=seed)) for seed in range(300))
+    assert alarms <= 0.05 * 300

@@ -169,8 +169,8 @@ def test_whole_frames_find_no_difference_where_there_is_none(frame_ms: int) -> N
     draw = np.random.default_rng([6, frame_ms])
     times = 1000 * np.exp(0.05 * draw.standard_normal((2, 4000, 3, 10)))
     logs = np.log(np.round(times / frame_ms) * frame_ms)
-    found = int((mean_over_sites(logs[1] - logs[0]).difference_p() < 0.01).sum())
-    assert found <= stats.binom.isf(1e-5, 4000, 0.01)
+    rejections = int((mean_over_sites(logs[1] - logs[0]).difference_p() < 0.01).sum())
+    assert rejections <= stats.binom.isf(1e-5, 4000, 0.01)
 
 
 def test_what_is_constant_and_equal_does_not_differ_and_is_equivalent() -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 from support.samples_truth import declared, samples
 
 from analysis.hypotheses import Pair
@@ -67,9 +68,22 @@ def test_an_outlying_site_is_named() -> None:
     """The review's example: 37 sites 36 % faster, one 120 % slower."""
     centres = np.append(np.full(37, np.log(0.64)), np.log(2.2))
     names = tuple(f"s{number}" for number in range(38))
-    result = leave_one_out(centres, names)
+    result = leave_one_out(centres, np.full(38, 0.01), names, 0.95)
     assert result["weightiest_site"] == "s37"
     assert result["without_weightiest"] == pytest.approx(-0.36)
+
+
+def test_the_interval_of_the_other_sites_by_hand() -> None:
+    """Four others at 0 ± 0.1 and ± 0.2, whose variance is 1/30, and runs whose error has a variance of 0.01 or 0.1."""
+    centres, names = np.array([-0.2, -0.1, 0.1, 0.2, 2.0]), tuple("abcde")
+    for of_runs, variance in ((0.01, 0.1 / 3), (0.1, 0.1)):
+        result = leave_one_out(centres, np.append(np.full(4, of_runs), np.nan), names, 0.95)
+        reach = stats.t.ppf(0.975, 3) * np.sqrt(variance / 4)
+        assert (result["others_low"], result["others_high"]) == pytest.approx((np.expm1(-reach), np.expm1(reach)))
+    # Nobody knows what the runs scatter, or the others.
+    for part, variances in ((slice(5), np.full(5, np.nan)), (slice(3, 5), np.full(2, 0.01))):
+        result = leave_one_out(centres[part], variances, names[part], 0.95)
+        assert result["weightiest_site"] and np.isnan(float(result["others_low"]))
 
 
 @pytest.mark.parametrize(("runs", "scatter", "shared"), [(3, 0.3, 0.0), (5, 0.3, 0.0), (5, 0.1, 0.3), (31, 0.3, 0.0)])

@@ -75,4 +75,4 @@ def udp_client(server: tuple[str, int]) -> None:
 
 
 if __name__ == "__main__":
-    {"tcp": tcp_client, "udp": udp_client}[sys.argv[1]]((sys.argv[2], PORT))
+    {"tcp": tcp_client, "udp": udp_client}[sys.argv[1]]((sys.argv[2], int(sys.argv[3])))

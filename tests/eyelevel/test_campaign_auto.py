@@ -1,7 +1,5 @@
 """RUNS=auto: a site gets no more runs when the rule that was fixed beforehand has decided, and no sooner."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +11,6 @@ from factories import ROW, with_metrics
 
 from analysis.hypotheses import DECLARED
 from base.errors import EyelevelError
-from base.places import PROJECT
 from eyelevel.commands.campaign import MAX_RUNS, declared_text, enough_runs, main, number_of_runs
 from measure.campaign.results import opened
 from measure.table import CampaignDocument, require_document
@@ -117,7 +114,5 @@ def test_the_number_of_runs(wanted: str | None, most: int | None, begun: dict[st
 
 @pytest.mark.parametrize("wanted", ["0", "-1", "many", "1.5"])
 def test_a_number_of_runs_that_is_none_is_told(wanted: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "eyelevel", "campaign", "--runs", wanted, "--results", str(tmp_path / "r")]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=PROJECT, check=False)
-    assert done.returncode == 1
-    assert f"must be 1 or more, or auto, not '{wanted}'" in done.stderr
+    assert eyelevel_campaign(tmp_path / "r", "--runs", wanted).endswith(f"must be 1 or more, or auto, not '{wanted}'")
+    assert not (tmp_path / "r").exists()

@@ -100,7 +100,7 @@ def page(tmp_path: Path) -> Iterator[tuple[HTTPConnection, Review]]:
     (tmp_path / "c" / ROW.folder / "netlog.json.gz").write_bytes(b"not to be shown")
     review = Review(tmp_path / "c")
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler(review, tmp_path))
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
         yield HTTPConnection("127.0.0.1", server.server_address[1]), review

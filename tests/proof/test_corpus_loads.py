@@ -48,7 +48,8 @@ MOVING = {
 pytestmark = [pytest.mark.needs_root, pytest.mark.needs_corpus]
 
 
-@pytest.mark.loads(group="corpus", lanes=20)
+# Two at once on two cores: what a page shows last depends on a machine that is too busy.
+@pytest.mark.loads(group="corpus", lanes=2)
 @pytest.mark.parametrize("recording", recording_names())
 def test_a_recording_serves_what_its_page_asks_for_and_loads_alike(recording: str, tmp_path: Path) -> None:
     """Ten filmed loads over TCP and ten over QUIC."""

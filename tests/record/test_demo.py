@@ -228,7 +228,7 @@ def serving(recording: Recording, folder: Path) -> Iterator[tuple[int, list[tupl
     context.load_cert_chain(certificate.chain, certificate.key)
     with Server(("127.0.0.1", 0), Handler) as server:
         server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
             yield server.server_address[1], requests

@@ -66,7 +66,7 @@ def replay(site: Site, script: str, network: Network, protocol: str = "tcp") -> 
 @pytest.mark.alone
 @pytest.mark.parametrize("network", choose("network", "all", NETWORKS), ids=lambda network: network.name)
 def test_ping_shows_the_minimum_rtt(site: Site, network: Network) -> None:
-    _, printed = replay(site, "ping -c 8 -i 0.1 www.bulk.example", network)
+    _, printed = replay(site, "ping -c 8 -i 0.02 www.bulk.example", network)
     times_ms = [float(time) for time in re.findall(r"time=([\d.]+)", printed)]
     assert network.up_mbps
     assert network.down_mbps
@@ -93,7 +93,7 @@ def test_bulk_transfers_run_at_the_rates_of_the_link(site: Site) -> None:
     assert BULK_BYTES / 4 * 8 / up_s / 1e6 == pytest.approx(lte.up_mbps * payload_share, rel=0.2)
 
 
-@pytest.mark.alone
+@pytest.mark.loads
 def test_no_connection_waits_for_another(site: Site) -> None:
     """Browsers open connections in bursts; NGINX's workers must not block each other in accepting them."""
     urls = "".join(f"url = https://h{n}.bulk.example/\\noutput = /dev/null\\n" for n in range(2, HOSTS + 1))
@@ -104,21 +104,11 @@ def test_no_connection_waits_for_another(site: Site) -> None:
     assert replay(site, script, NETWORKS["dsl"])[0].status == 0
 
 
+@pytest.mark.loads
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_every_protocol_is_set_up_and_read_back(site: Site, protocol: str) -> None:
+def test_every_protocol_is_set_up_and_read_back_and_used_by_the_servers(site: Site, protocol: str) -> None:
+    """Used: by the kernel's account of a connection that has sent next to nothing (process 1 is the servers' side)."""
     wanted = PROTOCOLS[protocol]
-    outcome, _ = replay(site, "true", NETWORKS["dsl"], protocol)
-    assert outcome.evidence["server_sysctls"] == wanted.server_kernel
-    if wanted.in_kernel:
-        metrics = [route["metrics"][0] for route in outcome.evidence["server_routes"]]
-        expected = {"initcwnd": wanted.initial_window_packets, "congestion": wanted.congestion_control}
-        assert metrics == [expected] * len(metrics)
-
-
-@pytest.mark.alone
-@pytest.mark.parametrize("protocol", [name for name, protocol in PROTOCOLS.items() if protocol.in_kernel])
-def test_servers_use_the_congestion_control_and_initial_window_of_the_protocol(site: Site, protocol: str) -> None:
-    """By the kernel's account of a connection that has sent next to nothing (process 1 is the servers' side)."""
     script = f"""
         coproc openssl s_client -connect www.bulk.example:443
         until [[ $line == *"handshake has read"* ]]; do read -r -u ${{COPROC[0]}} line; done
@@ -126,9 +116,14 @@ def test_servers_use_the_congestion_control_and_initial_window_of_the_protocol(s
         {sys.executable} -c '{ACCOUNTS}'
         kill $COPROC_PID
     """
-    _, printed = replay(site, script, NETWORKS["dsl"], protocol)
+    outcome, printed = replay(site, script if wanted.in_kernel else "true", NETWORKS["dsl"], protocol)
+    assert outcome.evidence["server_sysctls"] == wanted.server_kernel
+    if not wanted.in_kernel:
+        return
+    metrics = [route["metrics"][0] for route in outcome.evidence["server_routes"]]
+    expected = {"initcwnd": wanted.initial_window_packets, "congestion": wanted.congestion_control}
+    assert metrics == [expected] * len(metrics)
     server, client = [json.loads(line) for line in printed.splitlines()]
-    wanted = PROTOCOLS[protocol]
     assert server["congestion_control"] == wanted.congestion_control
     # BBR opens its window by what was acknowledged, here the few segments of the handshake.
     assert wanted.initial_window_packets <= server["cwnd"] <= wanted.initial_window_packets + 4

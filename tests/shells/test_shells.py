@@ -15,7 +15,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -287,35 +288,49 @@ def test_wrong_arguments_fail_before_the_command_runs(shells: str) -> None:
     assert result.stderr
 
 
+def start_bulk_transfers(shells: str, address: tuple[str, int]) -> Callable[[], tuple[float, float]]:
+    """Begin to send as much as goes through the shells; what is returned waits for the rates down and up, in bit/s."""
+    server = socket.create_server(address, family=shells_peer.family_of(address))
+    server.settimeout(10)
+    client = subprocess.Popen(
+        [*stack(shells), sys.executable, shells_peer.__file__, "tcp", *map(str, address)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+    def rates() -> tuple[float, float]:
+        with server:
+            download, _ = server.accept()
+            with download:
+                shells_peer.send_for(download)
+            upload, _ = server.accept()
+            with upload:
+                upload_bps = shells_peer.transfer_rate(upload)
+            output, _ = client.communicate(timeout=20)
+        return float(output), upload_bps
+
+    return rates
+
+
 @pytest.mark.alone
-@pytest.mark.parametrize(
-    ("shells", "address", "goodput"),
-    [
+def test_bulk_tcp_reaches_the_rates_of_lte() -> None:
+    """In nested shells and in one hop, over IPv4 and IPv6: side by side, since they mostly wait."""
+    give_ipv6()
+    cases = [
         (LTE, SERVER, GOODPUT),
         (LTE_IN_ONE_HOP, SERVER, GOODPUT),
         (LTE, SERVER_V6, GOODPUT_V6),
         (LTE_IN_ONE_HOP, SERVER_V6, GOODPUT_V6),
-    ],
-)
-def test_bulk_tcp_reaches_the_rates_of_lte(shells: str, address: tuple[str, int], goodput: float) -> None:
-    give_ipv6()
-    with socket.create_server(address, family=shells_peer.family_of(address)) as server:
-        server.settimeout(10)
-        client = subprocess.Popen(
-            [*stack(shells), sys.executable, shells_peer.__file__, "tcp", address[0]],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        download, _ = server.accept()
-        with download:
-            shells_peer.send_for(download)
-        upload, _ = server.accept()
-        with upload:
-            upload_bps = shells_peer.transfer_rate(upload)
-        output, _ = client.communicate(timeout=20)
-    download_bps = float(output)
-    assert download_bps == pytest.approx(10.5e6 * goodput, rel=0.03)
-    assert upload_bps == pytest.approx(2.8e6 * goodput, rel=0.03)
+    ]
+    with ThreadPoolExecutor(len(cases)) as pool:
+        transfers = [
+            pool.submit(start_bulk_transfers(shells, (address, port + number)))
+            for number, (shells, (address, port), _) in enumerate(cases)
+        ]
+        for (shells, address, goodput), transfer in zip(cases, transfers, strict=True):
+            download_bps, upload_bps = transfer.result()
+            assert download_bps == pytest.approx(10.5e6 * goodput, rel=0.03), (shells, address)
+            assert upload_bps == pytest.approx(2.8e6 * goodput, rel=0.03), (shells, address)
 
 
 def datagrams_through(shells: str, address: tuple[str, int] = SERVER) -> tuple[list[int], list[int]]:
@@ -336,7 +351,7 @@ def datagrams_through(shells: str, address: tuple[str, int] = SERVER) -> tuple[l
 
         echoing = threading.Thread(target=echo)
         echoing.start()
-        result = run(shells, [sys.executable, shells_peer.__file__, "udp", address[0]])
+        result = run(shells, [sys.executable, shells_peer.__file__, "udp", *map(str, address)])
         echoing.join(timeout=10)
     return arrived, [int(number) for number in result.stdout.split()]
 
@@ -555,30 +570,38 @@ def test_a_meter_shows_what_the_link_carries() -> None:
     assert re.match(r"up +0\.1\d\d Mbit/s, at most +12\.0 ms in the queue, 0 dropped +down +0\.1", lines[0])
 
 
+def complaints_of(stacks: Sequence[str], command: list[str]) -> list[str]:
+    """What shells write to stderr while the command runs in each stack of them, side by side."""
+    with ThreadPoolExecutor(len(stacks)) as pool:
+        return [result.stderr for result in pool.map(lambda shells: run(shells, command), stacks)]
+
+
 @pytest.mark.alone
 @pytest.mark.parametrize("shells", ["mm-link 1M 1M", "mm-net --up 1M --down 1M"])
-@pytest.mark.parametrize("direction", ["uplink", "downlink"])
-def test_a_meter_of_one_direction_shows_only_that(shells: str, direction: str) -> None:
+def test_a_meter_of_one_direction_shows_only_that(shells: str) -> None:
     ping = ["ping", "-n", "-q", "-c", "12", "-i", "0.1", "-s", "1472", SERVER[0]]
-    name = direction.removesuffix("link")
-    for option in (f"--meter-{direction}", f"--meter-{direction}-delay"):
-        lines = [line for line in run(f"{shells} {option} --", ping).stderr.splitlines() if "Mbit/s" in line]
-        assert lines
-        assert re.fullmatch(rf"{name} +0\.\d\d\d Mbit/s, at most +12\.0 ms in the queue, 0 dropped", lines[0])
+    options = [f"--meter-{direction}{what}" for direction in ("uplink", "downlink") for what in ("", "-delay")]
+    complaints = complaints_of([f"{shells} {option} --" for option in options], ping)
+    for name, option, text in zip(("up", "up", "down", "down"), options, complaints, strict=True):
+        lines = [line for line in text.splitlines() if "Mbit/s" in line]
+        assert lines, option
+        assert re.fullmatch(rf"{name} +0\.\d\d\d Mbit/s, at most +12\.0 ms in the queue, 0 dropped", lines[0]), option
 
 
 @pytest.mark.alone
 def test_mm_meter_shows_what_passes_in_the_chosen_directions() -> None:
     # 12 pings of 1500 bytes a second.
     ping = ["ping", "-n", "-q", "-c", "13", "-i", "0.0833", "-s", "1472", SERVER[0]]
-    for options, expected in [
-        ("", r"up +0\.1\d\d Mbit/s   down +0\.1\d\d Mbit/s"),
-        ("--meter-uplink", r"up +0\.1\d\d Mbit/s"),
-        ("--meter-downlink", r"down +0\.1\d\d Mbit/s"),
-    ]:
-        lines = run(f"mm-meter {options} --", ping).stderr.splitlines()
+    expected = {
+        "": r"up +0\.1\d\d Mbit/s   down +0\.1\d\d Mbit/s",
+        "--meter-uplink": r"up +0\.1\d\d Mbit/s",
+        "--meter-downlink": r"down +0\.1\d\d Mbit/s",
+    }
+    complaints = complaints_of([f"mm-meter {options} --" for options in expected], ping)
+    for pattern, text in zip(expected.values(), complaints, strict=True):
+        lines = text.splitlines()
         assert lines
-        assert re.fullmatch(expected, lines[0]), lines
+        assert re.fullmatch(pattern, lines[0]), lines
 
 
 STOP_THE_SHELL = (

@@ -44,11 +44,11 @@ def _text(objects: dict[int, bytes], page: bytes) -> str:
     glyphs = {name: _glyphs(_stream(objects, *_references(b"ToUnicode", objects[int(n)]))) for name, n in names}
     chosen: Glyphs = {}
     text = ""
-    for font, shown, end in COMMAND.findall(_stream(objects, *_references(b"Contents", page))):
+    for font, glyph_codes, end in COMMAND.findall(_stream(objects, *_references(b"Contents", page))):
         if font:
             chosen = glyphs.get(font, {})
-        elif shown:
-            text += "".join(chosen.get(int(shown[at : at + 4], 16), "") for at in range(0, len(shown), 4))
+        elif glyph_codes:
+            text += "".join(chosen.get(int(glyph_codes[at : at + 4], 16), "") for at in range(0, len(glyph_codes), 4))
         elif end:
             text += " "
     return text

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from support.browser import Browser
+from support.figure_layout import only_lay_out
 from support.films import ORANGE, WHITE, film, frame, page
 from support.pdf import page_texts
 
@@ -68,6 +69,12 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 (path / "film.mp4").hardlink_to(folder / f"runs/site-01/dsl/{protocol}/1-1/film.mp4")
     report(folder)
     return folder
+
+
+@pytest.fixture
+def without_files_of_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test that uses it reads the files of figures."""
+    only_lay_out(monkeypatch)
 
 
 @pytest.fixture
@@ -275,6 +282,7 @@ def test_figure_3_can_be_rebuilt_in_few_lines(campaign: Path, tmp_path: Path) ->
         picture.unlink()
 
 
+@pytest.mark.usefixtures("without_files_of_figures")
 def test_a_report_of_a_small_campaign_says_what_it_cannot_tell(tmp_path: Path) -> None:
     folder = write(tmp_path / "small", Truth(sites=1, networks=("dsl",), protocols=("tcp", "quic"), runs=1))
     report(folder)
@@ -304,12 +312,13 @@ def what_must_be_there(runs: pd.DataFrame) -> pd.DataFrame:
     [
         (("tcp", "quic"), what_must_be_there, "No valid run has a known start"),
         (("tcp",), what_must_be_there, "No valid run has a known start"),
-        (("tcp",), None, "no pair of protocols with Speed Index to compare"),
+        (("tcp",), None, "the campaign has no pair of protocols and no metric"),
         (("tcp", "quic"), without_what_is_usual, "Valid runs lack some metrics: SI"),
         (("tcp", "quic"), no_site_with_both, "no run of one was made beside a run of the other"),
         (("mine", "yours"), None, "yours&#39;s SI is"),
     ],
 )
+@pytest.mark.usefixtures("without_files_of_figures")
 def test_there_is_a_report_of_every_campaign_with_a_valid_run(
     tmp_path: Path, protocols: tuple[str, ...], change: Callable[[pd.DataFrame], pd.DataFrame] | None, text: str
 ) -> None:
@@ -330,6 +339,7 @@ def test_figures_alone_take_the_place_of_older_ones_and_make_no_page(tmp_path: P
     assert not (folder / "report" / "index.html").exists()
 
 
+@pytest.mark.usefixtures("without_files_of_figures")
 def test_the_first_screen_and_the_methods_say_whether_the_hypotheses_were_declared(tmp_path: Path) -> None:
     folder = write(tmp_path / "asked", Truth(sites=2, networks=("dsl",), protocols=("tcp", "quic"), runs=3))
     declared = folder / "hypotheses.toml"
@@ -349,13 +359,13 @@ def test_the_first_screen_and_the_methods_say_whether_the_hypotheses_were_declar
         assert (first[1] == "warnings") == first[2].startswith("Post hoc: ")
         return first[2]
 
-    assert "were declared 2026-01-01T00:00:00+0000, before the first run: hypotheses.toml" in sentence()
+    assert "were declared on 1 January 2026, 00:00 UTC, before the first run: hypotheses.toml" in sentence()
     page = (folder / "report" / "index.html").read_text()
     assert "p &lt; 0.02" in page, "what the campaign declared, not today's file"
     assert "90 % interval" in page and "95 %" not in page
     _, _, family = (folder / "report" / "tables" / "confirmatory_family.tex").read_text().partition("\n")
     assert r"& 90 \% interval &" in family
-    assert "not those that the campaign declared 2026-01-01" in sentence("--hypotheses", str(DECLARED))
+    assert "not those that the campaign declared on 1 January 2026" in sentence("--hypotheses", str(DECLARED))
 
 
 @pytest.mark.parametrize(
@@ -391,6 +401,7 @@ def test_numbers_in_the_pages_script_are_json(campaign: Path) -> None:
     assert len(comparisons["rows"]) == len(pd.read_csv(campaign / "report" / "tables" / "comparisons.csv"))
 
 
+@pytest.mark.usefixtures("without_files_of_figures")
 def test_a_campaign_without_a_metric_is_reported_without_it(tmp_path: Path) -> None:
     folder = write(tmp_path / "older", Truth(sites=2, networks=("dsl",), protocols=("tcp", "tcp+", "quic"), runs=4))
     pd.read_csv(folder / "runs.csv").drop(columns=["vc85"]).to_csv(folder / "runs.csv", index=False)
@@ -403,6 +414,7 @@ def test_a_campaign_without_a_metric_is_reported_without_it(tmp_path: Path) -> N
     assert paper.loc[paper["metric"] == "vc85", "ours"].isna().all()
 
 
+@pytest.mark.usefixtures("without_files_of_figures")
 def test_an_added_metric_is_in_tables_and_figures_by_its_label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "METRICS", [*metrics.METRICS, metrics.Metric("area", "px", "Area", lambda _: None)])
     folder = write(tmp_path / "newer", Truth(sites=2, networks=("dsl",), protocols=("tcp", "quic"), runs=4))

@@ -5,7 +5,6 @@ import io
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -19,6 +18,7 @@ from rich.console import Console
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from browsers.contract import Request
+from eyelevel.program import main as program
 from measure.campaign import campaign as campaigns
 from measure.campaign import method, slot
 from measure.campaign.block import REPLAY_FAILURES_IN_A_ROW
@@ -397,13 +397,16 @@ def test_without_sudo_nothing_changes_hands(monkeypatch: pytest.MonkeyPatch, tmp
         (["--campaign", "../elsewhere"], "cannot be its name"),
     ],
 )
-def test_an_unknown_value_is_told_with_the_allowed_ones(arguments: list[str], message: str, tmp_path: Path) -> None:
+def test_an_unknown_value_is_told_with_the_allowed_ones(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     usual = ["--net", "lte", "--proto", "tcp", "--sites", "demo-light", "--results", str(tmp_path / "results")]
-    command = [sys.executable, "-m", "eyelevel", "campaign", *usual, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert message in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    monkeypatch.setattr(sys, "argv", ["eyelevel", "campaign", *usual, *arguments])
+    with pytest.raises(SystemExit) as ended:
+        program()
+    # Python prints a text that it is ended with, and its status is 1.
+    assert isinstance(ended.value.code, str) and message in ended.value.code
+    assert len(ended.value.code.splitlines()) == 1
     assert not (tmp_path / "results").exists()
 
 

@@ -1,5 +1,6 @@
 """What a campaign is made of: names, cores, canaries, films, forecasts."""
 
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -91,14 +92,16 @@ def test_a_busy_machine_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
         here.circumstances(8, messages.append)
 
 
-@pytest.fixture
-def filmed(tmp_path: Path) -> Path:
-    """A folder with a film: orange, then blank, then something."""
+@pytest.fixture(scope="module")
+def film_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a film, orange, then blank, then something, and what was seen in it."""
+    folder = tmp_path_factory.mktemp("film")
     parts = "color=0xDE640D:d=0.4:r=30:s=320x200[a];color=white:d=0.5:r=30:s=320x200[b];"
     parts += "testsrc=d=1:r=30:s=320x200,select=eq(n\\,0),loop=30:1,setpts=N/30/TB[c];[a][b][c]concat=n=3"
     command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-f", "lavfi", "-i", parts]
-    subprocess.run([*command, "-c:v", "libx264rgb", "-crf", "0", tmp_path / FILM], check=True)
-    return tmp_path
+    subprocess.run([*command, "-c:v", "libx264rgb", "-crf", "0", folder / FILM], check=True)
+    analyse_film(folder)
+    return folder
 
 
 @pytest.mark.slow
@@ -114,9 +117,9 @@ def filmed(tmp_path: Path) -> Path:
     ],
 )
 def test_films_are_kept_as_told_and_what_was_seen_always(
-    filmed: Path, policy: FilmPolicy, run: int, valid: bool, films: set[str]
+    film_folder: Path, tmp_path: Path, policy: FilmPolicy, run: int, valid: bool, films: set[str]
 ) -> None:
-    analyse_film(filmed)
+    filmed = shutil.copytree(film_folder, tmp_path / "run")
     for _ in range(2):  # the second time there is nothing to do
         policy.apply(filmed, run, valid=valid)
         assert {path.name for path in filmed.iterdir()} == {VISUAL, STRIP, LAST} | films

@@ -1,6 +1,6 @@
 """Validation: it passes what is as configured, and each check fails when its setting is broken on purpose."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,15 +9,25 @@ import pytest
 from measure.validate.checks import Check, between, same, within
 from measure.validate.network import LOST_PACKETS_QUICK, judge_network, measure_network
 from measure.validate.network_probe import Direction, NetworkMeasurement
-from measure.validate.protocol import judge_protocol, observe_protocol
+from measure.validate.protocol import ProtocolObservation, judge_protocol, observe_protocol
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from record.site import Site
 from tuning import protocols
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
-NETWORK = Network("n", min_rtt_ms=20, up_mbps=4, down_mbps=16, queue_ms=60, loss=0.1)
 PROTOCOLS = protocols.load()
+
+NETWORK = Network("n", min_rtt_ms=20, up_mbps=4, down_mbps=16, queue_ms=60, loss=0.1)
+# Differs in each setting that has a check.
+OTHER = Network("o", min_rtt_ms=24, up_mbps=3.88, down_mbps=16, queue_ms=40)
+# Setting → the checks that fail when it is not as configured.
+CHECKS = {
+    "min_rtt_ms": {"minimum RTT", "median RTT"},
+    "up_mbps": {"uplink rate"},
+    "queue_ms": {"uplink queue", "downlink queue"},
+    "loss": {"uplink loss", "downlink loss"},
+}
 
 
 @pytest.fixture(scope="module")
@@ -25,49 +35,97 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Site]:
     return write_validation_sites(tmp_path_factory.mktemp("sites"))
 
 
-def failed(claimed: Network, applied: Network, sites: Mapping[str, Site]) -> dict[str, Check]:
-    """The checks of `claimed` that fail when `applied` is what there is."""
-    measurement = measure_network(applied, sites[WINDOW_PAGE], LOST_PACKETS_QUICK)
-    return {check.name.partition(" of ")[0]: check for check in judge_network(claimed, measurement) if not check.passed}
+def failed(checks: Iterable[Check]) -> dict[str, Check]:
+    """Those of `checks` that fail, by name."""
+    return {check.name.partition(" of ")[0]: check for check in checks if not check.passed}
 
 
 @pytest.mark.needs_root
 @pytest.mark.alone
 @pytest.mark.parametrize(
-    ("applied", "wrong"),
+    ("applied", "another", "changes"),
     [
-        (NETWORK, set()),
-        (replace(NETWORK, min_rtt_ms=24), {"minimum RTT", "median RTT"}),
-        (replace(NETWORK, up_mbps=3.88), {"uplink rate"}),
-        (replace(NETWORK, queue_ms=40), {"uplink queue", "downlink queue"}),
-        (replace(NETWORK, loss=0), {"uplink loss", "downlink loss"}),
+        (NETWORK, OTHER, {"min_rtt_ms": 16, "up_mbps": 3.88, "queue_ms": 40, "loss": 0}),
+        (OTHER, NETWORK, {"min_rtt_ms": 20, "up_mbps": 3.76, "queue_ms": 60, "loss": 0.1}),
     ],
-    ids=["as configured", "delay", "rate", "queue", "loss"],
+    ids=["with loss", "without loss"],
 )
 def test_a_network_that_is_not_as_configured_fails_its_check(
-    applied: Network, wrong: set[str], sites: Mapping[str, Site]
+    applied: Network, another: Network, changes: dict[str, float], sites: Mapping[str, Site]
 ) -> None:
-    measured = failed(NETWORK, applied, sites)
-    assert set(measured) == wrong, measured
+    measurement = measure_network(applied, sites[WINDOW_PAGE], LOST_PACKETS_QUICK)
+    assert failed(judge_network(applied, measurement)) == {}
+    for setting, value in changes.items():
+        measured = failed(judge_network(replace(applied, **{setting: value}), measurement))  # type: ignore[arg-type]
+        assert set(measured) == CHECKS[setting], measured
+    measured = failed(judge_network(another, measurement))
+    assert set(measured) == set().union(*CHECKS.values()), measured
+
+
+@pytest.fixture(scope="module")
+def observation_of(sites: Mapping[str, Site]) -> Callable[[Protocol], ProtocolObservation]:
+    """What is seen of a protocol; those that differ by their name alone are loaded once."""
+    known: dict[str, ProtocolObservation] = {}
+
+    def observe(protocol: Protocol) -> ProtocolObservation:
+        settings = repr(replace(protocol, name=""))
+        if settings not in known:
+            known[settings] = observe_protocol(protocol, sites)
+        return known[settings]
+
+    return observe
+
+
+# Most of it is waiting. Those that load the same are in one lane; lanes take the same time.
+LANE = [pytest.mark.loads(group="validation", lane=lane) for lane in range(2)]
 
 
 @pytest.mark.needs_root
-@pytest.mark.loads(group="validation", lanes=2)  # most of it is waiting
 @pytest.mark.parametrize(
     ("claimed", "applied", "wrong"),
     [
-        ("tcp+", {}, set()),
-        ("tcp+", {"initial_window_packets": 20}, {"initial window"}),
-        ("tcp+", {"pacing": False}, {"first flight spread over a round trip"}),
-        ("tcp+", {"congestion_control": "bbr"}, {"congestion control of the server", "share of a link with 8% loss"}),
-        ("tcp+", {"tls_group": "P-256"}, {"key exchange group", "round trips before the first request"}),
-        ("tcp+tfo", {}, set()),
-        ("tcp+tfo", {"fast_open": False}, {"data in the SYN"}),
-        ("tcp+0rtt", {"early_data": False}, {"servers that took early data", "round trips before the first request"}),
-        ("tcp+mss1238", {}, set()),
-        ("tcp+", {"mss_bytes": 1238}, {"maximum segment size", "initial window"}),
-        ("tcp", {"server_sysctls": {"net.ipv4.tcp_slow_start_after_idle": "0"}}, {"window after a pause"}),
-        (
+        pytest.param("tcp+", {}, set(), id="as configured", marks=LANE[0]),
+        pytest.param("tcp+tfo", {"fast_open": False}, {"data in the SYN"}, id="no TFO", marks=LANE[0]),
+        pytest.param("tcp+tfo", {}, set(), id="TFO", marks=LANE[0]),
+        pytest.param("tcp+", {"initial_window_packets": 20}, {"initial window"}, id="initial window", marks=LANE[0]),
+        pytest.param("tcp+", {"pacing": False}, {"first flight spread over a round trip"}, id="pacing", marks=LANE[0]),
+        pytest.param(
+            "tcp+",
+            {"tls_group": "P-256"},
+            {"key exchange group", "round trips before the first request"},
+            id="TLS group",
+            marks=LANE[0],
+        ),
+        pytest.param(
+            "tcp+0rtt",
+            {"early_data": False},
+            {"servers that took early data", "round trips before the first request"},
+            id="no early data",
+            marks=LANE[1],
+        ),
+        pytest.param("tcp+mss1238", {}, set(), id="short segments", marks=LANE[1]),
+        pytest.param(
+            "tcp+",
+            {"mss_bytes": 1238},
+            {"maximum segment size", "initial window"},
+            id="segments too short",
+            marks=LANE[1],
+        ),
+        pytest.param(
+            "tcp+",
+            {"congestion_control": "bbr"},
+            {"congestion control of the server", "share of a link with 8% loss"},
+            id="congestion control",
+            marks=LANE[1],
+        ),
+        pytest.param(
+            "tcp",
+            {"server_sysctls": {"net.ipv4.tcp_slow_start_after_idle": "0"}},
+            {"window after a pause"},
+            id="idle restart",
+            marks=LANE[1],
+        ),
+        pytest.param(
             "quic",
             {"congestion_control": "bbr"},
             {
@@ -75,28 +133,19 @@ def test_a_network_that_is_not_as_configured_fails_its_check(
                 "congestion control of the server",
                 "share of a link with 8% loss",
             },
+            id="options",
+            marks=LANE[1],
         ),
-    ],
-    ids=[
-        "as configured",
-        "initial window",
-        "pacing",
-        "congestion control",
-        "TLS group",
-        "TFO",
-        "no TFO",
-        "no early data",
-        "short segments",
-        "segments too short",
-        "idle restart",
-        "options",
     ],
 )
 def test_a_protocol_that_is_not_as_configured_fails_its_check(
-    claimed: str, applied: dict[str, object], wrong: set[str], sites: Mapping[str, Site]
+    claimed: str,
+    applied: dict[str, object],
+    wrong: set[str],
+    observation_of: Callable[[Protocol], ProtocolObservation],
 ) -> None:
     protocol: Protocol = replace(PROTOCOLS[claimed], **applied)  # type: ignore[arg-type]
-    checks = judge_protocol(PROTOCOLS[claimed], observe_protocol(protocol, sites))
+    checks = judge_protocol(PROTOCOLS[claimed], observation_of(protocol))
     # BBR's first window is somewhat more than what it is set to.
     allowed = {"initial window"} if "bbr" in str(applied) else set[str]()
     measured = {check.name: check for check in checks if not check.passed}

@@ -1,0 +1,26 @@
+"""The tables of claims say what was declared, and show what the claims are tested on."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from support.analysis_truth import simulated_table
+
+from analysis import hypotheses
+from analysis.analyses import analyse
+from analysis.report.tables import campaign_tables
+from analysis.simulate import Truth
+
+
+def test_the_tables_of_claims() -> None:
+    campaign = simulated_table(Truth(sites=9, networks=("dsl",), protocols=("tcp+", "quic"), runs=3))
+    with ThreadPoolExecutor() as pool:
+        findings = analyse(campaign, replace(hypotheses.load(), significant_p=0.03), pool)
+    by_name = {table.name: table for table in campaign_tables(findings)["claims"]}
+    assert "tested at p < 0.03;" in by_name["claims"].note
+    agreement = by_name["metric_agreement"]
+    assert "p < 0.03, corrected by Holm's method" in agreement.note
+    assert agreement.data[["metric", "other_metric"]].to_numpy().tolist() == [
+        ["fvc", "si"], ["fvc", "vc85"], ["fvc", "plt"], ["si", "vc85"], ["si", "plt"], ["vc85", "plt"],
+    ]  # fmt: skip
+    assert agreement.texts["other metric"].tolist() == ["SI", "VC85", "PLT", "VC85", "PLT", "PLT"]
+    assert agreement.data["correlation"].between(-1, 1).all() and (agreement.data["sites"] == 9).all()
