@@ -14,11 +14,11 @@ from scipy import stats
 from analysis.attempts import KINDS, cube, rejections, tried_runs
 from analysis.corrections import holm
 from analysis.hypotheses import Hypotheses
-from analysis.outcomes import FASTER, SLOWER, WARNING_P
+from analysis.outcomes import EQUIVALENT, FASTER, SLOWER, WARNING_P
 from analysis.ratios import mean_over_sites
 from analysis.runs import CampaignTable
 from analysis.samples import OVER_SITES, Array, by_count, counts
-from analysis.text import label, listing, percent, plural, share
+from analysis.text import label, listing, pair_label, percent, percent_interval, plural, share
 
 # The shortest limit of any load where the campaign names none (`measure.run.browser.load_limit_s`).
 SHORTEST_LIMIT_S = 60.0
@@ -148,7 +148,7 @@ def bounds(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Dat
     each the _low and _high bound: with the lost runs of the one protocol at the load limit and those of the other at
     the best time of its setting, or the other way round; slower_share (of blocks: compared is slower, or lost where
     the reference is not; ties half), rank_p (signed ranks within sites, a lost run last) and rank_p_corrected
-    (Holm's); warning.
+    (Holm's); warning (where lost runs could turn the sign of a difference, or make one of what counts as equivalent).
     """
     tried = tried_runs(campaign.runs)
     networks, protocols = _names(campaign)[0], _names(campaign)[2]
@@ -172,22 +172,37 @@ def bounds(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Dat
     if table.empty:
         return table
     table["rank_p_corrected"] = holm(table["rank_p"].fillna(1).to_numpy())
-    verdict = table[OVER_SITES].merge(confirmatory[[*OVER_SITES, "verdict"]], how="left", on=OVER_SITES)["verdict"]
-    # Lost runs may turn the sign, or take what was found from every interval that excludes 0.
-    turns = np.where(table["gain"] < 0, table["gain_high"] >= 0, table["gain_low"] <= 0)
-    table["warning"] = [
-        _bounds_warning(row) if is_shaken else ""
-        for row, is_shaken in zip(_records(table), verdict.isin([FASTER, SLOWER]) & turns, strict=True)
-    ]
+    decided = table.merge(confirmatory[[*OVER_SITES, "verdict", "margin"]], how="left", on=OVER_SITES)
+    table["warning"] = [_bounds_warning(row) if _is_shaken(row) else "" for row in _records(decided)]
     return table[BOUNDS_COLUMNS]
 
 
+def _is_shaken(row: dict[str, Any]) -> bool:
+    """Whether the lost runs of a contrast, with its verdict and margin, leave the verdict open."""
+    if not row["lost_reference"] + row["lost_compared"]:
+        return False
+    if row["verdict"] == EQUIVALENT:
+        low, high = _equivalent_gains(row)
+        return bool(row["gain_low"] <= low or row["gain_high"] >= high)
+    # Lost runs may turn the sign, or take what was found from every interval that excludes 0.
+    turns = row["gain_high"] >= 0 if row["gain"] < 0 else row["gain_low"] <= 0
+    return bool(turns) and row["verdict"] in (FASTER, SLOWER)
+
+
+def _equivalent_gains(row: dict[str, Any]) -> tuple[float, float]:
+    """Between which gains both protocols count as equivalent; as log ratios these are equally far from 0."""
+    return 1 / (1 + row["margin"]) - 1, row["margin"]
+
+
 def _bounds_warning(row: dict[str, Any]) -> str:
+    what = f"the change of {percent(row['gain'])} in {label(row['metric'])} rests"
+    if row["verdict"] == EQUIVALENT:
+        within = percent_interval(*_equivalent_gains(row))
+        what = f"that they are equivalent in {label(row['metric'])} (a change within {within}) rests"
     return (
-        f"{label(row['compared'])} against {label(row['reference'])} behind {label(row['network'])}: the change of "
-        f"{percent(row['gain'])} in {label(row['metric'])} rests on which runs were lost "
-        f"({row['lost_compared']} and {row['lost_reference']}); with these it lies between {percent(row['gain_low'])} "
-        f"and {percent(row['gain_high'])}."
+        f"{pair_label(row['compared'], row['reference'])} behind {label(row['network'])}: {what} on which runs were "
+        f"lost ({row['lost_compared']} and {row['lost_reference']}); with these the change lies between "
+        f"{percent(row['gain_low'])} and {percent(row['gain_high'])}."
     )
 
 

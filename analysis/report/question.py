@@ -10,6 +10,8 @@ from analysis.text import label, label_with_title, listing, pair_label, percent,
 
 # Runs that count although their first load was lost are told from this share on.
 SHOWN_SHARE = 0.005
+# From this share of lost runs on, the answer tells what these could change, though all protocols may lose as many.
+LARGE_SHARE = 0.05
 
 
 def question(findings: Findings) -> str:
@@ -55,20 +57,29 @@ def answer(findings: Findings) -> list[str]:
 
 
 def of_losses(findings: Findings, pair: Pair) -> str:
-    """What the lost runs could make of the answer on `pair`, where one of its protocols lost more than the others."""
+    """What the lost runs could make of the answer on `pair`, behind the networks where one of its protocols lost many,
+    or more than the others, or where a verdict rests on which runs were lost."""
     rates, bounds = findings["success_rates"], rows_of(findings["loss_bounds"], **pair._asdict())
-    losers = set(rates.loc[rates["warning"] != "", "protocol"]).intersection(pair)
-    if len(losers) != 1:
-        return ""
-    (loser,) = losers
-    ends = bounds["mean_gain_high" if loser == pair.compared else "mean_gain_low"].dropna()
-    if ends.empty:
-        return ""
-    worst = ends.max() if loser == pair.compared else ends.min()
-    return (
-        f" That is of the runs that count: if the runs that {label(loser)} lost had taken as long as a load may, the "
-        f"difference of the means would be up to {percent(worst)}."
-    )
+    losers = rates[(rates["warning"] != "") | (rates["lost_share"] >= LARGE_SHARE)]
+    shaken = bounds.loc[bounds["warning"] != "", "network"]
+    clauses: list[str] = []
+    for protocol, lost, end, direction in (
+        (pair.compared, "lost_compared", "mean_gain_high", "up"),
+        (pair.reference, "lost_reference", "mean_gain_low", "down"),
+    ):
+        networks = {*losers.loc[losers["protocol"] == protocol, "network"], *shaken}
+        is_open = bounds["network"].isin(networks) & (bounds[lost] > 0)
+        rows = bounds[is_open].dropna(subset=end)
+        if rows.empty:
+            continue
+        place = f"{label(protocol)} lost behind {listing([label(name) for name in rows['network'].unique()])}"
+        bound = f"{direction} to {percent(rows[end].max() if direction == 'up' else rows[end].min())}"
+        if clauses:
+            clauses.append(f"if those that {place} had, {bound}")
+        else:
+            longest = "had taken as long as a load may"
+            clauses.append(f"if the runs that {place} {longest}, the difference of the means would be {bound}")
+    return f" That is of the runs that count: {'; '.join(clauses)}." if clauses else ""
 
 
 def success(rates: pd.DataFrame) -> str:

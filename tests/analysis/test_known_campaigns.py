@@ -14,6 +14,7 @@ from analysis import hypotheses
 from analysis.confirmatory import LOOKS, confirmatory
 from analysis.runs import CampaignTable, load
 from analysis.samples import samples_of
+from measure.declaration import declaration_of
 from measure.metrics import metric_names
 from measure.table import columns, read_rows
 
@@ -45,7 +46,7 @@ def folder_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Campa
 
 def verdicts(table: CampaignTable, known: KnownCampaign) -> pd.DataFrame:
     rtt_ms = {name: float(network["min_rtt_ms"]) for name, network in table.document.networks.items()}
-    declared = hypotheses.load().restricted_to(table.protocols, table.metrics)
+    declared = hypotheses.of_campaign(table.folder, table.document).restricted_to(table.protocols, table.metrics)
     return confirmatory(samples_of(table), declared, rtt_ms, LOOKS if known.blocks else (), table.networks)
 
 
@@ -54,7 +55,7 @@ def test_the_declared_family_finds_the_truth(name: str, folder_of: Callable[[str
     campaign = folder_of(name)
     known = campaign.known
     table = verdicts(load(campaign.folder), known)
-    pairs = 2 if "quic+bbr" in known.protocols else 1
+    pairs = 2 if "tcp+bbr" in known.protocols else 1
     assert len(table) == pairs * 2 * len(known.networks)
     for row in table.itertuples():
         assert row.verdict in known.screen.words(str(row.network)), row
@@ -99,6 +100,28 @@ def test_of_the_late_campaign_no_block_has_both_protocols(tmp_path: Path) -> Non
     assert started[quic].min() - started[~quic].max() > pd.Timedelta(days=6.9)
     assert set(runs.loc[quic, "block"]).isdisjoint(runs.loc[~quic, "block"])
     assert sorted(runs.loc[quic, "run"].unique()) == sorted(runs.loc[~quic, "run"].unique()) == list(range(1, 32))
+
+
+def test_of_the_campaign_with_late_stock_tcp_the_pair_is_measured_together(tmp_path: Path) -> None:
+    runs = attempts_of("late-stock", tmp_path)
+    members = runs.groupby("block")["protocol"].agg(lambda names: " ".join(sorted(names)))
+    assert set(members) == {"quic tcp+", "tcp"}
+    started = pd.to_datetime(runs["started_at"], utc=True).groupby(runs["protocol"])
+    assert started.min()["tcp"] - started.max()["quic"] > pd.Timedelta(days=6.9)
+
+
+def test_what_was_added_to_a_campaign_has_later_runs_than_all_else(tmp_path: Path) -> None:
+    runs = attempts_of("added", tmp_path)
+    is_new = (runs["protocol"] == "quic+bbr") | (runs["network"] == "lte")
+    started = pd.to_datetime(runs["started_at"], utc=True)
+    declared = declaration_of(load(tmp_path).document, tmp_path)
+    (moment,) = {*declared.networks.values(), *declared.protocols.values()}
+    assert started[~is_new].max() < pd.Timestamp(moment) <= started[is_new].min()
+    assert (list(declared.networks), list(declared.protocols)) == (["lte"], ["quic+bbr"])
+    members = runs.groupby(["network", "block"])["protocol"].nunique().groupby("network").unique()
+    assert sorted(members["dsl"]) == [1, 3]
+    assert list(members["lte"]) == [4]
+    assert len(runs) == 12 * 31 * 2 * 4
 
 
 def test_of_the_campaign_with_losses_one_load_in_eight_never_ends(tmp_path: Path) -> None:

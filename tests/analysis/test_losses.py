@@ -1,5 +1,8 @@
 """Lost runs are told, tested, and cannot flatter a protocol."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,14 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from support.analysis_truth import consistent
+from support.first_screens import findings_of
 from support.worlds import World, attempt, campaign, table_of
 
 from analysis import hypotheses, losses
 from analysis.attempts import tried_runs
 from analysis.confirmatory import confirmatory
 from analysis.hypotheses import Hypotheses
+from analysis.outcomes import EQUIVALENT
+from analysis.report.question import answer
 from analysis.runs import CampaignTable
 from analysis.samples import samples_of
+from analysis.text import percent
 
 
 def declared(table: CampaignTable) -> Hypotheses:
@@ -201,6 +208,89 @@ def test_a_gain_that_rests_on_the_losses_is_told() -> None:
     assert bounds["warning"].str.contains("rests on which runs were lost").sum() >= 3
     assert (bounds["gain"] < 0).all() and (bounds["gain_high"] > 0).all()
     assert (bounds["slower_share"] > 0.4).all()
+
+
+def narrow(table: CampaignTable) -> Hypotheses:
+    """Hypotheses by which two protocols are equivalent within -2.4 % to +2.5 %."""
+    return replace(declared(table), equivalence_margin=0.025)
+
+
+def test_that_protocols_are_equivalent_may_rest_on_the_losses() -> None:
+    table = campaign(World(runs=31, lost={"tcp+ lte": 1 / 8, "quic lte": 1 / 8}), 1)
+    verdicts = confirmatory(samples_of(table), narrow(table), table.rtt_ms, networks=table.networks)
+    assert verdicts["verdict"].eq(EQUIVALENT).all()
+    bounds = losses.bounds(table, narrow(table), verdicts).set_index(["network", "metric"])
+    assert bounds.loc["dsl", "warning"].eq("").all()
+    row = bounds.loc[("lte", "si")]
+    assert row["gain_low"] < 1 / 1.025 - 1 < row["gain_high"]
+    assert row["warning"].startswith(
+        "QUIC against TCP+ behind LTE: that they are equivalent in SI (a change within -2.4 % to +2.5 %) rests on"
+    )
+
+
+@pytest.mark.parametrize(
+    ("gain_low", "gain_high", "is_shaken"),
+    [(-0.02, 0.02, False), (-0.0243, 0.02, False), (-0.0245, 0.0, True), (0.0, 0.0251, True)],
+)
+def test_the_range_of_equivalence_is_symmetric_in_logarithms(
+    gain_low: float, gain_high: float, is_shaken: bool
+) -> None:
+    row = {"verdict": EQUIVALENT, "margin": 0.025, "gain": 0.0, "gain_low": gain_low, "gain_high": gain_high}
+    assert losses._is_shaken(row | {"lost_reference": 1, "lost_compared": 0}) is is_shaken
+    # What is no loss cannot be the losses' fault.
+    assert not losses._is_shaken(row | {"lost_reference": 0, "lost_compared": 0})
+
+
+def answer_with(lost: Mapping[str, float], seed: int = 1) -> str:
+    """The answer on a campaign in which QUIC takes 10 % less, and the protocols lose these shares of loads."""
+    table = campaign(World(effects={"quic": -0.1}, lost=lost, runs=31), seed)
+    (text,) = answer(findings_of(table, hypotheses.load()))
+    assert "faster in all 4" in text
+    return text
+
+
+def test_the_answer_tells_what_each_protocol_lost_behind_each_network() -> None:
+    text = answer_with({"quic dsl": 1 / 8, "tcp+ lte": 1 / 8})
+    assert "if the runs that QUIC lost behind DSL had taken as long as a load may" in text
+    assert "; if those that TCP+ lost behind LTE had, down to -" in text
+    assert "the difference of the means would be up to +" in text
+
+
+def test_the_answer_is_no_quieter_when_both_protocols_lose_runs() -> None:
+    one, both = answer_with({"quic": 1 / 4}), answer_with({"tcp+": 1 / 12, "quic": 1 / 4})
+    assert "that QUIC lost behind DSL and LTE had" in one and "TCP+ lost" not in one
+    assert "that QUIC lost behind DSL and LTE had" in both and "that TCP+ lost behind DSL and LTE had" in both
+
+
+def test_the_answer_names_the_ends_of_the_pair_and_network_that_they_are_of() -> None:
+    table = campaign(World(effects={"quic": -0.1}, lost={"quic dsl": 1 / 8, "tcp+ lte": 1 / 8}, runs=31), 1)
+    findings = findings_of(table, hypotheses.load())
+    bounds = findings["loss_bounds"].set_index("network")
+    (text,) = answer(findings)
+    assert f"up to {percent(bounds.loc['dsl', 'mean_gain_high'].max())}; " in text
+    assert f"down to {percent(bounds.loc['lte', 'mean_gain_low'].min())}." in text
+
+
+def test_the_answer_tells_of_losses_that_no_protocol_has_more_of() -> None:
+    lost = {"tcp+ lte": 1 / 8, "quic lte": 1 / 8, "tcp lte": 1 / 8}
+    table = campaign(World(effects={"quic": -0.1}, lost=lost, runs=31), 1)
+    assert guilty(table) == []
+    text = answer_with(lost)
+    assert "that QUIC lost behind LTE had" in text and "that TCP+ lost behind LTE had" in text
+    assert "DSL" not in text
+
+
+def test_the_answer_tells_of_few_losses_only_if_the_verdict_rests_on_them() -> None:
+    lost = dict.fromkeys(("tcp", "tcp+", "quic"), 1 / 60)
+    table = campaign(World(effects={"quic": -0.1}, lost=lost, runs=31), 1)
+    findings = findings_of(table, hypotheses.load())
+    bounds = findings["loss_bounds"]
+    assert bounds["lost_compared"].min() > 0 and bounds["warning"].eq("").all() and guilty(table) == []
+    (text,) = answer(findings)
+    assert "lost" not in text
+    findings.store["loss_bounds"] = bounds.assign(warning=np.where(bounds["network"] == "lte", "rests on", ""))
+    (text,) = answer(findings)
+    assert "the runs that QUIC lost behind LTE had" in text and "that TCP+ lost behind LTE had" in text
 
 
 def test_networks_and_protocols_without_any_run_are_told_and_break_nothing() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from support.rates import tell
 
 from analysis import hypotheses
 from analysis.confirmatory import LOOKS, confirmatory, holm
@@ -90,12 +91,6 @@ def at_most(count: int, trials: int, rate: float) -> bool:
 def between(count: int, trials: int, low: float, high: float) -> bool:
     """Whether a rate between `low` and `high` brings about `count` by chance."""
     return at_most(count, trials, high) and at_most(trials - count, trials, 1 - low)
-
-
-def tell(capsys: pytest.CaptureFixture[str], *cells: object) -> None:
-    """Print what was measured, past pytest."""
-    with capsys.disabled():
-        print(f"\n| {' | '.join(map(str, cells))} |", end="")
 
 
 def test_campaigns_at_once_have_the_verdicts_of_one_alone() -> None:

@@ -6,7 +6,9 @@ which they were made:
 
     segments of the campaign  →  blocks, in random order  →  the protocols of a block  →  attempts at each run
 
-    python -m support.known_campaigns late results/late
+    PYTHONPATH=tests python -m support.known_campaigns late results/late
+
+What the first screens say of them: docs/known-campaigns.md (`support.first_screens`).
 """
 
 import json
@@ -14,7 +16,7 @@ import sys
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 
@@ -37,7 +39,12 @@ DRIFT = "times drift over the campaign"
 LOSSES = "a protocol loses more runs than the others"
 DISAGREEMENT = "sites disagree on the sign"
 ONE_SITE = "one site lies far from the others"
-KINDS = (EMPTY_SETTING, NOT_TOGETHER, PLACE, FIXED_ORDER, DRIFT, LOSSES, DISAGREEMENT, ONE_SITE)
+ADDED = "something was added after the first run"
+KINDS = (EMPTY_SETTING, NOT_TOGETHER, PLACE, FIXED_ORDER, DRIFT, LOSSES, DISAGREEMENT, ONE_SITE, ADDED)
+# Facts that a first screen may have among its warnings, and that are no fault of a campaign.
+NO_COLUMN = "a metric is missing"
+FEW = "there are few sites or runs"
+UNUSUAL = "some samples are unusual"
 
 NO_CLAIM = frozenset({NOT_DECIDED, EQUIVALENT})
 ANYTHING = frozenset({FASTER, SLOWER, EQUIVALENT, NOT_DECIDED})
@@ -65,18 +72,25 @@ class FirstScreen:
     """What a report's first screen must say.
 
     `verdicts`: network → the words of which each contrast of the family must have one; those of "" hold for the other
-    networks. `warnings` must be there, `silent` must not. `named`, `spared`: what the warnings must, and must not name.
+    networks. `warnings` must be there, `silent` must not; where that is all KINDS, nothing must be there but `facts`.
+    `named`, `spared`: what the warnings must, and must not name.
     """
 
     verdicts: Mapping[str, frozenset[str]]
     warnings: frozenset[str] = frozenset()
     silent: frozenset[str] = frozenset()
+    facts: frozenset[str] = frozenset({NO_COLUMN})
     named: frozenset[str] = frozenset()
     spared: frozenset[str] = frozenset()
 
     def words(self, network: str) -> frozenset[str]:
         """The words that the contrasts behind `network` may have."""
         return self.verdicts.get(network, self.verdicts.get("", ANYTHING))
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it has no warnings but facts."""
+        return self.silent == set(KINDS)
 
 
 @dataclass(frozen=True)
@@ -86,8 +100,10 @@ class KnownCampaign:
     `gains`: network → how much QUIC's times differ from those of all TCPs, as shares, one for each site and from the
     front again when there are more sites; those of "" hold for the other networks. `is_heavy`: one run in ten takes up
     to several times as long. `segments`: which protocols are measured together, in blocks of their own, one segment
-    after the other; `pause_s` lies between them, and what follows it takes `slower_later` longer. `place_growth`: by
-    what share each place in a block is slower than the one before; `drift`, the last run than the first.
+    after the other; `pause_s` follows the first of them, and what comes later takes `slower_later` longer. `additions`:
+    protocols and networks that came to the campaign then, so that nothing of them is in its first segment.
+    `place_growth`: by what share each place in a block is slower than the one before; `drift`, the last run than the
+    first.
     `never_ends`: protocol → share of loads that are cut off; `unclean`: share of attempts that a gate rejects and
     that are repeated. `broken`: (site, protocol) whose loads all fail. `blocks`: network → after how many blocks of
     each site it ended, of campaigns that may stop early.
@@ -102,6 +118,7 @@ class KnownCampaign:
     gains: Mapping[str, Sequence[float]] = field(default_factory=lambda: {"": (0.0,)})
     is_heavy: bool = False
     segments: tuple[tuple[str, ...], ...] = ()
+    additions: tuple[str, ...] = ()
     pause_s: float = 0.0
     slower_later: float = 0.0
     is_in_fixed_order: bool = False
@@ -116,6 +133,20 @@ class KnownCampaign:
     def site_names(self) -> tuple[str, ...]:
         """The names of the sites."""
         return tuple(f"known{number:02}.example" for number in range(1, self.sites + 1))
+
+    @property
+    def parts(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+        """The networks of each segment, and the protocols that it measures together."""
+        if not self.additions:
+            return [(self.networks, together) for together in self.segments or (self.protocols,)]
+        new_networks, new_protocols = self.additions_of(self.networks), self.additions_of(self.protocols)
+        networks = tuple(name for name in self.networks if name not in new_networks)
+        protocols = tuple(name for name in self.protocols if name not in new_protocols)
+        return [(networks, protocols), (networks, new_protocols), (new_networks, self.protocols)]
+
+    def additions_of(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Those of `names` that came to the campaign after its first run."""
+        return tuple(name for name in names if name in self.additions)
 
 
 CAMPAIGNS: dict[str, KnownCampaign] = {
@@ -143,7 +174,7 @@ CAMPAIGNS: dict[str, KnownCampaign] = {
     ),
     "heavy-null": KnownCampaign(
         "No protocol differs, and one run in ten of each takes up to several times as long.",
-        FirstScreen({"": NO_CLAIM}, silent=frozenset(KINDS)),
+        FirstScreen({"": NO_CLAIM}, silent=frozenset(KINDS), facts=frozenset({NO_COLUMN, UNUSUAL})),
         is_heavy=True,
     ),
     "outlier": KnownCampaign(
@@ -204,6 +235,35 @@ CAMPAIGNS: dict[str, KnownCampaign] = {
         pause_s=WEEK_S,
         slower_later=0.08,
     ),
+    "late-stock": KnownCampaign(
+        "No protocol differs; stock TCP was measured a week later in blocks of its own, when the machine was 8 % "
+        "slower.",
+        FirstScreen(
+            {"": NO_CLAIM},
+            warnings=frozenset({NOT_TOGETHER}),
+            silent=frozenset({EMPTY_SETTING, FIXED_ORDER, LOSSES, DISAGREEMENT, ONE_SITE, ADDED}),
+            named=frozenset({"tcp"}),
+        ),
+        segments=(("tcp+", "quic"), ("tcp",)),
+        pause_s=WEEK_S,
+        slower_later=0.08,
+    ),
+    "added": KnownCampaign(
+        "QUIC takes 10 % less on every site; QUIC+BBR, which is no slower than QUIC, and LTE were added a week after "
+        "the first run, when the machine was 8 % slower.",
+        FirstScreen(
+            {"": frozenset({FASTER})},
+            warnings=frozenset({ADDED}),
+            silent=frozenset({EMPTY_SETTING, PLACE, FIXED_ORDER, DRIFT, LOSSES, DISAGREEMENT, ONE_SITE}),
+            named=frozenset({"quic+bbr", "lte"}),
+            spared=frozenset({"quic", "dsl"}),
+        ),
+        protocols=("tcp", "tcp+", "quic", "quic+bbr"),
+        gains={"": (-0.1,)},
+        additions=("quic+bbr", "lte"),
+        pause_s=WEEK_S,
+        slower_later=0.08,
+    ),
     "losses": KnownCampaign(
         "One QUIC load in eight never ends; those that end take 5 % less.",
         FirstScreen(
@@ -230,7 +290,8 @@ CAMPAIGNS: dict[str, KnownCampaign] = {
     ),
     "full": KnownCampaign(
         "The paper's size, 23,560 runs: both QUICs take 10 % less on every site and behind every network.",
-        FirstScreen({"": frozenset({FASTER})}, silent=frozenset(KINDS)),
+        # Of so many samples some are skewed by chance.
+        FirstScreen({"": frozenset({FASTER})}, silent=frozenset(KINDS), facts=frozenset({NO_COLUMN, UNUSUAL})),
         sites=38,
         networks=("dsl", "lte", "da2gc", "mss"),
         protocols=("tcp", "tcp+", "tcp+bbr", "quic", "quic+bbr"),
@@ -271,11 +332,11 @@ def attempts(campaign: KnownCampaign, draw: np.random.Generator) -> pd.DataFrame
 def _segments(campaign: KnownCampaign, draw: np.random.Generator) -> list[pd.DataFrame]:
     """The runs in the order planned, a table for each segment of `campaign`; columns: site, network, protocol, run,
     block, place and segment."""
-    cells = pd.MultiIndex.from_product([campaign.networks, campaign.site_names, range(1, campaign.runs + 1)])
-    blocks = pd.DataFrame(index=cells.set_names(["network", "site", "run"])).reset_index()
-    blocks = blocks[blocks["run"] <= blocks["network"].map(campaign.blocks).fillna(campaign.runs)]
     tables, first = [], 1
-    for number, together in enumerate(campaign.segments or (campaign.protocols,)):
+    for number, (names, together) in enumerate(campaign.parts):
+        cells = pd.MultiIndex.from_product([names, campaign.site_names, range(1, campaign.runs + 1)])
+        blocks = pd.DataFrame(index=cells.set_names(["network", "site", "run"])).reset_index()
+        blocks = blocks[blocks["run"] <= blocks["network"].map(campaign.blocks).fillna(campaign.runs)]
         # The first run of each setting before the second of any, in random order.
         shuffled = blocks.iloc[np.lexsort((draw.random(len(blocks)), blocks["run"]))]
         order = np.argsort(draw.random((len(blocks), len(together))), axis=1)
@@ -360,6 +421,16 @@ def document(campaign: KnownCampaign) -> dict[str, object]:
     }
 
 
+def declaration(campaign: KnownCampaign, digest: str) -> dict[str, object]:
+    """What the `campaign.json` of `campaign` says of its hypotheses, whose SHA-256 is `digest`."""
+    later = (BEGIN + timedelta(seconds=campaign.pause_s)).isoformat()
+    groups = {"networks": campaign.networks, "protocols": campaign.protocols}
+    additions = {
+        group: dict.fromkeys(new, later) for group, names in groups.items() if (new := campaign.additions_of(names))
+    }
+    return {"sha256": digest, "declared_at": BEGIN.isoformat(), **additions, "runs": [campaign.runs]}
+
+
 def write(folder: Path, name: str, seed: int = 14) -> KnownCampaign:
     """Write the campaign of this name in CAMPAIGNS as `folder`, and return it; another `seed` is another campaign of
     the same truth."""
@@ -367,9 +438,8 @@ def write(folder: Path, name: str, seed: int = 14) -> KnownCampaign:
     table = attempts(campaign, np.random.default_rng([seed, zlib.crc32(name.encode())]))
     folder.mkdir(parents=True, exist_ok=True)
     hypotheses = DECLARED.read_bytes()
-    declaration = {"sha256": sha256(hypotheses).hexdigest(), "declared_at": BEGIN.isoformat()}
     (folder / "hypotheses.toml").write_bytes(hypotheses)
-    described = document(campaign) | {"hypotheses": declaration}
+    described = document(campaign) | {"hypotheses": declaration(campaign, sha256(hypotheses).hexdigest())}
     (folder / "campaign.json").write_text(json.dumps(described, indent=1) + "\n")
     table.to_csv(folder / "runs.csv", index=False, lineterminator="\n")
     return campaign

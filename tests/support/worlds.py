@@ -15,10 +15,10 @@ PROTOCOLS = ("tcp", "tcp+", "quic")
 
 @dataclass(frozen=True)
 class World:
-    """`effects`: protocol → share by which it is slower. `lost`: protocol → share of loads that never end, of which
-    none is made again unless `retried`; `unfit`: that of films that are no good, made again. `scatter` is of runs and
-    `blocks` of blocks (ln); `heavy`: one run in ten takes several times as long. `drift`: share of growth. `late`:
-    a protocol measured a week later. `fixed`: in one order."""
+    """`effects`: protocol → share by which it is slower. `lost`: protocol, or "protocol network" for behind that one
+    alone → share of loads that never end, of which none is made again unless `retried`; `unfit`: that of films that are
+    no good, made again. `scatter` is of runs and `blocks` of blocks (ln); `heavy`: one run in ten takes several times
+    as long. `drift`: share of growth. `late`: a protocol measured a week later. `fixed`: in one order."""
 
     sites: int = 12
     runs: int = 10
@@ -61,7 +61,9 @@ def campaign(world: World, seed: int) -> CampaignTable:
         "block": np.where(is_late, block + block.max(), block), "at": seconds + 7 * 86400 * is_late,
         "canary_cpu_ms": draw.normal(50, 1, block.max())[block - 1],
     })  # fmt: skip
-    is_lost = draw.random(len(table)) < table["protocol"].map(world.lost).fillna(0).to_numpy(dtype=float)
+    settings = table["protocol"] + " " + table["network"]
+    share_lost = settings.map(world.lost).fillna(table["protocol"].map(world.lost)).fillna(0).to_numpy(dtype=float)
+    is_lost = draw.random(len(table)) < share_lost
     is_unfit = ~is_lost & (draw.random(len(table)) < world.unfit)
     rejected = table[is_lost | is_unfit].assign(valid=False, si=np.nan, plt=np.nan)
     rejected["reason"] = np.where(
