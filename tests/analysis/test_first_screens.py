@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from support.figure_layout import only_lay_out
 from support.first_screens import document, known_screen, of_kind, without
 from support.known_campaigns import CAMPAIGNS, write
 
 from analysis.text import label
 from base.places import PROJECT
 from eyelevel.commands.report import main
+
+# Of these, one of each kind of answer, the whole report is written.
+REPORTED = ("null", "broken", "late", "early")
 
 
 def names_in(names: frozenset[str], text: str) -> set[str]:
@@ -41,13 +45,15 @@ def test_the_document_has_the_first_screens_of_today() -> None:
 
 
 @pytest.mark.slow
-def test_the_page_begins_with_them(tmp_path: Path) -> None:
-    write(tmp_path / "losses", "losses")
-    result = CliRunner().invoke(main, [str(tmp_path / "losses")])
+@pytest.mark.parametrize("name", REPORTED)
+def test_the_page_begins_with_them(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / name, name)
+    only_lay_out(monkeypatch)
+    result = CliRunner().invoke(main, [str(tmp_path / name)])
     assert result.exit_code == 0, result.output
-    html = (tmp_path / "losses" / "report" / "index.html").read_text()
+    html = (tmp_path / name / "report" / "index.html").read_text()
     summary = html[html.index('<section id="summary">') : html.index('<section id="measured">')]
     text = unescape(re.sub(r"<[^>]*>", "", summary))
-    screen = known_screen("losses")
+    screen = known_screen(name)
     assert [sentence for sentence in screen.answer + screen.warnings if sentence not in text] == []
-    assert f"{len(screen.warnings)} warnings" in text
+    assert re.search(rf"\b{len(screen.warnings)} warnings?\b", text)
