@@ -17,10 +17,12 @@ from analysis.report.sentences import warnings
 
 # At most so many campaigns in which nothing is wrong have a warning.
 FALSE_ALARMS = 0.05
-# As many as take about eight minutes on one core, all tests of this file together.
-NULL_CAMPAIGNS, FAULTY_CAMPAIGNS = 300, 50
+# All together they take about 35 minutes on one core.
+NULL_CAMPAIGNS, FAULTY_CAMPAIGNS = 1000, 200
 FACTS = frozenset({FEW, NO_COLUMN, UNUSUAL})
 DECLARED = hypotheses.load()
+
+pytestmark = pytest.mark.timeout(3600)
 
 
 def first_screen_warnings(world: World, seed: int) -> list[str]:
