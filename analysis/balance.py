@@ -127,8 +127,9 @@ class PlaceTest:
         """A sentence where the order is not random; else empty."""
         if not (self.p < UNBALANCED_P and self.effect > UNBALANCED_EFFECT):
             return ""
+        p = f"p = {self.p:.1g}" if self.p else "p < 1e-300"
         return (
-            f"Protocols were not measured in random order (effect {self.effect:.2f} of 1, p = {self.p:.1g}): what "
+            f"Protocols were not measured in random order (effect {self.effect:.2f} of 1, {p}): what "
             "changes within a block looks like a difference between them."
         )
 

@@ -4,7 +4,7 @@ import pandas as pd
 
 from analysis.findings import Findings
 from analysis.hypotheses import Pair
-from analysis.outcomes import VERDICTS
+from analysis.outcomes import FASTER, SLOWER, VERDICTS
 from analysis.runs import rows_of
 from analysis.text import label, label_with_title, listing, pair_label, percent, plural, share
 
@@ -50,10 +50,18 @@ def answer(findings: Findings) -> list[str]:
                 count = f"all {len(rows)}" if 1 < len(rows) == len(gains) else f"{len(gains)} of {len(rows)}"
                 measured = list(dict.fromkeys(percent(gain) for gain in sorted(gains.dropna())))
                 ends = list(dict.fromkeys([*measured[:1], *measured[-1:]]))
-                texts.append(f"{verdict} in {count}" + (f" ({' to '.join(ends)})" if ends else ""))
+                details = [" to ".join(ends)] if ends else []
+                if verdict in (FASTER, SLOWER) and (small := within_margin(findings, rows_of(rows, verdict=verdict))):
+                    details.append(f"{small} of these by less than counts as equivalent")
+                texts.append(f"{verdict} in {count}" + (f" ({'; '.join(details)})" if details else ""))
         lost = of_losses(findings, Pair(str(reference), str(compared)))
         sentences.append(f"{pair_label(str(compared), str(reference))}: {', '.join(texts)}.{lost}")
     return sentences
+
+
+def within_margin(findings: Findings, rows: pd.DataFrame) -> int:
+    """How many of the contrasts in `rows` are shown to differ by less than the margin of equivalence."""
+    return int((rows["equivalence_p_corrected"] < findings.declared.significant_p).sum())
 
 
 def of_losses(findings: Findings, pair: Pair) -> str:

@@ -14,7 +14,7 @@ from analysis.confirmatory import CONFIRMATORY
 from analysis.diagnostics import spread
 from analysis.findings import Findings
 from analysis.hypotheses import Pair
-from analysis.outcomes import SIGNIFICANT_P, VERDICTS
+from analysis.outcomes import EQUIVALENT, SIGNIFICANT_P, VERDICTS
 from analysis.report.section import ReportTable, text_table
 from analysis.report.sentences import equivalence_margin
 from analysis.runs import CampaignTable
@@ -232,6 +232,8 @@ def confirmatory(findings: Findings) -> ReportTable:
     values = {"tests": len(data), "margin": margin, "stopping": stopping, **declared_values(findings)}
     table = report_table("confirmatory", data, **values)
     texts = table.texts if data["gain_shrunken"].notna().any() else table.texts.drop(columns="shrunken")
+    is_small = (data["equivalence_p_corrected"] < findings.declared.significant_p) & data["verdict"].ne(EQUIVALENT)
+    texts = texts.assign(verdict=data["verdict"].mask(is_small, data["verdict"] + ", within the margin"))
     return replace(table, data=data[CONFIRMATORY], texts=texts)
 
 
