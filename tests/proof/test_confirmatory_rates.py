@@ -12,7 +12,7 @@ from scipy import stats
 from support.rates import tell
 
 from analysis import hypotheses
-from analysis.confirmatory import LOOKS, confirmatory, holm
+from analysis.confirmatory import LOOKS, confirmatory, holm, without_selection
 from analysis.hypotheses import Pair
 from analysis.outcomes import FASTER, SLOWER, verdicts
 from analysis.planning import blocks_needed
@@ -171,3 +171,36 @@ def test_the_planned_number_of_blocks_has_the_planned_power(
     # Of heavy tails the error of a location is told somewhat too large, by planning, too: more is found than planned
     # for (93.4 % where this was written).
     assert between(slower, number, 0.88, 0.95 if noise is heavy else 0.92), slower / number
+
+
+@pytest.mark.parametrize(("sites", "truth"), [(1, -0.05), (3, -0.03), (3, -0.05), (12, -0.02), (12, -0.03), (12, -0.1)])
+def test_after_early_stopping_intervals_hold_and_shrunken_gains_are_nearer_the_truth(
+    sites: int, truth: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One contrast of a family, with 10 % of noise, which ends its network. Where nearly all end early there is little
+    to take off, and what is taken is small."""
+    number, draw, centre = 4000, np.random.default_rng([7, sites]), np.log1p(truth)
+    ratios = centre + 0.1 * np.sqrt(2) * draw.standard_normal((number, sites, LOOKS[-1]))
+    level = DECLARED.significant_p / FAMILY / len(LOOKS)
+    at_looks = [mean_over_sites(ratios[..., :look]) for look in LOOKS]
+    p = np.stack([test.difference_p() for test in at_looks])
+    # The first look at which it is decided; else the last.
+    stop = np.where((p < level).any(axis=0), (p < level).argmax(axis=0), len(LOOKS) - 1)
+
+    def at_stop(values: Sequence[Array]) -> Array:
+        return np.asarray(np.stack(values)[stop, np.arange(number)])
+
+    ends = [test.interval(1 - (1 - DECLARED.confidence) / len(LOOKS)) for test in at_looks]
+    low, high = at_stop([end[0] for end in ends]), at_stop([end[1] for end in ends])
+    covered = int(((low <= centre) & (centre <= high)).sum())
+    estimates, last_p = pd.Series(at_stop([test.centre for test in at_looks])), pd.Series(at_stop(list(p)))
+    shrunken = without_selection(estimates, last_p, pd.Series(level, estimates.index))
+    is_early = stop < len(LOOKS) - 1
+    means = [np.expm1(values[is_early].mean()) for values in (estimates, shrunken)]
+    errors = [np.sqrt(((values[is_early] - centre) ** 2).mean()) for values in (estimates, shrunken)]
+    texts = (f"{covered / number:.1%}", f"{is_early.mean():.0%}", *(f"{mean:+.1%}" for mean in means))
+    tell(capsys, "stopping", sites, f"{truth:+.0%}", number, *texts)
+    assert between(covered, number, DECLARED.confidence, 1)
+    if is_early.mean() < 0.5:
+        assert errors[1] < 0.7 * errors[0]
+    assert errors[1] < abs(centre)
