@@ -53,6 +53,12 @@ def percent(value: float, digits: int = 1) -> str:
     return f"{round(100 * value, digits) + 0.0:+.{digits}f} %" if math.isfinite(value) else NOTHING
 
 
+def whole_percent(gain: float) -> str:
+    """A gain in percent with its sign, which 0 has none of, for the cells of a drawing."""
+    rounded = round(100 * gain)
+    return f"{rounded:+d}" if rounded else "0"
+
+
 def share(value: float) -> str:
     """A share as a percentage without a sign."""
     return f"{100 * value:.1f} %" if math.isfinite(value) else NOTHING

@@ -12,7 +12,7 @@ from analysis.figures.style import HATCH, PAGE_INCHES, SMALL, figure_style, gain
 from analysis.hypotheses import Pair
 from analysis.outcomes import SIGNIFICANT_P
 from analysis.runs import rows_of
-from analysis.text import label
+from analysis.text import label, whole_percent
 
 # Beyond this share the colour stays the same; the number in the cell goes on.
 DEEPEST = 0.4
@@ -68,9 +68,3 @@ def draw(
             key = Patch(facecolor="white", edgecolor="0.75", hatch=HATCH, label="no valid runs of both")
             figure.legend(handles=[key], loc="outside lower right")
         return figure
-
-
-def whole_percent(gain: float) -> str:
-    """A gain in percent with its sign, which 0 has none of."""
-    rounded = round(100 * gain)
-    return f"{rounded:+d}" if rounded else "0"

@@ -14,6 +14,7 @@ from matplotlib.patches import Patch, Rectangle
 
 from analysis.figures.style import PAGE_INCHES, SMALL, figure_style, gain_bar
 from analysis.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
+from analysis.text import whole_percent
 
 # Beyond this share the colour stays the same; the number in the cell goes on.
 DEEPEST = 0.5
@@ -110,8 +111,7 @@ def _label(ax: Axes, x: int, y: int, cell: Cell) -> None:
     if cell.gain is None:
         text, color, box = cell.reason, "black", {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
     else:
-        number = f"{round(100 * cell.gain):+d}"
-        text = f"{number} {MARKS.get(cell.verdict, '')}".rstrip() + f"\n({cell.rounds})"
+        text = f"{whole_percent(cell.gain)} {MARKS.get(cell.verdict, '')}".rstrip() + f"\n({cell.rounds})"
         color = "white" if cell.is_coloured and abs(cell.gain) > 0.6 * DEEPEST else "black"
     ax.text(
         x, y, text, ha="center", va="center", fontsize=SMALL, linespacing=0.95, color=color, bbox=box

@@ -16,6 +16,7 @@ from analysis.gain import gains
 from analysis.report.figures import campaign_figures
 from analysis.samples import Samples, samples_of
 from analysis.simulate import Truth, simulate
+from analysis.text import whole_percent
 from studies.downloads import figure2
 
 TRUTH = Truth(sites=5, networks=("dsl", "lte"), runs=4, effects={"quic": -0.1, "tcp+": -0.05}, effect_sd=0.03)
@@ -116,7 +117,7 @@ def test_a_cell_without_runs_is_hatched_and_zero_has_no_sign(gain_table: pd.Data
     names = ["site-01", "site-02", "site-03", "site-04", "site-05"]
     whole = sites_map.draw(without, ("dsl", "lte"), ("si", "plt"), pair, names)
     assert [text.get_text() for text in whole.axes[0].get_yticklabels()] == names and whole.legends
-    assert [sites_map.whole_percent(gain) for gain in (-0.004, 0.004, 0.01, -0.126)] == ["0", "0", "+1", "-13"]
+    assert [whole_percent(gain) for gain in (-0.004, 0.004, 0.01, -0.126)] == ["0", "0", "+1", "-13"]
 
 
 def test_a_site_without_the_first_protocol_names_the_one_in_its_place(samples: Samples) -> None:

@@ -1,0 +1,58 @@
+"""The head of the page counts what the campaign was to have, not only what it has."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from support.first_screens import findings_of
+from support.worlds import World, campaign
+
+from analysis import hypotheses
+from analysis.report.sentences import runs_per_setting, scope
+from analysis.report.tables import gains_by_site
+from analysis.runs import CampaignTable
+
+WORLD = campaign(World(sites=4, runs=6), 1)
+SITES = {f"s0{number}": {} for number in range(4)}
+TABLE = replace(WORLD, document=replace(WORLD.document, settings={**WORLD.document.settings, "sites": SITES}))
+
+
+def without(column: str, value: str) -> CampaignTable:
+    """The campaign, all of whose runs with this value failed."""
+    is_lost = TABLE.runs[column] == value
+    runs = TABLE.runs.assign(valid=TABLE.runs["valid"] & ~is_lost)
+    return replace(TABLE, runs=runs.assign(reason=runs["reason"].mask(is_lost, "load_failed: no")))
+
+
+def test_a_whole_campaign_has_what_it_was_to_have() -> None:
+    findings = findings_of(TABLE, hypotheses.load())
+    assert scope(findings).startswith("4 sites behind DSL and LTE over TCP, TCP+ and QUIC: ")
+    assert runs_per_setting(findings) == (6, 6)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "beginning"),
+    [
+        ("site", "s01", "3 of 4 sites behind DSL and LTE over TCP, TCP+ and QUIC: "),
+        ("protocol", "quic", "4 sites behind DSL and LTE over TCP, TCP+ and QUIC: "),
+        ("network", "lte", "4 sites behind DSL and LTE over TCP, TCP+ and QUIC: "),
+    ],
+)
+def test_what_has_no_run_that_counts_is_counted(column: str, value: str, beginning: str) -> None:
+    """W3: "6 valid runs of each setting" was said of a campaign with settings that have none."""
+    findings = findings_of(without(column, value), hypotheses.load())
+    assert scope(findings).startswith(beginning)
+    assert runs_per_setting(findings) == (0, 6)
+    assert "0 to 6 valid runs of each setting" in scope(findings)
+
+
+def test_the_numbers_of_runs_are_those_of_each_metric() -> None:
+    """W10: two runs over QUIC have no SI."""
+    runs = TABLE.runs.copy()
+    runs.loc[
+        runs.index[(runs["site"] == "s01") & (runs["protocol"] == "quic") & (runs["network"] == "dsl")][:2], "si"
+    ] = None
+    findings = findings_of(replace(TABLE, runs=runs), hypotheses.load())
+    texts = gains_by_site(findings, findings.declared.family[0]).texts.set_index(["network", "site"])["runs"]
+    assert sorted(re.split(r"; ", texts["DSL", "s01"])) == ["6, 4 (SI)", "6, 6 (PLT)"]
+    assert texts["DSL", "s02"] == "6, 6"
