@@ -69,10 +69,7 @@ def confirmatory(
         table[f"{column}_corrected"] = families(table, hypotheses)[column].transform(holm)
     table["verdict"] = verdicts(table["gain"], table, hypotheses.significant_p)
     ended_early = table["network"].map(
-        {
-            name: bool(looks) and rounds < looks[-1]
-            for name, rounds in zip(samples.networks, samples.rounds, strict=True)
-        }
+        {name: rounds in looks[:-1] for name, rounds in zip(samples.networks, samples.rounds, strict=True)}
     )
     level = hypotheses.significant_p / families(table, hypotheses)["p"].transform("size") / max(1, len(looks))
     shrunken = np.expm1(without_selection(np.log1p(table["gain"]), table["last_p"], level))

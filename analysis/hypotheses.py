@@ -90,10 +90,11 @@ class Hypotheses:
         with the first; without a pair of the family, those with the first are the family, or all if there are none."""
         pairs = [pair for pair in self.comparisons if pair.is_of(protocols)]
         in_pairs = {name for pair in pairs for name in pair}
-        pairs += [Pair(protocols[0], name) for name in protocols[1:] if name not in in_pairs]
+        first = next(iter([*(name for name in protocols if name not in self.added_protocols), *protocols]), "")
+        pairs += [Pair(first, name) for name in protocols if name != first and name not in in_pairs]
         declared = [pair for pair in pairs if not set(pair) & self.added_protocols.keys()]
         family = [pair for pair in self.family if pair in declared]
-        family = family or [pair for pair in declared if protocols[0] in pair] or declared
+        family = family or [pair for pair in declared if first in pair] or declared
         family_metrics = tuple(metric for metric in self.family_metrics if metric in metrics)
         return replace(self, comparisons=tuple(pairs), family=tuple(family), family_metrics=family_metrics)
 

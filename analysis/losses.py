@@ -22,6 +22,8 @@ from analysis.text import label, listing, pair_label, percent, percent_interval,
 
 # The shortest limit of any load where the campaign names none (`measure.run.browser.load_limit_s`).
 SHORTEST_LIMIT_S = 60.0
+# Smaller p values of losses are rounding.
+LEAST_P = 1e-13
 SETTING = ["network", "site", "protocol"]
 RATE_COLUMNS = ["network", "protocol", "planned", "tried", "valid", "success", "lost", "lost_share", "attempts", *KINDS]
 RATE_COLUMNS += ["others_share", "p", "p_corrected", "warning"]
@@ -85,11 +87,12 @@ def _more_than_the_others(lost: Array) -> Array:
                 for number, row in zip(lost_runs, some, strict=True)
             ]
         )
+        p = np.maximum(p, LEAST_P)
         # A p that is corrected in a later step is no smaller than one of an earlier step (Holm).
         corrected = np.maximum(bound, holm(p))
         others = (lost_runs.sum() - lost_runs) / (tried.sum() - tried)
         result[candidates] = np.stack([others, p, corrected], axis=1)
-        worst = int(np.argmin(p))
+        worst = int(np.lexsort((-lost_runs / tried, p))[0])
         if corrected[worst] >= WARNING_P:
             break
         bound = corrected[worst]

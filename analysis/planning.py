@@ -37,7 +37,7 @@ def blocks_needed(
         ratio, sizes = mean_over_sites(ratios), counts(ratios)
         for n, network in enumerate(samples.networks):
             family = hypotheses.family_size(len(hypotheses.declared_with(network, all_networks)))
-            level = hypotheses.significant_p / (family * max(1, len(looks)))
+            level = hypotheses.significant_p / max(1, family * max(1, len(looks)))
             for m, metric in enumerate(samples.metrics):
                 sites = int((sizes[n, m] > 0).sum())
                 if metric not in hypotheses.family_metrics or not sites:

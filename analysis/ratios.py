@@ -58,7 +58,9 @@ class MeanRatio:
 
     def difference_p(self) -> Array:
         """p value, two-sided, of a mean log ratio of 0."""
-        return np.minimum(1, 2 * self._tail(np.abs(self.centre)))
+        # Rounding makes no difference of none.
+        distance = np.where(np.abs(self.centre) < SAME, 0, np.abs(self.centre))
+        return np.minimum(1, 2 * self._tail(distance))
 
     def equivalence_p(self, margin: Array | float) -> Array:
         """p value of a mean log ratio that is `margin` or more from 0 (two one-sided tests; Schuirmann 1987)."""

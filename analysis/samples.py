@@ -18,6 +18,7 @@ from scipy import special, stats
 from analysis.hypotheses import Pair
 from analysis.runs import CampaignTable
 from base.errors import EyelevelError
+from measure.declaration import declaration_of
 from measure.table import read_given_up
 
 Array = NDArray[np.float64]
@@ -84,7 +85,8 @@ class Samples:
 def samples_of(campaign: CampaignTable) -> Samples:
     """The valid runs of `campaign`; sites in alphabetical order. Raises EyelevelError when a run counts twice.
 
-    Blocks stand in the order in which they were planned; those of each network and site begin at the first place.
+    Blocks stand in the order in which they were planned; those of each network and site begin at the first place. Those
+    of protocols alone that were added after the first run stand behind all others, and are no rounds.
     """
     runs, metrics = campaign.valid, campaign.metrics
     if runs.empty:
@@ -101,9 +103,12 @@ def samples_of(campaign: CampaignTable) -> Samples:
     networks = _in_order(set(runs["network"]), campaign.networks)
     protocols = _in_order(set(runs["protocol"]), campaign.protocols)
     sites = tuple(sorted(set(runs["site"])))
+    added = declaration_of(campaign.document, campaign.folder).protocols
+    of_block = attempts["protocol"].isin(list(added)).groupby([attempts[name] for name in ("network", "site", "block")])
+    is_added = of_block.transform("all")
     # A block of which no run counts keeps its place, so that nothing after it moves.
-    of_place = attempts.groupby(["network", "site"])["block"]
-    blocks = of_place.rank("dense").astype(int)[attempts["valid"]]
+    order = attempts["block"] + is_added * (attempts["block"].max() + 1)
+    blocks = order.groupby([attempts["network"], attempts["site"]]).rank("dense").astype(int)[attempts["valid"]]
     values = np.full((len(networks), len(sites), len(protocols), len(metrics), blocks.max()), np.nan)
     places = [
         pd.Index(names).get_indexer(runs[column])
@@ -111,14 +116,22 @@ def samples_of(campaign: CampaignTable) -> Samples:
     ]
     values[*places, :, blocks - 1] = runs[list(metrics)].to_numpy(dtype=float)
     values[~np.isfinite(values)] = np.nan
-    return Samples(values, networks, sites, protocols, metrics, _rounds(campaign, networks, of_place.nunique()))
+    tried = attempts[~is_added].groupby(["network", "site"])["block"].nunique()
+    return Samples(values, networks, sites, protocols, metrics, _rounds(campaign, networks, tried))
 
 
 def _rounds(campaign: CampaignTable, networks: Iterable[str], tried: "pd.Series[int]") -> tuple[int, ...]:
     """The `rounds` of the samples of `campaign`; `tried`: how many blocks, by network and site."""
     given_up = {(entry.network, entry.site) for entry in read_given_up(campaign.folder)}
-    going_on = tried[[cell not in given_up for cell in tried.index]]
-    return tuple(int((going_on if network in going_on else tried)[network].min()) for network in networks)
+    of_network: dict[str, dict[str, int]] = {}
+    for (network, site), number in tried.items():
+        of_network.setdefault(network, {})[site] = int(number)
+    rounds = []
+    for network in networks:
+        numbers = of_network.get(network, {})
+        going_on = [number for site, number in numbers.items() if (network, site) not in given_up]
+        rounds.append(min(going_on or numbers.values(), default=0))
+    return tuple(rounds)
 
 
 def blocks_of(runs: pd.DataFrame) -> "pd.Series[int]":
@@ -126,7 +139,8 @@ def blocks_of(runs: pd.DataFrame) -> "pd.Series[int]":
     side by side.
 
     A run whose block is unknown (0) has a block of its own. Where no block is known at all, runs of the same number are
-    one, unless more than SIDE_BY_SIDE lies between the starts of two that follow each other.
+    one, unless more than SIDE_BY_SIDE lies between the starts of two that follow each other; then a later attempt at a
+    run, too, is of another block.
     """
     unknown = pd.Series(0, runs.index)
     block = runs.get("block", unknown)

@@ -23,7 +23,7 @@ def looks_of(campaign: CampaignTable) -> tuple[int, ...]:
     A number of runs that was raised after the first run is a look, too: who raised it could have stopped there.
     """
     settings = campaign.document.settings
-    ends = {*declaration_of(campaign.document, campaign.folder).runs, int(settings.get("runs", LOOKS[-1]))}
+    ends = {*declaration_of(campaign.document, campaign.folder).runs, int(settings.get("runs") or LOOKS[-1])}
     looks = {look for end in ends for look in looks_until(end)} if settings.get("auto") else ends
     return tuple(sorted(looks)) if len(looks) > 1 or settings.get("auto") else ()
 
@@ -34,7 +34,10 @@ def looks_until(most: int) -> tuple[int, ...]:
 
 
 def decided_cells(campaign: CampaignTable, declaration: Hypotheses) -> list[tuple[str, str]]:
-    """Site and network of all cells that need no more runs."""
+    """Site and network of all cells that need no more runs.
+
+    What was added to a network that is decided gets as many runs as the first look has, of each protocol.
+    """
     samples = samples_of(campaign)
     hypotheses = declaration.restricted_to(campaign.protocols, campaign.metrics)
     looks = looks_of(campaign) or LOOKS
@@ -45,7 +48,10 @@ def decided_cells(campaign: CampaignTable, declaration: Hypotheses) -> list[tupl
         for network, rounds in zip(samples.networks, samples.rounds, strict=True)
         if rounds >= looks[-1] or decided.get(network, False)
     ]
-    return [(site, network) for network in networks for site in campaign.document.sites]
+    runs = campaign.runs.groupby(["site", "network", "protocol"])["run"].nunique().unstack("protocol")
+    fewest = runs.reindex(columns=list(campaign.protocols)).fillna(0).min(axis=1)
+    cells = [(site, network) for network in networks for site in campaign.document.sites]
+    return [cell for cell in cells if fewest.get(cell, 0) >= looks[0]]
 
 
 def is_decided(table: pd.DataFrame, hypotheses: Hypotheses) -> "pd.Series[bool]":

@@ -24,7 +24,7 @@ class Declaration:
 
     `sha256` is that of the text of its hypotheses, and `declared_at` when it declared them; both are empty when it
     declared none. `sites`, `networks`, `protocols`: those that were added, and when. `runs`: how many runs of each
-    setting there were to be, at first and whenever that number was raised after the first run.
+    setting there were to be, at first and whenever that number was raised after the first run, measured or not.
     """
 
     sha256: str = ""

@@ -26,7 +26,10 @@ def scope(findings: Findings) -> str:
     """What was measured."""
     campaign, runs, measured = findings.campaign, findings.campaign.runs, len(findings.samples.sites)
     least, most = runs_per_setting(findings)
-    networks, protocols = ([label(name) for name in names] for names in (campaign.networks, campaign.protocols))
+    networks, protocols = (
+        [label(name) for name in names]
+        for names in (campaign.networks or findings.samples.networks, campaign.protocols or findings.samples.protocols)
+    )
     planned = len(campaign.document.sites)
     sites = plural("site", measured) if planned <= measured else f"{measured} of {plural('site', planned)}"
     return (
@@ -96,8 +99,13 @@ def warnings(findings: Findings) -> list[str]:
     if findings.campaign.document.settings.get("auto"):
         texts.append(
             "The stopping rule chose the number of runs. The verdicts and intervals of the declared hypotheses allow "
-            "for that. A gain that ended a network early is larger than the truth on average: see it shrunken, beside. "
-            "All other gains, p values and intervals take the runs as fixed beforehand, and exaggerate differences."
+            "for that. All other gains, p values and intervals take the runs as fixed beforehand, and exaggerate "
+            "differences."
+        )
+    if findings["confirmatory"]["gain_shrunken"].notna().any():
+        texts.append(
+            "A gain that ended a network early is larger than the truth on average: the table of the declared "
+            "hypotheses has it shrunken, too."
         )
     if "simulated" in findings.campaign.document.further:
         texts.append("This campaign is simulated: nothing in it was measured.")

@@ -23,11 +23,9 @@ from analysis.stopping import looks_of
 from analysis.text import NOTHING, file_name, label, level, listing, number, pair_label, percent, plural, signed_ms
 from measure.validate.checks import UNCHECKED
 
-# What the verdicts' table says of a campaign that might have stopped earlier.
-STOPPING = (
-    " Intervals hold at all looks at once. Shrunken: the gain of what ended a network early, without what that "
-    "selection adds on average."
-)
+# What the verdicts' table says of a campaign that might have stopped earlier, and of one that did.
+LOOKED = " Intervals hold at all looks at once."
+SHRUNKEN = " Shrunken: the gain of what ended a network early, without what that selection adds on average."
 # How most tables are shown, by the names of their files.
 FORMS: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
@@ -228,12 +226,13 @@ def verdict_counts(findings: Findings) -> ReportTable:
 def confirmatory(findings: Findings) -> ReportTable:
     """The verdicts of the declared family."""
     data, margin = findings["confirmatory"], equivalence_margin(findings.declared, findings.campaign)
-    stopping = STOPPING if looks_of(findings.campaign) else ""
+    is_shrunken = data["gain_shrunken"].notna().any()
+    stopping = (LOOKED if looks_of(findings.campaign) else "") + (SHRUNKEN if is_shrunken else "")
     values = {"tests": len(data), "margin": margin, "stopping": stopping, **declared_values(findings)}
     table = report_table("confirmatory", data, **values)
-    texts = table.texts if data["gain_shrunken"].notna().any() else table.texts.drop(columns="shrunken")
+    texts = table.texts if is_shrunken else table.texts.drop(columns="shrunken")
     is_small = (data["equivalence_p_corrected"] < findings.declared.significant_p) & data["verdict"].ne(EQUIVALENT)
-    texts = texts.assign(verdict=data["verdict"].mask(is_small, data["verdict"] + ", within the margin"))
+    texts = texts.assign(verdict=data["verdict"].mask(is_small, data["verdict"].map("{}, within the margin".format)))
     return replace(table, data=data[CONFIRMATORY], texts=texts)
 
 

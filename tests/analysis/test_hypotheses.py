@@ -108,6 +108,13 @@ def test_what_came_after_the_first_run_is_not_what_was_declared_before_it(simula
     assert post_hoc.restricted_to(("tcp", "tcp+", "quic"), ("si",)).family == (Pair("tcp+", "quic"),)
 
 
+def test_an_added_protocol_is_no_reference_though_it_stands_first() -> None:
+    added = replace(hypotheses.load(), added_protocols={"x": "later"})
+    restricted = added.restricted_to(("x", "a", "b"), ("si",))
+    assert restricted.family == (Pair("a", "b"),)
+    assert set(restricted.comparisons) == {Pair("a", "b"), Pair("a", "x")}
+
+
 def test_other_hypotheses_are_post_hoc_and_the_same_text_is_not(simulated: Path, other: Path) -> None:
     document = require_document(simulated)
     question = hypotheses.of_campaign(simulated, document, other)

@@ -34,6 +34,29 @@ def test_a_site_that_was_given_up_holds_up_nothing(tmp_path: Path) -> None:
     assert samples_of(late).rounds == (2, 2)
 
 
+def test_blocks_of_an_added_protocol_alone_are_no_rounds_and_stand_behind_all_others() -> None:
+    """Ten runs of TCP and QUIC, then QUIC+BBR was added in blocks of its own, and ten more runs of all."""
+    rows = [
+        attempt(protocol=name, run=run, block=block, at=block)
+        for first, numbers, names in (
+            (0, range(1, 11), ("tcp", "quic")),
+            (0, range(1, 11), ("quic+bbr",)),
+            (10, range(11, 21), ("tcp", "quic", "quic+bbr")),
+        )
+        for run in numbers
+        for name in names
+        for block in [run + first + 10 * (names == ("quic+bbr",))]
+    ]
+    table = table_of(pd.DataFrame(rows), 20)
+    hypotheses = {"declared_at": "then", "protocols": {"quic+bbr": "later"}, "runs": [10, 20]}
+    table = replace(table, document=replace(table.document, hypotheses=hypotheses))
+    samples = samples_of(table)
+    assert samples.rounds == (20,)
+    assert np.isfinite(samples.of("tcp")[0, 0, 0, :20]).all()
+    assert np.isfinite(samples.of("quic+bbr")[0, 0, 0, 20:]).all()
+    assert samples.values.shape[-1] == 30
+
+
 def test_a_block_whose_runs_were_all_lost_is_measured() -> None:
     rows = [attempt(protocol=name, run=run, block=run) for name in ("tcp", "quic") for run in (1, 2)]
     rows += [attempt(protocol=name, run=3, block=3, reason="load_failed: no") for name in ("tcp", "quic")]

@@ -1,11 +1,18 @@
 """The answer of the first screen in words."""
 
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
 from support.first_screens import findings_of
 from support.worlds import World, campaign
 
 from analysis import hypotheses
 from analysis.report.question import answer
+from analysis.report.sentences import scope, warnings
 from analysis.report.tables import confirmatory
+from analysis.runs import load
+from analysis.simulate import Truth, write
 
 
 def test_what_differs_by_less_than_counts_as_equivalent_is_told_as_both() -> None:
@@ -24,3 +31,19 @@ def test_what_differs_by_more_is_not() -> None:
     findings = findings_of(campaign(world, 1), hypotheses.load())
     assert "counts as equivalent" not in " ".join(answer(findings))
     assert set(confirmatory(findings).texts["verdict"]) == {"faster"}
+
+
+@pytest.mark.parametrize("metrics", [("si", "plt"), ("fvc",)])
+@pytest.mark.parametrize("protocols", [("quic",), ("tcp", "quic")])
+def test_a_campaign_without_a_family_has_tables_and_an_answer(
+    protocols: tuple[str, ...], metrics: tuple[str, ...], tmp_path: Path
+) -> None:
+    table = load(write(tmp_path / "c", Truth(sites=2, networks=("dsl",), protocols=protocols, runs=3)))
+    absent = [metric for metric in table.metrics if metric not in metrics]
+    settings = {**table.document.settings, "networks": {}, "protocols": {}}
+    table = replace(table, runs=table.runs.drop(columns=absent), document=replace(table.document, settings=settings))
+    findings = findings_of(table, hypotheses.load())
+    assert confirmatory(findings).texts["verdict"].notna().all()
+    assert scope(findings)
+    assert warnings(findings)
+    assert len(findings["power"]) == 0 or set(findings["power"]["metric"]) <= set(metrics)

@@ -13,7 +13,7 @@ from analysis.report.tables import gains_by_site
 from analysis.runs import CampaignTable
 
 WORLD = campaign(World(sites=4, runs=6), 1)
-SITES = {f"s0{number}": {} for number in range(4)}
+SITES: dict[str, object] = {f"s0{number}": {} for number in range(4)}
 TABLE = replace(WORLD, document=replace(WORLD.document, settings={**WORLD.document.settings, "sites": SITES}))
 
 
