@@ -17,7 +17,7 @@ from analysis.report.sentences import warnings
 
 # At most so many campaigns in which nothing is wrong have a warning.
 FALSE_ALARMS = 0.05
-# All together they take about 35 minutes on one core.
+# All together they take about 45 minutes on one core.
 NULL_CAMPAIGNS, FAULTY_CAMPAIGNS = 1000, 200
 FACTS = frozenset({FEW, NO_COLUMN, UNUSUAL})
 DECLARED = hypotheses.load()
