@@ -27,6 +27,7 @@ def ends_of(table: pd.DataFrame) -> list[tuple[str, str]]:
     return [(name, f"{name.removesuffix('low')}high") for name in lower]
 
 
+@pytest.mark.slow
 def test_every_interval_is_of_the_declared_confidence() -> None:
     usual, narrow = (varied_findings(replace(DECLARED, confidence=confidence)) for confidence in (0.95, 0.6))
     seen = set()
@@ -44,6 +45,7 @@ def test_every_interval_is_of_the_declared_confidence() -> None:
     assert {"confirmatory", "contrasts", "halves", "drift", "canaries", "aa_calibration", "shrunken", "paper"} <= seen
 
 
+@pytest.mark.slow
 def test_headings_notes_and_captions_tell_the_declared_confidence_and_threshold() -> None:
     findings = varied_findings(replace(DECLARED, confidence=0.9, significant_p=0.03))
     all_tables = [table for section in tables.campaign_tables(findings).values() for table in section]
@@ -57,6 +59,7 @@ def test_headings_notes_and_captions_tell_the_declared_confidence_and_threshold(
     assert "tested at p < 0.03" in notes["claims"] and "corrected p < 0.03" in notes["confirmatory"]
 
 
+@pytest.mark.slow
 def test_the_note_of_the_declared_hypotheses_tells_the_margin_of_each_kind_of_network() -> None:
     note = tables.confirmatory(varied_findings(replace(DECLARED, equivalence_margin=0.07))).note
     margin = "0.5 round trips of the network, or 7 % of the reference's time where it has no RTT (LTE)"

@@ -128,6 +128,7 @@ def test_a_site_without_the_first_protocol_names_the_one_in_its_place(samples: S
     assert names[3] == f"{samples.sites[3]} (TCP+: 1)" and names[2] == samples.sites[2]
 
 
+@pytest.mark.slow
 def test_no_type_of_a_campaigns_figures_is_smaller_than_seven_points() -> None:
     metrics = {"fvc": 400.0, "lvc": 900.0, "vc85": 600.0, "plt": 800.0}
     shots = [Shot(Path(), "site-01", "dsl", protocol, 1, metrics) for protocol in ("tcp+", "quic")]
