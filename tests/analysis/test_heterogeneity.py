@@ -215,6 +215,6 @@ def test_the_same_ratio_in_every_block_hangs_on_no_site() -> None:
 
 @pytest.mark.slow
 def test_few_noisy_runs_seldom_warn_of_sites() -> None:
-    """Six sites, three runs that scatter by 20 %, and no effect at all; a twentieth may warn. (`tests/proof` has a thousand.)"""
+    """Six sites, three runs that scatter by 20 %, no effect: a twentieth may warn (`tests/proof` has a thousand)."""
     alarms = sum(bool(site_warnings(np.zeros((2, 6)), runs=3, noise=0.2, seed=seed)) for seed in range(100))
     assert alarms <= 0.05 * 100
