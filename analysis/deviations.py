@@ -23,7 +23,7 @@ def warnings(campaign: CampaignTable, hypotheses: Hypotheses, rates: pd.DataFram
             f"{_names(added)} {'was' if len(added) == 1 else 'were'} added after the first run: {consequence}."
             for added, consequence in (
                 (declared.sites, "the means over sites are over these, too, which were not declared"),
-                (declared.networks, "what is asked of a network that was added is corrected for apart from the rest"),
+                (declared.networks, "the contrasts of an added network are a family of their own, corrected alone"),
                 (declared.protocols, "no comparison with a protocol that was added is among the declared hypotheses"),
             )
             if added

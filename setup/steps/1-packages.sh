@@ -38,9 +38,11 @@ install() { # LINES
   # After an interruption apt refuses to work until the packages that are half installed are configured.
   as_root dpkg --configure -a
   apt update || echo "apt could not update every list; continuing with those it has"
+  local packages
+  packages=$(tested_versions <<<"$1")
   # Nothing that a user installed is removed in exchange.
-  # shellcheck disable=SC2046  # a word each
-  apt install --yes --no-install-recommends --no-remove $(tested_versions <<<"$1")
+  # shellcheck disable=SC2086  # a word each
+  apt install --yes --no-install-recommends --no-remove $packages
 }
 
 apt() {
