@@ -65,11 +65,11 @@ class Chromium(Browser):
         return read_netlog(folder / self.network_log)
 
     def part(self, command: str) -> str | None:
-        program, *switches = command.split()[:1] + re.findall(r"--(?:utility-sub-)?type=(\S+)", command)
-        if Path(program).name != BINARY.name:
+        if Path(command.partition(" ")[0]).name != BINARY.name:
             return None
-        # Its other utilities (storage, sound) hardly run; a process of its zygote's is one, before it is anything else.
-        return next((part for kind, part in PROCESS_PARTS.items() if kind in switches), "browser")
+        # What has no part of its own (storage, sound) hardly runs. A renderer is a zygote at first.
+        kinds = re.findall(r"--(?:utility-sub-)?type=(\S+)", command)
+        return next((part for kind, part in PROCESS_PARTS.items() if kind in kinds), "browser")
 
     def screenshot_command(self, url: str, picture: Path) -> list[str | Path]:
         switches = [f"--{switch}" for switch in COMMON_SWITCHES if not switch.startswith("app=")]

@@ -11,7 +11,8 @@ import os
 import threading
 import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -104,7 +105,7 @@ class Sampler:
 
     def _role(self, process: int) -> str:
         command = _kernel_file(process, "cmdline").replace(b"\0", b" ").decode(errors="replace")
-        program = Path((command.split() or [""])[0]).name.rstrip(":")
+        program = Path(command.partition(" ")[0]).name.rstrip(":")
         if program in self._server.programs:
             return SERVERS
         if program.startswith("mm-"):
@@ -137,14 +138,13 @@ def sampling(
     """Sample the processes that descend from `root` while the block runs, on `cores`; leaves `PROCESSOR` in `folder`."""
     account = kernel_account()
     sampler = Sampler(root, browser, server, account)
-    thread = threading.Thread(target=sampler.run, args=(cores,), name="processor")
-    thread.start()
-    try:
-        yield
-    finally:
-        sampler.ended.set()
-        thread.join()
-        account.close()
+    with closing(account), ThreadPoolExecutor(1) as pool:
+        samples = pool.submit(sampler.run, cores)
+        try:
+            yield
+        finally:
+            sampler.ended.set()
+        samples.result()
         write_json(
             folder / PROCESSOR,
             {
