@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from browsers.window import Window
 from tuning.protocols import Protocol
 
-
 # What a browser's processes are for, as far as it has one for each: what holds it together, what runs a page's scripts
 # and lays it out, the network stack, and what paints.
 PARTS = ("browser", "renderer", "network", "gpu")
