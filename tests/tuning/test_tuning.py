@@ -80,6 +80,14 @@ PROTOCOL = 'transport = "tcp"\ncongestion_control = "cubic"\ninitial_window_pack
         (f"[x]\n{NETWORK.replace('loss = 0', 'loss = 1')}", "less than 1"),
         (f"[x]\n{NETWORK.replace('loss = 0', 'loss = true')}", "must be a number"),
         (f"[x]\n{NETWORK.replace('queue_ms = 100', 'queue_ms = 1')}", "one packet"),
+        (f"[x]\n{NETWORK}retransmit_ms = 50", "retransmit_ms must be more than 0, and needs a loss"),
+        (f"[x]\n{NETWORK.replace('loss = 0', 'loss = 0.1')}retransmit_ms = 0", "retransmit_ms must be more than 0"),
+        (f"[x]\n{NETWORK}drop_up_packets = [3, 0]", "drop_up_packets must be whole numbers of at least 1, each once"),
+        (f"[x]\n{NETWORK}drop_down_packets = [3, 3]", "drop_down_packets must be .* each once"),
+        (f"[x]\n{NETWORK}drop_down_packets = 3", "drop_down_packets must be a list, not 3"),
+        (f"[x]\n{NETWORK}drop_up_packets = [1.5]", "drop_up_packets must be a whole number, not 1.5"),
+        (f"[x]\n{NETWORK}drop_up_at_ms = [-1]", "drop_up_at_ms must be times of at least 0, each once"),
+        (f"[x]\n{NETWORK}drop_down_at_ms = [1, 1.0]", "drop_down_at_ms must be .* each once"),
     ],
 )
 def test_a_wrong_networks_file_is_one_line_that_names_the_place(text: str, said: str, tmp_path: Path) -> None:
@@ -99,8 +107,17 @@ def test_a_wrong_networks_file_is_one_line_that_names_the_place(text: str, said:
         (f"[x]\n{PROTOCOL.replace('false', '1')}", "true or false"),
         (f'[x]\n{PROTOCOL}connection_options = ["TBBR"]', "transport quic"),
         (f'[x]\n{PROTOCOL}server_sysctls = {{"vm.swappiness" = "1"}}', "under net."),
+        (f"[x]\n{PROTOCOL}emulated_connections = 1", "emulated_connections is for transport quic"),
+        (f'[x]\n{PROTOCOL}scheduler = "urgency"', "scheduler is for transport quic"),
+        (f"[x]\n{PROTOCOL}notsent_lowat_bytes = 0", "notsent_lowat_bytes must be from 1 to 4294967295, not 0"),
+        (
+            f'[x]\n{PROTOCOL}notsent_lowat_bytes = 1\nserver_sysctls = {{"net.ipv4.tcp_notsent_lowat" = "2"}}',
+            "notsent_lowat_bytes and net.ipv4.tcp_notsent_lowat of server_sysctls are the same",
+        ),
+        (f"[x]\n{QUIC}pacing = true\nnotsent_lowat_bytes = 0", "notsent_lowat_bytes is the kernel's"),
         (f'[x]\n{PROTOCOL}tls_group = "P-256"\nearly_data = true', "HelloRetryRequest"),
         (f"[x]\n{QUIC}pacing = true\nfast_open = true", "transport tcp"),
+        (f'[x]\n{QUIC}pacing = true\ntls_group = "P-384"\nearly_data = true', "HelloRetryRequest"),
         (f'[x]\n{QUIC}pacing = true\nconnection_options = ["ABC"]', "four letters"),
         (f'[x]\n{QUIC}pacing = true\nserver_sysctls = {{"net.x" = 1}}', "server_sysctls must be text, not 1"),
         ('[x]\nlike = "y"', r"\[x\]: like: there is no \[y\]; there are tcp, tcp\+"),
@@ -124,7 +141,13 @@ def test_a_wrong_protocols_file_is_said(text: str, said: str, tmp_path: Path) ->
         (f"[x]\n{QUIC}pacing = false", "always paces"),
         (f'[x]\n{QUIC}pacing = true\nconnection_options = ["IW20"]', "not an initial window of 32 packets"),
         (f'[x]\n{QUIC}pacing = true\nconnection_options = ["BYTE", "TBBR"]', r"TBBR, which is not cubic's tag \(BYTE"),
-        (f'[x]\n{QUIC}pacing = true\ntls_group = "P-256"', "no other"),
+        (
+            f"[x]\n{QUIC.replace('cubic', 'bbr')}pacing = true\nemulated_connections = 1",
+            "emulated_connections is for congestion_control cubic: bbr has no such number",
+        ),
+        (f"[x]\n{QUIC}pacing = true\nemulated_connections = 3", "must be one of 1, 2 for quic_server, not 3"),
+        (f"[x]\n{QUIC}pacing = true\nemulated_connections = 0", "must be one of 1, 2 for quic_server, not 0"),
+        (f'[x]\n{QUIC}pacing = true\nscheduler = "lifo"', "scheduler must be one of urgency, urgency-incremental,"),
         (f'[x]\n{PROTOCOL}server = "quic_server"', "quic_server serves over quic, not over tcp"),
         (f'[x]\n{PROTOCOL}server = "apache"', "there is no server 'apache'; there are nginx, quic_server"),
     ],
@@ -240,3 +263,24 @@ def test_choosing_takes_lists_and_all_and_names_what_is_allowed() -> None:
 def test_a_setting_the_kernel_does_not_have_stops() -> None:
     with pytest.raises(EyelevelError, match=r"net\.ipv4\.no_such_thing"):
         kernel.apply_sysctls({"net.ipv4.no_such_thing": "1"})
+
+
+def test_drops_and_repairs_reach_the_shell(tmp_path: Path) -> None:
+    file = tmp_path / "networks.toml"
+    file.write_text(
+        f"[d]\n{NETWORK}drop_up_packets = [7, 2]\ndrop_down_packets = [120]\n"
+        "drop_up_at_ms = [0, 1500.25]\ndrop_down_at_ms = [3]\n"
+        '[r]\nlike = "da2gc"\nretransmit_ms = 60\n'
+        '[none]\nlike = "d"\ndrop_up_packets = []\ndrop_down_packets = []\ndrop_up_at_ms = []\ndrop_down_at_ms = []\n'
+    )
+    loaded = networks.load(file)
+    words = shell(loaded["d"])
+    dropped = ["--drop-up-packets", "7,2", "--drop-down-packets", "120"]
+    assert words[-8:] == [*dropped, "--drop-up-at", "0.000000,1500.250000", "--drop-down-at", "3.000000"]
+    assert shell(loaded["r"])[-2:] == ["--retransmit", "60.000000"]
+    assert shell(loaded["r"])[:-2] == shell(networks.load()["da2gc"])
+    assert not any(str(word).startswith("--drop") for word in shell(loaded["none"]))
+    # What is repaired does not slow TCP as a loss does.
+    assert loaded["r"].tcp_rate_bps() > networks.load()["da2gc"].tcp_rate_bps()
+    for network in loaded.values():
+        assert from_json(to_json(network), type(network), "the network") == network
