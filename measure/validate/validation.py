@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from base.errors import EyelevelError
 from measure.validate.checks import Check
+from measure.validate.loss_response import expected_curve, judge_loss_response, observe_loss_response
 from measure.validate.network import LOST_PACKETS, LOST_PACKETS_QUICK, judge_network, measure_network
 from measure.validate.protocol import judge_protocol, observe_protocol
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
@@ -46,6 +47,12 @@ def validate(
                 observation = observe_protocol(protocol, sites)
                 checks += judge_protocol(protocol, observation)
                 seen[protocol.name] = observation.document()
+            progress.update(task, description=f"observing how {protocol.name} answers to one loss")
+            with measurable(protocol.name, checks):
+                response = observe_loss_response(protocol, sites)
+                checks += judge_loss_response(protocol, response)
+                document = response.document(expected_curve(protocol, response))
+                seen.setdefault(protocol.name, {})["loss_response"] = document
             progress.advance(task)
     return checks, seen
 
