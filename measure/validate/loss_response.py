@@ -20,7 +20,7 @@ from measure.run.monitor import CAPTURE
 from measure.run.setting import Setting
 from measure.single_load import single_load
 from measure.validate.checks import Check, between, unchecked, within
-from measure.validate.congestion_controls import BEHAVIOURS, Behaviour
+from measure.validate.congestion_controls import BEHAVIOURS
 from measure.validate.cubic import CubicCurve, Numbers
 from measure.validate.flight import Flight, read_flight
 from measure.validate.protocol import BULK_LOADING, KEYS, SEED, ObservationMethod
@@ -48,10 +48,12 @@ TRIES = 4
 MOMENT_ROUNDS = 1 / 4
 # The same for the window that was kept, which grows by a thirtieth of itself in each round trip.
 KEPT_ROUNDS = 1 / 16
+# The same where it goes up and down by itself: BBR sends more in one of eight round trips, BBRv2 less for up to 0.7 s.
+CYCLE_S, RETURN_S = 0.5, 1.0
 # A window that had been less by so much a round trip before the loss was still growing.
 STEADY_SHARE = 0.9
-# Of the window before: by how much what is in flight after the recovery may be less than what the server aims at then. If
-# it is less, the server or the browser had to wait for the processor just then.
+# Of the window before: by how much less than the server aims at may be in flight after the recovery. Where it
+# is less, the server or the browser had to wait for the processor just then.
 UNUSED_SHARE = 0.015
 # Of K: how much of the growth must have been seen.
 LEAST_K = 0.6
@@ -59,14 +61,14 @@ LEAST_K = 0.6
 KEPT = "window kept after a loss"
 REGROWTH = "time to grow back after a loss"
 KEPT_TOLERANCE = 0.02
-# Linux is later by what the queue adds to a round trip, since it comes nearer to its aim only as acknowledgements come in;
-# quiche is earlier by the least round trip, since it takes the window of then. Behind this network that is up to a tenth
-# of K either way.
+# Linux is later by what the queue adds to a round trip, since it comes nearer to its aim only with acknowledgements;
+# quiche is earlier by the least round trip, since it takes the window of then. Behind this network, that is up to a
+# tenth of K either way.
 REGROWTH_TOLERANCE = 0.2
 # By which the time may be stretched that is looked for.
 STRETCHES = np.geomspace(0.25, 4, 801)
-# How finely the growth is sampled, and kept for figures.
-SAMPLE_S = 0.05
+# How finely the window is sampled, and from how long before the end of the recovery on it is kept for figures.
+SAMPLE_S, LEAD_S = 0.05, 1.0
 
 
 @dataclass(frozen=True)
@@ -83,8 +85,8 @@ class LossResponse:
     """What was seen of the answer to one loss, in segments of the server's.
 
     `before`, `after`: the window when the server had to know of the loss, and at the end of the recovery; a round trip
-    took `rtt_s` meanwhile. `at_s` are times since the end of the recovery, `window` is the most in flight shortly before
-    each, `account` the window as the server has it itself, or NaN where it says nothing.
+    took `rtt_s` meanwhile. `at_s` are times since the end of the recovery. At each, `window` is the most that was in
+    flight shortly before, `account` the window as the server has it itself, or NaN where it says nothing.
     """
 
     segment_bytes: int
@@ -147,31 +149,32 @@ def loss_response(protocol: Protocol, flight: Flight, account: Sequence[ServerWi
     """The answer to the loss in `flight`; `account` is the server's, by time. Raises EyelevelError if it is none."""
     if flight.lost_packets != 1:
         raise EyelevelError(f"{flight.lost_packets} packets were lost or sent again, but only one was dropped")
-    behaviour = BEHAVIOURS.get(protocol.congestion_control, Behaviour((0.0, 1.0)))
-    rounds = behaviour.cycle_rounds
+    behaviour = BEHAVIOURS.get(protocol.congestion_control)
+    cubic = behaviour is None or behaviour.cubic
     segment_bytes = server_of(protocol).window_segment_bytes(protocol)
     detected_s, recovered_s = flight.detected_at_s, flight.recovered_at_s
     rtt_s = recovered_s - detected_s
-    before = flight.most_bytes(detected_s - rounds * rtt_s, detected_s) / segment_bytes
-    earlier = flight.most_bytes(detected_s - 2 * rounds * rtt_s, detected_s - rounds * rtt_s) / segment_bytes
+    before_s, after_s = (rtt_s, KEPT_ROUNDS * rtt_s) if cubic else (CYCLE_S, RETURN_S)
+    before = flight.most_bytes(detected_s - before_s, detected_s) / segment_bytes
+    earlier = flight.most_bytes(detected_s - 2 * before_s, detected_s - before_s) / segment_bytes
     if earlier < STEADY_SHARE * before:
         raise EyelevelError(
             f"the window was still growing when the packet was lost: {earlier:.0f} segments, then {before:.0f}"
         )
-    after_rounds = rounds if rounds > 1 else KEPT_ROUNDS
-    after = flight.most_bytes(recovered_s, recovered_s + after_rounds * rtt_s) / segment_bytes
+    after = flight.most_bytes(recovered_s, recovered_s + after_s) / segment_bytes
     thresholds = [entry.threshold_bytes for entry in account if entry.at_s <= recovered_s]
-    if behaviour.cubic and thresholds and thresholds[-1]:
+    if cubic and thresholds and thresholds[-1]:
         aim = thresholds[-1] / segment_bytes
         if after < aim - UNUSED_SHARE * before:
             raise EyelevelError(
                 f"{after:.0f} segments were in flight after the recovery, while {aim:.0f} could have been"
             )
     moment_s = MOMENT_ROUNDS * rtt_s
-    at_s = np.arange(-2 * rtt_s, flight.last_sent_at_s - recovered_s, SAMPLE_S)
+    samples = int((flight.last_sent_at_s - recovered_s) / SAMPLE_S)
+    at_s = SAMPLE_S * np.arange(-int(LEAD_S / SAMPLE_S), samples + 1)
     # The window grows, so the most of a moment is what it was at its end.
     window = [flight.most_bytes(recovered_s + s - moment_s, recovered_s + s) / segment_bytes for s in at_s]
-    windows = np.array([np.nan, *(entry.window_bytes / segment_bytes for entry in account)])
+    windows = np.array([np.nan, *(entry.window_bytes / segment_bytes for entry in account)], np.float64)
     entries = np.searchsorted([entry.at_s for entry in account], at_s + recovered_s, side="right")
     return LossResponse(segment_bytes, before, after, rtt_s, at_s, np.array(window), windows[entries])
 
