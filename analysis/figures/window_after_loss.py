@@ -30,13 +30,13 @@ def draw(documents: Mapping[str, Mapping[str, Any]]) -> Figure:
             _draw_one(panel, protocol, document, list(documents))
         for panel in panels.flat[len(documents) :]:
             panel.set_visible(False)
-        # The lowest of each column; under it there may be none that is seen.
+        # The lowest of each column, below which there may be a panel that is not shown.
         for panel in panels.flat[max(0, len(documents) - columns) : len(documents)]:
-            panel.set_xlabel("s since recovery")
+            panel.set_xlabel("s since recovery (shaded)")
             panel.tick_params(labelbottom=True)
         for row in panels:
             row[0].set_ylabel("segments")
-        figure.legend(*_legend(panels), loc="outside upper center", ncols=3)
+        figure.legend(*panels.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
         return figure
 
 
@@ -44,7 +44,7 @@ def _draw_one(panel: Axes, protocol: str, document: Mapping[str, Any], protocols
     series = {name: np.array(values, float) for name, values in document["series"].items()}
     at_s = series["at_s"]
     known = np.isfinite(series["server"])
-    # BBR's own window is twice what it sends in a round trip, and has no curve: its scale is that of what is in flight.
+    # The scale is that of what is in flight: BBR's own window is twice as large.
     top = 1.25 * max(np.nanmax(series["in_flight"]), document["before"])
     panel.plot(at_s[known], series["server"][known], color="0.6", linewidth=0.8, label="by the server's own account")
     panel.plot(at_s, series["in_flight"], color=line_style(protocol, protocols).color, label="in flight, from the wire")
@@ -53,9 +53,3 @@ def _draw_one(panel: Axes, protocol: str, document: Mapping[str, Any], protocols
     panel.set_ylim(0, top)
     kept = document["after"] / document["before"]
     panel.set_title(f"{label(protocol)}: keeps {100 * kept:.0f} %")
-
-
-def _legend(panels: Any) -> tuple[list[Any], list[str]]:
-    """One entry for each kind of line, from the first panel, in whose colours they are."""
-    handles, labels = panels.flat[0].get_legend_handles_labels()
-    return handles, labels

@@ -171,10 +171,10 @@ def loss_response(protocol: Protocol, flight: Flight, account: Sequence[ServerWi
             )
     moment_s = MOMENT_ROUNDS * rtt_s
     samples = int((flight.last_sent_at_s - recovered_s) / SAMPLE_S)
-    at_s = SAMPLE_S * np.arange(-int(LEAD_S / SAMPLE_S), samples + 1)
+    at_s = np.arange(-int(LEAD_S / SAMPLE_S), samples + 1, dtype=np.float64) * SAMPLE_S
     # The window grows, so the most of a moment is what it was at its end.
     window = [flight.most_bytes(recovered_s + s - moment_s, recovered_s + s) / segment_bytes for s in at_s]
-    windows = np.array([np.nan, *(entry.window_bytes / segment_bytes for entry in account)], np.float64)
+    windows: Numbers = np.array([np.nan, *(entry.window_bytes / segment_bytes for entry in account)], np.float64)
     entries = np.searchsorted([entry.at_s for entry in account], at_s + recovered_s, side="right")
     return LossResponse(segment_bytes, before, after, rtt_s, at_s, np.array(window), windows[entries])
 
