@@ -1,8 +1,7 @@
 """What a sender had in flight, and the loss that it answered to, from a capture at the servers. tshark reads it."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ from measure.captures.reading import BULK_BYTES, HTTPS_PORT, SEPARATOR, UDP_HEAD
 PACKET_THRESHOLD = 3
 SHORT_HEADER = "0"
 
-COMMON = ("frame.time_epoch",)
 FIELDS = {
     "h2": ("tcp.stream", "tcp.srcport", "tcp.seq", "tcp.len", "tcp.ack", "tcp.options.sack_le", "tcp.options.sack_re"),
     "h3": (
@@ -60,27 +58,32 @@ class Flight:
 
 
 def read_flight(capture: Path, keys: Path, http_version: str) -> Flight:
-    """That of the connection in `capture` with most packets. Raises EyelevelError, also if none of them was lost."""
-    names = (*COMMON, *FIELDS[http_version])
+    """That of the connection in `capture` of which a packet was lost; `lost_packets` are all large connections'.
+
+    There are two such connections if the browser visits the page twice. Raises EyelevelError, also if nothing was lost.
+    """
+    names = ("frame.time_epoch", *FIELDS[http_version])
     options = ["-T", "fields", *OPTIONS, *(word for name in names for word in ("-e", name))]
     with tshark_output(capture, keys, *options) as output:
         lines = output.read().decode().splitlines()
-    split = (line.split("\t") for line in lines)
-    packets = [
-        {name: text.split(SEPARATOR) if text else [] for name, text in zip(names, texts, strict=True)}
-        for texts in split
-    ]
-    stream, reader = ("tcp.stream", tcp_flight) if http_version == "h2" else ("udp.stream", quic_flight)
-    counts = Counter(packet[stream][0] for packet in packets if packet[stream])
-    if not counts:
-        raise EyelevelError(f"{capture} holds no packet that could carry {http_version}")
-    ((most, _),) = counts.most_common(1)
-    return reader(packet for packet in packets if packet[stream] == [most])
+    stream, read = ("tcp.stream", tcp_flight) if http_version == "h2" else ("udp.stream", quic_flight)
+    connections: dict[str, list[Fields]] = {}
+    for line in lines:
+        texts = zip(names, line.split("\t"), strict=True)
+        packet = {name: text.split(SEPARATOR) if text else [] for name, text in texts}
+        if packet[stream]:
+            connections.setdefault(packet[stream][0], []).append(packet)
+    most = max(map(len, connections.values()), default=0)
+    flights = [read(packets) for packets in connections.values() if len(packets) > most / 2]
+    with_loss = [flight for flight in flights if flight]
+    if not with_loss:
+        raise EyelevelError("no packet of the transfer was lost and sent again; one was to be dropped")
+    return replace(with_loss[0], lost_packets=sum(flight.lost_packets for flight in with_loss))
 
 
-def tcp_flight(packets: Iterable[Fields]) -> Flight:
-    """Of the packets of one connection over TCP: bytes are in flight from when they are sent until they are
-    acknowledged, selectively or not (RFC 2018). Raises EyelevelError."""
+def tcp_flight(packets: Iterable[Fields]) -> Flight | None:
+    """Of the packets of one connection over TCP, or None if none was lost: bytes are in flight from when they are sent
+    until they are acknowledged, selectively or not (RFC 2018)."""
     at_s: list[float] = []
     in_flight: list[float] = []
     sent_end = acknowledged = selective = lost = 0
@@ -108,9 +111,9 @@ def tcp_flight(packets: Iterable[Fields]) -> Flight:
     return _flight(at_s, in_flight, lost, detection and detection[0], recovered_at_s, last_sent_at_s)
 
 
-def quic_flight(packets: Iterable[Fields]) -> Flight:
-    """Of the packets of one connection over QUIC, without those of the handshake: one is in flight from when it is
-    sent until it is acknowledged, or has to be taken for lost. Raises EyelevelError."""
+def quic_flight(packets: Iterable[Fields]) -> Flight | None:
+    """Of the packets of one connection over QUIC, without those of the handshake, or None if none was lost: one is in
+    flight from when it is sent until it is acknowledged, or has to be taken for lost."""
     at_s: list[float] = []
     in_flight: list[float] = []
     sent_at_s: dict[int, float] = {}
@@ -176,7 +179,7 @@ def _flight(
     detected_at_s: float | None,
     recovered_at_s: float | None,
     last_sent_at_s: float,
-) -> Flight:
+) -> Flight | None:
     if detected_at_s is None or recovered_at_s is None:
-        raise EyelevelError("no packet of the transfer was lost and sent again; one was to be dropped")
+        return None
     return Flight(np.array(at_s), np.array(in_flight, float), lost, detected_at_s, recovered_at_s, last_sent_at_s)

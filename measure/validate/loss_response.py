@@ -2,7 +2,7 @@
 
 The window is read from the wire: a sender that always has something to send keeps as much in flight as its congestion
 window lets it, so the most in flight within a short time is the window. What the server says of its own window is kept
-beside it, to be shown; no verdict follows from it.
+beside it, to be shown, and tells whether the window was in use; no check is passed by it.
 
 Where there was no loss or more than one, the window was not steady before it, or was not in use after it, nothing can
 be judged, and another load is made.
@@ -10,7 +10,6 @@ be judged, and another load is made.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,10 +23,9 @@ from measure.validate.congestion_controls import BEHAVIOURS
 from measure.validate.cubic import CubicCurve, Numbers
 from measure.validate.flight import Flight, read_flight
 from measure.validate.protocol import BULK_LOADING, KEYS, SEED, ObservationMethod
+from measure.validate.server_account import ServerWindow, server_account
 from measure.validate.site import LOSS_PAGE
 from record.site import Site
-from servers.kernel_sockets import decoded, identity, read_accounts
-from servers.qlog import METRICS, read_qlogs
 from servers.registry import server_of
 from tuning.networks import Network
 from tuning.protocols import Protocol
@@ -69,15 +67,6 @@ REGROWTH_TOLERANCE = 0.2
 STRETCHES = np.geomspace(0.25, 4, 801)
 # How finely the window is sampled, and from how long before the end of the recovery on it is kept for figures.
 SAMPLE_S, LEAD_S = 0.05, 1.0
-
-
-@dataclass(frozen=True)
-class ServerWindow:
-    """A server's own account: its window, and its slow start threshold (None while there is none), in bytes."""
-
-    at_s: float
-    window_bytes: float
-    threshold_bytes: float | None
 
 
 @dataclass(frozen=True)
@@ -139,7 +128,7 @@ def observe_loss_response(protocol: Protocol, sites: Mapping[str, Site]) -> Loss
         with single_load(setting, ObservationMethod(), number) as folder:
             try:
                 flight = read_flight(folder / CAPTURE, folder / KEYS, protocol.http_version)
-                return loss_response(protocol, flight, server_account(folder))
+                return loss_response(protocol, flight, server_account(folder, flight.recovered_at_s))
             except EyelevelError as error:
                 faults.append(str(error))
     raise EyelevelError(f"in none of {TRIES} loads could the answer to one loss be seen: {'; '.join(faults)}")
@@ -202,26 +191,3 @@ def expected_curve(protocol: Protocol, seen: LossResponse) -> CubicCurve | None:
     if behaviour is None or not behaviour.cubic:
         return None
     return CubicCurve(seen.before, server_of(protocol).cubic_connections(protocol), seen.rtt_s)
-
-
-def server_account(folder: Path) -> list[ServerWindow]:
-    """The account of the busiest connection in `folder`, as quic_server or the kernel logged it, by time."""
-    if logs := read_qlogs(folder):
-        log = max(logs, key=lambda log: len(log.events))
-        known: dict[str, Any] = {}
-        account: list[ServerWindow] = []
-        for event in log.named(METRICS):
-            known |= event.data
-            if "congestion_window" in known:
-                at_s = log.began_s + event.time_ms / 1e3
-                account.append(ServerWindow(at_s, known["congestion_window"], known.get("ssthresh")))
-        return account
-    connections: dict[bytes, list[ServerWindow]] = {}
-    delivered: dict[bytes, int] = {}
-    for at_s, message in read_accounts(folder):
-        if info := decoded(message):
-            threshold_bytes = None if info.ssthresh is None else info.ssthresh * info.mss_bytes
-            entry = ServerWindow(at_s, info.cwnd * info.mss_bytes, threshold_bytes)
-            connections.setdefault(identity(message), []).append(entry)
-            delivered[identity(message)] = info.delivered_bytes
-    return connections[max(delivered, key=delivered.__getitem__)] if delivered else []

@@ -46,7 +46,7 @@ def response_of(sites: Mapping[str, Site]) -> Callable[[str], LossResponse]:
     ("applied", "claimed", "wrong"),
     [
         *((name, name, set()) for name in ("tcp", "tcp+", "tcp+lowat", "tcp+bbr")),
-        *((name, name, set()) for name in ("quic", "quic+1con", "quic+bbr", "quic+bbr2")),
+        *((name, name, set()) for name in ("quic", "quic+1con", "quic+bbr", "quic+bbr2", "quic+0rtt")),
         ("quic", "quic+1con", {KEPT, REGROWTH}),
         ("quic+1con", "quic", {KEPT, REGROWTH}),
         ("tcp+bbr", "tcp+", {KEPT, REGROWTH}),

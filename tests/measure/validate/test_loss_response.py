@@ -16,12 +16,12 @@ from measure.validate.loss_response import (
     KEPT,
     REGROWTH,
     LossResponse,
-    ServerWindow,
     expected_curve,
     judge_loss_response,
     loss_response,
     observe_loss_response,
 )
+from measure.validate.server_account import ServerWindow
 from measure.validate.site import write_validation_sites
 from servers.registry import server_of
 from tuning import protocols
@@ -210,6 +210,7 @@ def tcp_packets() -> Iterator[Fields]:
 
 def test_what_tcp_has_in_flight_is_what_is_not_acknowledged() -> None:
     seen = tcp_flight(tcp_packets())
+    assert seen
     bytes_in_flight = dict(zip(seen.at_s.round(1), seen.in_flight_bytes, strict=True))
     assert [bytes_in_flight[at_s] for at_s in (1.0, 1.1, 1.2, 1.5, 2.2, 2.3)] == [4000, 1000, 1000, 4000, 3000, 0]
     assert (seen.lost_packets, seen.detected_at_s, seen.recovered_at_s, seen.last_sent_at_s) == (1, 1.2, 2.2, 1.5)
@@ -245,6 +246,7 @@ def quic_packets(lost: int | None = 4) -> Iterator[Fields]:
 
 def test_what_quic_has_in_flight_is_neither_acknowledged_nor_lost() -> None:
     seen = quic_flight(quic_packets())
+    assert seen
     bytes_in_flight = dict(zip(seen.at_s.round(1), seen.in_flight_bytes, strict=True))
     assert [bytes_in_flight[at_s] for at_s in (0.7, 1.0, 1.1, 1.2, 1.6, 2.2, 2.3)] == [
         7000,
@@ -258,9 +260,9 @@ def test_what_quic_has_in_flight_is_neither_acknowledged_nor_lost() -> None:
     assert (seen.lost_packets, seen.detected_at_s, seen.recovered_at_s, seen.last_sent_at_s) == (1, 1.2, 2.2, 1.6)
 
 
-def test_no_loss_is_no_measurement() -> None:
-    with pytest.raises(EyelevelError, match="no packet of the transfer was lost"):
-        quic_flight(quic_packets(lost=None))
+def test_where_nothing_was_lost_there_is_no_answer_to_it() -> None:
+    assert quic_flight(quic_packets(lost=None)) is None
+    assert tcp_flight(packet for packet in tcp_packets() if float(packet["frame.time_epoch"][0]) < 1) is None
 
 
 @pytest.mark.needs_root
