@@ -32,11 +32,11 @@ def draw(documents: Mapping[str, Mapping[str, Any]]) -> Figure:
             panel.set_visible(False)
         # The lowest of each column, below which there may be a panel that is not shown.
         for panel in panels.flat[max(0, len(documents) - columns) : len(documents)]:
-            panel.set_xlabel("s since recovery (shaded)")
+            panel.set_xlabel("s since recovery")
             panel.tick_params(labelbottom=True)
         for row in panels:
             row[0].set_ylabel("segments")
-        figure.legend(*panels.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+        figure.legend(*panels.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
         return figure
 
 
@@ -49,7 +49,7 @@ def _draw_one(panel: Axes, protocol: str, document: Mapping[str, Any], protocols
     panel.plot(at_s[known], series["server"][known], color="0.6", linewidth=0.8, label="by the server's own account")
     panel.plot(at_s, series["in_flight"], color=line_style(protocol, protocols).color, label="in flight, from the wire")
     panel.plot(at_s, series["expected"], color="black", linewidth=0.8, linestyle=":", label="Cubic (RFC 9438)")
-    panel.axvspan(-document["rtt_s"], 0, color="0.93", zorder=0)
+    panel.axvspan(-document["rtt_s"], 0, color="0.93", zorder=0, label="recovery")
     panel.set_ylim(0, top)
     kept = document["after"] / document["before"]
     panel.set_title(f"{label(protocol)}: keeps {100 * kept:.0f} %")

@@ -32,9 +32,10 @@ from tuning.protocols import Protocol
 
 # One packet in the middle of the transfer is dropped on its way to the browser; the queue holds all else. Slow start
 # ends without a loss when the queue begins to grow (HyStart), at two to five times the bandwidth-delay product of 52
-# packets, after some 600 packets. So the window is steady, large (100 to 250 packets) and in use when the packet is
-# lost, and it is by K (4 to 6 s later) what it was; the rate is one that a busy machine keeps up with.
-DROPPED_PACKET = 1300
+# packets, after some 600 packets; what BBR's start filled is drained after some 1000. So the window is steady, large
+# (Cubic's 150 to 250 packets) and in use when the packet is lost, and it is by K (4 to 6 s later) what it was. The rate
+# is one that a busy machine keeps up with.
+DROPPED_PACKET = 1600
 ONE_LOSS = Network(
     "one loss", min_rtt_ms=60, up_mbps=10, down_mbps=10, queue_ms=600, drop_down_packets=(DROPPED_PACKET,)
 )
@@ -52,7 +53,7 @@ CYCLE_S, RETURN_S = 0.5, 1.0
 STEADY_SHARE = 0.9
 # Of the window before: by how much less than the server aims at may be in flight after the recovery. Where it
 # is less, the server or the browser had to wait for the processor just then.
-UNUSED_SHARE = 0.015
+UNUSED_SHARE = 0.01
 # Of K: how much of the growth must have been seen.
 LEAST_K = 0.6
 

@@ -17,7 +17,7 @@ OBJECT_BYTES = 400_000
 # Under loss: enough for its rate to show how losses are answered.
 BULK_BYTES = 2_000_000
 # With one loss: enough for the window to grow back for 5 s afterwards at 10 Mbit/s.
-LOSS_BYTES = 8_000_000
+LOSS_BYTES = 8_400_000
 # Between two transfers: longer than a retransmission timeout, by which a window is old (RFC 9293 section 3.8.1,
 # RFC 5681 section 4.1), shorter than what a browser is left to wait for more.
 PAUSE_MS = 1500
