@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from base.errors import EyelevelError
@@ -58,6 +59,14 @@ def test_an_answer_to_one_loss_passes_as_what_it_is_only(
 ) -> None:
     seen = response_of(applied)
     assert {check.name for check in judge_loss_response(PROTOCOLS[claimed], seen) if not check.passed} == wrong, seen
+
+
+@pytest.mark.parametrize("name", ["tcp", "tcp+", "quic", "quic+1con"])
+def test_what_the_server_says_of_its_window_is_what_it_sends(
+    name: str, response_of: Callable[[str], LossResponse]
+) -> None:
+    seen = response_of(name)
+    assert np.nanmedian(np.abs(seen.window - seen.account)[seen.at_s > 0]) < 0.02 * seen.before
 
 
 @pytest.mark.parametrize("name", ["tcp+", "quic"])

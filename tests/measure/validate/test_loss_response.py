@@ -1,6 +1,6 @@
 """The answer to one loss: what is as it should be passes, and each check fails for a sender that answers otherwise."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from measure.validate.flight import Fields, Flight, quic_flight, tcp_flight
 from measure.validate.loss_response import (
     KEPT,
     REGROWTH,
-    LossResponse,
     expected_curve,
     judge_loss_response,
     loss_response,
@@ -268,8 +267,9 @@ def test_where_nothing_was_lost_there_is_no_answer_to_it() -> None:
 @pytest.mark.needs_root
 @pytest.mark.loads(group="validation", lane=0)
 def test_one_emulated_connection_keeps_what_tcp_keeps_and_not_what_two_do(tmp_path: Path) -> None:
-    sites: Mapping[str, object] = write_validation_sites(tmp_path)
-    seen: LossResponse = observe_loss_response(PROTOCOLS["quic+1con"], sites)  # type: ignore[arg-type]
+    seen = observe_loss_response(PROTOCOLS["quic+1con"], write_validation_sites(tmp_path))
     assert failed(judge_loss_response(PROTOCOLS["quic+1con"], seen)) == set(), seen.kept_share
     assert failed(judge_loss_response(PROTOCOLS["quic"], seen)) == {KEPT, REGROWTH}
     assert failed(judge_loss_response(PROTOCOLS["quic+bbr"], seen)) == {KEPT}
+    # What the server says of itself is what is seen of it.
+    assert np.nanmedian(np.abs(seen.window - seen.account)[seen.at_s > 0]) < 0.02 * seen.before
