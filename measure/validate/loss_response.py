@@ -51,8 +51,8 @@ KEPT_ROUNDS = 1 / 16
 CYCLE_S, RETURN_S = 0.5, 1.0
 # A window that had been less by so much a round trip before the loss was still growing.
 STEADY_SHARE = 0.9
-# Of the window before: by how much less than the server aims at may be in flight after the recovery. Where it
-# is less, the server or the browser had to wait for the processor just then.
+# Of the window before: how much less than the server would let may be in flight at the two moments that are compared.
+# Where it is less, the server or the browser had to wait for the processor just then.
 UNUSED_SHARE = 0.01
 # Of K: how much of the growth must have been seen.
 LEAST_K = 0.6
@@ -152,13 +152,11 @@ def loss_response(protocol: Protocol, flight: Flight, account: Sequence[ServerWi
             f"the window was still growing when the packet was lost: {earlier:.0f} segments, then {before:.0f}"
         )
     after = flight.most_bytes(recovered_s, recovered_s + after_s) / segment_bytes
-    thresholds = [entry.threshold_bytes for entry in account if entry.at_s <= recovered_s]
-    if cubic and thresholds and thresholds[-1]:
-        aim = thresholds[-1] / segment_bytes
-        if after < aim - UNUSED_SHARE * before:
-            raise EyelevelError(
-                f"{after:.0f} segments were in flight after the recovery, while {aim:.0f} could have been"
-            )
+    if cubic:
+        last = next((entry for entry in reversed(account) if entry.at_s <= detected_s), None)
+        _check_use(before, last and last.window_bytes, segment_bytes, before, "when the packet was lost")
+        last = next((entry for entry in reversed(account) if entry.at_s <= recovered_s), None)
+        _check_use(after, last and last.threshold_bytes, segment_bytes, before, "after the recovery")
     moment_s = MOMENT_ROUNDS * rtt_s
     samples = int((flight.last_sent_at_s - recovered_s) / SAMPLE_S)
     at_s = np.arange(-int(LEAD_S / SAMPLE_S), samples + 1, dtype=np.float64) * SAMPLE_S
@@ -167,6 +165,13 @@ def loss_response(protocol: Protocol, flight: Flight, account: Sequence[ServerWi
     windows: Numbers = np.array([np.nan, *(entry.window_bytes / segment_bytes for entry in account)], np.float64)
     entries = np.searchsorted([entry.at_s for entry in account], at_s + recovered_s, side="right")
     return LossResponse(segment_bytes, before, after, rtt_s, at_s, np.array(window), windows[entries])
+
+
+def _check_use(in_flight: float, window_bytes: float | None, segment_bytes: int, before: float, when: str) -> None:
+    """Raise EyelevelError if less was in flight than the server itself would have let."""
+    window = (window_bytes or 0) / segment_bytes
+    if in_flight < window - UNUSED_SHARE * before:
+        raise EyelevelError(f"{in_flight:.0f} segments were in flight {when}, while {window:.0f} could have been")
 
 
 def judge_loss_response(protocol: Protocol, seen: LossResponse) -> list[Check]:
