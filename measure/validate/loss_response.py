@@ -153,10 +153,11 @@ def loss_response(protocol: Protocol, flight: Flight, account: Sequence[ServerWi
         )
     after = flight.most_bytes(recovered_s, recovered_s + after_s) / segment_bytes
     if cubic:
-        last = next((entry for entry in reversed(account) if entry.at_s <= detected_s), None)
-        _check_use(before, last and last.window_bytes, segment_bytes, before, "when the packet was lost")
-        last = next((entry for entry in reversed(account) if entry.at_s <= recovered_s), None)
-        _check_use(after, last and last.threshold_bytes, segment_bytes, before, "after the recovery")
+        windows_bytes = [entry.window_bytes for entry in account if entry.at_s <= detected_s]
+        aims_bytes = [entry.threshold_bytes for entry in account if entry.at_s <= recovered_s]
+        unused = UNUSED_SHARE * before * segment_bytes
+        _check_use(before * segment_bytes, windows_bytes, unused, "when the packet was lost")
+        _check_use(after * segment_bytes, aims_bytes, unused, "after the recovery")
     moment_s = MOMENT_ROUNDS * rtt_s
     samples = int((flight.last_sent_at_s - recovered_s) / SAMPLE_S)
     at_s = np.arange(-int(LEAD_S / SAMPLE_S), samples + 1, dtype=np.float64) * SAMPLE_S
@@ -167,11 +168,13 @@ def loss_response(protocol: Protocol, flight: Flight, account: Sequence[ServerWi
     return LossResponse(segment_bytes, before, after, rtt_s, at_s, np.array(window), windows[entries])
 
 
-def _check_use(in_flight: float, window_bytes: float | None, segment_bytes: int, before: float, when: str) -> None:
-    """Raise EyelevelError if less was in flight than the server itself would have let."""
-    window = (window_bytes or 0) / segment_bytes
-    if in_flight < window - UNUSED_SHARE * before:
-        raise EyelevelError(f"{in_flight:.0f} segments were in flight {when}, while {window:.0f} could have been")
+def _check_use(in_flight_bytes: float, account_bytes: Sequence[float | None], tolerance: float, when: str) -> None:
+    """Raise EyelevelError if less was in flight than the server itself, by the last of its account, would have let."""
+    window_bytes = (account_bytes[-1] if account_bytes else None) or 0
+    if in_flight_bytes < window_bytes - tolerance:
+        raise EyelevelError(
+            f"{in_flight_bytes:.0f} bytes were in flight {when}, while {window_bytes:.0f} could have been"
+        )
 
 
 def judge_loss_response(protocol: Protocol, seen: LossResponse) -> list[Check]:
