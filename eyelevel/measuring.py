@@ -75,8 +75,8 @@ def carry_out(
     require_browser(campaign)
     with interruptible(campaign.folder, continuation(command, campaign.folder)):
         if manner.validate and not manner.dask:
-            cells = ((block[0].site, block[0].network) for block in campaign.plan())
-            needed = [campaign.networks[name] for name in dict.fromkeys(network for _, network in cells)]
+            planned = dict.fromkeys(run.network for block in campaign.plan() for run in block)
+            needed = [campaign.networks[name] for name in planned]
             if checks := validate_campaign(campaign.folder, needed, distinct(campaign.protocols.values())):
                 console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
         validate = None if manner.trust_workers else validate_worker

@@ -15,7 +15,7 @@ from studies.study import Request, Study
 
 def study_command(study: Study) -> click.Command:
     """The command that measures `study`."""
-    sites = [click.Option(["--site"], help="Folders in sites/, or demo sites.")] if study.chooses_sites else []
+    sites = [click.Option(["--site", "--sites"], help="Folders in sites/, or demo sites.")] if study.chooses_sites else []
     options: list[click.Parameter] = [
         *sites,
         click.Option(["--net"], help="Networks of tuning/networks.toml."),
