@@ -17,7 +17,7 @@ CAMPAIGN_OPTIONS = $(strip $(call option,--net,NET) $(call option,--proto,PROTO)
 # Studies say their own commands (studies/*/__init__.py), which are targets here.
 STUDIES := $(shell sed -n 's/^ *command="\([^"]*\)",$$/\1/p' studies/*/__init__.py)
 # A study takes what is given: these variables, and any other on the command line (DEPTH=3 becomes --depth 3).
-STUDY_VARIABLES := SITE NET PROTO RUNS SEED CAMPAIGN BROWSER DASK PRESET COUNTS SIZES LIMIT BUDGET DELAYS
+STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER DASK PRESET COUNTS SIZES LIMIT BUDGET DELAYS
 NO_OPTIONS := TUNING EYELEVEL_TUNING EYELEVEL_CACHE PYTHON MAKEFLAGS MAKEOVERRIDES
 given = $(filter-out $(NO_OPTIONS),$(foreach v,$(.VARIABLES),$(if $(filter command,$(word 1,$(origin $v))),$v)))
 lower = $(shell printf %s '$1' | tr A-Z_ a-z-)

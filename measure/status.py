@@ -46,9 +46,7 @@ def status(folder: Path) -> Status:
     given_up_cells = {(one.site, one.network) for one in given_up_sites}
     planned = [run for block in read_plan(folder) for run in block]
     unmeasured = [run for run in planned if not store.is_valid(run)]
-    given_up = {
-        run for run in unmeasured if store.is_given_up(run, repeats) or run.cell in given_up_cells
-    }
+    given_up = {run for run in unmeasured if store.is_given_up(run, repeats) or run.cell in given_up_cells}
     open_runs = tuple(run for run in unmeasured if run not in given_up)
     try:
         sites = {name: collection.load_site(name) for name in document.sites}

@@ -45,8 +45,9 @@ def plan(
 ) -> list[PlannedBlock]:
     """All blocks in the order they are to be measured.
 
-    `companions`: network → conditions that its blocks have beside those of the network itself over `protocols`. The first run of every setting comes before the second of any, so that a campaign that is stopped
-    halfway has about as many of each.
+    The first run of every setting comes before the second of any, so that a campaign that is stopped
+    halfway has about as many of each. `companions`: network → conditions that its blocks have beside those of the
+    network itself over `protocols`.
     """
     blocks = []
     for number, site, network in product(range(1, runs + 1), sites, networks):

@@ -355,7 +355,9 @@ def test_a_block_of_two_networks_is_measured_together_and_goes_on_where_it_was(
     go(mixed(campaign, 2), monkeypatch, [SOUND])
     conditions = [("lte", "tcp"), ("lte", "tcp+"), ("lte+slow", "tcp")]
     for block in ("1", "2"):
-        assert sorted((row["network"], row["protocol"]) for row in rows(campaign) if row["block"] == block) == conditions
+        assert (
+            sorted((row["network"], row["protocol"]) for row in rows(campaign) if row["block"] == block) == conditions
+        )
     assert len(rows(campaign)) == 6
     stands = status(campaign.folder)
     assert (stands.planned, stands.done, stands.open_runs) == (6, 6, ())

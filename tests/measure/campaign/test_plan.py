@@ -96,4 +96,6 @@ def test_blocks_without_companions_are_in_the_order_that_they_always_had() -> No
     assert "".join(run.protocol for run in plan("a", "x", "pqrst", 1, 1)[0]) == "srqtp"
     with_companions = plan("ab", "xy", "pq", 2, 1, {"x": [("x+", "p")]})
     without = plan("ab", "xy", "pq", 2, 1)
-    assert [block for block in with_companions if block[0].network == "y"] == [b for b in without if b[0].network == "y"]
+    assert [block for block in with_companions if block[0].network == "y"] == [
+        b for b in without if b[0].network == "y"
+    ]

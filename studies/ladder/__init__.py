@@ -1,0 +1,32 @@
+"""The ladder: what the difference between stock TCP and stock QUIC is made of, one setting at a time."""
+
+import click
+
+from measure.run.films import KEPT, QUALITIES
+from studies.ladder import section
+from studies.ladder.measure import STUDY as NAME
+from studies.ladder.measure import campaign
+from studies.study import Study
+
+STUDY = Study(
+    name=NAME,
+    command="ladder",
+    title="measure what QUIC's lead is made of, rung by rung from TCP to QUIC",
+    help="""Measure sites over settings that differ by one thing each, from stock TCP to stock QUIC, all in the same
+    blocks.
+
+    --proto narrows the rungs. Behind networks with loss the link also repairs its losses itself (arq), and the browser
+    also has a share of the processor only (slow), each over two of the rungs. A campaign that exists goes on where it
+    was.
+
+    Example: eyelevel ladder --sites demo-news --net lte --runs 5
+    """,
+    campaign=campaign,
+    section=section.section,
+    options=(
+        click.Option(["--conditions"], help="arq, slow, both (unless given) or none."),
+        click.Option(["--films"], type=click.Choice(KEPT), help="Which films are kept once their metrics are: all."),
+        click.Option(["--quality"], type=click.Choice(QUALITIES), help="How they are kept: lossless unless given."),
+    ),
+    validates=True,
+)
