@@ -18,6 +18,7 @@ from analysis.figures.style import SMALL
 from analysis.runs import load
 from base.errors import EyelevelError
 from eyelevel.commands.report import main as report
+from eyelevel.measuring import distinct_networks
 from measure.campaign.campaign import Campaign
 from measure.run.setting import Setting
 from measure.table import require_document, write_document
@@ -307,3 +308,9 @@ def test_other_campaigns_have_no_section(tmp_path: Path) -> None:
     write_document(folder, replace(require_document(folder), study={"name": "grid"}))
     assert section(folder) is None
     assert section(tmp_path) is None
+
+
+@pytest.mark.usefixtures("site", "able")
+def test_a_network_is_validated_once_however_fast_the_browser_is(tmp_path: Path) -> None:
+    validated = distinct_networks(planned(requested(tmp_path, net="lte,da2gc")).networks.values())
+    assert [network.name for network in validated] == ["lte", "da2gc", "da2gc+arq"]
