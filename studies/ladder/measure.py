@@ -49,6 +49,10 @@ class Missing:
     name: str
     reason: str
 
+    def __str__(self) -> str:
+        what = f"the condition {self.name[1:]}" if self.name in CONDITIONS.values() else self.name
+        return f"{what}: {self.reason}"
+
 
 @dataclass(frozen=True)
 class LadderMethod(Method):
@@ -88,7 +92,7 @@ def campaign(request: Request) -> Measurement:
         suffixes, without = conditions({protocol.name for protocol in chosen}, wanted)
         missing += without
     if len(chosen) < 2:
-        reasons = "; ".join(f"{one.name}: {one.reason}" for one in missing)
+        reasons = "; ".join(map(str, missing))
         raise EyelevelError(f"a ladder needs two rungs at least{f', and cannot have {reasons}' if reasons else ''}")
     planned = ladder_campaign(named, suffixes, missing)
     return Measurement(planned, announcement(planned, missing), lambda: [f"measured: {planned.folder}"])
@@ -134,7 +138,7 @@ def refusals(request: Request, chosen: Sequence[Protocol]) -> list[Missing]:
         except EyelevelError as error:
             missing.append(Missing(protocol.name, str(error)))
     if chosen and len(missing) == len(chosen):
-        raise EyelevelError(f"no rung can be replayed on this machine; {missing[0].name}: {missing[0].reason}")
+        raise EyelevelError(f"no rung can be replayed on this machine; {missing[0]}")
     return missing
 
 
@@ -206,4 +210,4 @@ def announcement(planned: Campaign, missing: Iterable[Missing]) -> list[str]:
     variants = [name for name in planned.networks if base_network(name) != name]
     if variants:
         lines.append(f"in the same blocks, over {BELOW} and {ABOVE}: {', '.join(variants)}")
-    return [*lines, *(f"not measured: {one.name.removeprefix('+')}: {one.reason}" for one in missing)]
+    return [*lines, *(f"not measured: {one}" for one in missing)]

@@ -37,7 +37,7 @@ from studies.ladder.contributions import (
     contributions,
     site_contributions,
 )
-from studies.ladder.measure import STUDY
+from studies.ladder.measure import STUDY, Missing
 from studies.ladder.rungs import ABOVE, BELOW, RUNGS, SLOW, base_network, suffix_of
 
 # Those that are told of; the tables' files have all.
@@ -65,7 +65,7 @@ def section(folder: Path) -> Section | None:
     return Section(
         STUDY,
         "The ladder: what QUIC's lead is made of",
-        (" ".join(leads), *details, *missing_sentences(campaign), *explanations(campaign, confidence)),
+        (" ".join(leads), *details, *missing_sentences(campaign, table), *explanations(campaign, confidence)),
         (_figure(table, sites, networks, metrics, campaign, confidence),),
         tables=(contribution_table(table, metrics, confidence), site_table(sites, metrics)),
     )
@@ -152,14 +152,19 @@ def _interval_text(row: Mapping[str, Any]) -> str:
     return percent(row["points"]) + (f" ({interval})" if interval != NOTHING else "")
 
 
-def missing_sentences(campaign: CampaignTable) -> list[str]:
-    """What was not measured, by name, and why; and which rungs nobody asked for."""
+def missing_sentences(campaign: CampaignTable, table: pd.DataFrame) -> list[str]:
+    """What was not measured, by name, and why; which rungs nobody asked for; and which have no run that counts behind a
+    network of the `table` of `contributions`."""
     missing = campaign.document.study.get("missing", ())
-    sentences = [f"Not measured: {entry['name'].removeprefix('+')}, since {entry['reason']}." for entry in missing]
+    sentences = [f"Not measured: {Missing(**entry)}." for entry in missing]
     names = {entry["name"] for entry in missing}
     absent = [rung for rung in RUNGS if rung.protocol not in campaign.protocols and rung.protocol not in names]
     if absent:
         sentences.append(f"Left out when the ladder was begun: {listing([rung.protocol for rung in absent])}.")
+    for network, rows in rows_of(table, kind=RUNG).groupby("network", sort=False):
+        without = [name for name in campaign.protocols if name not in {*rows["below"], *rows["above"]}]
+        if without:
+            sentences.append(f"Without a run that counts behind {label(str(network))}: {listing(without)}.")
     joined = "Where a rung is missing, its change is in the contribution of the next one, which then names both."
     return [" ".join([*sentences, joined])] if sentences else []
 
@@ -226,14 +231,14 @@ def contribution_table(table: pd.DataFrame, metrics: Sequence[str], confidence: 
         "network": ("network", label), "metric": ("metric", label), "name": "contribution",
         ("below", "above"): ("between", lambda below, above: f"{below} → {above}"),
         "sites": ("sites", whole_number), "blocks": ("blocks", whole_number),
-        "points": ("of stock TCP", percent),
+        "points": ("step", percent),
         ("points_low", "points_high"): (f"{level(confidence)} interval", percent_interval),
         "gain": ("gain", percent), "ms": ("ms", signed_ms),
         ("ms_low", "ms_high"): ("interval of ms", ms_interval),
     }  # fmt: skip
     note = (
-        "Gain: against the setting before the arrow; of stock TCP: the same as a step of the ladder. Intervals of "
-        "rungs, parts and changes are simultaneous within a network and metric. The CSV has all metrics."
+        "Gain: against the setting before the arrow; step: the same in percent of the lowest rung's time. Intervals of "
+        "steps are simultaneous within a network and metric, but for the direct comparison's. The CSV has all metrics."
     )
     texts = text_table(table[table["metric"].isin(metrics)], columns)
     return ReportTable("ladder_contributions", "Contributions of the rungs", table, texts, note)
@@ -243,7 +248,7 @@ def site_table(sites: pd.DataFrame, metrics: Sequence[str]) -> ReportTable:
     """The table of `site_contributions`; its texts have these `metrics` alone."""
     columns = {
         "network": ("network", label), "site": "site", "metric": ("metric", label), "name": "contribution",
-        "blocks": ("blocks", whole_number), "points": ("of stock TCP", percent), "gain": ("gain", percent),
+        "blocks": ("blocks", whole_number), "points": ("step", percent), "gain": ("gain", percent),
         "ms": ("ms", signed_ms),
     }  # fmt: skip
     texts = text_table(sites[sites["metric"].isin(metrics)], columns)

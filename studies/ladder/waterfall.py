@@ -23,7 +23,7 @@ TICKS = 5
 def draw(table: pd.DataFrame, sites: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str]) -> Figure:
     """`table` and `sites` have the columns of `contributions` and `site_contributions`. A row of panels for each
     network, a panel for each metric: bars that go from the end of the one above by a rung's contribution, in percent of
-    stock TCP's time, with its interval and, as points, single sites; numbers at the right."""
+    the lowest rung's time, with its interval and, as points, single sites; numbers at the right."""
     parts = {network: drawn_rows(rows_of(table, network=network, metric=metrics[0])) for network in networks}
     heights = [len(rows) + 3 for rows in parts.values()]
     with figure_style():
@@ -38,7 +38,7 @@ def draw(table: pd.DataFrame, sites: pd.DataFrame, networks: Sequence[str], metr
                 axes.set_title(f"{label(metric)} behind {label(network)}", fontweight="bold")
             _names(row_of_panels[0], parts[network])
         for axes in panels[-1]:
-            axes.set_xlabel("change of stock TCP's time", fontsize=SMALL)
+            axes.set_xlabel(f"change of {label(table['below'].iloc[0])}'s time", fontsize=SMALL)
         keys = [
             Patch(facecolor=BLUE, label="faster"),
             Patch(facecolor=VERMILION, label="slower"),

@@ -148,14 +148,15 @@ def test_what_this_machine_refuses_is_left_out_by_name(tmp_path: Path, monkeypat
     monkeypatch.setattr(measure, "replay", replay)
     monkeypatch.setattr(measure, "quota_command", lambda: ("sh", "-c", "echo no control groups >&2; exit 1"))
     refused = {"tcp-iw32"}
-    asked = campaign(requested(tmp_path, runs=1))
-    assert tuple(asked.campaign.protocols) == ("tcp", *ALL[2:])
-    assert asked.campaign.study["missing"] == [
+    ladder = campaign(requested(tmp_path, runs=1))
+    assert tuple(ladder.campaign.protocols) == ("tcp", *ALL[2:])
+    assert ladder.campaign.study["missing"] == [
         {"name": "tcp-iw32", "reason": "this kernel has no such thing"},
         {"name": "+slow", "reason": "no control groups"},
     ]
-    assert "not measured: tcp-iw32: this kernel has no such thing" in asked.announcement
-    assert {run.network for run in asked.campaign.plan()[0]} == {"da2gc", "da2gc+arq"}
+    for name in ("tcp-iw32: this kernel has no such thing", "the condition slow: no control groups"):
+        assert f"not measured: {name}" in ladder.announcement
+    assert {run.network for run in ladder.campaign.plan()[0]} == {"da2gc", "da2gc+arq"}
     refused = {BELOW}
     without = planned(requested(tmp_path, runs=1))
     assert {run.network for run in without.plan()[0]} == {"da2gc"}
@@ -263,7 +264,14 @@ def test_a_missing_rung_is_named_and_its_change_goes_with_the_next(tmp_path: Pat
     assert not {PART, CHANGE} & set(table["kind"])
     assert set(table["kind"]) == {RUNG, WHOLE, SUM}
     said = section(folder)
-    assert said and f"Not measured: {BELOW}, since this kernel has no tcp_notsent_lowat." in " ".join(said.paragraphs)
+    assert said and f"Not measured: {BELOW}: this kernel has no tcp_notsent_lowat." in " ".join(said.paragraphs)
+
+
+def test_a_rung_that_never_counts_is_named(tmp_path: Path) -> None:
+    folder = write_ladder(tmp_path / "ladder", sites=2, blocks=2, over=["lte"], lost={"tcp+": 2})
+    said = section(folder)
+    assert said and "Without a run that counts behind LTE: tcp+." in " ".join(said.paragraphs)
+    assert "buffers and idle restart + shorter send queue" in said.paragraphs[1]
 
 
 def test_the_section_says_what_is_shown_and_what_is_not(tmp_path: Path) -> None:

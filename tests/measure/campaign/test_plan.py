@@ -77,9 +77,9 @@ def test_companions_of_a_network_are_in_its_blocks_and_in_no_others(
     blocks = plan(sites, ["lte", "dsl"], protocols, 2, seed, companions)
     for block in blocks:
         network = "dsl" if any(run.network == "dsl" for run in block) else "lte"
-        own = [(network, protocol) for protocol in protocols]
+        first = [(network, protocol) for protocol in protocols]
         conditions = [(run.network, run.protocol) for run in block]
-        assert sorted(conditions) == sorted([*own, *companions.get(network, ())])
+        assert sorted(conditions) == sorted([*first, *companions.get(network, ())])
         assert len({(run.site, run.number) for run in block}) == 1
     assert len(blocks) == 2 * 2 * len(sites)
 
