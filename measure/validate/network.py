@@ -66,9 +66,8 @@ def judge_network(network: Network, measured: NetworkMeasurement) -> list[Check]
             tolerance_ms = 3 * rtt_tolerance_ms
             checks.append(within(network.name, "median RTT", least_ms, measured.rtt_median_ms, tolerance_ms, "ms"))
         else:
-            checks.append(
-                unchecked(network.name, "median RTT", "echoes wait for what the link repeats", least_ms, "ms")
-            )
+            why = "echoes wait for what the link repeats"
+            checks.append(unchecked(network.name, "median RTT", why, least_ms, "ms"))
     checks += [within(network.name, "name resolution", 0, measured.resolution_ms, RESOLUTION_TOLERANCE_MS, "ms")]
     for direction, way in ((UP, measured.up), (DOWN, measured.down)):
         if network.retransmit_ms is None:
@@ -149,14 +148,14 @@ def _judge_drops(network: Network, direction: str, way: Direction) -> Iterator[C
         yield unchecked(network.name, f"{name} by time", "the probe knows too roughly when the emulator began")
     if not numbers:
         return
-    is_lossy = {way: getattr(network, f"{way}_loss") and network.retransmit_ms is None for way in (UP, DOWN)}
+    is_lossy = {each: getattr(network, f"{each}_loss") and network.retransmit_ms is None for each in (UP, DOWN)}
     # Before the packets whose losses are known there were echoes.
     known = range(ECHOES + 1, ECHOES + 1 + way.sent)
     dropped = [number for number in sorted(numbers) if number in known][:LOST_NUMBERS]
     if times_ms or is_lossy[direction]:
         yield unchecked(network.name, name, "others are lost, too")
     elif direction == DOWN and (is_lossy[UP] or any(_chosen(network, UP))):
-        yield unchecked(network.name, name, "what is lost on the uplink is not answered, which changes the numbers")
+        yield unchecked(network.name, name, "what is lost on the uplink has no answer, which changes the numbers")
     elif not dropped:
         yield unchecked(network.name, name, f"the probe knows what is lost of {known[0]} to {known[-1]} alone")
     else:

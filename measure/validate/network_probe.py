@@ -50,8 +50,8 @@ LOAD = 0.9
 # Of a link that retransmits: what waits for a packet goes together when it has come, and must fit into a queue then.
 REPAIRED_LOAD = 0.3
 REPAIRED_S = 20.0
-# A packet was sent in vain when it is late by more than the first share of what that costs. Whether the next is can be
-# told if it was late by less than the second.
+# A packet that is late by more than the first share of what a repeat costs was repeated, or waited. It did not wait if
+# the one before it was late by less than the second.
 LATE_SHARE, FREE_SHARE = 0.5, 0.25
 # Rate and queue: so much more than the link carries, for so long.
 OVERLOAD = 1.5
@@ -237,7 +237,7 @@ class Client:
         return self._arrived(up, arrived_up), self._arrived(down, arrived_down)
 
     def _steady(self, link_mbps: float | None) -> Flow:
-        """What a link takes without a queue, and so much of it that enough is lost, or repeated before one's eyes."""
+        """What a link takes without a queue, and so much of it that enough is lost, or seen to be repeated."""
         loss, cost_ms = max(self._network.up_loss, self._network.down_loss), self._network.retransmit_ms
         most_mbps = LOSS_PACKETS_PER_S * SMALL_BYTES * 8 / 1e6
         mbps = min(LOAD * (link_mbps or most_mbps), most_mbps)

@@ -82,7 +82,7 @@ def test_a_network_that_repairs_its_losses_and_drops_chosen_packets_is_seen_to(s
         ({"drop_down_packets": (150, 201)}, {"downlink packets dropped"}),
         ({"drop_down_packets": None}, {"downlink loss"}),
     ):
-        measured = failed(judge_network(replace(REPAIRED, **change), measurement))  # type: ignore[arg-type]
+        measured = failed(judge_network(replace(REPAIRED, **change), measurement))
         assert set(measured) == wrong, measured
     # The same losses, unrepaired.
     unrepaired = failed(judge_network(replace(REPAIRED, retransmit_ms=None), measurement))
