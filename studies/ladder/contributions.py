@@ -31,7 +31,7 @@ RUNG, WHOLE, SUM, PART, CHANGE = "rung", "whole", "sum", "part", "change"
 # The names of what is not a rung.
 DIRECT, OF_RUNGS = "all, measured directly", "sum of the rungs"
 HIDDEN_LOSSES, VISIBLE_LOSSES = "of it: losses hidden", "of it: visible losses"
-SLOW_BROWSER, SLOW_PAGE = "in a slower browser", "TCP in a slower browser"
+SLOW_BROWSER, SLOW_PAGE = "slower browser: change", "slower browser: TCP"
 
 KEY = ["kind", "name", "below", "above"]
 NUMBERS = ["gain", "gain_low", "gain_high", "points", "points_low", "points_high", "ms", "ms_low", "ms_high", "start"]

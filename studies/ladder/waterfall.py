@@ -27,7 +27,8 @@ def draw(table: pd.DataFrame, sites: pd.DataFrame, networks: Sequence[str], metr
     parts = {network: drawn_rows(rows_of(table, network=network, metric=metrics[0])) for network in networks}
     heights = [len(rows) + 3 for rows in parts.values()]
     with figure_style():
-        figure = Figure(figsize=(PAGE_INCHES, 0.5 + ROW_INCHES * sum(heights)), layout="constrained")
+        figure = Figure(figsize=(PAGE_INCHES, 0.5 + ROW_INCHES * sum(heights)))
+        figure.set_layout_engine("constrained", w_pad=0.1)
         panels = figure.subplots(
             len(networks), len(metrics), squeeze=False, sharex=False, sharey="row", height_ratios=heights
         )
@@ -38,7 +39,7 @@ def draw(table: pd.DataFrame, sites: pd.DataFrame, networks: Sequence[str], metr
                 axes.set_title(f"{label(metric)} behind {label(network)}", fontweight="bold")
             _names(row_of_panels[0], parts[network])
         for axes in panels[-1]:
-            axes.set_xlabel(f"change of {label(table['below'].iloc[0])}'s time", fontsize=SMALL)
+            axes.set_xlabel(f"change of {label(table['below'].iloc[0])}'s time [%]", fontsize=SMALL)
         keys = [
             Patch(facecolor=BLUE, label="faster"),
             Patch(facecolor=VERMILION, label="slower"),
@@ -80,11 +81,14 @@ def _panel(axes: Axes, rows: pd.DataFrame, sites: pd.DataFrame) -> None:
         numbers = f"{percent(row['points'])}  {signed_ms(row['ms'])} ms".replace("-", "\N{MINUS SIGN}")
         axes.text(1.02, y, numbers, transform=axes.get_yaxis_transform(), va="center", fontsize=SMALL)
     axes.axvline(0, color="0.4", linewidth=0.7)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %".replace("-", "\N{MINUS SIGN}"))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g}".replace("-", "\N{MINUS SIGN}"))
     axes.xaxis.set_major_locator(MaxNLocator(TICKS))
     axes.tick_params(axis="x", labelsize=SMALL)
     axes.grid(axis="y", visible=False)
     axes.set_ylim(len(rows) - 0.4, -0.6)
+    # Bars would end at the panel's edge.
+    axes.use_sticky_edges = False
+    axes.margins(x=0.08)
 
 
 def _color(row: dict[str, object]) -> str:
@@ -96,4 +100,4 @@ def _color(row: dict[str, object]) -> str:
 
 
 def _names(axes: Axes, rows: pd.DataFrame) -> None:
-    axes.set_yticks(range(len(rows)), list(rows["name"]), fontsize=SMALL)
+    axes.set_yticks(range(len(rows)), rows["name"].str.replace(" + ", "\n+ ").tolist(), fontsize=SMALL)
