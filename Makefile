@@ -120,7 +120,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   PRESET           of make grid: longlook, longlook-0rtt, controlled
 ##   COUNTS, SIZES    of make grid: other numbers and sizes of objects (1,10 and 100B,10KB)
 ##   BUDGET, LIMIT    of make grid: how long all may take (60m); how many seconds a load may
-##   CONDITIONS       of make ladder: arq, slow or none, of which it has both where it can
+##   CONDITIONS       of make ladder: arq, slow, unknown (all that it can unless given), or none
 ##   DELAYS           of make packets: what is added to the round trip, in ms (0,10,20,50)
 ##   CAMPAIGN         the folder in results/ (the time of day)
 ##   SEED             what the order of the runs is drawn from

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from browsers.window import Window
 from tuning.protocols import Protocol
 
-
 # What a browser's processes are for, as far as it has one for each: what holds it together, what runs a page's scripts
 # and lays it out, the network stack, and what paints.
 PARTS = ("browser", "renderer", "network", "gpu")
@@ -19,11 +18,12 @@ PARTS = ("browser", "renderer", "network", "gpu")
 class Page:
     """What a browser loads: a URL, in a window, as a user agent (its default unless given).
 
-    `hosts` are all that there are; no other name exists.
+    `hosts` are all that there are; no other name exists. `authorities` are those of its servers: host, or host:port.
     """
 
     url: str
     hosts: tuple[str, ...]
+    authorities: tuple[str, ...]
     window: Window
     user_agent: str | None = None
 

@@ -15,16 +15,16 @@ STUDY = Study(
     help="""Measure sites over settings that differ by one thing each, from stock TCP to stock QUIC, all in the same
     blocks.
 
-    --proto narrows the rungs. Behind networks with loss the link also repairs its losses itself (arq), and the browser
-    also has a share of the processor only (slow), each over two of the rungs. A campaign that exists goes on where it
-    was.
+    --proto narrows the rungs. In the same blocks, two rungs are also measured with the link repairing its losses itself
+    (arq, behind networks with loss) and with a share of the processor for the browser (slow), and QUIC in a browser
+    that knows nothing of the servers (unknown). A campaign that exists goes on where it was.
 
     Example: eyelevel ladder --sites demo-news --net lte --runs 5
     """,
     campaign=campaign,
     section=section.section,
     options=(
-        click.Option(["--conditions"], help="arq, slow, both (unless given) or none."),
+        click.Option(["--conditions"], help="arq, slow, unknown; all unless given, or none."),
         click.Option(["--films"], type=click.Choice(KEPT), help="Which films are kept once their metrics are: all."),
         click.Option(["--quality"], type=click.Choice(QUALITIES), help="How they are kept: lossless unless given."),
     ),

@@ -23,15 +23,16 @@ from analysis.hypotheses import Pair
 from analysis.ratios import block_ratios, locations, mean_over_sites
 from analysis.runs import CampaignTable
 from analysis.samples import Array, Samples, samples_of
-from studies.ladder.rungs import ABOVE, ARQ, BELOW, RUNGS, SLOW, base_network, suffix_of
+from studies.ladder.rungs import ABOVE, ARQ, BELOW, HIGHEST, RUNGS, SLOW, UNKNOWN, base_network, suffix_of
 
 # What a row of the tables is: a rung; both ends compared directly; the sum of the rungs; a part of the transport's own
-# contribution; what a slower browser changes.
+# contribution; what a condition changes outside of the ladder.
 RUNG, WHOLE, SUM, PART, CHANGE = "rung", "whole", "sum", "part", "change"
 # The names of what is not a rung.
 DIRECT, OF_RUNGS = "all, measured directly", "sum of the rungs"
 HIDDEN_LOSSES, VISIBLE_LOSSES = "of it: losses hidden", "of it: visible losses"
 SLOW_BROWSER, SLOW_PAGE = "slower browser: change", "slower browser: TCP"
+UNKNOWN_SERVERS = "QUIC, servers unknown"
 
 KEY = ["kind", "name", "below", "above"]
 NUMBERS = ["gain", "gain_low", "gain_high", "points", "points_low", "points_high", "ms", "ms_low", "ms_high", "start"]
@@ -165,6 +166,8 @@ def effects_of(samples: Samples, network: str) -> list[Effect]:
     for below, above in pairwise(order):
         rungs.append(effect(RUNG, change_between(below, above), below, above, rungs))
     effects = [*rungs, effect(WHOLE, DIRECT, order[0], order[-1])]
+    if order[-1] == HIGHEST and UNKNOWN in present:
+        effects.append(effect(CHANGE, UNKNOWN_SERVERS, HIGHEST, UNKNOWN, rungs))
     transport = next((rung for rung in rungs if (rung.below, rung.above) == (BELOW, ABOVE)), None)
     if transport is None:
         return effects

@@ -1,14 +1,16 @@
-"""The ladder's campaign: every rung, and two conditions, in the same blocks.
+"""The ladder's campaign: every rung, and three conditions, in the same blocks.
 
-A condition is a network's variant that two of the rungs are measured behind, too: `+arq`, whose link retransmits what
-the network loses, so that the transport sees a delay instead; and `+slow`, with the browser limited to a share of the
-processor. What this machine cannot do is left out by name, not replaced.
+Two conditions are variants of a network that two of the rungs are measured behind, too: `+arq`, whose link retransmits
+what the network loses, so that the transport sees a delay instead; and `+slow`, with the browser limited to a share of
+the processor. The third is the highest rung in a browser that knows nothing of the servers. What this machine cannot do
+is left out by name, not replaced.
 """
 
 import subprocess
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,11 +25,21 @@ from measure.run.setting import Loading, Setting
 from record.collection import choose_sites
 from replay import ReplaySpec
 from replay import run as replay
-from studies.ladder.rungs import ABOVE, ARQ, BELOW, CONDITIONS, RUNGS, SLOW, base_network, suffix_of
+from studies.ladder.rungs import (
+    ABOVE,
+    ARQ,
+    BELOW,
+    CONDITIONS,
+    HIGHEST,
+    RUNGS,
+    SLOW,
+    UNKNOWN,
+    base_network,
+    suffix_of,
+)
 from studies.study import Measurement, Request, study_campaign
 from tuning import protocols
 from tuning.networks import Network
-from tuning.protocols import Protocol
 
 STUDY = "ladder"
 RUNS = 5
@@ -50,7 +62,7 @@ class Missing:
     reason: str
 
     def __str__(self) -> str:
-        what = f"the condition {self.name[1:]}" if self.name in CONDITIONS.values() else self.name
+        what = f"the condition {self.name}" if self.name in CONDITIONS else self.name
         return f"{what}: {self.reason}"
 
 
@@ -76,86 +88,82 @@ def quota_command() -> tuple[str, ...]:
 def campaign(request: Request) -> Measurement:
     """What `request` asks to be measured. Raises EyelevelError."""
     wanted = wanted_conditions(request.options.get("conditions"))
-    # A campaign that was begun goes on with what it has.
-    known = [Missing(**entry) for entry in (request.document.study["missing"] if request.document else ())]
-    chosen = rungs(request, known)
-    named = replace(request, proto=",".join(protocol.name for protocol in chosen))
-    if request.document:
-        # A rung that could not be measured at first would have blocks of its own later.
-        suffixes = tuple(request.document.study["conditions"])
-        missing = known
-    else:
-        missing = refusals(named, chosen)
-        refused = {one.name for one in missing}
-        chosen = [protocol for protocol in chosen if protocol.name not in refused]
-        named = replace(request, proto=",".join(protocol.name for protocol in chosen))
-        suffixes, without = conditions({protocol.name for protocol in chosen}, wanted)
-        missing += without
+    # A campaign that was begun goes on with what it has: a rung that came later would have blocks of its own.
+    study = request.document.study if request.document else {}
+    missing = [Missing(**entry) for entry in study.get("missing", ())]
+    chosen = rungs(request, missing)
+    possible = tuple(study.get("conditions", ()))
+    if not request.document:
+        more = [UNKNOWN] if "unknown" in wanted and HIGHEST in chosen else []
+        missing = refusals(request, [*chosen, *more])
+        refused = {one.name: one.reason for one in missing}
+        chosen = [name for name in chosen if name not in refused]
+        missing = [one for one in missing if one.name != UNKNOWN]
+        reasons = {name: condition_refusal(name, chosen, refused) for name in wanted}
+        possible = tuple(name for name, reason in reasons.items() if not reason)
+        missing += [Missing(name, reason) for name, reason in reasons.items() if reason]
     if len(chosen) < 2:
-        reasons = "; ".join(map(str, missing))
-        raise EyelevelError(f"a ladder needs two rungs at least{f', and cannot have {reasons}' if reasons else ''}")
-    planned = ladder_campaign(named, suffixes, missing)
+        reasons_given = "; ".join(map(str, missing))
+        also = f", and cannot have {reasons_given}" if missing else ""
+        raise EyelevelError(f"a ladder needs two rungs at least{also}")
+    planned = ladder_campaign(request, chosen, possible, missing)
     return Measurement(planned, announcement(planned, missing), lambda: [f"measured: {planned.folder}"])
 
 
 def wanted_conditions(text: str | None) -> tuple[str, ...]:
-    """The suffixes of the conditions that `text` names, all unless given. Raises EyelevelError."""
+    """The conditions that `text` names, all unless given. Raises EyelevelError."""
     names = (text or ",".join(CONDITIONS)).replace(",", " ").split()
     if names == ["none"]:
         return ()
-    if unknown := [name for name in names if name not in CONDITIONS]:
-        raise EyelevelError(f"--conditions takes {', '.join(CONDITIONS)} or none, not {unknown[0]!r}")
-    return tuple(CONDITIONS[name] for name in names)
+    if strange := [name for name in names if name not in CONDITIONS]:
+        raise EyelevelError(f"--conditions takes {', '.join(CONDITIONS)} or none, not {strange[0]!r}")
+    return tuple(dict.fromkeys(names))
 
 
-def rungs(request: Request, missing: Collection[Missing]) -> list[Protocol]:
+def rungs(request: Request, missing: Collection[Missing]) -> list[str]:
     """The protocols that are to be the ladder's rungs, in its order: all unless `request` or its campaign names some.
 
     Raises EyelevelError when one is no rung.
     """
     order = [rung.protocol for rung in RUNGS]
-    names = request.names("proto", "protocols", order)
-    names = names.replace(",", " ").split() if isinstance(names, str) else list(names)
+    begun = [name for name in (request.document.protocols if request.document else ()) if name in order]
+    names = request.proto.replace(",", " ").split() if request.proto else begun or order
     if strange := [name for name in names if name not in order]:
         raise EyelevelError(f"{strange[0]} is no rung of the ladder; choose among {', '.join(order)}")
     if refused := [one for one in missing if one.name in names]:
         raise EyelevelError(f"this campaign goes on without {refused[0].name} ({refused[0].reason}); begin another")
-    known = protocols.load()
-    return [known[name] for name in order if name in names]
+    return [name for name in order if name in names]
 
 
-def refusals(request: Request, chosen: Sequence[Protocol]) -> list[Missing]:
-    """Which of `chosen` this machine cannot do, as a short replay over each finds out. Raises EyelevelError when it
-    can do none."""
+def refusals(request: Request, names: Sequence[str]) -> list[Missing]:
+    """Which of the protocols `names` this machine cannot do, as a short replay over each finds out.
+
+    Raises EyelevelError when it can do none.
+    """
     site = choose_sites(request.names("site", "sites"))[0]
     network = Network("probe", min_rtt_ms=0)
     missing = []
-    for protocol in chosen:
+    for name in names:
         try:
-            (served,) = choose_protocols([protocol.name], protocols.load())
+            (served,) = choose_protocols([name], protocols.load())
             with TemporaryDirectory(prefix="ladder-") as folder:
                 replay(ReplaySpec(site.folder, network, served, Path(folder) / "requests"), ["true"])
         except EyelevelError as error:
-            missing.append(Missing(protocol.name, str(error)))
-    if chosen and len(missing) == len(chosen):
+            missing.append(Missing(name, str(error)))
+    if len(missing) == len(names):
         raise EyelevelError(f"no rung can be replayed on this machine; {missing[0]}")
     return missing
 
 
-def conditions(over: Collection[str], wanted: Iterable[str]) -> tuple[tuple[str, ...], list[Missing]]:
-    """Which of the `wanted` conditions can be measured with the rungs `over`, and which cannot, and why."""
-    possible, missing = [], []
-    for suffix in wanted:
-        reason = ""
-        if not {BELOW, ABOVE} <= set(over):
-            reason = f"needs the rungs {BELOW} and {ABOVE}"
-        elif suffix == SLOW:
-            reason = quota_refusal()
-        if reason:
-            missing.append(Missing(suffix, reason))
-        else:
-            possible.append(suffix)
-    return tuple(possible), missing
+def condition_refusal(name: str, over: Collection[str], refused: Mapping[str, str]) -> str:
+    """Why the condition `name` cannot be measured with the rungs `over`; nothing when it can. `refused`: protocol → why
+    this machine cannot do it."""
+    needed = (HIGHEST,) if name == "unknown" else (BELOW, ABOVE)
+    if not set(needed) <= set(over):
+        return f"needs {' and '.join(needed)}"
+    if name == "unknown":
+        return refused.get(UNKNOWN, "")
+    return quota_refusal() if name == "slow" else ""
 
 
 def quota_refusal() -> str:
@@ -165,49 +173,58 @@ def quota_refusal() -> str:
     return "" if completed.returncode == 0 else (lines[-1] if lines else f"status {completed.returncode}")
 
 
-def ladder_campaign(request: Request, suffixes: Collection[str], missing: Sequence[Missing]) -> Campaign:
-    """The campaign of the sites, networks and rungs that `request` names, with the conditions `suffixes`."""
-
-    def variants(network: Network) -> list[Network]:
-        return [network, *conditions_of(network, suffixes)]
-
-    planned = study_campaign(request, STUDY, LadderMethod(), runs=RUNS, change=variants)
+def ladder_campaign(
+    request: Request, chosen: Sequence[str], possible: Collection[str], missing: Sequence[Missing]
+) -> Campaign:
+    """The campaign of the sites and networks that `request` names, over the rungs `chosen`, with the `possible`
+    conditions."""
+    unknown = [UNKNOWN] if "unknown" in possible else []
+    planned = study_campaign(
+        replace(request, proto=",".join([*chosen, *unknown])),
+        STUDY,
+        LadderMethod(),
+        runs=RUNS,
+        change=lambda network: [network, *variants(network, possible)],
+    )
     assert planned.selection
     plain = tuple(name for name in planned.selection.networks if base_network(name) == name)
+    companions = {
+        name: (
+            *product([one.name for one in variants(planned.networks[name], possible)], (BELOW, ABOVE)),
+            *((name, protocol) for protocol in unknown),
+        )
+        for name in plain
+    }
     films = FilmPolicy(**(request.document.films if request.document else {}))
     kept, quality = (request.options.get(name) for name in ("films", "quality"))
     return replace(
         planned,
         loading=Loading(browser=request.browser_name),
         films=FilmPolicy(kept or films.kept, quality or films.quality),
-        selection=Selection(planned.selection.sites, plain, planned.selection.protocols),
-        companions={
-            name: tuple(
-                (variant.name, protocol)
-                for variant in conditions_of(planned.networks[name], suffixes)
-                for protocol in (BELOW, ABOVE)
-            )
-            for name in plain
-        },
-        study={"name": STUDY, "conditions": list(suffixes), "missing": [asdict(one) for one in missing]},
+        selection=Selection(planned.selection.sites, plain, tuple(chosen)),
+        companions=companions,
+        study={"name": STUDY, "conditions": list(possible), "missing": [asdict(one) for one in missing]},
     )
 
 
-def conditions_of(network: Network, suffixes: Collection[str]) -> list[Network]:
-    """`network` under each of the conditions `suffixes` that there is for it: a link repairs only what it loses."""
-    variants = []
-    if ARQ in suffixes and network.loss:
+def variants(network: Network, possible: Collection[str]) -> list[Network]:
+    """`network` under each of the conditions that are `possible` and that there are for it: a link repairs only what it
+    loses."""
+    changed = []
+    if "arq" in possible and network.loss:
         repaired = RETRANSMIT_ROUND_TRIPS * network.min_rtt_ms
-        variants.append(replace(network, name=network.name + ARQ, retransmit_ms=repaired))
-    if SLOW in suffixes:
-        variants.append(replace(network, name=network.name + SLOW))
-    return variants
+        changed.append(replace(network, name=network.name + ARQ, retransmit_ms=repaired))
+    if "slow" in possible:
+        changed.append(replace(network, name=network.name + SLOW))
+    return changed
 
 
 def announcement(planned: Campaign, missing: Iterable[Missing]) -> list[str]:
     """What is measured and what is not, in lines for a person."""
-    lines = [f"the ladder: {' → '.join(planned.protocols)}"]
-    variants = [name for name in planned.networks if base_network(name) != name]
-    if variants:
-        lines.append(f"in the same blocks, over {BELOW} and {ABOVE}: {', '.join(variants)}")
+    assert planned.selection
+    lines = [f"the ladder: {' → '.join(planned.selection.protocols)}"]
+    for network, conditions in planned.companions.items():
+        if conditions:
+            names = [f"{behind} {protocol}" for behind, protocol in conditions]
+            lines.append(f"in the blocks of {network}, too: {', '.join(names)}")
     return [*lines, *(f"not measured: {one}" for one in missing)]

@@ -18,23 +18,26 @@ RUNGS = (
     Rung("tcp-iw32-paced", "pacing"),
     Rung("tcp+", "buffers and idle restart"),
     Rung("tcp+lowat", "shorter send queue"),
+    Rung("tcp+lowat+known", "servers known before"),
     Rung("quic+1con+2rtt", "the transport itself"),
     Rung("quic+1con", "one round trip less"),
     Rung("quic+1con+urgency", "order of bytes"),
     Rung("quic", "gentler back-off"),
 )
-# The neighbours whose difference the conditions take apart: TCP and QUIC with the same windows, round trips and, as far
+# The neighbours whose difference two conditions take apart: TCP and QUIC with the same windows, round trips and, as far
 # as both servers can, order of bytes.
-BELOW, ABOVE = "tcp+lowat", "quic+1con+2rtt"
-# What a condition is called behind the name of its network.
+BELOW, ABOVE = "tcp+lowat+known", "quic+1con+2rtt"
+# What these conditions are called behind the name of their network.
 ARQ, SLOW = "+arq", "+slow"
+# The third: the highest rung, in a browser that knows nothing of the servers.
+HIGHEST, UNKNOWN = "quic", "quic+unknown"
 # As options name them.
-CONDITIONS = {"arq": ARQ, "slow": SLOW}
+CONDITIONS = ("arq", "slow", "unknown")
 
 
 def base_network(name: str) -> str:
     """The network that a condition is made of; a network that is none stays as it is."""
-    return next((name.removesuffix(suffix) for suffix in CONDITIONS.values() if name.endswith(suffix)), name)
+    return next((name.removesuffix(suffix) for suffix in (ARQ, SLOW) if name.endswith(suffix)), name)
 
 
 def suffix_of(network: str) -> str:

@@ -32,13 +32,14 @@ from studies.ladder.contributions import (
     SLOW_BROWSER,
     SLOW_PAGE,
     SUM,
+    UNKNOWN_SERVERS,
     VISIBLE_LOSSES,
     WHOLE,
     contributions,
     site_contributions,
 )
 from studies.ladder.measure import STUDY, Missing
-from studies.ladder.rungs import ABOVE, BELOW, RUNGS, SLOW, base_network, suffix_of
+from studies.ladder.rungs import ABOVE, BELOW, HIGHEST, RUNGS, SLOW, base_network, suffix_of
 
 # Those that are told of; the tables' files have all.
 METRICS = ("si", "plt")
@@ -94,7 +95,7 @@ def detail(rows: pd.DataFrame, campaign: CampaignTable) -> str:
     sentences = [f"shown to contribute: {listing(parts)}."] if parts else []
     sentences += [f"{'N' if parts else 'n'}ot shown to: {listing(others)}."] if others else []
     entries = rows.to_dict("records")
-    sentences += [*_transport(entries), *_slowed(entries, campaign)]
+    sentences += [*_transport(entries), *_slowed(entries, campaign), *_unknown(entries)]
     if np.isfinite(whole["gain_low"]):
         within = "within" if total["is_shown"] else "outside"
         doubt = "" if total["is_shown"] else ": the rungs do not add up, so do not read them as its parts"
@@ -146,6 +147,16 @@ def _slowed(entries: Sequence[Mapping[str, Any]], campaign: CampaignTable) -> li
     ]
 
 
+def _unknown(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What it costs QUIC when the browser does not know the servers."""
+    return [
+        f"In a browser that knows nothing of the servers, as where QUIC is only forced, {label(HIGHEST)} changes by "
+        f"{_interval_text(row)}."
+        for row in entries
+        if row["name"] == UNKNOWN_SERVERS
+    ]
+
+
 def _interval_text(row: Mapping[str, Any]) -> str:
     """A contribution with its interval."""
     interval = percent_interval(row["points_low"], row["points_high"])
@@ -162,7 +173,8 @@ def missing_sentences(campaign: CampaignTable, table: pd.DataFrame) -> list[str]
     if absent:
         sentences.append(f"Left out when the ladder was begun: {listing([rung.protocol for rung in absent])}.")
     for network, rows in rows_of(table, kind=RUNG).groupby("network", sort=False):
-        without = [name for name in campaign.protocols if name not in {*rows["below"], *rows["above"]}]
+        measured = {*rows["below"], *rows["above"]}
+        without = [one.protocol for one in RUNGS if one.protocol in {*campaign.protocols} - measured]
         if without:
             sentences.append(f"Without a run that counts behind {label(str(network))}: {listing(without)}.")
     joined = "Where a rung is missing, its change is in the contribution of the next one, which then names both."
@@ -215,7 +227,8 @@ def _figure(
         )
     caption = (
         f"From stock TCP to stock QUIC ({'; '.join(counts)}). Each bar begins where the one above it ends. Lines: "
-        f"{level(confidence)} intervals, simultaneous within a panel; points: single sites; dotted: the rungs' sum."
+        f"{level(confidence)} intervals, simultaneous within a panel; points: single sites; dotted: the rungs' sum. Below it: what else was "
+        "changed in the same blocks, outside of the ladder."
     )
     whole = rows_of(table, kind=WHOLE)
     finding = "; ".join(

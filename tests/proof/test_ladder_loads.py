@@ -36,7 +36,7 @@ def test_a_block_is_measured_under_every_condition(tmp_path: Path, monkeypatch: 
     folder = tmp_path / "results" / "ladder"
     runs = load(folder).runs
     valid = runs[runs["valid"]].set_index(["network", "protocol"])
-    conditions = [("lossy", name) for name in (BELOW, ABOVE, "quic")]
+    conditions = [("lossy", name) for name in (BELOW, ABOVE, "quic", "quic+unknown")]
     conditions += [(f"lossy{suffix}", name) for suffix in ("+arq", "+slow") for name in (BELOW, ABOVE)]
     assert sorted(valid.index) == sorted(conditions), runs["reason"].tolist()
     assert valid["block"].nunique() == 1

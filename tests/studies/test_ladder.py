@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from factories import campaign_document
 from scipy import stats
+from support import ladders
 from support.figures import smallest_type
 from support.ladders import TRANSPORT_ARQ, TRANSPORT_SLOW, TRUTH, write_ladder
 
@@ -28,10 +29,10 @@ from studies.ladder import measure, waterfall
 from studies.ladder.contributions import (
     CHANGE,
     HIDDEN_LOSSES,
-    PART,
     RUNG,
     SLOW_BROWSER,
     SUM,
+    UNKNOWN_SERVERS,
     VISIBLE_LOSSES,
     WHOLE,
     contributions,
@@ -75,6 +76,10 @@ def planned(request: Request) -> Campaign:
     return campaign(request).campaign
 
 
+def missing_of(folder: Path) -> list[Missing]:
+    return [Missing(**entry) for entry in planned(requested(folder, runs=1)).study["missing"]]
+
+
 @pytest.mark.usefixtures("site", "able")
 def test_every_block_has_all_rungs_and_the_conditions_of_its_network(tmp_path: Path) -> None:
     blocks = planned(requested(tmp_path, net="lte,da2gc", runs=3)).plan()
@@ -83,8 +88,8 @@ def test_every_block_has_all_rungs_and_the_conditions_of_its_network(tmp_path: P
         network = base_network(block[0].network)
         assert {base_network(run.network) for run in block} == {network}
         suffixes = ["+arq", "+slow"] if network == "da2gc" else ["+slow"]
-        more = [(suffix, protocol) for suffix in suffixes for protocol in (BELOW, ABOVE)]
-        expected = sorted([*(("", name) for name in ALL), *more])
+        more = [*product(suffixes, (BELOW, ABOVE)), ("", "quic+unknown")]
+        expected = sorted([*product([""], ALL), *more])
         assert sorted((suffix_of(run.network), run.protocol) for run in block) == expected
 
 
@@ -108,6 +113,7 @@ def test_each_rung_differs_from_the_one_below_in_what_its_name_says() -> None:
         "tcp-iw32-paced": {"pacing"},
         "tcp+": {"server_sysctls", "client_sysctls"},
         "tcp+lowat": {"notsent_lowat_bytes"},
+        "tcp+lowat+known": {"known_servers"},
         "quic+1con": {"tls_group"},
         "quic+1con+urgency": {"scheduler"},
         "quic": {"emulated_connections", "scheduler"},
@@ -121,6 +127,7 @@ def test_each_rung_differs_from_the_one_below_in_what_its_name_says() -> None:
             assert not differences.intersection(same)
         else:
             assert differences == keys[above]
+    assert known[BELOW].browser_knows_servers == known[ABOVE].browser_knows_servers
     # What the last rung names by its default is what the one below names.
     assert known["quic+1con+urgency"].scheduler == "urgency" and known["quic"].scheduler in (None, "urgency")
 
@@ -128,14 +135,14 @@ def test_each_rung_differs_from_the_one_below_in_what_its_name_says() -> None:
 @pytest.mark.usefixtures("site", "able")
 def test_fewer_rungs_may_be_asked_for_and_only_rungs(tmp_path: Path) -> None:
     ladder = planned(requested(tmp_path, proto="quic,tcp,tcp+", runs=1))
-    assert tuple(ladder.protocols) == ("tcp", "tcp+", "quic")
-    assert len(ladder.plan()[0]) == 3
-    assert [one["name"] for one in ladder.study["missing"]] == ["+arq", "+slow"]
+    assert tuple(ladder.protocols) == ("tcp", "tcp+", "quic", "quic+unknown")
+    assert len(ladder.plan()[0]) == 4
+    assert [one["name"] for one in ladder.study["missing"]] == ["arq", "slow"]
     assert len(planned(requested(tmp_path, runs=1, options={"conditions": "none"})).plan()[0]) == len(ALL)
     assert len(planned(requested(tmp_path, runs=1, options={"conditions": "arq"})).plan()[0]) == len(ALL) + 2
     with pytest.raises(EyelevelError, match=r"tcp\+bbr is no rung of the ladder; choose among tcp, tcp-iw32, "):
         planned(requested(tmp_path, proto="tcp,tcp+bbr"))
-    with pytest.raises(EyelevelError, match="--conditions takes arq, slow or none, not 'fast'"):
+    with pytest.raises(EyelevelError, match="--conditions takes arq, slow, unknown or none, not 'fast'"):
         planned(requested(tmp_path, options={"conditions": "fast"}))
 
 
@@ -149,10 +156,10 @@ def test_what_this_machine_refuses_is_left_out_by_name(tmp_path: Path, monkeypat
     monkeypatch.setattr(measure, "quota_command", lambda: ("sh", "-c", "echo no control groups >&2; exit 1"))
     refused = {"tcp-iw32"}
     ladder = campaign(requested(tmp_path, runs=1))
-    assert tuple(ladder.campaign.protocols) == ("tcp", *ALL[2:])
+    assert tuple(ladder.campaign.protocols) == ("tcp", *ALL[2:], "quic+unknown")
     assert ladder.campaign.study["missing"] == [
         {"name": "tcp-iw32", "reason": "this kernel has no such thing"},
-        {"name": "+slow", "reason": "no control groups"},
+        {"name": "slow", "reason": "no control groups"},
     ]
     for name in ("tcp-iw32: this kernel has no such thing", "the condition slow: no control groups"):
         assert f"not measured: {name}" in ladder.announcement
@@ -160,7 +167,9 @@ def test_what_this_machine_refuses_is_left_out_by_name(tmp_path: Path, monkeypat
     refused = {BELOW}
     without = planned(requested(tmp_path, runs=1))
     assert {run.network for run in without.plan()[0]} == {"da2gc"}
-    refused = {*ALL}
+    refused = {"quic+unknown"}
+    assert "the condition unknown: this kernel has no such thing" in map(str, missing_of(tmp_path))
+    refused = {*ALL, "quic+unknown"}
     with pytest.raises(EyelevelError, match="no rung can be replayed on this machine; tcp: this kernel has no such"):
         planned(requested(tmp_path))
 
@@ -183,12 +192,12 @@ def test_a_ladder_goes_on_with_the_rungs_that_it_began_with(tmp_path: Path) -> N
 def test_a_replay_finds_out_what_the_kernel_refuses(site: Site, tmp_path: Path) -> None:
     tcp = protocols.load()["tcp"]
     impossible = replace(tcp, name="impossible", server_sysctls={"net.ipv4.no_such_setting": "1"})
-    assert refusals(requested(tmp_path), [tcp]) == []
+    assert refusals(requested(tmp_path), ["tcp"]) == []
     known = {"tcp": tcp, "impossible": impossible}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(protocols, "load", lambda: known)
         patch.setattr(measure, "choose_protocols", lambda names, known: [known[name] for name in names])
-        missing = refusals(requested(tmp_path), [tcp, impossible])
+        missing = refusals(requested(tmp_path), ["tcp", "impossible"])
     assert missing == [Missing("impossible", missing[0].reason)]
     assert "net.ipv4.no_such_setting" in missing[0].reason
 
@@ -220,6 +229,7 @@ def test_known_contributions_are_found_and_add_up(tmp_path: Path) -> None:
     assert hidden["gain"] == pytest.approx(np.expm1(TRANSPORT_ARQ), abs=0.01)
     assert visible["gain"] == pytest.approx(np.expm1(TRUTH[ABOVE] - TRANSPORT_ARQ), abs=0.01)
     assert slow["gain"] == pytest.approx(np.expm1(TRANSPORT_SLOW - TRUTH[ABOVE]), abs=0.01)
+    assert of(table, UNKNOWN_SERVERS)["gain"] == pytest.approx(np.expm1(ladders.UNKNOWN_SERVERS), abs=0.01)
     # Both parts begin where the transport does, one after the other, and end where it ends.
     transport = of(table, "the transport itself")
     assert hidden["points"] + visible["points"] == pytest.approx(transport["points"], abs=0.005)
@@ -232,8 +242,8 @@ def test_a_contribution_is_as_worked_out_by_hand(tmp_path: Path) -> None:
     times = runs[runs["network"] == "lte"].pivot_table("si", "block", "protocol")
     first, second = (np.log(times[above] / times[below]) for below, above in pairwise(ALL[:3]))
     row = of(contributions(load(folder), CONFIDENCE), "pacing", "lte")
-    # Eight rungs, and two changes in a slower browser: each interval has a tenth of 5 % outside.
-    reach = stats.t.ppf(1 - 0.05 / 10 / 2, 2) * second.std(ddof=1) / np.sqrt(3)
+    # Nine rungs, and three changes: each interval has a twelfth of 5 % outside.
+    reach = stats.t.ppf(1 - 0.05 / 12 / 2, 2) * second.std(ddof=1) / np.sqrt(3)
     assert row["gain"] == pytest.approx(np.expm1(second.mean()))
     ends = np.expm1(second.mean() + np.array([-reach, reach]))
     assert (row["gain_low"], row["gain_high"]) == pytest.approx(tuple(ends))
@@ -259,10 +269,10 @@ def test_a_missing_rung_is_named_and_its_change_goes_with_the_next(tmp_path: Pat
     missing = [{"name": BELOW, "reason": "this kernel has no tcp_notsent_lowat"}]
     folder = write_ladder(tmp_path / "ladder", without=[BELOW], missing=missing, over=["da2gc"])
     table = contributions(load(folder), CONFIDENCE)
-    row = of(table, "shorter send queue + the transport itself")
-    assert (row["below"], row["above"]) == ("tcp+", ABOVE)
-    assert not {PART, CHANGE} & set(table["kind"])
-    assert set(table["kind"]) == {RUNG, WHOLE, SUM}
+    row = of(table, "servers known before + the transport itself")
+    assert (row["below"], row["above"]) == ("tcp+lowat", ABOVE)
+    assert set(table["kind"]) == {RUNG, WHOLE, SUM, CHANGE}
+    assert set(table.loc[table["kind"] == CHANGE, "name"]) == {UNKNOWN_SERVERS}
     said = section(folder)
     assert said and f"Not measured: {BELOW}: this kernel has no tcp_notsent_lowat." in " ".join(said.paragraphs)
 
@@ -279,12 +289,13 @@ def test_the_section_says_what_is_shown_and_what_is_not(tmp_path: Path) -> None:
     assert said
     lead, lte, da2gc = said.paragraphs[:3]
     assert lead.count("QUIC against TCP") == 4
+    assert "in a browser that knows nothing of the servers" in lte.lower()
     assert "initial window -9" in lead and "shorter send queue" not in lead
     assert "Not shown to: shorter send queue" in lte
     assert "head-of-line blocking" in da2gc and "head-of-line blocking" not in lte
     assert "With 0.5 of one processor" in lte
     (figure,) = said.figures
-    assert "LTE: 4 sites, 40 blocks, 440 runs, 0 attempts excluded" in figure.caption
+    assert "LTE: 4 sites, 40 blocks, 520 runs, 0 attempts excluded" in figure.caption
     drawn = figure.draw(*figure.arguments)
     assert smallest_type(drawn) >= SMALL
     assert len(drawn.axes) == 4
