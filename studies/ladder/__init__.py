@@ -16,8 +16,9 @@ STUDY = Study(
     blocks.
 
     --proto narrows the rungs. In the same blocks, two rungs are also measured with the link repairing its losses itself
-    (arq, behind networks with loss) and with a share of the processor for the browser (slow), and QUIC in a browser
-    that knows nothing of the servers (unknown). A campaign that exists goes on where it was.
+    (arq, behind networks with loss) and with a share of the processor for the browser (slow, behind the others unless
+    it is named), and QUIC in a browser that knows nothing of the servers (unknown). A campaign that exists goes on
+    where it was.
 
     Example: eyelevel ladder --sites demo-news --net lte --runs 5
     """,

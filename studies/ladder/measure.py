@@ -93,6 +93,7 @@ def campaign(request: Request) -> Measurement:
     missing = [Missing(**entry) for entry in study.get("missing", ())]
     chosen = rungs(request, missing)
     possible = tuple(study.get("conditions", ()))
+    usual = bool(study["usual_conditions"]) if study else not request.options.get("conditions")
     if not request.document:
         more = [UNKNOWN] if "unknown" in wanted and HIGHEST in chosen else []
         missing = refusals(request, [*chosen, *more])
@@ -106,7 +107,7 @@ def campaign(request: Request) -> Measurement:
         reasons_given = "; ".join(map(str, missing))
         also = f", and cannot have {reasons_given}" if missing else ""
         raise EyelevelError(f"a ladder needs two rungs at least{also}")
-    planned = ladder_campaign(request, chosen, possible, missing)
+    planned = ladder_campaign(request, chosen, possible, missing, usual=usual)
     return Measurement(planned, announcement(planned, missing), lambda: [f"measured: {planned.folder}"])
 
 
@@ -174,23 +175,23 @@ def quota_refusal() -> str:
 
 
 def ladder_campaign(
-    request: Request, chosen: Sequence[str], possible: Collection[str], missing: Sequence[Missing]
+    request: Request, chosen: Sequence[str], possible: Collection[str], missing: Sequence[Missing], *, usual: bool
 ) -> Campaign:
     """The campaign of the sites and networks that `request` names, over the rungs `chosen`, with the `possible`
-    conditions."""
+    conditions, each where it `usual`ly is or everywhere."""
     unknown = [UNKNOWN] if "unknown" in possible else []
     planned = study_campaign(
         replace(request, proto=",".join([*chosen, *unknown])),
         STUDY,
         LadderMethod(),
         runs=RUNS,
-        change=lambda network: [network, *variants(network, possible)],
+        change=lambda network: [network, *variants(network, possible, usual=usual)],
     )
     assert planned.selection
     plain = tuple(name for name in planned.selection.networks if base_network(name) == name)
     companions = {
         name: (
-            *product([one.name for one in variants(planned.networks[name], possible)], (BELOW, ABOVE)),
+            *product([one.name for one in variants(planned.networks[name], possible, usual=usual)], (BELOW, ABOVE)),
             *((name, protocol) for protocol in unknown),
         )
         for name in plain
@@ -203,18 +204,23 @@ def ladder_campaign(
         films=FilmPolicy(kept or films.kept, quality or films.quality),
         selection=Selection(planned.selection.sites, plain, tuple(chosen)),
         companions=companions,
-        study={"name": STUDY, "conditions": list(possible), "missing": [asdict(one) for one in missing]},
+        study={
+            "name": STUDY,
+            "conditions": list(possible),
+            "usual_conditions": usual,
+            "missing": [asdict(one) for one in missing],
+        },
     )
 
 
-def variants(network: Network, possible: Collection[str]) -> list[Network]:
+def variants(network: Network, possible: Collection[str], *, usual: bool = False) -> list[Network]:
     """`network` under each of the conditions that are `possible` and that there are for it: a link repairs only what it
-    loses."""
+    loses. `usual`: without a slow browser where losses scatter times more than that changes them."""
     changed = []
     if "arq" in possible and network.loss:
         repaired = RETRANSMIT_ROUND_TRIPS * network.min_rtt_ms
         changed.append(replace(network, name=network.name + ARQ, retransmit_ms=repaired))
-    if "slow" in possible:
+    if "slow" in possible and not (usual and network.loss):
         changed.append(replace(network, name=network.name + SLOW))
     return changed
 

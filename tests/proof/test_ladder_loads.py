@@ -30,7 +30,14 @@ def test_a_block_is_measured_under_every_condition(tmp_path: Path, monkeypatch: 
     (tmp_path / "networks.toml").write_text(NETWORKS)
     monkeypatch.setenv("EYELEVEL_TUNING", str(tmp_path))
     arguments = ["--sites", "demo-light", "--net", "lossy", "--proto", f"{BELOW},{ABOVE},quic", "--runs", "1"]
-    arguments += ["--results", str(tmp_path / "results"), "--no-validate", "--plain"]
+    arguments += [
+        "--conditions",
+        "arq,slow,unknown",
+        "--results",
+        str(tmp_path / "results"),
+        "--no-validate",
+        "--plain",
+    ]
     measured = CliRunner().invoke(study_command(STUDY), arguments)
     assert measured.exit_code == 0, measured.output
     folder = tmp_path / "results" / "ladder"

@@ -87,7 +87,8 @@ def test_every_block_has_all_rungs_and_the_conditions_of_its_network(tmp_path: P
     for block in blocks:
         network = base_network(block[0].network)
         assert {base_network(run.network) for run in block} == {network}
-        suffixes = ["+arq", "+slow"] if network == "da2gc" else ["+slow"]
+        # Losses scatter times more than a slow browser changes them.
+        suffixes = ["+arq"] if network == "da2gc" else ["+slow"]
         more = [*product(suffixes, (BELOW, ABOVE)), ("", "quic+unknown")]
         expected = sorted([*product([""], ALL), *more])
         assert sorted((suffix_of(run.network), run.protocol) for run in block) == expected
@@ -95,7 +96,7 @@ def test_every_block_has_all_rungs_and_the_conditions_of_its_network(tmp_path: P
 
 @pytest.mark.usefixtures("site", "able")
 def test_the_conditions_differ_from_their_network_in_one_thing(tmp_path: Path) -> None:
-    ladder = planned(requested(tmp_path))
+    ladder = planned(requested(tmp_path, options={"conditions": "slow,arq"}))
     plain, arq, slow = (ladder.networks[f"da2gc{suffix}"] for suffix in ("", "+arq", "+slow"))
     assert arq == replace(plain, name="da2gc+arq", retransmit_ms=262 / 4)
     assert slow == replace(plain, name="da2gc+slow")
