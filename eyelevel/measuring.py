@@ -87,10 +87,11 @@ def carry_out(
 
 def distinct_networks(networks: Iterable[Network]) -> list[Network]:
     """`networks` without those that differ from one before by their name alone."""
-    first: dict[Network, Network] = {}
+    first: list[Network] = []
     for network in networks:
-        first.setdefault(replace(network, name=""), network)
-    return list(first.values())
+        if all(replace(network, name=other.name) != other for other in first):
+            first.append(network)
+    return first
 
 
 def require_browser(campaign: Campaign) -> None:
