@@ -69,9 +69,7 @@ ANALYSES: Mapping[str, Analysis] = {
 # Those that are computed from the tables of others, each after what it needs.
 SUMMARIES: Mapping[str, Analysis] = {
     "loss_bounds": lambda findings: losses.bounds(findings.campaign, findings.declared, findings["confirmatory"]),
-    "processor_waits": lambda findings: processor.waits(
-        findings.campaign, findings.declared, findings["confirmatory"]
-    ),
+    "processor_waits": lambda findings: processor.waits(findings.campaign, findings.declared, findings["confirmatory"]),
     "summary": lambda findings: summary(findings["gains"]),
     "aggregates": lambda findings: findings["over_sites"].merge(findings["mixed_models"], on=OVER_SITES, how="left"),
     "unusual": lambda findings: unusual(findings["contrasts"]),

@@ -95,7 +95,7 @@ def is_different(table: pd.DataFrame) -> "pd.Series[bool]":
 
 
 def _has(table: pd.DataFrame, fault: str) -> "pd.Series[bool]":
-    return table["warning"].str.split("; ").map(lambda faults: fault in faults).astype(bool)
+    return pd.Series([fault in faults.split("; ") for faults in table["warning"]], table.index, dtype=bool)
 
 
 def _different(table: pd.DataFrame) -> list[str]:

@@ -15,7 +15,15 @@ from measure.completeness import digest
 from measure.metrics import metric_names
 from measure.reasons import gate_name
 from measure.site_facts import SiteFacts, facts_of, parse_facts
-from measure.table import DOCUMENT, PROCESSOR_COLUMNS, PROCESSOR_WAIT, RUNS, CampaignDocument, require_document, whole_lines
+from measure.table import (
+    DOCUMENT,
+    PROCESSOR_COLUMNS,
+    PROCESSOR_WAIT,
+    RUNS,
+    CampaignDocument,
+    require_document,
+    whole_lines,
+)
 from record.site import INDEX, Site
 
 KEYS = ("site", "network", "protocol", "run", "valid", "reason")

@@ -18,13 +18,13 @@ from tuning.protocols import Protocol
 # after 4 s without a packet, which a lossy network reaches, and the load would fail with one protocol alone.
 CONNECT_S = 240
 NETLOG = "netlog.json"
-PROFILE = "profile"
 # Chromium's names for its processes that have a part of their own (content/public/common/content_switches.cc).
 PROCESS_PARTS = {
     "renderer": "renderer",
     "network.mojom.NetworkService": "network",
     "gpu-process": "gpu",
 }
+PROFILE = "profile"
 
 
 class Chromium(Browser):

@@ -251,7 +251,7 @@ def confirmatory(findings: Findings) -> ReportTable:
     is_marked = pd.MultiIndex.from_frame(data[OVER_SITES]).isin(
         pd.MultiIndex.from_frame(waits.loc[is_different(waits), OVER_SITES])
     )
-    texts = texts.assign(gain=texts["gain"].mask(is_marked, texts["gain"] + "*"))
+    texts = texts.assign(gain=texts["gain"].mask(is_marked, texts["gain"].map("{}*".format)))
     note = table.note + (WAITED if is_marked.any() else "")
     return replace(table, data=data[CONFIRMATORY], texts=texts, note=note)
 

@@ -49,7 +49,7 @@ class Account(ABC):
     def times(self, process: int) -> ProcessTimes | None:
         """The times of `process`; None when there is none."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 (not every account holds something)
         """Give back what it holds."""
 
 
@@ -73,9 +73,7 @@ class Taskstats(Account):
 
     def times(self, process: int) -> ProcessTimes | None:
         try:
-            answer = self._ask(
-                self._family, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_TGID, struct.pack("=I", process)
-            )
+            answer = self._ask(self._family, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_TGID, struct.pack("=I", process))
         except ProcessLookupError:
             return None
         account = _attributes(answer[TASKSTATS_TYPE_AGGR_TGID])[TASKSTATS_TYPE_STATS]
@@ -87,7 +85,9 @@ class Taskstats(Account):
     def _ask(self, family: int, command: int, kind: int, value: bytes) -> dict[int, bytes]:
         """The attributes of the answer. Raises OSError."""
         padding = bytes(-len(value) % ATTRIBUTE.size)
-        message = GENERIC_HEADER.pack(command, 1, 0) + ATTRIBUTE.pack(ATTRIBUTE.size + len(value), kind) + value + padding
+        message = (
+            GENERIC_HEADER.pack(command, 1, 0) + ATTRIBUTE.pack(ATTRIBUTE.size + len(value), kind) + value + padding
+        )
         self._socket.send(HEADER.pack(HEADER.size + len(message), family, NLM_F_REQUEST, 0, 0) + message)
         answer = self._socket.recv(ANSWER_BYTES)
         if HEADER.unpack_from(answer)[1] == NLMSG_ERROR:
@@ -111,9 +111,12 @@ class Schedstat(Account):
     name = "schedstat"
 
     def __init__(self) -> None:
-        # A thread that has run counts; a kernel that does not count says 0.
-        run_ns, _ = _schedstat(Path("/proc/self/schedstat"))
-        self._counts_waits = run_ns > 0
+        # A thread that has run has run for some time, unless the kernel does not count.
+        try:
+            self._counts_waits = _schedstat(f"/proc/self/task/{os.getpid()}")[0] > 0
+        except OSError:
+            self._counts_waits = False
+        # Of each process, how long each of its threads has waited (ns), those that have ended included.
         self._waits: dict[int, dict[str, int]] = {}
 
     def times(self, process: int) -> ProcessTimes | None:
@@ -122,21 +125,17 @@ class Schedstat(Account):
             if not self._counts_waits:
                 return ProcessTimes(run_ns, None)
             waits = self._waits.setdefault(process, {})
-            folder = f"/proc/{process}/task"
-            for thread in os.listdir(folder):
-                with suppress(OSError, ValueError):
-                    waits[thread] = _schedstat(Path(folder, thread, "schedstat"))[1]
+            for thread in os.scandir(f"/proc/{process}/task"):
+                with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+                    waits[thread.name] = _schedstat(thread.path)[1]
             return ProcessTimes(run_ns, sum(waits.values()))
         except OSError:
             return None
 
 
-def _schedstat(path: Path) -> tuple[int, int]:
-    """How long a thread ran and waited (ns)."""
-    try:
-        run_ns, wait_ns, _ = path.read_text().split()
-    except OSError:
-        return 0, 0
+def _schedstat(thread: str) -> tuple[int, int]:
+    """How long the thread in the folder `thread` ran and waited (ns). Raises OSError."""
+    run_ns, wait_ns, _ = Path(thread, "schedstat").read_text().split()
     return int(run_ns), int(wait_ns)
 
 

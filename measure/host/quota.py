@@ -1,8 +1,8 @@
 """`python -m measure.host.quota SHARE COMMAND…`: run a command, with all that it starts, on a share of a processor.
 
-SHARE is of one processor's time: 0.5 is half of one, 1.5 on a machine of two three quarters of the machine. The kernel's
-control groups (cgroups, version 1 or 2) let the processes run for that share of every 10 ms, and stop them for the rest.
-Exits with the command's status. What the command leaves running is killed.
+SHARE is of one processor's time: 0.5 is half of one, and 1.5 is three quarters of a machine of two. The kernel's
+control groups (cgroups, version 1 or 2) let the processes run for that share of every 10 ms, and stop them for the
+rest. Exits with the command's status. What the command leaves running is killed.
 """
 
 import os
@@ -38,7 +38,7 @@ class Hierarchy:
     process, and its version (1 or 2)."""
 
     parent: Path
-    own: Path
+    present: Path
     version: int
 
     def limit(self, group: Path, quota_us: int) -> None:
@@ -65,11 +65,11 @@ def hierarchy(mounts: str, groups: str) -> Hierarchy:
                 continue
             path = next((path for names, path in paths.items() if "cpu" in names.split(",")), "/")
             path = path if version == 1 else paths.get("", "/")
-            own = Path(point) / path.removeprefix(root).lstrip("/")
+            present = Path(point) / path.removeprefix(root).lstrip("/")
             # In version 2, a group that has processes has no groups with controllers below it, but for the root.
-            parent = own if version == 1 else Path(point)
+            parent = present if version == 1 else Path(point)
             if version == 1 or "cpu" in (parent / "cgroup.controllers").read_text().split():
-                return Hierarchy(parent, own, version)
+                return Hierarchy(parent, present, version)
     raise EyelevelError(f"{CANNOT}: no control groups (cgroups) for processor time are mounted; mount them")
 
 
@@ -96,7 +96,7 @@ def limited(share: float) -> Iterator[None]:
                 raise EyelevelError(f"{CANNOT}: {error}") from None
             yield
         finally:
-            (place.own / "cgroup.procs").write_text("0")
+            (place.present / "cgroup.procs").write_text("0")
             _kill_all(group)
             group.rmdir()
 
@@ -113,8 +113,9 @@ def checked_share(text: str) -> float:
 def run(share: float, command: Sequence[str]) -> int:
     """Run `command` on `share` of a processor; returns its exit status as a shell would. Raises EyelevelError."""
     with limited(share):
-        # It ends with us: nobody else would take it out of its group.
-        with stopped_at_the_end(subprocess.Popen([tool("setpriv"), "--pdeathsig", "KILL", *command])) as process:
+        # It ends with us, though we be killed: nobody else would end its limit.
+        process = subprocess.Popen([tool("setpriv"), "--pdeathsig", "KILL", *command])
+        with stopped_at_the_end(process):
             status = process.wait()
     return 128 - status if status < 0 else status
 

@@ -60,9 +60,10 @@ class Evidence:
     requests used each protocol (from the developer tools). `page` is what Browsertime says of the page, as in
     `browsertime.json`. `first_paint` is when the browser first painted. `film_size` is the film's width and height in
     pixels. `late_wakeups` says how often the emulated network handed packets on more than 1 ms late, `latest_wakeup_ms`
-    how late at worst. `browsed_s` is how long the browser was driven (0 when it was not driven to the end).
-    `processor` has the columns of the processor's share in the load (`measure.run.processor`). `clock_shift_s` is how far the machine's clock was set forward or back meanwhile. `slowness` is how many times as
-    long as usual the canary took before the run's block. `replay_failure` says why the replay failed, if it did.
+    how late at worst. `browsed_s` is how long the browser was driven (0 when it was not driven to the end). `processor`
+    has the columns of the processor's share in the load (`measure.run.processor`). `clock_shift_s` is how far the
+    machine's clock was set forward or back meanwhile. `slowness` is how many times as long as usual the canary took
+    before the run's block. `replay_failure` says why the replay failed, if it did.
     """
 
     failures: tuple[str, ...]
@@ -81,7 +82,7 @@ class Evidence:
     slowness: float = 1.0
     replay_failure: str | None = None
     page: Mapping[str, Any] = field(default_factory=dict)
-    processor: Mapping[str, float | None] = field(default_factory=dict)
+    processor: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def unrecorded(self) -> int:

@@ -282,8 +282,8 @@ CAMPAIGNS: dict[str, KnownCampaign] = {
         slower_later=0.08,
     ),
     "processor": KnownCampaign(
-        "QUIC takes 10 % longer on every site, since its loads wait for a processor for 25 % of their time more than those "
-        "of TCP.",
+        "QUIC takes 10 % longer on every site, since its loads wait for a processor for 25 % of their time more than "
+        "those of TCP.",
         FirstScreen(
             {"": frozenset({SLOWER})},
             warnings=frozenset({PROCESSOR}),

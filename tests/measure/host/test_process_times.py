@@ -50,8 +50,8 @@ def account(request: pytest.FixtureRequest) -> Iterator[Account]:
 
 
 def started(*command: str) -> "subprocess.Popen[str]":
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    return subprocess.Popen([sys.executable, "-c", *command], text=True, **pipes)  # type: ignore[call-overload]
+    python = [sys.executable, "-c", *command]
+    return subprocess.Popen(python, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 def test_the_time_of_threads_that_have_ended_is_in(account: Account) -> None:

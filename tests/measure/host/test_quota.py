@@ -83,10 +83,23 @@ def test_a_limit_ends_with_its_command_or_with_the_next_one(number: signal.Signa
 @pytest.mark.needs_root
 def test_what_cannot_be_limited_does_not_run(tmp_path: Path) -> None:
     script = 'umount -a -t cgroup,cgroup2; exec "$@"'
-    command = ["unshare", "--mount", "sh", "-c", script, "sh", *QUOTA, "0.5", "touch", tmp_path / "ran"]
+    command: list[str | Path] = [
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        script,
+        "sh",
+        *QUOTA,
+        "0.5",
+        "touch",
+        tmp_path / "ran",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr.strip().splitlines()[-1].startswith("eyelevel: the processor time of a command cannot be limited")
+    assert (
+        done.stderr.strip().splitlines()[-1].startswith("eyelevel: the processor time of a command cannot be limited")
+    )
     assert not (tmp_path / "ran").exists()
 
 
@@ -103,7 +116,7 @@ def test_in_version_2_groups_are_made_below_the_root(tmp_path: Path) -> None:
     (tmp_path / "cgroup.controllers").write_text("cpuset cpu io\n")
     second = f"31 30 0:26 / {tmp_path} rw,relatime - cgroup2 cgroup2 rw\n"
     place = hierarchy(second, "0::/user.slice/session-1.scope\n")
-    assert (place.version, place.parent, place.own) == (2, tmp_path, tmp_path / "user.slice/session-1.scope")
+    assert (place.version, place.parent, place.present) == (2, tmp_path, tmp_path / "user.slice/session-1.scope")
     (tmp_path / "group").mkdir()
     place.limit(tmp_path / "group", 5000)
     assert (tmp_path / "group/cpu.max").read_text() == "5000 10000"

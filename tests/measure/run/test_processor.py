@@ -70,11 +70,12 @@ def test_a_process_of_chromium_has_its_part(switches: str, part: str) -> None:
 
 
 def test_a_child_is_counted_for_what_its_name_says() -> None:
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    python = [sys.executable, "-c", FAMILY, "ffmpeg"]
     with (
-        subprocess.Popen([sys.executable, "-c", FAMILY, "ffmpeg"], **pipes) as process,  # type: ignore[call-overload]
+        subprocess.Popen(python, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process,
         closing(kernel_account()) as account,
     ):
+        assert process.stdout
         process.stdout.readline()
         samples = sampler(account, process.pid)
         samples.sample()
