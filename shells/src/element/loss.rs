@@ -2,12 +2,12 @@
 
 use clap::Args;
 
-use super::{Departure, Duplex, Element, Impairment, NetworkContext, Outbox};
+use super::{Departure, Duplex, Element, Impairment, LossObservers, NetworkContext, Outbox, Retransmission};
 use crate::error::{Error, Result};
 use crate::packet::Packet;
 use crate::random::{Random, Seed};
 use crate::time::Nanos;
-use crate::units::{one_way_loss, parse_probability};
+use crate::units::{one_way_loss, parse_milliseconds, parse_probability};
 
 /// How the packets to lose are chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,19 +43,19 @@ impl LossModel {
 }
 
 /// Loses packets by a model.
-#[derive(Debug)]
 pub struct Loss {
     model: LossModel,
     /// The state of a network that is good or bad; it starts good.
     bad: bool,
     random: Random,
+    observers: LossObservers,
     outbox: Outbox,
 }
 
 impl Loss {
     #[must_use]
-    pub fn new(model: LossModel, random: Random) -> Self {
-        Self { model, bad: false, random, outbox: Outbox::default() }
+    pub fn new(model: LossModel, random: Random, observers: LossObservers) -> Self {
+        Self { model, bad: false, random, observers, outbox: Outbox::default() }
     }
 
     /// Whether the next packet is lost.
@@ -80,7 +80,9 @@ impl Element for Loss {
             return;
         }
         for packet in packet.into_segments() {
-            if !self.loses() {
+            if self.loses() {
+                self.observers.lost(&packet, now);
+            } else {
                 self.outbox.push(packet, now);
             }
         }
@@ -95,7 +97,7 @@ impl Element for Loss {
     }
 }
 
-/// The options of `mm-loss`: loss in bursts.
+/// The options of `mm-loss`: loss in bursts, and loss that the link repairs.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Loss")]
 pub struct LossOptions {
@@ -107,15 +109,64 @@ pub struct LossOptions {
     /// becoming good again, of loss while bad, and of loss while good. It applies to directions whose loss is not 0
     #[arg(long, value_name = "P,R,B,G", value_parser = parse_gilbert_elliott)]
     gilbert_elliott: Option<LossModel>,
+
+    /// Lose nothing: a packet that would be lost arrives later by this much for each try that fails, and what follows it
+    /// waits, as on a link that repeats what it loses (ARQ)
+    #[arg(
+        long,
+        value_name = "MS",
+        value_parser = parse_milliseconds,
+        conflicts_with_all = ["burst", "gilbert_elliott"]
+    )]
+    retransmit: Option<Nanos>,
 }
 
 impl LossOptions {
     /// Build both directions, with the probability of loss in each.
-    pub fn build(&self, uplink: f64, downlink: f64, seed: Seed) -> Result<Duplex> {
-        let element = |probability, purpose| -> Result<Box<dyn Element>> {
-            Ok(Box::new(Loss::new(self.model(probability)?, seed.generator(purpose))))
-        };
-        Ok(Duplex { uplink: element(uplink, "loss uplink")?, downlink: element(downlink, "loss downlink")? })
+    pub fn build(
+        &self,
+        uplink: f64,
+        downlink: f64,
+        seed: Seed,
+        observers: &[LossObservers; 2],
+    ) -> Result<Duplex> {
+        if self.retransmit.is_some() && uplink == 0.0 && downlink == 0.0 {
+            return Err(Error::new("--retransmit needs a loss to repair; give one of more than 0"));
+        }
+        Ok(Duplex {
+            uplink: self.element(uplink, seed, ["loss uplink", "retransmission uplink"], &observers[0])?,
+            downlink: self.element(
+                downlink,
+                seed,
+                ["loss downlink", "retransmission downlink"],
+                &observers[1],
+            )?,
+        })
+    }
+
+    /// One direction; `purposes` are those of its random choices: of loss, and of repeats.
+    fn element(
+        &self,
+        probability: f64,
+        seed: Seed,
+        purposes: [&str; 2],
+        observers: &LossObservers,
+    ) -> Result<Box<dyn Element>> {
+        let [random, repeats] = purposes.map(|purpose| seed.generator(purpose));
+        Ok(match self.retransmit {
+            Some(0) => {
+                return Err(Error::new("--retransmit 0 would repair losses in no time; give more than 0 ms"));
+            }
+            Some(_) if probability == 1.0 => {
+                return Err(Error::new(
+                    "--retransmit cannot repair a loss of everything; give a loss of less than 1",
+                ));
+            }
+            Some(repeat) if probability > 0.0 => {
+                Box::new(Retransmission::new(probability, repeat, random, repeats))
+            }
+            _ => Box::new(Loss::new(self.model(probability)?, random, observers.clone())),
+        })
     }
 
     fn model(&self, probability: f64) -> Result<LossModel> {
@@ -170,8 +221,9 @@ impl Impairment for NetLoss {
     fn build(&self, context: &mut NetworkContext<'_>) -> Result<Option<Duplex>> {
         let loss = self.loss.or(self.round_trip_loss.map(one_way_loss)).unwrap_or(0.0);
         let (uplink, downlink) = (self.loss_up.unwrap_or(loss), self.loss_down.unwrap_or(loss));
+        let network = self.options.build(uplink, downlink, context.seed, &context.losses)?;
         let is_lossy = uplink > 0.0 || downlink > 0.0;
-        is_lossy.then(|| self.options.build(uplink, downlink, context.seed)).transpose()
+        Ok(is_lossy.then_some(network))
     }
 }
 
@@ -181,7 +233,7 @@ mod tests {
 
     /// Which packets of this number are lost.
     fn lost(model: LossModel, packets: usize) -> Vec<bool> {
-        let mut loss = Loss::new(model, Random::from_seed(1));
+        let mut loss = Loss::new(model, Random::from_seed(1), LossObservers::default());
         let mut lost = vec![true; packets];
         for number in 0..packets {
             loss.push(Packet::new(&[0; 20]), number as Nanos);
