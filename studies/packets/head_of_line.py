@@ -190,8 +190,9 @@ def in_one_sequence(arrivals: Iterable[Arrival], sendings: Iterable[Arrival]) ->
 def measures(blockings: Iterable[Blocking], begin_s: float = -math.inf, end_s: float = math.inf) -> dict[str, float]:
     """What a load waited, over its connections, from `begin_s` to `end_s` (s since 1970).
 
-    `bytes`: those that arrived until the end, once each; `incomplete_bytes`: those of them that were never delivered,
-    and are in nothing below. `gaps`: of the whole capture. For each of `CAUSES`, and FRONT, as in `others_bytes`:
+    `content_bytes`: those that arrived until the end, once each; `incomplete_bytes`: those of them that were never
+    delivered, and are in nothing below. `gaps`: of the whole capture. For each of `CAUSES`, and FRONT, as in
+    `others_bytes`:
 
     _bytes         bytes that waited for it
     _byte_s        bytes times seconds
@@ -205,7 +206,7 @@ def measures(blockings: Iterable[Blocking], begin_s: float = -math.inf, end_s: f
     deliveries = [one for one in arrivals if one.delivery_s < math.inf]
     all_bytes, complete_bytes = (sum(one.bytes for one in several) for several in (arrivals, deliveries))
     result: dict[str, float] = {
-        "bytes": all_bytes,
+        "content_bytes": all_bytes,
         "incomplete_bytes": all_bytes - complete_bytes,
         "gaps": sum(connection.gaps for connection in blockings),
     }
