@@ -50,10 +50,10 @@ def draw_means(waits: pd.DataFrame) -> Figure:
             ("front_mean_ms", "|", "own stream and any gap of others (most that head-of-line blocking may be)"),
             ("sequence_front_mean_ms", "D", "the same of QUIC's packets, had they been one sequence"),
         ):
-            shown = waits[column].notna() & (waits[column] > 0)
+            present = waits[column].notna() & (waits[column] > 0)
             axes.plot(
-                (streams + waits[column])[shown],
-                places[shown],
+                (streams + waits[column])[present],
+                places[present],
                 marker,
                 color=style.BLACK,
                 markersize=10 if marker == "|" else 4,
@@ -76,12 +76,12 @@ def draw_loads(loads: Mapping[str, tuple[Sequence[Delivery], float, float]]) -> 
     with style.figure_style():
         figure = Figure(figsize=(style.PAGE_INCHES, 0.9 + INCHES_A_LOAD * len(loads)), layout="constrained")
         rows = figure.subplots(len(loads), 2, squeeze=False, sharex=True, sharey="col")
-        for (protocol, (deliveries, begin_s, plt_ms)), (left, right) in zip(loads.items(), rows, strict=True):
+        for (protocol, (deliveries, begin_s, plt_ms)), (sums, spans) in zip(loads.items(), rows, strict=True):
             complete = [delivery for delivery in deliveries if np.isfinite(delivery.delivery_s)]
-            _draw_sums(left, complete, begin_s)
-            _draw_waits(right, complete, begin_s)
-            left.set_ylabel(label(protocol))
-            for axes in (left, right):
+            _draw_sums(sums, complete, begin_s)
+            _draw_waits(spans, complete, begin_s)
+            sums.set_ylabel(label(protocol))
+            for axes in (sums, spans):
                 axes.axvline(plt_ms / 1e3, color=style.BLACK, linewidth=0.8, linestyle=":", label="load event")
         # Once all is drawn: the axes of a column have one scale.
         for axes in rows[0]:

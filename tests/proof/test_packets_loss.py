@@ -28,9 +28,10 @@ RUNS = 3
 
 # Without a link, so that a flight arrives at once: what follows a loss shows it at once, and it takes a round trip.
 RTT_MS = 400.0
-# In the second flight, of 64 packets, over either transport.
-LOST_PACKET = 60
-STYLES, STYLE_BYTES = 12, 30_000
+# In the second flight, of 64 packets, over either transport, and none of those that only acknowledge requests.
+LOST_PACKET = 70
+# So small that what follows a lost packet is of other streams.
+STYLES, STYLE_BYTES = 120, 1100
 # From the loss being seen to its repair there is a round trip, and what a busy machine adds.
 BUSY_MS = 100.0
 
@@ -97,22 +98,23 @@ def test_one_loss_blocks_other_streams_for_a_round_trip_over_tcp_and_not_over_qu
         assert run.waits["incomplete_bytes"] == 0
         assert run.waits["content_bytes"] > STYLES * STYLE_BYTES
     tcp, quic = (runs[name].waits for name in PROTOCOLS)
-    print(tcp, quic, sep="\n")
     assert quic["others_ms"] == quic["front_ms"] == quic["record_ms"] == 0
     if not lost:
         for waits in (tcp, quic):
             assert waits["gaps"] == waits["stream_ms"] == waits["others_ms"] == waits["front_ms"] == 0
         assert quic["sequence_front_ms"] == 0
         return
+    # What follows the loss waits until the repair: a round trip, after two packets more that show the loss.
+    longest_ms = RTT_MS + BUSY_MS
     assert tcp["gaps"] == 1
-    assert RTT_MS <= tcp["front_longest_ms"] <= RTT_MS + BUSY_MS
-    assert 0 < tcp["others_longest_ms"] <= tcp["front_longest_ms"]
-    assert tcp["others_bytes"] > 0
-    # Nothing but the loss makes anything wait so long, and it does so once.
-    assert tcp["front_ms"] <= RTT_MS + BUSY_MS
-    # A packet of QUIC may have parts of two streams.
-    assert quic["gaps"] in (0, 1, 2)
-    assert quic["stream_ms"] <= RTT_MS + BUSY_MS
-    # The same packets, in one sequence, would have blocked other streams as TCP's did.
+    assert RTT_MS <= tcp["front_longest_ms"] <= tcp["front_ms"] <= longest_ms
+    assert 0 < tcp["others_longest_ms"] <= tcp["others_ms"] <= longest_ms
+    assert tcp["others_bytes"] > STYLE_BYTES
+    # A packet of QUIC may have parts of streams that are continued in the next.
+    assert quic["gaps"] <= 2
+    assert quic["stream_ms"] <= longest_ms
+    assert quic["stream_bytes"] <= 2 * STYLE_BYTES
+    # In one sequence, the same packets would have blocked other streams as TCP's did.
     assert quic["sequence_gaps"] == 1
-    assert RTT_MS <= quic["sequence_front_longest_ms"] <= RTT_MS + BUSY_MS
+    assert RTT_MS <= quic["sequence_front_longest_ms"] <= quic["sequence_front_ms"] <= longest_ms
+    assert quic["sequence_front_bytes"] > STYLE_BYTES

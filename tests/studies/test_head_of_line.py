@@ -198,7 +198,9 @@ def test_quics_packets_in_one_sequence_wait_for_what_was_sent_before_them() -> N
     assert one.gaps == 1
     assert not waits(by_stream(arrivals), OTHERS)
     # A stream that is never complete blocks nothing, and is left out.
-    assert waits(in_one_sequence(arrivals[:-1], sendings), OTHERS) == {}
+    incomplete = in_one_sequence(arrivals[:-1], sendings)
+    assert measures([incomplete])["content_bytes"] == 200
+    assert measures([incomplete])["incomplete_bytes"] == 0
 
 
 def delivery(stream: int, size: int, *times_s: float) -> Delivery:
@@ -217,6 +219,8 @@ def test_the_measures_of_a_load_are_those_of_all_its_connections() -> None:
     assert result["others_longest_ms"] == 3000
     assert result["others_median_ms"] == 1000
     assert result["others_mean_ms"] == 1e3 * 170 / 200
+    even = measures([Blocking((delivery(1, 50, 0, 0, 0, 1), delivery(3, 50, 0, 0, 0, 3)), 1)])
+    assert even["others_median_ms"] == 1000
     assert (result["stream_ms"], result["record_ms"]) == (1000, 0)
     assert math.isnan(result["record_median_ms"])
     part = measures([one, other], 1.5, 6.5)
@@ -227,6 +231,7 @@ def test_the_measures_of_a_load_are_those_of_all_its_connections() -> None:
 
 def test_spans_of_time_are_united() -> None:
     assert list(union([(5, 6), (0, 2), (1, 3), (3, 4), (7, 7)])) == [(0, 4), (5, 6)]
+    assert list(union([(0, 9), (1, 2), (3, 4)])) == [(0, 9)]
     assert list(union([])) == []
 
 
