@@ -46,7 +46,8 @@ class Server(ABC):
     `name` is what `server` in protocols.toml says. `transports` and `congestion_controls` are those that it has.
     `programs` are its programs, each with the option by which it prints its version. `logs_connections` says whether it
     logs the congestion control of its connections to `Serving.qlog`; that of others is the kernel's, and is asked there
-    (`servers.kernel_sockets`).
+    (`servers.kernel_sockets`). `schedulers` are those that it can be told to use, and `emulated_connections` the numbers
+    of connections as which its Cubic can be told to behave.
     """
 
     name: str
@@ -54,6 +55,8 @@ class Server(ABC):
     congestion_controls: tuple[str, ...]
     programs: ClassVar[Mapping[str, str]]
     logs_connections: bool = False
+    schedulers: tuple[str, ...] = ()
+    emulated_connections: tuple[int, ...] = ()
 
     @abstractmethod
     def serve(self, serving: Serving) -> AbstractContextManager[None]:
@@ -76,7 +79,19 @@ class Server(ABC):
         if protocol.congestion_control not in self.congestion_controls:
             allowed = ", ".join(self.congestion_controls)
             return f"congestion_control must be one of {allowed} for {self.name}, not {protocol.congestion_control!r}"
-        return None
+        return self._refused_choice("scheduler", protocol.scheduler, self.schedulers) or self._refused_choice(
+            "emulated_connections", protocol.emulated_connections, self.emulated_connections
+        )
+
+    def _refused_choice(
+        self, key: str, value: str | int | None, choices: tuple[str, ...] | tuple[int, ...]
+    ) -> str | None:
+        """Why it does not take `value` for a `key` that may be left to it (None)."""
+        if value is None or value in choices:
+            return None
+        if not choices:
+            return f"{self.name} has no {key} to choose"
+        return f"{key} must be one of {', '.join(map(str, choices))} for {self.name}, not {value!r}"
 
     def connection_options(self, protocol: Protocol) -> tuple[str, ...]:
         """The tags that a browser must send with its connections, so that the server does as `protocol` says."""

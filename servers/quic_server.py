@@ -11,13 +11,18 @@ from base.processes import Daemon, running
 from record.site import host_folder
 from servers.contract import Server, Serving
 from servers.qlog import read_qlogs
-from tuning.protocols import BROWSERS_GROUP, Protocol
+from tuning.protocols import Protocol
 
 # The tags by which it chooses its congestion control.
 CONTROL_TAGS = {"cubic": "BYTE", "bbr": "TBBR", "bbr2": "B2ON"}
 # Its initial window unless a tag IW… says another; quiche counts windows in segments of so many bytes.
 WINDOW_PACKETS = 32
 SEGMENT_BYTES = 1460
+# Its schedulers, and the numbers of connections that its Cubic behaves as; its own unless a protocol says another.
+SCHEDULERS = ("urgency", "urgency-incremental", "urgency-first-come", "fair", "first-come")
+OWN_SCHEDULER = "urgency"
+EMULATED_CONNECTIONS = (1, 2)
+OWN_EMULATED_CONNECTIONS = 2
 
 
 class QuicServer(Server):
@@ -28,6 +33,8 @@ class QuicServer(Server):
     congestion_controls = tuple(CONTROL_TAGS)
     programs: ClassVar = {"quic_server": "--version"}
     logs_connections = True
+    schedulers = SCHEDULERS
+    emulated_connections = EMULATED_CONNECTIONS
 
     @contextmanager
     def serve(self, serving: Serving) -> Iterator[None]:
@@ -44,11 +51,11 @@ class QuicServer(Server):
     def refusal(self, protocol: Protocol) -> str | None:
         if fault := super().refusal(protocol):
             return fault
-        if protocol.tls_group != BROWSERS_GROUP:
-            return f"tls_group of quic is {BROWSERS_GROUP}: quic_server has no other"
         if not protocol.pacing:
             return "pacing of quic is true: quic_server always paces"
         control, packets = protocol.congestion_control, protocol.initial_window_packets
+        if protocol.emulated_connections is not None and control != "cubic":
+            return f"emulated_connections is for congestion_control cubic: {control} has no such number"
         needed = _needed_options(protocol)
         for tag in protocol.connection_options:
             if tag in CONTROL_TAGS.values() and tag not in needed:
@@ -79,6 +86,10 @@ def _running(serving: Serving, address: str, port: int) -> AbstractContextManage
     command: list[str | Path] = [tool("quic_server"), "--address", address, "--port", str(port)]
     command += ["--responses", _responses_of(serving, address)]
     command += ["--certificate", certificate.chain, "--key", certificate.key]
+    # Its own are given, too, since what is its own may change from version to version.
+    protocol = serving.protocol
+    command += ["--emulated-connections", str(protocol.emulated_connections or OWN_EMULATED_CONNECTIONS)]
+    command += ["--scheduler", protocol.scheduler or OWN_SCHEDULER, "--tls-group", protocol.tls_group]
     if serving.request_log:
         command += ["--request-log", serving.request_log]
     if serving.qlog:

@@ -34,6 +34,9 @@ TRANSPORTS = {
 # TCP Fast Open for all that listen and all that connect, without the cookie of a visit before (Linux's ip-sysctl.rst).
 TCP_FAST_OPEN = "net.ipv4.tcp_fastopen"
 FAST_OPEN_SERVER, FAST_OPEN_CLIENT = str(0x2 | 0x200 | 0x400), str(0x1 | 0x4)
+# How much of what was written to a socket the kernel holds unsent before the socket takes more (Linux's ip-sysctl.rst).
+TCP_NOTSENT_LOWAT = "net.ipv4.tcp_notsent_lowat"
+NOTSENT_LOWAT_LIMIT_BYTES = 1 << 32  # the kernel holds it in 32 bits, all of them set for "no limit"
 # The maximum segment size in packets of 1500 bytes, the least that Linux takes, and what time stamps take of it.
 LARGEST_MSS_BYTES, LEAST_MSS_BYTES, TIMESTAMPS_BYTES = 1460, 536, 12
 # For the key exchange. The browser sends a share for one of those that the servers have.
@@ -55,6 +58,9 @@ class Protocol:
     early_data: bool = False
     fast_open: bool = False
     mss_bytes: int | None = None
+    notsent_lowat_bytes: int | None = None
+    emulated_connections: int | None = None
+    scheduler: str | None = None
     server_sysctls: Mapping[str, str] = field(default_factory=dict)
     client_sysctls: Mapping[str, str] = field(default_factory=dict)
     server: str = ""
@@ -91,7 +97,9 @@ class Protocol:
     @property
     def server_kernel(self) -> dict[str, str]:
         """All kernel settings of the servers' namespace."""
-        return {**self.server_sysctls, **({TCP_FAST_OPEN: FAST_OPEN_SERVER} if self.fast_open else {})}
+        fast_open = {TCP_FAST_OPEN: FAST_OPEN_SERVER} if self.fast_open else {}
+        lowat = {TCP_NOTSENT_LOWAT: str(self.notsent_lowat_bytes)} if self.notsent_lowat_bytes else {}
+        return {**self.server_sysctls, **fast_open, **lowat}
 
     @property
     def client_kernel(self) -> dict[str, str]:
@@ -127,8 +135,14 @@ def _checked(protocol: Protocol) -> Protocol:
 
 
 def _check_kernel_settings(protocol: Protocol) -> None:
-    if protocol.connection_options:
-        raise ValueError("connection_options are for transport quic")
+    for key in ("connection_options", "emulated_connections", "scheduler"):
+        if _is_given(protocol, key):
+            raise ValueError(f"{key} is for transport quic")
+    lowat_bytes = protocol.notsent_lowat_bytes
+    if lowat_bytes is not None and not 1 <= lowat_bytes < NOTSENT_LOWAT_LIMIT_BYTES:
+        raise ValueError(f"notsent_lowat_bytes must be from 1 to {NOTSENT_LOWAT_LIMIT_BYTES - 1}, not {lowat_bytes}")
+    if lowat_bytes is not None and TCP_NOTSENT_LOWAT in protocol.server_sysctls:
+        raise ValueError(f"notsent_lowat_bytes and {TCP_NOTSENT_LOWAT} of server_sysctls are the same setting")
     mss_bytes = protocol.mss_bytes
     if mss_bytes is not None and not LEAST_MSS_BYTES <= mss_bytes <= LARGEST_MSS_BYTES:
         raise ValueError(f"mss_bytes must be from {LEAST_MSS_BYTES} to {LARGEST_MSS_BYTES}, not {mss_bytes}")
@@ -138,9 +152,15 @@ def _check_kernel_settings(protocol: Protocol) -> None:
 
 
 def _check_userspace_settings(protocol: Protocol) -> None:
-    for key in ("fast_open", "mss_bytes", "server_sysctls", "client_sysctls"):
-        if getattr(protocol, key):
+    for key in ("fast_open", "mss_bytes", "notsent_lowat_bytes", "server_sysctls", "client_sysctls"):
+        if _is_given(protocol, key):
             raise ValueError(f"{key} is the kernel's, for transport tcp")
+
+
+def _is_given(protocol: Protocol, key: str) -> bool:
+    """Whether it has a value that it would not have by itself."""
+    value = getattr(protocol, key)
+    return value is not None and value is not False and value not in ((), {})
 
 
 # Every protocol by name: those of a file, or all that there are.

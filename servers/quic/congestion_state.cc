@@ -1,13 +1,30 @@
 #include "congestion_state.h"
 
+#include <cmath>
+
 #include "quiche/quic/core/congestion_control/bbr2_misc.h"
 #include "quiche/quic/core/congestion_control/bbr2_sender.h"
 #include "quiche/quic/core/congestion_control/bbr3_sender.h"
 #include "quiche/quic/core/congestion_control/bbr_sender.h"
 #include "quiche/quic/core/congestion_control/send_algorithm_interface.h"
+#include "quiche/quic/core/congestion_control/tcp_cubic_sender_bytes.h"
 
 namespace eyelevel {
 namespace {
+
+// quiche's; N connections keep (N - 1 + this) / N of their window after a loss.
+constexpr double kBackoffOfOne = 0.7;
+
+// Gives access to what Cubic shares with classes derived from it alone.
+struct Cubic : quic::TcpCubicSenderBytes {
+  static double Backoff(const quic::TcpCubicSenderBytes& cubic) {
+    return (cubic.*&Cubic::RenoBeta)();
+  }
+};
+
+bool IsCubic(const quic::SendAlgorithmInterface& controller) {
+  return controller.GetCongestionControlType() == quic::kCubicBytes;
+}
 
 constexpr absl::string_view kProbeRtt = "probe_rtt";
 
@@ -72,6 +89,30 @@ absl::string_view ControllerName(quic::CongestionControlType type) {
     case quic::kPragueCubic:
       return "prague";
   }
+}
+
+void SetCubicConnections(quic::QuicSentPacketManager& manager,
+                         uint32_t number) {
+  // The manager hands out its controller as const, and has no other way to this
+  // number.
+  auto& controller =
+      const_cast<quic::SendAlgorithmInterface&>(*manager.GetSendAlgorithm());
+  if (IsCubic(controller)) {
+    static_cast<quic::TcpCubicSenderBytes&>(controller)
+        .SetNumEmulatedConnections(static_cast<int>(number));
+  }
+}
+
+std::optional<uint32_t> CubicConnections(
+    const quic::QuicSentPacketManager& manager) {
+  const quic::SendAlgorithmInterface& controller = *manager.GetSendAlgorithm();
+  if (!IsCubic(controller)) {
+    return std::nullopt;
+  }
+  const double backoff =
+      Cubic::Backoff(static_cast<const quic::TcpCubicSenderBytes&>(controller));
+  return static_cast<uint32_t>(
+      std::lround((1 - kBackoffOfOne) / (1 - backoff)));
 }
 
 absl::string_view CongestionState(const quic::QuicSentPacketManager& manager,

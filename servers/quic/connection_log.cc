@@ -56,6 +56,12 @@ std::string Text(absl::string_view name, absl::string_view value) {
   return absl::StrCat("\"", name, "\":\"", value, "\"");
 }
 
+// As RFC 9218 writes it.
+std::string PriorityText(const quic::HttpStreamPriority& priority) {
+  return absl::StrCat("u=", priority.urgency,
+                      priority.incremental ? ", i" : "");
+}
+
 std::string IpVersion(const quic::QuicSocketAddress& address) {
   return Text("ip_version", address.host().IsIPv4() ? "ipv4" : "ipv6");
 }
@@ -63,8 +69,9 @@ std::string IpVersion(const quic::QuicSocketAddress& address) {
 }  // namespace
 
 ConnectionLog::ConnectionLog(const quic::QuicConnection& connection,
-                             QlogFile file)
+                             const Scheduler& scheduler, QlogFile file)
     : connection_(connection),
+      scheduler_(scheduler),
       file_(std::move(file)),
       start_(connection.clock()->Now()) {
   const quic::QuicSocketAddress& self = connection.self_address();
@@ -170,19 +177,30 @@ void ConnectionLog::OnSetFromConfig(const quic::QuicConfig& config) {
   }
   const uint64_t window =
       manager().initial_congestion_window() * quic::kDefaultTCPMSS;
-  AddEvent(
-      "recovery:parameters_set",
-      Object(
-          {Field("initial_congestion_window", window),
-           Field("max_datagram_size", connection_.max_packet_length()),
-           Text("congestion_control",
-                ControllerName(
-                    manager().GetSendAlgorithm()->GetCongestionControlType())),
-           absl::StrCat("\"pacing\":", pacing_ ? "true" : "false"),
-           absl::StrCat("\"connection_options\":[", absl::StrJoin(options, ","),
-                        "]")}));
+  std::vector<std::string> fields = {
+      Field("initial_congestion_window", window),
+      Field("max_datagram_size", connection_.max_packet_length()),
+      Text("congestion_control",
+           ControllerName(
+               manager().GetSendAlgorithm()->GetCongestionControlType()))};
+  if (const auto connections = CubicConnections(manager())) {
+    fields.push_back(Field("emulated_connections", *connections));
+  }
+  fields.push_back(absl::StrCat("\"pacing\":", pacing_ ? "true" : "false"));
+  fields.push_back(Text("scheduler", scheduler_.NameInForce()));
+  fields.push_back(absl::StrCat("\"connection_options\":[",
+                                absl::StrJoin(options, ","), "]"));
+  AddEvent("recovery:parameters_set", Object(fields));
   AddMetrics();
   AddState();
+}
+
+void ConnectionLog::AddPriority(quic::QuicStreamId id,
+                                const quic::HttpStreamPriority& request,
+                                const quic::HttpStreamPriority& in_force) {
+  AddEvent("http:priority_updated",
+           Object({Field("stream_id", id), Text("new", PriorityText(request)),
+                   Text("in_force", PriorityText(in_force))}));
 }
 
 void ConnectionLog::OnConnectionClosed(

@@ -16,9 +16,11 @@
 #include "quiche/quic/core/quic_connection.h"
 #include "quiche/quic/core/quic_packet_number.h"
 #include "quiche/quic/core/quic_packets.h"
+#include "quiche/quic/core/quic_stream_priority.h"
 #include "quiche/quic/core/quic_time.h"
 #include "quiche/quic/core/quic_types.h"
 #include "quiche/quic/platform/api/quic_socket_address.h"
+#include "scheduler.h"
 
 namespace eyelevel {
 
@@ -28,15 +30,23 @@ namespace eyelevel {
 // Events: connectivity:connection_started and connection_closed,
 // transport:packet_sent, transport:packet_received (packets that acknowledge),
 // recovery:packet_lost, recovery:parameters_set, recovery:metrics_updated (what
-// has changed), recovery:congestion_state_updated (see CongestionState).
+// has changed), recovery:congestion_state_updated (see CongestionState),
+// http:priority_updated (a stream's, as the browser asks for it).
 //
-// Beyond the standard's, parameters_set has congestion_control, pacing and the
-// connection_options that came; metrics_updated has bytes_delivered and
-// packets_lost, both from the start, and bandwidth_estimate (bit/s) of BBR.
+// Beyond the standard's, parameters_set has congestion_control, of Cubic its
+// emulated_connections, pacing, the scheduler, and the connection_options that
+// came; metrics_updated has bytes_delivered and packets_lost, both from the
+// start, and bandwidth_estimate (bit/s) of BBR; priority_updated has in_force,
+// the priority by which the server schedules.
 class ConnectionLog : public quic::QuicConnectionDebugVisitor {
  public:
   // Logs to `file` until destroyed; `connection` must live as long.
-  ConnectionLog(const quic::QuicConnection& connection, QlogFile file);
+  ConnectionLog(const quic::QuicConnection& connection,
+                const Scheduler& scheduler, QlogFile file);
+
+  void AddPriority(quic::QuicStreamId id,
+                   const quic::HttpStreamPriority& request,
+                   const quic::HttpStreamPriority& in_force);
 
   void OnPacketSent(quic::QuicPacketNumber packet_number,
                     quic::QuicPacketLength packet_length,
@@ -91,6 +101,7 @@ class ConnectionLog : public quic::QuicConnectionDebugVisitor {
   }
 
   const quic::QuicConnection& connection_;
+  const Scheduler scheduler_;
   QlogFile file_;
   const quic::QuicTime start_;
   int64_t last_us_ = 0;

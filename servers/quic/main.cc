@@ -7,6 +7,7 @@
 #include <cstring>
 #include <iostream>
 #include <set>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -42,12 +43,13 @@ absl::Status Serve(const Options& options, Replay& replay) {
     }
     log = *std::move(opened);
   }
-  if (!options.qlog.empty() && access(options.qlog.c_str(), W_OK | X_OK) != 0) {
-    return absl::UnavailableError(absl::StrCat(
-        "cannot write qlogs to ", options.qlog, ": ", std::strerror(errno)));
+  const std::string& qlog = options.settings.qlog;
+  if (!qlog.empty() && access(qlog.c_str(), W_OK | X_OK) != 0) {
+    return absl::UnavailableError(absl::StrCat("cannot write qlogs to ", qlog,
+                                               ": ", std::strerror(errno)));
   }
   ReplayBackend backend(replay, log, options.think_time);
-  ReplayServer server(*std::move(certificate), &backend, options.qlog);
+  ReplayServer server(*std::move(certificate), &backend, options.settings);
   absl::Status listening = server.Listen(options.address);
   if (!listening.ok()) {
     return listening;

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <iostream>
+#include <optional>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "openssl/ssl.h"
 #include "quiche/quic/platform/api/quic_ip_address.h"
 
 namespace eyelevel {
@@ -14,8 +16,25 @@ namespace {
 
 constexpr int kBadUsage = 2;
 
+constexpr uint32_t kMaxEmulatedConnections = 2;
+
+// By the names that OpenSSL has for them.
+std::optional<uint16_t> TlsGroup(absl::string_view name) {
+  if (name == "X25519") {
+    return SSL_GROUP_X25519;
+  }
+  if (name == "P-256") {
+    return SSL_GROUP_SECP256R1;
+  }
+  if (name == "P-384") {
+    return SSL_GROUP_SECP384R1;
+  }
+  return std::nullopt;
+}
+
 constexpr char kHelp[] =
     R"(Usage: quic_server --address IP --port PORT --responses DIR --certificate PEM --key PEM
+                   [--emulated-connections N] [--scheduler NAME] [--tls-group NAME]
                    [--request-log FILE] [--qlog DIR] [--think-time]
        quic_server --responses DIR --match
 
@@ -27,6 +46,18 @@ Replays recorded responses over QUIC version 1 and HTTP/3.
                       X-Original-Method), blank line, body; the file names tell the recorded order
   --certificate PEM   certificate chain, the server's own first
   --key PEM           its private key
+  --emulated-connections N
+                      of how many connections Cubic behaves as one: 1, or 2 (quiche's own, if none is given);
+                      after a loss it keeps 0.7 or 0.85 of its window
+  --scheduler NAME    which stream is sent next, by the priorities that the browser asks for (RFC 9218):
+                        urgency              the most urgent; of one urgency all take turns of 16 kB (quiche's
+                                             own, if none is given)
+                        urgency-incremental  the most urgent; of one urgency those that are incremental take
+                                             turns, others go one after another
+                        urgency-first-come   the most urgent; of one urgency one after another
+                        fair                 all take turns
+                        first-come           all one after another
+  --tls-group NAME    the only group for the key exchange: X25519, P-256, P-384; else the browser's choice
   --request-log FILE  append a line per request: kind, method, URL, file, separated by tabs
   --qlog DIR          write what the congestion control of each connection does to DIR/quic-*.sqlog
   --think-time        send each response as long after its request as when it was recorded
@@ -53,6 +84,9 @@ std::variant<Options, int> ParseCommandLine(int argc, char** argv) {
       {"responses", required_argument, nullptr, 'r'},
       {"certificate", required_argument, nullptr, 'c'},
       {"key", required_argument, nullptr, 'k'},
+      {"emulated-connections", required_argument, nullptr, 'e'},
+      {"scheduler", required_argument, nullptr, 's'},
+      {"tls-group", required_argument, nullptr, 'g'},
       {"think-time", no_argument, nullptr, 't'},
       {"match", no_argument, nullptr, 'm'},
       {"request-log", required_argument, nullptr, 'l'},
@@ -63,6 +97,7 @@ std::variant<Options, int> ParseCommandLine(int argc, char** argv) {
   };
   Options options;
   std::string address, port;
+  std::optional<std::string> emulated_connections, scheduler, tls_group;
   for (int code;
        (code = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
     switch (code) {
@@ -85,7 +120,16 @@ std::variant<Options, int> ParseCommandLine(int argc, char** argv) {
         options.request_log = optarg;
         break;
       case 'q':
-        options.qlog = optarg;
+        options.settings.qlog = optarg;
+        break;
+      case 'e':
+        emulated_connections = optarg;
+        break;
+      case 's':
+        scheduler = optarg;
+        break;
+      case 'g':
+        tls_group = optarg;
         break;
       case 't':
         options.think_time = true;
@@ -106,6 +150,34 @@ std::variant<Options, int> ParseCommandLine(int argc, char** argv) {
   }
   if (optind < argc) {
     return BadUsage(absl::StrCat("unexpected argument ", argv[optind]));
+  }
+  Settings& settings = options.settings;
+  if (emulated_connections &&
+      (!absl::SimpleAtoi(*emulated_connections,
+                         &settings.emulated_connections) ||
+       settings.emulated_connections < 1 ||
+       settings.emulated_connections > kMaxEmulatedConnections)) {
+    return BadUsage(absl::StrCat("--emulated-connections must be 1 or ",
+                                 kMaxEmulatedConnections, ", not '",
+                                 *emulated_connections, "'"));
+  }
+  if (scheduler) {
+    const std::optional<Scheduler> named = Scheduler::Named(*scheduler);
+    if (!named) {
+      return BadUsage(absl::StrCat("--scheduler must be one of ",
+                                   Scheduler::Names(), ", not '", *scheduler,
+                                   "'"));
+    }
+    settings.scheduler = *named;
+  }
+  if (tls_group) {
+    const std::optional<uint16_t> group = TlsGroup(*tls_group);
+    if (!group) {
+      return BadUsage(
+          absl::StrCat("--tls-group must be one of X25519, P-256, P-384, not '",
+                       *tls_group, "'"));
+    }
+    settings.tls_group = *group;
   }
   if (options.responses.empty()) {
     return BadUsage("--responses is missing");

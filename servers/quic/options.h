@@ -8,6 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "quiche/quic/platform/api/quic_socket_address.h"
+#include "settings.h"
 
 namespace eyelevel {
 
@@ -17,7 +18,7 @@ struct Options {
   std::string certificate;
   std::string key;
   std::string request_log;
-  std::string qlog;
+  Settings settings;
   bool think_time = false;
   bool match = false;  // Serve nothing; of the others only `responses` is set.
 };

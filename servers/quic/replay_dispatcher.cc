@@ -35,7 +35,9 @@ std::unique_ptr<quic::QuicSession> ReplayDispatcher::CreateQuicSession(
       config(), GetSupportedVersions(), connection, this, session_helper(),
       crypto_config(), compressed_certs_cache(), server_backend());
   session->set_max_inbound_header_list_size(kMaxRequestHeaderBytes);
-  if (!qlog_.empty()) {
+  session->SetEmulatedConnections(settings_.emulated_connections);
+  session->SetScheduler(settings_.scheduler);
+  if (!settings_.qlog.empty()) {
     KeepLog(*session);
   }
   session->Initialize();
@@ -44,16 +46,16 @@ std::unique_ptr<quic::QuicSession> ReplayDispatcher::CreateQuicSession(
 
 void ReplayDispatcher::KeepLog(ReplaySession& session) {
   const quic::QuicConnection& connection = *session.connection();
-  absl::StatusOr<QlogFile> file = QlogFile::Create(
-      absl::StrCat(qlog_, "/quic-", connection.self_address().host().ToString(),
-                   "-", connection.connection_id().ToString(), ".sqlog"));
+  absl::StatusOr<QlogFile> file = QlogFile::Create(absl::StrCat(
+      settings_.qlog, "/quic-", connection.self_address().host().ToString(),
+      "-", connection.connection_id().ToString(), ".sqlog"));
   if (!file.ok()) {
     // The page load goes on; whoever looks for the log does not find it.
     std::cerr << "quic_server: " << file.status().message() << std::endl;
     return;
   }
-  session.KeepLog(
-      std::make_unique<ConnectionLog>(connection, *std::move(file)));
+  session.KeepLog(std::make_unique<ConnectionLog>(
+      connection, settings_.scheduler, *std::move(file)));
 }
 
 }  // namespace eyelevel

@@ -1,12 +1,10 @@
 // quiche's dispatcher, whose sessions take requests as large as the TCP side
-// does, and may log what their connections do.
+// does, have the testbed's settings, and may log what their connections do.
 
 #ifndef EYELEVEL_SERVERS_QUIC_REPLAY_DISPATCHER_H_
 #define EYELEVEL_SERVERS_QUIC_REPLAY_DISPATCHER_H_
 
 #include <memory>
-#include <string>
-#include <utility>
 
 #include "absl/strings/string_view.h"
 #include "quiche/quic/core/connection_id_generator.h"
@@ -17,6 +15,7 @@
 #include "quiche/quic/platform/api/quic_socket_address.h"
 #include "quiche/quic/tools/quic_simple_dispatcher.h"
 #include "replay_session.h"
+#include "settings.h"
 
 namespace eyelevel {
 
@@ -24,9 +23,8 @@ class ReplayDispatcher : public quic::QuicSimpleDispatcher {
  public:
   using QuicSimpleDispatcher::QuicSimpleDispatcher;
 
-  // From now on every connection is logged to a file in `folder`, unless that
-  // is empty.
-  void LogConnections(std::string folder) { qlog_ = std::move(folder); }
+  // For all connections from now on.
+  void SetUp(const Settings& settings) { settings_ = settings; }
 
  protected:
   std::unique_ptr<quic::QuicSession> CreateQuicSession(
@@ -40,7 +38,7 @@ class ReplayDispatcher : public quic::QuicSimpleDispatcher {
  private:
   void KeepLog(ReplaySession& session);
 
-  std::string qlog_;
+  Settings settings_;
 };
 
 }  // namespace eyelevel

@@ -97,13 +97,20 @@ absl::Status CheckFree(const quic::QuicSocketAddress& address) {
 
 ReplayServer::ReplayServer(std::unique_ptr<quic::ProofSource> certificate,
                            quic::QuicSimpleServerBackend* backend,
-                           std::string qlog)
+                           const Settings& settings)
     : QuicServer(std::move(certificate), /*proof_verifier=*/nullptr, Config(),
                  quic::QuicCryptoServerConfig::ConfigOptions(),
                  {quic::ParsedQuicVersion::RFCv1()}, backend,
                  quic::kQuicDefaultConnectionIdLength),
-      qlog_(std::move(qlog)) {
+      settings_(settings) {
   SetCongestionControlDefaults();
+  settings_.scheduler.SetUpQuiche();
+  if (settings_.tls_group != 0) {
+    // QuicServer lets only this constructor's arguments into its own config,
+    // and a group is not among them.
+    const_cast<quic::QuicCryptoServerConfig&>(crypto_config())
+        .set_preferred_groups({settings_.tls_group});
+  }
 }
 
 absl::Status ReplayServer::Listen(const quic::QuicSocketAddress& address) {
@@ -148,7 +155,7 @@ quic::QuicDispatcher* ReplayServer::CreateQuicDispatcher() {
       std::make_unique<quic::QuicSimpleCryptoServerStreamHelper>(),
       event_loop()->CreateAlarmFactory(), server_backend(),
       expected_server_connection_id_length(), connection_id_generator());
-  dispatcher->LogConnections(qlog_);
+  dispatcher->SetUp(settings_);
   return dispatcher;
 }
 

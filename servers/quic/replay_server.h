@@ -5,7 +5,6 @@
 #define EYELEVEL_SERVERS_QUIC_REPLAY_SERVER_H_
 
 #include <memory>
-#include <string>
 
 #include "absl/status/status.h"
 #include "quiche/quic/core/crypto/proof_source.h"
@@ -15,15 +14,16 @@
 #include "quiche/quic/platform/api/quic_socket_address.h"
 #include "quiche/quic/tools/quic_server.h"
 #include "quiche/quic/tools/quic_simple_server_backend.h"
+#include "settings.h"
 
 namespace eyelevel {
 
 class ReplayServer : public quic::QuicServer {
  public:
-  // `backend` must outlive the server. `qlog`: the folder to which every
-  // connection is logged, or empty.
+  // `backend` must outlive the server.
   ReplayServer(std::unique_ptr<quic::ProofSource> certificate,
-               quic::QuicSimpleServerBackend* backend, std::string qlog);
+               quic::QuicSimpleServerBackend* backend,
+               const Settings& settings);
 
   // Binds `address`, which no other socket may hold; port 0 takes a free one.
   // From here on SIGTERM and SIGINT wait for ServeUntilSignal.
@@ -42,7 +42,7 @@ class ReplayServer : public quic::QuicServer {
   quic::QuicDispatcher* CreateQuicDispatcher() override;
 
  private:
-  const std::string qlog_;
+  const Settings settings_;
   quic::QuicIpAddress host_;
   quic::OwnedSocketFd signal_fd_;
 };
