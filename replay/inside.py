@@ -83,6 +83,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
                 evidence["server_routes"] = kernel.tune_server_routes(world.outward_device(), spec.protocol)
                 device, paced = world.outward_device(), spec.protocol.pacing
                 evidence["queueing_discipline"] = kernel.set_discipline(device, paced=paced)
+                evidence["largest_buffer_bytes"] = kernel.limit_buffers(device, spec.protocol)
             evidence["setup_s"] = round(time.monotonic() - started, 3)
             evidence["client"] = _exchange_readiness(connection)
             status = _await_exit(stack, leash)

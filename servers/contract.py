@@ -1,7 +1,7 @@
 """What a server is to the rest of the testbed."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,8 +46,8 @@ class Server(ABC):
     `name` is what `server` in protocols.toml says. `transports` and `congestion_controls` are those that it has.
     `programs` are its programs, each with the option by which it prints its version. `logs_connections` says whether it
     logs the congestion control of its connections to `Serving.qlog`; that of others is the kernel's, and is asked there
-    (`servers.kernel_sockets`). `schedulers` are those that it can be told to use, and `emulated_connections` the numbers
-    of connections as which its Cubic can be told to behave.
+    (`servers.kernel_sockets`). `schedulers` are those that a protocol may name, and `emulated_connections` the numbers of
+    connections as which Cubic may be made to behave; a server that leaves no choice has none.
     """
 
     name: str
@@ -83,10 +83,8 @@ class Server(ABC):
             "emulated_connections", protocol.emulated_connections, self.emulated_connections
         )
 
-    def _refused_choice(
-        self, key: str, value: str | int | None, choices: tuple[str, ...] | tuple[int, ...]
-    ) -> str | None:
-        """Why it does not take `value` for a `key` that may be left to it (None)."""
+    def _refused_choice(self, key: str, value: str | int | None, choices: Sequence[str | int]) -> str | None:
+        """Why it does not take `value` for a `key` of which the protocol may say nothing (None)."""
         if value is None or value in choices:
             return None
         if not choices:

@@ -68,6 +68,27 @@ def set_discipline(device: str, *, paced: bool) -> str:
     return kind
 
 
+def limit_buffers(device: str, protocol: Protocol) -> int | None:
+    """Make `notsent_lowat_bytes` of `protocol`, if it has that, hold for what servers send over `device`.
+
+    The kernel looks at it only when it begins a new buffer of a connection, and into one go as many bytes as the device
+    takes at once (generic segmentation offload): usually 64 KiB. Returns the number as read back, or None where the
+    device stays as it is. Raises EyelevelError.
+    """
+    wanted_bytes = protocol.notsent_lowat_bytes
+    if wanted_bytes is None or wanted_bytes >= _largest_buffer_bytes(device):
+        return None
+    command: list[str | Path] = [tool("ip"), "link", "set", "dev", device, "gso_max_size", str(wanted_bytes)]
+    run_program(command, f"cannot limit what {device} takes at once to {wanted_bytes} bytes")
+    if (actual_bytes := _largest_buffer_bytes(device)) != wanted_bytes:
+        raise EyelevelError(f"{device} should take {wanted_bytes} bytes at once, but takes {actual_bytes}")
+    return wanted_bytes
+
+
+def _largest_buffer_bytes(device: str) -> int:
+    return int(_listing(tool("ip"), "-json", "-details", "link", "show", "dev", device)[0]["gso_max_size"])
+
+
 def tune_client_routes(device: str, protocol: Protocol) -> list[dict[str, Any]]:
     """The same for the browser's side: what it sends, and the largest segments that it asks for."""
     segments = {"advmss": protocol.mss_bytes} if protocol.mss_bytes else {}
