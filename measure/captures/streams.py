@@ -5,7 +5,7 @@ are nobody's.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from measure.captures.reading import HEADERS_FRAME, CapturedConnection, CapturedPacket
@@ -15,7 +15,6 @@ STREAM_FIELDS = (
     "tcp.seq",
     "tls.record.length",
     "tls.record.content_type",
-    "tls.record.opaque_type",
     "http2.streamid",
     "http2.length",
     "quic.stream.off",
@@ -27,8 +26,9 @@ STREAM_FIELDS = (
 # RFC 9113 section 4.1; RFC 8446 sections 5.1 and 5.2: the type and the tag at the end of an encrypted record.
 HTTP2_FRAME_HEADER_BYTES = 9
 RECORD_HEADER_BYTES, RECORD_TRAILER_BYTES = 5, 17
-HTTP2_CONNECTION, HTTP2_DATA_FRAMES = 0, ("0", "1")
-ENCRYPTED_RECORD, CHANGE_CIPHER_SPEC, HANDSHAKE_RECORD, APPLICATION_DATA = "23", "20", "22", "23"
+APPLICATION_DATA = "23"
+# The stream of HTTP/2 that is the connection itself.
+CONNECTION = 0
 
 
 @dataclass(frozen=True)
@@ -108,19 +108,19 @@ def _over_tcp(connection: CapturedConnection) -> Iterator[_Part]:
     inside = 0
     for packet in outgoing:
         for length, has_frames in _records(packet):
-            records.append(RECORD_HEADER_BYTES, HTTP2_CONNECTION)
+            records.append(RECORD_HEADER_BYTES, CONNECTION)
             content = max(0, length - RECORD_TRAILER_BYTES) if has_frames else 0
             for size, stream in frames.between(inside, inside + content):
                 records.append(size, stream)
             inside += content
-            records.append(length - content, HTTP2_CONNECTION)
+            records.append(length - content, CONNECTION)
     ends: dict[int, int] = {}
     furthest = 0
     for packet in outgoing:
         start = int(packet.fields["tcp.seq"][0]) - 1
         end = start + packet.payload_bytes
         for size, stream in records.between(max(start, furthest), end):
-            if stream != HTTP2_CONNECTION:
+            if stream != CONNECTION:
                 begin = ends.get(stream, 0)
                 ends[stream] = begin + size
                 yield packet.at_s, stream, begin, begin + size
@@ -129,8 +129,7 @@ def _over_tcp(connection: CapturedConnection) -> Iterator[_Part]:
 
 def _records(packet: CapturedPacket) -> Iterator[tuple[int, bool]]:
     """The TLS records that are complete with this packet: length, and whether frames of HTTP/2 are inside."""
-    # Each record has a content type, which of an encrypted one is that of its content; of what could not be decrypted
-    # there is the outer one alone.
+    # The content type of an encrypted record is that of what is inside.
     for length, content in zip(
         packet.fields["tls.record.length"], packet.fields["tls.record.content_type"], strict=False
     ):
@@ -149,7 +148,7 @@ class _Runs:
             self._ends.append((self._ends[-1] if self._ends else 0) + length)
             self._owners.append(owner)
 
-    def between(self, start: int, end: int) -> Sequence[tuple[int, int]]:
+    def between(self, start: int, end: int) -> list[tuple[int, int]]:
         """The runs, or parts of them, from `start` to `end`, as far as they are known: lengths and owners."""
         result = []
         place = bisect_right(self._ends, start)

@@ -43,7 +43,7 @@ def validate(
         for protocol in protocols:
             progress.update(task, description=f"observing {protocol.name}")
             with measurable(protocol.name, checks):
-                observation = observe_protocol(protocol, sites)
+                observation = observe_protocol(protocol, sites, quick=quick)
                 checks += judge_protocol(protocol, observation)
                 seen[protocol.name] = observation.document()
             progress.advance(task)
