@@ -25,4 +25,12 @@ def shell(network: Network, seed: int | None = None) -> list[str | Path]:
         ways = {"--loss": network.up_loss} if network.up_loss == network.down_loss else {}
         ways = ways or {"--loss-up": network.up_loss, "--loss-down": network.down_loss}
         command += [word for option, loss in ways.items() if loss for word in (option, f"{loss:.9f}")]
+        command += ["--retransmit", f"{network.retransmit_ms:.6f}"] if network.retransmit_ms is not None else []
+    for option, packets in (
+        ("--drop-up-packets", network.drop_up_packets),
+        ("--drop-down-packets", network.drop_down_packets),
+    ):
+        command += [option, ",".join(map(str, packets))] if packets else []
+    for option, times_ms in (("--drop-up-at", network.drop_up_at_ms), ("--drop-down-at", network.drop_down_at_ms)):
+        command += [option, ",".join(f"{time_ms:.6f}" for time_ms in times_ms)] if times_ms else []
     return [*command, *(["--seed", str(seed)] if seed is not None else [])]

@@ -103,3 +103,7 @@ class Server(ABC):
     def window_segment_bytes(self, protocol: Protocol) -> int:
         """What the server counts its window in."""
         return protocol.segment_bytes
+
+    def cubic_connections(self, protocol: Protocol) -> int:
+        """As how many connections its Cubic behaves."""
+        return protocol.emulated_connections or 1

@@ -73,6 +73,9 @@ class QuicServer(Server):
     def window_segment_bytes(self, protocol: Protocol) -> int:
         return SEGMENT_BYTES
 
+    def cubic_connections(self, protocol: Protocol) -> int:
+        return protocol.emulated_connections or OWN_EMULATED_CONNECTIONS
+
 
 SERVER = QuicServer()
 
@@ -91,7 +94,7 @@ def _running(serving: Serving, address: str, port: int) -> AbstractContextManage
     command += ["--certificate", certificate.chain, "--key", certificate.key]
     # Its own are given, too, since what is its own may change from version to version.
     protocol = serving.protocol
-    command += ["--emulated-connections", str(protocol.emulated_connections or OWN_EMULATED_CONNECTIONS)]
+    command += ["--emulated-connections", str(SERVER.cubic_connections(protocol))]
     command += ["--scheduler", protocol.scheduler or OWN_SCHEDULER, "--tls-group", protocol.tls_group]
     if serving.request_log:
         command += ["--request-log", serving.request_log]

@@ -13,6 +13,7 @@ import click
 
 from analysis.report.section import Section
 from base.errors import EyelevelError
+from base.structure import structured
 from browsers.registry import DEFAULT
 from measure.campaign.campaign import Campaign, Enough, Selection, never_enough
 from measure.campaign.method import Method
@@ -113,7 +114,8 @@ def study_campaign(
     """
     sites = choose_sites(request.names("site", "sites"))
     over = choose_protocols(request.names("proto", "protocols"), protocols.load())
-    before = [Network(**values) for values in (request.document.networks if request.document else {}).values()]
+    measured = request.document.networks if request.document else {}
+    before = [structured(values, Network, f"the network {name}") for name, values in measured.items()]
     if request.net is None and before:
         chosen = before
     else:

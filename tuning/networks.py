@@ -33,6 +33,11 @@ class Network:
 
     A direction's rate is constant, or follows a trace in Mahimahi's format, a file; without either, it has no limit.
     Of a trace, the rate is its mean.
+
+    With `retransmit_ms`, the link repeats what it would lose until it arrives, in order, so much later for each try
+    that fails (ARQ, RFC 3366). `drop_up_packets` and `drop_up_at_ms` are lost for good, whatever else happens: the
+    packets of these numbers, from 1, and the first at or after these times since the emulator began. Both are of IP
+    packets as on a wire, at the client's end of the network.
     """
 
     name: str
@@ -44,6 +49,11 @@ class Network:
     jitter_ms: float = 0
     reorder: bool = False
     loss_on: str = BOTH
+    retransmit_ms: float | None = None
+    drop_up_packets: tuple[int, ...] | None = None
+    drop_down_packets: tuple[int, ...] | None = None
+    drop_up_at_ms: tuple[float, ...] | None = None
+    drop_down_at_ms: tuple[float, ...] | None = None
     up_trace: str | None = None
     down_trace: str | None = None
     up_trace_sha256: str | None = field(default=None, metadata=DERIVED)
@@ -56,7 +66,9 @@ class Network:
 
     @property
     def up_loss(self) -> float:
-        """Drop probability on the way to the servers; a packet and its answer both survive with 1 - loss.
+        """Probability of loss on the way to the servers; a packet and its answer both survive with 1 - loss.
+
+        On a link that retransmits, it is that of a try.
 
         The shells reckon so too, for `mm-net --profile` (`one_way_loss` in Rust).
         """
@@ -91,14 +103,17 @@ class Network:
         rate <= (MSS / RTT) * 1.22 / sqrt(p) for each connection.
         """
         rate_bps = (self.down_mbps or UNLIMITED_MBPS) * 1e6
-        if self.down_loss and self.min_rtt_ms:
+        if self.down_loss and self.min_rtt_ms and self.retransmit_ms is None:
             mathis_bps = connections * SEGMENT_BYTES * 8 / (self.min_rtt_ms / 1e3) * 1.22 / self.down_loss**0.5
             rate_bps = min(rate_bps, mathis_bps)
         return rate_bps
 
     def __str__(self) -> str:
         up, down = ("no limit" if mbps is None else f"{mbps:.3g} Mbit/s" for mbps in (self.up_mbps, self.down_mbps))
-        return f"{up} up, {down} down, {self.min_rtt_ms:g} ms, loss {self.loss:g}"
+        repaired = "" if self.retransmit_ms is None else f" repaired in {self.retransmit_ms:g} ms"
+        chosen = (self.drop_up_packets, self.drop_down_packets, self.drop_up_at_ms, self.drop_down_at_ms)
+        drops = ", chosen packets dropped" if any(chosen) else ""
+        return f"{up} up, {down} down, {self.min_rtt_ms:g} ms, loss {self.loss:g}{repaired}{drops}"
 
 
 def read_trace(path: Path) -> list[bytes]:
@@ -161,6 +176,18 @@ def _check(network: Network) -> None:
         raise ValueError("loss must be at least 0 and less than 1")
     if network.loss_on not in (BOTH, UP, DOWN):
         raise ValueError(f"loss_on must be {BOTH}, {UP} or {DOWN}")
+    if network.retransmit_ms is not None and not (network.retransmit_ms > 0 and network.loss > 0):
+        raise ValueError("retransmit_ms must be more than 0, and needs a loss of more than 0, which it repairs")
+    _check_drops(network)
+
+
+def _check_drops(network: Network) -> None:
+    for direction in (UP, DOWN):
+        packets, at_ms = (getattr(network, f"drop_{direction}_{key}") or () for key in ("packets", "at_ms"))
+        if min(packets, default=1) < 1 or len(set(packets)) < len(packets):
+            raise ValueError(f"drop_{direction}_packets must be whole numbers of at least 1, each once")
+        if min(at_ms, default=0) < 0 or len(set(at_ms)) < len(at_ms):
+            raise ValueError(f"drop_{direction}_at_ms must be times of at least 0, each once")
 
 
 # Every network by name: those of a file, or all that there are.

@@ -153,6 +153,13 @@ def further(network: Mapping[str, Any]) -> str:
         texts.append(f"jitter {network['jitter_ms']:g} ms" + (" with reordering" if network.get("reorder") else ""))
     if network.get("loss") and network.get("loss_on", "both") != "both":
         texts.append(f"loss on the {network['loss_on']}link alone")
+    if network.get("retransmit_ms"):
+        texts.append(f"the link repairs losses, {network['retransmit_ms']:g} ms a try")
+    for direction in ("up", "down"):
+        if packets := network.get(f"drop_{direction}_packets"):
+            texts.append(f"packets {', '.join(map(str, packets))} {direction} dropped")
+        if times_ms := network.get(f"drop_{direction}_at_ms"):
+            texts.append(f"a packet {direction} dropped at {', '.join(f'{time_ms:g}' for time_ms in times_ms)} ms")
     return "; ".join(texts)
 
 

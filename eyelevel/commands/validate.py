@@ -8,13 +8,17 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from analysis.figures import window_after_loss
+from analysis.figures.style import save
 from base.errors import EyelevelError
 from base.files import write_json
+from base.ownership import give_to_caller
+from base.places import PROJECT
 from base.privileges import require_root
 from base.structure import unstructured
 from measure.run.aliases import choose_protocols, distinct
 from measure.validate.checks import Check
-from measure.validate.validation import validate
+from measure.validate.validation import LOSS_RESPONSE, validate
 from tuning import networks, protocols
 from tuning.settings import choose
 
@@ -39,15 +43,22 @@ def table(checks: list[Check]) -> Table:
 @click.command()
 @click.option("--net", help="Networks, or all, or none; all unless something else is named.")
 @click.option("--proto", help="Protocols, or all, or none; all unless something else is named.")
-@click.option("--quick", is_flag=True, help="Of losses, look at fewer packets.")
+@click.option("--quick", is_flag=True, help="Look at fewer losses of networks, and at fewer loads.")
 @click.option("--json", "file", type=click.Path(path_type=Path), help="Write the checks to this file, too.")
-def main(net: str | None, proto: str | None, quick: bool, file: Path | None) -> None:
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path),
+    default=PROJECT / "results" / "validation",
+    help="Where to put figures; results/validation unless given.",
+)
+def main(net: str | None, proto: str | None, quick: bool, file: Path | None, into: Path) -> None:
     """Measure networks and protocols, compare with their settings, and print a table. Fails if a check does.
 
     A network: minimum round-trip time, rate, loss and queue of each direction, and that names are resolved beside it.
     A protocol, from a capture at the server of loads by the browser: what TLS and QUIC agreed on, certificates,
     initial window, pacing, the window after a pause, congestion control as the kernel tells it and by its answer to
-    losses, and round trips before the first request.
+    losses, the share of the window that it keeps after one loss and how fast that grows back, and round trips before
+    the first request.
 
     Example: eyelevel validate --net lte --proto tcp+,quic
     """
@@ -59,8 +70,13 @@ def main(net: str | None, proto: str | None, quick: bool, file: Path | None) -> 
     chosen_protocols = [] if proto == "none" else distinct(choose_protocols(proto, protocols.load()))
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory(prefix="validate-") as folder:
-        checks, _ = validate(chosen_networks, chosen_protocols, Path(folder), quick=quick)
+        checks, seen = validate(chosen_networks, chosen_protocols, Path(folder), quick=quick)
     console.print(table(checks))
+    if responses := {subject: what[LOSS_RESPONSE] for subject, what in seen.items() if LOSS_RESPONSE in what}:
+        into.mkdir(parents=True, exist_ok=True)
+        save(window_after_loss.draw(responses), into, "window-after-loss")
+        give_to_caller(into)
+        console.print(f"How windows answered to one loss: {into / 'window-after-loss.png'}")
     if file:
         write_json(file, unstructured(checks))
     if failed := [f"{check.subject}: {check.name}" for check in checks if not check.passed]:

@@ -17,12 +17,15 @@ SERVERS = 1 + len(OTHER_HOSTS)
 OBJECT_BYTES = 400_000
 # Under loss: enough for its rate to show how losses are answered.
 BULK_BYTES = 2_000_000
+# With one loss: enough for the window to grow back for 5 s afterwards at 10 Mbit/s.
+LOSS_BYTES = 8_400_000
 # Between two transfers: longer than a retransmission timeout, by which a window is old (RFC 9293 section 3.8.1,
 # RFC 5681 section 4.1), shorter than what a browser is left to wait for more.
 PAUSE_MS = 1500
 
 WINDOW_PAGE = "/window"
 BULK_PAGE = "/bulk"
+LOSS_PAGE = "/loss"
 ORDER_PAGE = "/order"
 
 # What the page of the order of service asks for, path → content type: first what is less urgent, and soon afterwards, when
@@ -58,7 +61,7 @@ PAGE = jinja2.Template(Path(__file__).with_name("page.html.j2").read_text(), tri
 
 def write_validation_sites(folder: Path) -> dict[str, Site]:
     """Write a site for each page into `folder`; returns them by the page's path."""
-    pages = (WINDOW_PAGE, BULK_PAGE, ORDER_PAGE)
+    pages = (WINDOW_PAGE, BULK_PAGE, LOSS_PAGE, ORDER_PAGE)
     return {page: write_site(_recording(page), folder / page.strip("/")) for page in pages}
 
 
@@ -80,6 +83,7 @@ def _recording(page: str) -> Recording:
     sizes = {
         WINDOW_PAGE: {"/a": OBJECT_BYTES, "/b": OBJECT_BYTES},
         BULK_PAGE: {"/c": BULK_BYTES},
+        LOSS_PAGE: {"/c": LOSS_BYTES},
         ORDER_PAGE: {BACKGROUND: BULK_BYTES, URGENT: URGENT_BYTES},
     }[page]
     exchanges += [_exchange(path, "text/css", _comment(noise, size)) for path, size in sizes.items()]

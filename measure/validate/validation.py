@@ -11,11 +11,15 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from base.errors import EyelevelError
 from measure.validate.checks import Check
+from measure.validate.loss_response import expected_curve, judge_loss_response, observe_loss_response
 from measure.validate.network import LOST_PACKETS, LOST_PACKETS_QUICK, judge_network, measure_network
 from measure.validate.protocol import judge_protocol, observe_protocol
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from tuning.networks import Network
 from tuning.protocols import Protocol
+
+# Of what was seen of a protocol, the answer to one loss (`LossResponse.document`).
+LOSS_RESPONSE = "loss_response"
 
 
 def validate(
@@ -23,7 +27,9 @@ def validate(
 ) -> tuple[list[Check], dict[str, Any]]:
     """Every check of `networks` and `protocols`, and by their names what was seen; shows how far it is.
 
-    What is needed meanwhile is in `folder`. What cannot be measured at all is a check that failed.
+    What is needed meanwhile is in `folder`. What cannot be measured at all is a check that failed. If this is to be
+    `quick`, fewer losses of a network are looked at, and the answer to one loss only of protocols that have a setting
+    for it.
     """
     networks, protocols = list(networks), list(protocols)
     sites = write_validation_sites(folder)
@@ -46,6 +52,13 @@ def validate(
                 observation = observe_protocol(protocol, sites, quick=quick)
                 checks += judge_protocol(protocol, observation)
                 seen[protocol.name] = observation.document()
+            if not quick or protocol.emulated_connections is not None:
+                progress.update(task, description=f"observing {protocol.name} after one loss")
+                with measurable(protocol.name, checks):
+                    response = observe_loss_response(protocol, sites)
+                    checks += judge_loss_response(protocol, response)
+                    document = response.document(expected_curve(protocol, response))
+                    seen.setdefault(protocol.name, {})[LOSS_RESPONSE] = document
             progress.advance(task)
     return checks, seen
 

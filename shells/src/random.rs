@@ -47,6 +47,12 @@ impl Random {
         (-(1.0 - self.fraction()).ln() * mean as f64) as Nanos
     }
 
+    /// How often something fails before it first succeeds, each time with the given probability of failure: a number
+    /// from the geometric distribution.
+    pub fn failures(&mut self, probability: f64) -> u64 {
+        ((1.0 - self.fraction()).ln() / probability.ln()) as u64
+    }
+
     /// True with the given probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.fraction() < probability

@@ -36,6 +36,13 @@ pub fn parse_probability(text: &str) -> Result<f64> {
         .ok_or_else(|| wrong(text, "a probability", "a number from 0 to 1"))
 }
 
+/// Parse the number of a packet; the first is 1.
+pub fn parse_packet_number(text: &str) -> Result<u64> {
+    let is_whole = text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text.parse().ok().filter(|number| is_whole && *number > 0);
+    number.ok_or_else(|| wrong(text, "the number of a packet", "a whole number from 1, such as 120"))
+}
+
 /// The probability of loss in each direction such that a packet or its answer is lost with the given one: 1-√(1-p).
 #[must_use]
 pub fn one_way_loss(round_trip: f64) -> f64 {

@@ -157,6 +157,9 @@ fn check_trace(text: &str) {
         rate: Rate::Trace { trace: trace.into(), path: "test".to_owned() },
         queue: QueueSpec::default(),
         loss: 0.0,
+        repeat: None,
+        chosen_packets: Vec::new(),
+        chosen_times_ms: Vec::new(),
         seed: 0,
     };
     let (events, _) = run(&network, &arrivals, end);

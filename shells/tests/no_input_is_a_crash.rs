@@ -5,7 +5,7 @@ mod support;
 use std::path::Path;
 
 use proptest::prelude::*;
-use shells::element::Duplex;
+use shells::element::{Choice, Duplex};
 use shells::kernel::address_block::AddressBlock;
 use shells::link::LinkSpec;
 use shells::log::{Capture, LinkDescription, MahimahiLog, Meter, Outputs, PacketLog};
@@ -31,6 +31,15 @@ proptest! {
     #[test]
     fn numbers(text in nearly("[-+.0-9eEkKmMgG]{0,12}")) {
         let _ = (parse_rate_bps(&text), parse_milliseconds(&text), parse_seconds(&text), parse_probability(&text));
+    }
+
+    #[test]
+    fn chosen_packets(text in nearly("[0-9.,]{0,20}")) {
+        for outcome in [Choice::parse_numbers(&text), Choice::parse_times(&text)] {
+            if let Err(error) = outcome {
+                prop_assert_eq!(error.to_string().lines().count(), text.lines().count().max(1));
+            }
+        }
     }
 
     #[test]

@@ -183,4 +183,8 @@ def network_label(network: Mapping[str, Any]) -> str:
     if network.get("loss"):
         way = {"up": " on the uplink", "down": " on the downlink"}.get(network.get("loss_on", "both"), "")
         text += f", {100 * network['loss']:g} % loss{way}"
+    if network.get("retransmit_ms"):
+        text += f" repaired in {network['retransmit_ms']:g} ms"
+    if any(network.get(f"drop_{direction}_{key}") for direction in ("up", "down") for key in ("packets", "at_ms")):
+        text += ", chosen packets dropped"
     return text

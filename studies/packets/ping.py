@@ -54,13 +54,13 @@ def ping(address: str, rtt_ms: float) -> tuple[PingTimes, str]:
 def expected_ms(network: Network) -> tuple[float, float]:
     """The least and the most that the mean of pings through `network` may be.
 
-    A packet waits for a link that follows a trace, at most as long as its queue is.
+    A packet waits for a link that follows a trace, at most as long as its queue is, and for what a link repeats.
     """
     links = ((network.up_mbps, network.up_trace), (network.down_mbps, network.down_trace))
     serialising_ms = sum(ECHO_BYTES * 8 / mbps / 1e3 for mbps, trace in links if mbps and not trace)
     rtt_ms = network.min_rtt_ms + serialising_ms
     tolerance_ms = max(TOLERANCE_MS, TOLERANCE * rtt_ms) + network.jitter_ms
-    waiting_ms = sum(network.queue_ms or 0 for _, trace in links if trace)
+    waiting_ms = sum(network.queue_ms or 0 for _, trace in links if trace) + (network.retransmit_ms or 0)
     return rtt_ms - tolerance_ms, rtt_ms + tolerance_ms + waiting_ms
 
 

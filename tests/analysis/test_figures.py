@@ -10,7 +10,17 @@ from support.analysis_truth import simulated_table, varied_findings
 from support.figures import smallest_type
 
 from analysis import diagnostics, hypotheses
-from analysis.figures import calibration, figure1, figure3, order, paper_beside, sites_map, style, within
+from analysis.figures import (
+    calibration,
+    figure1,
+    figure3,
+    order,
+    paper_beside,
+    sites_map,
+    style,
+    window_after_loss,
+    within,
+)
 from analysis.films import Shot, Strip
 from analysis.gain import gains
 from analysis.report.figures import campaign_figures
@@ -236,3 +246,21 @@ def test_protocols_differ_in_grey_too() -> None:
 def test_an_order_plot_of_few_runs_is_drawn() -> None:
     runs = simulate(Truth(sites=1, networks=("dsl",), protocols=("tcp",), runs=3, canary=True))
     assert order.draw(diagnostics.residuals(runs), "si", "canary_ms").axes
+
+
+def test_windows_after_a_loss_are_drawn_with_their_curve_where_there_is_one() -> None:
+    series: dict[str, list[float | None]] = {
+        "at_s": [-0.05, 0, 0.05],
+        "in_flight": [200, 141, 142],
+        "server": [None, 140, 141],
+        "expected": [None, 140, 140.5],
+    }
+    cubic: dict[str, object] = {"before": 200, "after": 140, "rtt_s": 0.25, "segment_bytes": 1448, "series": series}
+    bbr = {**cubic, "after": 198, "series": {**series, "expected": [None] * 3}}
+    figure = window_after_loss.draw({"tcp+": cubic, "quic+bbr": bbr})
+    (curve, none), titles = zip(*((panel.lines, panel.get_title()) for panel in figure.axes), strict=True)
+    assert titles == ("TCP+: keeps 70 %", "QUIC+BBR: keeps 99 %")
+    seen, expected = curve[1].get_ydata(), curve[2].get_ydata()
+    assert list(seen) == [200, 141, 142]
+    assert list(expected[1:]) == [140, 140.5]
+    assert np.isnan(none[2].get_ydata()).all()

@@ -80,6 +80,14 @@ PROTOCOL = 'transport = "tcp"\ncongestion_control = "cubic"\ninitial_window_pack
         (f"[x]\n{NETWORK.replace('loss = 0', 'loss = 1')}", "less than 1"),
         (f"[x]\n{NETWORK.replace('loss = 0', 'loss = true')}", "must be a number"),
         (f"[x]\n{NETWORK.replace('queue_ms = 100', 'queue_ms = 1')}", "one packet"),
+        (f"[x]\n{NETWORK}retransmit_ms = 50", "retransmit_ms must be more than 0, and needs a loss"),
+        (f"[x]\n{NETWORK.replace('loss = 0', 'loss = 0.1')}retransmit_ms = 0", "retransmit_ms must be more than 0"),
+        (f"[x]\n{NETWORK}drop_up_packets = [3, 0]", "drop_up_packets must be whole numbers of at least 1, each once"),
+        (f"[x]\n{NETWORK}drop_down_packets = [3, 3]", "drop_down_packets must be .* each once"),
+        (f"[x]\n{NETWORK}drop_down_packets = 3", "drop_down_packets must be a list, not 3"),
+        (f"[x]\n{NETWORK}drop_up_packets = [1.5]", "drop_up_packets must be a whole number, not 1.5"),
+        (f"[x]\n{NETWORK}drop_up_at_ms = [-1]", "drop_up_at_ms must be times of at least 0, each once"),
+        (f"[x]\n{NETWORK}drop_down_at_ms = [1, 1.0]", "drop_down_at_ms must be .* each once"),
     ],
 )
 def test_a_wrong_networks_file_is_one_line_that_names_the_place(text: str, said: str, tmp_path: Path) -> None:
@@ -255,3 +263,24 @@ def test_choosing_takes_lists_and_all_and_names_what_is_allowed() -> None:
 def test_a_setting_the_kernel_does_not_have_stops() -> None:
     with pytest.raises(EyelevelError, match=r"net\.ipv4\.no_such_thing"):
         kernel.apply_sysctls({"net.ipv4.no_such_thing": "1"})
+
+
+def test_drops_and_repairs_reach_the_shell(tmp_path: Path) -> None:
+    file = tmp_path / "networks.toml"
+    file.write_text(
+        f"[d]\n{NETWORK}drop_up_packets = [7, 2]\ndrop_down_packets = [120]\n"
+        "drop_up_at_ms = [0, 1500.25]\ndrop_down_at_ms = [3]\n"
+        '[r]\nlike = "da2gc"\nretransmit_ms = 60\n'
+        '[none]\nlike = "d"\ndrop_up_packets = []\ndrop_down_packets = []\ndrop_up_at_ms = []\ndrop_down_at_ms = []\n'
+    )
+    loaded = networks.load(file)
+    words = shell(loaded["d"])
+    dropped = ["--drop-up-packets", "7,2", "--drop-down-packets", "120"]
+    assert words[-8:] == [*dropped, "--drop-up-at", "0.000000,1500.250000", "--drop-down-at", "3.000000"]
+    assert shell(loaded["r"])[-2:] == ["--retransmit", "60.000000"]
+    assert shell(loaded["r"])[:-2] == shell(networks.load()["da2gc"])
+    assert not any(str(word).startswith("--drop") for word in shell(loaded["none"]))
+    # What is repaired does not slow TCP as a loss does.
+    assert loaded["r"].tcp_rate_bps() > networks.load()["da2gc"].tcp_rate_bps()
+    for network in loaded.values():
+        assert from_json(to_json(network), type(network), "the network") == network

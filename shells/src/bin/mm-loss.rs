@@ -1,17 +1,19 @@
-//! `mm-loss`: a network that loses packets at random.
+//! `mm-loss`: a network that loses packets, at random or chosen ones.
 
 use std::ffi::OsString;
+use std::iter;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 use shells::arguments::{Inside, SeedOption};
-use shells::element::LossOptions;
+use shells::element::{ChosenLossOptions, Duplex, LossOptions};
 use shells::error::Result;
 use shells::log::Outputs;
 use shells::shell::{Shell, finish};
+use shells::time::now;
 use shells::units::{one_way_loss, parse_probability};
 
-/// Run a command in a network that drops packets at random
+/// Run a command in a network that drops packets, at random or chosen ones
 #[derive(Parser)]
 #[command(name = "mm-loss", version)]
 struct Arguments {
@@ -19,11 +21,15 @@ struct Arguments {
     #[arg(value_enum)]
     direction: Direction,
 
-    /// The probability with which a packet is dropped, 0 to 1
+    /// The probability with which a packet is dropped, 0 to 1. It may be left out where --packets or --at stands in its
+    /// place
     rate: String,
 
     #[command(flatten)]
     options: LossOptions,
+
+    #[command(flatten)]
+    chosen: ChosenLossOptions,
 
     #[command(flatten)]
     seed: SeedOption,
@@ -52,20 +58,31 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         Direction::Both => ("both", rate, rate),
         Direction::RoundTrip => ("round trip", one_way_loss(rate), one_way_loss(rate)),
     };
+    let has_loss = |direction| [direction, Direction::Both, Direction::RoundTrip].contains(&arguments.direction);
+    let (has_uplink, has_downlink) = (has_loss(Direction::Uplink), has_loss(Direction::Downlink));
+    let at_random = arguments.options.build(uplink, downlink, arguments.seed.seed())?;
+    let chosen = arguments.chosen.build(has_uplink, has_downlink, now());
     Shell {
         kind: "loss",
         label: format!("loss ({label}) {}", arguments.rate),
-        network: arguments.options.build(uplink, downlink, arguments.seed.seed())?,
+        network: Duplex::stack(iter::once(at_random).chain(chosen).collect()),
         outputs: Outputs::default(),
     }
     .run(&arguments.inside)
 }
 
-/// `--round-trip P` is another way to write `round-trip P`.
-fn words() -> impl Iterator<Item = OsString> {
-    std::env::args_os()
-        .enumerate()
-        .map(|(index, word)| if index == 1 && word == "--round-trip" { "round-trip".into() } else { word })
+/// The command line. `--round-trip P` is another way to write `round-trip P`; chosen packets in place of the rate are all
+/// that is lost.
+fn words() -> Vec<OsString> {
+    let mut words: Vec<_> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|word| word == "--round-trip") {
+        words[1] = "round-trip".into();
+    }
+    let choice = words.get(2).map(|word| word.to_string_lossy()).unwrap_or_default();
+    if choice.split('=').next().is_some_and(|option| ["--packets", "--at"].contains(&option)) {
+        words.insert(2, "0".into());
+    }
+    words
 }
 
 fn main() -> ExitCode {

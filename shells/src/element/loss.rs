@@ -2,12 +2,12 @@
 
 use clap::Args;
 
-use super::{Departure, Duplex, Element, Impairment, NetworkContext, Outbox};
+use super::{Departure, Duplex, Element, Impairment, NetworkContext, Outbox, Retransmission};
 use crate::error::{Error, Result};
 use crate::packet::Packet;
 use crate::random::{Random, Seed};
 use crate::time::Nanos;
-use crate::units::{one_way_loss, parse_probability};
+use crate::units::{one_way_loss, parse_milliseconds, parse_probability};
 
 /// How the packets to lose are chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,7 +95,7 @@ impl Element for Loss {
     }
 }
 
-/// The options of `mm-loss`: loss in bursts.
+/// The options of `mm-loss`: loss in bursts, and loss that the link repairs.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Loss")]
 pub struct LossOptions {
@@ -107,15 +107,43 @@ pub struct LossOptions {
     /// becoming good again, of loss while bad, and of loss while good. It applies to directions whose loss is not 0
     #[arg(long, value_name = "P,R,B,G", value_parser = parse_gilbert_elliott)]
     gilbert_elliott: Option<LossModel>,
+
+    /// Lose nothing: a packet that would be lost arrives later by this much for each try that fails, and what follows it
+    /// waits, as on a link that repeats what it loses (ARQ)
+    #[arg(
+        long,
+        value_name = "MS",
+        value_parser = parse_milliseconds,
+        conflicts_with_all = ["burst", "gilbert_elliott"]
+    )]
+    retransmit: Option<Nanos>,
 }
 
 impl LossOptions {
     /// Build both directions, with the probability of loss in each.
     pub fn build(&self, uplink: f64, downlink: f64, seed: Seed) -> Result<Duplex> {
-        let element = |probability, purpose| -> Result<Box<dyn Element>> {
-            Ok(Box::new(Loss::new(self.model(probability)?, seed.generator(purpose))))
-        };
-        Ok(Duplex { uplink: element(uplink, "loss uplink")?, downlink: element(downlink, "loss downlink")? })
+        if self.retransmit.is_some() && uplink == 0.0 && downlink == 0.0 {
+            return Err(Error::new("--retransmit needs a loss to repair; give one of more than 0"));
+        }
+        Ok(Duplex {
+            uplink: self.element(uplink, seed, "loss uplink", "retransmission uplink")?,
+            downlink: self.element(downlink, seed, "loss downlink", "retransmission downlink")?,
+        })
+    }
+
+    /// One direction; its random choices are for these purposes.
+    fn element(&self, probability: f64, seed: Seed, loss: &str, repeats: &str) -> Result<Box<dyn Element>> {
+        let random = seed.generator(loss);
+        Ok(match self.retransmit {
+            Some(0) => return Err(Error::new("--retransmit 0 would repair losses in no time; give more than 0 ms")),
+            Some(_) if probability == 1.0 => {
+                return Err(Error::new("--retransmit cannot repair a loss of everything; give a loss of less than 1"));
+            }
+            Some(repeat) if probability > 0.0 => {
+                Box::new(Retransmission::new(probability, repeat, random, seed.generator(repeats)))
+            }
+            _ => Box::new(Loss::new(self.model(probability)?, random)),
+        })
     }
 
     fn model(&self, probability: f64) -> Result<LossModel> {
@@ -170,8 +198,9 @@ impl Impairment for NetLoss {
     fn build(&self, context: &mut NetworkContext<'_>) -> Result<Option<Duplex>> {
         let loss = self.loss.or(self.round_trip_loss.map(one_way_loss)).unwrap_or(0.0);
         let (uplink, downlink) = (self.loss_up.unwrap_or(loss), self.loss_down.unwrap_or(loss));
+        let network = self.options.build(uplink, downlink, context.seed)?;
         let is_lossy = uplink > 0.0 || downlink > 0.0;
-        is_lossy.then(|| self.options.build(uplink, downlink, context.seed)).transpose()
+        Ok(is_lossy.then_some(network))
     }
 }
 

@@ -8,6 +8,7 @@
 //! [`Impairment`] and stands in [`IMPAIRMENTS`] is part of `mm-net`.
 
 mod chain;
+mod chosen_loss;
 mod constant_rate;
 mod delay;
 mod duplex;
@@ -18,9 +19,11 @@ mod observed_queue;
 mod observed_wire;
 mod on_off;
 mod outbox;
+mod retransmission;
 mod trace_rate;
 
 pub use chain::Chain;
+pub use chosen_loss::{Choice, ChosenLoss, ChosenLossOptions, NetChosenLoss};
 pub use constant_rate::ConstantRate;
 pub use delay::{Delay, DelayOptions, JitteredDelay, NetDelay, Order};
 pub use duplex::Duplex;
@@ -31,6 +34,7 @@ pub use observed_queue::{LinkObserver, ObservedQueue};
 pub use observed_wire::ObservedWire;
 pub use on_off::{OnOff, OnOffOptions, Schedule};
 pub use outbox::Outbox;
+pub use retransmission::Retransmission;
 pub use trace_rate::TraceRate;
 
 use crate::packet::Packet;
@@ -38,8 +42,12 @@ use crate::time::Nanos;
 
 /// The impairments of `mm-net`, in the order in which their shells would be nested: outermost first. To add one: a file
 /// that implements [`Impairment`], and a line here.
-pub const IMPAIRMENTS: &[Registration] =
-    &[Registration::of::<NetDelay>(), Registration::of::<NetLink>(), Registration::of::<NetLoss>()];
+pub const IMPAIRMENTS: &[Registration] = &[
+    Registration::of::<NetDelay>(),
+    Registration::of::<NetLink>(),
+    Registration::of::<NetLoss>(),
+    Registration::of::<NetChosenLoss>(),
+];
 
 /// A packet that leaves an element, and the instant at which it does.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -73,7 +73,7 @@ impl Offload {
 
     /// A large TCP packet whose TCP header starts at an offset.
     #[cfg(test)]
-    pub(super) fn tcp(ipv6: bool, transport: u16, segment_bytes: u16) -> Self {
+    pub(crate) fn tcp(ipv6: bool, transport: u16, segment_bytes: u16) -> Self {
         Self {
             flags: NEEDS_CHECKSUM,
             segmentation: if ipv6 { SEGMENTATION_TCP6 } else { SEGMENTATION_TCP4 },

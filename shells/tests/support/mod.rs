@@ -2,10 +2,12 @@
 
 #![allow(dead_code, reason = "each test uses part of it")]
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use shells::element::{Delay, Duplex, Element, LinkObserver, Loss, LossModel};
+use shells::element::{Choice, ChosenLoss, Delay, Duplex, Element, LinkObserver, Loss, LossModel, Retransmission};
+use shells::error::Result;
 use shells::link::{LinkSpec, Rate};
 use shells::packet::Packet;
 use shells::queue::{KINDS, QueueKind, QueueSpec};
@@ -42,19 +44,34 @@ pub struct Network {
     pub rate: Rate,
     pub queue: QueueSpec,
     pub loss: f64,
+    /// What a failed try costs on a link that repairs its losses.
+    pub repeat: Option<Nanos>,
+    /// Numbers of packets, and times in ms.
+    pub chosen_packets: Vec<u64>,
+    pub chosen_times_ms: Vec<u64>,
     pub seed: u64,
 }
 
 pub fn networks() -> impl Strategy<Value = Network> {
     let delay = 0u64..20_000_000;
-    let loss = prop_oneof![Just(0.0), 0.0..0.3];
-    (delay, rates(), queues(), loss, any::<u64>()).prop_map(|(delay, rate, queue, loss, seed)| Network {
-        delay,
-        rate,
-        queue,
-        loss,
-        seed,
-    })
+    let loss = (prop_oneof![Just(0.0), 0.0..0.3], prop::option::of(1u64..30_000_000));
+    (delay, rates(), queues(), loss, chosen(1..300), chosen(0..150), any::<u64>()).prop_map(
+        |(delay, rate, queue, (loss, repeat), chosen_packets, chosen_times_ms, seed)| Network {
+            delay,
+            rate,
+            queue,
+            loss,
+            repeat,
+            chosen_packets,
+            chosen_times_ms,
+            seed,
+        },
+    )
+}
+
+/// A few different numbers.
+fn chosen(range: Range<u64>) -> impl Strategy<Value = Vec<u64>> {
+    prop::collection::hash_set(range, 0..6).prop_map(Vec::from_iter)
 }
 
 pub fn rates() -> impl Strategy<Value = Rate> {
@@ -92,11 +109,24 @@ impl Network {
         let seed = Seed::new(Some(self.seed));
         let model = LossModel::Independent { probability: self.loss };
         let delay = || -> Box<dyn Element> { Box::new(Delay::new(self.delay)) };
-        let loss = |purpose| -> Box<dyn Element> { Box::new(Loss::new(model, seed.generator(purpose))) };
+        let loss = |purpose| -> Box<dyn Element> {
+            let random = seed.generator(purpose);
+            match self.repeat {
+                None => Box::new(Loss::new(model, random)),
+                Some(repeat) => {
+                    Box::new(Retransmission::new(self.loss, repeat, random, seed.generator("retransmission")))
+                }
+            }
+        };
+        let chosen_loss = || -> Box<dyn Element> {
+            let numbers = choice(&self.chosen_packets, Choice::parse_numbers);
+            Box::new(ChosenLoss::new(&numbers, &choice(&self.chosen_times_ms, Choice::parse_times), 0))
+        };
         vec![
             Duplex { uplink: delay(), downlink: delay() },
             Duplex { uplink: self.link("link uplink", vec![]), downlink: self.link("link downlink", vec![]) },
             Duplex { uplink: loss("loss uplink"), downlink: loss("loss downlink") },
+            Duplex { uplink: chosen_loss(), downlink: chosen_loss() },
         ]
     }
 
@@ -109,4 +139,10 @@ impl Network {
         };
         spec.build(0, Seed::new(Some(self.seed)).generator(purpose), observers).unwrap()
     }
+}
+
+/// Values as the command line has them.
+fn choice(values: &[u64], parse: impl Fn(&str) -> Result<Choice>) -> Choice {
+    let words: Vec<_> = values.iter().map(u64::to_string).collect();
+    if words.is_empty() { Choice::default() } else { parse(&words.join(",")).unwrap() }
 }

@@ -1,0 +1,48 @@
+"""Cubic's window after a loss, as RFC 9438 has it, and as it is of a sender that stands for several connections."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+# RFC 9438, section 4.1.2 and section 5 (C in segments/s³); section 4.6 (the share kept of one connection).
+C, BETA = 0.4, 0.7
+
+Numbers = NDArray[np.float64]
+
+
+def cubic_beta(connections: int) -> float:
+    """The share of the window that is kept after one loss, if one of so many connections backs off (quiche's
+    `CubicBytes::Beta`)."""
+    return (connections - 1 + BETA) / connections
+
+
+@dataclass(frozen=True)
+class CubicCurve:
+    """How the window grows after a loss that met it at `before` segments; a round trip takes `rtt_s`.
+
+    It is W(t) = C (t - K)³ + `before` (RFC 9438, section 4.2), or what so many Renos would have by then, if that is
+    more (section 4.3; quiche's `CubicBytes::Alpha` for several).
+    """
+
+    before: float
+    connections: int
+    rtt_s: float
+
+    @property
+    def beta(self) -> float:
+        """The share of the window that is kept."""
+        return cubic_beta(self.connections)
+
+    @property
+    def k_s(self) -> float:
+        """K: after how long the window is what it was."""
+        return math.cbrt(self.before * (1 - self.beta) / C)
+
+    def window(self, after_s: Numbers) -> Numbers:
+        """The window in segments, so long after the end of the recovery."""
+        cubic = C * (after_s - self.k_s) ** 3 + self.before
+        alpha = 3 * self.connections**2 * (1 - self.beta) / (1 + self.beta)
+        reno = self.beta * self.before + alpha * after_s / self.rtt_s
+        return np.maximum(cubic, np.minimum(reno, self.before))

@@ -1,0 +1,194 @@
+"""How a sender answers to exactly one loss: the share of its window that it keeps, and how the window grows after it.
+
+The window is read from the wire: a sender that always has something to send keeps as much in flight as its congestion
+window lets it, so the most in flight within a short time is the window. What the server says of its own window is kept
+beside it, to be shown, and tells whether the window was in use; no check is passed by it.
+
+Where there was no loss or more than one, the window was not steady before it, or was not in use after it, nothing can
+be judged, and another load is made.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from base.errors import EyelevelError
+from measure.run.monitor import CAPTURE
+from measure.run.setting import Setting
+from measure.single_load import single_load
+from measure.validate.checks import Check, between, unchecked, within
+from measure.validate.congestion_controls import BEHAVIOURS
+from measure.validate.cubic import CubicCurve, Numbers
+from measure.validate.flight import Flight, read_flight
+from measure.validate.protocol import BULK_LOADING, KEYS, SEED, ObservationMethod
+from measure.validate.server_account import ServerWindow, server_account
+from measure.validate.site import LOSS_PAGE
+from record.site import Site
+from servers.registry import server_of
+from tuning.networks import Network
+from tuning.protocols import Protocol
+
+# One packet in the middle of the transfer is dropped on its way to the browser; the queue holds all else. Slow start
+# ends without a loss when the queue begins to grow (HyStart), at two to five times the bandwidth-delay product of 52
+# packets, after some 600 packets; what BBR's start filled is drained after some 1000. So the window is steady, large
+# (Cubic's 150 to 250 packets) and in use when the packet is lost, and it is by K (4 to 6 s later) what it was. The rate
+# is one that a busy machine keeps up with.
+DROPPED_PACKET = 1600
+ONE_LOSS = Network(
+    "one loss", min_rtt_ms=60, up_mbps=10, down_mbps=10, queue_ms=600, drop_down_packets=(DROPPED_PACKET,)
+)
+# A machine that is busy enough brings about what makes a load useless.
+TRIES = 4
+
+# Of a round trip: for how long the most in flight is looked for where the window changes all the time, so that a server
+# that had to wait for the processor is not taken for one with a small window.
+MOMENT_ROUNDS = 1 / 4
+# The same for the window that was kept, which grows by a thirtieth of itself in each round trip.
+KEPT_ROUNDS = 1 / 16
+# The same where it goes up and down by itself: BBR sends more in one of eight round trips, BBRv2 less for up to 0.7 s.
+CYCLE_S, RETURN_S = 0.5, 1.0
+# A window that had been less by so much a round trip before the loss was still growing.
+STEADY_SHARE = 0.9
+# Of the window before: by how much less than the server aims at may be in flight after the recovery. Where it
+# is less, the server or the browser had to wait for the processor just then.
+UNUSED_SHARE = 0.01
+# Of K: how much of the growth must have been seen.
+LEAST_K = 0.6
+
+KEPT = "window kept after a loss"
+REGROWTH = "time to grow back after a loss"
+KEPT_TOLERANCE = 0.02
+# Linux is later by what the queue adds to a round trip, since it comes nearer to its aim only with acknowledgements;
+# quiche is earlier by the least round trip, since it takes the window of then. Behind this network, that is up to a
+# tenth of K either way.
+REGROWTH_TOLERANCE = 0.2
+# By which the time may be stretched that is looked for.
+STRETCHES = np.geomspace(0.25, 4, 801)
+# How finely the window is sampled, and from how long before the end of the recovery on it is kept for figures.
+SAMPLE_S, LEAD_S = 0.05, 1.0
+
+
+@dataclass(frozen=True)
+class LossResponse:
+    """What was seen of the answer to one loss, in segments of the server's.
+
+    `before`, `after`: the window when the server had to know of the loss, and at the end of the recovery; a round trip
+    took `rtt_s` meanwhile. `at_s` are times since the end of the recovery. At each, `window` is the most that was in
+    flight shortly before, `account` the window as the server has it itself, or NaN where it says nothing.
+    """
+
+    segment_bytes: int
+    before: float
+    after: float
+    rtt_s: float
+    at_s: Numbers
+    window: Numbers
+    account: Numbers
+
+    @property
+    def kept_share(self) -> float:
+        """The share of the window that was kept."""
+        return self.after / self.before
+
+    def stretch(self, curve: CubicCurve) -> float:
+        """How many times as long as by `curve` the window took to grow, by the times that fit best.
+
+        Deviations count, not their squares: a machine that was busy elsewhere makes some samples too small.
+        """
+        grows = (self.at_s > 0) & (self.at_s < curve.k_s)
+        at_s, window = self.at_s[grows], self.window[grows]
+        if not len(at_s) or at_s[-1] < LEAST_K * curve.k_s:
+            raise EyelevelError(f"the transfer ended before the window could grow back, in {curve.k_s:.1f} s")
+        deviations = [np.abs(window - curve.window(at_s / stretch)).sum() for stretch in STRETCHES]
+        return float(STRETCHES[int(np.argmin(deviations))])
+
+    def document(self, curve: CubicCurve | None) -> dict[str, Any]:
+        """It as JSON takes it, for figures and for readers, with the window that should have been, if that is known."""
+        expected = curve.window(np.maximum(self.at_s, 0)) if curve else np.full(len(self.at_s), np.nan)
+        expected = np.where(self.at_s >= 0, expected, np.nan)
+        columns = {"at_s": self.at_s, "in_flight": self.window, "server": self.account, "expected": expected}
+        series = {
+            name: [None if np.isnan(v) else round(float(v), 2) for v in column] for name, column in columns.items()
+        }
+        return {
+            "before": round(self.before, 2),
+            "after": round(self.after, 2),
+            "rtt_s": round(self.rtt_s, 4),
+            "segment_bytes": self.segment_bytes,
+            "series": series,
+        }
+
+
+def observe_loss_response(protocol: Protocol, sites: Mapping[str, Site]) -> LossResponse:
+    """Load the validation page over `protocol` in the browser, with one packet dropped. Raises EyelevelError."""
+    setting = Setting(sites[LOSS_PAGE], ONE_LOSS, protocol, BULK_LOADING, SEED)
+    faults: list[str] = []
+    for number in range(1, TRIES + 1):
+        with single_load(setting, ObservationMethod(), number) as folder:
+            try:
+                flight = read_flight(folder / CAPTURE, folder / KEYS, protocol.http_version)
+                return loss_response(protocol, flight, server_account(folder, flight.recovered_at_s))
+            except EyelevelError as error:
+                faults.append(str(error))
+    raise EyelevelError(f"in none of {TRIES} loads could the answer to one loss be seen: {'; '.join(faults)}")
+
+
+def loss_response(protocol: Protocol, flight: Flight, account: Sequence[ServerWindow]) -> LossResponse:
+    """The answer to the loss in `flight`; `account` is the server's, by time. Raises EyelevelError if it is none."""
+    if flight.lost_packets != 1:
+        raise EyelevelError(f"{flight.lost_packets} packets were lost or sent again, but only one was dropped")
+    behaviour = BEHAVIOURS.get(protocol.congestion_control)
+    cubic = behaviour is None or behaviour.cubic
+    segment_bytes = server_of(protocol).window_segment_bytes(protocol)
+    detected_s, recovered_s = flight.detected_at_s, flight.recovered_at_s
+    rtt_s = recovered_s - detected_s
+    before_s, after_s = (rtt_s, KEPT_ROUNDS * rtt_s) if cubic else (CYCLE_S, RETURN_S)
+    before = flight.most_bytes(detected_s - before_s, detected_s) / segment_bytes
+    earlier = flight.most_bytes(detected_s - 2 * before_s, detected_s - before_s) / segment_bytes
+    if earlier < STEADY_SHARE * before:
+        raise EyelevelError(
+            f"the window was still growing when the packet was lost: {earlier:.0f} segments, then {before:.0f}"
+        )
+    after = flight.most_bytes(recovered_s, recovered_s + after_s) / segment_bytes
+    thresholds = [entry.threshold_bytes for entry in account if entry.at_s <= recovered_s]
+    if cubic and thresholds and thresholds[-1]:
+        aim = thresholds[-1] / segment_bytes
+        if after < aim - UNUSED_SHARE * before:
+            raise EyelevelError(
+                f"{after:.0f} segments were in flight after the recovery, while {aim:.0f} could have been"
+            )
+    moment_s = MOMENT_ROUNDS * rtt_s
+    samples = int((flight.last_sent_at_s - recovered_s) / SAMPLE_S)
+    at_s = np.arange(-int(LEAD_S / SAMPLE_S), samples + 1, dtype=np.float64) * SAMPLE_S
+    # The window grows, so the most of a moment is what it was at its end.
+    window = [flight.most_bytes(recovered_s + s - moment_s, recovered_s + s) / segment_bytes for s in at_s]
+    windows: Numbers = np.array([np.nan, *(entry.window_bytes / segment_bytes for entry in account)], np.float64)
+    entries = np.searchsorted([entry.at_s for entry in account], at_s + recovered_s, side="right")
+    return LossResponse(segment_bytes, before, after, rtt_s, at_s, np.array(window), windows[entries])
+
+
+def judge_loss_response(protocol: Protocol, seen: LossResponse) -> list[Check]:
+    """What was `seen` against how the congestion control of `protocol` answers to a loss."""
+    name = protocol.name
+    behaviour = BEHAVIOURS.get(protocol.congestion_control)
+    if behaviour is None:
+        return [unchecked(name, KEPT, f"how {protocol.congestion_control} answers to losses is not known")]
+    curve = expected_curve(protocol, seen)
+    if curve is None:
+        least, most = behaviour.kept_share
+        return [between(name, KEPT, 100 * least, 100 * seen.kept_share, 100 * most, "%")]
+    regrown_s = seen.stretch(curve) * curve.k_s
+    return [
+        within(name, KEPT, 100 * curve.beta, 100 * seen.kept_share, 100 * KEPT_TOLERANCE, "%"),
+        within(name, REGROWTH, curve.k_s, regrown_s, REGROWTH_TOLERANCE * curve.k_s, "s"),
+    ]
+
+
+def expected_curve(protocol: Protocol, seen: LossResponse) -> CubicCurve | None:
+    """How the window of `protocol` should grow after the loss that was `seen`; None if it is no Cubic's."""
+    behaviour = BEHAVIOURS.get(protocol.congestion_control)
+    if behaviour is None or not behaviour.cubic:
+        return None
+    return CubicCurve(seen.before, server_of(protocol).cubic_connections(protocol), seen.rtt_s)

@@ -1,0 +1,44 @@
+"""What a server says of its own congestion window: quic_server in its qlog, and the kernel of TCP."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from servers.kernel_sockets import decoded, identity, read_accounts
+from servers.qlog import METRICS, Qlog, read_qlogs
+
+
+@dataclass(frozen=True)
+class ServerWindow:
+    """The window from `at_s` (s since 1970) on, and the slow start threshold (None while there is none), in bytes."""
+
+    at_s: float
+    window_bytes: float
+    threshold_bytes: float | None
+
+
+def server_account(folder: Path, at_s: float) -> list[ServerWindow]:
+    """The account, by time, of the connection in `folder` that had the largest window of those that were there at
+    `at_s`; empty if there is none. Raises EyelevelError."""
+    accounts = [list(_quic_windows(log)) for log in read_qlogs(folder)] or _tcp_windows(folder)
+    there = [account for account in accounts if account and account[0].at_s <= at_s <= account[-1].at_s]
+    return max(there, key=lambda account: max(entry.window_bytes for entry in account), default=[])
+
+
+def _quic_windows(log: Qlog) -> Iterator[ServerWindow]:
+    window_bytes = threshold_bytes = None
+    for event in log.named(METRICS):
+        window_bytes = event.data.get("congestion_window", window_bytes)
+        threshold_bytes = event.data.get("ssthresh", threshold_bytes)
+        if window_bytes is not None:
+            yield ServerWindow(log.began_s + event.time_ms / 1e3, window_bytes, threshold_bytes)
+
+
+def _tcp_windows(folder: Path) -> list[list[ServerWindow]]:
+    connections: dict[bytes, list[ServerWindow]] = {}
+    for at_s, message in read_accounts(folder):
+        if info := decoded(message):
+            threshold_bytes = None if info.ssthresh is None else info.ssthresh * info.mss_bytes
+            entry = ServerWindow(at_s, info.cwnd * info.mss_bytes, threshold_bytes)
+            connections.setdefault(identity(message), []).append(entry)
+    return list(connections.values())
