@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from base.places import tool
+from browsers.chromium.known_servers import write_known_servers
 from browsers.chromium.netlog import read_netlog, read_streams
 from browsers.chromium.program import BINARY, COMMON_SWITCHES, DISABLED_FEATURES, MOBILE_PIXEL_RATIO, phone, trust
 from browsers.contract import Browser, Page, Request, StreamRequest
@@ -16,6 +17,7 @@ from tuning.protocols import Protocol
 # after 4 s without a packet, which a lossy network reaches, and the load would fail with one protocol alone.
 CONNECT_S = 240
 NETLOG = "netlog.json"
+PROFILE = "profile"
 
 
 class Chromium(Browser):
@@ -32,11 +34,18 @@ class Chromium(Browser):
     def browsertime_options(
         self, page: Page, protocol: Protocol, connection_options: tuple[str, ...], results: Path
     ) -> dict[str, Any]:
+        profile = results / PROFILE
+        known = page.authorities if protocol.browser_knows_servers else ()
+        write_known_servers(profile, page.url, known, protocol.http_version)
         chrome: dict[str, Any] = {
             "binaryPath": str(BINARY),
             "chromedriverPath": str(tool("chromedriver")),
             "ignoreCertificateErrors": False,
-            "args": [*_switches(page, results), *_protocol_switches(protocol, connection_options)],
+            "args": [
+                f"user-data-dir={profile}",
+                *_switches(page, results),
+                *_protocol_switches(protocol, connection_options),
+            ],
         }
         if page.window.mobile:
             chrome["mobileEmulation"] = _mobile_emulation(page)

@@ -14,11 +14,12 @@ from tuning.protocols import Protocol
 class Page:
     """What a browser loads: a URL, in a window, as a user agent (its default unless given).
 
-    `hosts` are all that there are; no other name exists.
+    `hosts` are all that there are; no other name exists. `authorities` are those of its servers: host, or host:port.
     """
 
     url: str
     hosts: tuple[str, ...]
+    authorities: tuple[str, ...]
     window: Window
     user_agent: str | None = None
 

@@ -46,8 +46,8 @@ class Server(ABC):
     `name` is what `server` in protocols.toml says. `transports` and `congestion_controls` are those that it has.
     `programs` are its programs, each with the option by which it prints its version. `logs_connections` says whether it
     logs the congestion control of its connections to `Serving.qlog`; that of others is the kernel's, and is asked there
-    (`servers.kernel_sockets`). `schedulers` are those that a protocol may name, and `emulated_connections` the numbers of
-    connections as which Cubic may be made to behave; a server that leaves no choice has none.
+    (`servers.kernel_sockets`). `schedulers` are those that a protocol may name, and `emulated_connections` the numbers
+    of connections as which Cubic may be made to behave; a server that leaves no choice has none.
     """
 
     name: str

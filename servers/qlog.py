@@ -9,7 +9,13 @@ quic_server writes it (`servers/quic/connection_log.h`); for TCP it is made of t
                                        packets_lost (from the start)
     recovery:congestion_state_updated  new, and old but for the first
 
-and QUIC's also those of its packets, latest_rtt and pto_count; TCP's also delivery_rate (bit/s).
+and QUIC's also those of its packets, latest_rtt and pto_count, of its parameters emulated_connections (of Cubic: as how
+many it behaves) and scheduler, as the server holds them, and
+
+    http:priority_updated              stream_id, new (what the browser asks for, as RFC 9218 writes it), in_force (by
+                                       what the server schedules)
+
+TCP's have also delivery_rate (bit/s).
 Form: JSON text sequences (RFC 7464), of which the first record describes the connection, each other an event.
 """
 
@@ -32,6 +38,7 @@ CLOSED = "connectivity:connection_closed"
 PARAMETERS = "recovery:parameters_set"
 METRICS = "recovery:metrics_updated"
 STATE = "recovery:congestion_state_updated"
+PRIORITY = "http:priority_updated"
 
 
 @dataclass(frozen=True)

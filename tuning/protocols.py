@@ -19,17 +19,19 @@ class Transport:
     `handshake_round_trips`: what a connection costs before its first request leaves (RFC 8446, RFC 9001).
     `in_kernel`: whether the kernel does it, so that its settings are the kernel's.
     `default_server`: who serves it where a protocol does not say.
+    `known`: whether the browser must have learnt that a server speaks it before it can use it.
     """
 
     http_version: str
     handshake_round_trips: int
     in_kernel: bool
     default_server: str
+    known: bool
 
 
 TRANSPORTS = {
-    "tcp": Transport("h2", handshake_round_trips=2, in_kernel=True, default_server="nginx"),
-    "quic": Transport("h3", handshake_round_trips=1, in_kernel=False, default_server="quic_server"),
+    "tcp": Transport("h2", handshake_round_trips=2, in_kernel=True, default_server="nginx", known=False),
+    "quic": Transport("h3", handshake_round_trips=1, in_kernel=False, default_server="quic_server", known=True),
 }
 # TCP Fast Open for all that listen and all that connect, without the cookie of a visit before (Linux's ip-sysctl.rst).
 TCP_FAST_OPEN = "net.ipv4.tcp_fastopen"
@@ -55,6 +57,7 @@ class Protocol:
     pacing: bool
     connection_options: tuple[str, ...] = ()
     tls_group: str = BROWSERS_GROUP
+    known_servers: bool | None = None
     early_data: bool = False
     fast_open: bool = False
     mss_bytes: int | None = None
@@ -78,6 +81,11 @@ class Protocol:
     def in_kernel(self) -> bool:
         """Whether the kernel's TCP carries it, which then is to be set up."""
         return TRANSPORTS[self.transport].in_kernel
+
+    @property
+    def browser_knows_servers(self) -> bool:
+        """Whether the browser knows of every server, before it asks, that it speaks this version of HTTP."""
+        return TRANSPORTS[self.transport].known if self.known_servers is None else self.known_servers
 
     @property
     def segment_bytes(self) -> int:

@@ -13,7 +13,8 @@ def window(site: Site) -> Window:
 
 def page_of(site: Site) -> Page:
     """The page of `site`, as a browser loads it."""
-    return Page(site.url, tuple(site.addresses), window(site), site.user_agent)
+    authorities = tuple(authority for of_server in site.servers.values() for authority in of_server)
+    return Page(site.url, tuple(site.addresses), authorities, window(site), site.user_agent)
 
 
 def load_limit_s(site: Site, network: Network) -> float:

@@ -3,15 +3,16 @@
 import math
 import sys
 import tempfile
+from collections.abc import Iterator
 
 from base.errors import EyelevelError
 from base.structure import from_json, to_json
-from measure.validate.checks import Check, between, unchecked, within
-from measure.validate.network_probe import OVERLOAD, NetworkMeasurement, probe_bytes
+from measure.validate.checks import Check, between, same, unchecked, within
+from measure.validate.network_probe import ECHOES, LOST_NUMBERS, OVERLOAD, Direction, NetworkMeasurement, probe_bytes
 from record.site import Site
 from replay import ReplaySpec, run
 from tuning import protocols
-from tuning.networks import Network
+from tuning.networks import DOWN, UP, Network
 
 PROBE = (sys.executable, "-m", "measure.validate.network_probe")
 
@@ -27,6 +28,10 @@ LOSS_DEVIATIONS = 3.3
 LOST_PACKETS, LOST_PACKETS_QUICK = 1089, 100
 QUEUE_TOLERANCE = 0.02
 RESOLUTION_TOLERANCE_MS = 3.0
+# What a repeat must cost to be told from delays of the machine.
+LEAST_REPEAT_MS = 10.0
+# A try may fail so often, and most packets whose first fails need but one more.
+MOST_LOSS = 0.4
 
 
 def measure_network(network: Network, site: Site, lost_packets: int = LOST_PACKETS) -> NetworkMeasurement:
@@ -56,31 +61,108 @@ def judge_network(network: Network, measured: NetworkMeasurement) -> list[Check]
         most_ms = least_ms + (network.queue_ms or 0)
         checks = [between(network.name, "minimum RTT", least_ms - rtt_tolerance_ms, measured.rtt_min_ms, most_ms, "ms")]
     else:
-        checks = [
-            within(network.name, "minimum RTT", least_ms, measured.rtt_min_ms, rtt_tolerance_ms, "ms"),
-            within(network.name, "median RTT", least_ms, measured.rtt_median_ms, 3 * rtt_tolerance_ms, "ms"),
-        ]
+        checks = [within(network.name, "minimum RTT", least_ms, measured.rtt_min_ms, rtt_tolerance_ms, "ms")]
+        if network.retransmit_ms is None:
+            tolerance_ms = 3 * rtt_tolerance_ms
+            checks.append(within(network.name, "median RTT", least_ms, measured.rtt_median_ms, tolerance_ms, "ms"))
+        else:
+            why = "echoes wait for what the link repeats"
+            checks.append(unchecked(network.name, "median RTT", why, least_ms, "ms"))
     checks += [within(network.name, "name resolution", 0, measured.resolution_ms, RESOLUTION_TOLERANCE_MS, "ms")]
-    for direction, way, mbps, queue_bytes, trace, loss in (
-        ("uplink", measured.up, network.up_mbps, network.up_queue_bytes, network.up_trace, network.up_loss),
-        ("downlink", measured.down, network.down_mbps, network.down_queue_bytes, network.down_trace, network.down_loss),
-    ):
-        configured_mbps = way.trace_mbps if trace else mbps
-        if configured_mbps is not None and way.mbps is not None:
-            tolerance = configured_mbps * (TRACE_TOLERANCE if trace else RATE_TOLERANCE)
-            checks.append(within(network.name, f"{direction} rate", configured_mbps, way.mbps, tolerance, "Mbit/s"))
-            if way.mean_mbps is not None:
-                tolerance = configured_mbps * MEAN_RATE_TOLERANCE
-                name = f"{direction} mean rate"
-                checks.append(within(network.name, name, configured_mbps, way.mean_mbps, tolerance, "Mbit/s"))
-        if queue_bytes is not None and way.queue_bytes is not None:
-            # Nothing can wait but whole packets, and one is on the wire meanwhile.
-            tolerance = QUEUE_TOLERANCE * queue_bytes + probe_bytes(queue_bytes, (mbps or 0) * OVERLOAD)
-            checks.append(within(network.name, f"{direction} queue", queue_bytes, way.queue_bytes, tolerance, "bytes"))
-        elif queue_bytes is not None and trace:
-            why = "what waits in it moves with the trace"
-            checks.append(unchecked(network.name, f"{direction} queue", why, queue_bytes, "bytes"))
-        tolerance = LOSS_DEVIATIONS * math.sqrt(loss * (1 - loss) / way.sent)
-        name = f"{direction} loss of {way.sent} packets"
-        checks.append(within(network.name, name, 100 * loss, 100 * way.lost / way.sent, 100 * tolerance, "%"))
+    for direction, way in ((UP, measured.up), (DOWN, measured.down)):
+        if network.retransmit_ms is None:
+            checks += [*_judge_link(network, direction, way), _judge_loss(network, direction, way)]
+        else:
+            checks += [*_judge_link_unsteady(network, direction, way), *_judge_repairs(network, direction, way)]
+        checks += _judge_drops(network, direction, way)
     return checks
+
+
+def _judge_link(network: Network, direction: str, way: Direction) -> Iterator[Check]:
+    """The rate and the queue of one direction of a link."""
+    mbps, trace, queue_bytes = (getattr(network, f"{direction}_{key}") for key in ("mbps", "trace", "queue_bytes"))
+    configured_mbps = way.trace_mbps if trace else mbps
+    if configured_mbps is not None and way.mbps is not None:
+        tolerance = configured_mbps * (TRACE_TOLERANCE if trace else RATE_TOLERANCE)
+        yield within(network.name, f"{direction}link rate", configured_mbps, way.mbps, tolerance, "Mbit/s")
+        if way.mean_mbps is not None:
+            name, tolerance = f"{direction}link mean rate", configured_mbps * MEAN_RATE_TOLERANCE
+            yield within(network.name, name, configured_mbps, way.mean_mbps, tolerance, "Mbit/s")
+    if queue_bytes is not None and way.queue_bytes is not None:
+        # Nothing can wait but whole packets, and one is on the wire meanwhile.
+        tolerance = QUEUE_TOLERANCE * queue_bytes + probe_bytes(queue_bytes, (mbps or 0) * OVERLOAD)
+        yield within(network.name, f"{direction}link queue", queue_bytes, way.queue_bytes, tolerance, "bytes")
+    elif queue_bytes is not None and trace:
+        why = "what waits in it moves with the trace"
+        yield unchecked(network.name, f"{direction}link queue", why, queue_bytes, "bytes")
+
+
+def _judge_loss(network: Network, direction: str, way: Direction) -> Check:
+    """How many packets were lost, of which some may have been chosen."""
+    loss = getattr(network, f"{direction}_loss")
+    chosen = sum(map(len, _chosen(network, direction)))
+    tolerance = LOSS_DEVIATIONS * math.sqrt(loss * (1 - loss) / way.sent) + chosen / way.sent
+    name = f"{direction}link loss of {way.sent} packets"
+    return within(network.name, name, 100 * loss, 100 * way.lost / way.sent, 100 * tolerance, "%")
+
+
+def _judge_link_unsteady(network: Network, direction: str, way: Direction) -> Iterator[Check]:
+    """What of the rate and the queue cannot be seen where packets wait for what the link repeats, and go together."""
+    mbps, queue_bytes = (getattr(network, f"{direction}_{key}") for key in ("mbps", "queue_bytes"))
+    why = "packets wait for what the link repeats, and then go together"
+    if mbps is not None:
+        yield unchecked(network.name, f"{direction}link rate", why, mbps, "Mbit/s")
+    if queue_bytes is not None:
+        yield unchecked(network.name, f"{direction}link queue", why, queue_bytes, "bytes")
+
+
+def _judge_repairs(network: Network, direction: str, way: Direction) -> Iterator[Check]:
+    """Whether a link that retransmits loses nothing, keeps the order, and delays as many packets as it would lose."""
+    cost_ms, loss = network.retransmit_ms or 0, getattr(network, f"{direction}_loss")
+    chosen = sum(map(len, _chosen(network, direction)))
+    name = f"{direction}link loss of {way.sent} packets, repaired"
+    yield within(network.name, name, 0, 100 * way.lost / way.sent, 100 * chosen / way.sent, "%")
+    if not (seen := way.repairs) or not loss:
+        return
+    if network.reorder:
+        yield unchecked(network.name, f"{direction}link order", "the delay may change it")
+    else:
+        yield same(network.name, f"{direction}link order", "kept", "kept" if seen.in_order else "not kept")
+    name = f"{direction}link packets repeated"
+    if cost_ms < LEAST_REPEAT_MS or network.jitter_ms or getattr(network, f"{direction}_trace"):
+        why = f"{cost_ms:g} ms cannot be told from other delays"
+        yield unchecked(network.name, name, why, 100 * loss, "%")
+        return
+    share, tolerance = seen.late / max(seen.free, 1), LOSS_DEVIATIONS * math.sqrt(loss * (1 - loss) / max(seen.free, 1))
+    yield within(network.name, f"{name} of {seen.free}", 100 * loss, 100 * share, 100 * tolerance, "%")
+    if seen.repeat_ms is not None and loss < MOST_LOSS:
+        tolerance_ms = 3 * max(RTT_TOLERANCE_MS, RTT_TOLERANCE * network.min_rtt_ms)
+        yield within(network.name, f"{direction}link delay of a repeat", cost_ms, seen.repeat_ms, tolerance_ms, "ms")
+
+
+def _judge_drops(network: Network, direction: str, way: Direction) -> Iterator[Check]:
+    """Whether the chosen packets were dropped, as far as the probe can know which they are."""
+    numbers, times_ms = _chosen(network, direction)
+    name = f"{direction}link packets dropped"
+    if times_ms:
+        yield unchecked(network.name, f"{name} by time", "the probe knows too roughly when the emulator began")
+    if not numbers:
+        return
+    is_lossy = {each: getattr(network, f"{each}_loss") and network.retransmit_ms is None for each in (UP, DOWN)}
+    # Before the packets whose losses are known there were echoes.
+    known = range(ECHOES + 1, ECHOES + 1 + way.sent)
+    dropped = [number for number in sorted(numbers) if number in known][:LOST_NUMBERS]
+    if times_ms or is_lossy[direction]:
+        yield unchecked(network.name, name, "others are lost, too")
+    elif direction == DOWN and (is_lossy[UP] or any(_chosen(network, UP))):
+        yield unchecked(network.name, name, "what is lost on the uplink has no answer, which changes the numbers")
+    elif not dropped:
+        yield unchecked(network.name, name, f"the probe knows what is lost of {known[0]} to {known[-1]} alone")
+    else:
+        yield same(network.name, name, dropped, [known[number] for number in way.lost_numbers])
+
+
+def _chosen(network: Network, direction: str) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Numbers and times of the packets that the network drops in a direction."""
+    numbers, times_ms = (getattr(network, f"drop_{direction}_{key}") for key in ("packets", "at_ms"))
+    return numbers or (), times_ms or ()

@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 import timeit
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -47,6 +47,12 @@ ECHO_INTERVAL_S = 0.02
 PACKETS_WITHOUT_LOSS = 4000
 LOSS_PACKETS_PER_S = 3000.0
 LOAD = 0.9
+# Of a link that retransmits: what waits for a packet goes together when it has come, and must fit into a queue then.
+REPAIRED_LOAD = 0.3
+REPAIRED_S = 20.0
+# A packet that is late by more than the first share of what a repeat costs was repeated, or waited. It did not wait if
+# the one before it was late by less than the second.
+LATE_SHARE, FREE_SHARE = 0.5, 0.25
 # Rate and queue: so much more than the link carries, for so long.
 OVERLOAD = 1.5
 OVERLOAD_S = 3.0
@@ -54,6 +60,8 @@ TRACE_S, TRACE_OVERLOAD = 20.0, 6.0  # a trace must never run dry at its peaks
 # A sender that was not given the processor for so long starts its schedule anew, rather than send a burst.
 LATE_S = 0.02
 RESOLUTIONS = 20
+# So many of the packets that were lost are named.
+LOST_NUMBERS = 100
 
 
 @dataclass(frozen=True)
@@ -70,7 +78,8 @@ class Direction:
     """What was measured of one direction: rate in Mbit/s, loss of how many packets, queue in bytes.
 
     Of a constant rate, `mbps` is that of the usual gap between two packets, and `mean_mbps` that of all together;
-    `trace_mbps` is what a trace lets through in the time in which the rate was measured.
+    `trace_mbps` is what a trace lets through in the time in which the rate was measured. `lost_numbers` are the first
+    of the packets that were lost, from 0.
     """
 
     sent: int
@@ -79,6 +88,22 @@ class Direction:
     queue_bytes: float | None = None
     trace_mbps: float | None = None
     mean_mbps: float | None = None
+    lost_numbers: tuple[int, ...] = ()
+    repairs: "Repairs | None" = None
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """What was seen of a link that repeats what it loses.
+
+    Of `free` packets, which did not wait for another, `late` came later, by `repeat_ms` in the median (None if none
+    did). `in_order`: whether no packet overtook another.
+    """
+
+    free: int
+    late: int
+    repeat_ms: float | None
+    in_order: bool
 
 
 @dataclass(frozen=True)
@@ -200,28 +225,48 @@ class Client:
 
     def _lost(self) -> tuple[Direction, Direction]:
         """Send both ways at once what no queue drops anything of, so that what is missing was lost."""
-        loss = max(self._network.up_loss, self._network.down_loss)
-        packets = round(self._lost_packets / loss) if loss else PACKETS_WITHOUT_LOSS
-        most_mbps = LOSS_PACKETS_PER_S * SMALL_BYTES * 8 / 1e6
-        up, down = (
-            Flow(packets, SMALL_BYTES, min(LOAD * (mbps or most_mbps), most_mbps))
-            for mbps in (self._network.up_mbps, self._network.down_mbps)
-        )
+        network = self._network
+        up, down = (self._steady(mbps) for mbps in (network.up_mbps, network.down_mbps))
         sending = threading.Thread(target=send, args=(self._end, self._server, up))
         sending.start()
         at_peer = self._ask_peer(down)
         sending.join()
         time.sleep(self._drain_s)
-        arrived_up = len(at_peer | self._ask_peer())
-        arrived_down = len(self._arrivals.take())
-        return Direction(packets, packets - arrived_up), Direction(packets, packets - arrived_down)
+        arrived_up = at_peer | self._ask_peer()
+        arrived_down = self._arrivals.take()
+        return self._arrived(up, arrived_up), self._arrived(down, arrived_down)
+
+    def _steady(self, link_mbps: float | None) -> Flow:
+        """What a link takes without a queue, and so much of it that enough is lost, or seen to be repeated."""
+        loss, cost_ms = max(self._network.up_loss, self._network.down_loss), self._network.retransmit_ms
+        most_mbps = LOSS_PACKETS_PER_S * SMALL_BYTES * 8 / 1e6
+        mbps = min(LOAD * (link_mbps or most_mbps), most_mbps)
+        if cost_ms is None:
+            return Flow(round(self._lost_packets / loss) if loss else PACKETS_WITHOUT_LOSS, SMALL_BYTES, mbps)
+        # Nothing can be told of a packet that waits for another. It waits for none with the probability 1/e, if one is
+        # lost on average in the time that a repeat costs. What has waited goes together, and must fit into a queue.
+        mbps = min(REPAIRED_LOAD * (link_mbps or most_mbps), SMALL_BYTES * 8 / 1e3 / (loss * cost_ms))
+        most_packets = REPAIRED_S * mbps * 1e6 / 8 / SMALL_BYTES
+        return Flow(round(min(self._lost_packets * math.e / loss, most_packets)), SMALL_BYTES, mbps)
+
+    def _arrived(self, flow: Flow, arrived: dict[int, tuple[int, int]]) -> Direction:
+        """What the arrivals of `flow` say of its direction, in the order in which they came."""
+        lost = [number for number in range(flow.packets) if number not in arrived]
+        cost_ms = self._network.retransmit_ms
+        return Direction(
+            flow.packets,
+            len(lost),
+            lost_numbers=tuple(lost[:LOST_NUMBERS]),
+            repairs=None if cost_ms is None else repairs(arrived, cost_ms),
+        )
 
     def _overloaded(self, direction: int, without_load: Direction) -> Direction:
         """`without_load` with the rate, and how much waited in the queue, when there was more than the link carries."""
         network = self._network
         mbps = (network.up_mbps, network.down_mbps)[direction]
         trace = (network.up_trace, network.down_trace)[direction]
-        if mbps is None:
+        if mbps is None or network.retransmit_ms is not None:
+            # Packets that waited for a repeat go together: they show neither rate nor queue.
             return without_load
         seconds = max(TRACE_S if trace else OVERLOAD_S, 3 * (network.queue_ms or 0) / 1e3)
         offered_mbps = mbps * (TRACE_OVERLOAD if trace else OVERLOAD)
@@ -264,6 +309,22 @@ def probe_bytes(queue_bytes: int, mbps: float) -> int:
     """The size of the packets that fill a queue of `queue_bytes` at `mbps`: the smaller, the finer it is measured."""
     keeping_up_bytes = math.ceil(mbps * 1e6 / 8 / OVERLOAD_PACKETS_PER_S)
     return min(LARGE_BYTES, max(queue_bytes // QUEUE_PACKETS, keeping_up_bytes, SMALL_BYTES))
+
+
+def repairs(arrived: Mapping[int, tuple[int, int]], cost_ms: float) -> Repairs:
+    """How a link repeated what it lost of the packets that arrived: number → (time sent, time it arrived), in ns.
+
+    They are in the order in which they came; a try in vain costs `cost_ms`. Of a packet that waits for another it
+    cannot be told whether it was lost itself. Those that wait for none are a sample of all: whether one does has
+    nothing to do with whether it is lost.
+    """
+    one_way_ns = [arrived[number][1] - arrived[number][0] for number in sorted(arrived)]
+    least_ns = min(one_way_ns, default=0)
+    late_ms = [(span_ns - least_ns) / 1e6 for span_ns in one_way_ns]
+    free_ms = [ms for before, ms in itertools.pairwise(late_ms) if before < FREE_SHARE * cost_ms]
+    repeated_ms = [ms for ms in free_ms if ms > LATE_SHARE * cost_ms]
+    median_ms = statistics.median(repeated_ms) if repeated_ms else None
+    return Repairs(len(free_ms), len(repeated_ms), median_ms, in_order=[*arrived] == sorted(arrived))
 
 
 def trace_mbps(trace: Path, begin_ns: int, end_ns: int) -> float:

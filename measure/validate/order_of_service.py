@@ -5,7 +5,7 @@ nearly all of them to send at once, over a link that takes seconds for them. The
 asks for an urgent one.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
@@ -17,8 +17,13 @@ from browsers.contract import StreamRequest
 from browsers.registry import browser_named
 from measure.captures.reading import CapturedConnection, largest, read_connections
 from measure.captures.streams import STREAM_FIELDS, carried, requests
+from measure.run.monitor import CAPTURE
+from measure.run.setting import Setting
+from measure.single_load import single_load
 from measure.validate.checks import Check, between, unchecked
-from measure.validate.site import BACKGROUND, ORDERED, URGENT
+from measure.validate.protocol import BULK_LOADING, KEYS, SEED, ObservationMethod
+from measure.validate.site import BACKGROUND, BULK_BYTES, ORDER_PAGE, ORDERED, URGENT
+from record.site import Site
 from servers.registry import server_of
 from tuning.networks import Network
 from tuning.protocols import Protocol
@@ -40,9 +45,6 @@ LEAST_AGAINST_PRIORITY = 0.15
 # Two responses that take turns of 16 kB are under way at once for 5 sixths of their 100 kB; those that do not, never.
 TURNS, ONE_AFTER_ANOTHER = (0.5, 1.0), (0.0, 0.1)
 
-# What the kernel takes at once beyond its bound: it looks before each buffer that it begins (`tcp_sendmsg_locked`), and
-# Linux fills one up to the largest segment that it hands on (GSO_MAX_SIZE).
-KERNEL_BUFFER_BYTES = 65_536
 # NGINX fills a record of TLS before it writes it (`ssl_buffer_size`); quic_server's turns are as long.
 TURN_BYTES = 16_384
 # What the link takes meanwhile.
@@ -127,11 +129,17 @@ class Numbers:
     waited_s: float
 
 
-def read_order(folder: Path, capture: Path, keys: Path, http_version: str, browser: str) -> OrderOfService:
-    """The order in which the responses of the page left, from the `capture` at the servers of a load in `folder` by
-    `browser`. Raises EyelevelError."""
-    connection = largest(read_connections(capture, keys, http_version, STREAM_FIELDS))
-    return order_in(connection, browser_named(browser).read_streams(folder))
+def observe_order(protocol: Protocol, sites: Mapping[str, Site]) -> OrderOfService:
+    """Load the page of the order of service over `protocol` in the browser. Raises EyelevelError."""
+    setting = Setting(sites[ORDER_PAGE], NARROW, protocol, BULK_LOADING, SEED)
+    with single_load(setting, ObservationMethod()) as folder:
+        return read_order(folder, protocol.http_version)
+
+
+def read_order(folder: Path, http_version: str) -> OrderOfService:
+    """The order in which the responses of the page left in the load in `folder`. Raises EyelevelError."""
+    connection = largest(read_connections(folder / CAPTURE, folder / KEYS, http_version, STREAM_FIELDS))
+    return order_in(connection, browser_named(BULK_LOADING.browser).read_streams(folder))
 
 
 def order_in(connection: CapturedConnection, streams: Iterable[StreamRequest]) -> OrderOfService:
@@ -188,12 +196,13 @@ def judge_order(protocol: Protocol, numbers: Numbers) -> list[Check]:
             checks.append(unchecked(name, what, "none were to be sent at once"))
         else:
             checks.append(between(name, what, 100 * least, 100 * share, 100 * most, "%"))
-    held_bytes = (protocol.notsent_lowat_bytes or 0) + KERNEL_BUFFER_BYTES if protocol.in_kernel else 0
+    # The kernel looks at its bound before it begins a buffer, which then is as large (`tuning.kernel.limit_buffers`).
+    held_bytes = 2 * (protocol.notsent_lowat_bytes or 0)
     bound = float(held_bytes + TURN_BYTES + ANSWER_BYTES)
     if order.strictly or order.others_take_turns:
         checks.append(between(name, in_front, 0, numbers.in_front_bytes, bound, "bytes"))
     else:
-        checks.append(between(name, in_front, bound, numbers.in_front_bytes, 10 * bound, "bytes"))
+        checks.append(between(name, in_front, bound, numbers.in_front_bytes, BULK_BYTES, "bytes"))
     return checks
 
 

@@ -24,8 +24,7 @@ from measure.run.setting import Loading, Setting
 from measure.single_load import single_load
 from measure.validate.checks import Check, between, same, unchecked, within
 from measure.validate.congestion_controls import BEHAVIOURS
-from measure.validate.order_of_service import NARROW, OrderOfService, judge_order, read_order
-from measure.validate.site import BULK_PAGE, OBJECT_BYTES, ORDER_PAGE, SERVERS, WINDOW_PAGE
+from measure.validate.site import BULK_PAGE, OBJECT_BYTES, SERVERS, WINDOW_PAGE
 from record.site import Site
 from servers.registry import server_of
 from tuning.networks import Network
@@ -73,7 +72,7 @@ class ProtocolObservation:
     """What was seen of a protocol: a load over the clear network and one over the lossy, as captured at the server.
 
     `early_data` is, of each server, whether it took any. `congestion_control` is what the server took, by its own
-    account (`servers.contract`). `order` is missing where it was not looked at.
+    account (`servers.contract`).
     """
 
     clear: CapturedConnection
@@ -82,7 +81,6 @@ class ProtocolObservation:
     request_after_s: float
     early_data: dict[str, bool]
     congestion_control: str
-    order: OrderOfService | None = None
 
     def document(self) -> dict[str, Any]:
         """What a reader may want to see of it, as JSON takes it."""
@@ -100,7 +98,6 @@ class ProtocolObservation:
                 for transfer in _objects(clear)
             ],
             "lossy_mbps": _second_half_mbps(self.lossy),
-            **({"order_of_service": self.order.document()} if self.order else {}),
         }
 
 
@@ -114,19 +111,14 @@ class ObservationMethod(Method):
         return (REPLAY, LOAD_FAILED)
 
 
-def observe_protocol(protocol: Protocol, sites: Mapping[str, Site], *, quick: bool = False) -> ProtocolObservation:
-    """Load the validation pages over `protocol` in the browser. Raises EyelevelError.
-
-    The order of service is left out if this is to be `quick`, unless the protocol has a setting that is about it.
-    """
+def observe_protocol(protocol: Protocol, sites: Mapping[str, Site]) -> ProtocolObservation:
+    """Load the validation pages over `protocol` in the browser. Raises EyelevelError."""
     version = protocol.http_version
     with single_load(Setting(sites[WINDOW_PAGE], CLEAR, protocol, LOADING, SEED), ObservationMethod()) as folder:
         connections = read_connections(folder / CAPTURE, folder / KEYS, version)
         controls = server_of(protocol).congestion_controls_taken(folder)
     with single_load(Setting(sites[BULK_PAGE], LOSSY, protocol, BULK_LOADING, SEED), ObservationMethod()) as folder:
         lossy = largest(read_connections(folder / CAPTURE, folder / KEYS, version))
-    sets_order = protocol.scheduler is not None or protocol.notsent_lowat_bytes is not None
-    order = observe_order(protocol, sites) if sets_order or not quick else None
     return ProtocolObservation(
         clear=largest(connections),
         lossy=lossy,
@@ -135,15 +127,7 @@ def observe_protocol(protocol: Protocol, sites: Mapping[str, Site], *, quick: bo
         request_after_s=request_after_s(connections),
         early_data=early_data(connections),
         congestion_control=" ".join(sorted(controls)),  # one name, if all is right
-        order=order,
     )
-
-
-def observe_order(protocol: Protocol, sites: Mapping[str, Site]) -> OrderOfService:
-    """Load the page of the order of service. Raises EyelevelError."""
-    setting = Setting(sites[ORDER_PAGE], NARROW, protocol, BULK_LOADING, SEED)
-    with single_load(setting, ObservationMethod()) as folder:
-        return read_order(folder, folder / CAPTURE, folder / KEYS, protocol.http_version, BULK_LOADING.browser)
 
 
 def judge_protocol(protocol: Protocol, seen: ProtocolObservation) -> list[Check]:
@@ -164,8 +148,6 @@ def judge_protocol(protocol: Protocol, seen: ProtocolObservation) -> list[Check]
         checks.append(same(name, "connection options that arrived", " ".join(options), arrived))
     checks.append(same(name, "congestion control of the server", control, seen.congestion_control))
     checks.append(_share_check(protocol, seen.lossy))
-    if seen.order:
-        checks += judge_order(protocol, seen.order.numbers)
     if protocol.early_data:
         without = sorted(server for server, took in seen.early_data.items() if not took)
         measured = f"all {len(seen.early_data)}" if not without else f"all but {', '.join(without)}"

@@ -124,8 +124,13 @@ fn a_network_uses_an_element_that_is_defined_elsewhere() {
         let words = ["mm-net"].into_iter().chain(words.split_whitespace());
         let matches = command.clone().try_get_matches_from(words).unwrap();
         let mut outputs = Outputs::default();
-        let mut context =
-            NetworkContext { start: 0, seed: Seed::default(), rtt: None, outputs: &mut outputs };
+        let mut context = NetworkContext {
+            start: 0,
+            seed: Seed::default(),
+            rtt: None,
+            outputs: &mut outputs,
+            losses: Default::default(),
+        };
         build_network(&impairments, &matches, &mut context).unwrap().uplink
     };
     let options = "--delay 7 --up 8M --down 8M";

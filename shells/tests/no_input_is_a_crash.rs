@@ -118,7 +118,7 @@ proptest! {
                     Box::new(MahimahiLog::new(output.clone(), &description)),
                     Box::new(PacketLog::new(output, "up", 0)),
                     Box::new(capture),
-                    Meter::new(0).uplink(),
+                    Box::new(Meter::new(0).uplink()),
                 ],
             )
             .unwrap();

@@ -90,3 +90,10 @@ def test_an_analysis_and_its_table_are_an_entry_each(monkeypatch: pytest.MonkeyP
 def test_every_table_is_of_an_analysis() -> None:
     named = {form["analysis"] for form in tables.FORMS.values() if "analysis" in form}
     assert named <= {*analyses.ANALYSES, *analyses.SUMMARIES}
+
+
+def test_what_a_network_has_beyond_the_papers_is_in_words() -> None:
+    network = {"loss": 0.1, "retransmit_ms": 60, "drop_up_packets": [7, 2], "drop_down_at_ms": [1500]}
+    repaired = "the link repairs losses, 60 ms a try"
+    assert tables.further(network) == f"{repaired}; packets 7, 2 up dropped; a packet down dropped at 1500 ms"
+    assert tables.further({"loss": 0.1, "retransmit_ms": None, "drop_up_packets": None}) == ""

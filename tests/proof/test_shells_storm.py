@@ -51,6 +51,7 @@ QUEUE_ARGUMENTS = (
 SIZES = ("200ms", "30p", "1.5bdp", "70000", "0", "-1", "9999999999999p", "ms", "")
 BLOCKS = ("10.0.0.0/8", "10.0.0.0/30", "10.0.0.0/32", "0.0.0.0/0", "10.0.0.0/33", "10.0.0/8", "::/0", "")
 FOUR = ("0.1,0.2,0.9,0", "1,1,1,1", "0,0,0,0", "0.1,0.2", "a,b,c,d", "2,0,0,0")
+SEVERAL = ("1", "3,1,2", "0", "0,0.5", "1,1", "1,", "-1", "x", "1e3", "99999999999999999999", "")
 
 FILES = ("/dev/null", "/dev/full", "/", "/no/such/folder/log", "")
 DIRECTIONS = ("uplink", "downlink", "both", "round-trip", "--round-trip", "sideways", "")
@@ -66,6 +67,8 @@ VALUES = {
     "BLOCK": BLOCKS,
     "FILE": FILES,
     "P,R,B,G": FOUR,
+    "NUMBER,…": SEVERAL,
+    "MS,…": SEVERAL,
     "NAME=NUMBER,…": QUEUE_ARGUMENTS,
 }
 

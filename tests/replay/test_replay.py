@@ -130,6 +130,21 @@ def test_every_protocol_is_set_up_and_read_back_and_used_by_the_servers(site: Si
     assert client["congestion_control"] == "cubic"
 
 
+@pytest.mark.loads
+def test_the_kernel_holds_no_more_unsent_data_than_it_may(site: Site) -> None:
+    """While a large file is sent; with tcp+, which has no limit but its send buffer, it is a megabyte."""
+    script = f"""
+        curl -sS -o /dev/null https://www.bulk.example/bulk &
+        while kill -0 $! 2> /dev/null; do nsenter --net=/proc/1/ns/net {sys.executable} -c '{ACCOUNTS}'; done
+    """
+    outcome, printed = replay(site, script, NETWORKS["lte"], "tcp+lowat")
+    limit_bytes = PROTOCOLS["tcp+lowat"].notsent_lowat_bytes
+    assert limit_bytes
+    assert outcome.evidence["largest_buffer_bytes"] == limit_bytes
+    unsent_bytes = max(json.loads(line)["unsent_bytes"] for line in printed.splitlines())
+    assert 0 < unsent_bytes <= 2 * limit_bytes  # the limit, and the buffer that was begun below it
+
+
 def test_unknown_names_do_not_exist_and_are_told(site: Site) -> None:
     outcome, printed = replay(site, "getent hosts nowhere.example || echo none", NETWORKS["dsl"])
     assert printed == "none\n"

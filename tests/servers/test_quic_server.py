@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -22,13 +23,14 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from support.http3_order import arrivals_of
 
 from base.errors import EyelevelError
 from base.places import PROJECT, tool
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 from record.urls import normal_url
-from servers.qlog import METRICS, STATE, read_qlog
+from servers.qlog import METRICS, PRIORITY, STATE, read_qlog
 from servers.quic import fetch
 
 CASES = json.loads((PROJECT / "tests" / "vectors" / "matching.json").read_text())["cases"]
@@ -220,7 +222,17 @@ def fails(arguments: dict[str, str | Path]) -> tuple[int, str]:
 @pytest.mark.needs_quic_server
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--address", "localhost"), ("--port", "65536"), ("--port", ""), ("--responses", ""), ("--adress", "127.0.0.1")],
+    [
+        ("--address", "localhost"),
+        ("--port", "65536"),
+        ("--port", ""),
+        ("--responses", ""),
+        ("--adress", "127.0.0.1"),
+        ("--emulated-connections", "3"),
+        ("--emulated-connections", "one"),
+        ("--scheduler", "last-come"),
+        ("--tls-group", "X448"),
+    ],
 )
 def test_bad_usage_is_status_2(option: str, value: str, arguments: dict[str, str | Path]) -> None:
     status, error = fails(arguments | {option: value})
@@ -316,6 +328,74 @@ def test_a_busy_address_is_refused_and_signals_end_the_server(arguments: dict[st
 def test_version_names_the_chromium_it_was_built_from() -> None:
     version = subprocess.run([tool("quic_server"), "--version"], capture_output=True, text=True, check=True)
     assert re.fullmatch(r"quic_server \(Eyelevel\) Chromium \d+\.\d+\.\d+\.\d+\n", version.stdout)
+
+
+# The order of service.
+
+BODY_BYTES = 64_000  # four turns of the server's
+# In the order in which they are asked for. The first may take a whole window before the others have been read.
+PRIORITIES = {"/first": "u=7", "/a": "u=3", "/b": "u=3", "/c": "u=5, i", "/d": "u=5, i", "/urgent": "u=1"}
+
+
+@contextmanager
+def listening(arguments: dict[str, str | Path]) -> Iterator[int]:
+    """A quic_server; yields its port."""
+    command = [tool("quic_server"), *(part for pair in arguments.items() for part in pair)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            yield int(server.stdout.readline().split(":")[1])
+        finally:
+            server.terminate()
+
+
+@pytest.mark.needs_quic_server
+@pytest.mark.parametrize(
+    ("scheduler", "order", "in_force"),
+    [
+        ("urgency", ["/urgent", "/a /b", "/c /d", "/first"], {**PRIORITIES}),
+        ("urgency-incremental", ["/urgent", "/a", "/b", "/c /d", "/first"], {**PRIORITIES}),
+        (
+            "urgency-first-come",
+            ["/urgent", "/a", "/b", "/c", "/d", "/first"],
+            {**PRIORITIES, "/c": "u=5", "/d": "u=5"},
+        ),
+        ("fair", ["/first /a /b /c /d /urgent"], {**dict.fromkeys(PRIORITIES, "u=3"), "/c": "u=3, i", "/d": "u=3, i"}),
+        ("first-come", [*PRIORITIES], dict.fromkeys(PRIORITIES, "u=3")),
+    ],
+)
+def test_a_scheduler_sends_in_its_order(
+    scheduler: str, order: list[str], in_force: dict[str, str], arguments: dict[str, str | Path], tmp_path: Path
+) -> None:
+    """`order`: which bodies are complete before which; those that take turns are together."""
+    bodies = [exchange("GET", f"https://a.example{path}", ok(bytes(BODY_BYTES))) for path in PRIORITIES]
+    (tmp_path / "bodies").mkdir()
+    (tmp_path / "qlog").mkdir()
+    options: dict[str, str | Path] = {"--scheduler": scheduler, "--emulated-connections": "1"}
+    options |= {"--responses": stored(tmp_path / "bodies", *bodies), "--qlog": tmp_path / "qlog"}
+    with listening(arguments | options) as port:
+        arrivals = arrivals_of(port, "a.example", [*PRIORITIES.items()])
+
+    def arrived(path: str, until: str) -> int:
+        """The bytes of a body by the end of another."""
+        end = max(number for number, (name, _) in enumerate(arrivals) if name == until)
+        return sum(length for name, length in arrivals[: end + 1] if name == path)
+
+    groups = [group.split() for group in order]
+    for number, group in enumerate(groups):
+        later = list(itertools.chain(*groups[number + 1 :]))
+        for path in group:
+            assert all(arrived(other, path) < BODY_BYTES for other in later), arrivals
+            # Nothing but the end of a burst goes ahead; what takes turns is not a turn or two behind.
+            assert all(arrived(other, path) <= BODY_BYTES / 4 for other in later if other != "/first"), arrivals
+            beside = [other for other in group if "/first" not in (other, path)]
+            assert all(arrived(other, path) >= BODY_BYTES / 2 for other in beside), arrivals
+
+    (log,) = [read_qlog(path) for path in (tmp_path / "qlog").iterdir()]
+    assert (log.parameters["scheduler"], log.parameters["emulated_connections"]) == (scheduler, 1)
+    priorities = {event.data["stream_id"]: event.data for event in log.named(PRIORITY)}
+    assert [data["new"] for data in priorities.values()] == [*PRIORITIES.values()]
+    assert [data["in_force"] for data in priorities.values()] == [*in_force.values()]
 
 
 # Chromium over HTTP/3.
@@ -559,6 +639,7 @@ def test_a_qlog_tells_all_of_a_connection_that_qvis_reads(tmp_path: Path, certif
     assert log.parameters["congestion_control"] == "cubic"
     assert log.parameters["initial_congestion_window"] == 32 * 1460
     assert log.parameters["pacing"] is True
+    assert (log.parameters["emulated_connections"], log.parameters["scheduler"]) == (2, "urgency")
     assert log.parameters["connection_options"] == ["ORIG"]  # the browser's own
 
     # What qvis draws: packets by number and length, acknowledged ranges, losses, windows.

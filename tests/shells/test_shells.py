@@ -279,7 +279,22 @@ def test_a_command_that_does_not_exist_is_named() -> None:
 
 @pytest.mark.parametrize(
     "shells",
-    ["mm-delay x", "mm-delay", "mm-link 1M", "mm-link 1M 1M --downlink-queue=droptail", "mm-loss sideways 0"],
+    [
+        "mm-delay x",
+        "mm-delay",
+        "mm-link 1M",
+        "mm-link 1M 1M --downlink-queue=droptail",
+        "mm-loss sideways 0",
+        "mm-loss uplink --packets 0",
+        "mm-loss uplink --packets 3,3",
+        "mm-loss downlink --at -1",
+        "mm-loss both 0 --retransmit 10 --",
+        "mm-loss both 1 --retransmit 10 --",
+        "mm-loss both 0.1 --retransmit 0 --",
+        "mm-loss both 0.1 --retransmit 10 --burst 3 --",
+        "mm-net --retransmit 10",
+        "mm-net --drop-up-packets 1.5",
+    ],
 )
 def test_wrong_arguments_fail_before_the_command_runs(shells: str) -> None:
     result = run(shells, ["echo", "ran"])
@@ -392,6 +407,37 @@ def test_loss_may_come_in_bursts() -> None:
 def test_round_trip_loss_is_shared_by_the_directions() -> None:
     _, returned = datagrams_through("mm-loss --round-trip 0.06 --")
     assert_binomial(shells_peer.DATAGRAMS - len(returned), shells_peer.DATAGRAMS, 0.06)
+
+
+def test_chosen_packets_are_lost_and_no_others_in_one_hop_and_in_nested_shells(tmp_path: Path) -> None:
+    # Numbers of datagrams are from 0. Of those that come back, 1 is the first, and 8 the seventh.
+    log, everything = tmp_path / "packets.csv", set(range(shells_peer.DATAGRAMS))
+    lost_up, lost_down = {0, 6, 11}, {1, 8}
+    nested = datagrams_through("mm-delay 1 mm-loss uplink --packets 12,1,7 -- mm-loss downlink --packets=1,7 --")
+    link = f"--up 1G --down 1G --packet-log={log}"
+    fused = datagrams_through(f"mm-net --delay 1 {link} --drop-up-packets 12,1,7 --drop-down-packets 1,7")
+    assert fused == nested
+    assert set(fused[0]) == everything - lost_up
+    assert set(fused[1]) == everything - lost_up - lost_down
+    with log.open(newline="") as file:
+        lost = [(row["direction"], row["destination"]) for row in csv.DictReader(file) if row["event"] == "lost"]
+    assert sorted(lost) == [("down", "100.64.0.2")] * 2 + [("up", SERVER[0])] * 3
+
+
+def test_the_first_packet_after_a_time_is_lost() -> None:
+    # The start of the shell is not known so exactly as the times of packets: the first is lost, whenever it comes.
+    everything = list(range(shells_peer.DATAGRAMS))
+    assert datagrams_through("mm-loss both --at 0,0.001") == (everything[1:], everything[2:])
+
+
+def test_a_link_that_retransmits_delivers_everything_late_and_in_order() -> None:
+    everything = list(range(shells_peer.DATAGRAMS))
+    assert datagrams_through("mm-net --delay 1 --loss 0.1 --retransmit 3 --seed 7") == (everything, everything)
+    ping = ["ping", "-n", "-c", "8", "-i", "0.01", SERVER[0]]
+    answers = run("mm-loss both 0.5 --retransmit 30 --seed 1", ping).stdout
+    times_ms = [float(ms) for ms in re.findall(r"time=([\d.]+)", answers)]
+    assert len(times_ms) == 8
+    assert max(times_ms) > 30
 
 
 @pytest.mark.alone

@@ -4,7 +4,7 @@ import csv
 import gzip
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -262,6 +262,14 @@ def test_pages_stand_by_what_varies() -> None:
 )
 def test_a_network_has_a_short_label(network: str, text: str) -> None:
     assert network_label(asdict(NETWORKS[network])) == text
+
+
+def test_repairs_and_chosen_packets_are_part_of_a_label() -> None:
+    network = replace(NETWORKS["da2gc"], retransmit_ms=60, drop_down_packets=(7,))
+    repaired = "0.468 Mbit/s, 262 ms, 3.3 % loss repaired in 60 ms, chosen packets dropped"
+    assert network_label(asdict(network)) == repaired
+    # A campaign of before these keys has none of them.
+    assert network_label({"min_rtt_ms": 1, "drop_up_packets": None}) == "no rate limit, 1 ms"
 
 
 def test_the_bars_are_of_what_the_browser_told(longlook: Path) -> None:

@@ -76,7 +76,7 @@ async def _ask(port: int, authority: str, requests: Sequence[tuple[str, str]]) -
     return [(requests[stream // 4][0], length) for stream, length in client.arrivals]
 
 
-def order_of_bodies(port: int, authority: str, requests: Sequence[tuple[str, str]]) -> list[tuple[str, int]]:
+def arrivals_of(port: int, authority: str, requests: Sequence[tuple[str, str]]) -> list[tuple[str, int]]:
     """Ask the server at `port` of this machine for all (path, priority) at once, over one connection.
 
     Returns what arrives of bodies, in order: the path, and how many bytes of it came in a row.

@@ -36,8 +36,13 @@ struct Arguments {
 
 fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut outputs = Outputs::default();
-    let mut context =
-        NetworkContext { start: now(), seed: arguments.seed.seed(), rtt: None, outputs: &mut outputs };
+    let mut context = NetworkContext {
+        start: now(),
+        seed: arguments.seed.seed(),
+        rtt: None,
+        outputs: &mut outputs,
+        losses: Default::default(),
+    };
     let (uplink, downlink) = (Rate::parse(&arguments.uplink)?, Rate::parse(&arguments.downlink)?);
     let network = arguments.link.build(uplink, downlink, &mut context)?;
     Shell { kind: "link", label: "link".to_owned(), network, outputs }.run(&arguments.inside)

@@ -58,9 +58,10 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         Direction::Both => ("both", rate, rate),
         Direction::RoundTrip => ("round trip", one_way_loss(rate), one_way_loss(rate)),
     };
-    let has_loss = |direction| [direction, Direction::Both, Direction::RoundTrip].contains(&arguments.direction);
+    let has_loss =
+        |direction| [direction, Direction::Both, Direction::RoundTrip].contains(&arguments.direction);
     let (has_uplink, has_downlink) = (has_loss(Direction::Uplink), has_loss(Direction::Downlink));
-    let at_random = arguments.options.build(uplink, downlink, arguments.seed.seed())?;
+    let at_random = arguments.options.build(uplink, downlink, arguments.seed.seed(), &Default::default())?;
     let chosen = arguments.chosen.build(has_uplink, has_downlink, now());
     Shell {
         kind: "loss",

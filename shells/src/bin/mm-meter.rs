@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use shells::arguments::Inside;
-use shells::element::{Duplex, ObservedWire};
+use shells::element::{Duplex, LinkObserver, ObservedWire};
 use shells::error::Result;
-use shells::log::{Meter, Outputs};
+use shells::log::{Meter, Outputs, Side};
 use shells::shell::{Shell, finish};
 use shells::time::now;
 
@@ -31,8 +31,9 @@ struct Arguments {
 fn run(arguments: &Arguments) -> Result<ExitCode> {
     let meter = Meter::of_rates(now());
     let both = arguments.meter_uplink == arguments.meter_downlink;
-    let uplink = (both || arguments.meter_uplink).then(|| meter.uplink());
-    let downlink = (both || arguments.meter_downlink).then(|| meter.downlink());
+    let boxed = |side: Side| -> Box<dyn LinkObserver> { Box::new(side) };
+    let uplink = (both || arguments.meter_uplink).then(|| boxed(meter.uplink()));
+    let downlink = (both || arguments.meter_downlink).then(|| boxed(meter.downlink()));
     let network = Duplex {
         uplink: Box::new(ObservedWire::new(Vec::from_iter(uplink))),
         downlink: Box::new(ObservedWire::new(Vec::from_iter(downlink))),

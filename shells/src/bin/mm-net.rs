@@ -33,8 +33,13 @@ fn command() -> Command {
 fn run(matches: &ArgMatches) -> Result<ExitCode> {
     let options = CommonOptions::from_arg_matches(matches).map_err(|error| Error::new(error.to_string()))?;
     let mut outputs = Outputs::default();
-    let mut context =
-        NetworkContext { start: now(), seed: options.seed.seed(), rtt: None, outputs: &mut outputs };
+    let mut context = NetworkContext {
+        start: now(),
+        seed: options.seed.seed(),
+        rtt: None,
+        outputs: &mut outputs,
+        losses: Default::default(),
+    };
     let network = build_network(IMPAIRMENTS, matches, &mut context)?;
     Shell { kind: "net", label: "net".to_owned(), network, outputs }.run(&options.inside)
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Departure, Duplex, Element, Impairment, NetworkContext, Outbox};
+use super::{Departure, Duplex, Element, Impairment, LossObservers, NetworkContext, Outbox};
 use crate::error::{Error, Result};
 use crate::packet::Packet;
 use crate::time::Nanos;
@@ -11,24 +11,25 @@ use crate::units::{parse_milliseconds, parse_packet_number};
 /// Loses chosen packets, each once: those of certain numbers, and the first at or after certain times.
 ///
 /// Packets are counted from 1, as they would be on a wire: each segment of a large packet by itself.
-#[derive(Debug)]
 pub struct ChosenLoss {
     numbers: Upcoming,
     /// Instants, not yet reached by a packet.
     times: Upcoming,
     /// Packets that have come.
     count: u64,
+    observers: LossObservers,
     outbox: Outbox,
 }
 
 impl ChosenLoss {
     /// Numbers of packets, and times since `start`.
     #[must_use]
-    pub fn new(numbers: &Choice, times: &Choice, start: Nanos) -> Self {
+    pub fn new(numbers: &Choice, times: &Choice, start: Nanos, observers: LossObservers) -> Self {
         Self {
             numbers: Upcoming::new(numbers.0.iter().copied()),
             times: Upcoming::new(times.0.iter().map(|time| start.saturating_add(*time))),
             count: 0,
+            observers,
             outbox: Outbox::default(),
         }
     }
@@ -45,7 +46,9 @@ impl Element for ChosenLoss {
             // Both are asked, so that a packet that was chosen twice is no reason to lose another.
             let has_number = self.numbers.reached(self.count);
             let has_time = self.times.reached(now);
-            if !has_number && !has_time {
+            if has_number || has_time {
+                self.observers.lost(&packet, now);
+            } else {
                 self.outbox.push(packet, now);
             }
         }
@@ -142,7 +145,7 @@ impl ChosenLossOptions {
             let choice = |given: &Option<Choice>| given.clone().filter(|_| has_loss).unwrap_or_default();
             (choice(&self.packets), choice(&self.at))
         };
-        both_directions(&chosen(uplink), &chosen(downlink), start)
+        both_directions(&chosen(uplink), &chosen(downlink), start, &Default::default())
     }
 }
 
@@ -173,18 +176,28 @@ impl Impairment for NetChosenLoss {
         let choice = |given: &Option<Choice>| given.clone().unwrap_or_default();
         let uplink = (choice(&self.drop_up_packets), choice(&self.drop_up_at));
         let downlink = (choice(&self.drop_down_packets), choice(&self.drop_down_at));
-        Ok(both_directions(&uplink, &downlink, context.start))
+        Ok(both_directions(&uplink, &downlink, context.start, &context.losses))
     }
 }
 
 /// Numbers and times of the packets to lose in one direction.
 type Chosen = (Choice, Choice);
 
-fn both_directions(uplink: &Chosen, downlink: &Chosen, start: Nanos) -> Option<Duplex> {
+fn both_directions(
+    uplink: &Chosen,
+    downlink: &Chosen,
+    start: Nanos,
+    observers: &[LossObservers; 2],
+) -> Option<Duplex> {
     let is_empty = |(numbers, times): &Chosen| numbers.is_empty() && times.is_empty();
-    let element = |(numbers, times): &Chosen| Box::new(ChosenLoss::new(numbers, times, start));
+    let element = |(numbers, times): &Chosen, observers: &LossObservers| {
+        Box::new(ChosenLoss::new(numbers, times, start, observers.clone()))
+    };
     let has_loss = !is_empty(uplink) || !is_empty(downlink);
-    has_loss.then(|| Duplex { uplink: element(uplink), downlink: element(downlink) })
+    has_loss.then(|| Duplex {
+        uplink: element(uplink, &observers[0]),
+        downlink: element(downlink, &observers[1]),
+    })
 }
 
 #[cfg(test)]
@@ -200,7 +213,8 @@ mod tests {
             text => parse(text).unwrap(),
         };
         let (numbers, times) = (choice(numbers, Choice::parse_numbers), choice(times, Choice::parse_times));
-        let mut loss = ChosenLoss::new(&numbers, &times, start_ms * NANOS_PER_MILLISECOND);
+        let start = start_ms * NANOS_PER_MILLISECOND;
+        let mut loss = ChosenLoss::new(&numbers, &times, start, LossObservers::default());
         let passes = |(index, at): (usize, &u64)| {
             let now = at * NANOS_PER_MILLISECOND;
             loss.push(Packet::new(&[0; 20]), now);
@@ -235,8 +249,8 @@ mod tests {
         let mut bytes = [0; 40 + 2500];
         bytes[0] = 0x45;
         bytes[32] = 5 << 4;
-        let mut loss =
-            ChosenLoss::new(&Choice::parse_numbers("3").unwrap(), &Choice::parse_times("0").unwrap(), 0);
+        let (numbers, times) = (Choice::parse_numbers("3").unwrap(), Choice::parse_times("0").unwrap());
+        let mut loss = ChosenLoss::new(&numbers, &times, 0, LossObservers::default());
         loss.push(Packet::with_offload(Offload::tcp(false, 20, 1000), &bytes), 5);
         let lengths: Vec<_> =
             std::iter::from_fn(|| loss.pop(5)).map(|departure| departure.packet.ip_length()).collect();
@@ -246,7 +260,9 @@ mod tests {
 
     #[test]
     fn choices_that_are_none_are_refused_in_one_line() {
-        for (text, wanted) in [("0", "'0' is not the number of a packet"), ("3,1,3", "has 3 twice"), ("", "''")] {
+        for (text, wanted) in
+            [("0", "'0' is not the number of a packet"), ("3,1,3", "has 3 twice"), ("", "''")]
+        {
             let error = Choice::parse_numbers(text).unwrap_err().to_string();
             assert!(error.contains(wanted) && !error.contains('\n'), "{error}");
         }

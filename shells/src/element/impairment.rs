@@ -2,7 +2,7 @@
 
 use clap::{ArgMatches, Args, Command};
 
-use super::Duplex;
+use super::{Duplex, LossObservers};
 use crate::error::{Error, Result};
 use crate::log::Outputs;
 use crate::random::Seed;
@@ -17,6 +17,8 @@ pub struct NetworkContext<'a> {
     pub rtt: Option<Nanos>,
     /// Where logs are created.
     pub outputs: &'a mut Outputs,
+    /// Who sees losses, as soon as the link has made its logs: of the uplink, of the downlink.
+    pub losses: [LossObservers; 2],
 }
 
 /// The options of an impairment, as clap describes them, and what they build.

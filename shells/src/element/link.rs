@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use super::{Duplex, Impairment, LinkObserver, NetworkContext};
+use super::{Duplex, Impairment, LinkObserver, LossObserver, LossObservers, NetworkContext};
 use crate::error::{Error, Result, program_name};
 use crate::link::{LinkSpec, Rate};
 use crate::log::{Capture, LinkDescription, MahimahiLog, Meter, Outputs, PacketLog};
@@ -52,7 +52,7 @@ pub struct LinkOptions {
     #[arg(long, value_name = "FILE")]
     downlink_log: Option<PathBuf>,
 
-    /// Write a row for every packet that left a link or was dropped there to this file, as CSV
+    /// Write a row for every packet that left a link, was dropped there or was lost to this file, as CSV
     #[arg(long, value_name = "FILE")]
     packet_log: Option<PathBuf>,
 
@@ -60,7 +60,7 @@ pub struct LinkOptions {
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
 
-    /// Write on stderr, once a second, the rate of each direction, the longest wait in its queue and its drops
+    /// Write on stderr, once a second, the rate of each direction, the longest wait in its queue, its drops and losses
     #[arg(long, visible_alias = "meter-all")]
     meter: bool,
 
@@ -91,21 +91,26 @@ impl LinkOptions {
 
         let mut up_observers = mahimahi_log(&up, &uplink, start, outputs)?;
         let mut down_observers = mahimahi_log(&down, &downlink, start, outputs)?;
+        let [up_losses, down_losses] = &mut context.losses;
         if let Some(path) = &self.packet_log {
             let output = outputs.create(path)?;
             PacketLog::begin(&output);
-            up_observers.push(Box::new(PacketLog::new(output.clone(), "up", start)));
-            down_observers.push(Box::new(PacketLog::new(output, "down", start)));
+            observe(PacketLog::new(output.clone(), "up", start), &mut up_observers, up_losses);
+            observe(PacketLog::new(output, "down", start), &mut down_observers, down_losses);
         }
         if let Some(path) = &self.pcap {
             let [up, down] = Capture::begin(&outputs.create(path)?, &program_name());
-            up_observers.push(Box::new(up));
-            down_observers.push(Box::new(down));
+            observe(up, &mut up_observers, up_losses);
+            observe(down, &mut down_observers, down_losses);
         }
         if self.has_meter() {
             let meter = Meter::new(start);
-            up_observers.extend((self.meter || self.meter_uplink).then(|| meter.uplink()));
-            down_observers.extend((self.meter || self.meter_downlink).then(|| meter.downlink()));
+            if self.meter || self.meter_uplink {
+                observe(meter.uplink(), &mut up_observers, up_losses);
+            }
+            if self.meter || self.meter_downlink {
+                observe(meter.downlink(), &mut down_observers, down_losses);
+            }
             outputs.show(meter);
         }
         Ok(Duplex {
@@ -170,6 +175,16 @@ impl Direction<'_> {
     fn has_queue(&self) -> bool {
         self.queue.is_some() || !self.arguments.is_empty()
     }
+}
+
+/// Let `observer` see what happens at the link of a direction, and what is lost beside it.
+fn observe<O: LinkObserver + LossObserver + Clone + 'static>(
+    observer: O,
+    at_link: &mut Vec<Box<dyn LinkObserver>>,
+    losses: &mut LossObservers,
+) {
+    losses.add(observer.clone());
+    at_link.push(Box::new(observer));
 }
 
 /// The log of a direction, if the command line asks for one.

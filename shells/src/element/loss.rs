@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Departure, Duplex, Element, Impairment, NetworkContext, Outbox, Retransmission};
+use super::{Departure, Duplex, Element, Impairment, LossObservers, NetworkContext, Outbox, Retransmission};
 use crate::error::{Error, Result};
 use crate::packet::Packet;
 use crate::random::{Random, Seed};
@@ -43,19 +43,19 @@ impl LossModel {
 }
 
 /// Loses packets by a model.
-#[derive(Debug)]
 pub struct Loss {
     model: LossModel,
     /// The state of a network that is good or bad; it starts good.
     bad: bool,
     random: Random,
+    observers: LossObservers,
     outbox: Outbox,
 }
 
 impl Loss {
     #[must_use]
-    pub fn new(model: LossModel, random: Random) -> Self {
-        Self { model, bad: false, random, outbox: Outbox::default() }
+    pub fn new(model: LossModel, random: Random, observers: LossObservers) -> Self {
+        Self { model, bad: false, random, observers, outbox: Outbox::default() }
     }
 
     /// Whether the next packet is lost.
@@ -80,7 +80,9 @@ impl Element for Loss {
             return;
         }
         for packet in packet.into_segments() {
-            if !self.loses() {
+            if self.loses() {
+                self.observers.lost(&packet, now);
+            } else {
                 self.outbox.push(packet, now);
             }
         }
@@ -121,28 +123,49 @@ pub struct LossOptions {
 
 impl LossOptions {
     /// Build both directions, with the probability of loss in each.
-    pub fn build(&self, uplink: f64, downlink: f64, seed: Seed) -> Result<Duplex> {
+    pub fn build(
+        &self,
+        uplink: f64,
+        downlink: f64,
+        seed: Seed,
+        observers: &[LossObservers; 2],
+    ) -> Result<Duplex> {
         if self.retransmit.is_some() && uplink == 0.0 && downlink == 0.0 {
             return Err(Error::new("--retransmit needs a loss to repair; give one of more than 0"));
         }
         Ok(Duplex {
-            uplink: self.element(uplink, seed, "loss uplink", "retransmission uplink")?,
-            downlink: self.element(downlink, seed, "loss downlink", "retransmission downlink")?,
+            uplink: self.element(uplink, seed, ["loss uplink", "retransmission uplink"], &observers[0])?,
+            downlink: self.element(
+                downlink,
+                seed,
+                ["loss downlink", "retransmission downlink"],
+                &observers[1],
+            )?,
         })
     }
 
-    /// One direction; its random choices are for these purposes.
-    fn element(&self, probability: f64, seed: Seed, loss: &str, repeats: &str) -> Result<Box<dyn Element>> {
-        let random = seed.generator(loss);
+    /// One direction; `purposes` are those of its random choices: of loss, and of repeats.
+    fn element(
+        &self,
+        probability: f64,
+        seed: Seed,
+        purposes: [&str; 2],
+        observers: &LossObservers,
+    ) -> Result<Box<dyn Element>> {
+        let [random, repeats] = purposes.map(|purpose| seed.generator(purpose));
         Ok(match self.retransmit {
-            Some(0) => return Err(Error::new("--retransmit 0 would repair losses in no time; give more than 0 ms")),
+            Some(0) => {
+                return Err(Error::new("--retransmit 0 would repair losses in no time; give more than 0 ms"));
+            }
             Some(_) if probability == 1.0 => {
-                return Err(Error::new("--retransmit cannot repair a loss of everything; give a loss of less than 1"));
+                return Err(Error::new(
+                    "--retransmit cannot repair a loss of everything; give a loss of less than 1",
+                ));
             }
             Some(repeat) if probability > 0.0 => {
-                Box::new(Retransmission::new(probability, repeat, random, seed.generator(repeats)))
+                Box::new(Retransmission::new(probability, repeat, random, repeats))
             }
-            _ => Box::new(Loss::new(self.model(probability)?, random)),
+            _ => Box::new(Loss::new(self.model(probability)?, random, observers.clone())),
         })
     }
 
@@ -198,7 +221,7 @@ impl Impairment for NetLoss {
     fn build(&self, context: &mut NetworkContext<'_>) -> Result<Option<Duplex>> {
         let loss = self.loss.or(self.round_trip_loss.map(one_way_loss)).unwrap_or(0.0);
         let (uplink, downlink) = (self.loss_up.unwrap_or(loss), self.loss_down.unwrap_or(loss));
-        let network = self.options.build(uplink, downlink, context.seed)?;
+        let network = self.options.build(uplink, downlink, context.seed, &context.losses)?;
         let is_lossy = uplink > 0.0 || downlink > 0.0;
         Ok(is_lossy.then_some(network))
     }
@@ -210,7 +233,7 @@ mod tests {
 
     /// Which packets of this number are lost.
     fn lost(model: LossModel, packets: usize) -> Vec<bool> {
-        let mut loss = Loss::new(model, Random::from_seed(1));
+        let mut loss = Loss::new(model, Random::from_seed(1), LossObservers::default());
         let mut lost = vec![true; packets];
         for number in 0..packets {
             loss.push(Packet::new(&[0; 20]), number as Nanos);

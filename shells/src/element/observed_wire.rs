@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn packets_pass_at_once_and_are_seen() {
         let meter = Meter::of_rates(0);
-        let mut element = ObservedWire::new(vec![meter.uplink()]);
+        let mut element = ObservedWire::new(vec![Box::new(meter.uplink())]);
         element.push(Packet::new(&[1; 1250]), 500_000_000);
         assert_eq!(element.next_due(), Some(500_000_000));
         let departure = element.pop(500_000_000).unwrap();

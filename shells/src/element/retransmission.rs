@@ -65,7 +65,7 @@ impl Element for Retransmission {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::element::{Loss, LossModel};
+    use crate::element::{Loss, LossModel, LossObservers};
 
     const REPEAT: Nanos = 1000;
 
@@ -82,11 +82,13 @@ mod tests {
     #[test]
     fn the_packets_are_late_that_would_be_lost() {
         let (packets, probability, pause) = (100_000, 0.03, 1_000_000);
-        let mut loss = Loss::new(LossModel::Independent { probability }, Random::from_seed(1));
+        let mut loss =
+            Loss::new(LossModel::Independent { probability }, Random::from_seed(1), LossObservers::default());
         for number in 0..packets {
             loss.push(Packet::new(&[0; 20]), number * pause);
         }
-        let kept: Vec<_> = std::iter::from_fn(|| loss.pop(Nanos::MAX)).map(|departure| departure.at).collect();
+        let kept: Vec<_> =
+            std::iter::from_fn(|| loss.pop(Nanos::MAX)).map(|departure| departure.at).collect();
         let departures = departures(probability, (0..packets).map(|number| number * pause));
         assert_eq!(departures.len() as u64, packets, "nothing is lost");
         let on_time: Vec<_> = departures.iter().copied().filter(|at| at % pause == 0).collect();
@@ -100,7 +102,8 @@ mod tests {
         let failed_tries: Vec<_> = departures.iter().map(|at| (at % pause) / REPEAT).collect();
         assert!(departures.iter().all(|at| at % REPEAT == 0));
         for tries in 1..5 {
-            let share = failed_tries.iter().filter(|failed| **failed >= tries).count() as f64 / packets as f64;
+            let share =
+                failed_tries.iter().filter(|failed| **failed >= tries).count() as f64 / packets as f64;
             let expected = probability.powi(tries as i32);
             let deviation = (expected * (1.0 - expected) / packets as f64).sqrt();
             assert!((share - expected).abs() < 4.0 * deviation, "{tries}: {share}, not {expected}");

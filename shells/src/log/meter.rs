@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io::Write;
 use std::rc::Rc;
 
-use crate::element::LinkObserver;
+use crate::element::{LinkObserver, LossObserver};
 use crate::packet::Packet;
 use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
 
@@ -25,6 +25,7 @@ struct Counts {
 struct Count {
     bytes: usize,
     drops: usize,
+    losses: usize,
     longest_delay: Nanos,
 }
 
@@ -47,19 +48,19 @@ impl Meter {
 
     /// The observer that counts the uplink.
     #[must_use]
-    pub fn uplink(&self) -> Box<dyn LinkObserver> {
+    pub fn uplink(&self) -> Side {
         self.side(0)
     }
 
     /// The observer that counts the downlink.
     #[must_use]
-    pub fn downlink(&self) -> Box<dyn LinkObserver> {
+    pub fn downlink(&self) -> Side {
         self.side(1)
     }
 
-    fn side(&self, index: usize) -> Box<dyn LinkObserver> {
+    fn side(&self, index: usize) -> Side {
         self.0.borrow_mut().directions[index] = Some(Count::default());
-        Box::new(Side { meter: self.clone(), index })
+        Side { meter: self.clone(), index }
     }
 
     /// When the next line is due.
@@ -92,11 +93,14 @@ impl Count {
             return format!("{mbps:8.3} Mbit/s");
         }
         let delay_ms = self.longest_delay as f64 / NANOS_PER_MILLISECOND as f64;
-        format!("{mbps:8.3} Mbit/s, at most {delay_ms:7.1} ms in the queue, {} dropped", self.drops)
+        let losses = if self.losses > 0 { format!(", {} lost", self.losses) } else { String::new() };
+        format!("{mbps:8.3} Mbit/s, at most {delay_ms:7.1} ms in the queue, {} dropped{losses}", self.drops)
     }
 }
 
-struct Side {
+/// Counts one direction.
+#[derive(Clone)]
+pub struct Side {
     meter: Meter,
     index: usize,
 }
@@ -126,6 +130,12 @@ impl LinkObserver for Side {
     }
 }
 
+impl LossObserver for Side {
+    fn lost(&self, _packet: &Packet, _at: Nanos) {
+        self.count(|count| count.losses += 1);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,11 +148,14 @@ mod tests {
             up.departed(&Packet::new(&[0; 1250]), 5_000_000, 7_500_000);
         }
         down.dropped(&[Packet::new(&[0; 20])], 0);
+        down.lost(&Packet::new(&[0; 20]), 0);
+        down.lost(&Packet::new(&[0; 20]), 0);
         let mut shown = Vec::new();
         meter.show(999_999_999, &mut shown);
         assert!(shown.is_empty());
         meter.show(1_000_000_000, &mut shown);
         let line = String::from_utf8(shown).unwrap();
+        assert!(line.trim_end().ends_with("1 dropped, 2 lost"), "{line}");
         assert!(line.contains("up    1.000 Mbit/s, at most     2.5 ms in the queue, 0 dropped"), "{line}");
         assert!(line.contains("down    0.000 Mbit/s, at most     0.0 ms in the queue, 1 dropped"), "{line}");
         assert_eq!(meter.next(), 2_000_000_000);

@@ -7,7 +7,7 @@ mod packets;
 mod pcapng;
 
 pub use mahimahi::{LinkDescription, MahimahiLog};
-pub use meter::Meter;
+pub use meter::{Meter, Side};
 pub use output::{Output, Outputs};
 pub use packets::PacketLog;
 pub use pcapng::Capture;

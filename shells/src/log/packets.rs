@@ -3,15 +3,16 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::output::Output;
-use crate::element::LinkObserver;
+use crate::element::{LinkObserver, LossObserver};
 use crate::packet::Packet;
 use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
 
-/// A table with one row per packet that left a link or was dropped there.
+/// A table with one row per packet that left a link (`leave`), was dropped by its queue (`drop`) or was lost (`lost`).
 ///
 /// `time_s` is when that was, counted from the link's start, to the nanosecond; `bytes` is the IP length;
-/// `delay_ms` is how long a packet was at the link (empty for one that was dropped); `protocol` is IP's number.
+/// `delay_ms` is how long a packet was at the link (empty for one that was dropped or lost); `protocol` is IP's number.
 /// Both directions may share one file.
+#[derive(Clone)]
 pub struct PacketLog {
     output: Output,
     direction: &'static str,
@@ -85,6 +86,12 @@ impl LinkObserver for PacketLog {
 
     fn departed(&mut self, packet: &Packet, arrived: Nanos, at: Nanos) {
         self.row(at, "leave", Some(at - arrived), packet);
+    }
+}
+
+impl LossObserver for PacketLog {
+    fn lost(&self, packet: &Packet, at: Nanos) {
+        self.row(at, "lost", None, packet);
     }
 }
 

@@ -7,7 +7,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::output::Output;
-use crate::element::LinkObserver;
+use crate::element::{LinkObserver, LossObserver};
 use crate::packet::Packet;
 use crate::time::{NANOS_PER_MILLISECOND, Nanos, now};
 
@@ -48,8 +48,11 @@ impl Interface {
     }
 }
 
-/// Captures one direction: each packet when it leaves the link, or when it is dropped there. A comment says which, and
-/// how long the packet was at the link. Both directions share one file.
+/// Captures one direction: each packet when it leaves the link, when it is dropped there, or when it is lost. A comment
+/// says which, and how long the packet was at the link. Both directions share one file.
+///
+/// A packet that is lost behind the link is captured twice, since it left the link before.
+#[derive(Clone)]
 pub struct Capture {
     output: Output,
     interface: Interface,
@@ -115,6 +118,12 @@ impl LinkObserver for Capture {
     fn departed(&mut self, packet: &Packet, arrived: Nanos, at: Nanos) {
         let delay_ms = (at - arrived) as f64 / NANOS_PER_MILLISECOND as f64;
         self.packet(packet, at, &format!("left after {delay_ms:.6} ms"));
+    }
+}
+
+impl LossObserver for Capture {
+    fn lost(&self, packet: &Packet, at: Nanos) {
+        self.packet(packet, at, "lost");
     }
 }
 

@@ -6,7 +6,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use shells::element::{Choice, ChosenLoss, Delay, Duplex, Element, LinkObserver, Loss, LossModel, Retransmission};
+use shells::element::{
+    Choice, ChosenLoss, Delay, Duplex, Element, LinkObserver, Loss, LossModel, LossObservers, Retransmission,
+};
 use shells::error::Result;
 use shells::link::{LinkSpec, Rate};
 use shells::packet::Packet;
@@ -112,7 +114,7 @@ impl Network {
         let loss = |purpose| -> Box<dyn Element> {
             let random = seed.generator(purpose);
             match self.repeat {
-                None => Box::new(Loss::new(model, random)),
+                None => Box::new(Loss::new(model, random, LossObservers::default())),
                 Some(repeat) => {
                     Box::new(Retransmission::new(self.loss, repeat, random, seed.generator("retransmission")))
                 }
@@ -120,7 +122,8 @@ impl Network {
         };
         let chosen_loss = || -> Box<dyn Element> {
             let numbers = choice(&self.chosen_packets, Choice::parse_numbers);
-            Box::new(ChosenLoss::new(&numbers, &choice(&self.chosen_times_ms, Choice::parse_times), 0))
+            let times = choice(&self.chosen_times_ms, Choice::parse_times);
+            Box::new(ChosenLoss::new(&numbers, &times, 0, LossObservers::default()))
         };
         vec![
             Duplex { uplink: delay(), downlink: delay() },

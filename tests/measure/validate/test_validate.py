@@ -1,14 +1,17 @@
 """Validation: it passes what is as configured, and each check fails when its setting is broken on purpose."""
 
+import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from measure.validate.checks import Check, between, same, within
 from measure.validate.network import LOST_PACKETS_QUICK, judge_network, measure_network
-from measure.validate.network_probe import Direction, NetworkMeasurement
+from measure.validate.network_probe import Direction, NetworkMeasurement, Repairs, repairs
 from measure.validate.protocol import ProtocolObservation, judge_protocol, observe_protocol
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from record.site import Site
@@ -60,6 +63,79 @@ def test_a_network_that_is_not_as_configured_fails_its_check(
         assert set(measured) == CHECKS[setting], measured
     measured = failed(judge_network(another, measurement))
     assert set(measured) == set().union(*CHECKS.values()), measured
+
+
+# Without a link, all is over soon.
+REPAIRED = Network("r", min_rtt_ms=20, loss=0.19, retransmit_ms=15, drop_down_packets=(150, 200))
+
+
+@pytest.mark.needs_root
+@pytest.mark.alone
+def test_a_network_that_repairs_its_losses_and_drops_chosen_packets_is_seen_to(sites: Mapping[str, Site]) -> None:
+    measurement = measure_network(REPAIRED, sites[WINDOW_PAGE], lost_packets=70)
+    checks = judge_network(REPAIRED, measurement)
+    assert failed(checks) == {}
+    assert {check.name for check in checks if not check.checked} == {"median RTT"}
+    for change, wrong in (
+        ({"loss": 0.05}, {"uplink packets repeated", "downlink packets repeated"}),
+        ({"retransmit_ms": 24}, {"uplink delay", "downlink delay"}),
+        ({"drop_down_packets": (150, 201)}, {"downlink packets dropped"}),
+        ({"drop_down_packets": None}, {"downlink loss"}),
+    ):
+        measured = failed(judge_network(replace(REPAIRED, **change), measurement))
+        assert set(measured) == wrong, measured
+    # The same losses, unrepaired.
+    unrepaired = failed(judge_network(replace(REPAIRED, retransmit_ms=None), measurement))
+    assert {"uplink loss", "downlink loss"} <= set(unrepaired)
+
+
+def judged(network: Network, **seen: object) -> list[Check]:
+    """The checks of `network` when both directions are as `seen`, and all else is as it should be."""
+    way = Direction(**{"sent": 4000, "lost": 0, **seen})  # type: ignore[arg-type]
+    rtt_ms = network.min_rtt_ms
+    return judge_network(network, NetworkMeasurement(rtt_ms, rtt_ms, rtt_ms, 100, 0, up=way, down=way))
+
+
+def test_packets_that_overtake_each_other_on_a_link_that_keeps_the_order_fail() -> None:
+    network = Network("n", min_rtt_ms=20, loss=0.19, retransmit_ms=20)
+    seen = Repairs(free=1000, late=100, repeat_ms=20, in_order=True)
+    assert failed(judged(network, repairs=seen)) == {}
+    assert set(failed(judged(network, repairs=replace(seen, in_order=False)))) == {"uplink order", "downlink order"}
+
+
+def test_a_chosen_packet_that_is_not_lost_fails() -> None:
+    network = Network("n", min_rtt_ms=20, drop_up_packets=(101, 5000))
+    checks = judged(network, lost=1, lost_numbers=(0,))
+    assert set(failed(checks)) == {"downlink loss"}
+    assert set(failed(judged(network))) == {"uplink packets dropped"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "unknown"),
+    [
+        ({"drop_up_packets": (100,)}, "uplink packets dropped"),
+        ({"drop_up_at_ms": (5,)}, "uplink packets dropped by time"),
+        ({"drop_down_packets": (300,), "drop_up_packets": (3,)}, "downlink packets dropped"),
+        ({"drop_up_packets": (200,), "loss": 0.1}, "uplink packets dropped"),
+    ],
+)
+def test_chosen_packets_that_the_probe_cannot_know_are_named(changes: dict[str, object], unknown: str) -> None:
+    checks = judged(replace(Network("n", min_rtt_ms=20), **changes))  # type: ignore[arg-type]
+    assert unknown in [check.name for check in checks if not check.checked]
+
+
+def test_repairs_are_told_from_arrivals_without_bias() -> None:
+    random, probability, cost_ms, numbers = Random(1), 0.1, 20.0, range(100_000)
+    arrived, latest_ns = {}, 0
+    for number in numbers:
+        sent_ns = number * 2_000_000
+        tries = next(tries for tries in itertools.count() if random.random() >= probability)
+        latest_ns = max(latest_ns, sent_ns + round(tries * cost_ms * 1e6))
+        arrived[number] = (sent_ns, latest_ns + 10_000_000)
+    seen = repairs(arrived, cost_ms)
+    assert seen.late / seen.free == pytest.approx(probability, abs=3.3 * math.sqrt(0.09 / seen.free))
+    assert (seen.repeat_ms, seen.in_order) == (cost_ms, True)
+    assert not repairs({1: arrived[1], 0: arrived[0]}, cost_ms).in_order
 
 
 @pytest.fixture(scope="module")

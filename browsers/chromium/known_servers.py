@@ -1,0 +1,57 @@
+"""What a fresh Chromium knows of servers: whether those of a page speak HTTP/2 or HTTP/3.
+
+A browser that uses QUIC for its first request has learnt from somewhere that the server speaks it. A switch that forces
+QUIC upon it teaches it nothing, and Chromium then takes the server for one that knows no priorities: of the requests of
+low priority (images, asynchronous scripts, style sheets for print) it sends six at once to a host, and ten in all, and
+the next when one of them has ended. Over HTTP/2 it has no such limit once the connection is there. So the fresh profile
+can say of every server what a visit before, or a DNS record, would have said (RFC 7838, RFC 9460).
+
+The file is Chromium's own: "Network Persistent State" (net/http/http_server_properties_manager.cc).
+"""
+
+import base64
+import json
+import struct
+from collections.abc import Collection, Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+FILE = Path("Default") / "Network Persistent State"
+VERSION = 5
+HTTPS_PORT = 443
+# In microseconds since 1601, as Chromium counts; long after any replay.
+EXPIRATION = str(2**63 - 1)
+
+
+def write_known_servers(profile: Path, url: str, authorities: Collection[str], http_version: str) -> None:
+    """Write into a fresh `profile` that `authorities` (host or host:port) of the page at `url` speak `http_version`."""
+    file = profile / FILE
+    file.parent.mkdir(parents=True)
+    keys = list(_network_anonymization_keys(url))
+    servers = [_server(authority, key, http_version) for authority, key in product(authorities, keys)]
+    file.write_text(json.dumps({"net": {"http_server_properties": {"servers": servers, "version": VERSION}}}))
+
+
+def _server(authority: str, key: list[Any], http_version: str) -> dict[str, Any]:
+    server = {"anonymization": key, "server": f"https://{authority}"}
+    if http_version == "h2":
+        return {**server, "supports_spdy": True}
+    port = urlsplit(f"https://{authority}").port or HTTPS_PORT
+    service = {"advertised_alpns": ["h3"], "expiration": EXPIRATION, "port": port, "protocol_str": "quic"}
+    return {**server, "alternative_service": [service]}
+
+
+def _network_anonymization_keys(url: str) -> Iterator[list[Any]]:
+    """Under which the browser may look a server up: the page's site, and whether a frame of another site asks.
+
+    A site is a scheme and a registrable domain; as only a list of public suffixes would say which part of the host
+    that is, every part is given.
+    """
+    labels = (urlsplit(url).hostname or "").split(".")
+    for start, is_cross_site in product(range(max(len(labels) - 1, 1)), (False, True)):
+        text = f"https://{'.'.join(labels[start:])}".encode()
+        padded = text.ljust(-(-len(text) // 4) * 4, b"\0")
+        pickle = struct.pack("<II", 4 + len(padded), len(text)) + padded
+        yield [base64.b64encode(pickle).decode(), is_cross_site, 0]
