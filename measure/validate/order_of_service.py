@@ -187,9 +187,7 @@ def judge_order(protocol: Protocol, numbers: Numbers) -> list[Check]:
     order = ORDERS[scheduler]
     least, most = (0.0, MOST_AGAINST_PRIORITY) if order.strictly else (LEAST_AGAINST_PRIORITY, 1.0)
     checks = [between(name, against, 100 * least, 100 * numbers.against_priority, 100 * most, "%")]
-    for (kind, share), take_turns in zip(
-        kinds, (order.incremental_take_turns, order.others_take_turns), strict=True
-    ):
+    for (kind, share), take_turns in zip(kinds, (order.incremental_take_turns, order.others_take_turns), strict=True):
         least, most = TURNS if take_turns else ONE_AFTER_ANOTHER
         what = f"{kind} {turning}"
         if share is None:
