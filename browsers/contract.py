@@ -48,8 +48,8 @@ class Request:
 class StreamRequest:
     """A request on its stream of HTTP/2 or HTTP/3, with the priority that the browser gave it.
 
-    `urgency` is from 0, the most urgent, to 7, and `incremental` says whether a part of the response is of use (RFC 9218
-    section 4).
+    `urgency` is from 0, the most urgent, to 7, and `incremental` says whether a part of the response is of use
+    (RFC 9218 section 4).
     """
 
     stream: int
@@ -104,8 +104,8 @@ class Browser(ABC):
     def read_streams(self, folder: Path) -> list[StreamRequest]:
         """The streams in the `network_log` of `folder` by which requests were sent, in order.
 
-        Those that use one number, on several connections, stand one after the other. None if the log does not have them.
-        Raises OSError, EOFError, ValueError or KeyError when the log is missing or broken.
+        Several connections may use the same number. Empty if the log does not have them. Raises OSError, EOFError,
+        ValueError or KeyError when the log is missing or broken.
         """
         return []
 

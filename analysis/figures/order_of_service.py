@@ -1,7 +1,6 @@
 """In what order the responses of one page left the server over each protocol, as validation saw it
 (`measure.validate.order_of_service`)."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,8 +28,8 @@ LEAST_BYTES_PER_S = 50_000
 
 
 def draw(documents: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """A panel for each protocol, by its name: whose bytes left the server, as shares of all, over time; those of the most
-    urgent response at the bottom. Time is 0 at the first request.
+    """A panel for each protocol, by its name: whose bytes left the server, as shares of all, over time. The most
+    urgent are at the bottom, and time is 0 at the first request.
 
     The documents are those of `OrderOfService.document`.
     """

@@ -1,7 +1,7 @@
 """What each packet of a server carried of which stream of HTTP, from a decrypted capture at the server's end.
 
-A stream's bytes are all that belongs to it alone: HEADERS and DATA frames with their frame headers. Those of TLS and QUIC
-are nobody's.
+A stream's bytes are all that belongs to it alone: HEADERS and DATA frames with their frame headers. Those of TLS and
+QUIC are nobody's.
 """
 
 from bisect import bisect_right
@@ -86,7 +86,7 @@ def _over_quic(connection: CapturedConnection) -> Iterator[_Part]:
 
 
 def _stream_frames(packet: CapturedPacket) -> Iterator[tuple[int, int, int]]:
-    """Each STREAM frame (RFC 9000 section 19.8): stream, first byte, end. tshark lists only the fields that are there."""
+    """Each STREAM frame (RFC 9000 section 19.8): stream, first byte, end. tshark lists what fields there are."""
     fields = packet.fields
     offsets, lengths = iter(fields["quic.stream.offset"]), iter(fields["quic.stream.length"])
     flags = zip(fields["quic.stream.stream_id"], fields["quic.stream.off"], fields["quic.stream.len"], strict=True)

@@ -1,8 +1,8 @@
 """In what order a server sends the responses of one connection, and what leaves before an urgent one asked for late.
 
-The browser asks for resources of known priorities (`measure.validate.site`) so soon one after the other that the server has
-nearly all of them to send at once, over a link that takes seconds for them. Then, while a long response is being sent, it
-asks for an urgent one.
+The browser asks for resources of known priorities (`measure.validate.site`) so soon one after the other that the server
+has nearly all of them to send at once, over a link that takes a second for them. Then, while a long response is being
+sent, it asks for an urgent one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -28,9 +28,10 @@ BULK_PAGE = "/bulk"
 LOSS_PAGE = "/loss"
 ORDER_PAGE = "/order"
 
-# What the page of the order of service asks for, path → content type: first what is less urgent, and soon afterwards, when
-# nearly all of that still waits, what is more urgent. As what each is asked for, and so its priority, is in the page. No more
-# than six are of a low priority, with the background: so many of one host Chromium may ask for at once over QUIC.
+# What the page of the order of service asks for, path → content type: first what is less urgent, and soon afterwards,
+# when nearly all of that still waits, what is more urgent. As what each is asked for, and so its priority, is in the
+# page. No more than six are of a low priority, with the background: of a server that it does not know, Chromium asks
+# for no more of these at once.
 FIRST_WAVE = {
     "/prefetch": "text/plain",
     "/image-1": "image/svg+xml",

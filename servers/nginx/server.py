@@ -45,8 +45,8 @@ class Nginx(Server):
             yield
 
     def order_of_service(self, protocol: Protocol) -> str | None:
-        # By the tree of RFC 7540, in which Chromium puts each stream behind all that are as urgent. What NGINX has written
-        # leaves in the order in which it was written, which may be all that there is.
+        # By the tree of RFC 7540, in which Chromium puts each stream behind all that are as urgent. What NGINX has
+        # written leaves in the order in which it was written, which may be all that there is.
         return "urgency-first-come" if protocol.notsent_lowat_bytes else None
 
     def congestion_controls_taken(self, folder: Path) -> set[str]:

@@ -2,11 +2,21 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
 import pytest
 
-from measure.validate.order_of_service import ORDERS, OrderOfService, Response, Served, judge_order
-from measure.validate.site import BACKGROUND, BULK_BYTES, ORDERED, ORDERED_BYTES, URGENT, URGENT_BYTES
+from measure.validate.order_of_service import ORDERS, OrderOfService, Response, Served, judge_order, observe_order
+from measure.validate.site import (
+    BACKGROUND,
+    BULK_BYTES,
+    ORDERED,
+    ORDERED_BYTES,
+    URGENT,
+    URGENT_BYTES,
+    write_validation_sites,
+)
 from tuning import protocols
 from tuning.protocols import Protocol
 
@@ -54,6 +64,7 @@ def served_by(scheduler: str, responses: Iterable[Response]) -> Iterator[Served]
             turns.append(one)
 
 
+@cache
 def order_by(scheduler: str) -> OrderOfService:
     responses = asked()
     return OrderOfService(tuple(responses), tuple(served_by(scheduler, responses)))
@@ -93,3 +104,14 @@ def test_numbers_are_those_of_the_bytes_that_left() -> None:
     assert fair.against_priority > 0.5
     assert fair.turns_incremental is not None
     assert fair.turns_incremental > 0.8
+
+
+@pytest.mark.needs_root
+@pytest.mark.loads(group="validation", lane=1)
+def test_the_order_of_a_server_is_seen_in_a_capture(tmp_path: Path) -> None:
+    order = observe_order(PROTOCOLS["quic+1con"], write_validation_sites(tmp_path))
+    asked_for = {response.path: (response.urgency, response.incremental) for response in order.responses}
+    assert asked_for == {response.path: (response.urgency, response.incremental) for response in asked()}
+    assert [check for check in judge_order(PROTOCOLS["quic+1con"], order.numbers) if not check.passed] == []
+    others = [check.name for check in judge_order(PROTOCOLS["quic"], order.numbers) if not check.passed]
+    assert others == [f"{what} responses of one urgency that take turns" for what in ("incremental", "other")]
