@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from analysis import balance, diagnostics, losses, stability
+from analysis import balance, diagnostics, losses, processor, stability
 from analysis.aggregate import mixed_models, over_sites
 from analysis.claim_correlations import metric_agreements
 from analysis.claim_tests import ClaimInputs
@@ -69,6 +69,7 @@ ANALYSES: Mapping[str, Analysis] = {
 # Those that are computed from the tables of others, each after what it needs.
 SUMMARIES: Mapping[str, Analysis] = {
     "loss_bounds": lambda findings: losses.bounds(findings.campaign, findings.declared, findings["confirmatory"]),
+    "processor_waits": lambda findings: processor.waits(findings.campaign, findings.declared, findings["confirmatory"]),
     "summary": lambda findings: summary(findings["gains"]),
     "aggregates": lambda findings: findings["over_sites"].merge(findings["mixed_models"], on=OVER_SITES, how="left"),
     "unusual": lambda findings: unusual(findings["contrasts"]),

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from analysis.runs import CANARY_PREFIX, MACHINE, gates, metrics_in
+from analysis.runs import CANARY_PREFIX, MACHINE, gates, metrics_in, processor_columns_in
 from analysis.samples import Array, blocks_of, starts_of
 from measure.campaign.results import SUPERSEDED
 from measure.gates import GATES
@@ -46,14 +46,15 @@ def tried_runs(runs: pd.DataFrame) -> pd.DataFrame:
     Columns: network, site, protocol, run; block (`analysis.samples.blocks_of`); attempts;
     valid (whether one counts); judged (whether an attempt said anything of the page); lost (whether the first that did
     was rejected) and gate (by which; else empty); started (of the attempt that counts, else of the last one; NaT where
-    unknown); machine and the canaries, if the campaign has them; the metrics of the attempt that counts.
+    unknown); machine and the canaries, if the campaign has them; the metrics and the processor's share of the attempt
+    that counts.
     """
     attempts = rejections(runs.assign(block=blocks_of(runs)))
     telling = attempts[attempts["kind"].isin(["", LOAD, PAGE])].drop_duplicates(RUN).set_index(RUN)
     # Of each run the attempt that counts, else the last one.
     table = attempts.sort_values("valid", kind="stable").drop_duplicates(RUN, keep="last").set_index(RUN)
     first = telling.reindex(table.index)
-    metrics = list(metrics_in(runs))
+    metrics = [*metrics_in(runs), *processor_columns_in(runs)]
     table = table.assign(
         attempts=attempts.groupby(RUN).size(),
         judged=first["gate"].notna(),

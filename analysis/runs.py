@@ -15,7 +15,15 @@ from measure.completeness import digest
 from measure.metrics import metric_names
 from measure.reasons import gate_name
 from measure.site_facts import SiteFacts, facts_of, parse_facts
-from measure.table import DOCUMENT, RUNS, CampaignDocument, require_document, whole_lines
+from measure.table import (
+    DOCUMENT,
+    PROCESSOR_COLUMNS,
+    PROCESSOR_WAIT,
+    RUNS,
+    CampaignDocument,
+    require_document,
+    whole_lines,
+)
 from record.site import INDEX, Site
 
 KEYS = ("site", "network", "protocol", "run", "valid", "reason")
@@ -109,6 +117,11 @@ def metrics_in(runs: pd.DataFrame) -> tuple[str, ...]:
     return tuple(metric for metric in metric_names() if metric in runs)
 
 
+def processor_columns_in(runs: pd.DataFrame) -> tuple[str, ...]:
+    """The columns of the processor's share in a load that `runs` has."""
+    return tuple(name for name in (*PROCESSOR_COLUMNS, PROCESSOR_WAIT) if name in runs)
+
+
 def gates(reasons: "pd.Series[str]") -> "pd.Series[str]":
     """The gate that each of `reasons` names."""
     return reasons.map(gate_name)
@@ -157,7 +170,8 @@ def read_runs(path: Path) -> pd.DataFrame:
     if (is_unclear := runs["valid"].isna()).any():
         raise EyelevelError(f"line {is_unclear.idxmax() + 2} of {path}: valid must be true or false")
     runs = runs.astype({"valid": bool})
-    for column in (name for name in runs if name.startswith(CANARY_PREFIX)):
+    canaries = [name for name in runs if name.startswith(CANARY_PREFIX)]
+    for column in (*canaries, *processor_columns_in(runs)):
         runs[column] = pd.to_numeric(runs[column], errors="coerce")
     return runs
 

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,6 +18,12 @@ from tuning.protocols import Protocol
 # after 4 s without a packet, which a lossy network reaches, and the load would fail with one protocol alone.
 CONNECT_S = 240
 NETLOG = "netlog.json"
+# Chromium's names for its processes that have a part of their own (content/public/common/content_switches.cc).
+PROCESS_PARTS = {
+    "renderer": "renderer",
+    "network.mojom.NetworkService": "network",
+    "gpu-process": "gpu",
+}
 PROFILE = "profile"
 
 
@@ -68,6 +75,13 @@ class Chromium(Browser):
 
     def read_streams(self, folder: Path) -> list[StreamRequest]:
         return read_streams(folder / self.network_log)
+
+    def part(self, command: str) -> str | None:
+        if Path(command.partition(" ")[0]).name != BINARY.name:
+            return None
+        # What has no part of its own (storage, sound) hardly runs. A renderer is a zygote at first.
+        kinds = re.findall(r"--(?:utility-sub-)?type=(\S+)", command)
+        return next((part for kind, part in PROCESS_PARTS.items() if kind in kinds), "browser")
 
     def screenshot_command(self, url: str, picture: Path) -> list[str | Path]:
         switches = [f"--{switch}" for switch in COMMON_SWITCHES if not switch.startswith("app=")]

@@ -9,6 +9,10 @@ from typing import Any, ClassVar
 from browsers.window import Window
 from tuning.protocols import Protocol
 
+# What a browser's processes are for, as far as it has one for each: what holds it together, what runs a page's scripts
+# and lays it out, the network stack, and what paints.
+PARTS = ("browser", "renderer", "network", "gpu")
+
 
 @dataclass(frozen=True)
 class Page:
@@ -112,6 +116,10 @@ class Browser(ABC):
     @abstractmethod
     def screenshot_command(self, url: str, picture: Path) -> list[str | Path]:
         """The command line that shows a page of this machine to nobody, writes `picture`, and ends."""
+
+    @abstractmethod
+    def part(self, command: str) -> str | None:
+        """Which of `PARTS` a process is whose command line is `command`; None when it is none of the browser's."""
 
     def refusal(self, protocol: Protocol) -> str | None:
         """Why it cannot load over `protocol`, in one line; None if it can."""

@@ -7,7 +7,7 @@ does know: those cells are empty. Nothing here knows how a run is made.
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,8 @@ class Run:
 @dataclass(frozen=True)
 class Row:
     """One attempt at a run: whether it counts and why not, its metrics by name, what the servers were asked for, and
-    where and when it was made: in which block of the plan, on which machine, what that machine's canary took (ms).
+    where and when it was made: in which block of the plan, on which machine, what that machine's canary took (ms), and
+    for how long during the load its processes ran and waited for a processor (`measure.run.processor`).
 
     `further`: the cells of columns that this version does not know.
     """
@@ -70,6 +71,14 @@ class Row:
     machine: str = ""
     canary_cpu_ms: float | None = None
     canary_page_ms: float | None = None
+    browser_cpu_ms: float | None = None
+    renderer_cpu_ms: float | None = None
+    network_cpu_ms: float | None = None
+    gpu_cpu_ms: float | None = None
+    servers_cpu_ms: float | None = None
+    emulator_cpu_ms: float | None = None
+    film_cpu_ms: float | None = None
+    processor_wait_ms: float | None = None
     further: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -84,8 +93,11 @@ class Row:
 
 
 _FIELDS = {one.name: one for one in fields(Row) if one.name != "further"}
-# What a table must have; what follows `folder` came later.
-_REQUIRED = [name for name in _FIELDS if name not in ("metrics", "block", "machine", "canary_cpu_ms", "canary_page_ms")]
+# What a table must have; what has a default came later.
+_REQUIRED = [name for name, one in _FIELDS.items() if name != "metrics" and one.default is MISSING]
+# The columns of the processor's share in a load.
+PROCESSOR_COLUMNS = tuple(name for name in _FIELDS if name.endswith("_cpu_ms") and not name.startswith("canary"))
+PROCESSOR_WAIT = "processor_wait_ms"
 
 
 def columns() -> tuple[str, ...]:

@@ -12,7 +12,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from base.errors import EyelevelError
@@ -27,9 +28,15 @@ from servers.registry import require_served
 TEARDOWN_TIMEOUT_S = 15.0
 
 
-def run(spec: ReplaySpec, command: Sequence[str | Path], **streams: int | None) -> ReplayOutcome:
+def run(
+    spec: ReplaySpec,
+    command: Sequence[str | Path],
+    observation: Callable[[int], AbstractContextManager[None]] | None = None,
+    **streams: int | None,
+) -> ReplayOutcome:
     """Replay `spec` and run `command` as its client; returns when all of it has ended.
 
+    Meanwhile the context of `observation` is open, which is given the process from which all of the replay's descend.
     `streams` (stdin, stdout, stderr) are handed to the command as in `subprocess.Popen`. Raises
     EyelevelError when the replay could not be set up, or a part of it failed while the command ran.
     """
@@ -47,7 +54,7 @@ def run(spec: ReplaySpec, command: Sequence[str | Path], **streams: int | None) 
     os.close(leash_end)
     os.close(report_end)
     try:
-        with os.fdopen(report, "rb") as reader:
+        with os.fdopen(report, "rb") as reader, observation(process.pid) if observation else nullcontext():
             text = reader.read()
         process.wait()
     finally:

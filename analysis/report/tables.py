@@ -15,6 +15,7 @@ from analysis.diagnostics import spread
 from analysis.findings import Findings
 from analysis.hypotheses import Pair
 from analysis.outcomes import EQUIVALENT, SIGNIFICANT_P, VERDICTS
+from analysis.processor import is_different
 from analysis.report.section import ReportTable, text_table
 from analysis.report.sentences import equivalence_margin
 from analysis.runs import CampaignTable
@@ -26,6 +27,11 @@ from measure.validate.checks import UNCHECKED
 # What the verdicts' table says of a campaign that might have stopped earlier, and of one that did.
 LOOKED = " Intervals hold at all looks at once."
 SHRUNKEN = " Shrunken: the gain of what ended a network early, without what that selection adds on average."
+# What it says of a gain that may be made of waiting for a processor.
+WAITED = (
+    " * The loads of one protocol waited longer for a processor than those of the other, by more than half of this "
+    "difference: it may be another on a machine with more cores."
+)
 # How most tables are shown, by the names of their files.
 FORMS: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
@@ -37,6 +43,7 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
     is_compared = len(findings["contrasts"]) > 0
 
     canaries = ["canaries"] if findings.canary else []
+    waits = ["processor_waits"] if len(findings["processor_waits"]) else []
     calibration = ["calibration"] if findings.aa_pairs else []
 
     def tables(*names: str) -> list[ReportTable]:
@@ -56,7 +63,7 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
         if is_compared
         else [],
         "power": [power(findings), *tables("stopping")],
-        "diagnostics": [*tables("halves", "drift", *canaries, "steps", *calibration), places(findings)],
+        "diagnostics": [*tables("halves", "drift", *waits, *canaries, "steps", *calibration), places(findings)],
         "within": tables("unusual") if is_compared else [],
         "exclusions": [*tables("loss_bounds", "reasons", "empty_settings"), excluded_attempts(campaign)],
     }
@@ -240,7 +247,13 @@ def confirmatory(findings: Findings) -> ReportTable:
     texts = table.texts if is_shrunken else table.texts.drop(columns="shrunken")
     is_small = (data["equivalence_p_corrected"] < findings.declared.significant_p) & data["verdict"].ne(EQUIVALENT)
     texts = texts.assign(verdict=data["verdict"].mask(is_small, data["verdict"].map("{}, within the margin".format)))
-    return replace(table, data=data[CONFIRMATORY], texts=texts)
+    waits = findings["processor_waits"]
+    is_marked = pd.MultiIndex.from_frame(data[OVER_SITES]).isin(
+        pd.MultiIndex.from_frame(waits.loc[is_different(waits), OVER_SITES])
+    )
+    texts = texts.assign(gain=texts["gain"].mask(is_marked, texts["gain"].map("{}*".format)))
+    note = table.note + (WAITED if is_marked.any() else "")
+    return replace(table, data=data[CONFIRMATORY], texts=texts, note=note)
 
 
 def power(findings: Findings) -> ReportTable:

@@ -28,7 +28,7 @@ EXPIRATION = str(2**63 - 1)
 def write_known_servers(profile: Path, url: str, authorities: Collection[str], http_version: str) -> None:
     """Write into a fresh `profile` that `authorities` (host or host:port) of the page at `url` speak `http_version`."""
     file = profile / FILE
-    file.parent.mkdir(parents=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
     keys = list(_network_anonymization_keys(url))
     servers = [_server(authority, key, http_version) for authority, key in product(authorities, keys)]
     file.write_text(json.dumps({"net": {"http_server_properties": {"servers": servers, "version": VERSION}}}))

@@ -113,6 +113,7 @@ class Method:
             machine=document["machine"],
             canary_cpu_ms=canary.get("cpu_ms"),
             canary_page_ms=canary.get("page_ms"),
+            **evidence.processor,
         )
 
 

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from browsers.contract import Request
 from browsers.registry import browser_of
 from measure.run.film import FilmStart, VisualMetrics, film_size, film_start, last_frame, visual_metrics
 from measure.run.films import keep_last_frame, keep_strip
+from measure.run.processor import processor_columns
 from measure.run.visit import FILM, HAR, LOG, TIMES, TIMINGS
 from servers.matching import Kind
 
@@ -58,9 +60,10 @@ class Evidence:
     requests used each protocol (from the developer tools). `page` is what Browsertime says of the page, as in
     `browsertime.json`. `first_paint` is when the browser first painted. `film_size` is the film's width and height in
     pixels. `late_wakeups` says how often the emulated network handed packets on more than 1 ms late, `latest_wakeup_ms`
-    how late at worst. `browsed_s` is how long the browser was driven (0 when it was not driven to the end).
-    `clock_shift_s` is how far the machine's clock was set forward or back meanwhile. `slowness` is how many times as
-    long as usual the canary took before the run's block. `replay_failure` says why the replay failed, if it did.
+    how late at worst. `browsed_s` is how long the browser was driven (0 when it was not driven to the end). `processor`
+    has the columns of the processor's share in the load (`measure.run.processor`). `clock_shift_s` is how far the
+    machine's clock was set forward or back meanwhile. `slowness` is how many times as long as usual the canary took
+    before the run's block. `replay_failure` says why the replay failed, if it did.
     """
 
     failures: tuple[str, ...]
@@ -79,6 +82,7 @@ class Evidence:
     slowness: float = 1.0
     replay_failure: str | None = None
     page: Mapping[str, Any] = field(default_factory=dict)
+    processor: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def unrecorded(self) -> int:
@@ -118,11 +122,13 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
     requests = _requests(folder, failures)
     late_wakeups, latest_wakeup_ms = _lateness(folder / REPLAY_LOG)
     circumstances = json.loads((folder / ATTEMPT).read_text()) if (folder / ATTEMPT).exists() else {}
+    # From navigation start to the start of the load event, if there was one.
+    plt = _timing(page, "pageTimings", "pageLoadTime", least=0)
+    metrics = VisualMetrics(**visual["metrics"]) if "metrics" in visual else None
     return Evidence(
         failures=(*failures, *_browsertime_errors(page), *visual.get("faults", ())),
-        # From navigation start to the start of the load event, if there was one.
-        plt=_timing(page, "pageTimings", "pageLoadTime", least=0),
-        visual=VisualMetrics(**visual["metrics"]) if "metrics" in visual else None,
+        plt=plt,
+        visual=metrics,
         film=FilmStart(**visual["start"]) if "start" in visual else None,
         requests=requests,
         har_protocols=dict(Counter(entry["response"]["httpVersion"].lower() for entry in har["log"]["entries"])),
@@ -136,6 +142,7 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
         slowness=circumstances.get("slowness", 1.0),
         replay_failure=circumstances.get("failure"),
         page=page,
+        processor=_processor(folder, har, max(plt or 0, metrics.lvc if metrics else 0)),
     )
 
 
@@ -171,6 +178,15 @@ def _timing(page: dict[str, Any], group: str, name: str, least: float = -math.in
     """A time that the page has, if it is more than `least`."""
     times = [scripts.get("timings", {}).get(group, {}).get(name) for scripts in page.get("browserScripts", ())]
     return next((float(time) for time in times if time is not None and time > least), None)
+
+
+def _processor(folder: Path, har: dict[str, Any], duration_ms: float) -> dict[str, float | None]:
+    """The processor's share in the load, from the navigation on for `duration_ms`; nothing of a load that failed."""
+    pages = har["log"].get("pages", ())
+    if not pages or not duration_ms:
+        return {}
+    began_s = datetime.fromisoformat(pages[-1]["startedDateTime"]).timestamp()
+    return processor_columns(folder, began_s, began_s + duration_ms / 1000)
 
 
 def _lateness(log: Path) -> tuple[int, float]:

@@ -2,18 +2,22 @@
 
 import subprocess
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from base.errors import EyelevelError
 from base.files import write_json
 from base.processes import pinned
+from browsers.registry import browser_named
 from measure.host.affinity import Layout
 from measure.run.browser import load_limit_s
 from measure.run.evidence import REPLAY_LOG, REQUEST_LOG, last_line
+from measure.run.processor import sampling
 from measure.run.setting import Setting
 from measure.run.visit import VisitSpec
 from replay import ReplaySpec
 from replay import run as replay
+from servers.registry import server_of
 
 REPLAY_EVIDENCE = "replay.json"
 
@@ -66,10 +70,18 @@ def load(
         quiet_ms=loading.quiet_ms,
         browser=loading.browser,
     )
+    observation = partial(
+        sampling,
+        folder=folder,
+        browser=browser_named(loading.browser),
+        server=server_of(setting.protocol),
+        cores=layout.analysis if layout else (),
+    )
     command = [*instruments.around, *pinned(layout.browser if layout else ()), *visit.command()]
     with (folder / REPLAY_LOG).open("wb") as log:
         try:
-            outcome = replay(spec, command, stdin=subprocess.DEVNULL, stdout=log.fileno(), stderr=log.fileno())
+            streams = {"stdin": subprocess.DEVNULL, "stdout": log.fileno(), "stderr": log.fileno()}
+            outcome = replay(spec, command, observation, **streams)
         except EyelevelError as error:
             last = last_line(folder / REPLAY_LOG)
             return f"{error}; the last line of {REPLAY_LOG}: {last}" if last else str(error)

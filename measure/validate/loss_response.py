@@ -51,8 +51,8 @@ KEPT_ROUNDS = 1 / 16
 CYCLE_S, RETURN_S = 0.5, 1.0
 # A window that had been less by so much a round trip before the loss was still growing.
 STEADY_SHARE = 0.9
-# Of the window before: by how much less than the server aims at may be in flight after the recovery. Where it
-# is less, the server or the browser had to wait for the processor just then.
+# Of the window before: how much less than the server would let may be in flight at the two moments that are compared.
+# Where it is less, the server or the browser had to wait for the processor just then.
 UNUSED_SHARE = 0.01
 # Of K: how much of the growth must have been seen.
 LEAST_K = 0.6
@@ -152,13 +152,12 @@ def loss_response(protocol: Protocol, flight: Flight, account: Sequence[ServerWi
             f"the window was still growing when the packet was lost: {earlier:.0f} segments, then {before:.0f}"
         )
     after = flight.most_bytes(recovered_s, recovered_s + after_s) / segment_bytes
-    thresholds = [entry.threshold_bytes for entry in account if entry.at_s <= recovered_s]
-    if cubic and thresholds and thresholds[-1]:
-        aim = thresholds[-1] / segment_bytes
-        if after < aim - UNUSED_SHARE * before:
-            raise EyelevelError(
-                f"{after:.0f} segments were in flight after the recovery, while {aim:.0f} could have been"
-            )
+    if cubic:
+        windows_bytes = [entry.window_bytes for entry in account if entry.at_s <= detected_s]
+        aims_bytes = [entry.threshold_bytes for entry in account if entry.at_s <= recovered_s]
+        unused = UNUSED_SHARE * before * segment_bytes
+        _check_use(before * segment_bytes, windows_bytes, unused, "when the packet was lost")
+        _check_use(after * segment_bytes, aims_bytes, unused, "after the recovery")
     moment_s = MOMENT_ROUNDS * rtt_s
     samples = int((flight.last_sent_at_s - recovered_s) / SAMPLE_S)
     at_s = np.arange(-int(LEAD_S / SAMPLE_S), samples + 1, dtype=np.float64) * SAMPLE_S
@@ -167,6 +166,15 @@ def loss_response(protocol: Protocol, flight: Flight, account: Sequence[ServerWi
     windows: Numbers = np.array([np.nan, *(entry.window_bytes / segment_bytes for entry in account)], np.float64)
     entries = np.searchsorted([entry.at_s for entry in account], at_s + recovered_s, side="right")
     return LossResponse(segment_bytes, before, after, rtt_s, at_s, np.array(window), windows[entries])
+
+
+def _check_use(in_flight_bytes: float, account_bytes: Sequence[float | None], tolerance: float, when: str) -> None:
+    """Raise EyelevelError if less was in flight than the server itself, by the last of its account, would have let."""
+    window_bytes = (account_bytes[-1] if account_bytes else None) or 0
+    if in_flight_bytes < window_bytes - tolerance:
+        raise EyelevelError(
+            f"{in_flight_bytes:.0f} bytes were in flight {when}, while {window_bytes:.0f} could have been"
+        )
 
 
 def judge_loss_response(protocol: Protocol, seen: LossResponse) -> list[Check]:

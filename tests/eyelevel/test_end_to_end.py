@@ -21,6 +21,7 @@ from measure.campaign.campaign import Campaign, measure
 from measure.campaign.progress import ProgressDisplay
 from measure.run.evidence import read_evidence
 from measure.run.visit import FILM
+from measure.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT
 from record.demo import generate
 from record.formats import read_recording
 from record.site import Site, write_site
@@ -92,6 +93,16 @@ def test_nearly_all_that_was_asked_for_was_recorded(site: Site, valid: pd.DataFr
         assert run["requests"] == run["served"] + run["missed"]
         assert run["served"] > 0.9 * run["requests"]
         assert run["exchanges"] > 0.8 * len(site.exchanges)
+
+
+def test_the_processor_s_share_is_kept_of_each_part(valid: pd.DataFrame) -> None:
+    for _, run in valid.iterrows():
+        shares = run[[*PROCESSOR_COLUMNS]].astype(float)
+        assert (shares > 0).all(), shares
+        duration_ms = max(run["plt"], run["lvc"])
+        # Up to the samples' distance beside the load is in.
+        assert shares.sum() < (os.cpu_count() or 1) * (duration_ms + 300)
+        assert run[PROCESSOR_WAIT] > 0
 
 
 @pytest.mark.parametrize("protocol", ROUND_TRIPS)

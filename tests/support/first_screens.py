@@ -34,6 +34,7 @@ from support.known_campaigns import (
     NOT_TOGETHER,
     ONE_SITE,
     PLACE,
+    PROCESSOR,
     UNUSUAL,
     write,
 )
@@ -49,6 +50,7 @@ PHRASES = {
     DISAGREEMENT: "Sites disagree|has exceptions",
     ONE_SITE: "hangs on one site",
     ADDED: "added after the first run",
+    PROCESSOR: "longer for a processor|waited for a processor",
     NO_COLUMN: "The campaign has no column of",
     FEW: "The fewest valid runs of a setting|intervals over sites are wide",
     UNUSUAL: "comparisons have unusual runs",

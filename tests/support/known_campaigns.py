@@ -40,7 +40,8 @@ LOSSES = "a protocol loses more runs than the others"
 DISAGREEMENT = "sites disagree on the sign"
 ONE_SITE = "one site lies far from the others"
 ADDED = "something was added after the first run"
-KINDS = (EMPTY_SETTING, NOT_TOGETHER, PLACE, FIXED_ORDER, DRIFT, LOSSES, DISAGREEMENT, ONE_SITE, ADDED)
+PROCESSOR = "loads waited for a processor"
+KINDS = (EMPTY_SETTING, NOT_TOGETHER, PLACE, FIXED_ORDER, DRIFT, LOSSES, DISAGREEMENT, ONE_SITE, ADDED, PROCESSOR)
 # Facts that a first screen may have among its warnings, and that are no fault of a campaign.
 NO_COLUMN = "a metric is missing"
 FEW = "there are few sites or runs"
@@ -52,14 +53,28 @@ ANYTHING = frozenset({FASTER, SLOWER, EQUIVALENT, NOT_DECIDED})
 # Of a typical page, the Speed Index behind each network, and the other metrics as multiples of it.
 SPEED_INDEX_MS = {"dsl": 850.0, "lte": 1400.0, "da2gc": 15000.0, "mss": 13000.0}
 MULTIPLES = {"fvc": 0.55, "lvc": 2.1, "vc85": 1.3, "si": 1.0, "plt": 1.6}
+# Shares of the page load time: for how long each part of a load runs on a processor, and all of it waits for one.
+WORK = {
+    "browser": 0.1,
+    "renderer": 0.25,
+    "network": 0.1,
+    "gpu": 0.02,
+    "servers": 0.02,
+    "emulator": 0.02,
+    "film": 0.2,
+}
+WAIT = 0.15
 COLUMNS = (
     *("site", "network", "protocol", "run", "attempt", "valid", "reason", *MULTIPLES),
     *("requests", "served", "missed", "exchanges", "unrecorded", "started_at", "seconds", "folder"),
     *("block", "machine", "canary_cpu_ms", "canary_page_ms"),
+    *(f"{part}_cpu_ms" for part in WORK),
+    "processor_wait_ms",
 )
 FRAME_MS = 100 / 3
 # Standard deviations of ln(time): of sites, a block's moment, a run, and a metric beside the others of its run.
 SITE_SD, BLOCK_SD, RUN_SD, METRIC_SD = 0.5, 0.03, 0.05, 0.015
+WORK_SD, WAIT_SD = 0.1, 0.3
 BEGIN = datetime(2026, 3, 2, 8, tzinfo=UTC)
 WEEK_S = 7 * 24 * 3600.0
 # An attempt takes so long beside the load itself; a load that never ends is cut off.
@@ -104,6 +119,7 @@ class KnownCampaign:
     protocols and networks that came to the campaign then, so that nothing of them is in its first segment.
     `place_growth`: by what share each place in a block is slower than the one before; `drift`, the last run than the
     first.
+    `waits`: protocol → for what share of the page load time its loads wait for a processor beyond WAIT.
     `never_ends`: protocol → share of loads that are cut off; `unclean`: share of attempts that a gate rejects and
     that are repeated. `broken`: (site, protocol) whose loads all fail. `blocks`: network → after how many blocks of
     each site it ended, of campaigns that may stop early.
@@ -124,6 +140,7 @@ class KnownCampaign:
     is_in_fixed_order: bool = False
     place_growth: float = 0.0
     drift: float = 0.0
+    waits: Mapping[str, float] = field(default_factory=dict)
     never_ends: Mapping[str, float] = field(default_factory=dict)
     unclean: float = 0.0
     broken: tuple[str, str] | None = None
@@ -264,6 +281,19 @@ CAMPAIGNS: dict[str, KnownCampaign] = {
         pause_s=WEEK_S,
         slower_later=0.08,
     ),
+    "processor": KnownCampaign(
+        "QUIC takes 10 % longer on every site, since its loads wait for a processor for 25 % of their time more than "
+        "those of TCP.",
+        FirstScreen(
+            {"": frozenset({SLOWER})},
+            warnings=frozenset({PROCESSOR}),
+            silent=frozenset(KINDS) - {PROCESSOR},
+            named=frozenset({"quic"}),
+            spared=frozenset({"tcp"}),
+        ),
+        gains={"": (0.1,)},
+        waits={"quic": 0.25},
+    ),
     "losses": KnownCampaign(
         "One QUIC load in eight never ends; those that end take 5 % less.",
         FirstScreen(
@@ -313,6 +343,7 @@ def attempts(campaign: KnownCampaign, draw: np.random.Generator) -> pd.DataFrame
     begin = np.cumsum(seconds) - seconds + campaign.pause_s * (table["segment"] > 0)
     folder = [f"runs/{row.site}/{row.network}/{row.protocol}/{row.run}-{row.attempt}" for row in table.itertuples()]
     canary = np.round(50 * machine + draw.normal(0, 0.5, len(of_block))[block], 2)
+    _add_processor(campaign, table, draw)
     return table.assign(
         valid=np.where(table["reason"] == "", "true", "false"),
         requests=60,
@@ -395,6 +426,14 @@ def _add_times(campaign: KnownCampaign, table: pd.DataFrame, machine: Floats, dr
         table[metric] = times.round(0 if metric == "plt" else 1).where(table["reason"] == "")
 
 
+def _add_processor(campaign: KnownCampaign, table: pd.DataFrame, draw: np.random.Generator) -> None:
+    """Add to `table` for how long the parts of each load run, and wait."""
+    for part, work in WORK.items():
+        table[f"{part}_cpu_ms"] = (work * table["plt"] * np.exp(draw.normal(0, WORK_SD, len(table)))).round(1)
+    wait = WAIT * np.exp(draw.normal(0, WAIT_SD, len(table))) + table["protocol"].map(campaign.waits).fillna(0)
+    table["processor_wait_ms"] = (wait * table["plt"]).round(1)
+
+
 def document(campaign: KnownCampaign) -> dict[str, object]:
     """The `campaign.json` of `campaign`."""
     all_networks, all_protocols = networks.load(), protocols.load()
@@ -416,6 +455,7 @@ def document(campaign: KnownCampaign) -> dict[str, object]:
             "protocols": {name: asdict(all_protocols[name]) for name in campaign.protocols},
         },
         "versions": {"chromium": "0"},
+        "machine": {"host": "bench", "cpus": 4},
         "begun_at": BEGIN.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "known": {"truth": campaign.truth},
     }

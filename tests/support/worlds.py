@@ -18,7 +18,8 @@ class World:
     """`effects`: protocol → share by which it is slower. `lost`: protocol, or "protocol network" for behind that one
     alone → share of loads that never end, of which none is made again unless `retried`; `unfit`: that of films that are
     no good, made again. `scatter` is of runs and `blocks` of blocks (ln); `heavy`: one run in ten takes several times
-    as long. `drift`: share of growth. `late`: a protocol measured a week later. `fixed`: in one order."""
+    as long. `drift`: share of growth. `late`: a protocol measured a week later. `waits`: scatter of the time for which
+    loads wait for a processor (ln). `fixed`: in one order."""
 
     sites: int = 12
     runs: int = 10
@@ -31,6 +32,7 @@ class World:
     heavy: bool = False
     drift: float = 0.0
     late: str = ""
+    waits: float = 0.3
     fixed: bool = False
 
 
@@ -62,10 +64,15 @@ def campaign(world: World, seed: int) -> CampaignTable:
         "canary_cpu_ms": draw.normal(50, 1, block.max())[block - 1],
     })  # fmt: skip
     settings = table["protocol"] + " " + table["network"]
+    # Half as much work as time, and a fifth as much waiting, of draws of their own, so that all else stays as it was.
+    own_draw = np.random.default_rng([seed, 1])
+    table["renderer_cpu_ms"] = 0.5 * table["plt"] * np.exp(own_draw.normal(0, 0.1, len(table)))
+    table["processor_wait_ms"] = 0.2 * table["plt"] * np.exp(own_draw.normal(0, world.waits, len(table)))
     share_lost = settings.map(world.lost).fillna(table["protocol"].map(world.lost)).fillna(0).to_numpy(dtype=float)
     is_lost = draw.random(len(table)) < share_lost
     is_unfit = ~is_lost & (draw.random(len(table)) < world.unfit)
-    rejected = table[is_lost | is_unfit].assign(valid=False, si=np.nan, plt=np.nan)
+    missing = dict.fromkeys(("si", "plt", "renderer_cpu_ms", "processor_wait_ms"), np.nan)
+    rejected = table[is_lost | is_unfit].assign(valid=False, **missing)
     rejected["reason"] = np.where(
         is_lost[is_lost | is_unfit], "load_unfinished: there was no load event", "film_unclean: no"
     )

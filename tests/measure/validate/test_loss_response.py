@@ -143,7 +143,7 @@ def test_what_is_no_single_loss_of_a_steady_window_is_no_measurement(
         loss_response(PROTOCOLS["quic"], change(flight(PROTOCOLS["quic"], cubic(2))), ())
 
 
-def test_a_window_that_was_not_in_use_after_the_loss_is_no_measurement() -> None:
+def test_a_window_that_was_not_in_use_is_no_measurement() -> None:
     protocol = PROTOCOLS["quic+1con"]
     segment_bytes = server_of(protocol).window_segment_bytes(protocol)
     account = [
@@ -151,8 +151,12 @@ def test_a_window_that_was_not_in_use_after_the_loss_is_no_measurement() -> None
         ServerWindow(DETECTED_S, 0.7 * BEFORE * segment_bytes, 0.7 * BEFORE * segment_bytes),
     ]
     assert loss_response(protocol, flight(protocol, cubic(1)), account).kept_share == pytest.approx(0.7, abs=0.01)
-    with pytest.raises(EyelevelError, match="121 segments were in flight after the recovery, while 140 could"):
+    with pytest.raises(EyelevelError, match="were in flight after the recovery, while 204400 could"):
         loss_response(protocol, flight(protocol, cubic(1, kept=0.6)), account)
+    account[0] = replace(account[0], window_bytes=1.1 * BEFORE * segment_bytes)
+    account[1] = replace(account[1], at_s=DETECTED_S + 0.001)
+    with pytest.raises(EyelevelError, match="292000 bytes were in flight when the packet was lost, while 321200 could"):
+        loss_response(protocol, flight(protocol, cubic(1)), account)
 
 
 def test_a_transfer_that_ends_too_early_is_no_measurement() -> None:

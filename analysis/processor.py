@@ -1,0 +1,148 @@
+"""Whether loads waited for a processor: of what a machine is too small for, protocols differ for a reason of their own.
+
+A thread waits when it could run and no core is free. What a load's threads have waited together is at least as long as
+the load became later by it, and mostly longer, since threads wait side by side; so a difference of it is no estimate of
+what a machine with more cores would show, and only says that it may be another.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.attempts import cube, tried_runs
+from analysis.corrections import holm
+from analysis.hypotheses import Hypotheses
+from analysis.ratios import mean_over_sites
+from analysis.runs import CampaignTable
+from analysis.samples import OVER_SITES, Array, by_count
+from analysis.stability import ALARM_P, LARGE_CHANGE
+from analysis.text import label, listing, pair_label, share
+from measure.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT
+
+# What may be made of waiting: a difference in waits of half the difference in times, and of LARGE_CHANGE of the time at
+# least. A smaller one, made of threads that waited side by side, cannot be most of it.
+EFFECT_SHARE = 0.5
+# Above this share of the time in which threads had work they waited: all work takes more than twice as long.
+BUSY_SHARE = 0.5
+# The film is made of what a load shows, which does not wait for it.
+OF_LOAD = tuple(name for name in PROCESSOR_COLUMNS if not name.startswith("film"))
+DIFFERENT, BUSY = "waits differ", "too few cores"
+COLUMNS = [*OVER_SITES, "blocks", "wait_reference", "wait_compared", "difference_ms", "share_reference"]
+COLUMNS += ["share_compared", "wait_gain", "gain", "p", "p_corrected", "warning"]
+
+
+def waits(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.DataFrame) -> pd.DataFrame:
+    """How long the loads of each contrast of the family waited for a processor; without rows where that is not known.
+
+    `confirmatory` is the table of that name (`analysis.confirmatory`).
+
+    Columns: reference, compared, network, metric; blocks (in which both waits are known); wait_reference and
+    wait_compared (ms, mean over sites of medians, all threads of a load together); difference_ms (compared - reference,
+    within blocks, mean over sites); share_reference and share_compared (of the time in which threads had work: the
+    median over loads of waits / (waits + processor time)); wait_gain (the difference as a share of the reference's
+    time), gain (of `confirmatory`); p (of a wait_gain of 0) and p_corrected (Holm's); warning (DIFFERENT, BUSY).
+    """
+    tried = tried_runs(campaign.runs)
+    if PROCESSOR_WAIT not in tried or not tried[PROCESSOR_WAIT].notna().any():
+        return pd.DataFrame(columns=COLUMNS)
+    work = tried[[name for name in OF_LOAD if name in tried]].sum(axis=1, min_count=1)
+    tried = tried.assign(wait_share=tried[PROCESSOR_WAIT] / (tried[PROCESSOR_WAIT] + work))
+    protocols, networks = list(campaign.protocols), list(campaign.networks)
+    wait, wait_share = (cube(tried, name, protocols, networks) for name in (PROCESSOR_WAIT, "wait_share"))
+    tables = []
+    for pair in (pair for pair in hypotheses.family if pair.is_of(protocols)):
+        one, other = (protocols.index(name) for name in pair)
+        difference = wait[:, :, other] - wait[:, :, one]
+        columns = {
+            "blocks": np.isfinite(difference).sum(axis=(1, 2)),
+            "wait_reference": _typical(wait[:, :, one]),
+            "wait_compared": _typical(wait[:, :, other]),
+            "difference_ms": mean_over_sites(difference).centre,
+            "share_reference": _typical(wait_share[:, :, one]),
+            "share_compared": _typical(wait_share[:, :, other]),
+        }
+        for metric in (name for name in hypotheses.family_metrics if name in tried):
+            times = by_count(_median, cube(tried, metric, protocols, networks)[:, :, one], least=1)
+            relative = mean_over_sites(difference / times[..., None])
+            numbers = {**columns, "wait_gain": relative.centre, "p": relative.difference_p()}
+            tables.append(pd.DataFrame({"network": networks, "metric": metric, **pair._asdict(), **numbers}))
+    if not tables:
+        return pd.DataFrame(columns=COLUMNS)
+    table = pd.concat(tables, ignore_index=True).merge(confirmatory[[*OVER_SITES, "gain"]], how="left", on=OVER_SITES)
+    table = table[table["blocks"] > 0].reset_index(drop=True)
+    table["p_corrected"] = holm(table["p"].to_numpy(dtype=float))
+    table["warning"] = [_warning(row) for row in _records(table)]
+    return table[COLUMNS]
+
+
+def _warning(row: Mapping[str, Any]) -> str:
+    is_large = abs(row["wait_gain"]) > max(LARGE_CHANGE, EFFECT_SHARE * abs(row["gain"]))
+    is_busy = max(row["share_reference"], row["share_compared"]) > BUSY_SHARE
+    faults = {DIFFERENT: is_large and row["p_corrected"] < ALARM_P, BUSY: is_busy}
+    return "; ".join(name for name, applies in faults.items() if applies)
+
+
+def warnings(table: pd.DataFrame, cores: int | None) -> list[str]:
+    """What a reader must know, from the table of `waits`, of runs on a machine with so many `cores`."""
+    return [*_different(table[_has(table, DIFFERENT)]), *_busy(table[_has(table, BUSY)], cores)]
+
+
+def is_different(table: pd.DataFrame) -> "pd.Series[bool]":
+    """Which contrasts of the table of `waits` may be made of waiting for a processor."""
+    return _has(table, DIFFERENT)
+
+
+def _has(table: pd.DataFrame, fault: str) -> "pd.Series[bool]":
+    return pd.Series([fault in faults.split("; ") for faults in table["warning"]], table.index, dtype=bool)
+
+
+def _different(table: pd.DataFrame) -> list[str]:
+    texts = []
+    for (reference, compared, network), rows in table.groupby(OVER_SITES[:3], sort=False):
+        difference_ms = rows["difference_ms"].iloc[0]
+        names = [label(compared), label(reference)]
+        longer, shorter = names if difference_ms > 0 else names[::-1]
+        # Where the one that waited longer is the slower one, waiting may be why.
+        is_why = np.sign(rows["wait_gain"]) == np.sign(rows["gain"])
+        clauses = [
+            f"the difference in {listing([label(name) for name in rows.loc[which, 'metric']])} may be {size}"
+            for which, size in ((is_why, "smaller, or none"), (~is_why, "larger"))
+            if which.any()
+        ]
+        texts.append(
+            f"{pair_label(compared, reference)} behind {label(network)}: {longer}'s loads waited "
+            f"{abs(difference_ms):.0f} ms longer for a processor than {shorter}'s (all their threads together). On a "
+            f"machine with more cores, or behind a slower network, {' and '.join(clauses)}."
+        )
+    return texts
+
+
+def _busy(table: pd.DataFrame, cores: int | None) -> list[str]:
+    if table.empty:
+        return []
+    ends = table[["share_reference", "share_compared"]].to_numpy()
+    places = listing([label(name) for name in dict.fromkeys(table["network"])])
+    least, most = share(ends.min()), share(ends.max())
+    machine = f"The machine, of {cores} cores," if cores else "The machine"
+    return [
+        f"Behind {places}, threads that had work to do for a load waited for a processor for "
+        f"{least if least == most else f'{least} to {most}'} of the time. {machine} is too small or too busy for such "
+        "loads, and makes differences of its own: more cores, nothing else on them, or a slower network would help."
+    ]
+
+
+def _typical(values: Array) -> Array:
+    """The mean over sites of the medians of `values` (networks x sites x blocks)."""
+    medians = by_count(_median, values, least=1)
+    known = np.isfinite(medians).sum(axis=-1)
+    return np.asarray(np.nansum(medians, axis=-1) / np.where(known, known, np.nan))
+
+
+def _median(values: Array) -> Array:
+    return np.asarray(np.median(values, axis=-1))
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False)]

@@ -1,0 +1,157 @@
+"""`python -m measure.host.quota SHARE COMMAND…`: run a command, with all that it starts, on a share of a processor.
+
+SHARE is of one processor's time: 0.5 is half of one, and 1.5 is three quarters of a machine of two. The kernel's
+control groups (cgroups, version 1 or 2) let the processes run for that share of every 10 ms, and stop them for the
+rest. Exits with the command's status. What the command leaves running is killed.
+"""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from base.errors import EyelevelError, reports_errors
+from base.files import Locked, locked
+from base.places import tool
+from base.processes import stopped_at_the_end
+
+# Short beside a frame of the screen (17 ms), so that a slower processor is imitated, not one that pauses.
+PERIOD_US = 10_000
+# The kernel takes no less (`min_cfs_quota_period` in kernel/sched/core.c).
+LEAST_QUOTA_US = 1_000
+
+PREFIX = "eyelevel-quota-"
+NOT_EXECUTABLE = 126
+CANNOT = "the processor time of a command cannot be limited here"
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """A hierarchy of control groups that governs processor time: below which group new ones are made, the group of this
+    process, and its version (1 or 2)."""
+
+    parent: Path
+    present: Path
+    version: int
+
+    def limit(self, group: Path, quota_us: int) -> None:
+        """Let the processes of `group` run for `quota_us` of every period. Raises EyelevelError, OSError."""
+        if self.version == 1:
+            values = {"cpu.cfs_period_us": str(PERIOD_US), "cpu.cfs_quota_us": str(quota_us)}
+        else:
+            values = {"cpu.max": f"{quota_us} {PERIOD_US}"}
+        for name, value in values.items():
+            (group / name).write_text(value)
+            if (actual := (group / name).read_text().strip()) != value:
+                raise EyelevelError(f"{CANNOT}: {group / name} is {actual}, not {value}")
+
+
+def hierarchy(mounts: str, groups: str) -> Hierarchy:
+    """The hierarchy of the machine whose /proc/self/mountinfo and /proc/self/cgroup are given. Raises EyelevelError."""
+    paths = {names: path for _, names, path in (line.split(":", 2) for line in groups.splitlines())}
+    for version, kind in ((1, "cgroup"), (2, "cgroup2")):
+        for line in mounts.splitlines():
+            mounted, _, source = line.partition(" - ")
+            root, point = mounted.split()[3:5]
+            file_system, _, options = source.split(maxsplit=2)
+            if file_system != kind or (version == 1 and "cpu" not in options.split(",")):
+                continue
+            path = next((path for names, path in paths.items() if "cpu" in names.split(",")), "/")
+            path = path if version == 1 else paths.get("", "/")
+            present = Path(point) / path.removeprefix(root).lstrip("/")
+            # In version 2, a group that has processes has no groups with controllers below it, but for the root.
+            parent = present if version == 1 else Path(point)
+            if version == 1 or "cpu" in (parent / "cgroup.controllers").read_text().split():
+                return Hierarchy(parent, present, version)
+    raise EyelevelError(f"{CANNOT}: no control groups (cgroups) for processor time are mounted; mount them")
+
+
+@contextmanager
+def limited(share: float) -> Iterator[None]:
+    """What is started while the block runs gets `share` of a processor, and is killed when the block ends.
+
+    This process itself is among it until then. Raises EyelevelError when that is not possible.
+    """
+    place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
+    _remove_abandoned(place.parent)
+    try:
+        if place.version == 2:
+            (place.parent / "cgroup.subtree_control").write_text("+cpu")
+        group = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place.parent))
+    except OSError as error:
+        raise EyelevelError(f"{CANNOT}: {error}; it needs root and control groups that can be written") from None
+    with locked(group):
+        try:
+            try:
+                place.limit(group, round(share * PERIOD_US))
+                (group / "cgroup.procs").write_text("0")
+            except OSError as error:
+                raise EyelevelError(f"{CANNOT}: {error}") from None
+            yield
+        finally:
+            (place.present / "cgroup.procs").write_text("0")
+            _kill_all(group)
+            group.rmdir()
+
+
+def checked_share(text: str) -> float:
+    """The share that `text` is. Raises EyelevelError."""
+    least, most = LEAST_QUOTA_US / PERIOD_US, os.cpu_count() or 1
+    with suppress(ValueError):
+        if least <= (share := float(text)) <= most:
+            return share
+    raise EyelevelError(f"the share of a processor must be a number from {least:g} to {most}, not {text!r}")
+
+
+def run(share: float, command: Sequence[str]) -> int:
+    """Run `command` on `share` of a processor; returns its exit status as a shell would. Raises EyelevelError."""
+    with limited(share):
+        # It ends with us, though we be killed: nobody else would end its limit.
+        process = subprocess.Popen([tool("setpriv"), "--pdeathsig", "KILL", *command])
+        with stopped_at_the_end(process):
+            status = process.wait()
+    return 128 - status if status < 0 else status
+
+
+def _remove_abandoned(parent: Path) -> None:
+    """Remove the groups of callers that were killed; those of others are locked."""
+    for group in parent.glob(f"{PREFIX}*/"):
+        with suppress(OSError, Locked), locked(group):
+            group.rmdir()
+
+
+def _kill_all(group: Path) -> None:
+    """Kill the processes of `group`, and wait until they have ended."""
+    while processes := (group / "cgroup.procs").read_text().split():
+        for process in processes:
+            with suppress(ProcessLookupError):
+                descriptor = os.pidfd_open(int(process))
+                try:
+                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+                    select.select([descriptor], [], [])
+                finally:
+                    os.close(descriptor)
+
+
+def _exit(number: int, _: FrameType | None) -> None:
+    sys.exit(128 + number)
+
+
+@reports_errors
+def main(arguments: Sequence[str]) -> None:
+    """Run the command of the command line; exits with its status."""
+    if len(arguments) < 2:
+        raise EyelevelError("usage: python -m measure.host.quota SHARE COMMAND…")
+    signal.signal(signal.SIGTERM, _exit)
+    sys.exit(run(checked_share(arguments[0]), arguments[1:]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

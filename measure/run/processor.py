@@ -1,0 +1,185 @@
+"""The processor's share in a load: how long the browser's processes, servers, emulator and film ran, and how long they
+waited for a processor, over time.
+
+A thread beside the replay asks the kernel about all of its processes some ten times a second, and leaves `PROCESSOR` in
+the load's folder. It takes at most `MOST_SHARE` of one processor: where asking takes longer, it asks more seldom. Times
+of threads that have ended are in (`measure.host.process_times`); what a whole process did after the last question
+before its end is not.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from base.errors import EyelevelError
+from base.files import read_json, write_json
+from browsers.contract import PARTS, Browser
+from measure.host.process_times import Account, kernel_account
+from servers.contract import Server
+
+PROCESSOR = "processor.json"
+
+SERVERS, EMULATOR, FILM, REST = "servers", "emulator", "film", "rest"
+# What the processes of a load are for: the browser's parts, and what else there is. The film needs the screen.
+ROLES = (*PARTS, SERVERS, EMULATOR, FILM, REST)
+FILM_PROGRAMS = ("ffmpeg", "Xvfb")
+# Of which `runs.csv` has the processor time, and those for which a page may wait.
+COUNTED = (*PARTS, SERVERS, EMULATOR, FILM)
+AWAITED = (*PARTS, SERVERS, EMULATOR)
+
+PERIOD_S = 0.1
+MOST_SHARE = 0.005
+# A new process may still become another program.
+LOOKS = 10
+FILE_BYTES = 1 << 14
+
+
+class Sampler:
+    """Samples of the processes that descend from the process `root`, until `ended` is set."""
+
+    def __init__(self, root: int, browser: Browser, server: Server, account: Account) -> None:
+        self._browser, self._server, self._account = browser, server, account
+        # Of each process of the tree: its role, and how often it was looked at.
+        self._roles: dict[int, tuple[str, int]] = {root: (REST, 0)}
+        self._others: set[int] = set()
+        self._last: dict[int, tuple[int, int | None]] = {}
+        self._run_ns = dict.fromkeys(ROLES, 0)
+        self._wait_ns: dict[str, int | None] = dict.fromkeys(ROLES, 0)
+        self.ended = threading.Event()
+        self.cost_s = 0.0
+        self.at_s: list[float] = []
+        self.run_ms: dict[str, list[float]] = {role: [] for role in ROLES}
+        self.wait_ms: dict[str, list[float | None]] = {role: [] for role in ROLES}
+
+    def run(self, cores: Collection[int]) -> None:
+        """Sample, on `cores` if there are any."""
+        if cores:
+            os.sched_setaffinity(0, cores)  # of this thread alone
+        began_s = time.thread_time()
+        while True:
+            self.sample()
+            cost_s, self.cost_s = self.cost_s, time.thread_time() - began_s
+            if self.ended.wait(max(PERIOD_S, (self.cost_s - cost_s) / MOST_SHARE)):
+                return
+
+    def sample(self) -> None:
+        """Take one sample."""
+        self._follow_tree()
+        self.at_s.append(time.time())
+        for process, (role, _) in self._roles.items():
+            if (times := self._account.times(process)) is None:
+                continue
+            run_ns, wait_ns = self._last.get(process, (0, 0))
+            self._run_ns[role] += times.run_ns - run_ns
+            total = self._wait_ns[role]
+            if times.wait_ns is None or wait_ns is None or total is None:
+                self._wait_ns[role] = None
+            else:
+                self._wait_ns[role] = total + times.wait_ns - wait_ns
+            self._last[process] = (times.run_ns, times.wait_ns)
+        for role in ROLES:
+            self.run_ms[role].append(round(self._run_ns[role] / 1e6, 3))
+            wait = self._wait_ns[role]
+            self.wait_ms[role].append(None if wait is None else round(wait / 1e6, 3))
+
+    def _follow_tree(self) -> None:
+        """Learn which processes there are now, and what they are for."""
+        present = {int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()}
+        self._others &= present
+        self._roles = {process: known for process, known in self._roles.items() if process in present}
+        unknown = {process: _parent(process) for process in present - self._others - self._roles.keys()}
+        while members := [process for process, parent in unknown.items() if parent in self._roles]:
+            for process in members:
+                del unknown[process]
+                self._roles[process] = (REST, 0)
+        self._others |= unknown.keys()
+        for process, (_, looks) in self._roles.items():
+            if looks < LOOKS:
+                self._roles[process] = (self._role(process), looks + 1)
+
+    def _role(self, process: int) -> str:
+        command = _kernel_file(process, "cmdline").replace(b"\0", b" ").decode(errors="replace")
+        program = Path(command.partition(" ")[0]).name.rstrip(":")
+        if program in self._server.programs:
+            return SERVERS
+        if program.startswith("mm-"):
+            return EMULATOR
+        return FILM if program in FILM_PROGRAMS else self._browser.part(command) or REST
+
+
+def _parent(process: int) -> int | None:
+    return int(status.rpartition(b")")[2].split()[1]) if (status := _kernel_file(process, "stat")) else None
+
+
+def _kernel_file(process: int, name: str) -> bytes:
+    """What the kernel says of `process` in one of its files, nothing when it has ended."""
+    # Path takes four times as long.
+    try:
+        descriptor = os.open(f"/proc/{process}/{name}", os.O_RDONLY)
+    except OSError:
+        return b""
+    try:
+        return os.read(descriptor, FILE_BYTES)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def sampling(root: int, folder: Path, browser: Browser, server: Server, cores: Collection[int] = ()) -> Iterator[None]:
+    """Sample the processes that descend from `root` while the block runs, on `cores` if there are any.
+
+    Leaves `PROCESSOR` in `folder`, unless the block fails. Raises OSError when the kernel cannot be asked.
+    """
+    account = kernel_account()
+    sampler = Sampler(root, browser, server, account)
+    with closing(account), ThreadPoolExecutor(1) as pool:
+        samples = pool.submit(sampler.run, cores)
+        try:
+            yield
+        finally:
+            sampler.ended.set()
+        samples.result()
+        write_json(
+            folder / PROCESSOR,
+            {
+                "account": account.name,
+                "cores": len(os.sched_getaffinity(0)),
+                "own_ms": round(1e3 * sampler.cost_s, 1),
+                "at_s": [round(at_s, 4) for at_s in sampler.at_s],
+                "run_ms": sampler.run_ms,
+                "wait_ms": sampler.wait_ms,
+            },
+        )
+
+
+def processor_columns(folder: Path, began_s: float, ended_s: float) -> dict[str, float | None]:
+    """The columns of `runs.csv` on the processor's share in the load in `folder`, from `began_s` to `ended_s` (s
+    since 1970): `<role>_cpu_ms` of COUNTED, and `processor_wait_ms` of AWAITED together; interpolated between samples.
+
+    Nothing when the load has no samples of that time; None for what the kernel does not count.
+    """
+    try:
+        samples = read_json(folder / PROCESSOR)
+    except EyelevelError:
+        return {}
+    at_s = samples["at_s"]
+    if not at_s or began_s < at_s[0] or ended_s > at_s[-1]:
+        return {}
+
+    def between(values: list[float | None]) -> float | None:
+        if None in values:
+            return None
+        began, ended = np.interp([began_s, ended_s], at_s, np.array(values, dtype=float))
+        return round(float(ended - began), 1)
+
+    waits = [between(samples["wait_ms"][role]) for role in AWAITED]
+    columns = {f"{role}_cpu_ms": between(samples["run_ms"][role]) for role in COUNTED}
+    return {**columns, "processor_wait_ms": None if None in waits else round(sum(filter(None, waits)), 1)}

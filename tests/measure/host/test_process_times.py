@@ -1,0 +1,88 @@
+"""What the kernel says of how long processes ran and waited agrees with what they did."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from measure.host.process_times import Account, Schedstat, Taskstats
+
+# A thread that has ended when the line is printed, and the main one, run for as long as they say.
+THREADS = """
+import sys, threading, time
+def run(seconds):
+    while time.thread_time() < seconds:
+        pass
+thread = threading.Thread(target=run, args=(0.1,))
+thread.start()
+thread.join()
+before = time.thread_time()
+run(before + 0.05)
+print(time.process_time(), flush=True)
+sys.stdin.read()
+"""
+# Two of these on one core wait for each other.
+RIVAL = """
+import os, sys, time
+os.sched_setaffinity(0, {int(sys.argv[1])})
+while time.process_time() < 0.15:
+    pass
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+def taskstats() -> Account:
+    try:
+        return Taskstats()
+    except OSError:
+        pytest.skip("need taskstats (run as root, in no container)")
+
+
+@pytest.fixture(params=[taskstats, Schedstat])
+def account(request: pytest.FixtureRequest) -> Iterator[Account]:
+    """Each account that the kernel gives."""
+    with closing(request.param()) as account:
+        yield account
+
+
+def started(*command: str) -> "subprocess.Popen[str]":
+    python = [sys.executable, "-c", *command]
+    return subprocess.Popen(python, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def test_the_time_of_threads_that_have_ended_is_in(account: Account) -> None:
+    with started(THREADS) as process:
+        assert process.stdout
+        own_s = float(process.stdout.readline())
+        times = account.times(process.pid)
+    assert times is not None
+    assert own_s >= 0.15
+    assert times.run_ns / 1e9 == pytest.approx(own_s, abs=0.02)
+
+
+def test_rivals_for_one_core_wait_for_each_other(account: Account) -> None:
+    core = str(min(os.sched_getaffinity(0)))
+    with started(RIVAL, core) as one, started(RIVAL, core) as other:
+        assert one.stdout and other.stdout
+        one.stdout.readline(), other.stdout.readline()
+        times = [account.times(process.pid) for process in (one, other)]
+    # Each runs for as long as the other waits, but for the time in which one of them started.
+    waits = [(time.wait_ns or 0) / 1e9 for time in times if time]
+    assert sum(waits) > 0.1
+
+
+def test_a_process_that_has_ended_has_no_times(account: Account) -> None:
+    process = subprocess.Popen(["true"])
+    process.wait()
+    assert account.times(process.pid) is None
+
+
+def test_of_a_kernel_that_counts_no_waits_they_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("measure.host.process_times._schedstat", lambda _: (0, 0))
+    times = Schedstat().times(os.getpid())
+    assert times is not None and times.run_ns > 0
+    assert times.wait_ns is None

@@ -1,0 +1,131 @@
+"""A command on a share of a processor: it gets that share, and nothing of the limit remains."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from base.errors import EyelevelError
+from measure.host.quota import PREFIX, checked_share, hierarchy
+
+QUOTA = (sys.executable, "-m", "measure.host.quota")
+# Prints what share of a processor it got, of a second.
+BURN = """
+import time
+until = time.monotonic() + 1
+while time.monotonic() < until:
+    pass
+print(time.process_time())
+"""
+
+
+def groups() -> list[Path]:
+    """The groups of limited commands that there are."""
+    parent = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()).parent
+    return [*parent.glob(f"{PREFIX}*")]
+
+
+def is_running(process: int) -> bool:
+    """Whether `process` has not ended; one that has may still be listed, without a command line."""
+    try:
+        return bool(Path(f"/proc/{process}/cmdline").read_bytes())
+    except OSError:
+        return False
+
+
+def is_possible() -> bool:
+    try:
+        return os.geteuid() == 0 and subprocess.run([*QUOTA, "0.5", "true"], capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+needs_groups = pytest.mark.skipif(not is_possible(), reason="need control groups that can be written (run as root)")
+
+
+@needs_groups
+def test_a_command_gets_its_share_and_leaves_no_group() -> None:
+    done = subprocess.run([*QUOTA, "0.3", sys.executable, "-c", BURN], capture_output=True, text=True, check=True)
+    # Beside other programs it gets less; starting takes some of its first periods.
+    assert 0.02 < float(done.stdout) < 0.45
+    assert groups() == []
+
+
+@needs_groups
+def test_the_status_is_the_commands_and_what_it_leaves_running_is_killed() -> None:
+    script = "sleep 100 & echo $!; exit 3"
+    done = subprocess.run([*QUOTA, "0.5", "sh", "-c", script], stdout=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 3
+    assert not is_running(int(done.stdout))
+    assert groups() == []
+
+
+@needs_groups
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_limit_ends_with_its_command_or_with_the_next_one(number: signal.Signals) -> None:
+    command = [*QUOTA, "0.5", "sh", "-c", "echo $$; exec sleep 100"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        sleeper = int(process.stdout.readline())
+        process.send_signal(number)
+        # The end of what it writes to: the command has ended, too.
+        assert process.stdout.read() == ""
+    assert process.returncode == (128 + number if number == signal.SIGTERM else -number)
+    assert not is_running(sleeper)
+    assert (groups() == []) is (number == signal.SIGTERM)
+    subprocess.run([*QUOTA, "0.5", "true"], check=True)
+    assert groups() == []
+
+
+@pytest.mark.needs_root
+def test_what_cannot_be_limited_does_not_run(tmp_path: Path) -> None:
+    script = 'umount -a -t cgroup,cgroup2; exec "$@"'
+    command: list[str | Path] = [
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        script,
+        "sh",
+        *QUOTA,
+        "0.5",
+        "touch",
+        tmp_path / "ran",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert (
+        done.stderr.strip().splitlines()[-1].startswith("eyelevel: the processor time of a command cannot be limited")
+    )
+    assert not (tmp_path / "ran").exists()
+
+
+def test_where_groups_are_made() -> None:
+    first = "31 30 0:26 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct\n"
+    place = hierarchy(first, "4:cpu,cpuacct:/user.slice\n0::/user.slice/a\n")
+    assert (place.version, place.parent) == (1, Path("/sys/fs/cgroup/cpu,cpuacct/user.slice"))
+    # In a container, the root of the mount is the container's group.
+    inside = first.replace(" / ", " /docker/1 ")
+    assert hierarchy(inside, "4:cpu,cpuacct:/docker/1\n").parent == Path("/sys/fs/cgroup/cpu,cpuacct")
+
+
+def test_in_version_2_groups_are_made_below_the_root(tmp_path: Path) -> None:
+    (tmp_path / "cgroup.controllers").write_text("cpuset cpu io\n")
+    second = f"31 30 0:26 / {tmp_path} rw,relatime - cgroup2 cgroup2 rw\n"
+    place = hierarchy(second, "0::/user.slice/session-1.scope\n")
+    assert (place.version, place.parent, place.present) == (2, tmp_path, tmp_path / "user.slice/session-1.scope")
+    (tmp_path / "group").mkdir()
+    place.limit(tmp_path / "group", 5000)
+    assert (tmp_path / "group/cpu.max").read_text() == "5000 10000"
+    (tmp_path / "cgroup.controllers").write_text("io\n")
+    with pytest.raises(EyelevelError, match="for processor time"):
+        hierarchy(second, "0::/\n")
+
+
+@pytest.mark.parametrize("text", ["0.05", "1000", "half", "nan", ""])
+def test_a_share_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(EyelevelError, match="share of a processor"):
+        checked_share(text)

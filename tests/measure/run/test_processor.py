@@ -1,0 +1,149 @@
+"""The processor's share in a load: which process is for what, what it ran and waited, and when."""
+
+import json
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from browsers.chromium.program import BINARY
+from browsers.registry import DEFAULT, browser_named
+from measure.host.process_times import Account, ProcessTimes, kernel_account
+from measure.run.processor import (
+    AWAITED,
+    COUNTED,
+    FILM,
+    MOST_SHARE,
+    PERIOD_S,
+    PROCESSOR,
+    REST,
+    ROLES,
+    SERVERS,
+    Sampler,
+    processor_columns,
+    sampling,
+)
+from servers.registry import all_servers
+
+BROWSER, NGINX = browser_named(DEFAULT), all_servers()["nginx"]
+# A process whose child calls itself by the given name and runs for 50 ms; both then wait for the end of their input.
+FAMILY = """
+import subprocess, sys
+burn = "import sys, time\\nwhile time.process_time() < 0.05: pass\\nprint(flush=True); sys.stdin.read()"
+subprocess.run([sys.argv[1], "-c", burn], executable=sys.executable)
+"""
+
+
+class Fixed(Account):
+    """Of every process the same times."""
+
+    name = "fixed"
+
+    def __init__(self, times: ProcessTimes | None) -> None:
+        self.now = times
+
+    def times(self, process: int) -> ProcessTimes | None:
+        return self.now
+
+
+def sampler(account: Account, root: int = 1 << 30) -> Sampler:
+    return Sampler(root, BROWSER, NGINX, account)
+
+
+@pytest.mark.parametrize(
+    ("switches", "part"),
+    [
+        ("", "browser"),
+        ("--type=renderer --lang=en", "renderer"),
+        ("--type=gpu-process", "gpu"),
+        ("--type=utility --utility-sub-type=network.mojom.NetworkService", "network"),
+        ("--type=utility --utility-sub-type=storage.mojom.StorageService", "browser"),
+        ("--type=zygote", "browser"),
+    ],
+)
+def test_a_process_of_chromium_has_its_part(switches: str, part: str) -> None:
+    assert BROWSER.part(f"{BINARY} {switches}") == part
+    assert BROWSER.part(f"/usr/bin/chromedriver {switches}") is None
+    assert BROWSER.part("") is None
+
+
+def test_a_child_is_counted_for_what_its_name_says() -> None:
+    python = [sys.executable, "-c", FAMILY, "ffmpeg"]
+    with (
+        subprocess.Popen(python, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process,
+        closing(kernel_account()) as account,
+    ):
+        assert process.stdout
+        process.stdout.readline()
+        samples = sampler(account, process.pid)
+        samples.sample()
+        assert samples.run_ms[FILM][-1] >= 50
+        assert samples.run_ms[REST][-1] > 0
+        assert samples.run_ms[SERVERS][-1] == 0
+
+
+def test_times_add_up_and_those_of_before_stay_when_a_process_has_ended() -> None:
+    process = subprocess.Popen(["sleep", "100"])
+    account = Fixed(ProcessTimes(2_000_000, 1_000_000))
+    samples = sampler(account, process.pid)
+    samples.sample()
+    account.now = ProcessTimes(5_000_000, 1_500_000)
+    samples.sample()
+    process.kill()
+    process.wait()
+    samples.sample()
+    assert samples.run_ms[REST] == [2, 5, 5]
+    assert samples.wait_ms[REST] == [1, 1.5, 1.5]
+
+
+def test_waits_that_the_kernel_does_not_count_are_missing_and_not_zero() -> None:
+    process = subprocess.Popen(["sleep", "100"])
+    samples = sampler(Fixed(ProcessTimes(2_000_000, None)), process.pid)
+    samples.sample()
+    process.kill()
+    process.wait()
+    assert samples.run_ms[REST] == [2]
+    assert samples.wait_ms[REST] == [None]
+
+
+def test_sampling_ends_at_once_and_leaves_its_samples_and_its_cost(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+    with sampling(process.pid, tmp_path, BROWSER, NGINX):
+        process.communicate()
+    samples = json.loads((tmp_path / PROCESSOR).read_text())
+    assert set(samples["run_ms"]) == set(samples["wait_ms"]) == set(ROLES)
+    assert {len(values) for values in samples["run_ms"].values()} == {len(samples["at_s"])}
+    assert len(samples["at_s"]) >= 1 and samples["own_ms"] > 0
+    assert PERIOD_S * MOST_SHARE <= 0.0005
+
+
+def whole(folder: Path, **changes: object) -> Path:
+    """A folder with samples at 0, 10 and 20 s, of roles that run for 100 ms and wait for 30 ms between two of them."""
+    document: dict[str, object] = {
+        "at_s": [0.0, 10.0, 20.0],
+        "run_ms": {role: [0.0, 100.0, 200.0] for role in ROLES},
+        "wait_ms": {role: [0.0, 30.0, 60.0] for role in ROLES},
+    }
+    (folder / PROCESSOR).write_text(json.dumps({**document, **changes}))
+    return folder
+
+
+def test_the_columns_are_of_the_load_alone(tmp_path: Path) -> None:
+    columns = processor_columns(whole(tmp_path), 5, 15)
+    assert columns == {**{f"{role}_cpu_ms": 100 for role in COUNTED}, "processor_wait_ms": 30 * len(AWAITED)}
+
+
+def test_a_load_without_samples_of_its_time_has_no_columns(tmp_path: Path) -> None:
+    assert processor_columns(tmp_path, 5, 15) == {}
+    assert processor_columns(whole(tmp_path), -1, 15) == {}
+    assert processor_columns(whole(tmp_path), 5, 21) == {}
+    assert processor_columns(whole(tmp_path, at_s=[]), 5, 21) == {}
+
+
+def test_where_waits_are_not_counted_that_column_is_empty(tmp_path: Path) -> None:
+    waits = {role: [0.0, 30.0, 60.0] for role in ROLES} | {"renderer": [0.0, None, None]}
+    columns = processor_columns(whole(tmp_path, wait_ms=waits), 5, 15)
+    assert columns["processor_wait_ms"] is None
+    assert columns["renderer_cpu_ms"] == 100
