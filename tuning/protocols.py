@@ -94,7 +94,7 @@ class Protocol:
 
     @property
     def needs_hello_retry(self) -> bool:
-        """Whether servers answer the first ClientHello by a HelloRetryRequest, since it has no share for their group."""
+        """Whether servers answer a ClientHello by a HelloRetryRequest, since it has no share for their group."""
         return self.tls_group != BROWSERS_GROUP
 
     @property
