@@ -117,7 +117,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   FILMS, QUALITY   all, sample or none; lossless or small: which films are kept once their metrics are
 ##   BROWSER          the browser (chromium)
 ##   DASK             the scheduler of a Dask cluster to measure on (tcp://scheduler:8786)
-##   PRESET           of make grid: longlook, longlook-0rtt, controlled
+##   PRESET           of make grid: longlook, longlook-0rtt, controlled, lossy-bulk
 ##   COUNTS, SIZES    of make grid: other numbers and sizes of objects (1,10 and 100B,10KB)
 ##   BUDGET, LIMIT    of make grid: how long all may take (60m); how many seconds a load may
 ##   CONDITIONS       of make ladder: arq, slow, unknown (all that it can unless given), or none

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 from base.places import tool
 from browsers.chromium.known_servers import write_known_servers
-from browsers.chromium.netlog import read_netlog
+from browsers.chromium.netlog import read_netlog, read_streams
 from browsers.chromium.program import BINARY, COMMON_SWITCHES, DISABLED_FEATURES, MOBILE_PIXEL_RATIO, phone, trust
-from browsers.contract import Browser, Page, Request
+from browsers.contract import Browser, Page, Request, StreamRequest
 from tuning.protocols import Protocol
 
 # For how long Chromium tries to connect over TCP (net/socket/transport_connect_job.cc). Over QUIC it would give up
@@ -72,6 +72,9 @@ class Chromium(Browser):
 
     def read_requests(self, folder: Path) -> list[Request]:
         return read_netlog(folder / self.network_log)
+
+    def read_streams(self, folder: Path) -> list[StreamRequest]:
+        return read_streams(folder / self.network_log)
 
     def part(self, command: str) -> str | None:
         if Path(command.partition(" ")[0]).name != BINARY.name:

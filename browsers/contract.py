@@ -48,6 +48,20 @@ class Request:
     initiator: str | None = None
 
 
+@dataclass(frozen=True)
+class StreamRequest:
+    """A request on its stream of HTTP/2 or HTTP/3, with the priority that the browser gave it.
+
+    `urgency` is from 0, the most urgent, to 7, and `incremental` says whether a part of the response is of use
+    (RFC 9218 section 4).
+    """
+
+    stream: int
+    url: str
+    urgency: int = 3
+    incremental: bool = False
+
+
 class Browser(ABC):
     """One browser program.
 
@@ -90,6 +104,14 @@ class Browser(ABC):
 
         Raises OSError, EOFError, ValueError or KeyError when it is missing or broken.
         """
+
+    def read_streams(self, folder: Path) -> list[StreamRequest]:
+        """The streams in the `network_log` of `folder` by which requests were sent, in order.
+
+        Several connections may use the same number. Empty if the log does not have them. Raises OSError, EOFError,
+        ValueError or KeyError when the log is missing or broken.
+        """
+        return []
 
     @abstractmethod
     def screenshot_command(self, url: str, picture: Path) -> list[str | Path]:

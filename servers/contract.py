@@ -95,6 +95,11 @@ class Server(ABC):
         """The tags that a browser must send with its connections, so that the server does as `protocol` says."""
         return protocol.connection_options
 
+    def order_of_service(self, protocol: Protocol) -> str | None:
+        """In what order it sends the responses of one connection, by the name of a scheduler of quic_server (see
+        `protocols.toml`); None if that is not known, or not the server's to say."""
+        return None
+
     def window_segment_bytes(self, protocol: Protocol) -> int:
         """What the server counts its window in."""
         return protocol.segment_bytes

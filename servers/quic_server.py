@@ -67,6 +67,9 @@ class QuicServer(Server):
     def connection_options(self, protocol: Protocol) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*_needed_options(protocol), *protocol.connection_options)))
 
+    def order_of_service(self, protocol: Protocol) -> str | None:
+        return protocol.scheduler or OWN_SCHEDULER
+
     def window_segment_bytes(self, protocol: Protocol) -> int:
         return SEGMENT_BYTES
 

@@ -9,13 +9,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from browsers.contract import Request
+from browsers.contract import Request, StreamRequest
 
 # The events of a request being sent, and over what.
 SENT_OVER = {
     "HTTP_TRANSACTION_SEND_REQUEST_HEADERS": "http/1.1",
     "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": "h2",
     "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": "h3",
+}
+# Those that say on which stream a request was sent, and what has its number.
+STREAM_NUMBERS = {
+    "HTTP2_SESSION_SEND_HEADERS": "stream_id",
+    "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": "quic_stream_id",
 }
 # The events that end a request. (Others have errors within, which the network stack got over.)
 ENDED_BY = frozenset({"REQUEST_ALIVE", "URL_REQUEST_START_JOB", "FAILED", "CANCELLED"})
@@ -51,6 +56,23 @@ def read_netlog(path: Path) -> list[Request]:
         elif source in open_requests:
             _follow(open_requests[source], kind, parameters, errors)
     return requests
+
+
+def read_streams(path: Path) -> list[StreamRequest]:
+    """The streams of the requests in the netlog at `path`, in the order they were sent."""
+    with gzip.open(path, "rt", errors="replace") as file:
+        log = _parse(file.read())
+    streams = []
+    for kind, _, parameters in _events(log):
+        if (number := parameters.get(STREAM_NUMBERS.get(kind, ""))) is not None:
+            # Such as ":path: /" and "priority: u=1, i".
+            lines = (header.removeprefix(":").partition(":") for header in parameters["headers"])
+            headers = {name: value.strip() for name, _, value in lines}
+            priority = headers.get("priority", "").replace(" ", "").split(",")
+            urgency = next((int(part[2:]) for part in priority if part.startswith("u=")), StreamRequest.urgency)
+            url = f"{headers['scheme']}://{headers['authority']}{headers['path']}"
+            streams.append(StreamRequest(number, url, urgency, "i" in priority))
+    return streams
 
 
 def _follow(request: Request, kind: str, parameters: dict[str, Any], errors: dict[int, str]) -> None:

@@ -8,7 +8,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from analysis.figures import window_after_loss
+from analysis.figures import order_of_service, window_after_loss
 from analysis.figures.style import save
 from base.errors import EyelevelError
 from base.files import write_json
@@ -18,9 +18,15 @@ from base.privileges import require_root
 from base.structure import unstructured
 from measure.run.aliases import choose_protocols, distinct
 from measure.validate.checks import Check
-from measure.validate.validation import LOSS_RESPONSE, validate
+from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE, validate
 from tuning import networks, protocols
 from tuning.settings import choose
+
+# Of what was seen: what is drawn, into which file, by what, and what it shows.
+FIGURES = (
+    (LOSS_RESPONSE, "window-after-loss", window_after_loss.draw, "How windows answered to one loss"),
+    (ORDER_OF_SERVICE, "order-of-service", order_of_service.draw, "In what order responses left the servers"),
+)
 
 
 def table(checks: list[Check]) -> Table:
@@ -57,8 +63,8 @@ def main(net: str | None, proto: str | None, quick: bool, file: Path | None, int
     A network: minimum round-trip time, rate, loss and queue of each direction, and that names are resolved beside it.
     A protocol, from a capture at the server of loads by the browser: what TLS and QUIC agreed on, certificates,
     initial window, pacing, the window after a pause, congestion control as the kernel tells it and by its answer to
-    losses, the share of the window that it keeps after one loss and how fast that grows back, and round trips before
-    the first request.
+    losses, the share of the window that it keeps after one loss and how fast that grows back, the order of service, the
+    bytes in front of an urgent response, and round trips before the first request.
 
     Example: eyelevel validate --net lte --proto tcp+,quic
     """
@@ -72,11 +78,12 @@ def main(net: str | None, proto: str | None, quick: bool, file: Path | None, int
     with tempfile.TemporaryDirectory(prefix="validate-") as folder:
         checks, seen = validate(chosen_networks, chosen_protocols, Path(folder), quick=quick)
     console.print(table(checks))
-    if responses := {subject: what[LOSS_RESPONSE] for subject, what in seen.items() if LOSS_RESPONSE in what}:
-        into.mkdir(parents=True, exist_ok=True)
-        save(window_after_loss.draw(responses), into, "window-after-loss")
-        give_to_caller(into)
-        console.print(f"How windows answered to one loss: {into / 'window-after-loss.png'}")
+    for what, name, draw, words in FIGURES:
+        if documents := {subject: document[what] for subject, document in seen.items() if what in document}:
+            into.mkdir(parents=True, exist_ok=True)
+            save(draw(documents), into, name)
+            give_to_caller(into)
+            console.print(f"{words}: {into / name}.png")
     if file:
         write_json(file, unstructured(checks))
     if failed := [f"{check.subject}: {check.name}" for check in checks if not check.passed]:

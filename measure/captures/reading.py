@@ -2,7 +2,7 @@
 
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -214,17 +214,20 @@ def early_data(connections: Iterable[CapturedConnection]) -> dict[str, bool]:
     return {c.server: c.took_early_data for c in connections if c.request_after_s is not None}
 
 
-def read_connections(capture: Path, keys: Path, http_version: str) -> list[CapturedConnection]:
+def read_connections(
+    capture: Path, keys: Path, http_version: str, more: Sequence[str] = ()
+) -> list[CapturedConnection]:
     """The connections in `capture` that carry this version of HTTP, decrypted with `keys` (NSS key log), by when they
-    began. Raises EyelevelError."""
+    began. Their packets have `FIELDS`, and `more`. Raises EyelevelError."""
+    names = (*FIELDS, *more)
     options = ["-T", "fields", "-E", f"aggregator={SEPARATOR}", "-E", "separator=/t"]
-    options += [word for field in FIELDS for word in ("-e", field)]
+    options += [word for name in names for word in ("-e", name)]
     with tshark_output(capture, keys, *options) as output:
         lines = output.read().decode().splitlines()
     wire = WIRES[http_version]
     streams: dict[str, list[CapturedPacket]] = {}
     for line in lines:
-        fields = {f: text.split(SEPARATOR) if text else [] for f, text in zip(FIELDS, line.split("\t"), strict=True)}
+        fields = {f: text.split(SEPARATOR) if text else [] for f, text in zip(names, line.split("\t"), strict=True)}
         if not fields[wire.stream]:
             continue
         packet = CapturedPacket(

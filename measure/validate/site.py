@@ -1,5 +1,6 @@
 """The site by which protocols are looked at: one server, and objects whose transfers show how a sender sends."""
 
+import base64
 import random
 from pathlib import Path
 
@@ -25,33 +26,86 @@ PAUSE_MS = 1500
 WINDOW_PAGE = "/window"
 BULK_PAGE = "/bulk"
 LOSS_PAGE = "/loss"
+ORDER_PAGE = "/order"
+
+# What the page of the order of service asks for, path → content type: first what is less urgent, and soon afterwards,
+# when nearly all of that still waits, what is more urgent. As what each is asked for, and so its priority, is in the
+# page. No more than six are of a low priority, with the background: of a server that it does not know, Chromium asks
+# for no more of these at once.
+FIRST_WAVE = {
+    "/prefetch": "text/plain",
+    "/image-1": "image/svg+xml",
+    "/image-2": "image/svg+xml",
+    "/script-1": "text/javascript",
+    "/script-2": "text/javascript",
+}
+SECOND_WAVE = {
+    "/fetch-1": "text/plain",
+    "/fetch-2": "text/plain",
+    "/urgent-script-1": "text/javascript",
+    "/urgent-script-2": "text/javascript",
+    "/style-1": "text/css",
+    "/style-2": "text/css",
+}
+SECOND_WAVE_AFTER_MS = 50
+ORDERED = FIRST_WAVE | SECOND_WAVE
+# Each large enough for many turns, all together for what is sent before all of them were asked for to be little.
+ORDERED_BYTES = 100_000
+# A style sheet for print, asked for last; and the one for the screen that is asked for in its middle, so long after all
+# others arrived. Only the prefetched one may come after the style sheet for print, as urgent as that.
+BACKGROUND, URGENT = "/background", "/urgent"
+URGENT_AFTER_MS = 300
+URGENT_BYTES = 2_000
 
 PAGE = jinja2.Template(Path(__file__).with_name("page.html.j2").read_text(), trim_blocks=True)
 
 
 def write_validation_sites(folder: Path) -> dict[str, Site]:
     """Write a site for each page into `folder`; returns them by the page's path."""
-    pages = (WINDOW_PAGE, BULK_PAGE, LOSS_PAGE)
+    pages = (WINDOW_PAGE, BULK_PAGE, LOSS_PAGE, ORDER_PAGE)
     return {page: write_site(_recording(page), folder / page.strip("/")) for page in pages}
 
 
 def _recording(page: str) -> Recording:
     noise = random.Random(page)
-    html = PAGE.render(path=page, pause_ms=PAUSE_MS, others=OTHER_HOSTS).encode()
+    html = PAGE.render(
+        path=page,
+        pause_ms=PAUSE_MS,
+        others=OTHER_HOSTS,
+        first_wave=list(FIRST_WAVE),
+        second_wave=list(SECOND_WAVE),
+        second_wave_after_ms=SECOND_WAVE_AFTER_MS,
+        background=BACKGROUND,
+        urgent=URGENT,
+        urgent_after_ms=URGENT_AFTER_MS,
+    ).encode()
+    exchanges = [_exchange(page, "text/html", html)]
+    # A style sheet holds the load event back and is read to its end, whatever is in it.
     sizes = {
         WINDOW_PAGE: {"/a": OBJECT_BYTES, "/b": OBJECT_BYTES},
         BULK_PAGE: {"/c": BULK_BYTES},
         LOSS_PAGE: {"/c": LOSS_BYTES},
+        ORDER_PAGE: {BACKGROUND: BULK_BYTES, URGENT: URGENT_BYTES},
     }[page]
-    exchanges = [_exchange(page, "text/html", html)]
-    # A style sheet holds the load event back and is read to its end, whatever is in it.
-    exchanges += [
-        _exchange(path, "text/css", b"/*" + noise.randbytes(size).replace(b"*", b"+") + b"*/")
-        for path, size in sizes.items()
-    ]
+    exchanges += [_exchange(path, "text/css", _comment(noise, size)) for path, size in sizes.items()]
     if page == WINDOW_PAGE:
         exchanges += [_exchange("/", "text/css", b"", host, f"192.0.2.{n}") for n, host in enumerate(OTHER_HOSTS, 2)]
+    if page == ORDER_PAGE:
+        for path, content_type in ORDERED.items():
+            body = _comment(noise, ORDERED_BYTES)
+            exchanges.append(_exchange(path, content_type, _picture(body) if "image" in content_type else body))
     return Recording(f"https://{HOST}{page}", tuple(exchanges), {"name": "eyelevel validate"})
+
+
+def _comment(noise: random.Random, size: int) -> bytes:
+    """Some `size` bytes that cannot be compressed; a comment in a style sheet or a script."""
+    return b"/*" + noise.randbytes(size).replace(b"*", b"+") + b"*/"
+
+
+def _picture(body: bytes) -> bytes:
+    """A picture of about as many bytes."""
+    text = base64.b64encode(body)[: len(body)]
+    return b'<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"><!--' + text + b"--></svg>"
 
 
 def _exchange(path: str, content_type: str, body: bytes, host: str = HOST, ip: str = "192.0.2.1") -> Exchange:

@@ -13,6 +13,7 @@ from base.errors import EyelevelError
 from measure.validate.checks import Check
 from measure.validate.loss_response import expected_curve, judge_loss_response, observe_loss_response
 from measure.validate.network import LOST_PACKETS, LOST_PACKETS_QUICK, judge_network, measure_network
+from measure.validate.order_of_service import judge_order, observe_order
 from measure.validate.protocol import judge_protocol, observe_protocol
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from tuning.networks import Network
@@ -20,6 +21,8 @@ from tuning.protocols import Protocol
 
 # Of what was seen of a protocol, the answer to one loss (`LossResponse.document`).
 LOSS_RESPONSE = "loss_response"
+# The order of service (`OrderOfService.document`).
+ORDER_OF_SERVICE = "order_of_service"
 
 
 def validate(
@@ -28,8 +31,8 @@ def validate(
     """Every check of `networks` and `protocols`, and by their names what was seen; shows how far it is.
 
     What is needed meanwhile is in `folder`. What cannot be measured at all is a check that failed. If this is to be
-    `quick`, fewer losses of a network are looked at, and the answer to one loss only of protocols that have a setting
-    for it.
+    `quick`, fewer losses of a network are looked at, and the answer to one loss and the order of service only of
+    protocols that have a setting for it.
     """
     networks, protocols = list(networks), list(protocols)
     sites = write_validation_sites(folder)
@@ -59,6 +62,12 @@ def validate(
                     checks += judge_loss_response(protocol, response)
                     document = response.document(expected_curve(protocol, response))
                     seen.setdefault(protocol.name, {})[LOSS_RESPONSE] = document
+            if not quick or protocol.scheduler is not None or protocol.notsent_lowat_bytes is not None:
+                progress.update(task, description=f"observing the order of service of {protocol.name}")
+                with measurable(protocol.name, checks):
+                    order = observe_order(protocol, sites)
+                    checks += judge_order(protocol, order.numbers)
+                    seen.setdefault(protocol.name, {})[ORDER_OF_SERVICE] = order.document()
             progress.advance(task)
     return checks, seen
 

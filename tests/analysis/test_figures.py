@@ -15,6 +15,7 @@ from analysis.figures import (
     figure1,
     figure3,
     order,
+    order_of_service,
     paper_beside,
     sites_map,
     style,
@@ -264,3 +265,29 @@ def test_windows_after_a_loss_are_drawn_with_their_curve_where_there_is_one() ->
     assert list(seen) == [200, 141, 142]
     assert list(expected[1:]) == [140, 140.5]
     assert np.isnan(none[2].get_ydata()).all()
+
+
+def test_the_order_of_service_has_a_panel_with_its_numbers_for_each_protocol() -> None:
+    priorities = {"/style-1": (0, False), "/image-1": (3, True), "/background": (4, False), "/urgent": (0, False)}
+    document = {
+        "responses": [
+            {"path": path, "urgency": urgency, "incremental": incremental, "asked_s": 0.4 if path == "/urgent" else 0.0}
+            for path, (urgency, incremental) in priorities.items()
+        ],
+        "served": [
+            *([n / 100, "/style-1", 10_000] for n in range(20)),
+            *([0.2 + n / 100, "/image-1", 10_000] for n in range(20)),
+            *([0.4 + n / 100, "/background", 10_000] for n in range(50)),
+            [0.95, "/urgent", 2_000],
+        ],
+        "numbers": {"against_priority": 0.33, "in_front_bytes": 500_000, "waited_s": 0.55},
+    }
+    figure = order_of_service.draw({"tcp+": document, "quic+1con": document})
+    assert len(figure.axes) == 2
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert {"urgent: after 500 kB, 550 ms", "style 1", "image 1", "background"} <= set(texts)
+    assert figure.axes[0].get_title(loc="left") == "TCP+: 33% against priority"
+    (legend,) = figure.legends
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == ["urgency 0", "urgency 3", "urgency 4", "incremental"]
+    assert smallest_type(figure) >= style.SMALL

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from browsers.chromium.netlog import BROWSERS_PURPOSES, read_netlog
+from browsers.chromium.netlog import BROWSERS_PURPOSES, read_netlog, read_streams
 from browsers.chromium_browser import BROWSER
-from browsers.contract import Request
+from browsers.contract import Request, StreamRequest
 from measure.run.evidence import REQUEST_LOG, VISUAL, RequestCounts, read_evidence, read_request_log
 from measure.run.visit import HAR, LOG, TIMINGS
 
@@ -24,6 +24,7 @@ KINDS = [
     "HTTP_TRANSACTION_READ_RESPONSE_HEADERS",
     "LOCAL_NETWORK_ACCESS_CHECK",
     "HTTP_CACHE_ADD_TO_ENTRY",
+    "HTTP2_SESSION_SEND_HEADERS",
 ]
 ERRORS = {"ERR_ABORTED": -3, "ERR_CONNECTION_RESET": -101, "ERR_NAME_NOT_RESOLVED": -105, "ERR_CACHE_MISS": -400}
 
@@ -65,6 +66,19 @@ PAGE = [start(1, "https://a.example/", request_type="main frame", initiator="nul
 def test_a_request_and_its_answer(tmp_path: Path) -> None:
     (request,) = read_netlog(netlog(tmp_path / "n.gz", log_text(PAGE)))
     assert request == Request("https://a.example/", "GET", True, False, "198.18.0.1", "h3", 200, None, "null")
+
+
+def test_streams_have_the_priority_that_the_browser_gave_them(tmp_path: Path) -> None:
+    common = [":method: GET", ":authority: a.example", ":scheme: https"]
+    events = [
+        event(1, "HTTP2_SESSION_SEND_HEADERS", stream_id=1, headers=[*common, ":path: /a", "priority: u=1, i"]),
+        event(2, "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS", quic_stream_id=4, headers=[*common, ":path: /b?c: d"]),
+        *answer(3, 200),  # whose stream is not said
+    ]
+    assert read_streams(netlog(tmp_path / "n.gz", log_text(events))) == [
+        StreamRequest(1, "https://a.example/a", urgency=1, incremental=True),
+        StreamRequest(4, "https://a.example/b?c: d", urgency=3, incremental=False),
+    ]
 
 
 def test_each_hop_of_a_redirect_is_a_request(tmp_path: Path) -> None:

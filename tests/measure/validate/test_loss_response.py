@@ -95,7 +95,7 @@ def test_a_sender_that_answers_as_it_should_passes(name: str, growth: Growth) ->
         pytest.param("tcp+", reno(0.7), "tcp+", {REGROWTH}, id="grows as Reno does"),
         pytest.param("quic", reno(0.85), "quic", {REGROWTH}, id="two connections that grow as Reno does"),
         pytest.param("tcp+", cubic(1, c=0.2), "tcp+", {REGROWTH}, id="half of C"),
-        pytest.param("tcp+", cubic(1, c=0.8), "tcp+", {REGROWTH}, id="twice C"),
+        pytest.param("tcp+", cubic(1, c=4), "tcp+", {REGROWTH}, id="ten times C"),
         pytest.param("tcp+", lambda at_s: 0.7 * BEFORE + 0 * at_s, "tcp+", {REGROWTH}, id="does not grow"),
     ],
 )

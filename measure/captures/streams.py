@@ -1,0 +1,159 @@
+"""What each packet of a server carried of which stream of HTTP, from a decrypted capture at the server's end.
+
+A stream's bytes are all that belongs to it alone: HEADERS and DATA frames with their frame headers. Those of TLS and
+QUIC are nobody's.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from measure.captures.reading import HEADERS_FRAME, CapturedConnection, CapturedPacket
+
+# What is needed of each packet beside `measure.captures.reading.FIELDS`.
+STREAM_FIELDS = (
+    "tcp.seq",
+    "tls.record.length",
+    "tls.record.content_type",
+    "http2.streamid",
+    "http2.length",
+    "quic.stream.off",
+    "quic.stream.len",
+    "quic.stream.offset",
+    "quic.stream.length",
+    "quic.stream_data",
+)
+# RFC 9113 section 4.1; RFC 8446 sections 5.1 and 5.2: the type and the tag at the end of an encrypted record.
+HTTP2_FRAME_HEADER_BYTES = 9
+RECORD_HEADER_BYTES, RECORD_TRAILER_BYTES = 5, 17
+APPLICATION_DATA = "23"
+# The stream of HTTP/2 that is the connection itself.
+CONNECTION = 0
+
+
+@dataclass(frozen=True)
+class CarriedBytes:
+    """So many bytes of a stream that had not been sent before, and when the packet with them left (s since 1970)."""
+
+    at_s: float
+    stream: int
+    bytes: int
+
+
+def carried(connection: CapturedConnection) -> list[CarriedBytes]:
+    """What the server sent of each stream, in the order in which it left.
+
+    `connection` must have been read with `STREAM_FIELDS`.
+    """
+    parts = _over_tcp(connection) if connection.http_version == "h2" else _over_quic(connection)
+    sent: dict[int, int] = {}
+    result = []
+    for at_s, stream, start, end in parts:
+        # A stream's bytes leave in order for the first time; what is behind the furthest of them leaves again.
+        new = end - max(start, sent.get(stream, 0))
+        if new > 0:
+            sent[stream] = end
+            result.append(CarriedBytes(at_s, stream, new))
+    return result
+
+
+def requests(connection: CapturedConnection) -> dict[int, float]:
+    """When each stream's request came in at the server (s since 1970), by stream."""
+    arrivals: dict[int, float] = {}
+    for packet in connection.packets:
+        if not packet.from_server:
+            for stream in _requested(packet, connection.http_version):
+                arrivals.setdefault(stream, packet.at_s)
+    return arrivals
+
+
+def _requested(packet: CapturedPacket, http_version: str) -> list[int]:
+    """The streams whose requests a packet from the client carries."""
+    if http_version == "h3":  # those that a client opens in both directions (RFC 9000 section 2.1)
+        return [number for text in packet.fields["quic.stream.stream_id"] if (number := int(text)) % 4 == 0]
+    frames = zip(packet.fields["http2.streamid"], packet.fields["http2.type"], strict=False)
+    return [int(stream) for stream, kind in frames if kind == HEADERS_FRAME]
+
+
+# When a part of a stream left, which stream, and from where to where.
+_Part = tuple[float, int, int, int]
+
+
+def _over_quic(connection: CapturedConnection) -> Iterator[_Part]:
+    for packet in connection.packets:
+        if packet.from_server:
+            yield from ((packet.at_s, *frame) for frame in _stream_frames(packet) if frame[0] % 4 == 0)
+
+
+def _stream_frames(packet: CapturedPacket) -> Iterator[tuple[int, int, int]]:
+    """Each STREAM frame (RFC 9000 section 19.8): stream, first byte, end. tshark lists what fields there are."""
+    fields = packet.fields
+    offsets, lengths = iter(fields["quic.stream.offset"]), iter(fields["quic.stream.length"])
+    flags = zip(fields["quic.stream.stream_id"], fields["quic.stream.off"], fields["quic.stream.len"], strict=True)
+    for stream, has_offset, has_length in flags:
+        start = int(next(offsets)) if has_offset == "1" else 0
+        # A frame without a length is the last of its packet.
+        length = int(next(lengths)) if has_length == "1" else len(fields["quic.stream_data"][-1]) // 2
+        yield int(stream), start, start + length
+
+
+def _over_tcp(connection: CapturedConnection) -> Iterator[_Part]:
+    """HTTP/2's frames in TLS's records in TCP's stream: where each begins follows from the lengths of all before."""
+    outgoing = [packet for packet in connection.packets if packet.from_server]
+    frames = _Runs()
+    for packet in outgoing:
+        for number, text in zip(packet.fields["http2.streamid"], packet.fields["http2.length"], strict=True):
+            frames.append(HTTP2_FRAME_HEADER_BYTES + int(text), int(number))
+    records = _Runs()
+    inside = 0
+    for packet in outgoing:
+        for length, has_frames in _records(packet):
+            records.append(RECORD_HEADER_BYTES, CONNECTION)
+            content = max(0, length - RECORD_TRAILER_BYTES) if has_frames else 0
+            for size, stream in frames.between(inside, inside + content):
+                records.append(size, stream)
+            inside += content
+            records.append(length - content, CONNECTION)
+    ends: dict[int, int] = {}
+    furthest = 0
+    for packet in outgoing:
+        start = int(packet.fields["tcp.seq"][0]) - 1
+        end = start + packet.payload_bytes
+        for size, stream in records.between(max(start, furthest), end):
+            if stream != CONNECTION:
+                begin = ends.get(stream, 0)
+                ends[stream] = begin + size
+                yield packet.at_s, stream, begin, begin + size
+        furthest = max(furthest, end)
+
+
+def _records(packet: CapturedPacket) -> Iterator[tuple[int, bool]]:
+    """The TLS records that are complete with this packet: length, and whether frames of HTTP/2 are inside."""
+    # The content type of an encrypted record is that of what is inside.
+    for length, content in zip(
+        packet.fields["tls.record.length"], packet.fields["tls.record.content_type"], strict=False
+    ):
+        yield int(length), content == APPLICATION_DATA
+
+
+class _Runs:
+    """A stream of bytes as runs, each with a number that says whose it is."""
+
+    def __init__(self) -> None:
+        self._ends: list[int] = []
+        self._owners: list[int] = []
+
+    def append(self, length: int, owner: int) -> None:
+        if length > 0:
+            self._ends.append((self._ends[-1] if self._ends else 0) + length)
+            self._owners.append(owner)
+
+    def between(self, start: int, end: int) -> list[tuple[int, int]]:
+        """The runs, or parts of them, from `start` to `end`, as far as they are known: lengths and owners."""
+        result = []
+        place = bisect_right(self._ends, start)
+        while start < end and place < len(self._ends):
+            stop = min(end, self._ends[place])
+            result.append((stop - start, self._owners[place]))
+            start, place = stop, place + 1
+        return result

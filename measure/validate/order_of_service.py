@@ -1,0 +1,281 @@
+"""In what order a server sends the responses of one connection, and what leaves before an urgent one asked for late.
+
+The browser asks for resources of known priorities (`measure.validate.site`) so soon one after the other that the server
+has nearly all of them to send at once, over a link that takes a second for them. Then, while a long response is being
+sent, it asks for an urgent one.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from base.errors import EyelevelError
+from browsers.contract import StreamRequest
+from browsers.registry import browser_named
+from measure.captures.reading import CapturedConnection, largest, read_connections
+from measure.captures.streams import STREAM_FIELDS, carried, requests
+from measure.run.monitor import CAPTURE
+from measure.run.setting import Setting
+from measure.single_load import single_load
+from measure.validate.checks import Check, between, unchecked
+from measure.validate.protocol import BULK_LOADING, KEYS, SEED, ObservationMethod
+from measure.validate.site import BACKGROUND, BULK_BYTES, ORDER_PAGE, ORDERED, URGENT
+from record.site import Site
+from servers.registry import server_of
+from tuning.networks import Network
+from tuning.protocols import Protocol
+
+# Slow enough for a response to take long beside what a server needs to begin it; of the queue there is enough for no
+# sender to fill it with what the page has.
+NARROW = Network("narrow", min_rtt_ms=50, up_mbps=8, down_mbps=8, queue_ms=400)
+
+# Until a server that has got a request has the response, and has sent what it could not know better before. NGINX asks
+# another program; a busy machine lets both wait.
+ANSWER_S = 0.1
+# Two responses are compared if that share of each was yet to be sent when the server had all.
+LEAST_SHARE = 0.5
+
+# A strict server may have sent, or let wait in the kernel, so much of its bytes before it knew better.
+MOST_AGAINST_PRIORITY = 0.05
+# What is neither first come, first served nor fair sends at least so much against the priorities.
+LEAST_AGAINST_PRIORITY = 0.15
+# Two responses that take turns of 16 kB are under way at once for 5 sixths of their 100 kB; those that do not, never.
+TURNS, ONE_AFTER_ANOTHER = (0.5, 1.0), (0.0, 0.1)
+
+# NGINX fills a record of TLS before it writes it (`ssl_buffer_size`); quic_server's turns are as long.
+TURN_BYTES = 16_384
+# What the link takes meanwhile.
+ANSWER_BYTES = int(ANSWER_S * (NARROW.down_mbps or 0) * 1e6 / 8)
+
+
+@dataclass(frozen=True)
+class Order:
+    """How a scheduler serves: `strictly` the more urgent first, and whether those of one urgency take turns."""
+
+    strictly: bool
+    incremental_take_turns: bool
+    others_take_turns: bool
+
+
+# By what a scheduler is called in protocols.toml.
+ORDERS = {
+    "urgency": Order(strictly=True, incremental_take_turns=True, others_take_turns=True),
+    "urgency-incremental": Order(strictly=True, incremental_take_turns=True, others_take_turns=False),
+    "urgency-first-come": Order(strictly=True, incremental_take_turns=False, others_take_turns=False),
+    "fair": Order(strictly=False, incremental_take_turns=True, others_take_turns=True),
+    "first-come": Order(strictly=False, incremental_take_turns=False, others_take_turns=False),
+}
+
+
+@dataclass(frozen=True)
+class Response:
+    """A response of the page: its path, the priority that the browser asked for (RFC 9218), when its request came in at
+    the server, and its bytes with their frames. Times in s from the first request of those that are ordered."""
+
+    path: str
+    urgency: int
+    incremental: bool
+    asked_s: float
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Served:
+    """So many bytes of the response with that path, that left the server `at_s`."""
+
+    at_s: float
+    path: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class OrderOfService:
+    """What left the server, in order, of which response."""
+
+    responses: tuple[Response, ...]
+    served: tuple[Served, ...]
+
+    def document(self) -> dict[str, Any]:
+        """What `analysis.figures.order_of_service` draws, as JSON takes it."""
+        return {
+            "responses": [asdict(response) for response in self.responses],
+            "served": [[round(part.at_s, 4), part.path, part.bytes] for part in _joined(self.served)],
+            "numbers": asdict(self.numbers),
+        }
+
+    @property
+    def numbers(self) -> "Numbers":
+        """All that is judged."""
+        return Numbers(
+            against_priority(self),
+            _mean(turns(self, incremental=True)),
+            _mean(turns(self, incremental=False)),
+            *in_front(self),
+        )
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """An order of service in numbers: the share of bytes sent against priority, how far responses of one urgency took
+    turns (None if nothing could be compared), and the bytes of others, and the time in s, before an urgent response."""
+
+    against_priority: float
+    turns_incremental: float | None
+    turns_others: float | None
+    in_front_bytes: int
+    waited_s: float
+
+
+def observe_order(protocol: Protocol, sites: Mapping[str, Site]) -> OrderOfService:
+    """Load the page of the order of service over `protocol` in the browser. Raises EyelevelError."""
+    setting = Setting(sites[ORDER_PAGE], NARROW, protocol, BULK_LOADING, SEED)
+    with single_load(setting, ObservationMethod()) as folder:
+        return read_order(folder, protocol.http_version)
+
+
+def read_order(folder: Path, http_version: str) -> OrderOfService:
+    """The order in which the responses of the page left in the load in `folder`. Raises EyelevelError."""
+    connection = largest(read_connections(folder / CAPTURE, folder / KEYS, http_version, STREAM_FIELDS))
+    return order_in(connection, browser_named(BULK_LOADING.browser).read_streams(folder))
+
+
+def order_in(connection: CapturedConnection, streams: Iterable[StreamRequest]) -> OrderOfService:
+    """The order of service of a connection, whose requests were sent on `streams`. Raises EyelevelError."""
+    # A browser that has been there before asks for all again; its last visit is what was captured.
+    asked_for = {stream.stream: stream for stream in streams}
+    paths = {number: urlsplit(stream.url).path for number, stream in asked_for.items()}
+    wanted = {number: path for number, path in paths.items() if path in (*ORDERED, BACKGROUND, URGENT)}
+    arrivals = requests(connection)
+    sent = [part for part in carried(connection) if part.stream in wanted]
+    sizes = {path: sum(part.bytes for part in sent if part.stream == number) for number, path in wanted.items()}
+    missing = [path for path in (*ORDERED, BACKGROUND, URGENT) if not sizes.get(path)]
+    if missing or any(number not in arrivals for number in wanted):
+        raise EyelevelError(f"the capture of the order of service lacks {', '.join(missing) or 'requests'}")
+    start_s = min(arrivals[number] for number in wanted)
+    return OrderOfService(
+        tuple(
+            Response(
+                path,
+                asked_for[number].urgency,
+                asked_for[number].incremental,
+                round(arrivals[number] - start_s, 6),
+                sizes[path],
+            )
+            for number, path in wanted.items()
+        ),
+        tuple(Served(part.at_s - start_s, wanted[part.stream], part.bytes) for part in sent),
+    )
+
+
+def judge_order(protocol: Protocol, numbers: Numbers) -> list[Check]:
+    """The order of service against that of the protocol's server."""
+    name = protocol.name
+    against, turning = "bytes sent against priority", "responses of one urgency that take turns"
+    in_front = "bytes in front of an urgent response"
+    kinds = (("incremental", numbers.turns_incremental), ("other", numbers.turns_others))
+    server = server_of(protocol)
+    scheduler = server.order_of_service(protocol)
+    if scheduler is None:
+        why = f"what {server.name} sends waits in the kernel, whose order is settled"
+        texts = {against: _percent(numbers.against_priority)}
+        texts |= {f"{kind} {turning}": _percent(share) for kind, share in kinds}
+        texts[in_front] = f"{numbers.in_front_bytes / 1e3:,.0f} kB, {numbers.waited_s:.2f} s"
+        return [unchecked(name, what, f"{text} ({why})") for what, text in texts.items()]
+    order = ORDERS[scheduler]
+    least, most = (0.0, MOST_AGAINST_PRIORITY) if order.strictly else (LEAST_AGAINST_PRIORITY, 1.0)
+    checks = [between(name, against, 100 * least, 100 * numbers.against_priority, 100 * most, "%")]
+    for (kind, share), take_turns in zip(kinds, (order.incremental_take_turns, order.others_take_turns), strict=True):
+        least, most = TURNS if take_turns else ONE_AFTER_ANOTHER
+        what = f"{kind} {turning}"
+        if share is None:
+            checks.append(unchecked(name, what, "none were to be sent at once"))
+        else:
+            checks.append(between(name, what, 100 * least, 100 * share, 100 * most, "%"))
+    # The kernel looks at its bound before it begins a buffer, which then is as large (`tuning.kernel.limit_buffers`).
+    held_bytes = 2 * (protocol.notsent_lowat_bytes or 0)
+    bound = float(held_bytes + TURN_BYTES + ANSWER_BYTES)
+    if order.strictly or order.others_take_turns:
+        checks.append(between(name, in_front, 0, numbers.in_front_bytes, bound, "bytes"))
+    else:
+        checks.append(between(name, in_front, bound, numbers.in_front_bytes, BULK_BYTES, "bytes"))
+    return checks
+
+
+def against_priority(order: OrderOfService) -> float:
+    """The share of bytes that left while a more urgent response waited, of those that left from when the server had all
+    that are ordered until they were sent."""
+    served = _once_all_are_there(order)
+    last = max((n for n, part in enumerate(served) if part.path in ORDERED), default=-1)
+    served = served[: last + 1]
+    urgencies = {response.path: response.urgency for response in order.responses}
+    waiting = {path: sum(part.bytes for part in served if part.path == path) for path in ORDERED}
+    total = wrong = 0
+    for part in served:
+        if part.path in waiting:
+            waiting[part.path] -= part.bytes
+        more_urgent = (path for path, left in waiting.items() if left and urgencies[path] < urgencies[part.path])
+        total += part.bytes
+        wrong += part.bytes * any(True for _ in more_urgent)
+    return wrong / total if total else 0.0
+
+
+def turns(order: OrderOfService, *, incremental: bool) -> Iterator[float]:
+    """Of any two responses of one urgency that are both incremental, or both not, the share of their bytes that left
+    while both were under way, once the server had all."""
+    served = _once_all_are_there(order)
+    candidates = [r for r in order.responses if r.path in ORDERED and r.incremental == incremental]
+    for one, other in combinations(candidates, 2):
+        if one.urgency == other.urgency:
+            parts = [part for part in served if part.path in (one.path, other.path)]
+            left = {r.path: sum(part.bytes for part in parts if part.path == r.path) / r.bytes for r in (one, other)}
+            if min(left.values()) >= LEAST_SHARE:
+                yield _under_way_at_once(parts)
+
+
+def in_front(order: OrderOfService) -> tuple[int, float]:
+    """The bytes of other responses that left between the arrival of the request for the urgent one and its first byte,
+    and how long that took, in s."""
+    asked_s = next(response.asked_s for response in order.responses if response.path == URGENT)
+    first_s = next(part.at_s for part in order.served if part.path == URGENT)
+    others = (part.bytes for part in order.served if asked_s <= part.at_s < first_s and part.path != URGENT)
+    return sum(others), round(first_s - asked_s, 6)
+
+
+def _once_all_are_there(order: OrderOfService) -> list[Served]:
+    """What left when the server had all responses that are ordered, without the urgent one."""
+    asked_s = max(response.asked_s for response in order.responses if response.path in ORDERED)
+    return [part for part in order.served if part.at_s > asked_s + ANSWER_S and part.path != URGENT]
+
+
+def _under_way_at_once(parts: Sequence[Served]) -> float:
+    """The share of the bytes of two responses that left while both had begun and none had ended."""
+    places = {path: [n for n, part in enumerate(parts) if part.path == path] for path in {p.path for p in parts}}
+    begin = max(numbers[0] for numbers in places.values())
+    end = min(numbers[-1] for numbers in places.values())
+    return sum(part.bytes for part in parts[begin : end + 1]) / sum(part.bytes for part in parts)
+
+
+def _joined(served: Iterable[Served]) -> Iterator[Served]:
+    """The same with consecutive parts of one response that left within 10 ms as one part."""
+    last: Served | None = None
+    for part in served:
+        if last and last.path == part.path and part.at_s - last.at_s < 0.01:
+            last = Served(last.at_s, last.path, last.bytes + part.bytes)
+            continue
+        if last:
+            yield last
+        last = part
+    if last:
+        yield last
+
+
+def _mean(shares: Iterable[float]) -> float | None:
+    values = list(shares)
+    return sum(values) / len(values) if values else None
+
+
+def _percent(share: float | None) -> str:
+    return "none compared" if share is None else f"{share:.0%}"

@@ -1,0 +1,76 @@
+"""Which bytes of which stream each packet carried, from what tshark lists of it."""
+
+from collections.abc import Mapping
+
+from measure.captures.reading import FIELDS, CapturedConnection, CapturedPacket
+from measure.captures.streams import STREAM_FIELDS, CarriedBytes, carried, requests
+
+
+def packet(at_s: float, payload_bytes: int, fields: Mapping[str, str], *, from_server: bool = True) -> CapturedPacket:
+    listed = {name: text.split(",") if (text := fields.get(name, "")) else [] for name in (*FIELDS, *STREAM_FIELDS)}
+    return CapturedPacket(at_s, from_server, payload_bytes, listed)
+
+
+def tcp(at_s: float, seq: int, length: int, records: str = "", types: str = "", frames: str = "") -> CapturedPacket:
+    """A segment of the server; `frames` as stream:length."""
+    pairs = [frame.partition(":") for frame in frames.split(",") if frame]
+    fields = {
+        "tcp.seq": str(seq),
+        "tls.record.length": records,
+        "tls.record.content_type": types,
+        "http2.streamid": ",".join(stream for stream, _, _ in pairs),
+        "http2.length": ",".join(size for _, _, size in pairs),
+    }
+    return packet(at_s, length, fields)
+
+
+def test_frames_of_http2_are_found_in_records_that_are_complete_only_packets_later() -> None:
+    # A handshake record of 100 bytes, then one with a frame of 291 bytes of stream 1 and one of 191 of stream 3: with
+    # their headers 500 bytes, with type and tag 517, with the record's header 522. A packet ends 222 bytes into that.
+    connection = CapturedConnection(
+        "h2",
+        (
+            tcp(1.0, 1, 105 + 222, "100", "22"),
+            tcp(2.0, 1 + 327, 300, "517", "23", "1:291,3:191"),
+            tcp(3.0, 1 + 327, 300),  # the same again
+        ),
+    )
+    assert carried(connection) == [CarriedBytes(1.0, 1, 217), CarriedBytes(2.0, 1, 83), CarriedBytes(2.0, 3, 200)]
+
+
+def test_stream_frames_of_quic_are_counted_once() -> None:
+    def quic(at_s: float, stream: str, off: str, has: str, offset: str, length: str, data: str) -> CapturedPacket:
+        names = ("stream_id", "off", "len", "offset", "length")
+        values = zip(names, (stream, off, has, offset, length), strict=True)
+        return packet(at_s, 1250, {f"quic.stream.{name}": value for name, value in values} | {"quic.stream_data": data})
+
+    connection = CapturedConnection(
+        "h3",
+        (
+            quic(
+                1.0, "0,4", "0,0", "1,0", "", "3", f"{'aa' * 3},{'bb' * 5}"
+            ),  # the last of a packet may have no length
+            quic(2.0, "4,3", "1,0", "1,0", "5", "7", f"{'bb' * 7},{'cc' * 9}"),  # stream 3 is no request's
+            quic(3.0, "4", "1", "0", "3", "", "bb" * 10),  # 9 of them again
+        ),
+    )
+    assert carried(connection) == [
+        CarriedBytes(1.0, 0, 3),
+        CarriedBytes(1.0, 4, 5),
+        CarriedBytes(2.0, 4, 7),
+        CarriedBytes(3.0, 4, 1),
+    ]
+
+
+def test_requests_are_what_clients_send_headers_or_open_streams_for() -> None:
+    over_tcp = (
+        packet(1.0, 90, {"http2.streamid": "0,1", "http2.type": "4,1"}, from_server=False),
+        packet(2.0, 90, {"http2.streamid": "1,3", "http2.type": "8,1"}, from_server=False),
+        packet(3.0, 90, {"http2.streamid": "5", "http2.type": "1"}),
+    )
+    assert requests(CapturedConnection("h2", over_tcp)) == {1: 1.0, 3: 2.0}
+    over_quic = (
+        packet(1.0, 90, {"quic.stream.stream_id": "2,0"}, from_server=False),
+        packet(2.0, 90, {"quic.stream.stream_id": "0,4"}, from_server=False),
+    )
+    assert requests(CapturedConnection("h3", over_quic)) == {0: 1.0, 4: 2.0}
