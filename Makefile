@@ -17,7 +17,7 @@ CAMPAIGN_OPTIONS = $(strip $(call option,--net,NET) $(call option,--proto,PROTO)
 # Studies say their own commands (studies/*/__init__.py), which are targets here.
 STUDIES := $(shell sed -n 's/^ *command="\([^"]*\)",$$/\1/p' studies/*/__init__.py)
 # A study takes what is given: these variables, and any other on the command line (DEPTH=3 becomes --depth 3).
-STUDY_VARIABLES := SITE NET PROTO RUNS SEED CAMPAIGN BROWSER DASK PRESET COUNTS SIZES LIMIT BUDGET DELAYS
+STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER DASK PRESET COUNTS SIZES LIMIT BUDGET DELAYS CONDITIONS
 NO_OPTIONS := TUNING EYELEVEL_TUNING EYELEVEL_CACHE PYTHON MAKEFLAGS MAKEOVERRIDES
 given = $(filter-out $(NO_OPTIONS),$(foreach v,$(.VARIABLES),$(if $(filter command,$(word 1,$(origin $v))),$v)))
 lower = $(shell printf %s '$1' | tr A-Z_ a-z-)
@@ -117,9 +117,10 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   FILMS, QUALITY   all, sample or none; lossless or small: which films are kept once their metrics are
 ##   BROWSER          the browser (chromium)
 ##   DASK             the scheduler of a Dask cluster to measure on (tcp://scheduler:8786)
-##   PRESET           of make grid: longlook, longlook-0rtt, controlled
+##   PRESET           of make grid: longlook, longlook-0rtt, controlled, lossy-bulk
 ##   COUNTS, SIZES    of make grid: other numbers and sizes of objects (1,10 and 100B,10KB)
 ##   BUDGET, LIMIT    of make grid: how long all may take (60m); how many seconds a load may
+##   CONDITIONS       of make ladder: arq, slow, unknown (all that it can unless given), or none
 ##   DELAYS           of make packets: what is added to the round trip, in ms (0,10,20,50)
 ##   CAMPAIGN         the folder in results/ (the time of day)
 ##   SEED             what the order of the runs is drawn from

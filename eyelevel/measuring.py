@@ -5,9 +5,9 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from measure.campaign.progress import ProgressDisplay
 from measure.run.aliases import distinct
 from measure.table import CampaignDocument, read_document
 from measure.validate.record import validate_campaign, validate_worker
+from tuning.networks import Network
 
 
 def measuring_options(*, validates: bool, default: str = "the time of day") -> list[click.Option]:
@@ -75,13 +76,22 @@ def carry_out(
     require_browser(campaign)
     with interruptible(campaign.folder, continuation(command, campaign.folder)):
         if manner.validate and not manner.dask:
-            cells = ((block[0].site, block[0].network) for block in campaign.plan())
-            needed = [campaign.networks[name] for name in dict.fromkeys(network for _, network in cells)]
-            if checks := validate_campaign(campaign.folder, needed, distinct(campaign.protocols.values())):
+            planned = dict.fromkeys(run.network for block in campaign.plan() for run in block)
+            networks = distinct_networks(campaign.networks[name] for name in planned)
+            if checks := validate_campaign(campaign.folder, networks, distinct(campaign.protocols.values())):
                 console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
         validate = None if manner.trust_workers else validate_worker
         workers = Cluster(manner.dask, campaign, validate).measure if manner.dask else None
         measure(campaign, partial(ProgressDisplay, console, plain=manner.plain), workers, enough)
+
+
+def distinct_networks(networks: Iterable[Network]) -> list[Network]:
+    """`networks` without those that differ from one before by their name alone."""
+    first: list[Network] = []
+    for network in networks:
+        if all(replace(network, name=other.name) != other for other in first):
+            first.append(network)
+    return first
 
 
 def require_browser(campaign: Campaign) -> None:

@@ -15,9 +15,9 @@ from studies.study import Request, Study
 
 def study_command(study: Study) -> click.Command:
     """The command that measures `study`."""
-    sites = [click.Option(["--site"], help="Folders in sites/, or demo sites.")] if study.chooses_sites else []
+    site = click.Option(["--site", "--sites"], help="Folders in sites/, or demo sites.")
     options: list[click.Parameter] = [
-        *sites,
+        *([site] if study.chooses_sites else []),
         click.Option(["--net"], help="Networks of tuning/networks.toml."),
         click.Option(["--proto"], help="Protocols of tuning/protocols.toml; the first is compared with."),
         click.Option(["--runs"], type=click.IntRange(min=1), help="Runs of each site, network and protocol."),

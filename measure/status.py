@@ -16,7 +16,7 @@ from measure.run.evidence import ATTEMPT
 from measure.run.films import FilmPolicy
 from measure.table import GivenUp, Row, Run, read_given_up, read_rows, require_document
 from record import collection
-from tuning import networks
+from tuning.networks import Network
 
 
 @dataclass(frozen=True)
@@ -46,16 +46,15 @@ def status(folder: Path) -> Status:
     given_up_cells = {(one.site, one.network) for one in given_up_sites}
     planned = [run for block in read_plan(folder) for run in block]
     unmeasured = [run for run in planned if not store.is_valid(run)]
-    given_up = {
-        run for run in unmeasured if store.is_given_up(run, repeats) or (run.site, run.network) in given_up_cells
-    }
+    given_up = {run for run in unmeasured if store.is_given_up(run, repeats) or run.cell in given_up_cells}
     open_runs = tuple(run for run in unmeasured if run not in given_up)
     try:
         sites = {name: collection.load_site(name) for name in document.sites}
         films = FilmPolicy(**document.films)
-        model = RunModel(sites, networks.load(), films, filmed=document.filmed)
+        networks = {name: Network(**values) for name, values in document.networks.items()}
+        model = RunModel(sites, networks, films, filmed=document.filmed)
         expected = forecast(open_runs, rows, folder, model)
-    except (EyelevelError, KeyError):  # a site or a network has gone from this machine since
+    except (EyelevelError, KeyError, TypeError):  # a site has gone since, or a network has keys of another version
         expected = None
     current = tuple(str(run) for run in open_runs if _being_made(store.run_folder(run, store.attempts(run) + 1)))
     return Status(

@@ -27,6 +27,8 @@ GROWING = ("sites", "networks", "protocols")
 
 # The names of a site and of the network that it is behind.
 Cell = tuple[str, str]
+# The names of a network and of a protocol: what the runs of a block differ in.
+Condition = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,11 @@ class Run:
     network: str
     protocol: str
     number: int
+
+    @property
+    def cell(self) -> Cell:
+        """The site and the network that it is behind."""
+        return self.site, self.network
 
     def __str__(self) -> str:
         return f"{self.site} {self.network} {self.protocol} run {self.number}"

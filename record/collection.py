@@ -63,10 +63,12 @@ def choose_site(name: str) -> Site:
 def choose_sites(wanted: str | list[str]) -> list[Site]:
     """The sites that `wanted` names. "all" means those in sites/, or the demo sites when there are none.
 
-    Raises EyelevelError.
+    The pages of studies are sites, too, but only by their names. Raises EyelevelError.
     """
     if wanted == "all":
         names = recorded_names() or list(DEMO_SITES)
     else:
-        names = choose("site", wanted, {name: name for name in available_names()})
+        given = wanted.replace(",", " ").split() if isinstance(wanted, str) else wanted
+        pages = [name for name in given if grid.page_named(name) or downloads.page_named(name)]
+        names = choose("site", wanted, {name: name for name in [*available_names(), *pages]})
     return [load_site(name) for name in names]

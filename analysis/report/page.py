@@ -84,9 +84,9 @@ def campaign_page(findings: Findings, films: FilmSelection, contents: Contents, 
 
 
 def study_page(campaign: CampaignTable, contents: Contents, figures: Path) -> str:
-    """The page of an unfilmed campaign as HTML; its results are in the sections of its studies."""
+    """The page of a study's campaign, or of one without films, as HTML; its results are in the sections of studies."""
     template = _environment(figures, contents.sections).get_template("study.html.j2")
-    return template.render(**_common(campaign.document, contents), name=campaign.name)
+    return template.render(**_common(campaign.document, contents), name=campaign.name, filmed=campaign.document.filmed)
 
 
 def _environment(figures: Path, sections: Sequence[Section]) -> jinja2.Environment:

@@ -75,8 +75,8 @@ def declared_values(findings: Findings) -> dict[str, object]:
     return {"confidence": level(declared.confidence), "significant_p": declared.significant_p}
 
 
-def unfilmed_tables(campaign: CampaignTable) -> dict[str, list[ReportTable]]:
-    """The same of an unfilmed campaign, whose results are in the section of its study."""
+def study_tables(campaign: CampaignTable) -> dict[str, list[ReportTable]]:
+    """The same of a study's campaign, whose results are in the section of the study."""
     settings = setting_tables(campaign, campaign.protocols, campaign.networks, spread(campaign.runs))
     settings[:2] = replace(settings[0], title="Protocol settings"), replace(settings[1], title="Networks")
     return {"measured": settings, "exclusions": [excluded_attempts(campaign)]}

@@ -16,7 +16,7 @@ from analysis.report.film_selection import select_films
 from analysis.report.latex import latex
 from analysis.report.page import Contents, campaign_page, study_page
 from analysis.report.section import ReportFigure, ReportTable, Section
-from analysis.report.tables import campaign_tables, unfilmed_tables
+from analysis.report.tables import campaign_tables, study_tables
 from analysis.runs import load
 from base.files import replacing_folder
 from base.ownership import give_to_caller
@@ -39,7 +39,7 @@ def write_report(
     versions = {name: version(name) for name in LIBRARIES} | {"python": platform.python_version()}
     with workers() as pool, replacing_folder(into) as new:
         (new / "tables").mkdir()
-        if campaign.document.filmed:
+        if not campaign.document.study_name and campaign.document.filmed:
             findings = analyse(campaign, declaration, pool)
             films = select_films(findings, site)
             contents = Contents(campaign_figures(findings, films.strips), campaign_tables(findings), sections, versions)
@@ -48,7 +48,7 @@ def write_report(
             write_families(contents.families(findings.declared), new / "tables")
             findings.comparisons.to_csv(new / "tables" / "comparisons.csv", index=False)
         else:
-            contents = Contents({}, unfilmed_tables(campaign), sections, versions)
+            contents = Contents({}, study_tables(campaign), sections, versions)
             draw(contents.all_figures, new / "figures", pool)
             html = study_page(campaign, contents, new / "figures")
         write_drawings(sections, new / "figures")
@@ -67,7 +67,7 @@ def write_figures(
     into = folder / REPORT / "figures"
     with workers() as pool, replacing_folder(into) as new:
         figures: Mapping[str, list[ReportFigure]] = {}
-        if campaign.document.filmed:
+        if not campaign.document.study_name and campaign.document.filmed:
             findings = analyse(campaign, declaration, pool)
             figures = campaign_figures(findings, select_films(findings, site, playable=False).strips)
         draw(Contents(figures, {}, sections, {}).all_figures, new, pool)

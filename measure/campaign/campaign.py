@@ -30,7 +30,7 @@ from measure.reasons import Reason
 from measure.run.films import ALL_FILMS, FilmPolicy, read_last_frame
 from measure.run.setting import Loading, Setting
 from measure.site_facts import facts_of
-from measure.table import CampaignDocument, Cell, Row, Run
+from measure.table import CampaignDocument, Cell, Condition, Row, Run
 from record.site import Site
 from tuning import protocols
 from tuning.networks import Network
@@ -59,6 +59,7 @@ class Campaign:
     `repeats`: how often an invalid run is repeated before it is given up.
     `canary_s`: how old a canary may be when a block begins.
     `selection`: names of the sites, networks and protocols whose runs are planned now; all unless given.
+    `companions`: network → further conditions that are measured in its blocks (`measure.campaign.plan`).
     `without`: of these, sites and networks whose runs are not planned. `study`: what the campaign's study says of
     itself. `hypotheses`: the text of those that it declares.
     """
@@ -76,6 +77,7 @@ class Campaign:
     auto: bool = False
     canary_s: float = 0.0
     selection: Selection | None = None
+    companions: Mapping[str, Sequence[Condition]] = field(default_factory=dict)
     without: frozenset[Cell] = frozenset()
     study: Mapping[str, Any] = field(default_factory=dict)
     hypotheses: str = ""
@@ -111,8 +113,9 @@ class Campaign:
     def plan(self) -> list[PlannedBlock]:
         """The blocks that are to be measured, in order."""
         chosen = self.selection or Selection(tuple(self.sites), tuple(self.networks), tuple(self.protocols))
-        blocks = plan(chosen.sites, chosen.networks, chosen.protocols, self.runs, self.seed)
-        return [block for block in blocks if (block[0].site, block[0].network) not in self.without]
+        blocks = plan(chosen.sites, chosen.networks, chosen.protocols, self.runs, self.seed, self.companions)
+        planned = (tuple(run for run in block if run.cell not in self.without) for block in blocks)
+        return [block for block in planned if block]
 
     def versions(self) -> dict[str, str]:
         """Name → version of everything that takes part, on this machine. Raises EyelevelError."""
@@ -205,24 +208,25 @@ class PlannedWork:
         """The open runs of each block, one block after another, without what needs no more runs by then."""
         open_runs = set(self.open_runs())
         for number, block in enumerate(self._blocks, start=1):
-            runs = [run for run in self._open(block) if run in open_runs]
-            if runs and (runs[0].site, runs[0].network) not in enough(self._campaign.folder):
-                yield self._campaign.block(number, runs)
+            if runs := [run for run in self._open(block) if run in open_runs]:
+                measured = enough(self._campaign.folder)
+                if runs := [run for run in runs if run.cell not in measured]:
+                    yield self._campaign.block(number, runs)
 
     def end(self, display: ProgressDisplay, block: Block) -> None:
         """Do what follows when `block` has been measured."""
         results = self._results
         results.follow_verdicts()
         display.rejects(apply_norms(results, [row for row in results.rows if row.block == block.number]))
-        run = next(iter(block.settings))
-        if entry := self._given_up.look_at(cell := (run.site, run.network)):
-            display.gives_up(entry, self._given_up.runs_of(cell))
+        for cell in dict.fromkeys(run.cell for run in block.settings):
+            if entry := self._given_up.look_at(cell):
+                display.gives_up(entry, self._given_up.runs_of(cell))
         hand_over(block, results)
 
     def _open(self, block: PlannedBlock) -> list[Run]:
-        if (block[0].site, block[0].network) in self._given_up:
-            return []
-        return [run for run in block if self._results.is_open(run, self._campaign.repeats)]
+        given_up = {cell for cell in dict.fromkeys(run.cell for run in block) if cell in self._given_up}
+        repeats = self._campaign.repeats
+        return [run for run in block if run.cell not in given_up and self._results.is_open(run, repeats)]
 
 
 def measure_here(

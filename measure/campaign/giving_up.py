@@ -28,7 +28,9 @@ class GivenUpSites:
         self._repeats = repeats
         self._blocks: dict[Cell, list[PlannedBlock]] = {}
         for block in blocks:
-            self._blocks.setdefault((block[0].site, block[0].network), []).append(block)
+            for cell in dict.fromkeys(run.cell for run in block):
+                runs = tuple(run for run in block if run.cell == cell)
+                self._blocks.setdefault(cell, []).append(runs)
         self._entries: dict[Cell, GivenUp] = {}
         write_given_up(results.folder, ())
 

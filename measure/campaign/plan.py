@@ -1,7 +1,8 @@
 """The order of a campaign's runs: randomised blocks.
 
 One block is one run of every protocol for one site and network, so that slow drift of the machine cannot
-favour a protocol (randomised complete block design). Every block is drawn from the seed on its own, so
+favour a protocol (randomised complete block design). A study that compares networks, too, has further conditions
+(each a network and a protocol) in the blocks of a network. Every block is drawn from the seed on its own, so
 that adding sites, networks or runs leaves the order of the others as it was.
 
 `plan.csv` has all runs in the order in which they are to be made, a line each, by block. It is written before the
@@ -10,19 +11,20 @@ first run, and grows when sites, networks, protocols or runs are added.
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby, product
 from pathlib import Path
 from random import Random
 
 from base.errors import EyelevelError
 from base.files import write_atomically
-from measure.table import Run
+from measure.table import Condition, Run
 
 PlannedBlock = tuple[Run, ...]
 
 PLAN = "plan.csv"
 COLUMNS = ("block", "site", "network", "protocol", "run")
+NO_COMPANIONS: Mapping[str, Sequence[Condition]] = {}
 
 
 def seed_of(run: Run, seed: int) -> int:
@@ -34,19 +36,26 @@ def seed_of(run: Run, seed: int) -> int:
 
 
 def plan(
-    sites: Iterable[str], networks: Iterable[str], protocols: Sequence[str], runs: int, seed: int
+    sites: Iterable[str],
+    networks: Iterable[str],
+    protocols: Sequence[str],
+    runs: int,
+    seed: int,
+    companions: Mapping[str, Sequence[Condition]] = NO_COMPANIONS,
 ) -> list[PlannedBlock]:
     """All blocks in the order they are to be measured.
 
     The first run of every setting comes before the second of any, so that a campaign that is stopped
-    halfway has about as many of each.
+    halfway has about as many of each. `companions`: network → conditions that its blocks have beside those of the
+    network itself over `protocols`.
     """
     blocks = []
     for number, site, network in product(range(1, runs + 1), sites, networks):
         draw = Random(f"{seed}/{number}/{site}/{network}")
         place = draw.random()
-        order = draw.sample(protocols, len(protocols))
-        blocks.append((number, place, tuple(Run(site, network, protocol, number) for protocol in order)))
+        conditions = [*((network, protocol) for protocol in protocols), *companions.get(network, ())]
+        order = draw.sample(conditions, len(conditions))
+        blocks.append((number, place, tuple(Run(site, *condition, number) for condition in order)))
     return [block for _, _, block in sorted(blocks, key=lambda entry: entry[:2])]
 
 

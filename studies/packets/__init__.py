@@ -11,7 +11,8 @@ A run's folder holds beside the evidence of a load:
 
 The report reads them by
 
-    dissection (tshark's packets)  →  bytes, layers (kinds of bytes)  →  connections, sequence  →  runs  →  section
+    dissection (tshark's packets)  →  bytes, layers (kinds of bytes), extents (their places)
+    →  connections, sequence, head_of_line  →  runs  →  section, head_of_line_report
 """
 
 import click

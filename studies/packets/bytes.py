@@ -3,10 +3,12 @@
 import tomllib
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+
+from studies.packets.extents import Extent
 
 IP = "ip"
 TRANSPORT = "transport"
@@ -29,11 +31,13 @@ KINDS: dict[str, str] = TABLES["kinds"]
 
 @dataclass(frozen=True)
 class Piece:
-    """Consecutive bytes of a packet, of one kind; `label` is the name of the message that they are part of, if any."""
+    """Consecutive bytes of a packet, of one kind; `label` is the name of the message that they are part of, if any, and
+    `owner` the number of the HTTP/2 stream."""
 
     kind: str
     bytes: int
     label: str = ""
+    owner: int | None = None
 
 
 class Stream:
@@ -41,7 +45,7 @@ class Stream:
 
     def __init__(self) -> None:
         self._ends: list[int] = []
-        self._runs: list[tuple[str, str]] = []
+        self._runs: list[tuple[str, str, int | None]] = []
         self._sent: list[tuple[int, int]] = []
 
     @property
@@ -49,26 +53,32 @@ class Stream:
         """The offset up to which the kinds are known."""
         return self._ends[-1] if self._ends else 0
 
-    def append(self, length: int, kind: str, label: str = "") -> None:
-        """Append `length` bytes of `kind`."""
+    def append(self, length: int, kind: str, label: str = "", owner: int | None = None) -> None:
+        """Append `length` bytes of `kind`, which are a part of the message `label` and of the HTTP/2 stream `owner`."""
         if length > 0:
             self._ends.append(self.length + length)
-            self._runs.append((kind, label))
+            self._runs.append((kind, label, owner))
+
+    def extents(self, start: int) -> Iterator[Extent]:
+        """Whose bytes they are from `start` to the end."""
+        for _, _, owner, size in self._runs_between(start, self.length):
+            yield Extent(owner, start, start + size)
+            start += size
 
     def take(self, start: int, end: int) -> list[Piece]:
         """The pieces of a packet with the bytes from `start` to `end`; bytes that were taken before are `AGAIN`."""
         pieces = []
         for begin, stop, fresh in self._fresh(start, end):
-            for kind, label, size in self._runs_between(begin, stop):
-                pieces.append(Piece(kind if fresh else AGAIN, size, label))
+            for kind, label, owner, size in self._runs_between(begin, stop):
+                pieces.append(Piece(kind if fresh else AGAIN, size, label, owner))
         return pieces
 
-    def _runs_between(self, start: int, end: int) -> Iterable[tuple[str, str, int]]:
+    def _runs_between(self, start: int, end: int) -> Iterable[tuple[str, str, int | None, int]]:
         place = bisect_right(self._ends, start)
         while start < end:
-            kind, label = self._runs[place] if place < len(self._runs) else (UNREAD, "")
+            kind, label, owner = self._runs[place] if place < len(self._runs) else (UNREAD, "", None)
             stop = min(end, self._ends[place]) if place < len(self._ends) else end
-            yield kind, label, stop - start
+            yield kind, label, owner, stop - start
             start, place = stop, place + 1
 
     def _fresh(self, start: int, end: int) -> list[tuple[int, int, bool]]:

@@ -15,7 +15,16 @@ from base.errors import EyelevelError
 from measure.captures.reading import HTTPS_PORT, UDP_HEADER_BYTES, tshark_output
 from studies.packets import bytes as kinds
 from studies.packets.bytes import Piece, Stream, bytes_by_kind
-from studies.packets.layers import HTTP2_PREFACE_BYTES, QUIC_FRAMES, TLS_MESSAGES, Assembly, append_http2, append_http3
+from studies.packets.extents import EVERY_STREAM, Extent, Record, is_request_stream
+from studies.packets.layers import (
+    FINISHED,
+    HTTP2_PREFACE_BYTES,
+    QUIC_FRAMES,
+    TLS_MESSAGES,
+    Assembly,
+    append_http2,
+    append_http3,
+)
 
 # RFC 8446 section 5: a record's header; the content type and the tag at the end of an encrypted record.
 RECORD_HEADER_BYTES, CONTENT_TYPE_BYTES, TAG_BYTES = 5, 1, 16
@@ -47,7 +56,9 @@ class PacketRecord:
 
     `kinds` are its bytes by kind, and add up to `bytes`. `lines` name its contents, with a line for each QUIC packet in
     it; `messages` are those with content that was not sent before. `closes`: whether it ends the connection. `mark`
-    identifies the packet, and is the same at both ends.
+    identifies the packet, and is the same at both ends. `carries` says which bytes of TCP's sequence, or of QUIC's
+    streams, are in it, sent for the first time or again; `content_bytes` are those of requests' streams that were not
+    sent before.
     """
 
     at_s: float
@@ -60,14 +71,20 @@ class PacketRecord:
     messages: frozenset[str] = frozenset()
     closes: bool = False
     mark: tuple[str, ...] = ()
+    carries: tuple[Extent, ...] = ()
+    content_bytes: int = 0
 
 
 @dataclass(frozen=True)
 class Capture:
-    """Every packet that passed one end, in order, and the host name of each connection."""
+    """Every packet that passed one end, in order, and the host name of each connection.
+
+    `records` are what the servers sent over each TCP connection: its TLS records, in order and without gaps.
+    """
 
     packets: tuple[PacketRecord, ...]
     hosts: dict[ConnectionKey, str]
+    records: dict[ConnectionKey, tuple[Record, ...]] = field(default_factory=dict)
 
 
 def read_capture(capture: Path, keys: Path) -> Capture:
@@ -84,14 +101,17 @@ def read_capture(capture: Path, keys: Path) -> Capture:
     if failure:
         raise EyelevelError(f"tshark's output on {capture} is broken: {failure}")
     try:
-        return Capture(reader.packets(), reader.hosts)
+        return Capture(reader.packets(), reader.hosts, reader.records())
     except EyelevelError as error:
         raise EyelevelError(f"{capture}: {error}") from None
 
 
 @dataclass
 class _Part:
-    """A part of a packet: bytes of a known kind, or those from `start` on of the stream that a function returns."""
+    """A part of a packet: bytes of a known kind, or those from `start` on of the stream that a function returns.
+
+    `number` is that of QUIC's stream.
+    """
 
     bytes: int
     kind: str = ""
@@ -99,6 +119,7 @@ class _Part:
     stream: Callable[[], Stream] | None = None
     start: int = 0
     line: int = 0
+    number: int | None = None
 
 
 @dataclass
@@ -117,7 +138,7 @@ class _TcpStream:
 
     def __init__(self) -> None:
         self._records: list[tuple[int, int, list[tuple[int, str]]]] = []
-        self._frames: list[tuple[int, int, int]] = []
+        self._frames: list[tuple[int, int, int, int | None]] = []
         self._preface_bytes = 0
 
     def record(self, element: ElementTree.Element) -> None:
@@ -135,34 +156,50 @@ class _TcpStream:
             padding_bytes = int(_value(element, "http2.pad_length") or 0)
             has_padding = int(_value(element, "http2.flags") or "0", 16) & 0x08 and padding_bytes
             frame_type = int(_value(element, "http2.type") or -1)
-            self._frames.append((int(length), frame_type, padding_bytes + 1 if has_padding else 0))
+            # What belongs to stream 0 belongs to the connection (RFC 9113 section 5.1.1).
+            owner = int(_value(element, "http2.streamid") or 0) or None
+            self._frames.append((int(length), frame_type, padding_bytes + 1 if has_padding else 0, owner))
 
-    @cached_property
+    @property
     def stream(self) -> Stream:
         """The stream. To be looked at once all records and frames are there."""
+        return self._contents[0]
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """Its TLS records. To be looked at once all records and frames are there."""
+        return self._contents[1]
+
+    @cached_property
+    def _contents(self) -> tuple[Stream, tuple[Record, ...]]:
         inner = Stream()
         inner.append(self._preface_bytes, kinds.FRAMING, "preface")
         for frame in self._frames:
             append_http2(inner, *frame)
-        outer, carried_bytes = Stream(), 0
+        outer, carried_bytes, records = Stream(), 0, []
+        handshake: int | None = EVERY_STREAM
         for length, content, messages in self._records:
+            start = outer.length
             outer.append(RECORD_HEADER_BYTES, kinds.SECURITY)
             trailer_bytes = CONTENT_TYPE_BYTES + TAG_BYTES if content > 0 else 0
             inside_bytes = max(0, length - trailer_bytes)
             if abs(content) == APPLICATION_DATA:
                 for piece in inner.take(carried_bytes, carried_bytes + inside_bytes):
-                    outer.append(piece.bytes, piece.kind, piece.label)
+                    outer.append(piece.bytes, piece.kind, piece.label, piece.owner)
                 carried_bytes += inside_bytes
             elif abs(content) == HANDSHAKE_RECORD:
                 for size, name in messages:
-                    outer.append(min(size, inside_bytes), kinds.HANDSHAKE, name)
+                    outer.append(min(size, inside_bytes), kinds.HANDSHAKE, name, handshake)
                     inside_bytes -= min(size, inside_bytes)
-                outer.append(inside_bytes, kinds.HANDSHAKE, messages[-1][1] if messages else "")
+                    # What comes later, such as a ticket, no stream needs.
+                    handshake = None if name == FINISHED else handshake
+                outer.append(inside_bytes, kinds.HANDSHAKE, messages[-1][1] if messages else "", handshake)
             else:
                 name = {CHANGE_CIPHER_SPEC: "ChangeCipherSpec", ALERT: "Alert"}.get(abs(content), "")
                 outer.append(inside_bytes, kinds.HANDSHAKE if name == "ChangeCipherSpec" else kinds.CONTROL, name)
             outer.append(min(trailer_bytes, length), kinds.SECURITY)
-        return outer
+            records.append(Record(tuple(outer.extents(start))))
+        return outer, tuple(records)
 
 
 class _Reader:
@@ -206,6 +243,10 @@ class _Reader:
         """All packets. Raises EyelevelError when one cannot be dissected."""
         return tuple(self._resolve(packet) for packet in self._packets)
 
+    def records(self) -> dict[ConnectionKey, tuple[Record, ...]]:
+        """The TLS records that servers sent, by connection."""
+        return {connection: stream.records for (connection, from_server), stream in self._tcp.items() if from_server}
+
     def _tcp_packet(
         self, record: PacketRecord, way: _Way, parts: list[_Part], protos: dict[str, list[ElementTree.Element]]
     ) -> _UnresolvedPacket:
@@ -229,7 +270,8 @@ class _Reader:
             names = ["SYN, ACK"]
         fields = ("tcp.seq_raw", "tcp.ack_raw", "tcp.flags", "tcp.len", "tcp.options.timestamp.tsval")
         mark = tuple(_value(tcp, name) or "" for name in fields)
-        packet = replace(record, mark=mark, closes=bool(flags & (FIN | RST)))
+        carries = (Extent(None, start, start + length),) if length else ()
+        packet = replace(record, mark=mark, closes=bool(flags & (FIN | RST)), carries=carries)
         return _UnresolvedPacket(packet, parts, [""], segment=", ".join(names))
 
     def _quic_packet(
@@ -260,7 +302,8 @@ class _Reader:
                     part.kind = kinds.ACKNOWLEDGING
         payload_bytes = int(_value(udp, "udp.length") or 0) - UDP_HEADER_BYTES
         mark = (_value(udp, "udp.payload") or "",)
-        packet = replace(record, mark=mark, closes=closes, udp_payload_bytes=payload_bytes)
+        carries = tuple(Extent(p.number, p.start, p.start + p.bytes) for p in parts if p.number is not None and p.bytes)
+        packet = replace(record, mark=mark, closes=closes, udp_payload_bytes=payload_bytes, carries=carries)
         return _UnresolvedPacket(packet, parts, lines)
 
     def _quic_frame(
@@ -293,11 +336,12 @@ class _Reader:
         data = bytes.fromhex(inside.get("value", "")) if inside is not None else b""
         assembly = self._streams.setdefault((way, number), Assembly(partial(append_http3, stream_id=number)))
         assembly.add(start, data)
-        return _Part(len(data), stream=lambda: assembly.stream, start=start)
+        return _Part(len(data), stream=lambda: assembly.stream, start=start, number=number)
 
     def _resolve(self, packet: _UnresolvedPacket) -> PacketRecord:
         """The packet with the kinds of all its bytes."""
         pieces: list[tuple[int, Piece]] = []
+        content_bytes = 0
         for part in packet.parts:
             part_pieces = (
                 part.stream().take(part.start, part.start + part.bytes)
@@ -305,6 +349,7 @@ class _Reader:
                 else [Piece(part.kind, part.bytes, part.label)]
             )
             pieces += [(part.line, piece) for piece in part_pieces if piece.bytes]
+            content_bytes += sum(piece.bytes for piece in part_pieces if _is_content(part, piece))
         lines = []
         for number, space in enumerate(packet.lines):
             contents = _contents(piece for line, piece in pieces if line == number)
@@ -314,7 +359,16 @@ class _Reader:
         if sum(sizes.values()) != packet.record.bytes or min(sizes.values()) < 0:
             raise EyelevelError(f"a packet of {packet.record.bytes} bytes was dissected into {sizes}")
         new = {piece.label for _, piece in pieces if piece.label and piece.kind != kinds.AGAIN}
-        return replace(packet.record, kinds=sizes, lines=tuple(lines), messages=frozenset(new))
+        return replace(
+            packet.record, kinds=sizes, lines=tuple(lines), messages=frozenset(new), content_bytes=content_bytes
+        )
+
+
+def _is_content(part: _Part, piece: Piece) -> bool:
+    """Whether a piece of `part` is of a request's stream, and was not sent before."""
+    if piece.kind == kinds.AGAIN:
+        return False
+    return is_request_stream(part.number) if part.number is not None else piece.owner not in (None, EVERY_STREAM)
 
 
 def _contents(pieces: Iterable[Piece]) -> str:

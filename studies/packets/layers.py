@@ -18,13 +18,14 @@ HTTP2_FRAME_HEADER_BYTES, HTTP2_PREFACE_BYTES = 9, 24
 CONTROL_STREAM, QPACK_STREAMS = 0, (2, 3)
 
 
-def append_http2(stream: Stream, length: int, frame_type: int, padding_bytes: int) -> None:
-    """Append a frame of HTTP/2 with `length` bytes after its header, of which `padding_bytes` are padding."""
+def append_http2(stream: Stream, length: int, frame_type: int, padding_bytes: int, owner: int | None = None) -> None:
+    """Append a frame of HTTP/2 with `length` bytes after its header, of which `padding_bytes` are padding; `owner` is
+    the number of its HTTP/2 stream, None for the connection's."""
     name = HTTP2_FRAMES.get(frame_type, f"frame {frame_type}")
     kind = {DATA: PAYLOAD, HEADERS: HTTP_HEADERS, "CONTINUATION": HTTP_HEADERS}.get(name, CONTROL)
-    stream.append(HTTP2_FRAME_HEADER_BYTES, FRAMING, name)
-    stream.append(length - padding_bytes, kind, name)
-    stream.append(padding_bytes, PADDING)
+    stream.append(HTTP2_FRAME_HEADER_BYTES, FRAMING, name, owner)
+    stream.append(length - padding_bytes, kind, name, owner)
+    stream.append(padding_bytes, PADDING, owner=owner)
 
 
 def append_http3(stream: Stream, data: bytes, stream_id: int) -> None:

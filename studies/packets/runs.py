@@ -1,7 +1,8 @@
 """The captured runs in the folder of a campaign, dissected into connections, bytes by kind, and handshakes."""
 
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -9,12 +10,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from base.errors import EyelevelError
 from base.files import read_json
 from measure.run.visit import HAR
 from measure.table import CampaignDocument, Row, read_document, valid_rows
 from studies.packets.connections import by_connection, first_request_connection, handshake, tally, times
-from studies.packets.dissection import Capture, read_capture
+from studies.packets.dissection import Capture, ConnectionKey, read_capture
 from studies.packets.files import CLIENT, KEYS, PING, SERVERS, STUDY
+from studies.packets.head_of_line import (
+    FRONT,
+    OTHERS,
+    Blocking,
+    Delivery,
+    blocking,
+    blocking_in_one_sequence,
+    measures,
+)
 from studies.packets.sequence import Step, steps
 
 # The browser may connect just before the start of navigation in its HAR; an earlier visit ended with QUIET_MS of
@@ -25,13 +36,15 @@ ENDS = {"client": CLIENT, "servers": SERVERS}
 
 @dataclass(frozen=True)
 class CapturedRun:
-    """A run: its setting; a row for each connection; a row for each end and direction of its captures; and the packets
-    of the first request's connection until the response."""
+    """A run: its setting; a row for each connection; a row for each end and direction of its captures; the packets of
+    the first request's connection until the response; a row of what data waited for; and all deliveries."""
 
     setting: dict[str, Any]
     connections: list[dict[str, Any]]
     captures: list[dict[str, Any]]
     steps: tuple[Step, ...]
+    waits: dict[str, Any]
+    deliveries: tuple[Delivery, ...]
 
 
 def read_runs(campaign: Path) -> list[CapturedRun]:
@@ -62,16 +75,41 @@ def read_run(campaign: Path, document: CampaignDocument, row: Row) -> CapturedRu
     }
     captures = {end: read_capture(folder / file, folder / KEYS) for end, file in ENDS.items()}
     rows = list(_capture_rows(setting, captures))
+    begin_s = _navigated_s(folder)
     # With early data the capture also has the browser's first visit.
-    start_s = _navigated_s(folder) - AHEAD_S if document.protocols[row.protocol]["early_data"] else 0.0
+    start_s = begin_s - AHEAD_S if document.protocols[row.protocol]["early_data"] else 0.0
     client = _since(captures["client"], start_s)
     first = first_request_connection(client)
+    try:
+        waits = blocking(client)
+    except EyelevelError as error:
+        raise EyelevelError(f"{folder / CLIENT}: {error}") from None
+    in_one_sequence = blocking_in_one_sequence(client, captures["servers"])
     return CapturedRun(
         setting,
-        list(_connection_rows(setting, client)),
+        list(_connection_rows(setting, client, waits)),
         rows,
         steps(client, captures["servers"], first) if first else (),
+        waits_row(setting, waits, in_one_sequence, begin_s, row.metrics.get("plt")),
+        tuple(delivery for connection in waits.values() for delivery in connection.deliveries),
     )
+
+
+def waits_row(
+    setting: dict[str, Any],
+    waits: Mapping[ConnectionKey, Blocking],
+    in_one_sequence: Mapping[ConnectionKey, Blocking],
+    begin_s: float,
+    plt_ms: float | None,
+) -> dict[str, Any]:
+    """`measures` of all connections, also of the same packets in one sequence (QUIC), as in `sequence_front_ms`; and
+    how much of the time from the start of navigation to the load event a byte waited for others, at least and at
+    most."""
+    row = {**setting, "plt_ms": math.nan if plt_ms is None else plt_ms, "begin_s": begin_s, **measures(waits.values())}
+    sequence = measures(in_one_sequence.values()) if in_one_sequence else {}
+    row |= {f"sequence_{name}": sequence.get(name, math.nan) for name in row if name.startswith((FRONT, "gaps"))}
+    until_load = measures(waits.values(), begin_s, begin_s + row["plt_ms"] / 1e3)
+    return row | {f"{cause}_share": until_load[f"{cause}_ms"] / row["plt_ms"] for cause in (OTHERS, FRONT)}
 
 
 def _capture_rows(setting: dict[str, Any], captures: dict[str, Capture]) -> Iterator[dict[str, Any]]:
@@ -86,7 +124,9 @@ def _capture_rows(setting: dict[str, Any], captures: dict[str, Capture]) -> Iter
             yield {**setting, "end": end, "direction": direction, **tally(packets)}
 
 
-def _connection_rows(setting: dict[str, Any], capture: Capture) -> Iterator[dict[str, Any]]:
+def _connection_rows(
+    setting: dict[str, Any], capture: Capture, waits: Mapping[ConnectionKey, Blocking]
+) -> Iterator[dict[str, Any]]:
     """A row for each connection; `number` counts those to one server, in the order of their beginning."""
     numbers: dict[str, int] = {}
     first = first_request_connection(capture)
@@ -101,6 +141,7 @@ def _connection_rows(setting: dict[str, Any], capture: Capture) -> Iterator[dict
             "first": connection == first,
             "first_packet_udp_bytes": packets[0].udp_payload_bytes,
             **times(packets),
+            **measures([waits[connection]]),
         }
         for prefix, selection in (("", packets), ("handshake_", handshake(packets))):
             row |= {f"{prefix}{name}": number for name, number in tally(selection).items()}

@@ -1,6 +1,5 @@
 """The report's section on packets."""
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,16 +8,19 @@ from typing import Any
 import pandas as pd
 
 from analysis.report.section import SITE_SETTING, Drawing, ReportFigure, ReportTable, Section, text_table
-from analysis.text import NOTHING, label, mean_count, plural, share, whole_number
+from analysis.text import label, mean_count, plural, share, whole_number
 from measure.table import read_rows
-from studies.packets import bytes_figure, sequence_drawing
+from studies.packets import bytes_figure, head_of_line_report, sequence_drawing
 from studies.packets.bytes import KINDS, OTHER, PAYLOAD
 from studies.packets.connections import TIMES
 from studies.packets.files import STUDY
+from studies.packets.head_of_line import CAUSES, FRONT
 from studies.packets.runs import CapturedRun, read_runs
 from studies.packets.sequence import Step, average
+from studies.packets.summary import RUNS, SETTING, means, summary
 
-SETTING = ["site", "network", "protocol"]
+# What the file of connections has of waits (`head_of_line`).
+WAITS = ["content_bytes", "gaps", *(f"{cause}_{name}" for cause in (*CAUSES, FRONT) for name in ("bytes", "ms"))]
 CONNECTION = [*SETTING, "host", "number", "server"]
 LINK_HEADERS = (
     "Bytes are counted as captured, from the IP header on: the emulated network carries IP packets without a link "
@@ -36,10 +38,17 @@ def section(folder: Path) -> Section | None:
     return Section(
         STUDY,
         "Packets and handshakes",
-        tuple(_paragraphs(folder, runs, connections)),
-        (_bytes_figure(captures),),
+        (*_paragraphs(folder, runs, connections), *head_of_line_report.paragraphs(runs)),
+        (_bytes_figure(captures), *head_of_line_report.figures(runs)),
         tuple(_drawings(runs)),
-        (_times(connections), _handshakes(connections), _bytes(captures), _connections(connections)),
+        (
+            _times(connections),
+            _handshakes(connections),
+            _bytes(captures),
+            head_of_line_report.table(runs),
+            head_of_line_report.loads_table(runs),
+            _connections(connections),
+        ),
     )
 
 
@@ -62,40 +71,16 @@ def _paragraphs(folder: Path, runs: Sequence[CapturedRun], connections: pd.DataF
     return paragraphs
 
 
-def _summary(table: pd.DataFrame, keys: list[str], columns: Sequence[str]) -> pd.DataFrame:
-    """A row for each combination of `keys`, in the order they come in: runs, and mean and sd of each column."""
-    groups = table.groupby(keys, sort=False)
-    result = groups.size().rename("runs").to_frame()
-    for column in columns:
-        result[column] = groups[column].mean()
-        result[f"{column}_sd"] = groups[column].std()
-        result[f"{column}_runs"] = groups[column].count()
-    return result.reset_index()
-
-
-def _means(column: str, heading: str, digits: int = 1) -> dict[Any, Any]:
-    """A column of `_summary` for `text_table`: mean ± sd, and the number of runs with a value if not all have one."""
-
-    def text(mean: float, deviation: float, values: int, runs: int) -> str:
-        if not values:
-            return NOTHING
-        spread = f" ± {deviation:.{digits}f}" if math.isfinite(deviation) else ""
-        return f"{mean:.{digits}f}{spread}" + (f" ({values} of {runs})" if values < runs else "")
-
-    return {(column, f"{column}_sd", f"{column}_runs", "runs"): (heading, text)}
-
-
-RUNS = {"runs": ("runs", whole_number)}
 TIME_COLUMNS = {
-    key: form for column, time in TIMES.items() for key, form in _means(column, f"{time['name']} [ms]").items()
+    key: form for column, time in TIMES.items() for key, form in means(column, f"{time['name']} [ms]").items()
 }
 
 
 def _times(connections: pd.DataFrame) -> ReportTable:
     first = connections[connections["first"]].copy()
     first["handshake_rtt"] = first["handshake_ms"] / first["ping_ms"]
-    data = _summary(first, SETTING, ["ping_ms", *TIMES, "handshake_rtt"])
-    columns = SITE_SETTING | RUNS | _means("ping_ms", "ping [ms]", 2) | _means("handshake_rtt", "handshake [RTT]", 2)
+    data = summary(first, SETTING, ["ping_ms", *TIMES, "handshake_rtt"])
+    columns = SITE_SETTING | RUNS | means("ping_ms", "ping [ms]", 2) | means("handshake_rtt", "handshake [RTT]", 2)
     texts = text_table(data, columns | TIME_COLUMNS)
     definitions = "; ".join(f"{time['name']}: {time['definition']}" for time in TIMES.values())
     note = f"Mean ± standard deviation over runs, at the browser's end. {definitions}."
@@ -105,7 +90,7 @@ def _times(connections: pd.DataFrame) -> ReportTable:
 def _handshakes(connections: pd.DataFrame) -> ReportTable:
     first = connections[connections["first"]]
     ways = [f"{way}_{what}" for way in ("up", "down") for what in ("packets", "bytes")]
-    data = _summary(first, SETTING, [f"handshake_{name}" for name in ("packets", "bytes", *ways, *KINDS)])
+    data = summary(first, SETTING, [f"handshake_{name}" for name in ("packets", "bytes", *ways, *KINDS)])
     headings = {"packets": "packets", "bytes": "bytes", "up_packets": "up", "up_bytes": "bytes up"}
     headings |= {"down_packets": "down", "down_bytes": "bytes down"}
     forms = {f"handshake_{name}": (heading, mean_count) for name, heading in headings.items()}
@@ -120,7 +105,7 @@ def _handshakes(connections: pd.DataFrame) -> ReportTable:
 
 
 def _bytes(captures: pd.DataFrame) -> ReportTable:
-    data = _summary(captures, ["end", *SETTING, "direction"], ["packets", "bytes", *KINDS])
+    data = summary(captures, ["end", *SETTING, "direction"], ["packets", "bytes", *KINDS])
     data["overhead"] = 1 - data[PAYLOAD] / (data["bytes"] - data[OTHER])
     page = data[data["end"] == "client"]
     forms: dict[Any, Any] = {**SITE_SETTING, "direction": "direction", **RUNS}
@@ -138,7 +123,7 @@ def _bytes(captures: pd.DataFrame) -> ReportTable:
 
 def _connections(connections: pd.DataFrame) -> ReportTable:
     columns = ["packets", "bytes", "up_packets", "up_bytes", "down_packets", "down_bytes"]
-    data = _summary(connections, CONNECTION, [*TIMES, *columns, *KINDS])
+    data = summary(connections, CONNECTION, [*TIMES, *columns, *KINDS, *WAITS])
     forms = {name: (name, mean_count) for name in ("packets", "bytes", PAYLOAD)}
     connection = {"host": "host", "number": ("connection", whole_number)}
     texts = text_table(data, SITE_SETTING | connection | RUNS | TIME_COLUMNS | forms)

@@ -16,8 +16,8 @@ def servers(profile: Path, url: str, authorities: tuple[str, ...], http_version:
     write_known_servers(profile, url, authorities, http_version)
     properties = json.loads((profile / FILE).read_text())["net"]["http_server_properties"]
     assert properties["version"] == 5
-    found: list[dict[str, Any]] = properties["servers"]
-    return found
+    entries: list[dict[str, Any]] = properties["servers"]
+    return entries
 
 
 def test_a_site_is_written_as_chromium_writes_it(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Captures of loads with losses both ways: every byte is accounted for, and what was sent again is told as that."""
+"""Captures of loads with losses: every byte is accounted for, what was sent again is told as that, and one loss blocks
+other streams over TCP, for as long as it must, and not over QUIC."""
 
 from functools import partial
 from pathlib import Path
@@ -11,44 +12,109 @@ from measure.campaign.progress import ProgressDisplay
 from measure.run.setting import Loading
 from measure.table import require_document, valid_rows
 from record import collection
+from record.generated import generated_exchange
+from record.site import Recording, Site, write_site
 from studies.packets.bytes import AGAIN, KINDS, PAYLOAD, UNREAD
 from studies.packets.files import STUDY
 from studies.packets.measure import PacketsMethod
-from studies.packets.runs import read_run
+from studies.packets.runs import CapturedRun, read_run
 from tuning import networks, protocols
+from tuning.networks import Network
 
 pytestmark = [pytest.mark.needs_root, pytest.mark.loads(group="packets", lanes=4)]
 
+PROTOCOLS = ("tcp+", "quic")
 RUNS = 3
 
+# Without a link, so that a flight arrives at once: what follows a loss shows it at once, and it takes a round trip.
+RTT_MS = 400.0
+# In the second flight, of 64 packets, over either transport, and none of those that only acknowledge requests.
+LOST_PACKET = 70
+# So small that what follows a lost packet is of other streams.
+STYLES, STYLE_BYTES = 120, 1100
+# From the loss being seen to its repair there is a round trip, and what a busy machine adds.
+BUSY_MS = 100.0
 
-@pytest.mark.parametrize("network", ["da2gc", "mss"])
-@pytest.mark.parametrize("site", ["demo-light", "demo-news"])
-def test_loads_with_losses_are_accounted_for_to_the_last_byte(site: str, network: str, tmp_path: Path) -> None:
-    chosen = {name: protocols.load()[name] for name in ("tcp+", "quic")}
-    behind = {network: networks.load()[network]}
+
+def captured_runs(folder: Path, site: Site, network: Network, runs: int) -> list[CapturedRun]:
+    """So many loads of `site` over each transport, dissected."""
     campaign = Campaign(
-        folder=tmp_path / "packets",
-        sites={site: collection.load_site(site)},
-        networks=behind,
-        protocols=chosen,
-        runs=RUNS,
+        folder=folder / "packets",
+        sites={site.name: site},
+        networks={network.name: network},
+        protocols={name: protocols.load()[name] for name in PROTOCOLS},
+        runs=runs,
         seed=1,
         loading=Loading(filmed=False),
         method=PacketsMethod(),
         study={"name": STUDY},
     )
     measure(campaign, partial(ProgressDisplay, Console()))
-    payloads_bytes, again_bytes = set(), 0
     rows, document = valid_rows(campaign.folder, STUDY), require_document(campaign.folder)
-    assert len(rows) == RUNS * len(chosen)
-    for run in rows:
-        for row in read_run(campaign.folder, document, run).captures:
+    assert len(rows) == runs * len(PROTOCOLS)
+    return [read_run(campaign.folder, document, row) for row in rows]
+
+
+@pytest.mark.parametrize("network", ["da2gc", "mss"])
+@pytest.mark.parametrize("site", ["demo-light", "demo-news"])
+def test_loads_with_losses_are_accounted_for_to_the_last_byte(site: str, network: str, tmp_path: Path) -> None:
+    payloads_bytes, again_bytes = set(), 0
+    for run in captured_runs(tmp_path, collection.load_site(site), networks.load()[network], RUNS):
+        for row in run.captures:
             assert sum(row[kind] for kind in KINDS) == row["bytes"]
-            assert run.protocol != "quic" or row[UNREAD] == 0
+            assert row["protocol"] != "quic" or row[UNREAD] == 0
             again_bytes += row[AGAIN]
             if row["direction"] == "down":
                 payloads_bytes.add(row[PAYLOAD])
     assert again_bytes
     if site == "demo-light":  # others ask for what depends on time
         assert len(payloads_bytes) == 1
+
+
+def styles(folder: Path) -> Site:
+    """A page with style sheets, all from one server. The browser asks for all at once, over either transport."""
+    address, style = "192.0.2.1", b"/*" + b"-" * STYLE_BYTES + b"*/"
+    urls = [f"https://styles.example/{number}" for number in range(STYLES)]
+    page = '<!doctype html><link rel="icon" href="data:,">' + "".join(
+        f'<link rel="stylesheet" href="{u}">' for u in urls
+    )
+    exchanges = [generated_exchange("https://styles.example/", "text/html", page.encode(), address)]
+    exchanges += [generated_exchange(url, "text/css", style, address) for url in urls]
+    return write_site(
+        Recording("https://styles.example/", tuple(exchanges), {"name": "eyelevel test"}), folder / "styles"
+    )
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_one_loss_blocks_other_streams_for_a_round_trip_over_tcp_and_not_over_quic(lost: bool, tmp_path: Path) -> None:
+    network = Network("far", min_rtt_ms=RTT_MS, drop_down_packets=(LOST_PACKET,) if lost else None)
+    runs = {run.setting["protocol"]: run for run in captured_runs(tmp_path, styles(tmp_path), network, 1)}
+    for run in runs.values():
+        sent, arrived = (
+            next(row["packets"] for row in run.captures if (row["end"], row["direction"]) == (end, "down"))
+            for end in ("servers", "client")
+        )
+        assert sent - arrived == lost
+        assert run.waits["incomplete_bytes"] == 0
+        assert run.waits["content_bytes"] > STYLES * STYLE_BYTES
+    tcp, quic = (runs[name].waits for name in PROTOCOLS)
+    assert quic["others_ms"] == quic["front_ms"] == quic["record_ms"] == 0
+    if not lost:
+        for waits in (tcp, quic):
+            assert waits["gaps"] == waits["stream_ms"] == waits["others_ms"] == waits["front_ms"] == 0
+        assert quic["sequence_front_ms"] == 0
+        return
+    # What follows the loss waits until the repair: a round trip, after two packets more that show the loss.
+    longest_ms = RTT_MS + BUSY_MS
+    assert tcp["gaps"] == 1
+    assert RTT_MS <= tcp["front_longest_ms"] <= tcp["front_ms"] <= longest_ms
+    assert 0 < tcp["others_longest_ms"] <= tcp["others_ms"] <= longest_ms
+    assert tcp["others_bytes"] > STYLE_BYTES
+    # A packet of QUIC may have parts of streams that are continued in the next.
+    assert quic["gaps"] <= 2
+    assert quic["stream_ms"] <= longest_ms
+    assert quic["stream_bytes"] <= 2 * STYLE_BYTES
+    # In one sequence, the same packets would have blocked other streams as TCP's did.
+    assert quic["sequence_gaps"] == 1
+    assert RTT_MS <= quic["sequence_front_longest_ms"] <= quic["sequence_front_ms"] <= longest_ms
+    assert quic["sequence_front_bytes"] > STYLE_BYTES

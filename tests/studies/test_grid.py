@@ -129,6 +129,16 @@ def test_a_page_is_kept_in_the_cache_and_made_anew_when_it_is_broken(
     assert collection.load_site("grid-2x100B").exchanges == first.exchanges
 
 
+def test_a_page_of_a_study_is_chosen_by_its_name_for_other_studies_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EYELEVEL_CACHE", str(tmp_path))
+    chosen = collection.choose_sites("grid-2x100B downloads-1000")
+    assert [site.name for site in chosen] == ["grid-2x100B", "downloads-1000"]
+    with pytest.raises(EyelevelError, match="unknown site 'grid-none'"):
+        collection.choose_sites("grid-none")
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_names_what_there_is(name: str) -> None:
     preset = read_preset(name)

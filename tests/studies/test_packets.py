@@ -185,6 +185,21 @@ def test_the_bytes_of_the_table_add_up_to_those_in_the_files(
 
 @pytest.mark.needs_root
 @pytest.mark.loads
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_where_nothing_is_lost_data_waits_for_nothing_but_its_record(
+    protocol: str, runs: Mapping[str, CapturedRun]
+) -> None:
+    waits = runs[protocol].waits
+    assert waits["content_bytes"] > len(PAGE) + len(STYLE)
+    assert [waits[name] for name in ("gaps", "incomplete_bytes", "stream_ms", "others_ms", "front_ms")] == [0] * 5
+    # The style sheet's records consist of more than one segment.
+    assert (waits["record_bytes"] > 0) == (protocol == "tcp+")
+    for name in ("content_bytes", "record_bytes"):
+        assert sum(connection[name] for connection in runs[protocol].connections) == waits[name]
+
+
+@pytest.mark.needs_root
+@pytest.mark.loads
 @pytest.mark.parametrize(("protocol", "http"), [("tcp+", "http2"), ("quic", "http3")])
 def test_a_run_holds_all_of_itself_and_its_captures_their_own_keys(
     protocol: str, http: str, captured: Campaign

@@ -69,11 +69,12 @@ async def _ask(port: int, authority: str, requests: Sequence[tuple[str, str]]) -
     configuration.server_name = authority
     async with connect("127.0.0.1", port, configuration=configuration, create_protocol=_Client) as client:
         assert isinstance(client, _Client)
+        assert client._transport is not None
         # As much as Linux usually allows, for a machine that is too busy to read at once.
         assert client._transport is not None
         client._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 212_992)
         await client.ask(authority, requests)
-    # The browser's requests have every fourth stream number, from 0 (RFC 9000 section 2.1).
+    # A client's requests have every fourth stream number, from 0 (RFC 9000 section 2.1).
     return [(requests[stream // 4][0], length) for stream, length in client.arrivals]
 
 

@@ -22,7 +22,7 @@ from eyelevel.program import main as program
 from measure.campaign import campaign as campaigns
 from measure.campaign import method, slot
 from measure.campaign.block import REPLAY_FAILURES_IN_A_ROW
-from measure.campaign.campaign import REPEATS, Campaign, measure
+from measure.campaign.campaign import REPEATS, Campaign, Selection, measure
 from measure.campaign.plan import read_plan
 from measure.campaign.progress import ProgressDisplay, in_words
 from measure.campaign.verdicts import Verdict, add_verdict
@@ -334,6 +334,55 @@ def test_a_verdict_that_accepts_a_run_lifts_the_giving_up(campaign: Campaign, mo
     attempts = Counter(row["network"] for row in rows(campaign))
     assert attempts[accepted[0]] == 5 * 2 * (REPEATS + 1)
     assert min(attempts.values()) == 2 * 2 * (REPEATS + 1)
+
+
+def mixed(campaign: Campaign, runs: int) -> Campaign:
+    """`campaign` with a run behind another network in each of its blocks."""
+    slow = replace(campaign.networks["lte"], name="lte+slow")
+    return replace(
+        campaign,
+        runs=runs,
+        networks={**campaign.networks, slow.name: slow},
+        selection=Selection(("site",), ("lte",), tuple(campaign.protocols)),
+        companions={"lte": (("lte+slow", "tcp"),)},
+    )
+
+
+def test_a_block_of_two_networks_is_measured_together_and_goes_on_where_it_was(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go(mixed(campaign, 1), monkeypatch, [SOUND])
+    go(mixed(campaign, 2), monkeypatch, [SOUND])
+    conditions = [("lte", "tcp"), ("lte", "tcp+"), ("lte+slow", "tcp")]
+    for block in ("1", "2"):
+        assert (
+            sorted((row["network"], row["protocol"]) for row in rows(campaign) if row["block"] == block) == conditions
+        )
+    assert len(rows(campaign)) == 6
+    stands = status(campaign.folder)
+    assert (stands.planned, stands.done, stands.open_runs) == (6, 6, ())
+
+
+def test_of_a_block_of_two_networks_the_one_that_fails_is_given_up_alone(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(method, "load", lambda *_, **__: None)
+    monkeypatch.setattr(method, "read_evidence", lambda folder, **_: FAILED if "slow" in str(folder) else SOUND)
+    measure(mixed(campaign, 4), partial(ProgressDisplay, Console(file=io.StringIO())))
+    assert [(entry.network, entry.runs) for entry in read_given_up(campaign.folder)] == [("lte+slow", 2)]
+    attempts = Counter((row["network"], row["valid"]) for row in rows(campaign))
+    assert attempts == {("lte", "true"): 8, ("lte+slow", "false"): 2 * (REPEATS + 1)}
+
+
+def test_of_a_block_of_two_networks_the_one_with_enough_runs_gets_no_more(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(method, "load", lambda *_, **__: None)
+    monkeypatch.setattr(method, "read_evidence", lambda folder, **_: SOUND)
+    display = partial(ProgressDisplay, Console(file=io.StringIO()))
+    measure(mixed(campaign, 2), display, enough=lambda folder: [("site", "lte+slow")])
+    assert {row["network"] for row in rows(campaign)} == {"lte"}
+    assert len(rows(campaign)) == 4
 
 
 @pytest.mark.parametrize(

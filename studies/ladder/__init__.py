@@ -1,0 +1,33 @@
+"""The ladder: what the difference between stock TCP and stock QUIC is made of, one setting at a time."""
+
+import click
+
+from measure.run.films import KEPT, QUALITIES
+from studies.ladder import section
+from studies.ladder.measure import STUDY as NAME
+from studies.ladder.measure import campaign
+from studies.study import Study
+
+STUDY = Study(
+    name=NAME,
+    command="ladder",
+    title="measure what QUIC's lead is made of, rung by rung from TCP to QUIC",
+    help="""Measure sites over settings that differ by one thing each, from stock TCP to stock QUIC, all in the same
+    blocks.
+
+    --proto narrows the rungs. In the same blocks, two rungs are also measured with the link repairing its losses itself
+    (arq, behind networks with loss) and with a share of the processor for the browser (slow, behind the others unless
+    it is named), and QUIC in a browser that knows nothing of the servers (unknown). A campaign that exists goes on
+    where it was.
+
+    Example: eyelevel ladder --sites demo-news --net lte --runs 5
+    """,
+    campaign=campaign,
+    section=section.section,
+    options=(
+        click.Option(["--conditions"], help="arq, slow, unknown; all unless given, or none."),
+        click.Option(["--films"], type=click.Choice(KEPT), help="Which films are kept once their metrics are: all."),
+        click.Option(["--quality"], type=click.Choice(QUALITIES), help="How they are kept: lossless unless given."),
+    ),
+    validates=True,
+)

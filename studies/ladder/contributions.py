@@ -1,0 +1,210 @@
+"""What each rung of the ladder contributes to the difference between its ends, and whether the contributions add up.
+
+A contribution is the difference between a rung and the one below it, within blocks (`analysis.ratios`): as the location
+of log ratios, and as that of differences in ms; a network's is the mean over its sites, each of which counts once. Its
+intervals hold at once for all rungs, parts and changes of a network and metric (Bonferroni), not over networks and
+metrics; that of the direct comparison of both ends holds by itself.
+
+Contributions in percent of stock TCP are steps from rung to rung: what the rungs below have left of stock TCP's time,
+times this rung's gain. So they add up to the product of the rungs' ratios. Whether that is the ratio of the two ends,
+which are compared directly in the same blocks, too, is what the sum tests: contributions that come from different
+blocks, since runs are missing, or that a few blocks pull apart, do not add up. It does not test whether a rung would
+contribute the same at another place of the ladder.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from analysis.hypotheses import Pair
+from analysis.ratios import block_ratios, locations, mean_over_sites
+from analysis.runs import CampaignTable
+from analysis.samples import Array, Samples, samples_of
+from studies.ladder.rungs import ABOVE, ARQ, BELOW, HIGHEST, RUNGS, SLOW, UNKNOWN, base_network, suffix_of
+
+# What a row of the tables is: a rung; both ends compared directly; the sum of the rungs; a part of the transport's own
+# contribution; what a condition changes outside of the ladder.
+RUNG, WHOLE, SUM, PART, CHANGE = "rung", "whole", "sum", "part", "change"
+# The names of what is not a rung.
+DIRECT, OF_RUNGS = "all, measured directly", "sum of the rungs"
+HIDDEN_LOSSES, VISIBLE_LOSSES = "of it: losses hidden", "of it: visible losses"
+SLOW_BROWSER, SLOW_PAGE = "slower browser: change", "slower browser: TCP"
+UNKNOWN_SERVERS = "QUIC, servers unknown"
+
+KEY = ["kind", "name", "below", "above"]
+NUMBERS = ["gain", "gain_low", "gain_high", "points", "points_low", "points_high", "ms", "ms_low", "ms_high", "start"]
+COLUMNS = ["network", "metric", *KEY, "sites", "blocks", *NUMBERS, "is_shown"]
+SITE_COLUMNS = ["network", "site", "metric", *KEY, "blocks", "gain", "points", "ms", "start"]
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """A comparison within blocks: log ratios and differences in ms of one network, each sites x metrics x blocks.
+
+    `kind`, `name`: see above; `below`, `above`: the protocols; `before`: the effects that lead from stock TCP to where
+    this one begins.
+    """
+
+    kind: str
+    name: str
+    below: str
+    above: str
+    ratios: Array
+    differences_ms: Array
+    before: tuple["Effect", ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """The values of KEY."""
+        return self.kind, self.name, self.below, self.above
+
+    def start(self, centre: Callable[[Array], Array]) -> Array:
+        """The share of stock TCP's time where the effect begins; `centre` is that of log ratios."""
+        return np.exp(sum((centre(one.ratios) for one in self.before), np.zeros_like(centre(self.ratios))))
+
+
+def by_condition(campaign: CampaignTable) -> CampaignTable:
+    """`campaign` with each condition as a protocol of the network that it is made of: `tcp+lowat +slow`."""
+    runs = campaign.runs
+    suffixes = runs["network"].map(suffix_of)
+    named = runs["protocol"].where(suffixes == "", runs["protocol"] + " " + suffixes)
+    return replace(campaign, runs=runs.assign(network=runs["network"].map(base_network), protocol=named))
+
+
+def contributions(campaign: CampaignTable, confidence: float) -> pd.DataFrame:
+    """The contributions behind each network, over its sites.
+
+    A row for each network, metric and effect. Columns: network, metric; kind (RUNG, WHOLE, SUM, PART, CHANGE), name,
+    below and above (the protocols); sites and blocks that have both; gain (of the log ratios: above against below),
+    points (the same as a share of stock TCP's time) and ms (of the differences), with their intervals; start: the share
+    of stock TCP's time where the step begins; is_shown: whether the interval of the gain is without 0, and for SUM
+    whether it lies within the interval of WHOLE.
+    """
+    samples = samples_of(by_condition(campaign))
+    tables = [_over_sites(samples, network, confidence) for network in samples.networks]
+    tables = [table for table in tables if len(table)]
+    return pd.concat(tables, ignore_index=True)[COLUMNS] if tables else pd.DataFrame(columns=COLUMNS)
+
+
+def _over_sites(samples: Samples, network: str, confidence: float) -> pd.DataFrame:
+    """The table of `contributions` for one network."""
+    effects = effects_of(samples, network)
+    together = 1 - (1 - confidence) / max(1, sum(effect.kind != WHOLE for effect in effects))
+    tables, rungs = [], [effect for effect in effects if effect.kind == RUNG]
+    for effect in effects:
+        level = confidence if effect.kind == WHOLE else together
+        start, blocks = effect.start(_mean_centre), np.isfinite(effect.ratios).sum(axis=-1)
+        ratio, difference = (mean_over_sites(_by_metric(one)) for one in (effect.ratios, effect.differences_ms))
+        low, high = ratio.interval(level)
+        ms_low, ms_high = difference.interval(level)
+        columns = {
+            "metric": samples.metrics,
+            **dict(zip(KEY, effect.key, strict=True)),
+            "sites": (blocks > 0).sum(axis=0),
+            "blocks": blocks.sum(axis=0),
+            **{f"gain{end}": np.expm1(value) for end, value in (("", ratio.centre), ("_low", low), ("_high", high))},
+            **{
+                f"points{end}": start * np.expm1(value)
+                for end, value in (("", ratio.centre), ("_low", low), ("_high", high))
+            },
+            "ms": difference.centre,
+            "ms_low": ms_low,
+            "ms_high": ms_high,
+            "start": start,
+            "is_shown": (low > 0) | (high < 0),
+        }
+        tables.append(pd.DataFrame(columns))
+        if effect.kind == WHOLE:
+            total = np.sum([_mean_centre(rung.ratios) for rung in rungs], axis=0)
+            total_ms = np.sum([_mean_centre(rung.differences_ms) for rung in rungs], axis=0)
+            of_sum = {"kind": SUM, "name": OF_RUNGS, "gain": np.expm1(total), "points": np.expm1(total), "ms": total_ms}
+            no_ends = {f"{name}_{end}": np.nan for name in ("gain", "points", "ms") for end in ("low", "high")}
+            tables.append(pd.DataFrame({**columns, **of_sum, **no_ends, "is_shown": (low <= total) & (total <= high)}))
+    table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
+    return table[table["sites"] > 0].assign(network=network)
+
+
+def site_contributions(campaign: CampaignTable) -> pd.DataFrame:
+    """The same of each site, without intervals, since a site's few blocks tell little. Columns: SITE_COLUMNS."""
+    samples = samples_of(by_condition(campaign))
+    tables = []
+    for network in samples.networks:
+        for effect in effects_of(samples, network):
+            gain, start = locations(effect.ratios)[0], effect.start(lambda ratios: locations(ratios)[0])
+            columns = {
+                "blocks": np.isfinite(effect.ratios).sum(axis=-1),
+                "gain": np.expm1(gain),
+                "points": start * np.expm1(gain),
+                "ms": locations(effect.differences_ms)[0],
+                "start": start,
+            }
+            index = pd.MultiIndex.from_product([samples.sites, samples.metrics], names=["site", "metric"])
+            table = pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index=index).reset_index()
+            key = dict(zip(KEY, effect.key, strict=True))
+            tables.append(table[table["blocks"] > 0].assign(network=network, **key))
+    return pd.concat(tables, ignore_index=True)[SITE_COLUMNS] if tables else pd.DataFrame(columns=SITE_COLUMNS)
+
+
+def effects_of(samples: Samples, network: str) -> list[Effect]:
+    """Everything that is compared behind `network`, with the rungs that it has runs of; nothing with fewer than two."""
+    here = samples.networks.index(network)
+    present = {name for name in samples.protocols if np.isfinite(samples.of(name)[here]).any()}
+    order = [rung.protocol for rung in RUNGS if rung.protocol in present]
+    if len(order) < 2:
+        return []
+
+    def effect(kind: str, name: str, below: str, above: str, before: Sequence[Effect] = ()) -> Effect:
+        differences_ms = samples.of(above)[here] - samples.of(below)[here]
+        return Effect(
+            kind, name, below, above, block_ratios(samples, Pair(below, above))[here], differences_ms, tuple(before)
+        )
+
+    rungs: list[Effect] = []
+    for below, above in pairwise(order):
+        rungs.append(effect(RUNG, change_between(below, above), below, above, rungs))
+    effects = [*rungs, effect(WHOLE, DIRECT, order[0], order[-1])]
+    if order[-1] == HIGHEST and UNKNOWN in present:
+        effects.append(effect(CHANGE, UNKNOWN_SERVERS, HIGHEST, UNKNOWN, rungs))
+    transport = next((rung for rung in rungs if (rung.below, rung.above) == (BELOW, ABOVE)), None)
+    if transport is None:
+        return effects
+    if present.issuperset(pair := (under(BELOW, ARQ), under(ABOVE, ARQ))):
+        hidden = effect(PART, HIDDEN_LOSSES, *pair, transport.before)
+        visible = _difference(PART, VISIBLE_LOSSES, transport, hidden, (*transport.before, hidden))
+        place = rungs.index(transport) + 1
+        effects[place:place] = [hidden, visible]
+    if present.issuperset(pair := (under(BELOW, SLOW), under(ABOVE, SLOW))):
+        slowed = effect(CHANGE, SLOW_BROWSER, *pair)
+        effects.append(_difference(CHANGE, SLOW_BROWSER, slowed, transport, transport.before))
+        effects.append(effect(CHANGE, SLOW_PAGE, BELOW, pair[0], transport.before))
+    return effects
+
+
+def under(protocol: str, suffix: str) -> str:
+    """What `by_condition` calls `protocol` under a condition."""
+    return f"{protocol} {suffix}"
+
+
+def change_between(below: str, above: str) -> str:
+    """What `above` has otherwise than `below`: several changes where rungs between them are missing."""
+    order = [rung.protocol for rung in RUNGS]
+    return " + ".join(rung.change for rung in RUNGS[order.index(below) + 1 : order.index(above) + 1])
+
+
+def _difference(kind: str, name: str, one: Effect, other: Effect, before: tuple[Effect, ...]) -> Effect:
+    """By how much `one` is more than `other`, in the blocks that have both."""
+    ratios, differences_ms = one.ratios - other.ratios, one.differences_ms - other.differences_ms
+    return Effect(kind, name, one.below, one.above, ratios, differences_ms, before)
+
+
+def _by_metric(values: Array) -> Array:
+    """`values` (sites x metrics x blocks) as metrics x sites x blocks."""
+    return np.moveaxis(values, 0, 1)
+
+
+def _mean_centre(values: Array) -> Array:
+    """The mean over sites of their locations, by metric."""
+    return mean_over_sites(_by_metric(values)).centre

@@ -1,0 +1,236 @@
+"""The ladder's campaign: every rung, and three conditions, in the same blocks.
+
+Two conditions are variants of a network that two of the rungs are measured behind, too: `+arq`, whose link retransmits
+what the network loses, so that the transport sees a delay instead; and `+slow`, with the browser limited to a share of
+the processor. The third is the highest rung in a browser that knows nothing of the servers. What this machine cannot do
+is left out by name, not replaced.
+"""
+
+import subprocess
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from base.errors import EyelevelError
+from measure.campaign.campaign import Campaign, Selection
+from measure.campaign.method import Method
+from measure.run.aliases import choose_protocols
+from measure.run.films import FilmPolicy
+from measure.run.load import Instruments
+from measure.run.setting import Loading, Setting
+from record.collection import choose_sites
+from replay import ReplaySpec
+from replay import run as replay
+from studies.ladder.rungs import (
+    ABOVE,
+    ARQ,
+    BELOW,
+    CONDITIONS,
+    HIGHEST,
+    RUNGS,
+    SLOW,
+    UNKNOWN,
+    base_network,
+    suffix_of,
+)
+from studies.study import Measurement, Request, study_campaign
+from tuning import protocols
+from tuning.networks import Network
+
+STUDY = "ladder"
+RUNS = 5
+
+# Of one processor, for the browser and its film in slowed runs: a page takes up to three times as long by it, and is
+# still filmed without a gap.
+PROCESSOR_SHARE = 0.5
+# How long after a loss the link has delivered the packet all the same, in round trips of the network: long enough to be
+# a link's repair rather than none, and too short for a timeout of either transport (RFC 6298, RFC 9002: one round trip
+# at least, and more by its variation).
+RETRANSMIT_ROUND_TRIPS = 0.25
+QUOTA = "measure.host.quota"
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What is not measured: a rung or a condition by its name, and why."""
+
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        what = f"the condition {self.name}" if self.name in CONDITIONS else self.name
+        return f"{what}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class LadderMethod(Method):
+    """Loads pages as a campaign does, behind networks with SLOW by a browser that has a share of the processor."""
+
+    def settings(self) -> Mapping[str, Any]:
+        """See `Method`."""
+        return {"processor_share": PROCESSOR_SHARE}
+
+    def instruments(self, setting: Setting, folder: Path) -> Instruments:
+        """See `Method`."""
+        slowed = suffix_of(setting.network.name) == SLOW
+        return Instruments(around=quota_command() if slowed else ())
+
+
+def quota_command() -> tuple[str, ...]:
+    """The command that gives another, which follows it, a share of the processor."""
+    return (sys.executable, "-m", QUOTA, f"{PROCESSOR_SHARE:g}")
+
+
+def campaign(request: Request) -> Measurement:
+    """What `request` asks to be measured. Raises EyelevelError."""
+    wanted = wanted_conditions(request.options.get("conditions"))
+    # A campaign that was begun goes on with what it has: a rung that came later would have blocks of its own.
+    study = request.document.study if request.document else {}
+    missing = [Missing(**entry) for entry in study.get("missing", ())]
+    chosen = rungs(request, missing)
+    possible = tuple(study.get("conditions", ()))
+    usual = bool(study["usual_conditions"]) if study else not request.options.get("conditions")
+    if not request.document:
+        more = [UNKNOWN] if "unknown" in wanted and HIGHEST in chosen else []
+        missing = refusals(request, [*chosen, *more])
+        refused = {one.name: one.reason for one in missing}
+        chosen = [name for name in chosen if name not in refused]
+        missing = [one for one in missing if one.name != UNKNOWN]
+        reasons = {name: condition_refusal(name, chosen, refused) for name in wanted}
+        possible = tuple(name for name, reason in reasons.items() if not reason)
+        missing += [Missing(name, reason) for name, reason in reasons.items() if reason]
+    if len(chosen) < 2:
+        reasons_given = "; ".join(map(str, missing))
+        also = f", and cannot have {reasons_given}" if missing else ""
+        raise EyelevelError(f"a ladder needs two rungs at least{also}")
+    planned = ladder_campaign(request, chosen, possible, missing, usual=usual)
+    return Measurement(planned, announcement(planned, missing), lambda: [f"measured: {planned.folder}"])
+
+
+def wanted_conditions(text: str | None) -> tuple[str, ...]:
+    """The conditions that `text` names, all unless given. Raises EyelevelError."""
+    names = (text or ",".join(CONDITIONS)).replace(",", " ").split()
+    if names == ["none"]:
+        return ()
+    if strange := [name for name in names if name not in CONDITIONS]:
+        raise EyelevelError(f"--conditions takes {', '.join(CONDITIONS)} or none, not {strange[0]!r}")
+    return tuple(dict.fromkeys(names))
+
+
+def rungs(request: Request, missing: Collection[Missing]) -> list[str]:
+    """The protocols that are to be the ladder's rungs, in its order: all unless `request` or its campaign names some.
+
+    Raises EyelevelError when one is no rung.
+    """
+    order = [rung.protocol for rung in RUNGS]
+    begun = [name for name in (request.document.protocols if request.document else ()) if name in order]
+    names = request.proto.replace(",", " ").split() if request.proto else begun or order
+    if strange := [name for name in names if name not in order]:
+        raise EyelevelError(f"{strange[0]} is no rung of the ladder; choose among {', '.join(order)}")
+    if refused := [one for one in missing if one.name in names]:
+        raise EyelevelError(f"this campaign goes on without {refused[0].name} ({refused[0].reason}); begin another")
+    return [name for name in order if name in names]
+
+
+def refusals(request: Request, names: Sequence[str]) -> list[Missing]:
+    """Which of the protocols `names` this machine cannot do, as a short replay over each finds out.
+
+    Raises EyelevelError when it can do none.
+    """
+    site = choose_sites(request.names("site", "sites"))[0]
+    network = Network("probe", min_rtt_ms=0)
+    missing = []
+    for name in names:
+        try:
+            (served,) = choose_protocols([name], protocols.load())
+            with TemporaryDirectory(prefix="ladder-") as folder:
+                replay(ReplaySpec(site.folder, network, served, Path(folder) / "requests"), ["true"])
+        except EyelevelError as error:
+            missing.append(Missing(name, str(error)))
+    if len(missing) == len(names):
+        raise EyelevelError(f"no rung can be replayed on this machine; {missing[0]}")
+    return missing
+
+
+def condition_refusal(name: str, over: Collection[str], refused: Mapping[str, str]) -> str:
+    """Why the condition `name` cannot be measured with the rungs `over`; nothing when it can. `refused`: protocol → why
+    this machine cannot do it."""
+    needed = (HIGHEST,) if name == "unknown" else (BELOW, ABOVE)
+    if not set(needed) <= set(over):
+        return f"needs {' and '.join(needed)}"
+    if name == "unknown":
+        return refused.get(UNKNOWN, "")
+    return quota_refusal() if name == "slow" else ""
+
+
+def quota_refusal() -> str:
+    """Why this machine cannot limit a browser to a share of the processor; nothing when it can."""
+    completed = subprocess.run([*quota_command(), "true"], capture_output=True, text=True, check=False)
+    lines = completed.stderr.strip().splitlines()
+    return "" if completed.returncode == 0 else (lines[-1] if lines else f"status {completed.returncode}")
+
+
+def ladder_campaign(
+    request: Request, chosen: Sequence[str], possible: Collection[str], missing: Sequence[Missing], *, usual: bool
+) -> Campaign:
+    """The campaign of the sites and networks that `request` names, over the rungs `chosen`, with the `possible`
+    conditions, each where it `usual`ly is or everywhere."""
+    unknown = [UNKNOWN] if "unknown" in possible else []
+    planned = study_campaign(
+        replace(request, proto=",".join([*chosen, *unknown])),
+        STUDY,
+        LadderMethod(),
+        runs=RUNS,
+        change=lambda network: [network, *variants(network, possible, usual=usual)],
+    )
+    assert planned.selection
+    plain = tuple(name for name in planned.selection.networks if base_network(name) == name)
+    companions = {
+        name: (
+            *product([one.name for one in variants(planned.networks[name], possible, usual=usual)], (BELOW, ABOVE)),
+            *((name, protocol) for protocol in unknown),
+        )
+        for name in plain
+    }
+    films = FilmPolicy(**(request.document.films if request.document else {}))
+    kept, quality = (request.options.get(name) for name in ("films", "quality"))
+    return replace(
+        planned,
+        loading=Loading(browser=request.browser_name),
+        films=FilmPolicy(kept or films.kept, quality or films.quality),
+        selection=Selection(planned.selection.sites, plain, tuple(chosen)),
+        companions=companions,
+        study={
+            "name": STUDY,
+            "conditions": list(possible),
+            "usual_conditions": usual,
+            "missing": [asdict(one) for one in missing],
+        },
+    )
+
+
+def variants(network: Network, possible: Collection[str], *, usual: bool = False) -> list[Network]:
+    """`network` under each of the conditions that are `possible` and that there are for it: a link repairs only what it
+    loses. `usual`: without a slow browser where losses scatter times more than that changes them."""
+    changed = []
+    if "arq" in possible and network.loss:
+        repaired = RETRANSMIT_ROUND_TRIPS * network.min_rtt_ms
+        changed.append(replace(network, name=network.name + ARQ, retransmit_ms=repaired))
+    if "slow" in possible and not (usual and network.loss):
+        changed.append(replace(network, name=network.name + SLOW))
+    return changed
+
+
+def announcement(planned: Campaign, missing: Iterable[Missing]) -> list[str]:
+    """What is measured and what is not, in lines for a person."""
+    assert planned.selection
+    lines = [f"the ladder: {' → '.join(planned.selection.protocols)}"]
+    for network, conditions in planned.companions.items():
+        if conditions:
+            names = [f"{behind} {protocol}" for behind, protocol in conditions]
+            lines.append(f"in the blocks of {network}, too: {', '.join(names)}")
+    return [*lines, *(f"not measured: {one}" for one in missing)]

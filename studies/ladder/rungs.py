@@ -1,0 +1,45 @@
+"""The ladder from stock TCP to stock QUIC: settings of which each differs from the one before in one thing."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A rung of the ladder: a protocol, and `change`, the one thing that it has otherwise than the rung below."""
+
+    protocol: str
+    change: str = ""
+
+
+# All are first visits: no browser knows anything of a server before.
+RUNGS = (
+    Rung("tcp"),
+    Rung("tcp-iw32", "initial window"),
+    Rung("tcp-iw32-paced", "pacing"),
+    Rung("tcp+", "buffers and idle restart"),
+    Rung("tcp+lowat", "shorter send queue"),
+    Rung("tcp+lowat+known", "servers known before"),
+    Rung("quic+1con+2rtt", "the transport itself"),
+    Rung("quic+1con", "one round trip less"),
+    Rung("quic+1con+urgency", "order of bytes"),
+    Rung("quic", "gentler back-off"),
+)
+# The neighbours whose difference two conditions take apart: TCP and QUIC with the same windows, round trips and, as far
+# as both servers can, order of bytes.
+BELOW, ABOVE = "tcp+lowat+known", "quic+1con+2rtt"
+# What these conditions are called behind the name of their network.
+ARQ, SLOW = "+arq", "+slow"
+# The third: the highest rung, in a browser that knows nothing of the servers.
+HIGHEST, UNKNOWN = "quic", "quic+unknown"
+# As options name them.
+CONDITIONS = ("arq", "slow", "unknown")
+
+
+def base_network(name: str) -> str:
+    """The network that a condition is made of; a network that is none stays as it is."""
+    return next((name.removesuffix(suffix) for suffix in (ARQ, SLOW) if name.endswith(suffix)), name)
+
+
+def suffix_of(network: str) -> str:
+    """Which condition a network is; nothing for one that is none."""
+    return network.removeprefix(base_network(network))

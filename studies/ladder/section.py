@@ -1,0 +1,268 @@
+"""The report's section on the ladder: contributions in sentences, as a waterfall and as tables."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.hypotheses import of_campaign
+from analysis.report.section import ReportFigure, ReportTable, Section, text_table
+from analysis.runs import CampaignTable, load, rows_of
+from analysis.text import (
+    NOTHING,
+    label,
+    level,
+    listing,
+    ms_interval,
+    percent,
+    percent_interval,
+    plural,
+    signed_ms,
+    whole_number,
+)
+from measure.table import RUNS, read_document
+from studies.ladder import waterfall
+from studies.ladder.contributions import (
+    CHANGE,
+    HIDDEN_LOSSES,
+    PART,
+    RUNG,
+    SLOW_BROWSER,
+    SLOW_PAGE,
+    SUM,
+    UNKNOWN_SERVERS,
+    VISIBLE_LOSSES,
+    WHOLE,
+    contributions,
+    site_contributions,
+)
+from studies.ladder.measure import STUDY, Missing
+from studies.ladder.rungs import ABOVE, BELOW, HIGHEST, RUNGS, SLOW, base_network, suffix_of
+
+# Those that are told of; the tables' files have all.
+METRICS = ("si", "plt")
+
+
+def section(folder: Path) -> Section | None:
+    """The section on the ladder in `folder`; None when that is another campaign, or none of its runs count. Raises
+    EyelevelError."""
+    document = read_document(folder)
+    if document is None or document.study_name != STUDY or not (folder / RUNS).exists():
+        return None
+    campaign = load(folder)
+    confidence = of_campaign(folder, document).confidence
+    table, sites = contributions(campaign, confidence), site_contributions(campaign)
+    metrics = [metric for metric in METRICS if (table["metric"] == metric).any()]
+    if not metrics:
+        return None
+    networks = list(dict.fromkeys(table["network"]))
+    leads, details = [], []
+    for network in networks:
+        rows = [rows_of(table, network=network, metric=metric) for metric in metrics]
+        leads += [lead(of_metric) for of_metric in rows]
+        details.append(" ".join(detail(of_metric, campaign) for of_metric in rows))
+    return Section(
+        STUDY,
+        "The ladder: what QUIC's lead is made of",
+        (" ".join(leads), *details, *missing_sentences(campaign, table), *explanations(campaign, confidence)),
+        (_figure(table, sites, networks, metrics, campaign, confidence),),
+        tables=(contribution_table(table, metrics, confidence), site_table(sites, metrics)),
+    )
+
+
+def lead(rows: pd.DataFrame) -> str:
+    """The difference between the ends of the ladder, and the rungs that make it, from the `rows` of `contributions` of
+    one network and metric, in a sentence."""
+    rungs, (whole,) = rows_of(rows, kind=RUNG), rows_of(rows, kind=WHOLE).to_dict("records")
+    text = (
+        f"{_place(rows)}: {label(whole['above'])} against {label(whole['below'])} {_interval_text(whole)}, "
+        f"{signed_ms(whole['ms'])} ms"
+    )
+    parts = [f"{row['name']} {percent(row['points'])}" for row in _shown(rungs)]
+    if not np.isfinite(whole["gain_low"]):
+        return f"{text}; one block has no intervals."
+    return f"{text}; of this, {listing(parts)}." if parts else f"{text}; no rung is shown to contribute."
+
+
+def detail(rows: pd.DataFrame, campaign: CampaignTable) -> str:
+    """All else that they say, in sentences."""
+    rungs = rows_of(rows, kind=RUNG)
+    (whole,), (total,) = (rows_of(rows, kind=kind).to_dict("records") for kind in (WHOLE, SUM))
+    parts = [f"{row['name']} {_interval_text(row)}" for row in _shown(rungs)]
+    others = [f"{row['name']} {_interval_text(row)}" for row in rungs[~rungs["is_shown"]].to_dict("records")]
+    sentences = [f"shown to contribute: {listing(parts)}."] if parts else []
+    sentences += [f"{'N' if parts else 'n'}ot shown to: {listing(others)}."] if others else []
+    entries = rows.to_dict("records")
+    sentences += [*_transport(entries), *_slowed(entries, campaign), *_unknown(entries)]
+    if np.isfinite(whole["gain_low"]):
+        within = "within" if total["is_shown"] else "outside"
+        doubt = "" if total["is_shown"] else ": the rungs do not add up, so do not read them as its parts"
+        sentences.append(
+            f"The rungs sum to {percent(total['points'])}, {within} the interval of the direct comparison{doubt}."
+        )
+    counts = f"{plural('site', whole['sites'])}, {plural('block', whole['blocks'])}"
+    return f"{_place(rows)} ({counts}): {' '.join(sentences)}"
+
+
+def _place(rows: pd.DataFrame) -> str:
+    first = rows.iloc[0]
+    return f"{label(first['metric'])} behind {label(first['network'])}"
+
+
+def _shown(rungs: pd.DataFrame) -> list[dict[Any, Any]]:
+    """The rungs that are shown to contribute, the largest first."""
+    return sorted(rungs[rungs["is_shown"]].to_dict("records"), key=lambda row: -abs(row["points"]))
+
+
+def _transport(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What is known of the transport's own contribution: its parts, and what no rung explains."""
+    transport = [row for row in entries if (row["kind"], row["below"], row["above"]) == (RUNG, BELOW, ABOVE)]
+    parts = {row["name"]: row for row in entries if row["kind"] == PART}
+    if not transport:
+        return []
+    if HIDDEN_LOSSES in parts and VISIBLE_LOSSES in parts:
+        visible, hidden = parts[VISIBLE_LOSSES], parts[HIDDEN_LOSSES]
+        return [
+            f"Of the transport itself, head-of-line blocking and recovery after visible losses are "
+            f"{_interval_text(visible)}; when the link hides its losses, {_interval_text(hidden)} remains, which no "
+            "rung explains."
+        ]
+    if not transport[0]["is_shown"]:
+        return []
+    return [f"No rung explains the {percent(transport[0]['points'])} of the transport itself."]
+
+
+def _slowed(entries: Sequence[Mapping[str, Any]], campaign: CampaignTable) -> list[str]:
+    """What a slower browser changes."""
+    changes = {row["name"]: row for row in entries if row["kind"] == CHANGE}
+    if SLOW_BROWSER not in changes or SLOW_PAGE not in changes:
+        return []
+    processors = campaign.document.settings.get("processor_share", 0)
+    return [
+        f"With {processors:g} of one processor for the browser, {label(BELOW)}'s time changes by "
+        f"{percent(changes[SLOW_PAGE]['gain'], 0)}, and the transport's contribution by "
+        f"{_interval_text(changes[SLOW_BROWSER])}."
+    ]
+
+
+def _unknown(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What it costs QUIC when the browser does not know the servers."""
+    return [
+        f"In a browser that knows nothing of the servers, as where QUIC is only forced, {label(HIGHEST)} changes by "
+        f"{_interval_text(row)}."
+        for row in entries
+        if row["name"] == UNKNOWN_SERVERS
+    ]
+
+
+def _interval_text(row: Mapping[str, Any]) -> str:
+    """A contribution with its interval."""
+    interval = percent_interval(row["points_low"], row["points_high"])
+    return percent(row["points"]) + (f" ({interval})" if interval != NOTHING else "")
+
+
+def missing_sentences(campaign: CampaignTable, table: pd.DataFrame) -> list[str]:
+    """What was not measured, by name, and why; which rungs nobody asked for; and which have no run that counts behind a
+    network of the `table` of `contributions`."""
+    missing = campaign.document.study.get("missing", ())
+    sentences = [f"Not measured: {Missing(**entry)}." for entry in missing]
+    names = {entry["name"] for entry in missing}
+    absent = [rung for rung in RUNGS if rung.protocol not in campaign.protocols and rung.protocol not in names]
+    if absent:
+        sentences.append(f"Left out when the ladder was begun: {listing([rung.protocol for rung in absent])}.")
+    for network, rows in rows_of(table, kind=RUNG).groupby("network", sort=False):
+        measured = {*rows["below"], *rows["above"]}
+        without = [one.protocol for one in RUNGS if one.protocol in {*campaign.protocols} - measured]
+        if without:
+            sentences.append(f"Without a run that counts behind {label(str(network))}: {listing(without)}.")
+    joined = "Where a rung is missing, its change is in the contribution of the next one, which then names both."
+    return [" ".join([*sentences, joined])] if sentences else []
+
+
+def explanations(campaign: CampaignTable, confidence: float) -> list[str]:
+    """How the numbers are to be read."""
+    texts = [
+        "Neighbouring rungs differ in one setting, and all rungs of a site are measured in the same blocks. A "
+        "contribution is the location of the log ratios of a rung and the one below it within blocks, averaged over "
+        "sites, as a step in percent of stock TCP's time: so the contributions multiply up to the sum. ms are the "
+        "locations of the differences within blocks, averaged over sites. A contribution is that of a change at its "
+        "place in this order; in another order it may differ.",
+        f"{level(confidence)} intervals come from blocks and are about these sites; those of the rungs, parts and "
+        "changes of a network and metric hold at once (Bonferroni), but not over networks and metrics. The interval of "
+        "the direct comparison holds by itself. That the sum lies in it shows that the rungs rest on the same blocks "
+        "and that no few runs decide, not that rungs would contribute the same in another order.",
+        "The transport itself is what differs between TCP and QUIC with the same initial window, pacing, round trips "
+        f"of the handshake, back-off and nearly the same order of bytes ({BELOW} and {ABOVE}): head-of-line blocking, "
+        "loss recovery, packet and header sizes, the programs, and the processor time that they take. One round trip "
+        "less includes what 0-RTT saves on further connections to the same server, which a HelloRetryRequest forbids.",
+    ]
+    if any(suffix_of(name) == SLOW for name in campaign.networks):
+        texts[-1] += (
+            " With a slower browser, what the processor works takes longer: if QUIC costs the browser more work than "
+            "TCP, the transport's contribution grows."
+        )
+    return texts
+
+
+def _figure(
+    table: pd.DataFrame,
+    sites: pd.DataFrame,
+    networks: Sequence[str],
+    metrics: Sequence[str],
+    campaign: CampaignTable,
+    confidence: float,
+) -> ReportFigure:
+    runs = campaign.runs
+    counts = []
+    for network in networks:
+        here = runs[runs["network"].map(base_network) == network]
+        valid = here[here["valid"]]
+        blocks = len(valid[["site", "block"]].drop_duplicates()) if "block" in valid else 0
+        excluded = len(here) - len(valid)
+        counts.append(
+            f"{label(network)}: {plural('site', valid['site'].nunique())}, {plural('block', blocks)}, "
+            f"{plural('run', len(valid))}, {plural('attempt', excluded)} excluded"
+        )
+    caption = (
+        f"From stock TCP to stock QUIC ({'; '.join(counts)}). Each bar begins where the one above it ends. Lines: "
+        f"{level(confidence)} intervals, simultaneous within a panel; points: single sites; dotted: the rungs' sum. "
+        "Below it: what else was changed in the same blocks, outside of the ladder."
+    )
+    whole = rows_of(table, kind=WHOLE)
+    finding = "; ".join(
+        f"{label(row['metric'])} behind {label(row['network'])} {_interval_text(row)}"
+        for row in whole[whole["metric"].isin(metrics)].to_dict("records")
+    )
+    return ReportFigure("ladder", caption, waterfall.draw, (table, sites, networks, metrics), f"QUIC's lead: {finding}")
+
+
+def contribution_table(table: pd.DataFrame, metrics: Sequence[str], confidence: float) -> ReportTable:
+    """The table of `contributions`; its texts have these `metrics` alone."""
+    columns = {
+        "network": ("network", label), "metric": ("metric", label), "name": "contribution",
+        ("below", "above"): ("between", lambda below, above: f"{below} → {above}"),
+        "sites": ("sites", whole_number), "blocks": ("blocks", whole_number),
+        "points": ("step", percent),
+        ("points_low", "points_high"): (f"{level(confidence)} interval", percent_interval),
+        "gain": ("gain", percent), "ms": ("ms", signed_ms),
+        ("ms_low", "ms_high"): ("interval of ms", ms_interval),
+    }  # fmt: skip
+    note = (
+        "Gain: against the setting before the arrow; step: the same in percent of the lowest rung's time. Intervals of "
+        "steps are simultaneous within a network and metric, but for the direct comparison's. The CSV has all metrics."
+    )
+    texts = text_table(table[table["metric"].isin(metrics)], columns)
+    return ReportTable("ladder_contributions", "Contributions of the rungs", table, texts, note)
+
+
+def site_table(sites: pd.DataFrame, metrics: Sequence[str]) -> ReportTable:
+    """The table of `site_contributions`; its texts have these `metrics` alone."""
+    columns = {
+        "network": ("network", label), "site": "site", "metric": ("metric", label), "name": "contribution",
+        "blocks": ("blocks", whole_number), "points": ("step", percent), "gain": ("gain", percent),
+        "ms": ("ms", signed_ms),
+    }  # fmt: skip
+    texts = text_table(sites[sites["metric"].isin(metrics)], columns)
+    return ReportTable("ladder_sites", "Contributions on each site", sites, texts, "The CSV has all metrics.")

@@ -1,0 +1,103 @@
+"""Contributions as a waterfall: from stock TCP's time, rung by rung, to stock QUIC's."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from analysis.figures.style import BLUE, PAGE_INCHES, SMALL, VERMILION, figure_style
+from analysis.runs import rows_of
+from analysis.text import label, percent, signed_ms
+from studies.ladder.contributions import CHANGE, PART, RUNG, SLOW_PAGE, SUM, WHOLE
+
+ROW_INCHES = 0.185
+# Sites are points beside the bar, above each other.
+SITE_MARK = 2.2
+TICKS = 5
+
+
+def draw(table: pd.DataFrame, sites: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str]) -> Figure:
+    """`table` and `sites` have the columns of `contributions` and `site_contributions`. A row of panels for each
+    network, a panel for each metric: bars that go from the end of the one above by a rung's contribution, in percent of
+    the lowest rung's time, with its interval and, as points, single sites; numbers at the right."""
+    parts = {network: drawn_rows(rows_of(table, network=network, metric=metrics[0])) for network in networks}
+    heights = [len(rows) + 3 for rows in parts.values()]
+    with figure_style():
+        figure = Figure(figsize=(PAGE_INCHES, 0.5 + ROW_INCHES * sum(heights)))
+        figure.set_layout_engine("constrained", w_pad=0.1)
+        panels = figure.subplots(
+            len(networks), len(metrics), squeeze=False, sharex=False, sharey="row", height_ratios=heights
+        )
+        for row_of_panels, network in zip(panels, networks, strict=True):
+            for axes, metric in zip(row_of_panels, metrics, strict=True):
+                here = rows_of(table, network=network, metric=metric)
+                _panel(axes, drawn_rows(here), rows_of(sites, network=network, metric=metric))
+                axes.set_title(f"{label(metric)} behind {label(network)}", fontweight="bold")
+            _names(row_of_panels[0], parts[network])
+        for axes in panels[-1]:
+            axes.set_xlabel(f"change of {label(table['below'].iloc[0])}'s time [%]", fontsize=SMALL)
+        keys = [
+            Patch(facecolor=BLUE, label="faster"),
+            Patch(facecolor=VERMILION, label="slower"),
+            Patch(facecolor="0.75", label="not shown to differ from 0"),
+            Patch(facecolor="0.35", label="measured directly"),
+        ]
+        figure.legend(handles=keys, loc="outside lower center", ncols=4, fontsize=SMALL)
+        return figure
+
+
+def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Those rows of one network and metric that have a bar, from top to bottom.
+
+    The sum is where the last rung ends, and how much a page takes longer in a slower browser is far beyond the others.
+    """
+    return rows[(rows["kind"] != SUM) & (rows["name"] != SLOW_PAGE)]
+
+
+def _panel(axes: Axes, rows: pd.DataFrame, sites: pd.DataFrame) -> None:
+    end = 0.0
+    for y, row in enumerate(rows.to_dict("records")):
+        # A change is no step of the ladder: it begins at 0.
+        begin = 0.0 if row["kind"] in (WHOLE, CHANGE) else row["start"] - 1
+        height = 0.4 if row["kind"] == PART else 0.62
+        axes.barh(y, row["points"], height, left=begin, color=_color(row), linewidth=0)
+        if np.isfinite(row["points_low"]):
+            ends = [begin + row["points_low"], begin + row["points_high"]]
+            axes.plot(ends, [y, y], color="black", linewidth=0.8)
+        key = {name: row[name] for name in ("kind", "name")}
+        of_sites = begin + rows_of(sites, **key)["points"].to_numpy()
+        axes.plot(of_sites, np.full(len(of_sites), y + 0.36), ".", color="0.45", markersize=SITE_MARK, linestyle="")
+        if row["kind"] == RUNG:
+            if y:
+                axes.plot([begin, begin], [y - 0.9, y + 0.31], color="0.6", linewidth=0.6)
+            end = begin + row["points"]
+        if row["kind"] == WHOLE:
+            # Where the rungs have led, beside the direct comparison.
+            axes.plot([end, end], [y - 0.9, y + 0.42], color="black", linewidth=0.8, linestyle=":")
+        numbers = f"{percent(row['points'])}  {signed_ms(row['ms'])} ms".replace("-", "\N{MINUS SIGN}")
+        axes.text(1.02, y, numbers, transform=axes.get_yaxis_transform(), va="center", fontsize=SMALL)
+    axes.axvline(0, color="0.4", linewidth=0.7)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g}".replace("-", "\N{MINUS SIGN}"))
+    axes.xaxis.set_major_locator(MaxNLocator(TICKS))
+    axes.tick_params(axis="x", labelsize=SMALL)
+    axes.grid(axis="y", visible=False)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    # Bars would end at the panel's edge.
+    axes.use_sticky_edges = False
+    axes.margins(x=0.08)
+
+
+def _color(row: dict[str, object]) -> str:
+    if row["kind"] == WHOLE:
+        return "0.35"
+    if not row["is_shown"]:
+        return "0.75"
+    return BLUE if float(str(row["points"])) < 0 else VERMILION
+
+
+def _names(axes: Axes, rows: pd.DataFrame) -> None:
+    axes.set_yticks(range(len(rows)), rows["name"].str.replace(" + ", "\n+ ").tolist(), fontsize=SMALL)

@@ -1,0 +1,44 @@
+"""The ladder's intervals hold what they hold to be: those of a network and metric at once, that of the whole by itself;
+and the sum of the rungs lies within the latter."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.ladders import TRANSPORT_ARQ, TRANSPORT_SLOW, TRUTH, write_ladder
+from support.rates import lower_bound, tell, upper_bound
+
+from analysis.runs import load
+from studies.ladder.contributions import HIDDEN_LOSSES, SLOW_BROWSER, SUM, VISIBLE_LOSSES, WHOLE, contributions
+from studies.ladder.rungs import ABOVE, RUNGS
+
+CONFIDENCE = 0.95
+CAMPAIGNS = 400
+# Bonferroni's inequality allows for rungs that err apart; neighbours share a rung, so that they err together.
+MOST_CAREFUL = 0.995
+# How often the sum of complete ladders lies outside of the interval of the whole, at most.
+SUM_OUTSIDE = 0.02
+
+
+@pytest.mark.parametrize(("sites", "blocks"), [(4, 5), (4, 10), (1, 5)])
+def test_intervals_of_the_ladder_cover(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], sites: int, blocks: int
+) -> None:
+    truth = {rung.change: TRUTH[rung.protocol] for rung in RUNGS[1:]}
+    truth |= {HIDDEN_LOSSES: TRANSPORT_ARQ, VISIBLE_LOSSES: TRUTH[ABOVE] - TRANSPORT_ARQ}
+    truth |= {SLOW_BROWSER: TRANSPORT_SLOW - TRUTH[ABOVE]}
+    together = alone = outside = 0
+    for seed in range(CAMPAIGNS):
+        folder = write_ladder(tmp_path / str(seed), seed=seed, sites=sites, blocks=blocks, over=["da2gc"])
+        table = contributions(load(folder), CONFIDENCE)
+        table = table[table["metric"] == "si"].set_index("name")
+        rows = table.loc[list(truth)]
+        shares = np.expm1(list(truth.values()))
+        together += bool(((rows["gain_low"] <= shares) & (shares <= rows["gain_high"])).all())
+        (whole,) = table[table["kind"] == WHOLE].to_dict("records")
+        alone += whole["gain_low"] <= np.expm1(sum(TRUTH.values())) <= whole["gain_high"]
+        outside += not table.loc[table["kind"] == SUM, "is_shown"].item()
+    tell(capsys, f"{sites} sites, {blocks} blocks", *(count / CAMPAIGNS for count in (together, alone, outside)))
+    assert upper_bound(together, CAMPAIGNS) >= CONFIDENCE and lower_bound(together, CAMPAIGNS) <= MOST_CAREFUL
+    assert upper_bound(alone, CAMPAIGNS) >= CONFIDENCE
+    assert lower_bound(outside, CAMPAIGNS) <= SUM_OUTSIDE

@@ -1,0 +1,336 @@
+"""The ladder: which runs are planned in which blocks, and whether known contributions are found, summed and named."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from factories import campaign_document
+from scipy import stats
+from support import ladders
+from support.figures import smallest_type
+from support.ladders import TRANSPORT_ARQ, TRANSPORT_SLOW, TRUTH, write_ladder
+
+from analysis.figures.style import SMALL
+from analysis.runs import load
+from base.errors import EyelevelError
+from eyelevel.commands.report import main as report
+from eyelevel.measuring import distinct_networks
+from measure.campaign.campaign import Campaign
+from measure.run.setting import Setting
+from measure.table import require_document, write_document
+from record.http1 import Response
+from record.site import Exchange, Recording, Site, write_site
+from studies.ladder import measure, waterfall
+from studies.ladder.contributions import (
+    CHANGE,
+    HIDDEN_LOSSES,
+    RUNG,
+    SLOW_BROWSER,
+    SUM,
+    UNKNOWN_SERVERS,
+    VISIBLE_LOSSES,
+    WHOLE,
+    contributions,
+    site_contributions,
+)
+from studies.ladder.measure import Missing, campaign, refusals
+from studies.ladder.rungs import ABOVE, BELOW, RUNGS, base_network, suffix_of
+from studies.ladder.section import section
+from studies.study import Request
+from tuning import protocols
+
+CONFIDENCE = 0.95
+# The tests of a plan do not measure anything.
+ALL = tuple(rung.protocol for rung in RUNGS)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """One recorded page, the only one there is."""
+    page = Exchange("GET", "https://a.example/", Response(200, "OK", (), b"x"), "192.0.2.1")
+    written = write_site(Recording(page.url, (page,), {"tool": "test"}), tmp_path / "page")
+    for module in (measure, "studies.study"):
+        name = module if isinstance(module, str) else module.__name__
+        monkeypatch.setattr(f"{name}.choose_sites", lambda names: [written])
+    return written
+
+
+@pytest.fixture
+def able(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that can do everything."""
+    monkeypatch.setattr(measure, "replay", lambda spec, command: None)
+    monkeypatch.setattr(measure, "quota_refusal", lambda: "")
+
+
+def requested(folder: Path, **values: Any) -> Request:
+    options = values.pop("options", {})
+    return Request(folder, **{"site": "page", "net": "da2gc", **values}, options=options)
+
+
+def planned(request: Request) -> Campaign:
+    return campaign(request).campaign
+
+
+def missing_of(folder: Path) -> list[Missing]:
+    return [Missing(**entry) for entry in planned(requested(folder, runs=1)).study["missing"]]
+
+
+@pytest.mark.usefixtures("site", "able")
+def test_every_block_has_all_rungs_and_the_conditions_of_its_network(tmp_path: Path) -> None:
+    blocks = planned(requested(tmp_path, net="lte,da2gc", runs=3)).plan()
+    assert len(blocks) == 2 * 3
+    for block in blocks:
+        network = base_network(block[0].network)
+        assert {base_network(run.network) for run in block} == {network}
+        # Losses scatter times more than a slow browser changes them.
+        suffixes = ["+arq"] if network == "da2gc" else ["+slow"]
+        more = [*product(suffixes, (BELOW, ABOVE)), ("", "quic+unknown")]
+        expected = sorted([*product([""], ALL), *more])
+        assert sorted((suffix_of(run.network), run.protocol) for run in block) == expected
+
+
+@pytest.mark.usefixtures("site", "able")
+def test_the_conditions_differ_from_their_network_in_one_thing(tmp_path: Path) -> None:
+    ladder = planned(requested(tmp_path, options={"conditions": "slow,arq"}))
+    plain, arq, slow = (ladder.networks[f"da2gc{suffix}"] for suffix in ("", "+arq", "+slow"))
+    assert arq == replace(plain, name="da2gc+arq", retransmit_ms=262 / 4)
+    assert slow == replace(plain, name="da2gc+slow")
+    method, of_site = ladder.method, next(iter(ladder.sites.values()))
+    settings = [Setting(of_site, network, ladder.protocols[ABOVE]) for network in (plain, arq, slow)]
+    around = [method.instruments(setting, tmp_path).around for setting in settings]
+    assert [bool(command) for command in around] == [False, False, True]
+    assert around[2][-2:] == ("measure.host.quota", "0.5")
+
+
+def test_each_rung_differs_from_the_one_below_in_what_its_name_says() -> None:
+    known = protocols.load()
+    keys = {
+        "tcp-iw32": {"initial_window_packets"},
+        "tcp-iw32-paced": {"pacing"},
+        "tcp+": {"server_sysctls", "client_sysctls"},
+        "tcp+lowat": {"notsent_lowat_bytes"},
+        "tcp+lowat+known": {"known_servers"},
+        "quic+1con": {"tls_group"},
+        "quic+1con+urgency": {"scheduler"},
+        "quic": {"emulated_connections", "scheduler"},
+    }
+    for below, above in pairwise(ALL):
+        one, other = vars(known[below]), vars(known[above])
+        differences = {key for key in one if one[key] != other[key]} - {"name"}
+        if above == ABOVE:
+            assert known[below].round_trips_before_request == known[above].round_trips_before_request
+            same = ("congestion_control", "initial_window_packets", "pacing", "early_data", "fast_open")
+            assert not differences.intersection(same)
+        else:
+            assert differences == keys[above]
+    assert known[BELOW].browser_knows_servers == known[ABOVE].browser_knows_servers
+    # What the last rung names by its default is what the one below names.
+    assert known["quic+1con+urgency"].scheduler == "urgency" and known["quic"].scheduler in (None, "urgency")
+
+
+@pytest.mark.usefixtures("site", "able")
+def test_fewer_rungs_may_be_asked_for_and_only_rungs(tmp_path: Path) -> None:
+    ladder = planned(requested(tmp_path, proto="quic,tcp,tcp+", runs=1))
+    assert tuple(ladder.protocols) == ("tcp", "tcp+", "quic", "quic+unknown")
+    assert len(ladder.plan()[0]) == 4
+    assert [one["name"] for one in ladder.study["missing"]] == ["arq", "slow"]
+    assert len(planned(requested(tmp_path, runs=1, options={"conditions": "none"})).plan()[0]) == len(ALL)
+    assert len(planned(requested(tmp_path, runs=1, options={"conditions": "arq"})).plan()[0]) == len(ALL) + 2
+    with pytest.raises(EyelevelError, match=r"tcp\+bbr is no rung of the ladder; choose among tcp, tcp-iw32, "):
+        planned(requested(tmp_path, proto="tcp,tcp+bbr"))
+    with pytest.raises(EyelevelError, match="--conditions takes arq, slow, unknown or none, not 'fast'"):
+        planned(requested(tmp_path, options={"conditions": "fast"}))
+
+
+@pytest.mark.usefixtures("site")
+def test_what_this_machine_refuses_is_left_out_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def replay(spec: Any, command: Sequence[str]) -> None:
+        if spec.protocol.name in refused:
+            raise EyelevelError("this kernel has no such thing")
+
+    monkeypatch.setattr(measure, "replay", replay)
+    monkeypatch.setattr(measure, "quota_command", lambda: ("sh", "-c", "echo no control groups >&2; exit 1"))
+    refused = {"tcp-iw32"}
+    ladder = campaign(requested(tmp_path, runs=1))
+    assert tuple(ladder.campaign.protocols) == ("tcp", *ALL[2:], "quic+unknown")
+    assert ladder.campaign.study["missing"] == [
+        {"name": "tcp-iw32", "reason": "this kernel has no such thing"},
+        {"name": "slow", "reason": "no control groups"},
+    ]
+    for name in ("tcp-iw32: this kernel has no such thing", "the condition slow: no control groups"):
+        assert f"not measured: {name}" in ladder.announcement
+    assert {run.network for run in ladder.campaign.plan()[0]} == {"da2gc", "da2gc+arq"}
+    refused = {BELOW}
+    without = planned(requested(tmp_path, runs=1))
+    assert {run.network for run in without.plan()[0]} == {"da2gc"}
+    refused = {"quic+unknown"}
+    assert "the condition unknown: this kernel has no such thing" in map(str, missing_of(tmp_path))
+    refused = {*ALL, "quic+unknown"}
+    with pytest.raises(EyelevelError, match="no rung can be replayed on this machine; tcp: this kernel has no such"):
+        planned(requested(tmp_path))
+
+
+@pytest.mark.usefixtures("site", "able")
+def test_a_ladder_goes_on_with_the_rungs_that_it_began_with(tmp_path: Path) -> None:
+    first = planned(requested(tmp_path, runs=1, proto=f"tcp,{BELOW},{ABOVE}"))
+    known = {name: vars(one) for name, one in first.networks.items()}
+    document = campaign_document(None, networks=known, protocols=dict(first.protocols), sites={"page": {}}, runs=1)
+    missing = [{"name": "quic", "reason": "it was not there"}]
+    document = replace(document, study={**first.study, "missing": missing})
+    again = planned(Request(tmp_path, runs=2, document=document))
+    assert again.plan()[: len(first.plan())] == first.plan()
+    assert len(again.plan()) == 2 * len(first.plan())
+    with pytest.raises(EyelevelError, match="goes on without quic"):
+        planned(Request(tmp_path, proto="tcp,quic", document=document))
+
+
+@pytest.mark.needs_root
+def test_a_replay_finds_out_what_the_kernel_refuses(site: Site, tmp_path: Path) -> None:
+    tcp = protocols.load()["tcp"]
+    impossible = replace(tcp, name="impossible", server_sysctls={"net.ipv4.no_such_setting": "1"})
+    assert refusals(requested(tmp_path), ["tcp"]) == []
+    known = {"tcp": tcp, "impossible": impossible}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(protocols, "load", lambda: known)
+        patch.setattr(measure, "choose_protocols", lambda names, known: [known[name] for name in names])
+        missing = refusals(requested(tmp_path), ["tcp", "impossible"])
+    assert missing == [Missing("impossible", missing[0].reason)]
+    assert "net.ipv4.no_such_setting" in missing[0].reason
+
+
+def of(table: Any, name: str, network: str = "da2gc", metric: str = "si") -> Any:
+    rows = table[(table["name"] == name) & (table["network"] == network) & (table["metric"] == metric)]
+    return rows.iloc[0] if len(rows) == 1 else rows
+
+
+def test_known_contributions_are_found_and_add_up(tmp_path: Path) -> None:
+    folder = write_ladder(tmp_path / "ladder", blocks=20, run_sd=0.01)
+    table = contributions(load(folder), CONFIDENCE)
+    level = 1.0
+    for rung in RUNGS[1:]:
+        row = of(table, rung.change)
+        share = np.exp(TRUTH[rung.protocol])
+        assert (row["sites"], row["blocks"]) == (4, 80)
+        assert row["gain"] == pytest.approx(share - 1, abs=0.008)
+        assert row["points"] == pytest.approx(level * (share - 1), abs=0.008)
+        assert row["gain_low"] < row["gain"] < row["gain_high"]
+        level *= share
+    whole, total = of(table, "all, measured directly"), of(table, "sum of the rungs")
+    assert whole["points"] == pytest.approx(level - 1, abs=0.005)
+    assert total["points"] == pytest.approx(whole["points"], abs=0.005) and total["is_shown"]
+    rungs = table[(table["kind"] == RUNG) & (table["network"] == "da2gc") & (table["metric"] == "si")]
+    assert rungs["points"].sum() == pytest.approx(total["points"], abs=1e-12)
+    assert rungs["ms"].sum() == pytest.approx(total["ms"], abs=1e-6)
+    hidden, visible, slow = (of(table, name) for name in (HIDDEN_LOSSES, VISIBLE_LOSSES, SLOW_BROWSER))
+    assert hidden["gain"] == pytest.approx(np.expm1(TRANSPORT_ARQ), abs=0.01)
+    assert visible["gain"] == pytest.approx(np.expm1(TRUTH[ABOVE] - TRANSPORT_ARQ), abs=0.01)
+    assert slow["gain"] == pytest.approx(np.expm1(TRANSPORT_SLOW - TRUTH[ABOVE]), abs=0.01)
+    assert of(table, UNKNOWN_SERVERS)["gain"] == pytest.approx(np.expm1(ladders.UNKNOWN_SERVERS), abs=0.01)
+    # Both parts begin where the transport does, one after the other, and end where it ends.
+    transport = of(table, "the transport itself")
+    assert hidden["points"] + visible["points"] == pytest.approx(transport["points"], abs=0.005)
+    assert of(table, HIDDEN_LOSSES, "lte").empty
+
+
+def test_a_contribution_is_as_worked_out_by_hand(tmp_path: Path) -> None:
+    folder = write_ladder(tmp_path / "ladder", sites=1, blocks=3, over=["lte"])
+    runs = load(folder).runs
+    times = runs[runs["network"] == "lte"].pivot_table("si", "block", "protocol")
+    first, second = (np.log(times[above] / times[below]) for below, above in pairwise(ALL[:3]))
+    row = of(contributions(load(folder), CONFIDENCE), "pacing", "lte")
+    # Nine rungs, and three changes: each interval has a twelfth of 5 % outside.
+    reach = stats.t.ppf(1 - 0.05 / 12 / 2, 2) * second.std(ddof=1) / np.sqrt(3)
+    assert row["gain"] == pytest.approx(np.expm1(second.mean()))
+    ends = np.expm1(second.mean() + np.array([-reach, reach]))
+    assert (row["gain_low"], row["gain_high"]) == pytest.approx(tuple(ends))
+    assert row["points"] == pytest.approx(np.exp(first.mean()) * np.expm1(second.mean()))
+    assert row["ms"] == pytest.approx((times["tcp-iw32-paced"] - times["tcp-iw32"]).mean())
+    alone = of(site_contributions(load(folder)), "pacing", "lte")
+    assert (alone["points"], alone["ms"], alone["blocks"]) == pytest.approx((row["points"], row["ms"], 3))
+
+
+def test_rungs_of_different_blocks_do_not_add_up_and_that_is_said(tmp_path: Path) -> None:
+    # From the second half on, all but stock TCP takes a third longer, and the first rung has only that half.
+    later = dict.fromkeys(ALL[1:], 0.3)
+    uneven = write_ladder(tmp_path / "uneven", blocks=20, over=["lte"], later=later, lost={"tcp-iw32": 10})
+    even = write_ladder(tmp_path / "even", blocks=20, over=["lte"], later=later)
+    for folder, adds_up in ((uneven, False), (even, True)):
+        total = of(contributions(load(folder), CONFIDENCE), "sum of the rungs", "lte")
+        assert bool(total["is_shown"]) is adds_up
+        said = section(folder)
+        assert said and ("do not add up" in said.paragraphs[1]) is not adds_up
+
+
+def test_a_missing_rung_is_named_and_its_change_goes_with_the_next(tmp_path: Path) -> None:
+    missing = [{"name": BELOW, "reason": "this kernel has no tcp_notsent_lowat"}]
+    folder = write_ladder(tmp_path / "ladder", without=[BELOW], missing=missing, over=["da2gc"])
+    table = contributions(load(folder), CONFIDENCE)
+    row = of(table, "servers known before + the transport itself")
+    assert (row["below"], row["above"]) == ("tcp+lowat", ABOVE)
+    assert set(table["kind"]) == {RUNG, WHOLE, SUM, CHANGE}
+    assert set(table.loc[table["kind"] == CHANGE, "name"]) == {UNKNOWN_SERVERS}
+    said = section(folder)
+    assert said and f"Not measured: {BELOW}: this kernel has no tcp_notsent_lowat." in " ".join(said.paragraphs)
+
+
+def test_a_rung_that_never_counts_is_named(tmp_path: Path) -> None:
+    folder = write_ladder(tmp_path / "ladder", sites=2, blocks=2, over=["lte"], lost={"tcp+": 2})
+    said = section(folder)
+    assert said and "Without a run that counts behind LTE: tcp+." in " ".join(said.paragraphs)
+    assert "buffers and idle restart + shorter send queue" in said.paragraphs[1]
+
+
+def test_the_section_says_what_is_shown_and_what_is_not(tmp_path: Path) -> None:
+    said = section(write_ladder(tmp_path / "ladder", blocks=10, run_sd=0.02))
+    assert said
+    lead, lte, da2gc = said.paragraphs[:3]
+    assert lead.count("QUIC against TCP") == 4
+    assert "in a browser that knows nothing of the servers" in lte.lower()
+    assert "initial window -9" in lead and "shorter send queue" not in lead
+    assert "Not shown to: shorter send queue" in lte
+    assert "head-of-line blocking" in da2gc and "head-of-line blocking" not in lte
+    assert "With 0.5 of one processor" in lte
+    (figure,) = said.figures
+    assert "LTE: 4 sites, 40 blocks, 520 runs, 0 attempts excluded" in figure.caption
+    drawn = figure.draw(*figure.arguments)
+    assert smallest_type(drawn) >= SMALL
+    assert len(drawn.axes) == 4
+
+
+def test_one_block_has_contributions_without_intervals(tmp_path: Path) -> None:
+    folder = write_ladder(tmp_path / "ladder", sites=1, blocks=1)
+    table = contributions(load(folder), CONFIDENCE)
+    assert np.isnan(table["gain_low"]).all() and np.isfinite(table["points"]).all()
+    assert not table.loc[table["kind"] == RUNG, "is_shown"].any()
+    said = section(folder)
+    assert said and "one block has no intervals" in said.paragraphs[0]
+    assert len(waterfall.draw(*said.figures[0].arguments).axes) == 4
+
+
+def test_the_report_of_a_ladder_is_its_section_though_its_loads_are_filmed(tmp_path: Path) -> None:
+    folder = write_ladder(tmp_path / "ladder", sites=2, blocks=2, over=["lte"])
+    assert require_document(folder).filmed
+    done = CliRunner().invoke(report, [str(folder)])
+    assert done.exit_code == 0, done.output
+    page = (folder / "report" / "index.html").read_text()
+    assert "what QUIC&#39;s lead is made of" in page and "Nothing is filmed" not in page
+    for name in ("figures/ladder.pdf", "tables/ladder_contributions.tex", "tables/ladder_sites.csv"):
+        assert (folder / "report" / name).exists()
+
+
+def test_other_campaigns_have_no_section(tmp_path: Path) -> None:
+    folder = write_ladder(tmp_path / "ladder", sites=1, blocks=1)
+    write_document(folder, replace(require_document(folder), study={"name": "grid"}))
+    assert section(folder) is None
+    assert section(tmp_path) is None
+
+
+@pytest.mark.usefixtures("site", "able")
+def test_a_network_is_validated_once_however_fast_the_browser_is(tmp_path: Path) -> None:
+    validated = distinct_networks(planned(requested(tmp_path, net="lte,da2gc")).networks.values())
+    assert [network.name for network in validated] == ["lte", "da2gc", "da2gc+arq"]
