@@ -102,8 +102,8 @@ def _over_tcp(connection: CapturedConnection) -> Iterator[_Part]:
     outgoing = [packet for packet in connection.packets if packet.from_server]
     frames = _Runs()
     for packet in outgoing:
-        for number, bytes_inside in zip(packet.fields["http2.streamid"], packet.fields["http2.length"], strict=True):
-            frames.append(HTTP2_FRAME_HEADER_BYTES + int(bytes_inside), int(number))
+        for number, text in zip(packet.fields["http2.streamid"], packet.fields["http2.length"], strict=True):
+            frames.append(HTTP2_FRAME_HEADER_BYTES + int(text), int(number))
     records = _Runs()
     inside = 0
     for packet in outgoing:
