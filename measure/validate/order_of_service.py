@@ -216,7 +216,7 @@ def against_priority(order: OrderOfService) -> float:
     for part in served:
         if part.path in waiting:
             waiting[part.path] -= part.bytes
-        more_urgent = (path for path, left in waiting.items() if left and urgencies[path] < urgencies[part.path])
+        more_urgent = (path for path, rest in waiting.items() if rest and urgencies[path] < urgencies[part.path])
         total += part.bytes
         wrong += part.bytes * any(True for _ in more_urgent)
     return wrong / total if total else 0.0
@@ -230,8 +230,8 @@ def turns(order: OrderOfService, *, incremental: bool) -> Iterator[float]:
     for one, other in combinations(candidates, 2):
         if one.urgency == other.urgency:
             parts = [part for part in served if part.path in (one.path, other.path)]
-            left = {r.path: sum(part.bytes for part in parts if part.path == r.path) / r.bytes for r in (one, other)}
-            if min(left.values()) >= LEAST_SHARE:
+            shares = {r.path: sum(part.bytes for part in parts if part.path == r.path) / r.bytes for r in (one, other)}
+            if min(shares.values()) >= LEAST_SHARE:
                 yield _under_way_at_once(parts)
 
 

@@ -32,15 +32,15 @@ def protocol_named(name: str) -> Protocol:
 
 def places(order: OrderOfService) -> dict[str, list[float]]:
     """When each hundredth of a response left, as the share of all bytes that left before; by path."""
-    left: dict[str, list[tuple[int, int]]] = {path: [] for path in ORDERED}
+    parts: dict[str, list[tuple[int, int]]] = {path: [] for path in ORDERED}
     total = 0
     for part in order.served:
-        if part.path in left:
-            left[part.path].append((total, part.bytes))
+        if part.path in parts:
+            parts[part.path].append((total, part.bytes))
         total += part.bytes
     result = {}
-    for path, parts in left.items():
-        bytes_in_order = [at + n for at, size in parts for n in range(size)]
+    for path, of_path in parts.items():
+        bytes_in_order = [at + n for at, size in of_path for n in range(size)]
         result[path] = [bytes_in_order[len(bytes_in_order) * n // PARTS] / total for n in range(PARTS)]
     return result
 

@@ -46,17 +46,17 @@ def asked() -> list[Response]:
 def served_by(scheduler: str, responses: Iterable[Response]) -> Iterator[Served]:
     """What a scheduler sends of `responses`, turn by turn."""
     order = ORDERS[scheduler]
-    left = {response: response.bytes for response in responses}
+    rest = {response: response.bytes for response in responses}
     turns: list[Response] = []
     now_s = 0.001
-    while any(left.values()):
-        turns += [r for r in left if r.asked_s <= now_s and r not in turns]
-        waiting = [r for r in turns if left[r]]
+    while any(rest.values()):
+        turns += [r for r in rest if r.asked_s <= now_s and r not in turns]
+        waiting = [r for r in turns if rest[r]]
         if order.strictly:
             waiting = [r for r in waiting if r.urgency == min(r.urgency for r in waiting)]
         one = waiting[0]
-        sent = min(TURN_BYTES, left[one])
-        left[one] -= sent
+        sent = min(TURN_BYTES, rest[one])
+        rest[one] -= sent
         yield Served(now_s, one.path, sent)
         now_s += sent / BYTES_PER_S
         if order.incremental_take_turns if one.incremental else order.others_take_turns:
