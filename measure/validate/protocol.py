@@ -1,7 +1,7 @@
 """Whether a protocol does what its setting says (paper, Table 1), from the wire and the kernel."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from measure.captures.reading import (
     read_connections,
     request_after_s,
 )
+from measure.captures.streams import STREAM_FIELDS, requests
 from measure.gates import LOAD_FAILED, REPLAY, Gate
 from measure.run.load import Instruments
 from measure.run.monitor import CAPTURE
@@ -24,7 +25,7 @@ from measure.run.setting import Loading, Setting
 from measure.single_load import single_load
 from measure.validate.checks import Check, between, same, unchecked, within
 from measure.validate.congestion_controls import BEHAVIOURS
-from measure.validate.site import BULK_PAGE, OBJECT_BYTES, SERVERS, WINDOW_PAGE
+from measure.validate.site import BULK_PAGE, OBJECT_BYTES, PICTURES, SERVERS, WINDOW_PAGE
 from record.site import Site
 from servers.registry import server_of
 from tuning.networks import Network
@@ -57,6 +58,8 @@ FLIGHT_TOLERANCE_PACKETS = 1.5
 # The first packets go out at once however paced, the rest over a third of a round trip at twice the window in each.
 BURST_PACKETS = 10
 PACED_SHARE, UNPACED_SHARE = 0.15, 0.05
+# What Chromium sends at once of low priority to a server of which it does not know that it takes priorities.
+HELD_BACK_MOST = 6
 # In round trips, what a browser does between its first packet and its first request.
 REQUEST_TOLERANCE_RTT = 0.5
 # What both servers are to agree on with the browser, by HTTP version.
@@ -72,7 +75,7 @@ class ProtocolObservation:
     """What was seen of a protocol: a load over the clear network and one over the lossy, as captured at the server.
 
     `early_data` is, of each server, whether it took any. `congestion_control` is what the server took, by its own
-    account (`servers.contract`).
+    account (`servers.contract`). `pictures_at_once`: how many of the page's pictures the browser asked for at once.
     """
 
     clear: CapturedConnection
@@ -81,6 +84,7 @@ class ProtocolObservation:
     request_after_s: float
     early_data: dict[str, bool]
     congestion_control: str
+    pictures_at_once: int
 
     def document(self) -> dict[str, Any]:
         """What a reader may want to see of it, as JSON takes it."""
@@ -93,6 +97,7 @@ class ProtocolObservation:
             "congestion_control": self.congestion_control,
             "request_after_s": self.request_after_s,
             "early_data": self.early_data,
+            "pictures_at_once": self.pictures_at_once,
             "flights": [
                 [[round(packet.at_s - transfer[0].at_s, 6), packet.payload_bytes] for packet in _flight(transfer)]
                 for transfer in _objects(clear)
@@ -115,7 +120,7 @@ def observe_protocol(protocol: Protocol, sites: Mapping[str, Site]) -> ProtocolO
     """Load the validation pages over `protocol` in the browser. Raises EyelevelError."""
     version = protocol.http_version
     with single_load(Setting(sites[WINDOW_PAGE], CLEAR, protocol, LOADING, SEED), ObservationMethod()) as folder:
-        connections = read_connections(folder / CAPTURE, folder / KEYS, version)
+        connections = read_connections(folder / CAPTURE, folder / KEYS, version, STREAM_FIELDS)
         controls = server_of(protocol).congestion_controls_taken(folder)
     with single_load(Setting(sites[BULK_PAGE], LOSSY, protocol, BULK_LOADING, SEED), ObservationMethod()) as folder:
         lossy = largest(read_connections(folder / CAPTURE, folder / KEYS, version))
@@ -127,7 +132,20 @@ def observe_protocol(protocol: Protocol, sites: Mapping[str, Site]) -> ProtocolO
         request_after_s=request_after_s(connections),
         early_data=early_data(connections),
         congestion_control=" ".join(sorted(controls)),  # one name, if all is right
+        pictures_at_once=pictures_at_once(connections),
     )
+
+
+def pictures_at_once(connections: Iterable[CapturedConnection]) -> int:
+    """How many of the pictures, which the page asks for at once, were asked for before any could have been there.
+
+    Raises EyelevelError when they were not all asked for.
+    """
+    # Over the connection that asks for most; of a browser that returns, in its last visit.
+    arrivals = sorted(list(max(map(requests, connections), key=len).values())[-PICTURES:])
+    if len(arrivals) < PICTURES:
+        raise EyelevelError(f"of {PICTURES} pictures {len(arrivals)} were asked for, as far as the capture shows")
+    return sum(at_s - arrivals[0] < FLIGHT_S for at_s in arrivals)
 
 
 def judge_protocol(protocol: Protocol, seen: ProtocolObservation) -> list[Check]:
@@ -148,6 +166,10 @@ def judge_protocol(protocol: Protocol, seen: ProtocolObservation) -> list[Check]
         checks.append(same(name, "connection options that arrived", " ".join(options), arrived))
     checks.append(same(name, "congestion control of the server", control, seen.congestion_control))
     checks.append(_share_check(protocol, seen.lossy))
+    # Of a server of HTTP/2 the browser knows that it takes priorities once there is a connection, as there is here.
+    held_back = not (protocol.browser_knows_servers or protocol.in_kernel)
+    least, most = (1, HELD_BACK_MOST) if held_back else (PICTURES, PICTURES)
+    checks.append(between(name, "pictures asked for at once", least, seen.pictures_at_once, most, "pictures"))
     if protocol.early_data:
         without = sorted(server for server, took in seen.early_data.items() if not took)
         measured = f"all {len(seen.early_data)}" if not without else f"all but {', '.join(without)}"

@@ -13,6 +13,10 @@ HOST = "validate.example"
 # Others, which are asked for next to nothing, so that more handshakes than one are seen.
 OTHER_HOSTS = tuple(f"other{n}.{HOST}" for n in range(3))
 SERVERS = 1 + len(OTHER_HOSTS)
+# Asked for of the first of them at once, with a low priority: more than Chromium sends at once to a server of which it
+# does not know that it takes priorities, and fewer than the packets that the kernel sends at once for the browser.
+PICTURES, PICTURE_BYTES = 8, 5_000
+PICTURE_PATHS = tuple(f"/picture-{number}" for number in range(1, PICTURES + 1))
 # More than any initial window, and enough to open the window far beyond.
 OBJECT_BYTES = 400_000
 # Under loss: enough for its rate to show how losses are answered.
@@ -72,6 +76,7 @@ def _recording(page: str) -> Recording:
         path=page,
         pause_ms=PAUSE_MS,
         others=OTHER_HOSTS,
+        pictures=[f"https://{OTHER_HOSTS[0]}{path}" for path in PICTURE_PATHS],
         first_wave=list(FIRST_WAVE),
         second_wave=list(SECOND_WAVE),
         second_wave_after_ms=SECOND_WAVE_AFTER_MS,
@@ -90,6 +95,9 @@ def _recording(page: str) -> Recording:
     exchanges += [_exchange(path, "text/css", _comment(noise, size)) for path, size in sizes.items()]
     if page == WINDOW_PAGE:
         exchanges += [_exchange("/", "text/css", b"", host, f"192.0.2.{n}") for n, host in enumerate(OTHER_HOSTS, 2)]
+        for path in PICTURE_PATHS:
+            picture = _picture(_comment(noise, PICTURE_BYTES))
+            exchanges.append(_exchange(path, "image/svg+xml", picture, OTHER_HOSTS[0], "192.0.2.2"))
     if page == ORDER_PAGE:
         for path, content_type in ORDERED.items():
             body = _comment(noise, ORDERED_BYTES)
