@@ -50,7 +50,7 @@ class Chromium(Browser):
             "ignoreCertificateErrors": False,
             "args": [
                 f"user-data-dir={profile}",
-                *_switches(page, results),
+                *_switches(page, protocol, results),
                 *_protocol_switches(protocol, connection_options),
             ],
         }
@@ -111,7 +111,7 @@ def _protocol_switches(protocol: Protocol, connection_options: tuple[str, ...]) 
     ]
 
 
-def _switches(page: Page, results: Path) -> list[str]:
+def _switches(page: Page, protocol: Protocol, results: Path) -> list[str]:
     """Chromium's switches beyond those that Browsertime gives it."""
     hosts = ",".join(f"EXCLUDE {host}" for host in page.hosts)
     switches = [
@@ -124,7 +124,9 @@ def _switches(page: Page, results: Path) -> list[str]:
         "force-fieldtrials=QUIC/Enabled",
         "force-fieldtrial-params=QUIC.Enabled:"
         f"max_time_before_crypto_handshake_seconds/{CONNECT_S}"
-        f"/max_idle_time_before_crypto_handshake_seconds/{CONNECT_S}",
+        f"/max_idle_time_before_crypto_handshake_seconds/{CONNECT_S}"
+        # Where a HelloRetryRequest rejects 0-RTT, a second connection to a server would hang in it for 45 s.
+        f"/disable_tls_zero_rtt/{'true' if protocol.needs_hello_retry else 'false'}",
         # Browsertime adds its list to this one.
         f"disable-features={','.join(DISABLED_FEATURES)}",
     ]

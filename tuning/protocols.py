@@ -93,14 +93,18 @@ class Protocol:
         return (self.mss_bytes or LARGEST_MSS_BYTES) - TIMESTAMPS_BYTES
 
     @property
+    def needs_hello_retry(self) -> bool:
+        """Whether servers answer a ClientHello by a HelloRetryRequest, since it has no share for their group."""
+        return self.tls_group != BROWSERS_GROUP
+
+    @property
     def round_trips_before_request(self) -> int:
         """What a connection costs before its first request leaves (RFC 8446, RFC 9001).
 
         TCP Fast Open saves nothing: the browser's ClientHello, which has a key share for a post-quantum group, does
         not fit into a SYN.
         """
-        retry = self.tls_group != BROWSERS_GROUP  # a HelloRetryRequest, since the browser sends no share for it
-        return TRANSPORTS[self.transport].handshake_round_trips + retry - self.early_data
+        return TRANSPORTS[self.transport].handshake_round_trips + self.needs_hello_retry - self.early_data
 
     @property
     def server_kernel(self) -> dict[str, str]:

@@ -147,11 +147,10 @@ class CapturedConnection:
     @property
     def handshake(self) -> dict[str, str]:
         """What was agreed upon: TLS version, key exchange group, cipher, application protocol, QUIC's version."""
-        hello = next(
-            (p for p in self.packets if p.from_server and SERVER_HELLO in p.fields["tls.handshake.type"]), None
-        )
-        if hello is None:
+        hellos = [p for p in self.packets if p.from_server and SERVER_HELLO in p.fields["tls.handshake.type"]]
+        if not hellos:
             raise EyelevelError("no handshake was found in the capture")
+        hello = hellos[-1]  # one before it has asked for another key share (HelloRetryRequest, RFC 8446 section 4.1.4)
         agreed = {
             "TLS version": _named(TLS_VERSIONS, hello.fields["tls.handshake.extensions.supported_version"]),
             "key exchange group": _named(GROUPS, hello.fields["tls.handshake.extensions_key_share_group"]),

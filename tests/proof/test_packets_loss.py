@@ -17,6 +17,7 @@ from record.site import Recording, Site, write_site
 from studies.packets.bytes import AGAIN, KINDS, PAYLOAD, UNREAD
 from studies.packets.files import STUDY
 from studies.packets.measure import PacketsMethod
+from studies.packets.ping import ECHOES
 from studies.packets.runs import CapturedRun, read_run
 from tuning import networks, protocols
 from tuning.networks import Network
@@ -26,10 +27,11 @@ pytestmark = [pytest.mark.needs_root, pytest.mark.loads(group="packets", lanes=4
 PROTOCOLS = ("tcp+", "quic")
 RUNS = 3
 
-# Without a link, so that a flight arrives at once: what follows a loss shows it at once, and it takes a round trip.
+# Without a link, so that nothing queues: what follows a loss shows it at once, and its repair takes a round trip.
 RTT_MS = 400.0
-# In the second flight, of 64 packets, over either transport, and none of those that only acknowledge requests.
-LOST_PACKET = 70
+# Of the packets to the browser, which begin with the answers to the pings: one of many in a row that carry content,
+# over either transport. Those before acknowledge requests, many of them.
+LOST_PACKET = ECHOES + 93
 # So small that what follows a lost packet is of other streams.
 STYLES, STYLE_BYTES = 120, 1100
 # From the loss being seen to its repair there is a round trip, and what a busy machine adds.

@@ -55,8 +55,16 @@ def test_protocols_differ_in_nothing_but_the_transport(tmp_path: Path) -> None:
     # Early data needs a visit before, which makes it another experiment.
     configs = [config(recorded, protocol) for protocol in PROTOCOLS.values() if not protocol.early_data]
     for each in configs:
-        each["chrome"]["args"] = [switch for switch in each["chrome"]["args"] if "quic" not in switch]
+        args = [switch for switch in each["chrome"]["args"] if "quic" not in switch]
+        # But where a HelloRetryRequest would reject 0-RTT.
+        each["chrome"]["args"] = [switch.replace("zero_rtt/true", "zero_rtt/false") for switch in args]
     assert all(each == configs[0] for each in configs)
+
+
+def test_the_browser_does_not_try_0_rtt_where_a_hello_retry_request_would_reject_it(tmp_path: Path) -> None:
+    for name, is_disabled in (("quic", "false"), ("quic+1con", "false"), ("quic+1con+2rtt", "true")):
+        (params,) = [one for one in switches(site(tmp_path / name), name) if one.startswith("force-fieldtrial-params=")]
+        assert f"/disable_tls_zero_rtt/{is_disabled}" in params
 
 
 def test_only_recorded_hosts_are_asked_for(tmp_path: Path) -> None:
