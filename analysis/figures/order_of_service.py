@@ -99,8 +99,9 @@ def _write_names(panel: Axes, responses: Sequence[Mapping[str, Any]], shares: An
         runs = np.flatnonzero(np.diff(np.concatenate(([False], mostly, [False]))))
         begin, end = max(zip(runs[::2], runs[1::2], strict=True), key=lambda run: run[1] - run[0], default=(0, 0))
         if (end - begin) * STEP_S >= LEAST_WIDTH_S and response["path"] != URGENT:
-            middle = (begin + end) // 2
             upright = response["path"] != BACKGROUND
+            # In the middle of the background is the urgent response.
+            middle = (begin + end) // 2 if upright else (begin + 3 * end) // 4
             name = response["path"].strip("/").replace("urgent-", "urgent\n").replace("-", " ")
             panel.text(
                 at_s[min(middle, len(at_s) - 1)],

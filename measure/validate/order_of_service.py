@@ -173,7 +173,7 @@ def order_in(connection: CapturedConnection, streams: Iterable[StreamRequest]) -
 def judge_order(protocol: Protocol, numbers: Numbers) -> list[Check]:
     """The order of service against that of the protocol's server."""
     name = protocol.name
-    against, turning = "bytes sent against priority", "responses of one urgency that take turns"
+    against, turning = "bytes sent against priority", "turns among {} responses"
     in_front = "bytes in front of an urgent response"
     kinds = (("incremental", numbers.turns_incremental), ("other", numbers.turns_others))
     server = server_of(protocol)
@@ -181,7 +181,7 @@ def judge_order(protocol: Protocol, numbers: Numbers) -> list[Check]:
     if scheduler is None:
         why = f"what {server.name} sends waits in the kernel, whose order is settled"
         texts = {against: _percent(numbers.against_priority)}
-        texts |= {f"{kind} {turning}": _percent(share) for kind, share in kinds}
+        texts |= {turning.format(kind): _percent(share) for kind, share in kinds}
         texts[in_front] = f"{numbers.in_front_bytes / 1e3:,.0f} kB, {numbers.waited_s:.2f} s"
         return [unchecked(name, what, f"{text} ({why})") for what, text in texts.items()]
     order = ORDERS[scheduler]
@@ -189,7 +189,7 @@ def judge_order(protocol: Protocol, numbers: Numbers) -> list[Check]:
     checks = [between(name, against, 100 * least, 100 * numbers.against_priority, 100 * most, "%")]
     for (kind, share), take_turns in zip(kinds, (order.incremental_take_turns, order.others_take_turns), strict=True):
         least, most = TURNS if take_turns else ONE_AFTER_ANOTHER
-        what = f"{kind} {turning}"
+        what = turning.format(kind)
         if share is None:
             checks.append(unchecked(name, what, "none were to be sent at once"))
         else:

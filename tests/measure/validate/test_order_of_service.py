@@ -114,4 +114,4 @@ def test_the_order_of_a_server_is_seen_in_a_capture(tmp_path: Path) -> None:
     assert asked_for == {response.path: (response.urgency, response.incremental) for response in asked()}
     assert [check for check in judge_order(PROTOCOLS["quic+1con"], order.numbers) if not check.passed] == []
     others = [check.name for check in judge_order(PROTOCOLS["quic"], order.numbers) if not check.passed]
-    assert others == [f"{what} responses of one urgency that take turns" for what in ("incremental", "other")]
+    assert others == [f"turns among {what} responses" for what in ("incremental", "other")]
