@@ -1,6 +1,7 @@
 """The processor's share in a load: which process is for what, what it ran and waited, and when."""
 
 import json
+import os
 import subprocess
 import sys
 from contextlib import closing
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from base.errors import EyelevelError
 from browsers.chromium.program import BINARY
 from browsers.registry import DEFAULT, browser_named
 from measure.host.process_times import Account, ProcessTimes, kernel_account
@@ -117,6 +119,22 @@ def test_sampling_ends_at_once_and_leaves_its_samples_and_its_cost(tmp_path: Pat
     assert {len(values) for values in samples["run_ms"].values()} == {len(samples["at_s"])}
     assert len(samples["at_s"]) >= 1 and samples["own_ms"] > 0
     assert PERIOD_S * MOST_SHARE <= 0.0005
+
+
+def test_a_kernel_that_does_not_answer_is_an_error_that_an_attempt_can_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Mute(Fixed):
+        def times(self, process: int) -> ProcessTimes | None:
+            raise OSError(105, "No buffer space available")
+
+    monkeypatch.setattr("measure.run.processor.kernel_account", lambda: Mute(None))
+    with (
+        pytest.raises(EyelevelError, match=r"for how long processes ran: .*No buffer space"),
+        sampling(os.getpid(), tmp_path, BROWSER, NGINX),
+    ):
+        pass
+    assert not (tmp_path / PROCESSOR).exists()
 
 
 def whole(folder: Path, **changes: object) -> Path:
