@@ -7,8 +7,8 @@ QUIC are nobody's.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from measure.captures.byte_stream import ByteStream
 from measure.captures.reading import HEADERS_FRAME, CapturedConnection, CapturedPacket
-from measure.captures.runs import Runs
 
 # What is needed of each packet beside `measure.captures.reading.FIELDS`.
 STREAM_FIELDS = (
@@ -105,11 +105,11 @@ def _stream_frames(packet: CapturedPacket) -> Iterator[tuple[int, int, int]]:
 def _over_tcp(connection: CapturedConnection) -> Iterator[_Part]:
     """HTTP/2's frames in TLS's records in TCP's stream: where each begins follows from the lengths of all before."""
     outgoing = [packet for packet in connection.packets if packet.from_server]
-    frames = Runs[int]()
+    frames = ByteStream[int]()
     for packet in outgoing:
         for number, text in zip(packet.fields["http2.streamid"], packet.fields["http2.length"], strict=True):
             frames.append(HTTP2_FRAME_HEADER_BYTES + int(text), int(number))
-    records = Runs[int]()
+    records = ByteStream[int]()
     inside = 0
     for packet in outgoing:
         for length, has_frames in _records(packet):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from measure.captures.runs import Runs
+from measure.captures.byte_stream import ByteStream
 from studies.packets.extents import Extent
 
 IP = "ip"
@@ -44,21 +44,21 @@ class Stream:
     """One direction of a byte stream: the kind of its bytes, by offset, and the ranges that have been sent."""
 
     def __init__(self) -> None:
-        self._runs = Runs[tuple[str, str, int | None]]()
+        self._parts = ByteStream[tuple[str, str, int | None]]()
         self._sent: list[tuple[int, int]] = []
 
     @property
     def length(self) -> int:
         """The offset up to which the kinds are known."""
-        return self._runs.length
+        return self._parts.length
 
     def append(self, length: int, kind: str, label: str = "", owner: int | None = None) -> None:
         """Append `length` bytes of `kind`, which are a part of the message `label` and of the HTTP/2 stream `owner`."""
-        self._runs.append(length, (kind, label, owner))
+        self._parts.append(length, (kind, label, owner))
 
     def extents(self, start: int) -> Iterator[Extent]:
         """Whose bytes they are from `start` to the end."""
-        for size, (_, _, owner) in self._runs.between(start, self.length):
+        for size, (_, _, owner) in self._parts.between(start, self.length):
             yield Extent(owner, start, start + size)
             start += size
 
@@ -66,7 +66,7 @@ class Stream:
         """The pieces of a packet with the bytes from `start` to `end`; bytes that were taken before are `AGAIN`."""
         pieces = []
         for begin, stop, fresh in self._fresh(start, end):
-            for size, (kind, label, owner) in self._runs.between(begin, stop):
+            for size, (kind, label, owner) in self._parts.between(begin, stop):
                 pieces.append(Piece(kind if fresh else AGAIN, size, label, owner))
             if (unread_bytes := stop - max(begin, self.length)) > 0:
                 pieces.append(Piece(UNREAD if fresh else AGAIN, unread_bytes))

@@ -1,4 +1,4 @@
-"""A stream of bytes as runs, each of one value: whose its bytes are, or of what kind."""
+"""A stream of bytes in parts, each with a value: whose its bytes are, or of what kind."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 Value = TypeVar("Value")
 
 
-class Runs(Generic[Value]):
+class ByteStream(Generic[Value]):
     """A stream that grows at its end."""
 
     def __init__(self) -> None:
@@ -20,13 +20,13 @@ class Runs(Generic[Value]):
         return self._ends[-1] if self._ends else 0
 
     def append(self, length: int, value: Value) -> None:
-        """Append a run; one without bytes is none."""
+        """Append `length` bytes with this value, if that is any."""
         if length > 0:
             self._ends.append(self.length + length)
             self._values.append(value)
 
     def between(self, start: int, end: int) -> Iterator[tuple[int, Value]]:
-        """The runs, or parts of them, from `start` to before `end`, as far as there are bytes: lengths and values."""
+        """The parts from `start` to before `end`, as far as there are bytes: how many of each, and their value."""
         place = bisect_right(self._ends, start)
         while start < end and place < len(self._ends):
             stop = min(end, self._ends[place])
