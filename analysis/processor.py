@@ -15,7 +15,7 @@ from analysis.attempts import cube, tried_runs
 from analysis.corrections import holm
 from analysis.hypotheses import Hypotheses
 from analysis.ratios import mean_over_sites
-from analysis.runs import CampaignTable
+from analysis.runs import CampaignTable, records
 from analysis.samples import OVER_SITES, Array, by_count
 from analysis.stability import ALARM_P, LARGE_CHANGE
 from analysis.text import label, listing, pair_label, share
@@ -73,7 +73,7 @@ def waits(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Data
     table = pd.concat(tables, ignore_index=True).merge(confirmatory[[*OVER_SITES, "gain"]], how="left", on=OVER_SITES)
     table = table[table["blocks"] > 0].reset_index(drop=True)
     table["p_corrected"] = holm(table["p"].to_numpy(dtype=float))
-    table["warning"] = [_warning(row) for row in _records(table)]
+    table["warning"] = [_warning(row) for row in records(table)]
     return table[COLUMNS]
 
 
@@ -142,7 +142,3 @@ def _typical(values: Array) -> Array:
 
 def _median(values: Array) -> Array:
     return np.asarray(np.median(values, axis=-1))
-
-
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False)]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -132,6 +133,11 @@ def rows_of(table: pd.DataFrame, **values: object) -> pd.DataFrame:
     for column, value in values.items():
         table = table[table[column] == value] if len(table) else table
     return table
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of `table`, each by the names of its columns."""
+    return list(table.to_dict("records"))
 
 
 def load(folder: Path) -> CampaignTable:

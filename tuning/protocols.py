@@ -19,19 +19,19 @@ class Transport:
     `handshake_round_trips`: what a connection costs before its first request leaves (RFC 8446, RFC 9001).
     `in_kernel`: whether the kernel does it, so that its settings are the kernel's.
     `default_server`: who serves it where a protocol does not say.
-    `known`: whether the browser must have learnt that a server speaks it before it can use it.
+    `must_be_known`: whether the browser must have learnt that a server speaks it before it can use it.
     """
 
     http_version: str
     handshake_round_trips: int
     in_kernel: bool
     default_server: str
-    known: bool
+    must_be_known: bool
 
 
 TRANSPORTS = {
-    "tcp": Transport("h2", handshake_round_trips=2, in_kernel=True, default_server="nginx", known=False),
-    "quic": Transport("h3", handshake_round_trips=1, in_kernel=False, default_server="quic_server", known=True),
+    "tcp": Transport("h2", handshake_round_trips=2, in_kernel=True, default_server="nginx", must_be_known=False),
+    "quic": Transport("h3", handshake_round_trips=1, in_kernel=False, default_server="quic_server", must_be_known=True),
 }
 # TCP Fast Open for all that listen and all that connect, without the cookie of a visit before (Linux's ip-sysctl.rst).
 TCP_FAST_OPEN = "net.ipv4.tcp_fastopen"
@@ -85,7 +85,7 @@ class Protocol:
     @property
     def browser_knows_servers(self) -> bool:
         """Whether the browser knows of every server, before it asks, that it speaks this version of HTTP."""
-        return TRANSPORTS[self.transport].known if self.known_servers is None else self.known_servers
+        return self.known_servers if self.known_servers is not None else TRANSPORTS[self.transport].must_be_known
 
     @property
     def segment_bytes(self) -> int:

@@ -27,6 +27,7 @@ from measure.run.processor import (
     processor_columns,
     sampling,
 )
+from measure.table import PROCESSOR_COLUMNS
 from servers.registry import all_servers
 
 BROWSER, NGINX = browser_named(DEFAULT), all_servers()["nginx"]
@@ -151,6 +152,10 @@ def whole(folder: Path, **changes: object) -> Path:
 def test_the_columns_are_of_the_load_alone(tmp_path: Path) -> None:
     columns = processor_columns(whole(tmp_path), 5, 15)
     assert columns == {**{f"{role}_cpu_ms": 100 for role in COUNTED}, "processor_wait_ms": 30 * len(AWAITED)}
+
+
+def test_the_table_of_runs_has_a_column_for_each() -> None:
+    assert tuple(f"{role}_cpu_ms" for role in COUNTED) == PROCESSOR_COLUMNS
 
 
 def test_a_load_without_samples_of_its_time_has_no_columns(tmp_path: Path) -> None:
