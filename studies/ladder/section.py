@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.hypotheses import of_campaign
+from analysis.processor import busy_warnings
 from analysis.report.section import ReportFigure, ReportTable, Section, text_table
 from analysis.runs import CampaignTable, load, rows_of
 from analysis.text import (
@@ -66,7 +67,13 @@ def section(folder: Path) -> Section | None:
     return Section(
         STUDY,
         "The ladder: what QUIC's lead is made of",
-        (" ".join(leads), *details, *missing_sentences(campaign, table), *explanations(campaign, confidence)),
+        (
+            " ".join(leads),
+            *details,
+            *missing_sentences(campaign, table),
+            *waiting_sentences(campaign),
+            *explanations(campaign, confidence),
+        ),
         (_figure(table, sites, networks, metrics, campaign, confidence),),
         tables=(contribution_table(table, metrics, confidence), site_table(sites, metrics)),
     )
@@ -179,6 +186,13 @@ def missing_sentences(campaign: CampaignTable, table: pd.DataFrame) -> list[str]
             sentences.append(f"Without a run that counts behind {label(str(network))}: {listing(without)}.")
     joined = "Where a rung is missing, its change is in the contribution of the next one, which then names both."
     return [" ".join([*sentences, joined])] if sentences else []
+
+
+def waiting_sentences(campaign: CampaignTable) -> list[str]:
+    """Whether the machine was too small or too busy for the loads, but those that were slowed on purpose."""
+    runs = campaign.runs
+    usual = runs[runs["valid"] & (runs["network"].map(suffix_of) != SLOW)]
+    return busy_warnings(usual, campaign.document.machine.get("cpus"))
 
 
 def explanations(campaign: CampaignTable, confidence: float) -> list[str]:
