@@ -47,8 +47,7 @@ def waits(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Data
     tried = tried_runs(campaign.runs)
     if PROCESSOR_WAIT not in tried or not tried[PROCESSOR_WAIT].notna().any():
         return pd.DataFrame(columns=COLUMNS)
-    work = tried[[name for name in OF_LOAD if name in tried]].sum(axis=1, min_count=1)
-    tried = tried.assign(wait_share=tried[PROCESSOR_WAIT] / (tried[PROCESSOR_WAIT] + work))
+    tried = tried.assign(wait_share=wait_shares(tried))
     protocols, networks = list(campaign.protocols), list(campaign.networks)
     wait, wait_share = (cube(tried, name, protocols, networks) for name in (PROCESSOR_WAIT, "wait_share"))
     tables = []
@@ -87,6 +86,23 @@ def _warning(row: Mapping[str, Any]) -> str:
 def warnings(table: pd.DataFrame, cores: int | None) -> list[str]:
     """What a reader must know, from the table of `waits`, of runs on a machine with so many `cores`."""
     return [*_different(table[_has(table, DIFFERENT)]), *_busy(table[_has(table, BUSY)], cores)]
+
+
+def wait_shares(runs: pd.DataFrame) -> "pd.Series[float]":
+    """Of each run, the share of the time in which its threads had work that they waited; NaN where it is not known."""
+    if PROCESSOR_WAIT not in runs:
+        return pd.Series(np.nan, runs.index)
+    work = runs[[name for name in OF_LOAD if name in runs]].sum(axis=1, min_count=1)
+    return runs[PROCESSOR_WAIT] / (runs[PROCESSOR_WAIT] + work)
+
+
+def busy_warnings(runs: pd.DataFrame, cores: int | None) -> list[str]:
+    """What a reader must know of `runs` that count on a machine with so many `cores`, whatever they are compared in:
+    behind which networks the median share of waiting of a protocol is too large."""
+    shares = runs.assign(share=wait_shares(runs)).dropna(subset="share")
+    medians = shares.groupby(["network", "protocol"], sort=False)["share"].median().groupby("network", sort=False)
+    table = medians.agg(share_reference="min", share_compared="max").reset_index()
+    return _busy(table[table["share_compared"] > BUSY_SHARE], cores)
 
 
 def is_different(table: pd.DataFrame) -> "pd.Series[bool]":

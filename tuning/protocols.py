@@ -5,7 +5,7 @@ What a server cannot do is known to the server (`servers.contract`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tuning.settings import Reader
 
@@ -126,7 +126,7 @@ class Protocol:
 
 
 def _checked(protocol: Protocol) -> Protocol:
-    """`protocol` as it is. Raises ValueError with what is wrong with it, whoever is to serve it."""
+    """`protocol`, checked, with what browsers know. Raises ValueError with what is wrong with it, whoever serves it."""
     if protocol.transport not in TRANSPORTS:
         raise ValueError(f"transport must be one of {', '.join(TRANSPORTS)}, not {protocol.transport!r}")
     if protocol.initial_window_packets < 1:
@@ -143,6 +143,9 @@ def _checked(protocol: Protocol) -> Protocol:
         _check_kernel_settings(protocol)
     else:
         _check_userspace_settings(protocol)
+    if protocol.browser_knows_servers:
+        # Said, so that a campaign that was begun when browsers knew nothing is not continued as if it were the same.
+        return replace(protocol, known_servers=True)
     return protocol
 
 
