@@ -17,6 +17,8 @@ from tuning.protocols import Protocol
 # For how long Chromium tries to connect over TCP (net/socket/transport_connect_job.cc). Over QUIC it would give up
 # after 4 s without a packet, which a lossy network reaches, and the load would fail with one protocol alone.
 CONNECT_S = 240
+# The feature by which Chromium begins a second connection beside one that it has waited for.
+BACKUP = "PermitTcpSocketPoolConnectBackupJobs"
 NETLOG = "netlog.json"
 # Chromium's names for its processes that have a part of their own (content/public/common/content_switches.cc).
 PROCESS_PARTS = {
@@ -114,6 +116,7 @@ def _protocol_switches(protocol: Protocol, connection_options: tuple[str, ...]) 
 def _switches(page: Page, protocol: Protocol, results: Path) -> list[str]:
     """Chromium's switches beyond those that Browsertime gives it."""
     hosts = ",".join(f"EXCLUDE {host}" for host in page.hosts)
+    without = [BACKUP] if protocol.backup_connections is False else []
     switches = [
         *COMMON_SWITCHES,
         f"log-net-log={results / NETLOG}",
@@ -128,7 +131,7 @@ def _switches(page: Page, protocol: Protocol, results: Path) -> list[str]:
         # Where a HelloRetryRequest rejects 0-RTT, a second connection to a server would hang in it for 45 s.
         f"/disable_tls_zero_rtt/{'true' if protocol.needs_hello_retry else 'false'}",
         # Browsertime adds its list to this one.
-        f"disable-features={','.join(DISABLED_FEATURES)}",
+        f"disable-features={','.join([*DISABLED_FEATURES, *without])}",
     ]
     # Chromium's sandbox refuses to work for root; the replay's namespaces are what holds it.
     return [*switches, "no-sandbox"] if os.geteuid() == 0 else switches

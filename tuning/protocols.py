@@ -39,6 +39,7 @@ FAST_OPEN_SERVER, FAST_OPEN_CLIENT = str(0x2 | 0x200 | 0x400), str(0x1 | 0x4)
 # How much of what was written to a socket the kernel holds unsent before the socket takes more (Linux's ip-sysctl.rst).
 TCP_NOTSENT_LOWAT = "net.ipv4.tcp_notsent_lowat"
 NOTSENT_LOWAT_LIMIT_BYTES = 1 << 32  # the kernel holds it in 32 bits, all of them set for "no limit"
+SYSCTLS = ("server_sysctls", "client_sysctls")
 # The maximum segment size in packets of 1500 bytes, the least that Linux takes, and what time stamps take of it.
 LARGEST_MSS_BYTES, LEAST_MSS_BYTES, TIMESTAMPS_BYTES = 1460, 536, 12
 # For the key exchange. The browser sends a share for one of those that the servers have.
@@ -58,6 +59,7 @@ class Protocol:
     connection_options: tuple[str, ...] = ()
     tls_group: str = BROWSERS_GROUP
     known_servers: bool | None = None
+    backup_connections: bool | None = None
     early_data: bool = False
     fast_open: bool = False
     mss_bytes: int | None = None
@@ -161,15 +163,17 @@ def _check_kernel_settings(protocol: Protocol) -> None:
     mss_bytes = protocol.mss_bytes
     if mss_bytes is not None and not LEAST_MSS_BYTES <= mss_bytes <= LARGEST_MSS_BYTES:
         raise ValueError(f"mss_bytes must be from {LEAST_MSS_BYTES} to {LARGEST_MSS_BYTES}, not {mss_bytes}")
-    for name, sysctls in (("server_sysctls", protocol.server_sysctls), ("client_sysctls", protocol.client_sysctls)):
-        if any(not key.startswith("net.") for key in sysctls):
+    for name in SYSCTLS:
+        if any(not key.startswith("net.") for key in getattr(protocol, name)):
             raise ValueError(f"{name} must map names under net. to text")
 
 
 def _check_userspace_settings(protocol: Protocol) -> None:
-    for key in ("fast_open", "mss_bytes", "notsent_lowat_bytes", "server_sysctls", "client_sysctls"):
+    for key in ("fast_open", "mss_bytes", "notsent_lowat_bytes", *SYSCTLS):
         if _is_given(protocol, key):
             raise ValueError(f"{key} is the kernel's, for transport tcp")
+    if protocol.backup_connections is not None:
+        raise ValueError("backup_connections are for transport tcp: there are none over QUIC")
 
 
 def _is_given(protocol: Protocol, key: str) -> bool:

@@ -19,6 +19,7 @@ RUNGS = (
     Rung("tcp+", "buffers and idle restart"),
     Rung("tcp+lowat", "shorter send queue"),
     Rung("tcp+lowat+known", "servers known before"),
+    Rung("tcp+level", "no backup connections"),
     Rung("quic+1con+2rtt", "the transport itself"),
     Rung("quic+1con", "one round trip less"),
     Rung("quic+1con+urgency", "order of bytes"),
@@ -26,7 +27,7 @@ RUNGS = (
 )
 # The neighbours whose difference two conditions take apart: TCP and QUIC with the same windows, round trips and, as far
 # as both servers can, order of bytes.
-BELOW, ABOVE = "tcp+lowat+known", "quic+1con+2rtt"
+BELOW, ABOVE = "tcp+level", "quic+1con+2rtt"
 # What these conditions are called behind the name of their network.
 ARQ, SLOW = "+arq", "+slow"
 # The third: the highest rung, in a browser that knows nothing of the servers.

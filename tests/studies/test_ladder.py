@@ -115,6 +115,7 @@ def test_each_rung_differs_from_the_one_below_in_what_its_name_says() -> None:
         "tcp+": {"server_sysctls", "client_sysctls"},
         "tcp+lowat": {"notsent_lowat_bytes"},
         "tcp+lowat+known": {"known_servers"},
+        "tcp+level": {"backup_connections"},
         "quic+1con": {"tls_group"},
         "quic+1con+urgency": {"scheduler"},
         "quic": {"emulated_connections", "scheduler"},
@@ -243,8 +244,8 @@ def test_a_contribution_is_as_worked_out_by_hand(tmp_path: Path) -> None:
     times = runs[runs["network"] == "lte"].pivot_table("si", "block", "protocol")
     first, second = (np.log(times[above] / times[below]) for below, above in pairwise(ALL[:3]))
     row = of(contributions(load(folder), CONFIDENCE), "pacing", "lte")
-    # Nine rungs, and three changes: each interval has a twelfth of 5 % outside.
-    reach = stats.t.ppf(1 - 0.05 / 12 / 2, 2) * second.std(ddof=1) / np.sqrt(3)
+    # Ten rungs, and three changes: each interval has a thirteenth of 5 % outside.
+    reach = stats.t.ppf(1 - 0.05 / 13 / 2, 2) * second.std(ddof=1) / np.sqrt(3)
     assert row["gain"] == pytest.approx(np.expm1(second.mean()))
     ends = np.expm1(second.mean() + np.array([-reach, reach]))
     assert (row["gain_low"], row["gain_high"]) == pytest.approx(tuple(ends))
@@ -270,8 +271,8 @@ def test_a_missing_rung_is_named_and_its_change_goes_with_the_next(tmp_path: Pat
     missing = [{"name": BELOW, "reason": "this kernel has no tcp_notsent_lowat"}]
     folder = write_ladder(tmp_path / "ladder", without=[BELOW], missing=missing, over=["da2gc"])
     table = contributions(load(folder), CONFIDENCE)
-    row = of(table, "servers known before + the transport itself")
-    assert (row["below"], row["above"]) == ("tcp+lowat", ABOVE)
+    row = of(table, "no backup connections + the transport itself")
+    assert (row["below"], row["above"]) == ("tcp+lowat+known", ABOVE)
     assert set(table["kind"]) == {RUNG, WHOLE, SUM, CHANGE}
     assert set(table.loc[table["kind"] == CHANGE, "name"]) == {UNKNOWN_SERVERS}
     said = section(folder)
@@ -296,7 +297,7 @@ def test_the_section_says_what_is_shown_and_what_is_not(tmp_path: Path) -> None:
     assert "head-of-line blocking" in da2gc and "head-of-line blocking" not in lte
     assert "With 0.5 of one processor" in lte
     (figure,) = said.figures
-    assert "LTE: 4 sites, 40 blocks, 520 runs, 0 attempts excluded" in figure.caption
+    assert "LTE: 4 sites, 40 blocks, 560 runs, 0 attempts excluded" in figure.caption
     drawn = figure.draw(*figure.arguments)
     assert smallest_type(drawn) >= SMALL
     assert len(drawn.axes) == 4

@@ -19,6 +19,7 @@ TRUTH = {
     "tcp+": -0.03,
     "tcp+lowat": 0.0,
     "tcp+lowat+known": -0.02,
+    "tcp+level": -0.01,
     "quic+1con+2rtt": 0.05,
     "quic+1con": -0.15,
     "quic+1con+urgency": 0.01,

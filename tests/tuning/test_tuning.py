@@ -117,6 +117,7 @@ def test_a_wrong_networks_file_is_one_line_that_names_the_place(text: str, said:
         (f"[x]\n{QUIC}pacing = true\nnotsent_lowat_bytes = 0", "notsent_lowat_bytes is the kernel's"),
         (f'[x]\n{PROTOCOL}tls_group = "P-256"\nearly_data = true', "HelloRetryRequest"),
         (f"[x]\n{QUIC}pacing = true\nfast_open = true", "transport tcp"),
+        (f"[x]\n{QUIC}pacing = true\nbackup_connections = true", "backup_connections are for transport tcp"),
         (f'[x]\n{QUIC}pacing = true\ntls_group = "P-384"\nearly_data = true', "HelloRetryRequest"),
         (f'[x]\n{QUIC}pacing = true\nconnection_options = ["ABC"]', "four letters"),
         (f'[x]\n{QUIC}pacing = true\nserver_sysctls = {{"net.x" = 1}}', "server_sysctls must be text, not 1"),

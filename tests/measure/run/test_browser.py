@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from browsers.browsertime.configuration import QUIET_MS, configuration
-from browsers.chromium_browser import BROWSER
+from browsers.chromium_browser import BACKUP, BROWSER
 from browsers.window import Window
 from measure.run import browser
 from record.http1 import Response
@@ -56,9 +56,15 @@ def test_protocols_differ_in_nothing_but_the_transport(tmp_path: Path) -> None:
     configs = [config(recorded, protocol) for protocol in PROTOCOLS.values() if not protocol.early_data]
     for each in configs:
         args = [switch for switch in each["chrome"]["args"] if "quic" not in switch]
-        # But where a HelloRetryRequest would reject 0-RTT.
-        each["chrome"]["args"] = [switch.replace("zero_rtt/true", "zero_rtt/false") for switch in args]
+        # But where a HelloRetryRequest would reject 0-RTT, and where there are to be no backup connections.
+        args = [switch.replace("zero_rtt/true", "zero_rtt/false") for switch in args]
+        each["chrome"]["args"] = [switch.replace(f",{BACKUP}", "") for switch in args]
     assert all(each == configs[0] for each in configs)
+
+
+def test_backup_connections_are_switched_off_where_there_are_to_be_none(tmp_path: Path) -> None:
+    for name, is_off in (("tcp+", False), ("tcp+lowat+known", False), ("tcp+level", True), ("quic", False)):
+        assert any(BACKUP in switch for switch in switches(site(tmp_path), name)) is is_off
 
 
 def test_the_browser_does_not_try_0_rtt_where_a_hello_retry_request_would_reject_it(tmp_path: Path) -> None:
