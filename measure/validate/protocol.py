@@ -168,8 +168,8 @@ def judge_protocol(protocol: Protocol, seen: ProtocolObservation) -> list[Check]
     checks.append(_share_check(protocol, seen.lossy))
     # Of a server of HTTP/2 the browser knows that it takes priorities once there is a connection, as there is here.
     held_back = not (protocol.browser_knows_servers or protocol.in_kernel)
-    least, most = (1, HELD_BACK_MOST) if held_back else (PICTURES, PICTURES)
-    checks.append(between(name, "pictures asked for at once", least, seen.pictures_at_once, most, "pictures"))
+    bounds = (1, HELD_BACK_MOST) if held_back else (PICTURES, PICTURES)
+    checks.append(between(name, "pictures asked for at once", bounds[0], seen.pictures_at_once, bounds[1], "pictures"))
     if protocol.early_data:
         without = sorted(server for server, took in seen.early_data.items() if not took)
         measured = f"all {len(seen.early_data)}" if not without else f"all but {', '.join(without)}"

@@ -386,10 +386,10 @@ def test_a_scheduler_sends_in_its_order(
         later = list(itertools.chain(*groups[number + 1 :]))
         for path in group:
             assert all(arrived(other, path) < BODY_BYTES for other in later), arrivals
-            # Nothing but the end of a burst goes ahead; what takes turns is not a turn or two behind.
-            assert all(arrived(other, path) <= BODY_BYTES / 4 for other in later if other != "/first"), arrivals
+            # Nothing but the end of a burst goes ahead; what takes turns has had one, on a busy machine not many more.
+            assert all(arrived(other, path) < BODY_BYTES / 5 for other in later if other != "/first"), arrivals
             beside = [other for other in group if "/first" not in (other, path)]
-            assert all(arrived(other, path) >= BODY_BYTES / 2 for other in beside), arrivals
+            assert all(arrived(other, path) >= BODY_BYTES / 5 for other in beside), arrivals
 
     (log,) = [read_qlog(path) for path in (tmp_path / "qlog").iterdir()]
     assert (log.parameters["scheduler"], log.parameters["emulated_connections"]) == (scheduler, 1)

@@ -203,13 +203,14 @@ LANE = [pytest.mark.loads(group="validation", lane=lane) for lane in range(2)]
         ),
         pytest.param(
             "quic",
-            {"congestion_control": "bbr"},
+            {"congestion_control": "bbr", "known_servers": False},
             {
                 "connection options that arrived",
                 "congestion control of the server",
                 "share of a link with 8% loss",
+                "pictures asked for at once",
             },
-            id="options",
+            id="options, unknown servers",
             marks=LANE[1],
         ),
     ],
