@@ -40,12 +40,14 @@ def _paragraph(campaign: CampaignTable, pair: Pair) -> str:
     decided = {aspect.decision for aspect in measured}
     unmeasured = [a for a in ASPECTS if a.decision not in decided and (one_transport or not a.of_transport)]
     settings = {aspect.decision: text for aspect in unmeasured if (text := _set(aspect, protocols))}
-    apart = [*settings.values(), *(_further(documents) if one_transport else [])]
+    differences = [*settings.values(), *(_further(documents) if one_transport else [])]
     if measured:
         sentences = _measured(names, differ, measured.keys(), uneven, one_transport)
-        sentences += [f"Set differently, and not measured in this campaign: {'; '.join(apart)}."] if apart else []
+        sentences += (
+            [f"Set differently, and not measured in this campaign: {'; '.join(differences)}."] if differences else []
+        )
     else:
-        by_settings = f"By their settings: {'; '.join(apart)}." if apart else "Their settings are level."
+        by_settings = f"By their settings: {'; '.join(differences)}." if differences else "Their settings are level."
         sentences = [f"In what {names} {differ} was not measured in this campaign.", by_settings]
     if BACK_OFF in uneven or BACK_OFF.decision in settings:
         sentences.append(_where_packets_are_lost(campaign))

@@ -175,10 +175,9 @@ def judge_protocol(protocol: Protocol, seen: ProtocolObservation) -> list[Check]
         measured = f"all {len(seen.early_data)}" if not without else f"all but {', '.join(without)}"
         checks.append(same(name, "servers that took early data", f"all {SERVERS}", measured))
     first_request_rtt = seen.request_after_s / CLEAR.min_rtt_ms * 1e3
-    needed_rtt = protocol.round_trips_before_request
-    latest_rtt = needed_rtt + REQUEST_TOLERANCE_RTT
-    what = "round trips before the first request"
-    checks.append(between(name, what, needed_rtt - 0.01, first_request_rtt, latest_rtt, "RTT"))
+    least = protocol.round_trips_before_request
+    most = least + REQUEST_TOLERANCE_RTT
+    checks.append(between(name, "round trips before the first request", least - 0.01, first_request_rtt, most, "RTT"))
     return checks
 
 

@@ -106,13 +106,13 @@ def test_a_broken_record_is_told(validation: Validation, tmp_path: Path) -> None
 def test_the_answer_to_a_loss_and_the_order_of_service_are_observed_where_protocols_are_compared(
     manner: dict[str, bool], observed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    loads: list[str] = []
 
     def stand_in(name: str, protocol: Protocol, sites: object) -> None:
-        asked.append(name)
+        loads.append(name)
         raise EyelevelError("nothing is loaded")
 
     for name in ("observe_protocol", "observe_loss_response", "observe_order"):
         monkeypatch.setattr(validating, name, partial(stand_in, name))
     checks, seen = validating.validate([], [PROTOCOLS["quic"]], tmp_path, **manner)
-    assert (asked, seen, len(checks)) == (observed, {}, len(observed))
+    assert (loads, seen, len(checks)) == (observed, {}, len(observed))
