@@ -16,7 +16,7 @@ from analysis.corrections import holm
 from analysis.hypotheses import Hypotheses
 from analysis.outcomes import EQUIVALENT, FASTER, SLOWER, WARNING_P
 from analysis.ratios import mean_over_sites
-from analysis.runs import CampaignTable
+from analysis.runs import CampaignTable, records
 from analysis.samples import OVER_SITES, Array, by_count, counts
 from analysis.text import label, listing, pair_label, percent, percent_interval, plural, share
 
@@ -176,7 +176,7 @@ def bounds(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Dat
         return table
     table["rank_p_corrected"] = holm(table["rank_p"].fillna(1).to_numpy())
     decided = table.merge(confirmatory[[*OVER_SITES, "verdict", "margin"]], how="left", on=OVER_SITES)
-    table["warning"] = [_bounds_warning(row) if _is_shaken(row) else "" for row in _records(decided)]
+    table["warning"] = [_bounds_warning(row) if _is_shaken(row) else "" for row in records(decided)]
     return table[BOUNDS_COLUMNS]
 
 
@@ -279,7 +279,7 @@ def warnings(rates: pd.DataFrame, empty: pd.DataFrame, bounds: pd.DataFrame) -> 
     for is_tried, text in ((True, "no valid run"), (False, "not been tried")):
         settings = empty[(empty["tried"] > 0) == is_tried]
         for network, group in settings.groupby("network", sort=False):
-            names = [f"{row['site']} over {label(row['protocol'])}" for row in _records(group.head(5))]
+            names = [f"{row['site']} over {label(row['protocol'])}" for row in records(group.head(5))]
             more = [f"{len(group) - 5} more"] if len(group) > 5 else []
             verb = "has" if len(group) == 1 else "have"
             texts.append(
@@ -289,7 +289,7 @@ def warnings(rates: pd.DataFrame, empty: pd.DataFrame, bounds: pd.DataFrame) -> 
         where = [
             f"{share(row['lost_share'])} behind {label(row['network'])} ({row['lost']} of {row['tried']} runs, others "
             f"{share(row['others_share'])})"
-            for row in _records(rows)
+            for row in records(rows)
         ]
         texts.append(
             f"{label(str(protocol))} lost more loads than the others: {listing(where)}. If slow "
@@ -303,7 +303,3 @@ def _names(campaign: CampaignTable, keys: Sequence[str] = ("network", "site", "p
     """The names of the campaign's networks, sites and protocols, with those that only its runs have at the end."""
     declared = {"network": campaign.networks, "site": campaign.document.sites, "protocol": campaign.protocols}
     return [list(dict.fromkeys([*declared[key], *campaign.runs[key].unique()])) for key in keys]
-
-
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return list(table.to_dict("records"))

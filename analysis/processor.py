@@ -15,7 +15,7 @@ from analysis.attempts import cube, tried_runs
 from analysis.corrections import holm
 from analysis.hypotheses import Hypotheses
 from analysis.ratios import mean_over_sites
-from analysis.runs import CampaignTable
+from analysis.runs import CampaignTable, records
 from analysis.samples import OVER_SITES, Array, by_count
 from analysis.stability import ALARM_P, LARGE_CHANGE
 from analysis.text import label, listing, pair_label, share
@@ -47,8 +47,7 @@ def waits(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Data
     tried = tried_runs(campaign.runs)
     if PROCESSOR_WAIT not in tried or not tried[PROCESSOR_WAIT].notna().any():
         return pd.DataFrame(columns=COLUMNS)
-    work = tried[[name for name in OF_LOAD if name in tried]].sum(axis=1, min_count=1)
-    tried = tried.assign(wait_share=tried[PROCESSOR_WAIT] / (tried[PROCESSOR_WAIT] + work))
+    tried = tried.assign(wait_share=wait_shares(tried))
     protocols, networks = list(campaign.protocols), list(campaign.networks)
     wait, wait_share = (cube(tried, name, protocols, networks) for name in (PROCESSOR_WAIT, "wait_share"))
     tables = []
@@ -73,7 +72,7 @@ def waits(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Data
     table = pd.concat(tables, ignore_index=True).merge(confirmatory[[*OVER_SITES, "gain"]], how="left", on=OVER_SITES)
     table = table[table["blocks"] > 0].reset_index(drop=True)
     table["p_corrected"] = holm(table["p"].to_numpy(dtype=float))
-    table["warning"] = [_warning(row) for row in _records(table)]
+    table["warning"] = [_warning(row) for row in records(table)]
     return table[COLUMNS]
 
 
@@ -87,6 +86,23 @@ def _warning(row: Mapping[str, Any]) -> str:
 def warnings(table: pd.DataFrame, cores: int | None) -> list[str]:
     """What a reader must know, from the table of `waits`, of runs on a machine with so many `cores`."""
     return [*_different(table[_has(table, DIFFERENT)]), *_busy(table[_has(table, BUSY)], cores)]
+
+
+def wait_shares(runs: pd.DataFrame) -> "pd.Series[float]":
+    """Of each run, the share of the time in which its threads had work that they waited; NaN where it is not known."""
+    if PROCESSOR_WAIT not in runs:
+        return pd.Series(np.nan, runs.index)
+    work = runs[[name for name in OF_LOAD if name in runs]].sum(axis=1, min_count=1)
+    return runs[PROCESSOR_WAIT] / (runs[PROCESSOR_WAIT] + work)
+
+
+def busy_warnings(runs: pd.DataFrame, cores: int | None) -> list[str]:
+    """What a reader must know of `runs` that count on a machine with so many `cores`, whatever they are compared in:
+    behind which networks the median share of waiting of a protocol is too large."""
+    shares = runs.assign(share=wait_shares(runs)).dropna(subset="share")
+    medians = shares.groupby(["network", "protocol"], sort=False)["share"].median().groupby("network", sort=False)
+    table = medians.agg(share_reference="min", share_compared="max").reset_index()
+    return _busy(table[table["share_compared"] > BUSY_SHARE], cores)
 
 
 def is_different(table: pd.DataFrame) -> "pd.Series[bool]":
@@ -142,7 +158,3 @@ def _typical(values: Array) -> Array:
 
 def _median(values: Array) -> Array:
     return np.asarray(np.median(values, axis=-1))
-
-
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False)]

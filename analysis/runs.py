@@ -145,6 +145,11 @@ def rows_of(table: pd.DataFrame, **values: object) -> pd.DataFrame:
     return table
 
 
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of `table`, each by the names of its columns."""
+    return list(table.to_dict("records"))
+
+
 def load(folder: Path) -> CampaignTable:
     """The campaign in `folder`. Columns that are not known here are kept; a metric may be absent.
 

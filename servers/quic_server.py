@@ -68,7 +68,7 @@ class QuicServer(Server):
         return tuple(dict.fromkeys((*_needed_options(protocol), *protocol.connection_options)))
 
     def order_of_service(self, protocol: Protocol) -> str | None:
-        return protocol.scheduler or OWN_SCHEDULER
+        return _scheduler(protocol)
 
     def window_segment_bytes(self, protocol: Protocol) -> int:
         return SEGMENT_BYTES
@@ -87,6 +87,10 @@ def _needed_options(protocol: Protocol) -> tuple[str, ...]:
     return (CONTROL_TAGS[protocol.congestion_control], *window)
 
 
+def _scheduler(protocol: Protocol) -> str:
+    return protocol.scheduler or OWN_SCHEDULER
+
+
 def _running(serving: Serving, address: str, port: int) -> AbstractContextManager[Daemon]:
     certificate = serving.certificates[address]
     command: list[str | Path] = [tool("quic_server"), "--address", address, "--port", str(port)]
@@ -95,7 +99,7 @@ def _running(serving: Serving, address: str, port: int) -> AbstractContextManage
     # Its own are given, too, since what is its own may change from version to version.
     protocol = serving.protocol
     command += ["--emulated-connections", str(SERVER.cubic_connections(protocol))]
-    command += ["--scheduler", protocol.scheduler or OWN_SCHEDULER, "--tls-group", protocol.tls_group]
+    command += ["--scheduler", _scheduler(protocol), "--tls-group", protocol.tls_group]
     if serving.request_log:
         command += ["--request-log", serving.request_log]
     if serving.qlog:

@@ -5,7 +5,7 @@ What a server cannot do is known to the server (`servers.contract`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tuning.settings import Reader
 
@@ -19,19 +19,19 @@ class Transport:
     `handshake_round_trips`: what a connection costs before its first request leaves (RFC 8446, RFC 9001).
     `in_kernel`: whether the kernel does it, so that its settings are the kernel's.
     `default_server`: who serves it where a protocol does not say.
-    `known`: whether the browser must have learnt that a server speaks it before it can use it.
+    `must_be_known`: whether the browser must have learnt that a server speaks it before it can use it.
     """
 
     http_version: str
     handshake_round_trips: int
     in_kernel: bool
     default_server: str
-    known: bool
+    must_be_known: bool
 
 
 TRANSPORTS = {
-    "tcp": Transport("h2", handshake_round_trips=2, in_kernel=True, default_server="nginx", known=False),
-    "quic": Transport("h3", handshake_round_trips=1, in_kernel=False, default_server="quic_server", known=True),
+    "tcp": Transport("h2", handshake_round_trips=2, in_kernel=True, default_server="nginx", must_be_known=False),
+    "quic": Transport("h3", handshake_round_trips=1, in_kernel=False, default_server="quic_server", must_be_known=True),
 }
 # TCP Fast Open for all that listen and all that connect, without the cookie of a visit before (Linux's ip-sysctl.rst).
 TCP_FAST_OPEN = "net.ipv4.tcp_fastopen"
@@ -85,7 +85,7 @@ class Protocol:
     @property
     def browser_knows_servers(self) -> bool:
         """Whether the browser knows of every server, before it asks, that it speaks this version of HTTP."""
-        return TRANSPORTS[self.transport].known if self.known_servers is None else self.known_servers
+        return self.known_servers if self.known_servers is not None else TRANSPORTS[self.transport].must_be_known
 
     @property
     def segment_bytes(self) -> int:
@@ -126,7 +126,7 @@ class Protocol:
 
 
 def _checked(protocol: Protocol) -> Protocol:
-    """`protocol` as it is. Raises ValueError with what is wrong with it, whoever is to serve it."""
+    """`protocol`, checked, with what browsers know. Raises ValueError with what is wrong with it, whoever serves it."""
     if protocol.transport not in TRANSPORTS:
         raise ValueError(f"transport must be one of {', '.join(TRANSPORTS)}, not {protocol.transport!r}")
     if protocol.initial_window_packets < 1:
@@ -143,6 +143,9 @@ def _checked(protocol: Protocol) -> Protocol:
         _check_kernel_settings(protocol)
     else:
         _check_userspace_settings(protocol)
+    if protocol.browser_knows_servers:
+        # Said, so that a campaign that was begun when browsers knew nothing is not continued as if it were the same.
+        return replace(protocol, known_servers=True)
     return protocol
 
 

@@ -10,7 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from analysis.figures.style import PAGE_INCHES, SMALL, figure_style
+from analysis.samples import Array
 from analysis.text import label
+from measure.validate.site import BACKGROUND, URGENT
 
 ROW_INCHES = 1.05
 # What left within so long is one step of an area.
@@ -19,7 +21,6 @@ SMOOTH_STEPS = 3
 # By urgency (RFC 9218), from the most urgent on: dark and warm to light. Incremental responses are hatched.
 COLORS = ("#7f0000", "#d7301f", "#ef6548", "#fdbb84", "#d0d7de", "#e6eaee", "#f0f2f5", "#f7f8fa")
 HATCH = "/////"
-URGENT, BACKGROUND = "/urgent", "/background"
 # A name is written where its area is wide enough, in s.
 LEAST_WIDTH_S = 0.06
 MOSTLY_PERCENT = 60
@@ -84,7 +85,7 @@ def _draw_one(panel: Axes, protocol: str, document: Mapping[str, Any], end_s: fl
     panel.grid(visible=False)
 
 
-def _bytes(served: Sequence[Sequence[Any]], path: str, edges_s: Any) -> Any:
+def _bytes(served: Sequence[Sequence[Any]], path: str, edges_s: Array) -> Array:
     """The bytes of one response in each step, smoothed a little: packets leave in bursts."""
     parts = [(at_s, size) for at_s, of, size in served if of == path]
     times_s, sizes = zip(*parts, strict=True)
@@ -92,7 +93,7 @@ def _bytes(served: Sequence[Sequence[Any]], path: str, edges_s: Any) -> Any:
     return np.convolve(in_step, np.ones(SMOOTH_STEPS) / SMOOTH_STEPS, "same")
 
 
-def _write_names(panel: Axes, responses: Sequence[Mapping[str, Any]], shares: Any, at_s: Any) -> None:
+def _write_names(panel: Axes, responses: Sequence[Mapping[str, Any]], shares: Array, at_s: Array) -> None:
     """The name of each response where most of it left, if there is room."""
     for number, response in enumerate(responses):
         mostly = shares[number] > MOSTLY_PERCENT

@@ -10,7 +10,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from statistics import mean
@@ -26,6 +25,7 @@ from measure.campaign.block import Block, Observer, ReplayFailures, measure_bloc
 from measure.campaign.method import PAGES
 from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
+from measure.run.evidence import navigated_s
 from measure.run.films import ALL_FILMS
 from measure.run.setting import Setting
 from measure.run.visit import HAR
@@ -77,8 +77,7 @@ def run_phases(folder: Path, start: float, row: Row) -> dict[str, float]:
     """How long each phase of one run took (s), read from the run's `folder`; it began at `start`."""
     times: Mapping[str, float] = json.loads((folder / "times.json").read_text())
     setup_s = json.loads((folder / "replay.json").read_text())["setup_s"]
-    har = read_json(folder / HAR)
-    navigation = datetime.fromisoformat(har["log"]["pages"][0]["startedDateTime"]).timestamp()
+    navigation = navigated_s(read_json(folder / HAR))
     load_s = (row.metrics["plt"] or 0) / 1000
     return {
         "namespaces, servers, network": setup_s,

@@ -13,24 +13,40 @@ import base64
 import json
 import struct
 from collections.abc import Collection, Iterator
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from publicsuffixlist import PublicSuffixList
+
+from base.errors import EyelevelError
 
 FILE = Path("Default") / "Network Persistent State"
 VERSION = 5
 HTTPS_PORT = 443
 # In microseconds since 1601, as Chromium counts; long after any replay.
 EXPIRATION = str(2**63 - 1)
+# Of so many it keeps, of the rest it knows nothing (`kMaxServerInfoEntries` in net/http/http_server_properties.h).
+MOST_ENTRIES = 500
+# Under how many keys each server must be there: asked by the page itself, and by a frame of another site.
+NEEDED_KEYS = 2
 
 
 def write_known_servers(profile: Path, url: str, authorities: Collection[str], http_version: str) -> None:
-    """Write into a fresh `profile` that `authorities` (host or host:port) of the page at `url` speak `http_version`."""
+    """Write into a fresh `profile` that `authorities` (host or host:port) of the page at `url` speak `http_version`.
+
+    Raises EyelevelError when they are more than Chromium keeps.
+    """
+    if len(authorities) * NEEDED_KEYS > MOST_ENTRIES:
+        raise EyelevelError(
+            f"{url} has {len(authorities)} servers, but Chromium can know {MOST_ENTRIES // NEEDED_KEYS} beforehand; "
+            "choose a protocol with known_servers = false, or another site"
+        )
     file = profile / FILE
     file.parent.mkdir(parents=True, exist_ok=True)
-    keys = list(_network_anonymization_keys(url))
-    servers = [_server(authority, key, http_version) for authority, key in product(authorities, keys)]
+    entries = product(_network_anonymization_keys(url), authorities)
+    servers = [_server(authority, key, http_version) for key, authority in islice(entries, MOST_ENTRIES)]
     file.write_text(json.dumps({"net": {"http_server_properties": {"servers": servers, "version": VERSION}}}))
 
 
@@ -46,12 +62,15 @@ def _server(authority: str, key: list[Any], http_version: str) -> dict[str, Any]
 def _network_anonymization_keys(url: str) -> Iterator[list[Any]]:
     """Under which the browser may look a server up: the page's site, and whether a frame of another site asks.
 
-    A site is a scheme and a registrable domain; as only a list of public suffixes would say which part of the host
-    that is, every part is given.
+    A site is a scheme and a registrable domain. Which part of the host that is says a list of public suffixes. As
+    Chromium's may be another, every other part comes behind it.
     """
-    labels = (urlsplit(url).hostname or "").split(".")
-    for start, is_cross_site in product(range(max(len(labels) - 1, 1)), (False, True)):
-        text = f"https://{'.'.join(labels[start:])}".encode()
+    host = urlsplit(url).hostname or ""
+    labels = host.split(".")
+    parts = [".".join(labels[start:]) for start in range(max(len(labels) - 1, 1))]
+    domain = PublicSuffixList().privatesuffix(host) or host
+    for site, is_cross_site in product(dict.fromkeys((domain, *parts)), (False, True)):
+        text = f"https://{site}".encode()
         padded = text.ljust(-(-len(text) // 4) * 4, b"\0")
         pickle = struct.pack("<II", 4 + len(padded), len(text)) + padded
         yield [base64.b64encode(pickle).decode(), is_cross_site, 0]

@@ -8,7 +8,7 @@ from rich.console import Console
 from analysis.figures import figure1
 from analysis.sites import print_sites, site_table
 from base.errors import EyelevelError
-from base.places import PROJECT, SITES
+from base.places import RESULTS, SITES
 from measure.site_facts import facts_of
 from record.site import INDEX, Site
 
@@ -19,7 +19,7 @@ FORMATS = ("png", "pdf", "svg")
 @click.option(
     "--into",
     type=click.Path(path_type=Path),
-    default=PROJECT / "results" / "sites",
+    default=RESULTS / "sites",
     help="Where to put the table and the figure; results/sites unless given.",
 )
 def main(into: Path) -> None:

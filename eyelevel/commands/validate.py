@@ -13,7 +13,7 @@ from analysis.figures.style import save
 from base.errors import EyelevelError
 from base.files import write_json
 from base.ownership import give_to_caller
-from base.places import PROJECT
+from base.places import RESULTS
 from base.privileges import require_root
 from base.structure import unstructured
 from measure.run.aliases import choose_protocols, distinct
@@ -54,7 +54,7 @@ def table(checks: list[Check]) -> Table:
 @click.option(
     "--into",
     type=click.Path(path_type=Path),
-    default=PROJECT / "results" / "validation",
+    default=RESULTS / "validation",
     help="Where to put figures; results/validation unless given.",
 )
 def main(net: str | None, proto: str | None, quick: bool, file: Path | None, into: Path) -> None:
@@ -82,7 +82,7 @@ def main(net: str | None, proto: str | None, quick: bool, file: Path | None, int
         if documents := {subject: document[what] for subject, document in seen.items() if what in document}:
             into.mkdir(parents=True, exist_ok=True)
             save(draw(documents), into, name)
-            give_to_caller(into)
+            give_to_caller(into, RESULTS)
             console.print(f"{words}: {into / name}.png")
     if file:
         write_json(file, unstructured(checks))

@@ -218,15 +218,9 @@ def read_connections(
 ) -> list[CapturedConnection]:
     """The connections in `capture` that carry this version of HTTP, decrypted with `keys` (NSS key log), by when they
     began. Their packets have `FIELDS`, and `more`. Raises EyelevelError."""
-    names = (*FIELDS, *more)
-    options = ["-T", "fields", "-E", f"aggregator={SEPARATOR}", "-E", "separator=/t"]
-    options += [word for name in names for word in ("-e", name)]
-    with tshark_output(capture, keys, *options) as output:
-        lines = output.read().decode().splitlines()
     wire = WIRES[http_version]
     streams: dict[str, list[CapturedPacket]] = {}
-    for line in lines:
-        fields = {f: text.split(SEPARATOR) if text else [] for f, text in zip(names, line.split("\t"), strict=True)}
+    for fields in read_fields(capture, keys, (*FIELDS, *more)):
         if not fields[wire.stream]:
             continue
         packet = CapturedPacket(
@@ -239,6 +233,18 @@ def read_connections(
     if not streams:
         raise EyelevelError(f"{capture} holds no packet that could carry {http_version}")
     return [CapturedConnection(http_version, tuple(packets)) for packets in streams.values()]
+
+
+def read_fields(capture: Path, keys: Path, names: Sequence[str], *options: str) -> list[dict[str, list[str]]]:
+    """Of each packet in `capture`, in order, the values of tshark's fields `names`. Raises EyelevelError."""
+    form = ["-T", "fields", "-E", f"aggregator={SEPARATOR}", "-E", "separator=/t"]
+    form += [word for name in names for word in ("-e", name)]
+    with tshark_output(capture, keys, *options, *form) as output:
+        lines = output.read().decode().splitlines()
+    return [
+        {name: text.split(SEPARATOR) if text else [] for name, text in zip(names, line.split("\t"), strict=True)}
+        for line in lines
+    ]
 
 
 @contextmanager

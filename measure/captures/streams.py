@@ -4,10 +4,10 @@ A stream's bytes are all that belongs to it alone: HEADERS and DATA frames with 
 QUIC are nobody's.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from measure.captures.byte_stream import ByteStream
 from measure.captures.reading import HEADERS_FRAME, CapturedConnection, CapturedPacket
 
 # What is needed of each packet beside `measure.captures.reading.FIELDS`.
@@ -40,6 +40,11 @@ class CarriedBytes:
     bytes: int
 
 
+def is_request_stream(number: int) -> bool:
+    """Whether a stream of QUIC carries a request and its response (RFC 9000 section 2.1, RFC 9114 section 6.1)."""
+    return number % 4 == 0
+
+
 def carried(connection: CapturedConnection) -> list[CarriedBytes]:
     """What the server sent of each stream, in the order in which it left.
 
@@ -69,8 +74,8 @@ def requests(connection: CapturedConnection) -> dict[int, float]:
 
 def _requested(packet: CapturedPacket, http_version: str) -> list[int]:
     """The streams whose requests a packet from the client carries."""
-    if http_version == "h3":  # those that a client opens in both directions (RFC 9000 section 2.1)
-        return [number for text in packet.fields["quic.stream.stream_id"] if (number := int(text)) % 4 == 0]
+    if http_version == "h3":
+        return [number for text in packet.fields["quic.stream.stream_id"] if is_request_stream(number := int(text))]
     frames = zip(packet.fields["http2.streamid"], packet.fields["http2.type"], strict=False)
     return [int(stream) for stream, kind in frames if kind == HEADERS_FRAME]
 
@@ -82,7 +87,7 @@ _Part = tuple[float, int, int, int]
 def _over_quic(connection: CapturedConnection) -> Iterator[_Part]:
     for packet in connection.packets:
         if packet.from_server:
-            yield from ((packet.at_s, *frame) for frame in _stream_frames(packet) if frame[0] % 4 == 0)
+            yield from ((packet.at_s, *frame) for frame in _stream_frames(packet) if is_request_stream(frame[0]))
 
 
 def _stream_frames(packet: CapturedPacket) -> Iterator[tuple[int, int, int]]:
@@ -100,11 +105,11 @@ def _stream_frames(packet: CapturedPacket) -> Iterator[tuple[int, int, int]]:
 def _over_tcp(connection: CapturedConnection) -> Iterator[_Part]:
     """HTTP/2's frames in TLS's records in TCP's stream: where each begins follows from the lengths of all before."""
     outgoing = [packet for packet in connection.packets if packet.from_server]
-    frames = _Runs()
+    frames = ByteStream[int]()
     for packet in outgoing:
         for number, text in zip(packet.fields["http2.streamid"], packet.fields["http2.length"], strict=True):
             frames.append(HTTP2_FRAME_HEADER_BYTES + int(text), int(number))
-    records = _Runs()
+    records = ByteStream[int]()
     inside = 0
     for packet in outgoing:
         for length, has_frames in _records(packet):
@@ -134,26 +139,3 @@ def _records(packet: CapturedPacket) -> Iterator[tuple[int, bool]]:
         packet.fields["tls.record.length"], packet.fields["tls.record.content_type"], strict=False
     ):
         yield int(length), content == APPLICATION_DATA
-
-
-class _Runs:
-    """A stream of bytes as runs, each with a number that says whose it is."""
-
-    def __init__(self) -> None:
-        self._ends: list[int] = []
-        self._owners: list[int] = []
-
-    def append(self, length: int, owner: int) -> None:
-        if length > 0:
-            self._ends.append((self._ends[-1] if self._ends else 0) + length)
-            self._owners.append(owner)
-
-    def between(self, start: int, end: int) -> list[tuple[int, int]]:
-        """The runs, or parts of them, from `start` to `end`, as far as they are known: lengths and owners."""
-        result = []
-        place = bisect_right(self._ends, start)
-        while start < end and place < len(self._ends):
-            stop = min(end, self._ends[place])
-            result.append((stop - start, self._owners[place]))
-            start, place = stop, place + 1
-        return result

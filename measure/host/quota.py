@@ -55,17 +55,17 @@ class Hierarchy:
 
 def hierarchy(mounts: str, groups: str) -> Hierarchy:
     """The hierarchy of the machine whose /proc/self/mountinfo and /proc/self/cgroup are given. Raises EyelevelError."""
-    paths = {names: path for _, names, path in (line.split(":", 2) for line in groups.splitlines())}
-    for version, kind in ((1, "cgroup"), (2, "cgroup2")):
+    group_of = {names: path for _, names, path in (line.split(":", 2) for line in groups.splitlines())}
+    # Version 2 has one hierarchy for all controllers, and names none of them for its group.
+    for version, kind, controller in ((1, "cgroup", "cpu"), (2, "cgroup2", "")):
         for line in mounts.splitlines():
             mounted, _, source = line.partition(" - ")
             root, point = mounted.split()[3:5]
             file_system, _, options = source.split(maxsplit=2)
             if file_system != kind or (version == 1 and "cpu" not in options.split(",")):
                 continue
-            path = next((path for names, path in paths.items() if "cpu" in names.split(",")), "/")
-            path = path if version == 1 else paths.get("", "/")
-            present = Path(point) / path.removeprefix(root).lstrip("/")
+            group = next((path for names, path in group_of.items() if controller in names.split(",")), "/")
+            present = Path(point) / group.removeprefix(root).lstrip("/")
             # In version 2, a group that has processes has no groups with controllers below it, but for the root.
             parent = present if version == 1 else Path(point)
             if version == 1 or "cpu" in (parent / "cgroup.controllers").read_text().split():

@@ -180,12 +180,21 @@ def _timing(page: dict[str, Any], group: str, name: str, least: float = -math.in
     return next((float(time) for time in times if time is not None and time > least), None)
 
 
+def navigated_s(har: Mapping[str, Any]) -> float:
+    """When the measured page of a HAR was navigated to, in s since 1970."""
+    return started_s(har["log"]["pages"][-1])
+
+
+def started_s(dated: Mapping[str, Any]) -> float:
+    """When a page or an entry of a HAR began, in s since 1970."""
+    return datetime.fromisoformat(dated["startedDateTime"]).timestamp()
+
+
 def _processor(folder: Path, har: dict[str, Any], duration_ms: float) -> dict[str, float | None]:
     """The processor's share in the load, from the navigation on for `duration_ms`; nothing of a load that failed."""
-    pages = har["log"].get("pages", ())
-    if not pages or not duration_ms:
+    if not har["log"].get("pages") or not duration_ms:
         return {}
-    began_s = datetime.fromisoformat(pages[-1]["startedDateTime"]).timestamp()
+    began_s = navigated_s(har)
     return processor_columns(folder, began_s, began_s + duration_ms / 1000)
 
 

@@ -136,7 +136,7 @@ def _kernel_file(process: int, name: str) -> bytes:
 def sampling(root: int, folder: Path, browser: Browser, server: Server, cores: Collection[int] = ()) -> Iterator[None]:
     """Sample the processes that descend from `root` while the block runs, on `cores` if there are any.
 
-    Leaves `PROCESSOR` in `folder`, unless the block fails. Raises OSError when the kernel cannot be asked.
+    Leaves `PROCESSOR` in `folder`, unless the block fails. Raises EyelevelError when the kernel does not answer.
     """
     account = kernel_account()
     sampler = Sampler(root, browser, server, account)
@@ -146,7 +146,10 @@ def sampling(root: int, folder: Path, browser: Browser, server: Server, cores: C
             yield
         finally:
             sampler.ended.set()
-        samples.result()
+        try:
+            samples.result()
+        except OSError as error:
+            raise EyelevelError(f"the kernel does not tell for how long processes ran: {error}") from None
         write_json(
             folder / PROCESSOR,
             {

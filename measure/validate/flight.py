@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from base.errors import EyelevelError
-from measure.captures.reading import BULK_BYTES, HTTPS_PORT, SEPARATOR, UDP_HEADER_BYTES, tshark_output
+from measure.captures.reading import BULK_BYTES, HTTPS_PORT, UDP_HEADER_BYTES, WIRES, read_fields
 
 # A packet of QUIC is lost when one sent so much later has arrived (RFC 9002, section 6.1.1).
 PACKET_THRESHOLD = 3
@@ -29,7 +29,7 @@ FIELDS = {
     ),
 }
 # What a packet carries is not asked for.
-OPTIONS = ("-o", "tcp.desegment_tcp_streams:FALSE", "-E", f"aggregator={SEPARATOR}", "-E", "separator=/t")
+OPTIONS = ("-o", "tcp.desegment_tcp_streams:FALSE")
 
 Fields = Mapping[str, list[str]]
 
@@ -40,8 +40,7 @@ class Flight:
 
     `lost_packets`: how many did not arrive. Of the first: when the server had to know (`detected_at_s`), and when all
     was acknowledged that had been sent until then (`recovered_at_s`), which ends the recovery (RFC 6675, section 5;
-    RFC 9002, section 7.3.2). `last_sent_at_s`: when the last
-    data in bulk left.
+    RFC 9002, section 7.3.2). `last_sent_at_s`: when the last data in bulk left.
     """
 
     at_s: NDArray[np.float64]
@@ -62,15 +61,9 @@ def read_flight(capture: Path, keys: Path, http_version: str) -> Flight:
 
     There are two such connections if the browser visits the page twice. Raises EyelevelError, also if nothing was lost.
     """
-    names = ("frame.time_epoch", *FIELDS[http_version])
-    options = ["-T", "fields", *OPTIONS, *(word for name in names for word in ("-e", name))]
-    with tshark_output(capture, keys, *options) as output:
-        lines = output.read().decode().splitlines()
-    stream, read = ("tcp.stream", tcp_flight) if http_version == "h2" else ("udp.stream", quic_flight)
+    read, stream = tcp_flight if http_version == "h2" else quic_flight, WIRES[http_version].stream
     connections: dict[str, list[Fields]] = {}
-    for line in lines:
-        texts = zip(names, line.split("\t"), strict=True)
-        packet = {name: text.split(SEPARATOR) if text else [] for name, text in texts}
+    for packet in read_fields(capture, keys, ("frame.time_epoch", *FIELDS[http_version]), *OPTIONS):
         if packet[stream]:
             connections.setdefault(packet[stream][0], []).append(packet)
     most = max(map(len, connections.values()), default=0)

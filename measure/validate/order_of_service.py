@@ -107,9 +107,9 @@ class OrderOfService:
         }
 
     @property
-    def numbers(self) -> "Numbers":
+    def numbers(self) -> "OrderNumbers":
         """All that is judged."""
-        return Numbers(
+        return OrderNumbers(
             against_priority(self),
             _mean(turns(self, incremental=True)),
             _mean(turns(self, incremental=False)),
@@ -118,7 +118,7 @@ class OrderOfService:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class OrderNumbers:
     """An order of service in numbers: the share of bytes sent against priority, how far responses of one urgency took
     turns (None if nothing could be compared), and the bytes of others, and the time in s, before an urgent response."""
 
@@ -170,7 +170,7 @@ def order_in(connection: CapturedConnection, streams: Iterable[StreamRequest]) -
     )
 
 
-def judge_order(protocol: Protocol, numbers: Numbers) -> list[Check]:
+def judge_order(protocol: Protocol, numbers: OrderNumbers) -> list[Check]:
     """The order of service against that of the protocol's server."""
     name = protocol.name
     against, turning = "bytes sent against priority", "turns among {} responses"

@@ -48,8 +48,9 @@ RUNS = 5
 # still filmed without a gap.
 PROCESSOR_SHARE = 0.5
 # How long after a loss the link has delivered the packet all the same, in round trips of the network: long enough to be
-# a link's repair rather than none, and too short for a timeout of either transport (RFC 6298, RFC 9002: one round trip
-# at least, and more by its variation).
+# a link's repair rather than none, and mostly too short for TCP's timeout (a round trip and 200 ms at least in Linux).
+# QUIC's probe timeout (RFC 9002, section 6.2.1: a round trip, four times its variation, and 25 ms) may come before it:
+# it sends a packet again, and reduces no window.
 RETRANSMIT_ROUND_TRIPS = 0.25
 QUOTA = "measure.host.quota"
 

@@ -11,7 +11,7 @@ class Rung:
     change: str = ""
 
 
-# All are first visits: no browser knows anything of a server before.
+# All are first visits: no browser has a session of a server. What else it knows of servers is what a rung is for.
 RUNGS = (
     Rung("tcp"),
     Rung("tcp-iw32", "initial window"),

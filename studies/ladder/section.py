@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.hypotheses import of_campaign
+from analysis.processor import busy_warnings
 from analysis.report.section import ReportFigure, ReportTable, Section, text_table
 from analysis.runs import CampaignTable, load, rows_of
 from analysis.text import (
@@ -66,7 +67,13 @@ def section(folder: Path) -> Section | None:
     return Section(
         STUDY,
         "The ladder: what QUIC's lead is made of",
-        (" ".join(leads), *details, *missing_sentences(campaign, table), *explanations(campaign, confidence)),
+        (
+            " ".join(leads),
+            *details,
+            *missing_sentences(campaign, table),
+            *waiting_sentences(campaign),
+            *explanations(campaign, confidence),
+        ),
         (_figure(table, sites, networks, metrics, campaign, confidence),),
         tables=(contribution_table(table, metrics, confidence), site_table(sites, metrics)),
     )
@@ -181,6 +188,13 @@ def missing_sentences(campaign: CampaignTable, table: pd.DataFrame) -> list[str]
     return [" ".join([*sentences, joined])] if sentences else []
 
 
+def waiting_sentences(campaign: CampaignTable) -> list[str]:
+    """Whether the machine was too small or too busy for the loads, but those that were slowed on purpose."""
+    runs = campaign.runs
+    usual = runs[runs["valid"] & (runs["network"].map(suffix_of) != SLOW)]
+    return busy_warnings(usual, campaign.document.machine.get("cpus"))
+
+
 def explanations(campaign: CampaignTable, confidence: float) -> list[str]:
     """How the numbers are to be read."""
     texts = [
@@ -188,7 +202,8 @@ def explanations(campaign: CampaignTable, confidence: float) -> list[str]:
         "contribution is the location of the log ratios of a rung and the one below it within blocks, averaged over "
         "sites, as a step in percent of stock TCP's time: so the contributions multiply up to the sum. ms are the "
         "locations of the differences within blocks, averaged over sites. A contribution is that of a change at its "
-        "place in this order; in another order it may differ.",
+        "place in this order; in another order it may differ. The interval of a step leaves out how far the place may "
+        "be off where it begins.",
         f"{level(confidence)} intervals come from blocks and are about these sites; those of the rungs, parts and "
         "changes of a network and metric hold at once (Bonferroni), but not over networks and metrics. The interval of "
         "the direct comparison holds by itself. That the sum lies in it shows that the rungs rest on the same blocks "
@@ -196,7 +211,9 @@ def explanations(campaign: CampaignTable, confidence: float) -> list[str]:
         "The transport itself is what differs between TCP and QUIC with the same initial window, pacing, round trips "
         f"of the handshake, back-off and nearly the same order of bytes ({BELOW} and {ABOVE}): head-of-line blocking, "
         "loss recovery, packet and header sizes, the programs, and the processor time that they take. One round trip "
-        "less includes what 0-RTT saves on further connections to the same server, which a HelloRetryRequest forbids.",
+        "less includes what 0-RTT saves on further connections to the same server, which a HelloRetryRequest forbids. "
+        "Behind round trips of over 250 ms, the transport itself includes that Chromium "
+        "begins a second, unused TCP connection beside each one that it waits for.",
     ]
     if any(suffix_of(name) == SLOW for name in campaign.networks):
         texts[-1] += (

@@ -1,13 +1,13 @@
 """The kinds of bytes in packets, by purpose. Every byte of a capture is of exactly one kind."""
 
 import tomllib
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from measure.captures.byte_stream import ByteStream
 from studies.packets.extents import Extent
 
 IP = "ip"
@@ -44,24 +44,21 @@ class Stream:
     """One direction of a byte stream: the kind of its bytes, by offset, and the ranges that have been sent."""
 
     def __init__(self) -> None:
-        self._ends: list[int] = []
-        self._runs: list[tuple[str, str, int | None]] = []
+        self._parts = ByteStream[tuple[str, str, int | None]]()
         self._sent: list[tuple[int, int]] = []
 
     @property
     def length(self) -> int:
         """The offset up to which the kinds are known."""
-        return self._ends[-1] if self._ends else 0
+        return self._parts.length
 
     def append(self, length: int, kind: str, label: str = "", owner: int | None = None) -> None:
         """Append `length` bytes of `kind`, which are a part of the message `label` and of the HTTP/2 stream `owner`."""
-        if length > 0:
-            self._ends.append(self.length + length)
-            self._runs.append((kind, label, owner))
+        self._parts.append(length, (kind, label, owner))
 
     def extents(self, start: int) -> Iterator[Extent]:
         """Whose bytes they are from `start` to the end."""
-        for _, _, owner, size in self._runs_between(start, self.length):
+        for size, (_, _, owner) in self._parts.between(start, self.length):
             yield Extent(owner, start, start + size)
             start += size
 
@@ -69,17 +66,11 @@ class Stream:
         """The pieces of a packet with the bytes from `start` to `end`; bytes that were taken before are `AGAIN`."""
         pieces = []
         for begin, stop, fresh in self._fresh(start, end):
-            for kind, label, owner, size in self._runs_between(begin, stop):
+            for size, (kind, label, owner) in self._parts.between(begin, stop):
                 pieces.append(Piece(kind if fresh else AGAIN, size, label, owner))
+            if (unread_bytes := stop - max(begin, self.length)) > 0:
+                pieces.append(Piece(UNREAD if fresh else AGAIN, unread_bytes))
         return pieces
-
-    def _runs_between(self, start: int, end: int) -> Iterable[tuple[str, str, int | None, int]]:
-        place = bisect_right(self._ends, start)
-        while start < end:
-            kind, label, owner = self._runs[place] if place < len(self._runs) else (UNREAD, "", None)
-            stop = min(end, self._ends[place]) if place < len(self._ends) else end
-            yield kind, label, owner, stop - start
-            start, place = stop, place + 1
 
     def _fresh(self, start: int, end: int) -> list[tuple[int, int, bool]]:
         """The range cut at the edges of ranges that were sent before, each part with whether it is new; marks it as

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from measure.captures.reading import HTTPS_PORT, UDP_HEADER_BYTES, tshark_output
+from measure.captures.streams import RECORD_HEADER_BYTES, is_request_stream
 from studies.packets import bytes as kinds
 from studies.packets.bytes import Piece, Stream, bytes_by_kind
-from studies.packets.extents import EVERY_STREAM, Extent, Record, is_request_stream
+from studies.packets.extents import EVERY_STREAM, Extent, Record
 from studies.packets.layers import (
     FINISHED,
     HTTP2_PREFACE_BYTES,
@@ -26,14 +27,14 @@ from studies.packets.layers import (
     append_http3,
 )
 
-# RFC 8446 section 5: a record's header; the content type and the tag at the end of an encrypted record.
-RECORD_HEADER_BYTES, CONTENT_TYPE_BYTES, TAG_BYTES = 5, 1, 16
+# RFC 8446 section 5.2: the content type and the tag at the end of an encrypted record.
+CONTENT_TYPE_BYTES, TAG_BYTES = 1, 16
 CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE_RECORD, APPLICATION_DATA = 20, 21, 22, 23
 FIN, SYN, RST = 0x01, 0x02, 0x04
 # RFC 9000 section 19.
 PADDING_FRAME, ACK_FRAMES, CRYPTO_FRAME, STREAM_FRAMES, CLOSE_FRAMES = 0, (2, 3), 6, range(8, 16), (0x1C, 0x1D)
 # What a STREAM frame consists of (RFC 9000, section 19.8), by tshark's names.
-STREAM_FIELDS = {"frame_type", "stream.stream_id", "stream.offset", "stream.length", "stream_data"}
+FRAME_FIELDS = {"frame_type", "stream.stream_id", "stream.offset", "stream.length", "stream_data"}
 PADDED = "PADDING"
 UNREMARKABLE = (PADDED, "PING", "ACK", "QPACK")
 # Of more handshake messages in a row, only the first and the last are named.
@@ -398,7 +399,7 @@ def frame_bytes(frame: ElementTree.Element) -> int:
     packet before was lost; the frame's own fields are complete then.
     """
     fields_bytes = sum(
-        int(field.get("size", 0)) for field in frame if field.get("name", "").removeprefix("quic.") in STREAM_FIELDS
+        int(field.get("size", 0)) for field in frame if field.get("name", "").removeprefix("quic.") in FRAME_FIELDS
     )
     return max(int(frame.get("size", 0)), fields_bytes)
 

@@ -24,11 +24,6 @@ class Extent:
         return self.end - self.start
 
 
-def is_request_stream(number: int) -> bool:
-    """Whether a stream of QUIC carries a request and its response (RFC 9000 section 2.1, RFC 9114 section 6.1)."""
-    return number % 4 == 0
-
-
 @dataclass(frozen=True)
 class Record:
     """Bytes that are of use only when all of them are there: a TLS record. `extents` say whose bytes it consists of, in

@@ -49,9 +49,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from base.errors import EyelevelError
+from measure.captures.streams import is_request_stream
 from studies.packets.connections import by_connection
 from studies.packets.dissection import Capture, ConnectionKey, PacketRecord
-from studies.packets.extents import EVERY_STREAM, Extent, Record, is_request_stream
+from studies.packets.extents import EVERY_STREAM, Extent, Record
 
 # What bytes wait for, one after the other; and the most that head-of-line blocking may be.
 STREAM, RECORD, OTHERS, FRONT = "stream", "record", "others", "front"

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.figures import style
+from analysis.samples import Array
 from analysis.text import label
 from studies.packets.head_of_line import CAUSES, OTHERS, RECORD, STREAM, Delivery
 
@@ -19,8 +19,6 @@ NAMES = {
     OTHERS: "complete, waits for bytes of other streams",
 }
 INCHES_A_BAR, INCHES_A_LOAD = 0.3, 1.15
-
-Numbers = npt.NDArray[np.float64]
 
 
 def draw_means(waits: pd.DataFrame) -> Figure:
@@ -104,7 +102,7 @@ def draw_loads(loads: Mapping[str, tuple[Sequence[Delivery], float, float]]) -> 
     return figure
 
 
-def waiting_bytes(deliveries: Sequence[Delivery], cause: str) -> tuple[Numbers, Numbers]:
+def waiting_bytes(deliveries: Sequence[Delivery], cause: str) -> tuple[Array, Array]:
     """When the number of bytes that wait for `cause` changes (s since 1970, in order), and the number from then on."""
     changes: dict[float, int] = {}
     for delivery in deliveries:

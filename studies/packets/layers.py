@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 
+from measure.captures.streams import HTTP2_FRAME_HEADER_BYTES
 from studies.packets.bytes import CONTROL, FRAMING, HTTP_HEADERS, PADDING, PAYLOAD, Stream
 
 _NAMES = tomllib.loads(Path(__file__).with_name("messages.toml").read_text())
@@ -13,7 +14,7 @@ TLS_MESSAGES, HTTP2_FRAMES, HTTP3_FRAMES, QUIC_FRAMES = (
     for protocol in ("tls", "http2", "http3", "quic")
 )
 FINISHED, DATA, HEADERS = "Finished", "DATA", "HEADERS"
-HTTP2_FRAME_HEADER_BYTES, HTTP2_PREFACE_BYTES = 9, 24
+HTTP2_PREFACE_BYTES = 24
 # RFC 9114 section 6.2, RFC 9204 section 4.2.
 CONTROL_STREAM, QPACK_STREAMS = 0, (2, 3)
 

@@ -5,13 +5,13 @@ import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
 from base.files import read_json
+from measure.run.evidence import navigated_s
 from measure.run.visit import HAR
 from measure.table import CampaignDocument, Row, read_document, valid_rows
 from studies.packets.connections import by_connection, first_request_connection, handshake, tally, times
@@ -75,7 +75,7 @@ def read_run(campaign: Path, document: CampaignDocument, row: Row) -> CapturedRu
     }
     captures = {end: read_capture(folder / file, folder / KEYS) for end, file in ENDS.items()}
     rows = list(_capture_rows(setting, captures))
-    begin_s = _navigated_s(folder)
+    begin_s = navigated_s(read_json(folder / HAR))
     # With early data the capture also has the browser's first visit.
     start_s = begin_s - AHEAD_S if document.protocols[row.protocol]["early_data"] else 0.0
     client = _since(captures["client"], start_s)
@@ -155,9 +155,3 @@ def _since(capture: Capture, start_s: float) -> Capture:
     """The part of `capture` with connections that began at `start_s` or later."""
     connections = {connection for connection, packets in by_connection(capture).items() if packets[0].at_s >= start_s}
     return replace(capture, packets=tuple(packet for packet in capture.packets if packet.connection in connections))
-
-
-def _navigated_s(folder: Path) -> float:
-    """When the measured page was navigated to, in s since 1970."""
-    page = read_json(folder / HAR)["log"]["pages"][0]
-    return datetime.fromisoformat(page["startedDateTime"]).timestamp()

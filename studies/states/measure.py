@@ -8,7 +8,6 @@ navigation began and when the page had all that it asked for (s since 1970).
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from base.files import read_json, write_json
 from base.structure import structured
 from measure.campaign.method import Method
 from measure.reasons import Reason
-from measure.run.evidence import Evidence
+from measure.run.evidence import Evidence, started_s
 from measure.run.load import Instruments
 from measure.run.setting import Setting
 from measure.run.visit import HAR
@@ -89,16 +88,12 @@ def loading_time(folder: Path, evidence: Evidence) -> LoadingTime:
     page = log["pages"][-1]
     of_browser = {request.url for request in evidence.requests if request.by_browser}
     ends = [
-        _seconds(entry) + entry["time"] / 1e3
+        started_s(entry) + entry["time"] / 1e3
         for entry in log["entries"]
         if entry["pageref"] == page["id"] and entry["request"]["url"] not in of_browser
     ]
-    began = _seconds(page)
+    began = started_s(page)
     return LoadingTime(began, max(ends, default=began))
-
-
-def _seconds(dated: dict[str, Any]) -> float:
-    return datetime.fromisoformat(dated["startedDateTime"]).timestamp()
 
 
 def log_fault(protocol: Protocol, logs: list[Qlog]) -> str:

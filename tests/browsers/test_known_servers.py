@@ -1,11 +1,13 @@
 """What a fresh profile of Chromium knows of servers. That the browser takes it is validated (`measure.validate`)."""
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from base.errors import EyelevelError
 from browsers.chromium.known_servers import FILE, write_known_servers
 
 # As Chromium 150 wrote it for a page of https://held.example.
@@ -47,6 +49,22 @@ def test_a_server_speaks_the_version_that_is_used(
         assert [(service["port"], service["protocol_str"]) for service in services] == (
             [] if expected is None else [(expected, "quic")]
         )
+
+
+def test_more_entries_than_chromium_keeps_are_those_of_the_registrable_domain(tmp_path: Path) -> None:
+    authorities = tuple(f"cdn{n}.example" for n in range(250))
+    known = servers(tmp_path, "https://www.shop.co.uk/", authorities, "h3")
+    assert len(known) == 500
+    (site,) = {base64.b64decode(server["anonymization"][0])[8:].rstrip(b"\0") for server in known}
+    assert site == b"https://shop.co.uk"
+    assert {server["server"] for server in known} == {f"https://{authority}" for authority in authorities}
+
+
+def test_more_servers_than_chromium_can_know_are_refused(tmp_path: Path) -> None:
+    authorities = tuple(f"cdn{n}.example" for n in range(251))
+    with pytest.raises(EyelevelError, match="251 servers, but Chromium can know 250 beforehand"):
+        write_known_servers(tmp_path, "https://www.shop.co.uk/", authorities, "h3")
+    assert not (tmp_path / FILE).exists()
 
 
 def test_a_browser_that_knows_no_server_has_an_empty_list(tmp_path: Path) -> None:

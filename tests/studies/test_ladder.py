@@ -22,7 +22,7 @@ from eyelevel.commands.report import main as report
 from eyelevel.measuring import distinct_networks
 from measure.campaign.campaign import Campaign
 from measure.run.setting import Setting
-from measure.table import require_document, write_document
+from measure.table import header, lines, read_rows, require_document, write_document
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from studies.ladder import measure, waterfall
@@ -334,3 +334,22 @@ def test_other_campaigns_have_no_section(tmp_path: Path) -> None:
 def test_a_network_is_validated_once_however_fast_the_browser_is(tmp_path: Path) -> None:
     validated = distinct_networks(planned(requested(tmp_path, net="lte,da2gc")).networks.values())
     assert [network.name for network in validated] == ["lte", "da2gc", "da2gc+arq"]
+
+
+@pytest.mark.parametrize(
+    ("network", "wait_ms", "is_said"), [("lte", 3000, True), ("lte", 20, False), ("lte+slow", 3000, False)]
+)
+def test_a_machine_that_was_too_busy_is_said_unless_it_was_slowed_on_purpose(
+    network: str, wait_ms: float, is_said: bool, tmp_path: Path
+) -> None:
+    folder = write_ladder(tmp_path / "l", sites=1, blocks=2, over=["lte"])
+    rows = [
+        replace(row, renderer_cpu_ms=100.0, processor_wait_ms=wait_ms if row.network == network else 0.0)
+        for row in read_rows(folder)
+    ]
+    (folder / "runs.csv").write_text(header() + lines(rows))
+    said = section(folder)
+    assert said
+    text = " ".join(said.paragraphs)
+    assert ("Behind LTE, threads that had work to do for a load waited" in text) == is_said
+    assert ("The machine, of 2 cores, is too small or too busy" in text) == is_said

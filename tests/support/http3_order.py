@@ -69,7 +69,6 @@ async def _ask(port: int, authority: str, requests: Sequence[tuple[str, str]]) -
     configuration.server_name = authority
     async with connect("127.0.0.1", port, configuration=configuration, create_protocol=_Client) as client:
         assert isinstance(client, _Client)
-        assert client._transport is not None
         # As much as Linux usually allows, for a machine that is too busy to read at once.
         assert client._transport is not None
         client._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 212_992)

@@ -182,6 +182,16 @@ def test_connection_options_follow_from_the_settings_and_further_ones_are_kept()
     assert require_served(require_served([tagged])) == require_served([tagged])
 
 
+def test_what_a_browser_knows_over_quic_is_said_also_where_a_setting_does_not(tmp_path: Path) -> None:
+    # A campaign that was begun without (before browsers knew servers) then has another setting, and is not continued.
+    file = tmp_path / "protocols.toml"
+    file.write_text(
+        f"[mine]\n{QUIC}pacing = true\n[unknown]\n{QUIC}pacing = true\nknown_servers = false\n[t]\n{PROTOCOL}"
+    )
+    known = {name: protocol.known_servers for name, protocol in protocols.load(file).items()}
+    assert known == {"mine": True, "unknown": False, "t": None}
+
+
 def test_every_protocol_of_the_testbed_is_served_and_is_what_it_was() -> None:
     """The values as they were when each was written out in full, without `like`."""
     frozen = json.loads((DATA / "protocols.json").read_text())

@@ -133,6 +133,13 @@ def test_a_campaign_without_validation_says_that_nothing_was_measured_and_has_no
     )
 
 
+def test_a_link_that_repairs_its_losses_loses_nothing_and_chosen_packets_are_lost() -> None:
+    table = campaign([both(STOCK)], STOCK, ["da2gc", "mss", "lte"])
+    table.document.networks["da2gc"]["retransmit_ms"] = 65
+    table.document.networks["lte"]["drop_down_packets"] = [120]
+    assert level_ground(table, [STOCK])[0].endswith("are lost: behind MSS (6 %) and LTE (chosen packets).")
+
+
 def test_an_older_campaign_had_servers_that_the_browser_did_not_know() -> None:
     table = campaign([], STOCK)
     for document in table.document.protocols.values():

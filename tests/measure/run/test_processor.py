@@ -1,6 +1,7 @@
 """The processor's share in a load: which process is for what, what it ran and waited, and when."""
 
 import json
+import os
 import subprocess
 import sys
 from contextlib import closing
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from base.errors import EyelevelError
 from browsers.chromium.program import BINARY
 from browsers.registry import DEFAULT, browser_named
 from measure.host.process_times import Account, ProcessTimes, kernel_account
@@ -25,6 +27,7 @@ from measure.run.processor import (
     processor_columns,
     sampling,
 )
+from measure.table import PROCESSOR_COLUMNS
 from servers.registry import all_servers
 
 BROWSER, NGINX = browser_named(DEFAULT), all_servers()["nginx"]
@@ -119,6 +122,22 @@ def test_sampling_ends_at_once_and_leaves_its_samples_and_its_cost(tmp_path: Pat
     assert PERIOD_S * MOST_SHARE <= 0.0005
 
 
+def test_a_kernel_that_does_not_answer_is_an_error_that_an_attempt_can_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Mute(Fixed):
+        def times(self, process: int) -> ProcessTimes | None:
+            raise OSError(105, "No buffer space available")
+
+    monkeypatch.setattr("measure.run.processor.kernel_account", lambda: Mute(None))
+    with (
+        pytest.raises(EyelevelError, match=r"for how long processes ran: .*No buffer space"),
+        sampling(os.getpid(), tmp_path, BROWSER, NGINX),
+    ):
+        pass
+    assert not (tmp_path / PROCESSOR).exists()
+
+
 def whole(folder: Path, **changes: object) -> Path:
     """A folder with samples at 0, 10 and 20 s, of roles that run for 100 ms and wait for 30 ms between two of them."""
     document: dict[str, object] = {
@@ -133,6 +152,10 @@ def whole(folder: Path, **changes: object) -> Path:
 def test_the_columns_are_of_the_load_alone(tmp_path: Path) -> None:
     columns = processor_columns(whole(tmp_path), 5, 15)
     assert columns == {**{f"{role}_cpu_ms": 100 for role in COUNTED}, "processor_wait_ms": 30 * len(AWAITED)}
+
+
+def test_the_table_of_runs_has_a_column_for_each() -> None:
+    assert tuple(f"{role}_cpu_ms" for role in COUNTED) == PROCESSOR_COLUMNS
 
 
 def test_a_load_without_samples_of_its_time_has_no_columns(tmp_path: Path) -> None:

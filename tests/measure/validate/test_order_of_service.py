@@ -17,6 +17,7 @@ from measure.validate.site import (
     URGENT_BYTES,
     write_validation_sites,
 )
+from servers.registry import server_of
 from tuning import protocols
 from tuning.protocols import Protocol
 
@@ -72,6 +73,10 @@ def order_by(scheduler: str) -> OrderOfService:
 
 def protocol_with(scheduler: str) -> Protocol:
     return replace(PROTOCOLS["quic"], name=scheduler, scheduler=scheduler)
+
+
+def test_every_scheduler_that_a_protocol_may_name_has_an_order() -> None:
+    assert set(ORDERS) == set(server_of(PROTOCOLS["quic"]).schedulers)
 
 
 @pytest.mark.parametrize("served", ORDERS)

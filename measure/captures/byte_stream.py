@@ -1,0 +1,34 @@
+"""A stream of bytes in parts, each with a value: whose its bytes are, or of what kind."""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value")
+
+
+class ByteStream(Generic[Value]):
+    """A stream that grows at its end."""
+
+    def __init__(self) -> None:
+        self._ends: list[int] = []
+        self._values: list[Value] = []
+
+    @property
+    def length(self) -> int:
+        """How many bytes there are."""
+        return self._ends[-1] if self._ends else 0
+
+    def append(self, length: int, value: Value) -> None:
+        """Append `length` bytes with this value, if that is any."""
+        if length > 0:
+            self._ends.append(self.length + length)
+            self._values.append(value)
+
+    def between(self, start: int, end: int) -> Iterator[tuple[int, Value]]:
+        """The parts from `start` to before `end`, as far as there are bytes: how many of each, and their value."""
+        place = bisect_right(self._ends, start)
+        while start < end and place < len(self._ends):
+            stop = min(end, self._ends[place])
+            yield stop - start, self._values[place]
+            start, place = stop, place + 1
