@@ -43,9 +43,8 @@ def _paragraph(campaign: CampaignTable, pair: Pair) -> str:
     differences = [*settings.values(), *(_further(documents) if one_transport else [])]
     if measured:
         sentences = _measured(names, differ, measured.keys(), uneven, one_transport)
-        sentences += (
-            [f"Set differently, and not measured in this campaign: {'; '.join(differences)}."] if differences else []
-        )
+        if differences:
+            sentences.append(f"Set differently, and not measured in this campaign: {'; '.join(differences)}.")
     else:
         by_settings = f"By their settings: {'; '.join(differences)}." if differences else "Their settings are level."
         sentences = [f"In what {names} {differ} was not measured in this campaign.", by_settings]
