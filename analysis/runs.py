@@ -40,14 +40,24 @@ CANARY_PREFIX = "canary"
 
 
 @dataclass(frozen=True)
+class Observation:
+    """What a validation saw of the network or protocol with this `setting` (its document) on the machine `host`."""
+
+    host: str
+    setting: Mapping[str, Any]
+    seen: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class CampaignTable:
     """A campaign's attempts, a row each, and its `campaign.json`. `validation` has a row for each check of a network or
-    protocol (`VALIDATION_COLUMNS`)."""
+    protocol (`VALIDATION_COLUMNS`), `observations` what was seen of those protocols and networks that passed."""
 
     runs: pd.DataFrame
     document: CampaignDocument
     folder: Path = Path()
     validation: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(VALIDATION_COLUMNS)))
+    observations: tuple[Observation, ...] = ()
 
     @property
     def name(self) -> str:
@@ -152,7 +162,7 @@ def load(folder: Path) -> CampaignTable:
         raise EyelevelError(f"{folder} is no campaign: {RUNS} is missing") from None
     except (ValueError, TypeError) as error:
         raise EyelevelError(f"the campaign in {folder} is broken: {error}") from None
-    return CampaignTable(runs, document, folder, validation(folder))
+    return CampaignTable(runs, document, folder, *validation(folder))
 
 
 def read_runs(path: Path) -> pd.DataFrame:
@@ -182,12 +192,18 @@ def read_runs(path: Path) -> pd.DataFrame:
     return runs
 
 
-def validation(folder: Path) -> pd.DataFrame:
-    """The checks of networks and protocols before the runs in `folder`. Raises EyelevelError."""
+def validation(folder: Path) -> tuple[pd.DataFrame, tuple[Observation, ...]]:
+    """The checks of networks and protocols before the runs in `folder`, and what was seen of those that passed. Raises
+    EyelevelError."""
     file = folder / "validation.json"
     try:
         entries = json.loads(file.read_text()) if file.exists() else []
         rows = [{"host": entry["on"]["host"], **check} for entry in entries for check in entry["checks"]]
-    except (ValueError, KeyError, TypeError) as error:
+        observations = tuple(
+            Observation(entry["on"]["host"], setting, entry.get("seen", {}).get(setting["name"], {}))
+            for entry in entries
+            for setting in entry.get("passed", ())
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise EyelevelError(f"{file} is broken: {error!r}") from None
-    return pd.DataFrame(rows, columns=list(VALIDATION_COLUMNS))
+    return pd.DataFrame(rows, columns=list(VALIDATION_COLUMNS)), observations

@@ -19,6 +19,7 @@ from analysis.hypotheses import Hypotheses, Pair
 from analysis.report import sentences
 from analysis.report.film_selection import FilmSelection
 from analysis.report.latex import family_latex
+from analysis.report.level_ground import level_ground
 from analysis.report.question import answer, question, success
 from analysis.report.section import ReportFigure, ReportTable, Section
 from analysis.report.tables import FORMS
@@ -73,6 +74,7 @@ def campaign_page(findings: Findings, films: FilmSelection, contents: Contents, 
         question=question(findings),
         answer=answer(findings),
         success=success(findings["success_rates"]),
+        level_ground=level_ground(findings.campaign, findings.declared.family),
         headlines=sentences.headlines(findings),
         agreement=sentences.paper_agreement(findings),
         warnings=sentences.warnings(findings),

@@ -1,6 +1,6 @@
 """What a campaign keeps of its validations: `validation.json`, an entry for each time something had to be measured."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from base.ownership import give_to_caller
 from base.structure import from_json, unstructured
 from measure.host.machine import machine, versions
 from measure.validate.checks import Check
-from measure.validate.validation import validate
+from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE, validate
 from servers.registry import all_servers
 from tuning.networks import Network
 from tuning.protocols import Protocol
@@ -33,13 +33,19 @@ class ValidationEntry:
     checks: tuple[Check, ...]
     seen: dict[str, Any]
 
+    def is_comparable(self, setting: Mapping[str, Any]) -> bool:
+        """Whether of the protocol `setting` all was seen that protocols are compared by."""
+        return {LOSS_RESPONSE, ORDER_OF_SERVICE} <= set(self.seen.get(setting["name"], ()))
+
 
 def validate_campaign(folder: Path, networks: Iterable[Network], protocols: Iterable[Protocol]) -> list[Check]:
     """Measure those settings of a campaign that have not passed yet, on this machine and with these programs.
 
-    Returns the checks; they are kept in `folder`, passed or not. Raises EyelevelError when one failed.
+    Of several protocols also that is measured which no setting says, but which a comparison depends on. Returns the
+    checks; they are kept in `folder`, passed or not. Raises EyelevelError when one failed.
     """
     networks, protocols = list(networks), list(protocols)
+    compared = len(protocols) > 1
     here = machine()
     installation = {"host": here["host"], "testbed": here["testbed"], "versions": versions(all_servers())}
     entries = kept_entries(folder)
@@ -47,12 +53,14 @@ def validate_campaign(folder: Path, networks: Iterable[Network], protocols: Iter
     distinguishable = not str(here["testbed"]).endswith("-dirty")
     valid = [entry for entry in entries if distinguishable and entry.on == installation]
     proven = [setting for entry in valid for setting in entry.passed]
+    comparable = [setting for entry in valid for setting in entry.passed if entry.is_comparable(setting)]
     networks = [network for network in networks if unstructured(network) not in proven]
-    protocols = [protocol for protocol in protocols if unstructured(protocol) not in proven]
+    known = comparable if compared else proven
+    protocols = [protocol for protocol in protocols if unstructured(protocol) not in known]
     if not networks and not protocols:
         return []
     with TemporaryDirectory(prefix="validate-") as temporary:
-        checks, seen = validate(networks, protocols, Path(temporary), quick=True)
+        checks, seen = validate(networks, protocols, Path(temporary), quick=True, compared=compared)
     failed = [check for check in checks if not check.passed]
     wrong = {check.subject for check in failed}
     settings: list[Network | Protocol] = [*networks, *protocols]

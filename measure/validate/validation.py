@@ -26,13 +26,18 @@ ORDER_OF_SERVICE = "order_of_service"
 
 
 def validate(
-    networks: Iterable[Network], protocols: Iterable[Protocol], folder: Path, *, quick: bool = False
+    networks: Iterable[Network],
+    protocols: Iterable[Protocol],
+    folder: Path,
+    *,
+    quick: bool = False,
+    compared: bool = False,
 ) -> tuple[list[Check], dict[str, Any]]:
     """Every check of `networks` and `protocols`, and by their names what was seen; shows how far it is.
 
     What is needed meanwhile is in `folder`. What cannot be measured at all is a check that failed. If this is to be
     `quick`, fewer losses of a network are looked at, and the answer to one loss and the order of service only of
-    protocols that have a setting for it.
+    protocols that are to be `compared`, or that have a setting for it.
     """
     networks, protocols = list(networks), list(protocols)
     sites = write_validation_sites(folder)
@@ -55,14 +60,15 @@ def validate(
                 observation = observe_protocol(protocol, sites)
                 checks += judge_protocol(protocol, observation)
                 seen[protocol.name] = observation.document()
-            if not quick or protocol.emulated_connections is not None:
+            if not quick or compared or protocol.emulated_connections is not None:
                 progress.update(task, description=f"observing {protocol.name} after one loss")
                 with measurable(protocol.name, checks):
                     response = observe_loss_response(protocol, sites)
                     checks += judge_loss_response(protocol, response)
                     document = response.document(expected_curve(protocol, response))
                     seen.setdefault(protocol.name, {})[LOSS_RESPONSE] = document
-            if not quick or protocol.scheduler is not None or protocol.notsent_lowat_bytes is not None:
+            is_set = protocol.scheduler is not None or protocol.notsent_lowat_bytes is not None
+            if not quick or compared or is_set:
                 progress.update(task, description=f"observing the order of service of {protocol.name}")
                 with measurable(protocol.name, checks):
                     order = observe_order(protocol, sites)

@@ -16,6 +16,7 @@ from support.browser import Browser
 from support.figure_layout import only_lay_out
 from support.films import ORANGE, WHITE, film, frame, page
 from support.pdf import page_texts
+from support.validations import write_validation
 
 from analysis.hypotheses import DECLARED
 from analysis.runs import KEYS
@@ -67,6 +68,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 film(path / "film.mp4", scenes)
             else:
                 (path / "film.mp4").hardlink_to(folder / f"runs/site-01/dsl/{protocol}/1-1/film.mp4")
+    write_validation(folder, TRUTH.protocols)
     report(folder)
     return folder
 
@@ -95,6 +97,12 @@ def test_the_page_loads_nothing_and_complains_of_nothing(opened: Browser) -> Non
         "return [...document.images].filter((i) => i.src && !i.naturalWidth).length;"
     )
     assert broken == 0
+
+
+def test_the_first_screen_says_in_what_protocols_differ_beside_the_transport(opened: Browser) -> None:
+    (text,) = opened.run("return [...document.querySelectorAll('#summary .level p')].map((p) => p.innerText)")
+    assert text.startswith("QUIC and TCP+ differ beside the transport, as measured before the first run: ")
+    assert "window kept after one loss (0.85 against 0.70)" in text
 
 
 def test_names_and_reasons_are_texts(opened: Browser) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 
 from base.errors import EyelevelError
 from measure.validate import record
+from measure.validate import validation as validating
 from measure.validate.checks import Check
+from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE
 from tuning import networks, protocols
 from tuning.networks import Network
 from tuning.protocols import Protocol
@@ -25,11 +28,12 @@ class Validation:
         self.wrong: set[str] = set()
 
     def __call__(
-        self, nets: Iterable[Network], protos: Iterable[Protocol], folder: Path, *, quick: bool
+        self, nets: Iterable[Network], protos: Iterable[Protocol], folder: Path, *, quick: bool, compared: bool
     ) -> tuple[list[Check], dict[str, Any]]:
         self.subjects = [network.name for network in nets] + [protocol.name for protocol in protos]
         checks = [Check(name, "c", "1", "2", "", name not in self.wrong) for name in self.subjects]
-        return checks, {name: {} for name in self.subjects}
+        more: dict[str, Any] = {LOSS_RESPONSE: {}, ORDER_OF_SERVICE: {}} if compared else {}
+        return checks, dict.fromkeys(self.subjects, more)
 
 
 @pytest.fixture
@@ -45,8 +49,17 @@ def test_what_was_found_right_is_not_measured_again(validation: Validation, tmp_
     chosen = [NETWORKS["lte"]], [PROTOCOLS["tcp"]]
     assert len(record.validate_campaign(tmp_path, *chosen)) == 2
     assert record.validate_campaign(tmp_path, *chosen) == []
-    record.validate_campaign(tmp_path, [NETWORKS["lte"], NETWORKS["dsl"]], [PROTOCOLS["tcp"], PROTOCOLS["quic"]])
-    assert validation.subjects == ["dsl", "quic"]
+    record.validate_campaign(tmp_path, [NETWORKS["lte"], NETWORKS["dsl"]], [PROTOCOLS["tcp"]])
+    assert validation.subjects == ["dsl"]
+
+
+def test_protocols_are_compared_by_what_was_looked_at_for_that(validation: Validation, tmp_path: Path) -> None:
+    record.validate_campaign(tmp_path, [NETWORKS["lte"]], [PROTOCOLS["tcp"]])
+    for names, measured in ((["tcp", "quic"], ["tcp", "quic"]), (["tcp", "quic", "tcp+"], ["tcp+"])):
+        record.validate_campaign(tmp_path, [NETWORKS["lte"]], [PROTOCOLS[name] for name in names])
+        assert validation.subjects == measured
+    entries = record.kept_entries(tmp_path)
+    assert [ORDER_OF_SERVICE in entry.seen[entry.passed[-1]["name"]] for entry in entries] == [False, True, True]
 
 
 def test_other_programs_or_another_testbed_are_measured_anew(
@@ -79,3 +92,27 @@ def test_a_broken_record_is_told(validation: Validation, tmp_path: Path) -> None
     (tmp_path / record.FILENAME).write_text("[")
     with pytest.raises(EyelevelError, match="is broken"):
         record.validate_campaign(tmp_path, [NETWORKS["lte"]], [])
+
+
+@pytest.mark.parametrize(
+    ("manner", "observed"),
+    [
+        ({"quick": True}, ["observe_protocol"]),
+        ({"quick": True, "compared": True}, ["observe_protocol", "observe_loss_response", "observe_order"]),
+        ({}, ["observe_protocol", "observe_loss_response", "observe_order"]),
+    ],
+    ids=["one protocol of a campaign", "one of several", "make validate"],
+)
+def test_the_answer_to_a_loss_and_the_order_of_service_are_observed_where_protocols_are_compared(
+    manner: dict[str, bool], observed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads: list[str] = []
+
+    def stand_in(name: str, protocol: Protocol, sites: object) -> None:
+        loads.append(name)
+        raise EyelevelError("nothing is loaded")
+
+    for name in ("observe_protocol", "observe_loss_response", "observe_order"):
+        monkeypatch.setattr(validating, name, partial(stand_in, name))
+    checks, seen = validating.validate([], [PROTOCOLS["quic"]], tmp_path, **manner)
+    assert (loads, seen, len(checks)) == (observed, {}, len(observed))

@@ -1,0 +1,155 @@
+"""What compared protocols differ in beside their transports, in sentences; every number is one that the campaign's
+validation measured, on the machines that made its runs."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from analysis.hypotheses import Pair
+from analysis.runs import CampaignTable
+from analysis.text import label, level, listing
+from base.errors import EyelevelError
+from base.structure import structured
+from measure.validate.aspects import ASPECTS, BACK_OFF, FURTHER_KEYS, Aspect, Seen
+from tuning.protocols import Protocol
+
+# Kernel settings that the window after a pause shows.
+MEASURED_SYSCTLS = {"net.ipv4.tcp_slow_start_after_idle"}
+# What was seen of both protocols of a pair on one machine.
+BothSeen = tuple[Seen, Seen]
+
+
+def level_ground(campaign: CampaignTable, pairs: Iterable[Pair]) -> list[str]:
+    """A paragraph for each of `pairs`, but for those of one protocol under two names."""
+    return [text for pair in pairs if (text := _paragraph(campaign, pair))]
+
+
+def _paragraph(campaign: CampaignTable, pair: Pair) -> str:
+    documents = [campaign.document.protocols.get(name, {}) for name in (pair.compared, pair.reference)]
+    if all(documents) and _nameless(documents[0]) == _nameless(documents[1]):
+        return ""
+    names = f"{label(pair.compared)} and {label(pair.reference)}"
+    # Of what is not known nobody can say that it is one.
+    one_transport = all(documents) and documents[0].get("transport") == documents[1].get("transport")
+    differ = "differ" if one_transport else "differ beside the transport"
+    protocols = [_protocol(document) for document in documents]
+    both_seen = _both_seen(campaign, documents)
+    if not both_seen and None in protocols:
+        return f"In what {names} {differ} is not known: the campaign does not keep their settings."
+    measured = {aspect: values for aspect in ASPECTS if (values := _values(aspect, both_seen))}
+    uneven = {aspect: values for aspect, values in measured.items() if any(aspect.differ(*value) for value in values)}
+    decided = {aspect.decision for aspect in measured}
+    unmeasured = [a for a in ASPECTS if a.decision not in decided and (one_transport or not a.of_transport)]
+    settings = {aspect.decision: text for aspect in unmeasured if (text := _set(aspect, protocols))}
+    differences = [*settings.values(), *(_further(documents) if one_transport else [])]
+    if measured:
+        sentences = _measured(names, differ, measured.keys(), uneven, one_transport)
+        if differences:
+            sentences.append(f"Set differently, and not measured in this campaign: {'; '.join(differences)}.")
+    else:
+        by_settings = f"By their settings: {'; '.join(differences)}." if differences else "Their settings are level."
+        sentences = [f"In what {names} {differ} was not measured in this campaign.", by_settings]
+    if BACK_OFF in uneven or BACK_OFF.decision in settings:
+        sentences.append(_where_packets_are_lost(campaign))
+    return " ".join(sentences)
+
+
+def _measured(
+    names: str,
+    differ: str,
+    measured: Iterable[Aspect],
+    uneven: Mapping[Aspect, Sequence[tuple[Any, Any]]],
+    one_transport: bool,
+) -> list[str]:
+    """Of the aspects that were measured of both, in which they are `uneven`, and that they are level in the others."""
+    texts = {aspect: _against(aspect, values) for aspect, values in uneven.items()}
+    different = "; ".join(text for aspect, text in texts.items() if one_transport or not aspect.of_transport)
+    of_transport = "; ".join(text for aspect, text in texts.items() if aspect.of_transport and not one_transport)
+    levels = [aspect.name for aspect in measured if aspect not in uneven]
+    if different:
+        sentences = [f"{names} {differ}, as measured before the first run: {different}."]
+        sentences += [f"Level in everything else that was measured: {listing(levels)}."] if levels else []
+    else:
+        sentences = [f"{names} are level in everything that was measured: {listing(levels)}."] if levels else []
+    return [*sentences, f"The transports themselves differ in {of_transport}."] if of_transport else sentences
+
+
+def _protocol(document: Mapping[str, Any]) -> Protocol | None:
+    """The protocol of that document in `campaign.json`; None if it is none of this version's."""
+    try:
+        # Before this was a setting, the browser was told of no server.
+        return structured({"known_servers": False, **document}, Protocol, "")
+    except EyelevelError:
+        return None
+
+
+def _both_seen(campaign: CampaignTable, documents: Sequence[Mapping[str, Any]]) -> list[BothSeen]:
+    """What was seen of both protocols, for each machine that has seen both; the last of each counts."""
+    seen: dict[str, dict[int, Seen]] = {}
+    for observation in campaign.observations:
+        for place, document in enumerate(documents):
+            if document and _nameless(observation.setting) == _nameless(document):
+                seen.setdefault(observation.host, {})[place] = observation.seen
+    return [(of_host[0], of_host[1]) for of_host in seen.values() if len(of_host) == 2]
+
+
+def _values(aspect: Aspect, both_seen: Iterable[BothSeen]) -> list[tuple[Any, Any]]:
+    """The values of both protocols, for each machine that has both."""
+    pairs = [(aspect.measured(one), aspect.measured(other)) for one, other in both_seen]
+    return [(one, other) for one, other in pairs if one is not None and other is not None]
+
+
+def _against(aspect: Aspect, values: Sequence[tuple[Any, Any]]) -> str:
+    """The aspect with both protocols' values: those of one machine, or from the least to the most of several."""
+    ends = ((min(of_one), max(of_one)) for of_one in zip(*values, strict=True))
+    texts = (" to ".join(dict.fromkeys(map(aspect.text, pair))) for pair in ends)
+    return f"{aspect.name} ({' against '.join(texts)})"
+
+
+def _set(aspect: Aspect, protocols: Sequence[Protocol | None]) -> str:
+    """The setting that decides on the aspect with both protocols' values, if these differ."""
+    try:
+        compared, reference = (aspect.setting(protocol) if protocol else "" for protocol in protocols)
+    except EyelevelError:
+        # Served by a server that is not installed here.
+        return ""
+    is_set = compared and reference and compared != reference
+    return f"{aspect.decision} ({compared} against {reference})" if is_set else ""
+
+
+def _further(documents: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Other keys of two protocols of one transport that differ, with their values."""
+    compared, reference = map(_further_keys, documents)
+    names = [name for name in compared | reference if compared.get(name) != reference.get(name)]
+    return [f"{name} ({compared.get(name, 'not set')} against {reference.get(name, 'not set')})" for name in names]
+
+
+def _further_keys(document: Mapping[str, Any]) -> dict[str, str]:
+    """The values of FURTHER_KEYS, and those of the kernel settings among them, as texts."""
+    given = {key: value for key in FURTHER_KEYS if (value := document.get(key)) not in (None, False)}
+    texts = {key: " ".join(map(str, value)) if isinstance(value, list) else str(value) for key, value in given.items()}
+    for sysctls in (key for key, value in given.items() if isinstance(value, Mapping)):
+        del texts[sysctls]
+        texts |= {
+            f"{name} in {sysctls}": value for name, value in given[sysctls].items() if name not in MEASURED_SYSCTLS
+        }
+    return texts
+
+
+def _where_packets_are_lost(campaign: CampaignTable) -> str:
+    networks = [
+        f"{label(name)} ({level(network['loss'])})"
+        for name, network in campaign.document.networks.items()
+        if network.get("loss") and network.get("retransmit_ms") is None
+    ]
+    networks += [
+        f"{label(name)} (chosen packets)"
+        for name, network in campaign.document.networks.items()
+        if any(network.get(key) for key in network if key.startswith("drop_"))
+    ]
+    if networks:
+        return f"The window kept matters where packets are lost: behind {listing(networks)}."
+    return "The window kept matters where packets are lost, which here are only those that a full queue drops."
+
+
+def _nameless(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {**document, "name": ""}

@@ -1,0 +1,212 @@
+"""In what protocols are compared beside their transports: what was seen of each, and what it is set to.
+
+It reads the documents of what was seen (`ValidationEntry.seen`), also those of older versions, which have less.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from measure.validate.loss_response import KEPT_TOLERANCE
+from measure.validate.order_of_service import ANSWER_BYTES, MOST_AGAINST_PRIORITY, ONE_AFTER_ANOTHER, TURNS
+from measure.validate.protocol import (
+    BURST_PACKETS,
+    CLEAR,
+    FLIGHT_TOLERANCE_PACKETS,
+    PACED_SHARE,
+    REQUEST_TOLERANCE_RTT,
+    UNPACED_SHARE,
+)
+from measure.validate.site import PICTURES
+from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE
+from servers.registry import server_of
+from tuning.protocols import LARGEST_MSS_BYTES, Protocol
+
+Seen = Mapping[str, Any]
+Value = float | str
+# What two windows may differ by, and what is more than ten packets, of a sender that sends one more than its window.
+WINDOW_TOLERANCE_BYTES = 2 * FLIGHT_TOLERANCE_PACKETS * LARGEST_MSS_BYTES
+BURST_BYTES = (BURST_PACKETS + FLIGHT_TOLERANCE_PACKETS) * LARGEST_MSS_BYTES
+# A window that begins anew after a pause is a fraction of one that does not, and those grow by chance.
+GROWN = 2.0
+
+
+@dataclass(frozen=True)
+class Aspect:
+    """One thing in which protocols may differ.
+
+    `measured`: its value in what was seen of a protocol, None if that was not looked at; `text` is it for a reader.
+    `differ`: whether two values are further apart than loads of one protocol are. `decision`: the setting that decides,
+    by which it is named where it was not measured; `setting` is what a protocol has of it. Of none, both are nothing.
+    `of_transport`: whether transports differ in it by themselves.
+    """
+
+    name: str
+    measured: Callable[[Seen], Value | None]
+    text: Callable[[Any], str]
+    differ: Callable[[Any, Any], bool]
+    decision: str = ""
+    setting: Callable[[Protocol], str] = lambda protocol: ""
+    of_transport: bool = False
+
+
+def _further_than(tolerance: float) -> Callable[[float, float], bool]:
+    return lambda one, other: abs(one - other) > tolerance
+
+
+def _unequal(one: Value, other: Value) -> bool:
+    return one != other
+
+
+def _on_two_sides(bound: float) -> Callable[[float, float], bool]:
+    return lambda one, other: (one > bound) != (other > bound)
+
+
+def _in_order(key: str) -> Callable[[Seen], float | None]:
+    return lambda seen: seen.get(ORDER_OF_SERVICE, {}).get("numbers", {}).get(key)
+
+
+def _kept(seen: Seen) -> float | None:
+    response = seen.get(LOSS_RESPONSE)
+    return response["after"] / response["before"] if response else None
+
+
+def _back_off(protocol: Protocol) -> str:
+    control = protocol.congestion_control
+    if control != "cubic":
+        return control
+    connections = server_of(protocol).cubic_connections(protocol)
+    return f"{control} as {connections} {'connection' if connections == 1 else 'connections'}"
+
+
+def _service(protocol: Protocol) -> str:
+    return server_of(protocol).order_of_service(protocol) or "as written to the kernel's send buffer"
+
+
+ORDER = ("order of service", _service)
+
+
+def _flight(number: int) -> Callable[[Seen], list[list[float]] | None]:
+    return lambda seen: (seen.get("flights") or [None, None])[number]
+
+
+def _flight_bytes(number: int) -> Callable[[Seen], float | None]:
+    return lambda seen: sum(size for _, size in flight) if (flight := _flight(number)(seen)) else None
+
+
+def _spread(seen: Seen) -> float | None:
+    """Over which share of a round trip a flight was sent of which there is more than may go at once."""
+    first_bytes = _flight_bytes(0)(seen)
+    if first_bytes is None or not (flight := _flight(int(first_bytes <= BURST_BYTES))(seen)):
+        return None
+    return (flight[-1][0] - flight[0][0]) / (CLEAR.min_rtt_ms / 1e3)
+
+
+def _round_trips(seen: Seen) -> float | None:
+    request_after_s = seen.get("request_after_s")
+    return None if request_after_s is None else request_after_s / (CLEAR.min_rtt_ms / 1e3)
+
+
+def _kilobytes(value: float) -> str:
+    return f"{value / 1e3:,.0f} kB"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.0f} %"
+
+
+_TURNING = _on_two_sides((ONE_AFTER_ANOTHER[1] + TURNS[0]) / 2)
+BACK_OFF = Aspect(
+    "window kept after one loss",
+    _kept,
+    lambda share: f"{share:.2f}",
+    _further_than(2 * KEPT_TOLERANCE),
+    "answer to a loss",
+    _back_off,
+)
+ASPECTS = (
+    Aspect(
+        "congestion control",
+        lambda seen: seen.get("congestion_control"),
+        str,
+        _unequal,
+        "congestion control",
+        lambda protocol: protocol.congestion_control,
+    ),
+    BACK_OFF,
+    Aspect(
+        "bytes in front of an urgent response",
+        _in_order("in_front_bytes"),
+        _kilobytes,
+        # What the link takes while a server begins its answer.
+        _further_than(ANSWER_BYTES),
+        *ORDER,
+    ),
+    Aspect(
+        "bytes sent against priority",
+        _in_order("against_priority"),
+        _percent,
+        _further_than(MOST_AGAINST_PRIORITY),
+        *ORDER,
+    ),
+    Aspect("incremental responses sent in turns", _in_order("turns_incremental"), _percent, _TURNING, *ORDER),
+    Aspect("other responses sent in turns", _in_order("turns_others"), _percent, _TURNING, *ORDER),
+    Aspect(
+        "initial window",
+        _flight_bytes(0),
+        _kilobytes,
+        _further_than(WINDOW_TOLERANCE_BYTES),
+        "initial window",
+        lambda protocol: f"{protocol.initial_window_packets} packets",
+    ),
+    Aspect(
+        "pacing of a flight",
+        _spread,
+        lambda share: f"over {_percent(share)} of a round trip",
+        _on_two_sides((PACED_SHARE + UNPACED_SHARE) / 2),
+        "pacing",
+        lambda protocol: "on" if protocol.pacing else "off",
+    ),
+    Aspect(
+        "window after a pause",
+        _flight_bytes(1),
+        _kilobytes,
+        lambda one, other: max(one, other) > GROWN * min(one, other),
+        "window after a pause",
+        lambda protocol: "the initial one" if protocol.restarts_after_idle else "kept",
+    ),
+    # Over a connection that is there; what a server that is not known yet is asked for, no load of a validation shows.
+    Aspect(
+        "pictures asked for at once",
+        lambda seen: seen.get("pictures_at_once"),
+        lambda pictures: f"{pictures} of {PICTURES}",
+        _unequal,
+    ),
+    Aspect(
+        "servers known before",
+        lambda seen: None,
+        str,
+        _unequal,
+        "whether the browser knows beforehand what servers speak",
+        lambda protocol: "yes" if protocol.browser_knows_servers else "no",
+    ),
+    Aspect(
+        "round trips before the first request",
+        _round_trips,
+        lambda round_trips: f"{round_trips:.1f}",
+        _further_than(REQUEST_TOLERANCE_RTT),
+        "round trips before the first request",
+        lambda protocol: f"{protocol.round_trips_before_request}",
+        of_transport=True,
+    ),
+)
+# Keys of a protocol that these do not speak of, and in which protocols of one transport may differ.
+FURTHER_KEYS = (
+    "server",
+    "mss_bytes",
+    "tls_group",
+    "fast_open",
+    "connection_options",
+    "server_sysctls",
+    "client_sysctls",
+)

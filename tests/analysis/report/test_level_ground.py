@@ -1,0 +1,199 @@
+"""The first screen says in what compared protocols differ beside their transports, in this campaign's own numbers."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from support.validations import KNOWN, entry, seen, write_validation
+
+from analysis.hypotheses import Pair
+from analysis.report.level_ground import level_ground
+from analysis.runs import CampaignTable, Observation, load
+from analysis.simulate import Truth, write
+from base.errors import EyelevelError
+from base.structure import unstructured
+from measure.table import CampaignDocument
+from tuning import networks
+
+STOCK, LEVEL = Pair("tcp+", "quic"), Pair("tcp+lowat", "quic+1con")
+NETWORKS = networks.load()
+
+
+def campaign(
+    observations: Iterable[Mapping[str, Mapping[str, Any]]],
+    names: Iterable[str],
+    behind: Iterable[str] = ("dsl", "lte", "da2gc", "mss"),
+) -> CampaignTable:
+    """A campaign of the protocols with these names; `observations` are those of a machine each (protocol → seen)."""
+    protocols = json.loads(json.dumps({name: unstructured(KNOWN[name]) for name in names}))
+    nets = {name: unstructured(NETWORKS[name]) for name in behind}
+    on_machines = tuple(
+        Observation(f"machine {number}", setting, kept.seen[setting["name"]])
+        for number, of in enumerate(observations)
+        for kept in [entry(of)]
+        for setting in json.loads(json.dumps(kept.passed))
+    )
+    document = CampaignDocument(settings={"protocols": protocols, "networks": nets})
+    return CampaignTable(pd.DataFrame(), document, observations=on_machines)
+
+
+def paragraph(
+    pair: Pair, *observations: Mapping[str, Mapping[str, Any]], behind: Iterable[str] = ("dsl", "mss")
+) -> str:
+    """What is said of `pair`."""
+    (text,) = level_ground(campaign(observations, pair, behind), [pair])
+    return text
+
+
+def both(pair: Pair) -> dict[str, dict[str, Any]]:
+    return {name: seen(name) for name in pair}
+
+
+def test_tcp_plus_and_quic_differ_in_back_off_and_order_in_the_machines_numbers() -> None:
+    assert paragraph(STOCK, both(STOCK), behind=("dsl", "lte", "da2gc", "mss")) == (
+        "QUIC and TCP+ differ beside the transport, as measured before the first run: window kept after one loss (0.85 "
+        "against 0.70); bytes in front of an urgent response (2 kB against 548 kB); bytes sent against priority (0 % "
+        "against 33 %); incremental responses sent in turns (76 % against 0 %); other responses sent in turns (89 % "
+        "against 0 %). Level in everything else that was measured: congestion control, initial window, pacing of a "
+        "flight, window after a pause and pictures asked for at once. The transports themselves differ in round trips "
+        "before the first request (1.1 against 2.1). Set differently, and not measured in this campaign: whether the "
+        "browser knows beforehand what servers speak (yes against no). The window kept matters where packets are lost: "
+        "behind DA2GC (3.3 %) and MSS (6 %)."
+    )
+
+
+def test_a_level_pair_is_level_in_everything_that_was_measured() -> None:
+    text = paragraph(LEVEL, both(LEVEL))
+    assert text.startswith(
+        "quic+1con and tcp+lowat are level in everything that was measured: congestion control, window kept after one "
+        "loss, bytes in front of an urgent response, bytes sent against priority, incremental responses sent in turns, "
+        "other responses sent in turns, initial window, pacing of a flight, window after a pause and pictures asked "
+        "for at once."
+    )
+    assert "differ beside" not in text and "where packets are lost" not in text
+
+
+# What is changed of what was seen of QUIC+1con, and what must then be said. Each number has its sentence.
+CHANGES: list[tuple[dict[str, Any], str]] = [
+    ({"loss_response": {"before": 200.0, "after": 169.0}}, "window kept after one loss (0.84 against 0.70)"),
+    ({"in_front_bytes": 1_368_000}, "bytes in front of an urgent response (1,368 kB against 45 kB)"),
+    ({"against_priority": 0.41}, "bytes sent against priority (41 % against 0 %)"),
+    ({"turns_incremental": 0.8}, "incremental responses sent in turns (80 % against 0 %)"),
+    ({"turns_others": 0.84}, "other responses sent in turns (84 % against 0 %)"),
+    ({"pictures_at_once": 6}, "pictures asked for at once (6 of 8 against 8 of 8)"),
+    ({"congestion_control": "bbr"}, "congestion control (bbr against cubic)"),
+    ({"request_after_s": 0.312}, "themselves differ in round trips before the first request (3.1 against 2.1)."),
+    ({"flights": [[[0, 7000], [0.03, 8000]], [[0, 150_000], [0.03, 150_000]]]}, "initial window (15 kB against 46 kB)"),
+    (
+        {"flights": [[[0, 23_000], [0, 23_000]], [[0, 150_000], [0.03, 150_000]]]},
+        "pacing of a flight (over 0 % of a round trip against over 47 % of a round trip)",
+    ),
+    ({"flights": [[[0, 23_000], [0.03, 23_000]], [[0, 46_000]]]}, "window after a pause (46 kB against 401 kB)"),
+]
+
+
+@pytest.mark.parametrize(("change", "sentence"), CHANGES, ids=[next(iter(change)) for change, _ in CHANGES])
+def test_each_number_that_is_not_level_is_told(change: dict[str, Any], sentence: str) -> None:
+    level = paragraph(LEVEL, both(LEVEL))
+    assert sentence not in level
+    of_quic = seen("quic+1con")
+    numbers = of_quic["order_of_service"]["numbers"]
+    (numbers if change.keys() <= numbers.keys() else of_quic).update(change)
+    text = paragraph(LEVEL, {**both(LEVEL), "quic+1con": of_quic})
+    assert sentence in text
+    # And nothing else; that the transports need another number of round trips is there anyway.
+    assert text.count(" against ") == level.count(" against ") + (not sentence.startswith("themselves"))
+
+
+@pytest.mark.parametrize("name", ["loss_response", "order_of_service", "flights", "request_after_s"])
+def test_what_was_not_looked_at_is_told_by_its_setting(name: str) -> None:
+    settings = {
+        "loss_response": "answer to a loss (cubic as 2 connections against cubic as 1 connection)",
+        "order_of_service": "order of service (urgency against as written to the kernel's send buffer)",
+    }
+    observed = both(STOCK)
+    del observed["quic"][name]
+    text = paragraph(STOCK, observed)
+    unmeasured = text[text.index("Set differently, and not measured in this campaign: ") :]
+    assert (settings[name] in unmeasured) if name in settings else all(s not in text for s in settings.values())
+    assert "answer to a loss" not in unmeasured or "behind MSS (6 %)" in unmeasured
+
+
+def test_a_campaign_without_validation_says_that_nothing_was_measured_and_has_no_numbers() -> None:
+    text = paragraph(STOCK, behind=("dsl", "lte"))
+    assert text == (
+        "In what QUIC and TCP+ differ beside the transport was not measured in this campaign. By their settings: "
+        "answer to a loss (cubic as 2 connections against cubic as 1 connection); order of service (urgency against as "
+        "written to the kernel's send buffer); whether the browser knows beforehand what servers speak (yes against "
+        "no). The window kept matters where packets are lost, which here are only those that a full queue drops."
+    )
+
+
+def test_a_link_that_repairs_its_losses_loses_nothing_and_chosen_packets_are_lost() -> None:
+    table = campaign([both(STOCK)], STOCK, ["da2gc", "mss", "lte"])
+    table.document.networks["da2gc"]["retransmit_ms"] = 65
+    table.document.networks["lte"]["drop_down_packets"] = [120]
+    assert level_ground(table, [STOCK])[0].endswith("are lost: behind MSS (6 %) and LTE (chosen packets).")
+
+
+def test_an_older_campaign_had_servers_that_the_browser_did_not_know() -> None:
+    table = campaign([], STOCK)
+    for document in table.document.protocols.values():
+        del document["known_servers"]
+    (text,) = level_ground(table, [STOCK])
+    assert "whether the browser knows" not in text
+
+
+def test_settings_that_were_not_kept_are_not_known() -> None:
+    table = campaign([both(STOCK)], STOCK)
+    imported = replace(table, document=CampaignDocument(settings={}))
+    (text,) = level_ground(imported, [STOCK])
+    assert text == (
+        "In what QUIC and TCP+ differ beside the transport is not known: the campaign does not keep their settings."
+    )
+
+
+def test_what_was_seen_of_another_setting_of_that_name_is_no_measurement() -> None:
+    table = campaign([both(STOCK)], STOCK)
+    table.document.protocols["quic"]["emulated_connections"] = 1
+    assert "was not measured in this campaign" in level_ground(table, [STOCK])[0]
+
+
+def test_of_several_machines_all_numbers_are_told() -> None:
+    other = both(STOCK)
+    other["tcp+"]["order_of_service"]["numbers"]["in_front_bytes"] = 538_000
+    assert "(2 kB against 538 kB to 548 kB);" in paragraph(STOCK, both(STOCK), other)
+
+
+def test_protocols_of_one_transport_differ_in_their_own_keys() -> None:
+    text = paragraph(Pair("tcp", "tcp+"), {name: seen(name) for name in ("tcp", "tcp+")})
+    assert text.startswith("TCP+ and TCP differ, as measured before the first run: bytes in front")
+    assert "initial window (46 kB against 14 kB)" in text and "window after a pause (401 kB against 14 kB)" in text
+    assert "net.ipv4.tcp_rmem in client_sysctls (4096 1048576 16777216 against 4096 131072 6291456)" in text
+    assert "tcp_slow_start_after_idle" not in text
+
+
+def test_a_protocol_against_itself_needs_no_paragraph() -> None:
+    table = campaign([], ["tcp"])
+    table.document.settings["protocols"]["tcp~2"] = {**table.document.protocols["tcp"], "name": "tcp~2"}
+    assert level_ground(table, [Pair("tcp", "tcp~2")]) == []
+
+
+def test_it_is_read_from_the_campaigns_folder(tmp_path: Path) -> None:
+    truth = Truth(sites=1, networks=("dsl",), protocols=STOCK, runs=2)
+    folder = write(tmp_path / "c", truth)
+    write_validation(folder, STOCK)
+    (text,) = level_ground(load(folder), [STOCK])
+    assert "window kept after one loss (0.85 against 0.70)" in text
+    entries = json.loads((folder / "validation.json").read_text())
+    entries[0]["passed"] = []
+    (folder / "validation.json").write_text(json.dumps(entries))
+    assert "was not measured" in level_ground(load(folder), [STOCK])[0], "what failed is no measurement"
+    entries[0]["passed"] = [{}]
+    (folder / "validation.json").write_text(json.dumps(entries))
+    with pytest.raises(EyelevelError, match=r"validation\.json is broken"):
+        load(folder)
