@@ -29,6 +29,8 @@ WINDOW_TOLERANCE_BYTES = 2 * FLIGHT_TOLERANCE_PACKETS * LARGEST_MSS_BYTES
 BURST_BYTES = (BURST_PACKETS + FLIGHT_TOLERANCE_PACKETS) * LARGEST_MSS_BYTES
 # A window that begins anew after a pause is a fraction of one that does not, and those grow by chance.
 GROWN = 2.0
+# When Chromium begins them (`backup_connections` of a protocol).
+BACKUP = "after 250 ms without an answer"
 
 
 @dataclass(frozen=True)
@@ -189,6 +191,14 @@ ASPECTS = (
         _unequal,
         "whether the browser knows beforehand what servers speak",
         lambda protocol: "yes" if protocol.browser_knows_servers else "no",
+    ),
+    Aspect(
+        "backup connections",
+        lambda seen: None,
+        str,
+        _unequal,
+        "backup connections of the browser",
+        lambda protocol: BACKUP if protocol.in_kernel and protocol.backup_connections is not False else "none",
     ),
     Aspect(
         "round trips before the first request",

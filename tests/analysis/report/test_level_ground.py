@@ -19,7 +19,7 @@ from base.structure import unstructured
 from measure.table import CampaignDocument
 from tuning import networks
 
-STOCK, LEVEL = Pair("tcp+", "quic"), Pair("tcp+lowat", "quic+1con")
+STOCK, LEVEL = Pair("tcp+", "quic"), Pair("tcp+level", "quic+1con")
 NETWORKS = networks.load()
 
 
@@ -61,19 +61,21 @@ def test_tcp_plus_and_quic_differ_in_back_off_and_order_in_the_machines_numbers(
         "against 0 %). Level in everything else that was measured: congestion control, initial window, pacing of a "
         "flight, window after a pause and pictures asked for at once. The transports themselves differ in round trips "
         "before the first request (1.1 against 2.1). Set differently, and not measured in this campaign: whether the "
-        "browser knows beforehand what servers speak (yes against no). The window kept matters where packets are lost: "
-        "behind DA2GC (3.3 %) and MSS (6 %)."
+        "browser knows beforehand what servers speak (yes against no); backup connections of the browser (none against "
+        "after 250 ms without an answer). The window kept matters where packets are lost: behind DA2GC (3.3 %) "
+        "and MSS (6 %)."
     )
 
 
 def test_a_level_pair_is_level_in_everything_that_was_measured() -> None:
     text = paragraph(LEVEL, both(LEVEL))
     assert text.startswith(
-        "quic+1con and tcp+lowat are level in everything that was measured: congestion control, window kept after one "
+        "quic+1con and tcp+level are level in everything that was measured: congestion control, window kept after one "
         "loss, bytes in front of an urgent response, bytes sent against priority, incremental responses sent in turns, "
         "other responses sent in turns, initial window, pacing of a flight, window after a pause and pictures asked "
         "for at once."
     )
+    assert "Set differently" not in text
     assert "differ beside" not in text and "where packets are lost" not in text
 
 
@@ -129,7 +131,8 @@ def test_a_campaign_without_validation_says_that_nothing_was_measured_and_has_no
         "In what QUIC and TCP+ differ beside the transport was not measured in this campaign. By their settings: "
         "answer to a loss (cubic as 2 connections against cubic as 1 connection); order of service (urgency against as "
         "written to the kernel's send buffer); whether the browser knows beforehand what servers speak (yes against "
-        "no). The window kept matters where packets are lost, which here are only those that a full queue drops."
+        "no); backup connections of the browser (none against after 250 ms without an answer). The window kept matters "
+        "where packets are lost, which here are only those that a full queue drops."
     )
 
 
