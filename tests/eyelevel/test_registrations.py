@@ -70,7 +70,7 @@ class ToyMethod(Method):
 
 def campaign(request):
     chosen = study_campaign(request, "toy", ToyMethod(depth=request.options["depth"]), runs=2, repeats=1)
-    # The report of a filmed campaign has all metrics.
+    # The report of a filmed campaign of pages has all metrics.
     chosen = replace(chosen, loading=Loading(filmed=True))
     return Measurement(chosen, announcement=["toys are weighed"], summary=lambda: ["toys were weighed"])
 
@@ -155,7 +155,11 @@ def test_a_metric_a_gate_and_a_study_are_followed_to_the_report(tmp_path: Path) 
     page = (folder / "report" / "index.html").read_text()
     assert "The weight of toys" in page
     assert "too_heavy" in page
-    assert "Weight" in page
+    # The same runs as a campaign of pages, whose report compares all metrics.
+    (folder / "campaign.json").write_text(json.dumps({**document, "study": {}}))
+    done = toys(tmp_path, "report", str(folder))
+    assert done.returncode == 0, done.stderr
+    assert "Weight" in (folder / "report" / "index.html").read_text()
     with (folder / "report" / "tables" / "comparisons.csv").open() as file:
         (compared,) = (row for row in csv.DictReader(file) if row["metric"] == "weight")
     assert 40 <= float(compared["mean_reference"]) < 50 and 40 <= float(compared["mean_compared"]) < 50
