@@ -244,7 +244,8 @@ def _figure(
         )
     caption = (
         f"From stock TCP to stock QUIC ({'; '.join(counts)}). Each bar begins where the one above it ends. Lines: "
-        f"{level(confidence)} intervals, simultaneous within a panel; points: single sites; dotted: the rungs' sum. "
+        f"{level(confidence)} intervals, simultaneous within a panel, with an arrow where they go on; points: single "
+        "sites; dotted: the rungs' sum. "
         "Below it: what else was changed in the same blocks, outside of the ladder."
     )
     whole = rows_of(table, kind=WHOLE)

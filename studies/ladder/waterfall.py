@@ -1,11 +1,13 @@
 """Contributions as a waterfall: from stock TCP's time, rung by rung, to stock QUIC's."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.markers import CARETLEFT, CARETRIGHT
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
@@ -17,6 +19,7 @@ from studies.ladder.contributions import CHANGE, PART, RUNG, SLOW_PAGE, SUM, WHO
 ROW_INCHES = 0.185
 # Sites are points beside the bar, above each other.
 SITE_MARK = 2.2
+ARROW_MARK = 3.5
 TICKS = 5
 
 
@@ -60,14 +63,14 @@ def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _panel(axes: Axes, rows: pd.DataFrame, sites: pd.DataFrame) -> None:
     end = 0.0
+    bounds = _bounds(rows, sites)
     for y, row in enumerate(rows.to_dict("records")):
         # A change is no step of the ladder: it begins at 0.
-        begin = 0.0 if row["kind"] in (WHOLE, CHANGE) else row["start"] - 1
+        begin = _begin(row)
         height = 0.4 if row["kind"] == PART else 0.62
         axes.barh(y, row["points"], height, left=begin, color=_color(row), linewidth=0)
         if np.isfinite(row["points_low"]):
-            ends = [begin + row["points_low"], begin + row["points_high"]]
-            axes.plot(ends, [y, y], color="black", linewidth=0.8)
+            _interval(axes, begin + row["points_low"], begin + row["points_high"], y, bounds)
         key = {name: row[name] for name in ("kind", "name")}
         of_sites = begin + rows_of(sites, **key)["points"].to_numpy()
         axes.plot(of_sites, np.full(len(of_sites), y + 0.36), ".", color="0.45", markersize=SITE_MARK, linestyle="")
@@ -89,6 +92,32 @@ def _panel(axes: Axes, rows: pd.DataFrame, sites: pd.DataFrame) -> None:
     # Bars would end at the panel's edge.
     axes.use_sticky_edges = False
     axes.margins(x=0.08)
+
+
+def _begin(row: Mapping[str, Any]) -> float:
+    """Where a bar begins, as a share of the lowest rung's time."""
+    return 0.0 if row["kind"] in (WHOLE, CHANGE) else float(row["start"]) - 1
+
+
+def _bounds(rows: pd.DataFrame, sites: pd.DataFrame) -> tuple[float, float]:
+    """Between what the panel shows intervals: as far beyond its bars and points as these are apart. Few blocks have
+    intervals beside which no bar would be seen."""
+    ends = [0.0]
+    for row in rows.to_dict("records"):
+        begin = _begin({str(key): value for key, value in row.items()})
+        of_sites = rows_of(sites, kind=row["kind"], name=row["name"])["points"]
+        ends += [begin, begin + row["points"], *(begin + of_sites.dropna())]
+    extent = max(ends) - min(ends)
+    return min(ends) - extent, max(ends) + extent
+
+
+def _interval(axes: Axes, low: float, high: float, y: float, bounds: tuple[float, float]) -> None:
+    """A line from `low` to `high`; where it goes on beyond `bounds`, an arrow."""
+    shown = float(np.clip(low, *bounds)), float(np.clip(high, *bounds))
+    axes.plot(shown, [y, y], color="black", linewidth=0.8)
+    for end, shown_end, arrow in ((low, shown[0], CARETLEFT), (high, shown[1], CARETRIGHT)):
+        if end != shown_end:
+            axes.plot(shown_end, y, marker=arrow, color="black", markersize=ARROW_MARK)
 
 
 def _color(row: dict[str, object]) -> str:

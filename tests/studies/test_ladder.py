@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from factories import campaign_document
+from matplotlib.markers import CARETRIGHT
 from scipy import stats
 from support import ladders
 from support.figures import smallest_type
@@ -311,6 +312,19 @@ def test_one_block_has_contributions_without_intervals(tmp_path: Path) -> None:
     said = section(folder)
     assert said and "one block has no intervals" in said.paragraphs[0]
     assert len(waterfall.draw(*said.figures[0].arguments).axes) == 4
+
+
+def test_intervals_of_few_blocks_leave_the_bars_their_room(tmp_path: Path) -> None:
+    said = section(write_ladder(tmp_path / "ladder", sites=1, blocks=2, over=["lte"]))
+    assert said
+    (figure,) = said.figures
+    table, sites, *_ = figure.arguments
+    for axes, metric in zip(figure.draw(*figure.arguments).axes, ("si", "plt"), strict=True):
+        rows = table[(table["network"] == "lte") & (table["metric"] == metric)]
+        assert rows["points_high"].max() > 10
+        low, high = axes.get_xlim()
+        assert high - low < 4 * (rows["points"].abs().sum() + sites["points"].abs().max())
+        assert any(line.get_marker() == CARETRIGHT for line in axes.lines)
 
 
 def test_the_report_of_a_ladder_is_its_section_though_its_loads_are_filmed(tmp_path: Path) -> None:
