@@ -113,11 +113,12 @@ def _bounds(rows: pd.DataFrame, sites: pd.DataFrame) -> tuple[float, float]:
 
 def _interval(axes: Axes, low: float, high: float, y: float, bounds: tuple[float, float]) -> None:
     """A line from `low` to `high`; where it goes on beyond `bounds`, an arrow."""
-    shown = float(np.clip(low, *bounds)), float(np.clip(high, *bounds))
-    axes.plot(shown, [y, y], color="black", linewidth=0.8)
-    for end, shown_end, arrow in ((low, shown[0], CARETLEFT), (high, shown[1], CARETRIGHT)):
-        if end != shown_end:
-            axes.plot(shown_end, y, marker=arrow, color="black", markersize=ARROW_MARK)
+    left, right = float(np.clip(low, *bounds)), float(np.clip(high, *bounds))
+    axes.plot([left, right], [y, y], color="black", linewidth=0.8)
+    if low < left:
+        axes.plot(left, y, marker=CARETLEFT, color="black", markersize=ARROW_MARK)
+    if high > right:
+        axes.plot(right, y, marker=CARETRIGHT, color="black", markersize=ARROW_MARK)
 
 
 def _color(row: dict[str, object]) -> str:
