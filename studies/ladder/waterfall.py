@@ -113,12 +113,12 @@ def _bounds(rows: pd.DataFrame, sites: pd.DataFrame) -> tuple[float, float]:
 
 def _interval(axes: Axes, low: float, high: float, y: float, bounds: tuple[float, float]) -> None:
     """A line from `low` to `high`; where it goes on beyond `bounds`, an arrow."""
-    left, right = float(np.clip(low, *bounds)), float(np.clip(high, *bounds))
-    axes.plot([left, right], [y, y], color="black", linewidth=0.8)
-    if low < left:
-        axes.plot(left, y, marker=CARETLEFT, color="black", markersize=ARROW_MARK)
-    if high > right:
-        axes.plot(right, y, marker=CARETRIGHT, color="black", markersize=ARROW_MARK)
+    least, most = float(np.clip(low, *bounds)), float(np.clip(high, *bounds))
+    axes.plot([least, most], [y, y], color="black", linewidth=0.8)
+    if low < least:
+        axes.plot(least, y, marker=CARETLEFT, color="black", markersize=ARROW_MARK)
+    if high > most:
+        axes.plot(most, y, marker=CARETRIGHT, color="black", markersize=ARROW_MARK)
 
 
 def _color(row: dict[str, object]) -> str:
