@@ -52,7 +52,7 @@ test: setup ## run all tests
 	@setup/cargo test --release --locked --quiet
 	@setup/as-root '$(PYTHON)' -m pytest -n 3
 
-quick: ## run the tests that need no root, network or browser, in a minute at most
+quick: ## run the tests that need no root, network or browser, in a minute or two
 	@test -x '$(PYTHON)' || { echo "eyelevel: nothing is installed yet; run 'make setup'" >&2; exit 1; }
 	@'$(PYTHON)' -m pytest -n auto --maxprocesses 4 \
 		-m 'not (needs_root or needs_browser or needs_user_namespaces or slow)'
