@@ -212,8 +212,8 @@ def explanations(campaign: CampaignTable, confidence: float) -> list[str]:
         f"of the handshake, back-off and nearly the same order of bytes ({BELOW} and {ABOVE}): head-of-line blocking, "
         "loss recovery, packet and header sizes, the programs, and the processor time that they take. One round trip "
         "less includes what 0-RTT saves on further connections to the same server, which a HelloRetryRequest forbids. "
-        "Behind round trips of over 250 ms, the transport itself includes that Chromium "
-        "begins a second, unused TCP connection beside each one that it waits for.",
+        "Below the rung without backup connections, Chromium begins a second, unused TCP connection beside most that "
+        "it waits for, where round trips take over 250 ms.",
     ]
     if any(suffix_of(name) == SLOW for name in campaign.networks):
         texts[-1] += (
