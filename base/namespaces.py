@@ -8,15 +8,40 @@ from base.processes import interruptible, run_program
 # Where X servers have their sockets.
 X_SOCKETS = Path("/tmp/.X11-unix")
 
+# The copy of unshare that has a profile of AppArmor's, where the set-up had to make one (`setup/grant`).
+PROFILED_UNSHARE = Path("/usr/local/lib/eyelevel/unshare")
+
+# Bits of CapEff in /proc/self/status (linux/capability.h).
+CAP_NET_ADMIN, CAP_SYS_ADMIN = 1 << 12, 1 << 21
+
 
 def namespaced(*kinds: str) -> list[str | Path]:
     """The beginning of a command line that runs in fresh namespaces of these `kinds` (unshare(1)) and of processes.
 
     What it starts is process 1 there: when it ends, so does all that it started. It ends with its caller, and can be
     interrupted, though the caller may ignore that.
+
+    Who is not root gets a user namespace around them. Process 1 keeps its user, and has all capabilities over the
+    namespaces it is in, as root has. (Mapped to root it could not run programs that give up root: other users are not
+    there.)
     """
-    command: list[str | Path] = [tool("setpriv"), "--pdeathsig", "KILL", tool("unshare"), "--pid"]
-    return interruptible([*command, *(f"--{kind}" for kind in kinds), "--fork", "--kill-child", "--mount-proc"])
+    own_user = () if has_capabilities() else ("user", "map-current-user", "keep-caps")
+    options = [f"--{option}" for option in (*own_user, "pid", *kinds, "fork", "kill-child", "mount-proc")]
+    return interruptible([tool("setpriv"), "--pdeathsig", "KILL", unshare(), *options])
+
+
+def unshare() -> Path:
+    """The program unshare(1) that may make user namespaces. Raises EyelevelError when it is not installed."""
+    return PROFILED_UNSHARE if PROFILED_UNSHARE.exists() else tool("unshare")
+
+
+def has_capabilities() -> bool:
+    """Whether this process may make namespaces, and networks in them, without a user namespace: as root may, and who
+    is in such a namespace already."""
+    status = Path("/proc/self/status").read_text()
+    effective = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:"))
+    needed = CAP_NET_ADMIN | CAP_SYS_ADMIN
+    return effective & needed == needed
 
 
 def mount(*arguments: str | Path) -> None:

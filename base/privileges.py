@@ -1,11 +1,76 @@
-"""What a process must be allowed to do."""
+"""What a process must be allowed to do: it makes namespaces and devices of emulated networks, as root or not."""
 
+import errno
 import os
+import subprocess
+from functools import cache
+from pathlib import Path
 
 from base.errors import EyelevelError
+from base.namespaces import has_capabilities, namespaced
+from base.places import PROJECT, tool
+from base.processes import last_line_of
+
+TUN = Path("/dev/net/tun")
+SYSCTLS = Path("/proc/sys")
+# Each forbids all namespaces of its kind where it is 0; Debian's kernel has the last one in addition.
+LIMITS = (*(f"user.max_{kind}_namespaces" for kind in ("user", "net", "mnt", "pid", "ipc")), "kernel.unprivileged_userns_clone")
+# Ubuntu 24.04 lets users make user namespaces, but gives capabilities in them only to programs with a profile.
+APPARMOR_RESTRICTION = "kernel.apparmor_restrict_unprivileged_userns"
 
 
-def require_root(activity: str) -> None:
-    """Raises EyelevelError when this process cannot make network namespaces, which `activity` ("measuring") needs."""
-    if os.geteuid() != 0:
-        raise EyelevelError(f"{activity} needs root, to make network namespaces; run it as root or with sudo")
+def require_namespaces(activity: str) -> None:
+    """Raises EyelevelError when this process may not make the namespaces and the network devices that `activity`
+    ("measuring") needs. The error says what is missing, and how an administrator allows just that."""
+    if missing := (_missing_namespaces() or _missing_tun()):
+        otherwise = "" if os.geteuid() == 0 else "; or run it with sudo"
+        raise EyelevelError(f"{activity} needs {missing}{otherwise}")
+
+
+@cache
+def _missing_namespaces() -> str | None:
+    """What is missing for namespaces with capabilities in them, which are made and used to find out; or None."""
+    command = [*namespaced("mount", "net", "ipc"), tool("ip"), "link", "set", "lo", "up"]
+    trial = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if trial.returncode == 0:
+        return None
+    fault = last_line_of(trial.stderr, f"status {trial.returncode}")
+    if not has_capabilities():
+        for name in LIMITS:
+            if _sysctl(name) == "0":
+                value = 1 if name.startswith("kernel") else 10000
+                setting = f"echo {name}={value} | sudo tee /etc/sysctl.d/60-eyelevel.conf && sudo sysctl --system"
+                return f"namespaces, which this kernel forbids to users ({name} is 0); allow them with: {setting}"
+        if _sysctl(APPARMOR_RESTRICTION) == "1":
+            return (
+                f"capabilities in namespaces, which AppArmor keeps from users here ({fault}); give them to Eyelevel "
+                f"alone (setup/apparmor-profile) with: sudo {PROJECT}/setup/grant apparmor"
+            )
+    if "/proc" in fault:
+        return (
+            f"a /proc of its own, which the container forbids ({fault}); start it with --security-opt unmask=ALL "
+            "(Podman) or --security-opt systempaths=unconfined (Docker)"
+        )
+    return (
+        f"namespaces, which this system does not let you make ({fault}); in a container, its seccomp profile has to "
+        "allow unshare, clone, setns, mount, umount2 and pivot_root"
+    )
+
+
+def _missing_tun() -> str | None:
+    """What is missing for devices of emulated networks, or None."""
+    try:
+        os.close(os.open(TUN, os.O_RDWR))
+    except OSError as error:
+        is_absent = error.errno in (errno.ENOENT, errno.ENODEV, errno.ENXIO)
+        state = "which is not there" if is_absent else f"which you may not open ({error.strerror})"
+        return (
+            f"{TUN}, {state}; load its module now and at boot, for all users, with: sudo {PROJECT}/setup/grant tun "
+            f"(a container is given it with --device {TUN})"
+        )
+    return None
+
+
+def _sysctl(name: str) -> str | None:
+    path = SYSCTLS / name.replace(".", "/")
+    return path.read_text().strip() if path.exists() else None

@@ -19,7 +19,7 @@ from pathlib import Path
 from base.errors import EyelevelError
 from base.namespaces import namespaced
 from base.places import PROJECT, cache_dir
-from base.privileges import require_root
+from base.privileges import require_namespaces
 from base.processes import end_within
 from base.structure import to_json
 from replay.spec import ReplayOutcome, ReplaySpec
@@ -40,7 +40,7 @@ def run(
     `streams` (stdin, stdout, stderr) are handed to the command as in `subprocess.Popen`. Raises
     EyelevelError when the replay could not be set up, or a part of it failed while the command ran.
     """
-    require_root("replaying")
+    require_namespaces("replaying")
     require_served([spec.protocol])
     leash_end, leash = os.pipe()
     report, report_end = os.pipe()

@@ -9,7 +9,7 @@ import click
 
 from base.errors import EyelevelError
 from base.places import SITES
-from base.privileges import require_root
+from base.privileges import require_namespaces
 from measure import completeness
 from measure.closing import LOADS, NETWORK, OUR_RECORDER, PROTOCOLS, Closing, close, summary
 from measure.run.aliases import choose_protocols
@@ -47,7 +47,7 @@ def main(
 
     Example: eyelevel close www.yelp.com
     """
-    require_root("closing")
+    require_namespaces("closing")
     closing = Closing(
         loads=loads,
         network=choose_one("network", net, networks.load()),

@@ -14,7 +14,7 @@ from base.errors import EyelevelError
 from base.files import write_json
 from base.ownership import give_to_caller
 from base.places import RESULTS
-from base.privileges import require_root
+from base.privileges import require_namespaces
 from base.structure import unstructured
 from measure.run.aliases import choose_protocols, distinct
 from measure.validate.checks import Check
@@ -68,7 +68,7 @@ def main(net: str | None, proto: str | None, quick: bool, file: Path | None, int
 
     Example: eyelevel validate --net lte --proto tcp+,quic
     """
-    require_root("validating")
+    require_namespaces("validating")
     # Who names only networks wants to know of networks.
     net = net or ("none" if proto else "all")
     proto = proto or ("none" if net != "all" else "all")
