@@ -18,11 +18,13 @@ from rich.console import Console
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from base.places import RESULTS
+from base.privileges import require_namespaces
 from browsers.registry import DEFAULT, all_browsers, browser_named
-from eyelevel.options import PATH
+from eyelevel.options import INSECURE_HELP, PATH
 from measure.campaign.campaign import Campaign, Enough, measure, never_enough
 from measure.campaign.cluster import Cluster
 from measure.campaign.progress import ProgressDisplay
+from measure.cluster.addresses import scheduler_address
 from measure.run.aliases import distinct
 from measure.table import CampaignDocument, read_document
 from measure.validate.record import validate_campaign, validate_worker
@@ -37,10 +39,11 @@ def measuring_options(*, validates: bool, default: str = "the time of day") -> l
         click.Option(["--seed"], type=int, help="What the order of the runs is drawn from (1)."),
         click.Option(["--campaign", "name"], help=f"The folder in results/; {default} unless given."),
         click.Option(["--results"], type=PATH, default=RESULTS, help="Another folder for results."),
-        click.Option(["--dask"], help="Measure on the workers of a Dask scheduler, as in tcp://scheduler:8786."),
+        click.Option(["--dask"], help="Measure on the workers of a cluster whose scheduler is there: tls://head:8786."),
         click.Option(
             ["--trust-workers"], is_flag=True, help="Do not hold a cluster's workers to 'make validate' before."
         ),
+        click.Option(["--insecure"], is_flag=True, help=INSECURE_HELP),
         click.Option(["--plain"], is_flag=True, help="Lines only, for logs."),
         click.Option(
             ["--validate/--no-validate"],
@@ -57,13 +60,19 @@ class Manner:
 
     dask: str | None
     trust_workers: bool
+    insecure: bool
     plain: bool
     validate: bool
 
     @classmethod
     def take(cls, options: dict[str, Any]) -> "Manner":
-        """Take what is in `options` of it away from them."""
-        return cls(**{name: options.pop(name) for name in ("dask", "trust_workers", "plain", "validate")})
+        """Take what is in `options` of it away from them. Raises EyelevelError when it cannot be here."""
+        names = ("dask", "trust_workers", "insecure", "plain", "validate")
+        manner = cls(**{name: options.pop(name) for name in names})
+        if manner.dask:
+            return replace(manner, dask=scheduler_address(manner.dask, insecure=manner.insecure))
+        require_namespaces("measuring")
+        return manner
 
 
 def carry_out(

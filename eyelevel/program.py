@@ -24,6 +24,9 @@ COMMANDS = {
     "results": "print the first answer of a campaign",
     "report": "write the report of a campaign: tables, figures, one page",
     "validate": "measure networks and protocols, and compare them with their settings",
+    "cluster-keys": "make the keys by which the machines of a cluster know each other",
+    "scheduler": "give out the blocks of campaigns to the workers of a cluster",
+    "worker": "measure on this machine for a cluster's campaigns",
     "simulate": "write a campaign's folder whose truth is known",
 }
 

@@ -7,7 +7,6 @@ import click
 from rich.console import Console
 
 from base.places import RESULTS
-from base.privileges import require_namespaces
 from eyelevel.measuring import Manner, campaign_name, carry_out, document_of, measuring_options
 from studies import STUDIES
 from studies.study import Request, Study
@@ -35,7 +34,6 @@ def command_of(name: str) -> str:
 
 
 def _measure(study: Study, arguments: dict[str, Any]) -> None:
-    require_namespaces("measuring")
     manner = Manner.take(arguments)
     name, results = arguments.pop("name"), arguments.pop("results")
     folder = results / campaign_name(name or arguments.get("preset") or study.command)

@@ -12,7 +12,6 @@ from analysis import runs as tables
 from analysis.first_answer import report
 from analysis.stopping import decided_cells
 from base.errors import EyelevelError
-from base.privileges import require_namespaces
 from browsers.registry import DEFAULT
 from eyelevel.measuring import Manner, campaign_name, carry_out, document_of, measuring_options
 from eyelevel.options import PATH
@@ -98,7 +97,6 @@ def main(**options: Any) -> None:
         auto=settings.get("auto", False) if runs is None else runs == AUTO,
         hypotheses=declaration,
     )
-    require_namespaces("measuring")
     console = Console(highlight=False)
     carry_out(campaign, Manner.take(options), console, "campaign", enough_runs if campaign.auto else never_enough)
     report(folder, console)

@@ -23,6 +23,8 @@ from measure.campaign.progress import ProgressDisplay
 from measure.campaign.remote import Introduction, MeasuredBlock, Question, Validation, introduce, measure_remotely
 from measure.campaign.results import Results
 from measure.campaign.slot import canaries_of
+from measure.cluster.addresses import security_of
+from measure.cluster.keys import Role
 from measure.completeness import digest
 from measure.run.aliases import distinct
 from measure.run.evidence import ATTEMPT
@@ -37,11 +39,14 @@ DEATHS = 5
 class Cluster:
     """The workers of a Dask scheduler (see `campaign.Workers`).
 
-    `validate` measures networks and protocols on each before it gets work; None trusts them.
+    `scheduler` is its address, by TLS with the keys of this machine as the head of a cluster, or without (tcp://).
+    `validate` measures networks and protocols on each worker before it gets work; None trusts them.
+    Raises EyelevelError when there are no such keys.
     """
 
     def __init__(self, scheduler: str, campaign: Campaign, validate: Validation | None = None) -> None:
         self._scheduler = scheduler
+        self._security = security_of(Role.HEAD, scheduler)
         self._campaign = campaign
         self._validate = validate
         self._refused: set[str] = set()
@@ -52,7 +57,7 @@ class Cluster:
     ) -> None:
         """Measure `blocks` into `results`, and call `done` after each. Raises EyelevelError."""
         try:
-            client = Client(self._scheduler, timeout=CONNECT_TIMEOUT_S)
+            client = Client(self._scheduler, timeout=CONNECT_TIMEOUT_S, security=self._security)
         except (OSError, TimeoutError) as error:
             raise EyelevelError(f"there is no Dask scheduler at {self._scheduler}: {error}") from None
         with client:

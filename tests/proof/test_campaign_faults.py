@@ -3,8 +3,6 @@
 Takes about ten minutes; the moments and victims are drawn from a fixed seed.
 """
 
-import csv
-import gzip
 import json
 import os
 import random
@@ -18,9 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from support.campaigns import assert_whole, rows
 
-from base.places import PROJECT, tool
-from measure.campaign.plan import read_plan
+from base.places import PROJECT
 
 pytestmark = [pytest.mark.needs_root, pytest.mark.loads(group="faults")]
 
@@ -172,7 +170,7 @@ def test_a_worker_that_differs_is_refused_and_a_sound_one_is_not(tmp_path: Path)
         try:
             assert start(tmp_path, "--runs", "1", "--dask", address).wait(300) == 1
             log = (tmp_path / "log").read_text()
-            assert "is refused: one worker is one place to measure; start it with --nthreads 1" in log
+            assert "is refused: one worker is one place to measure, and this one has several threads" in log
             assert f"none of the 1 workers of {address} can measure" in log
             sound = worker(tmp_path, address, 1)
             try:
@@ -188,33 +186,6 @@ def test_a_worker_that_differs_is_refused_and_a_sound_one_is_not(tmp_path: Path)
     (validated,) = json.loads((tmp_path / "faults" / "validation.json").read_text())
     assert all(check["passed"] for check in validated["checks"])
     assert {setting["name"] for setting in validated["passed"]} == {"dsl", "tcp", "quic"}
-
-
-def rows(folder: Path) -> list[dict[str, str]]:
-    with (folder / "runs.csv").open() as file:
-        return list(csv.DictReader(file))
-
-
-def assert_whole(folder: Path, runs: int) -> None:
-    """Each planned run counts exactly once, all evidence can be read, and there is nothing besides."""
-    planned = [(run.site, run.network, run.protocol, str(run.number)) for block in read_plan(folder) for run in block]
-    assert len(planned) == runs
-    attempts = rows(folder)
-    valid = [row for row in attempts if row["valid"] == "true"]
-    assert sorted((row["site"], row["network"], row["protocol"], row["run"]) for row in valid) == sorted(planned)
-    folders = [row["folder"] for row in attempts]
-    assert len(set(folders)) == len(folders)
-    assert {str(path.relative_to(folder)) for path in folder.glob("runs/*/*/*/*")} == set(folders)
-    for row in valid:
-        evidence = folder / row["folder"]
-        for name in ("attempt.json", "visual.json", "browsertime.json", "replay.json"):
-            json.loads((evidence / name).read_text())
-        for name in ("browsertime.har.gz", "netlog.json.gz"):
-            gzip.decompress((evidence / name).read_bytes())
-        probe: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-i", evidence / "film.mp4", "-f", "null", "-"]
-        assert subprocess.run(probe, capture_output=True, text=True, check=True).stderr == ""
-    # What a write that was broken off has left.
-    assert [path for path in folder.rglob(".*") if path.is_file()] == []
 
 
 @contextmanager

@@ -1,0 +1,21 @@
+"""`eyelevel scheduler`: give out the blocks of campaigns to the workers of a cluster."""
+
+import click
+
+from eyelevel.options import insecure
+from measure.cluster.addresses import scheduler_address
+from measure.cluster.nodes import run_scheduler
+
+
+@click.command()
+@click.argument("address")
+@insecure
+def main(address: str, insecure: bool) -> None:
+    """Be the scheduler of a cluster, on its head, until Ctrl-C; listen at ADDRESS, a machine's with or without a port.
+
+    Example: eyelevel scheduler 10.0.0.1
+    """
+    run_scheduler(
+        scheduler_address(address, insecure=insecure),
+        lambda actual: click.echo(f"the scheduler listens; on each worker: eyelevel worker {actual}"),
+    )

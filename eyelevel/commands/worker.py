@@ -1,0 +1,21 @@
+"""`eyelevel worker`: measure on this machine for a cluster's campaigns."""
+
+import click
+
+from base.privileges import require_namespaces
+from eyelevel.options import insecure
+from measure.cluster.addresses import scheduler_address
+from measure.cluster.nodes import run_worker
+
+
+@click.command()
+@click.argument("scheduler")
+@click.option("--host", help="This machine's address to listen at; that from which SCHEDULER is reached, unless given.")
+@insecure
+def main(scheduler: str, host: str | None, insecure: bool) -> None:
+    """Be a worker of the cluster whose scheduler has the address SCHEDULER, until Ctrl-C or until that ends.
+
+    Example: eyelevel worker tls://10.0.0.1:8786
+    """
+    require_namespaces("a worker")
+    run_worker(scheduler_address(scheduler, insecure=insecure), host, click.echo)

@@ -1,0 +1,70 @@
+"""How nodes of a cluster reach each other: by TLS, with the cluster's keys. Unencrypted only where nobody else listens.
+"""
+
+import ssl
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from distributed.security import Security
+
+from base.errors import EyelevelError
+from measure.cluster.keys import Keys, Role, keys_of
+
+PORT = 8786  # Dask's own
+ENCRYPTED, UNENCRYPTED = "tls", "tcp"
+
+
+def scheduler_address(text: str, *, insecure: bool = False) -> str:
+    """The address of a scheduler that `text` means: tls://HOST:PORT unless it says otherwise.
+
+    Unencrypted (tcp://), it must be on this machine's loopback, unless `insecure`. Raises EyelevelError.
+    """
+    fault = EyelevelError(f"{text!r} is not a scheduler's address, which is like tls://10.0.0.1:{PORT}")
+    try:
+        parts = urlsplit(text if "://" in text else f"{ENCRYPTED}://{text}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise fault from None
+    more = parts.path.strip("/") or parts.query or parts.fragment or parts.username
+    if parts.scheme not in (ENCRYPTED, UNENCRYPTED) or not host or more:
+        raise fault
+    if parts.scheme == UNENCRYPTED and not insecure and not _is_loopback(host):
+        raise EyelevelError(
+            f"{text} is not encrypted: whoever reaches it could run programs as you, here and on all workers; use "
+            f"tls://{_bracketed(host)}:{port or PORT} after 'make cluster-keys', or give --insecure to 'eyelevel'"
+        )
+    return f"{parts.scheme}://{_bracketed(host)}:{PORT if port is None else port}"
+
+
+def security_of(role: Role, address: str) -> Security | None:
+    """What Dask needs for connections of `role` in the cluster whose scheduler has this address; None if unencrypted.
+
+    Raises EyelevelError when there are no keys for it.
+    """
+    return security(keys_of(role)) if urlsplit(address).scheme == ENCRYPTED else None
+
+
+def security(keys: Keys) -> Security:
+    """What Dask needs for connections with `keys`: both ends show a certificate of this cluster, whatever they do."""
+    files = {
+        f"tls_{what}_{part}": str(path)
+        for what in ("client", "scheduler", "worker")
+        for part, path in (("cert", keys.certificate), ("key", keys.key))
+    }
+    return Security(
+        require_encryption=True,
+        tls_ca_file=str(keys.authority),
+        tls_min_version=ssl.TLSVersion.TLSv1_3,
+        **files,
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,137 @@
+"""The keys of a cluster: an authority, and certificates for its head and its workers, which they show to each other.
+
+Nodes of a Dask cluster run what other nodes send. Each of them therefore talks only to those that have a key of this
+cluster. The authority's own key signs the two certificates and is not kept, so that nobody can make a third.
+"""
+
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from base.errors import EyelevelError
+from base.files import replacing_folder
+from base.ownership import give_to_caller
+from base.places import cache_dir
+from servers.certificates import certificate_builder, key_usage, private_pem
+
+LIFETIME = timedelta(days=365)
+# A campaign may take weeks, and its nodes connect anew at any time of it.
+REMAINDER = timedelta(days=14)
+NAME = "Eyelevel cluster"
+AUTHORITY, CERTIFICATE, KEY = "authority.pem", "certificate.pem", "key.pem"
+
+
+class Role(StrEnum):
+    """What a machine is in a cluster; its keys are in a folder of this name."""
+
+    HEAD = "head"
+    WORKER = "worker"
+
+
+@dataclass(frozen=True)
+class Keys:
+    """PEM files: the certificate of the cluster's authority, and the certificate and private key of a role."""
+
+    authority: Path
+    certificate: Path
+    key: Path
+
+
+def keys_folder() -> Path:
+    """Where this machine has the keys of its cluster, in a folder for each role."""
+    return cache_dir() / "cluster"
+
+
+def make_keys(folder: Path, *, renew: bool = False) -> None:
+    """Put the keys of a new cluster into `folder`, for each role, where only the caller can read them.
+
+    All of them are there in one step, in place of those before. Raises EyelevelError when there are some, unless
+    `renew`.
+    """
+    if not renew and folder.exists():
+        raise EyelevelError(
+            f"there are keys already in {folder}; with --renew others take their place, which all workers need then"
+        )
+    authority_key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
+    authority = (
+        certificate_builder(NAME, name, authority_key.public_key(), LIFETIME)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(key_usage(key_cert_sign=True), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key()), critical=False)
+        .sign(authority_key, hashes.SHA256())
+    )
+    with replacing_folder(folder) as new:
+        new.chmod(0o700)
+        for role in Role:
+            (new / role).mkdir(0o700)
+            _write_private(new / role, _files_of(role, authority, authority_key))
+    give_to_caller(folder, cache_dir())
+
+
+def _files_of(
+    role: Role, authority: x509.Certificate, authority_key: ec.EllipticCurvePrivateKey
+) -> Mapping[str, bytes]:
+    key = ec.generate_private_key(ec.SECP256R1())
+    # Every node of Dask listens and connects, and so shows its certificate as a server and as a client.
+    usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+    certificate = (
+        certificate_builder(f"{NAME}'s {role}", authority.subject, key.public_key(), LIFETIME)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
+        .add_extension(key_usage(digital_signature=True), critical=True)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()), critical=False)
+        .sign(authority_key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    return {AUTHORITY: authority.public_bytes(pem), CERTIFICATE: certificate.public_bytes(pem), KEY: private_pem(key)}
+
+
+def _write_private(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        (folder / name).touch(0o600, exist_ok=False)
+        (folder / name).write_bytes(content)
+
+
+def keys_of(role: Role, folder: Path | None = None) -> Keys:
+    """The keys of `role` in `folder`, in this machine's unless given.
+
+    Raises EyelevelError when they are missing or broken, do not belong together, may be read by others, or soon run
+    out.
+    """
+    place = (folder or keys_folder()) / role
+    keys = Keys(*(place / name for name in (AUTHORITY, CERTIFICATE, KEY)))
+    try:
+        authority, certificate = (
+            x509.load_pem_x509_certificate(path.read_bytes()) for path in (keys.authority, keys.certificate)
+        )
+        mode = keys.key.stat().st_mode & 0o777
+        certificate.verify_directly_issued_by(authority)
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(keys.certificate, keys.key)
+    except FileNotFoundError as error:
+        raise EyelevelError(
+            f"{error.filename} is missing; 'make cluster-keys' makes the keys of a cluster on its head, "
+            f"and its workers get copies of the folder {Role.WORKER} (docs/clusters.md)"
+        ) from None
+    except (OSError, ValueError, TypeError, InvalidSignature) as error:
+        raise EyelevelError(
+            f"the keys in {place} are broken ({str(error) or 'they are of different clusters'}); copy them again, "
+            "or make new ones with 'eyelevel cluster-keys --renew'"
+        ) from None
+    if mode & 0o077:
+        raise EyelevelError(f"{keys.key} may be read by others (mode {mode:04o}); make it yours alone: chmod 600")
+    if (end := certificate.not_valid_after_utc) - datetime.now(UTC) < REMAINDER:
+        raise EyelevelError(
+            f"the keys in {place} are valid until {end:%d %b %Y}, which is too soon for a campaign; make new ones "
+            f"with 'eyelevel cluster-keys --renew' on the head, and copy the folder {Role.WORKER} to its workers"
+        )
+    return keys

@@ -1,0 +1,169 @@
+"""A cluster's scheduler and its workers: processes of Dask that listen where they are told, at one port each.
+
+They have no dashboard and no HTTP server, and a worker has no nanny (Dask's process that starts a worker again), which
+would be one more port at which programs are run.
+"""
+
+import asyncio
+import signal
+import stat
+import tempfile
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from os import geteuid
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import dask
+from distributed import Scheduler, Worker
+from distributed.comm.core import connect
+from distributed.core import Server
+from distributed.security import Security
+from distributed.utils import get_ip
+
+from base.errors import EyelevelError
+from base.processes import last_line_of
+from measure.cluster.addresses import security_of
+from measure.cluster.keys import Role
+
+# A scheduler that is not there is looked for again after this time.
+LOOK_S = 2.0
+CONNECT_TIMEOUT_S = 10.0
+# How long a node may take to say goodbye.
+FAREWELL_S = 5.0
+# Threads that watch what a worker does, many times a second, beside what it measures.
+NO_WATCHERS = {"distributed.worker.profile.enabled": False, "distributed.admin.system-monitor.gil.enabled": False}
+
+
+class SilentScheduler(Scheduler):
+    """A scheduler without an HTTP server."""
+
+    def start_http_server(self, *_: object, **__: object) -> None:
+        """Do nothing."""
+
+
+class SilentWorker(Worker):
+    """A worker without an HTTP server."""
+
+    def start_http_server(self, *_: object, **__: object) -> None:
+        """Do nothing."""
+
+
+def run_scheduler(address: str, announce: Callable[[str], None]) -> None:
+    """Run a cluster's scheduler at `address` until SIGINT or SIGTERM; `announce` is called once it listens, with where.
+
+    Raises EyelevelError.
+    """
+    security = security_of(Role.HEAD, address)
+    asyncio.run(_run_scheduler(address, security, announce))
+
+
+async def _run_scheduler(address: str, security: Security | None, announce: Callable[[str], None]) -> None:
+    parts = urlsplit(address)
+    with dask.config.set({"temporary-directory": str(private_folder()), **NO_WATCHERS}):
+        place = {"host": parts.hostname, "port": parts.port, "protocol": parts.scheme}
+        scheduler: Scheduler = SilentScheduler(**place, security=security)
+
+        async def life() -> None:
+            await _started(scheduler, f"the scheduler cannot listen at {address}")
+            announce(scheduler.address)
+            await scheduler.finished()
+
+        await _until_signal(life(), lambda: scheduler.close(reason="signal"))
+
+
+def run_worker(scheduler: str, host: str | None, announce: Callable[[str], None]) -> None:
+    """Be a worker of the cluster whose `scheduler` has this address until SIGINT or SIGTERM, or until that is gone.
+
+    It listens at the address `host`; unless given, at that from which the scheduler is reached. `announce` is called
+    with what is waited for, and when it has joined. Raises EyelevelError.
+    """
+    security = security_of(Role.WORKER, scheduler)
+    asyncio.run(_run_worker(scheduler, host, security, announce))
+
+
+async def _run_worker(
+    scheduler: str, host: str | None, security: Security | None, announce: Callable[[str], None]
+) -> None:
+    parts = urlsplit(scheduler)
+    worker: Worker | None = None
+    with dask.config.set({"temporary-directory": str(private_folder()), **NO_WATCHERS}):
+
+        async def life() -> None:
+            nonlocal worker
+            await _wait_for(scheduler, security, announce)
+            place = host or get_ip(str(parts.hostname))
+            worker = SilentWorker(scheduler, nthreads=1, host=place, protocol=parts.scheme, security=security)
+            await _started(worker, f"a worker cannot listen at {place}, or join {scheduler}")
+            announce(f"this worker listens at {worker.address}, and measures for {scheduler}")
+            await worker.finished()
+            raise EyelevelError(f"the scheduler {scheduler} is gone; start this worker again when it is there")
+
+        async def farewell() -> None:
+            if worker:
+                # It may be measuring, which ends with this process.
+                await worker.close(timeout=FAREWELL_S, executor_wait=False, reason="signal")
+
+        await _until_signal(life(), farewell)
+
+
+async def _wait_for(scheduler: str, security: Security | None, announce: Callable[[str], None]) -> None:
+    """Return when `scheduler` answers, and takes our certificate. Dask would ask again and again without a word."""
+    arguments = security.get_connection_args("worker") if security else {}
+    reason = None
+    while True:
+        try:
+            comm = await asyncio.wait_for(connect(scheduler, CONNECT_TIMEOUT_S, **arguments), 2 * CONNECT_TIMEOUT_S)
+        except (OSError, TimeoutError) as error:
+            if (new_reason := _reason_of(error)) != reason:
+                announce(f"waiting for {scheduler}: {new_reason}")
+            reason = new_reason
+            await asyncio.sleep(LOOK_S)
+        else:
+            await comm.close()
+            return
+
+
+def _reason_of(error: BaseException) -> str:
+    """What `error` comes from, in one line."""
+    while error.__cause__:
+        error = error.__cause__
+    return last_line_of(str(error), type(error).__name__)
+
+
+async def _started(node: Server, fault: str) -> None:
+    try:
+        await node
+    except (RuntimeError, ValueError, OSError) as error:
+        raise EyelevelError(f"{fault}: {_reason_of(error)}") from None
+
+
+async def _until_signal(life: Awaitable[None], farewell: Callable[[], Awaitable[object]]) -> None:
+    """Await `life`, but only until SIGINT or SIGTERM; then `farewell`."""
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    living, stopping = asyncio.ensure_future(life), asyncio.ensure_future(stop.wait())
+    await asyncio.wait({living, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if living.done():
+        await living
+        return
+    living.cancel()
+    with suppress(OSError, TimeoutError):
+        await asyncio.wait_for(farewell(), 2 * FAREWELL_S)
+
+
+def private_folder() -> Path:
+    """This user's folder for nodes' temporary files, which nobody else can read or change.
+
+    Dask puts it into Python's path. It is the same for all nodes, so that the next one removes what one that was killed
+    has left. Raises EyelevelError when somebody else has made it.
+    """
+    folder = Path(tempfile.gettempdir(), f"eyelevel-cluster-{geteuid()}")
+    with suppress(FileExistsError):
+        folder.mkdir(0o700)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != geteuid() or status.st_mode & 0o077:
+        raise EyelevelError(f"{folder} is not a folder of yours alone; remove it, or set TMPDIR to a folder of yours")
+    return folder

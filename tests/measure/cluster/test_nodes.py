@@ -1,0 +1,188 @@
+"""A cluster's scheduler and workers listen at one port each, to nobody who has none of its keys, and end when told."""
+
+import asyncio
+import os
+import signal
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from distributed import Client
+from distributed.comm.core import connect
+
+from base.errors import EyelevelError
+from base.places import PROJECT
+from measure.cluster import nodes
+from measure.cluster.addresses import security
+from measure.cluster.keys import Role, keys_of, make_keys
+
+pytestmark = pytest.mark.slow
+
+PATIENCE_S = 60
+CONNECT_S = 5
+
+
+@dataclass(frozen=True)
+class Node:
+    """A scheduler or a worker: its process, and the address at which it listens."""
+
+    process: "subprocess.Popen[str]"
+    address: str
+
+
+def node(cache: Path, *command: str) -> Node:
+    """`eyelevel` with this command, once it listens."""
+    environment = {**os.environ, "EYELEVEL_CACHE": str(cache), "TMPDIR": str(cache)}
+    line = [sys.executable, "-m", "eyelevel", *command]
+    process = subprocess.Popen(line, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    words = process.stdout.readline().split()
+    return Node(process, next(word for word in words if "://" in word).strip(","))
+
+
+def end(*processes: "subprocess.Popen[str]") -> None:
+    for process in processes:
+        process.kill()
+        process.wait()
+        assert process.stdout
+        process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cache")
+    make_keys(folder / "cluster")
+    make_keys(folder / "others")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def cluster(cache: Path) -> Iterator[dict[str, Node]]:
+    """A scheduler and a worker, as users start them."""
+    scheduler = node(cache, "scheduler", "127.0.0.1:0")
+    worker = node(cache, "worker", scheduler.address)
+    try:
+        yield {"scheduler": scheduler, "worker": worker}
+    finally:
+        end(worker.process, scheduler.process)
+
+
+def arguments(cache: Path, cluster: str = "cluster", role: Role = Role.HEAD) -> dict[str, Any]:
+    return dict(security(keys_of(role, cache / cluster)).get_connection_args("client"))
+
+
+def without_certificate(cache: Path) -> dict[str, Any]:
+    context = ssl.create_default_context(cafile=str(keys_of(Role.HEAD, cache / "cluster").authority))
+    context.check_hostname = False
+    return {"ssl_context": context}
+
+
+def is_open(address: str, connection: dict[str, Any]) -> bool:
+    """Whether a node says its first word to who connects so."""
+
+    async def greet() -> bool:
+        try:
+            comm = await asyncio.wait_for(connect(address, CONNECT_S, **connection), CONNECT_S)
+        except (OSError, TimeoutError):
+            return False
+        await comm.close()
+        return True
+
+    return asyncio.run(greet())
+
+
+@pytest.mark.parametrize("name", ["scheduler", "worker"])
+def test_nobody_without_a_key_of_the_cluster_is_listened_to(
+    cache: Path, cluster: dict[str, Node], name: str
+) -> None:
+    address = cluster[name].address
+    assert address.startswith("tls://127.0.0.1:")
+    assert is_open(address, arguments(cache))
+    assert is_open(address, arguments(cache, role=Role.WORKER))
+    assert not is_open(address, arguments(cache, cluster="others"))
+    assert not is_open(address, without_certificate(cache))
+    assert not is_open(address.replace("tls", "tcp"), {})
+
+
+def test_each_listens_at_one_port_and_only_where_it_was_told(cluster: dict[str, Node]) -> None:
+    for one in cluster.values():
+        sockets = psutil.Process(one.process.pid).net_connections("all")
+        places = [socket.laddr for socket in sockets if socket.status == psutil.CONN_LISTEN]
+        assert [f"tls://{place.ip}:{place.port}" for place in places] == [one.address]
+
+
+def test_work_is_done_in_the_worker_which_has_one_thread(cache: Path, cluster: dict[str, Node]) -> None:
+    with Client(cluster["scheduler"].address, security=security(keys_of(Role.HEAD, cache / "cluster"))) as client:
+        (worker,) = client.scheduler_info()["workers"].values()
+        assert (worker["nthreads"], worker["nanny"]) == (1, None)
+        assert client.submit(os.getpid, pure=False).result(PATIENCE_S) == cluster["worker"].process.pid
+
+
+def test_a_worker_ends_at_once_by_a_signal_though_it_measures(cache: Path, cluster: dict[str, Node]) -> None:
+    scheduler = cluster["scheduler"].address
+    worker = node(cache, "worker", scheduler)
+    try:
+        with Client(scheduler, security=security(keys_of(Role.HEAD, cache / "cluster"))) as client:
+            client.wait_for_workers(2, PATIENCE_S)
+            _future = client.submit(time.sleep, 600, workers=[worker.address], pure=False)
+            while not client.processing()[worker.address]:
+                time.sleep(0.05)
+            worker.process.send_signal(signal.SIGTERM)
+            assert worker.process.wait(PATIENCE_S) == 0
+            client.wait_for_workers(1, PATIENCE_S)
+            assert worker.address not in client.scheduler_info()["workers"]
+    finally:
+        end(worker.process)
+
+
+def test_a_worker_whose_scheduler_ends_says_so(cache: Path) -> None:
+    scheduler = node(cache, "scheduler", "127.0.0.1:0")
+    environment = {**os.environ, "EYELEVEL_CACHE": str(cache), "TMPDIR": str(cache)}
+    command = [sys.executable, "-m", "eyelevel", "worker", scheduler.address]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=PROJECT, env=environment, text=True, **pipes) as worker:  # type: ignore[call-overload]
+        try:
+            assert "measures for" in worker.stdout.readline()
+            scheduler.process.send_signal(signal.SIGTERM)
+            assert scheduler.process.wait(PATIENCE_S) == 0
+            _, errors = worker.communicate(timeout=PATIENCE_S)
+            message = f"eyelevel: the scheduler {scheduler.address} is gone; start this worker again when it is there"
+            assert (worker.returncode, errors.splitlines()[-1]) == (1, message)
+        finally:
+            worker.kill()
+            end(scheduler.process)
+
+
+def test_a_worker_of_another_cluster_waits_and_says_why(cache: Path, cluster: dict[str, Node], tmp_path: Path) -> None:
+    (tmp_path / "cluster").symlink_to(cache / "others")
+    environment = {**os.environ, "EYELEVEL_CACHE": str(tmp_path), "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-m", "eyelevel", "worker", cluster["scheduler"].address]
+    with subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, text=True) as worker:
+        try:
+            assert worker.stdout
+            assert worker.stdout.readline().startswith(f"waiting for {cluster['scheduler'].address}: ")
+            worker.send_signal(signal.SIGTERM)
+            assert worker.wait(PATIENCE_S) == 0
+        finally:
+            worker.kill()
+
+
+def test_the_folder_for_temporary_files_is_the_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes.tempfile, "gettempdir", lambda: str(tmp_path))
+    folder = nodes.private_folder()
+    assert nodes.private_folder() == folder
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o777)
+    with pytest.raises(EyelevelError, match="is not a folder of yours alone; remove it"):
+        nodes.private_folder()
+    folder.rmdir()
+    folder.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(EyelevelError, match="is not a folder of yours alone; remove it"):
+        nodes.private_folder()

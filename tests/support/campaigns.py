@@ -1,0 +1,37 @@
+"""Whether a campaign's folder holds what was planned, exactly."""
+
+import csv
+import gzip
+import json
+import subprocess
+from pathlib import Path
+
+from base.places import tool
+from measure.campaign.plan import read_plan
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    with (folder / "runs.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def assert_whole(folder: Path, runs: int) -> None:
+    """Each planned run counts exactly once, all evidence can be read, and there is nothing besides."""
+    planned = [(run.site, run.network, run.protocol, str(run.number)) for block in read_plan(folder) for run in block]
+    assert len(planned) == runs
+    attempts = rows(folder)
+    valid = [row for row in attempts if row["valid"] == "true"]
+    assert sorted((row["site"], row["network"], row["protocol"], row["run"]) for row in valid) == sorted(planned)
+    folders = [row["folder"] for row in attempts]
+    assert len(set(folders)) == len(folders)
+    assert {str(path.relative_to(folder)) for path in folder.glob("runs/*/*/*/*")} == set(folders)
+    for row in valid:
+        evidence = folder / row["folder"]
+        for name in ("attempt.json", "visual.json", "browsertime.json", "replay.json"):
+            json.loads((evidence / name).read_text())
+        for name in ("browsertime.har.gz", "netlog.json.gz"):
+            gzip.decompress((evidence / name).read_bytes())
+        probe: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-i", evidence / "film.mp4", "-f", "null", "-"]
+        assert subprocess.run(probe, capture_output=True, text=True, check=True).stderr == ""
+    # What a write that was broken off has left.
+    assert [path for path in folder.rglob(".*") if path.is_file()] == []
