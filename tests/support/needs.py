@@ -13,8 +13,11 @@ from functools import cache
 from pathlib import Path
 
 from base.errors import EyelevelError
-from base.places import tool
+from base.places import cache_dir, tool
 from support.material import CORPUS, CORPUS_VARIABLE, REFERENCE
+
+# Programs of services that some proofs run by themselves.
+CLUSTER_PROGRAMS = cache_dir() / "unpacked" / "clusters"
 
 # What makes our user another one, who may read what is ours and has no privilege, in a user namespace.
 AS_ORDINARY_USER = ("unshare", "--user", "--map-user=1000")
@@ -70,6 +73,7 @@ NEEDS = (
     Need("shells", "the shells", "run `make setup`", lambda: _is_installed("mm-net", "mm-delay", "mm-link", "mm-loss")),
     Need("quic_server", "quic_server", "run `make setup`", lambda: _is_installed("quic_server")),
     Need("browser", "the packaged Chromium", "run `make setup`", lambda: _is_installed("chromium", "chromedriver")),
+    Need("cluster_programs", "sshd and Slurm", "run `setup/unpack clusters`", CLUSTER_PROGRAMS.is_dir),
     Need("user_namespaces", "user namespaces", "the kernel must allow them", _has_user_namespaces),
     Need("two_cores", "two cores", "a larger machine", lambda: len(os.sched_getaffinity(0)) > 1),
     Need(
