@@ -25,6 +25,7 @@ from measure.campaign.campaign import Campaign, Enough, measure, never_enough
 from measure.campaign.cluster import Cluster
 from measure.campaign.progress import ProgressDisplay
 from measure.cluster.addresses import scheduler_address
+from measure.host.timekeeping import priority_warning
 from measure.run.aliases import distinct
 from measure.table import CampaignDocument, read_document
 from measure.validate.record import validate_campaign, validate_worker
@@ -69,10 +70,10 @@ class Manner:
         """Take what is in `options` of it away from them. Raises EyelevelError when it cannot be here."""
         names = ("dask", "trust_workers", "insecure", "plain", "validate")
         manner = cls(**{name: options.pop(name) for name in names})
-        if manner.dask:
-            return replace(manner, dask=scheduler_address(manner.dask, insecure=manner.insecure))
+        dask = manner.dask and scheduler_address(manner.dask, insecure=manner.insecure)
+        # The head of a cluster, too, says with what its networks keep time, since all machines must do so alike.
         require_namespaces("measuring")
-        return manner
+        return replace(manner, dask=dask)
 
 
 def carry_out(
@@ -83,6 +84,8 @@ def carry_out(
     Ends the process when it is interrupted. Raises EyelevelError.
     """
     require_browser(campaign)
+    if not manner.dask and (warning := priority_warning()):
+        console.print(f"note: {warning}", markup=False, soft_wrap=True)
     with interruptible(campaign.folder, continuation(command, campaign.folder)):
         if manner.validate and not manner.dask:
             planned = dict.fromkeys(run.network for block in campaign.plan() for run in block)
