@@ -8,6 +8,7 @@ then the rows, so that a row's evidence is always there.
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import CancelledError
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,7 @@ class Cluster:
         running: dict[Future[Any], tuple[str, Block]] = {}
         deaths: Counter[int] = Counter()
         while True:
-            workers = _workers(client)
+            workers = connected_workers(client, self._scheduler)
             for worker in workers:
                 if worker not in {*self._machines, *self._refused, *introductions.values()}:
                     introductions[self._submit_introduction(client, worker)] = worker
@@ -103,7 +104,7 @@ class Cluster:
             if not running and not again and self._machines:
                 return  # all is measured; who is still being looked at is not needed
             places = {**introductions, **{future: worker for future, (worker, _) in running.items()}}
-            for future in _finished(places, client):
+            for future in _finished(places, client, self._scheduler):
                 if future in introductions:
                     self._admit(future, introductions.pop(future), results, display)
                     continue
@@ -182,17 +183,32 @@ def _submit_to(worker: str, client: Client, function: Callable[..., object], *ar
     return client.submit(function, *arguments, workers=[worker], allow_other_workers=False, pure=False, retries=0)
 
 
-def _workers(client: Client) -> list[str]:
-    return list(client.scheduler_info(n_workers=-1)["workers"])
+def connected_workers(client: Client, scheduler: str) -> list[str]:
+    """The addresses of all workers, as the scheduler with the address `scheduler` says; waits while it is connected
+    anew. Raises EyelevelError when it is gone."""
+    while client.status in ("running", "connecting"):
+        try:
+            # Asked directly: what the client keeps of such answers is at times one without any workers.
+            return list(client.sync(client.scheduler.identity, n_workers=-1)["workers"])
+        except OSError:
+            time.sleep(LOOK_S)
+    raise EyelevelError(
+        f"the scheduler {scheduler} is gone; start it and its workers again, then go on with the campaign"
+    )
 
 
-def _finished(places: Mapping[Future[Any], str], client: Client) -> list[Future[Any]]:
-    """Which futures have ended, or lost the worker that they are bound to; waits for a while until there is one."""
+def _finished(places: Mapping[Future[Any], str], client: Client, scheduler: str) -> list[Future[Any]]:
+    """Which futures have ended, or lost the worker that they are bound to; waits for a while until there is one.
+
+    Raises EyelevelError when the scheduler is gone.
+    """
     try:
         wait_for(list(places), timeout=LOOK_S, return_when="FIRST_COMPLETED")
     except TimeoutError:
-        workers = _workers(client)
+        workers = connected_workers(client, scheduler)
         return [future for future, worker in places.items() if worker not in workers]
+    except CancelledError:
+        pass  # all are, when the scheduler is gone
     return [future for future in places if future.done()]
 
 

@@ -16,7 +16,7 @@ from support.needs import CLUSTER_PROGRAMS
 from base.namespaces import unshare
 from base.places import PROJECT, cache_dir, tool
 
-pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_cluster_programs, pytest.mark.loads(group="clusters")]
+pytestmark = [pytest.mark.needs_user_namespaces, pytest.mark.needs_cluster_programs, pytest.mark.loads(group="clusters")]
 
 DOCUMENT = PROJECT / "docs" / "clusters.md"
 LIBRARY = Path(__file__).parent.parent / "support" / "machines.sh"
@@ -90,7 +90,7 @@ def test_workers_by_ssh_of_which_one_is_killed(tmp_path: Path) -> None:
 printf 'worker1\\nworker2\\n' >hosts
 {keys}
 {start}
-{campaign(tmp_path, runs=6)} &
+{campaign(tmp_path, runs=3)} &
 campaign=$!
 until ssh -n worker1 'ls -d {MEASURED_BLOCK}' >/dev/null 2>&1; do
   kill -0 $campaign
@@ -104,7 +104,7 @@ printf 'worker1\\nworker2\\n' >hosts
 {end}
 """,
     )
-    assert_exact(tmp_path, 6, {"worker1", "worker2"})
+    assert_exact(tmp_path, 3, {"worker1", "worker2"})
 
 
 def test_workers_by_slurm_whose_jobs_reach_their_time_limit(tmp_path: Path) -> None:

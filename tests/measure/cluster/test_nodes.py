@@ -1,6 +1,7 @@
 """A cluster's scheduler and workers listen at one port each, to nobody who has none of its keys, and end when told."""
 
 import asyncio
+import io
 import os
 import signal
 import ssl
@@ -10,18 +11,27 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import dask
 import psutil
 import pytest
 from distributed import Client
 from distributed.comm.core import connect
+from rich.console import Console
 
 from base.errors import EyelevelError
 from base.places import PROJECT
+from measure.campaign import cluster as cluster_of_campaign
+from measure.campaign.block import Block
+from measure.campaign.campaign import Campaign
+from measure.campaign.cluster import Cluster
+from measure.campaign.progress import ProgressDisplay
+from measure.campaign.results import opened
 from measure.cluster import nodes
 from measure.cluster.addresses import security
 from measure.cluster.keys import Role, keys_of, make_keys
+from measure.table import CampaignDocument
 
 pytestmark = pytest.mark.slow
 
@@ -37,9 +47,15 @@ class Node:
     address: str
 
 
+def environment_of(cache: Path) -> dict[str, str]:
+    """Of a machine with this cache. It is another machine than any before: one has only one worker."""
+    lock = f"{cache}/lock-{time.monotonic_ns()}"
+    return {**os.environ, "EYELEVEL_CACHE": str(cache), "TMPDIR": str(cache), "EYELEVEL_MEASURING_LOCK": lock}
+
+
 def node(cache: Path, *command: str) -> Node:
     """`eyelevel` with this command, once it listens."""
-    environment = {**os.environ, "EYELEVEL_CACHE": str(cache), "TMPDIR": str(cache)}
+    environment = environment_of(cache)
     line = [sys.executable, "-m", "eyelevel", *command]
     process = subprocess.Popen(line, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, text=True)
     assert process.stdout
@@ -125,6 +141,16 @@ def test_work_is_done_in_the_worker_which_has_one_thread(cache: Path, cluster: d
         assert client.submit(os.getpid, pure=False).result(PATIENCE_S) == cluster["worker"].process.pid
 
 
+def test_a_worker_that_is_there_is_never_overlooked(cache: Path, cluster: dict[str, Node]) -> None:
+    # Dask's client asks for news by itself, but not for workers, and keeps the last answer.
+    with (
+        dask.config.set({"distributed.client.scheduler-info-interval": "1ms"}),
+        Client(cluster["scheduler"].address, security=security(keys_of(Role.HEAD, cache / "cluster"))) as client,
+    ):
+        for _ in range(200):
+            assert cluster_of_campaign.connected_workers(client, "") == [cluster["worker"].address]
+
+
 def test_a_worker_ends_at_once_by_a_signal_though_it_measures(cache: Path, cluster: dict[str, Node]) -> None:
     scheduler = cluster["scheduler"].address
     worker = node(cache, "worker", scheduler)
@@ -144,7 +170,7 @@ def test_a_worker_ends_at_once_by_a_signal_though_it_measures(cache: Path, clust
 
 def test_a_worker_whose_scheduler_ends_says_so(cache: Path) -> None:
     scheduler = node(cache, "scheduler", "127.0.0.1:0")
-    environment = {**os.environ, "EYELEVEL_CACHE": str(cache), "TMPDIR": str(cache)}
+    environment = environment_of(cache)
     command = [sys.executable, "-m", "eyelevel", "worker", scheduler.address]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, cwd=PROJECT, env=environment, text=True, **pipes) as worker:  # type: ignore[call-overload]
@@ -160,9 +186,36 @@ def test_a_worker_whose_scheduler_ends_says_so(cache: Path) -> None:
             end(scheduler.process)
 
 
+def test_a_campaign_whose_scheduler_ends_while_a_worker_is_busy_says_so(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EYELEVEL_CACHE", str(cache))
+    monkeypatch.setattr(cluster_of_campaign, "CONNECT_TIMEOUT_S", 3)
+    scheduler = node(cache, "scheduler", "127.0.0.1:0")
+    worker = node(cache, "worker", scheduler.address)
+
+    def submit(_: Cluster, client: Client, address: str) -> Any:
+        future = client.submit(time.sleep, 600, workers=[address], pure=False)
+        while not client.processing()[address]:
+            time.sleep(0.05)
+        scheduler.process.kill()
+        return future
+
+    monkeypatch.setattr(Cluster, "_submit_introduction", submit)
+    display = ProgressDisplay(Console(file=io.StringIO()), [], 0)
+    try:
+        with (
+            opened(tmp_path / "campaign", CampaignDocument({"seed": 1, "runs": 1})) as results,
+            pytest.raises(EyelevelError, match=f"the scheduler {scheduler.address} is gone; start it and its workers"),
+        ):
+            Cluster(scheduler.address, cast(Campaign, None)).measure([cast(Block, None)], results, display, print)
+    finally:
+        end(worker.process, scheduler.process)
+
+
 def test_a_worker_of_another_cluster_waits_and_says_why(cache: Path, cluster: dict[str, Node], tmp_path: Path) -> None:
     (tmp_path / "cluster").symlink_to(cache / "others")
-    environment = {**os.environ, "EYELEVEL_CACHE": str(tmp_path), "TMPDIR": str(tmp_path)}
+    environment = environment_of(tmp_path)
     command = [sys.executable, "-m", "eyelevel", "worker", cluster["scheduler"].address]
     with subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, text=True) as worker:
         try:
