@@ -77,11 +77,11 @@ def certify(issuer: Authority, servers: dict[str, tuple[str, ...]], folder: Path
 def _leaf(issuer: Authority, key: ec.EllipticCurvePublicKey, address: str, hosts: Iterable[str]) -> x509.Certificate:
     names: list[x509.GeneralName] = [x509.DNSName(host) for host in hosts]
     return (
-        _certificate(f"Eyelevel server {address}", issuer.certificate.subject, key)
+        certificate_builder(f"Eyelevel server {address}", issuer.certificate.subject, key)
         .add_extension(x509.SubjectAlternativeName([*names, x509.IPAddress(ip_address(address))]), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(_key_usage(digital_signature=True), critical=True)
+        .add_extension(key_usage(digital_signature=True), critical=True)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.key.public_key()), critical=False)
         .sign(issuer.key, hashes.SHA256())
     )
@@ -92,9 +92,9 @@ def _new_authority(folder: Path, certificate_path: Path, key_path: Path) -> Auth
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Eyelevel replay testbed")])
     certificate = (
-        _certificate("Eyelevel replay testbed", name, key.public_key())
+        certificate_builder("Eyelevel replay testbed", name, key.public_key())
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_key_usage(key_cert_sign=True), critical=True)
+        .add_extension(key_usage(key_cert_sign=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
@@ -103,7 +103,10 @@ def _new_authority(folder: Path, certificate_path: Path, key_path: Path) -> Auth
     return Authority(certificate_path, certificate, key)
 
 
-def _certificate(common_name: str, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+def certificate_builder(
+    common_name: str, issuer: x509.Name, key: ec.EllipticCurvePublicKey, lifetime: timedelta = LIFETIME
+) -> x509.CertificateBuilder:
+    """A certificate of `key` without its extensions, which its caller adds before it is signed."""
     # A clock that is set back a little must not make a new certificate invalid.
     start = datetime.now(UTC) - timedelta(hours=1)
     return (
@@ -113,11 +116,12 @@ def _certificate(common_name: str, issuer: x509.Name, key: ec.EllipticCurvePubli
         .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(start)
-        .not_valid_after(start + LIFETIME)
+        .not_valid_after(start + lifetime)
     )
 
 
-def _key_usage(*, digital_signature: bool = False, key_cert_sign: bool = False) -> x509.KeyUsage:
+def key_usage(*, digital_signature: bool = False, key_cert_sign: bool = False) -> x509.KeyUsage:
+    """What a key may be used for: the two given, and nothing else."""
     return x509.KeyUsage(
         digital_signature=digital_signature,
         key_cert_sign=key_cert_sign,
@@ -135,8 +139,13 @@ def _write_private(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
     """Write a private key to a file that was never readable by anyone else."""
     path.unlink(missing_ok=True)
     path.touch(0o600, exist_ok=False)
+    path.write_bytes(private_pem(key))
+
+
+def private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """A private key as it stands in a file."""
     form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    path.write_bytes(key.private_bytes(*form))
+    return key.private_bytes(*form)
 
 
 @reports_errors
