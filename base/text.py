@@ -1,0 +1,6 @@
+"""Text of others, made fit for a line of a file or of a terminal."""
+
+
+def printable(text: str) -> str:
+    """`text` on one line, with escapes for what cannot be printed: control characters, lone surrogates, line ends."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
