@@ -162,8 +162,8 @@ def explorer(findings: Findings) -> str:
         ],
         "rows": list(zip(*columns, strict=True)),
     }
-    # Inside <script>, no text may end it.
-    return json.dumps(document, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+    # Inside <script>, "</script" would end it, and "<!--" with "<script" would make it go on behind its end.
+    return json.dumps(document, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
 def _short(value: float) -> float | int | None:
