@@ -25,6 +25,7 @@ from measure.campaign.cluster import Cluster
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import require_no_others
 from measure.host.exclusive import measuring_alone
+from measure.host.timekeeping import priority_warning
 from measure.run.aliases import distinct
 from measure.table import CampaignDocument, read_document
 from measure.validate.record import validate_campaign, validate_worker
@@ -88,6 +89,8 @@ def carry_out(
     require_browser(campaign)
     # A cluster's workers keep their own machines; this one only collects what they have measured.
     place = nullcontext() if manner.dask else measuring_alone("measuring")
+    if not manner.dask and (warning := priority_warning()):
+        console.print(f"note: {warning}", markup=False, soft_wrap=True)
     with place, interruptible(campaign.folder, continuation(command, campaign.folder)):
         if manner.validate and not manner.dask:
             planned = dict.fromkeys(run.network for block in campaign.plan() for run in block)
