@@ -22,18 +22,15 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
-def write_atomically(path: Path, content: str | bytes, mode: int = 0o666) -> None:
-    """Replace `path` by `content` in one step: temporary name, fsync, rename, fsync of the folder.
-
-    It has the permissions `mode` without those that the umask takes, and never more.
-    """
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Replace `path` by `content` in one step: temporary name, fsync, rename, fsync of the folder."""
     data = content.encode() if isinstance(content, str) else content
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
-            os.fchmod(file.fileno(), mode & ~_umask())
+            os.fchmod(file.fileno(), 0o666 & ~_umask())
             os.fsync(file.fileno())
         Path(temporary).replace(path)
     except BaseException:

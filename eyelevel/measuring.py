@@ -89,9 +89,9 @@ def carry_out(
     require_browser(campaign)
     # A cluster's workers keep their own machines; this one only collects what they have measured.
     place = nullcontext() if manner.dask else measuring_alone("measuring")
-    if not manner.dask and (warning := priority_warning()):
-        console.print(f"note: {warning}", markup=False, soft_wrap=True)
     with place, interruptible(campaign.folder, continuation(command, campaign.folder)):
+        if not manner.dask and (warning := priority_warning()):
+            console.print(f"note: {warning}", markup=False, soft_wrap=True)
         if manner.validate and not manner.dask:
             planned = dict.fromkeys(run.network for block in campaign.plan() for run in block)
             networks = distinct_networks(campaign.networks[name] for name in planned)

@@ -8,12 +8,20 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from rich.console import Console
 
 from base.errors import EyelevelError
 from base.places import PROJECT
+from eyelevel import measuring
+from eyelevel.commands import close, validate
+from eyelevel.measuring import Manner, carry_out
+from eyelevel.program import program
+from measure.campaign.campaign import Campaign
 from measure.host import exclusive
 from measure.host.exclusive import VARIABLE, measuring_alone
 
@@ -103,3 +111,25 @@ def test_a_lock_that_cannot_be_opened_is_told_in_one_line(lock: Path) -> None:
     message = "cannot be found out: .*lock: .*; its owner or an administrator can remove it"
     with pytest.raises(EyelevelError, match=message), measuring_alone("measuring"):
         pass
+
+
+def test_whatever_measures_is_refused_while_others_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[Campaign] = []
+    monkeypatch.setattr(measuring, "measure", lambda campaign, *_: measured.append(campaign))
+    monkeypatch.setattr(measuring, "priority_warning", lambda: None)
+    for command in (validate, close):
+        monkeypatch.setattr(command, "require_namespaces", lambda _: None)
+    campaign = Campaign(tmp_path / "results" / "c", {}, {}, {}, runs=1, seed=1)
+    here = Manner(dask=None, trust_workers=True, plain=True, validate=False)
+    with other_process():
+        with pytest.raises(EyelevelError, match="has been measuring .*; measuring would disturb that"):
+            carry_out(campaign, here, Console(), "campaign")
+        for arguments in (["validate", "--net", "dsl"], ["close", "--sites", str(tmp_path)]):
+            outcome = CliRunner().invoke(program, arguments)
+            assert isinstance(outcome.exception, EyelevelError)
+            assert "has been measuring on this machine since" in str(outcome.exception)
+        assert not measured and not campaign.folder.parent.exists()
+        # A cluster's workers measure elsewhere.
+        carry_out(campaign, replace(here, dask="tls://head:8786"), Console(), "campaign")
+    carry_out(campaign, here, Console(), "campaign")
+    assert measured == [campaign] * 2
