@@ -31,7 +31,6 @@ from measure.table import CampaignDocument, read_document
 from measure.validate.record import validate_campaign, validate_worker
 from tuning.networks import Network
 
-
 # What is wrong with the disk of the results, by the number of the error, and what to do.
 DISK_FAULTS = {
     errno.ENOSPC: "is full; free some of it",
@@ -165,7 +164,8 @@ def interruptible(folder: Path, again: str) -> Iterator[None]:
         click.echo(f"\nstopped; what was measured is in {folder}; to go on: {again}", err=True)
         sys.exit(130)
     except PermissionError as error:
-        raise EyelevelError(f"{error.filename or folder} may not be written ({error.strerror}); name another folder") from None
+        place = error.filename or folder
+        raise EyelevelError(f"{place} may not be written ({error.strerror}); name another folder") from None
     except OSError as error:
         if error.errno not in DISK_FAULTS:
             raise

@@ -25,13 +25,16 @@ def main(campaign: str, port: int, browse: bool) -> None:
     """
     review = Review(campaign_folder(campaign))
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like Ctrl-C does
-    with suppress(KeyboardInterrupt), tempfile.TemporaryDirectory(prefix="eyelevel-review-") as scratch:
-        with ThreadingHTTPServer((LOCAL, port), handler(review, Path(scratch))) as server:
-            url = f"http://{LOCAL}:{server.server_address[1]}{review.base}"
-            click.echo(f"{url} shows the runs of {review.folder.name}; Ctrl-C ends it")
-            if browse:
-                # All users see a browser's command line, so the address, which only this user is to know, is in a file.
-                start = Path(scratch) / "review.html"
-                start.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={url}">')
-                threading.Thread(target=webbrowser.open, args=(start.as_uri(),), daemon=True).start()
-            server.serve_forever()
+    with (
+        suppress(KeyboardInterrupt),
+        tempfile.TemporaryDirectory(prefix="eyelevel-review-") as scratch,
+        ThreadingHTTPServer((LOCAL, port), handler(review, Path(scratch))) as server,
+    ):
+        url = f"http://{LOCAL}:{server.server_address[1]}{review.base}"
+        click.echo(f"{url} shows the runs of {review.folder.name}; Ctrl-C ends it")
+        if browse:
+            # All users see a browser's command line, so the address, which only this user is to know, is in a file.
+            start = Path(scratch) / "review.html"
+            start.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={url}">')
+            threading.Thread(target=webbrowser.open, args=(start.as_uri(),), daemon=True).start()
+        server.serve_forever()

@@ -76,9 +76,7 @@ def test_an_authority_that_runs_out_is_made_anew(monkeypatch: pytest.MonkeyPatch
 
 def test_of_many_that_start_at_once_all_have_the_same(cache: Path) -> None:
     command = [sys.executable, "-c", STARTER]
-    starters = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(4)
-    ]
+    starters = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     for starter in starters:
         assert starter.stdout and starter.stdout.readline() == "there\n"
     for starter in starters:
@@ -94,7 +92,9 @@ def test_a_cache_that_is_not_ours_is_told_in_one_line(cache: Path) -> None:
     authority()
     (cache / "authority" / "key.pem").unlink()
     (cache / "authority" / "key.pem").mkdir()
-    with pytest.raises(EyelevelError, match=r"key\.pem cannot be read \(.*\); if it is another user's, set EYELEVEL_CACHE"):
+    with pytest.raises(
+        EyelevelError, match=r"key\.pem cannot be read \(.*\); if it is another user's, set EYELEVEL_CACHE"
+    ):
         authority()
     (cache / "authority" / "key.pem").rmdir()
     (cache / "authority.lock").unlink()

@@ -123,9 +123,8 @@ def test_only_the_set_up_of_packages_asks_for_root() -> None:
 @pytest.mark.parametrize("secret", ["http://user:s3cret@proxy:3128", "x'; touch pwned; '$(touch pwned)"])
 def test_what_runs_as_root_has_the_proxys_password_and_no_command_line_does(tmp_path: Path, secret: str) -> None:
     # Like sudo it drops the environment and keeps the command line, which everybody sees.
-    (tmp_path / "sudo").write_text(
-        f'#!/bin/bash\n[[ $1 != --* ]] || exit 0\nprintf "%s\\n" "$@" >{tmp_path}/seen\nexec env --ignore-environment "$@"\n'
-    )
+    sudo = ["#!/bin/bash", "[[ $1 != --* ]] || exit 0", f'printf "%s\\n" "$@" >{tmp_path}/seen']
+    (tmp_path / "sudo").write_text("\n".join([*sudo, 'exec env --ignore-environment "$@"', ""]))
     (tmp_path / "sudo").chmod(0o755)
     (tmp_path / "temporary").mkdir()
     done = subprocess.run(

@@ -90,9 +90,8 @@ def test_a_child_that_outlives_who_measured_keeps_no_lock(tmp_path: Path) -> Non
     os.mkfifo(end)
     with measuring_alone("measuring"):
         child = subprocess.Popen(["cat", end])
-    with child, end.open("w"):
-        with other_process():
-            assert child.poll() is None
+    with child, end.open("w"), other_process():
+        assert child.poll() is None
 
 
 def test_every_user_can_open_the_lock(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +121,7 @@ def test_whatever_measures_is_refused_while_others_do(tmp_path: Path, monkeypatc
     campaign = Campaign(tmp_path / "results" / "c", {}, {}, {}, runs=1, seed=1)
     here = Manner(dask=None, trust_workers=True, plain=True, validate=False)
     with other_process():
-        with pytest.raises(EyelevelError, match="has been measuring .*; measuring would disturb that"):
+        with pytest.raises(EyelevelError, match=r"has been measuring .*; measuring would disturb that"):
             carry_out(campaign, here, Console(), "campaign")
         for arguments in (["validate", "--net", "dsl"], ["close", "--sites", str(tmp_path)]):
             outcome = CliRunner().invoke(program, arguments)
