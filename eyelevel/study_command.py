@@ -36,7 +36,8 @@ def command_of(name: str) -> str:
 def _measure(study: Study, arguments: dict[str, Any]) -> None:
     manner = Manner.take(arguments)
     name, results = arguments.pop("name"), arguments.pop("results")
-    folder = results / campaign_name(name or arguments.get("preset") or study.command)
+    default = arguments.get("preset") or study.command
+    folder = results / campaign_name(default if name is None else name)
     common = {option: arguments.pop(option, None) for option in ("site", "net", "proto", "runs", "seed", "browser")}
     request = Request(folder, **common, options=arguments, document=document_of(folder, study.name, command_of))
     measurement = study.campaign(request)

@@ -10,7 +10,8 @@ from analysis.sites import print_sites, site_table
 from base.errors import EyelevelError
 from base.places import RESULTS, SITES
 from measure.site_facts import facts_of
-from record.site import INDEX, Site
+from record.layout import INDEX
+from record.site import Site
 
 FORMATS = ("png", "pdf", "svg")
 
@@ -25,7 +26,7 @@ FORMATS = ("png", "pdf", "svg")
 def main(into: Path) -> None:
     """Print a table of the recorded sites, and write it and the paper's Figure 1 as files.
 
-    Example: eyelevel site-info --into /tmp/sites
+    Example: eyelevel site-info --into results/sites
     """
     folders = sorted(path.parent for path in SITES.glob(f"[!.]*/{INDEX}"))
     if not folders:

@@ -20,7 +20,7 @@ from support.campaigns import assert_whole, rows
 
 from base.places import PROJECT
 
-pytestmark = [pytest.mark.needs_root, pytest.mark.loads(group="faults")]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads(group="faults")]
 
 KILLS = 50
 WORKER_KILLS = 4

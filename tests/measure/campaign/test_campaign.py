@@ -32,6 +32,7 @@ from measure.host.canary import Canary
 from measure.reasons import Reason
 from measure.run.evidence import Evidence, RequestCounts
 from measure.run.film import FilmStart, VisualMetrics
+from measure.run.setting import Setting
 from measure.status import status
 from measure.table import read_given_up, read_rows, require_document
 from record import collection
@@ -420,15 +421,54 @@ def test_settings_and_versions_are_on_disk_before_the_first_run(
         measure(campaign, partial(ProgressDisplay, Console(file=io.StringIO())))
 
 
+def test_a_campaign_does_not_mix_with_what_its_network_keeps_time(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str | None] = []
+
+    def load(setting: Setting, _folder: Path, **_: object) -> str | None:
+        asked.append(setting.timekeeping)
+        return None
+
+    def measured_with(timekeeping: str, runs: int) -> None:
+        monkeypatch.setattr(campaigns, "versions", lambda *_, **__: {"timekeeping": timekeeping})
+        measure(replace(campaign, runs=runs), partial(ProgressDisplay, Console(file=io.StringIO())))
+
+    monkeypatch.setattr(method, "load", load)
+    monkeypatch.setattr(method, "read_evidence", lambda *_, **__: SOUND)
+    measured_with("real-time priority", 1)
+    with pytest.raises(EyelevelError, match="timekeeping was real-time priority, is ordinary priority"):
+        measured_with("ordinary priority", 2)
+    measured_with("real-time priority", 2)
+    assert asked == ["real-time priority"] * 4
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="need root (only root gives files away)")
 def test_results_belong_to_who_used_sudo(campaign: Campaign, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    given: set[Path] = set()
     monkeypatch.setenv("SUDO_UID", "1234")
     monkeypatch.setenv("SUDO_GID", "1234")
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(os, "chown", lambda path, *_, **__: given.add(Path(path)))
     go(campaign, monkeypatch, [SOUND])
-    assert set(campaign.folder.rglob("*")) | {campaign.folder} <= given
-    assert not any(path for path in given if not path.is_relative_to(campaign.folder))
+    assert {path.stat().st_uid for path in (campaign.folder, *campaign.folder.rglob("*"))} == {1234}
+    assert {path.stat().st_uid for path in (tmp_path, *tmp_path.iterdir()) if path != campaign.folder.parent} == {0}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="need root (only root gives files away)")
+def test_what_root_did_not_make_there_stays_whose_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SUDO_UID", "1234")
+    monkeypatch.setenv("SUDO_GID", "1234")
+    folder, system_file, elsewhere = tmp_path / "results", tmp_path / "shadow", tmp_path / "elsewhere"
+    for path in (folder, elsewhere):
+        path.mkdir()
+    for path in (system_file, elsewhere / "file", folder / "ours", folder / "theirs"):
+        path.touch()
+    os.chown(folder / "theirs", 4321, 4321)
+    os.link(system_file, folder / "hard")
+    (folder / "soft").symlink_to(elsewhere)
+    give_to_caller(folder)
+    owners = {path.name: path.stat().st_uid for path in (folder, *folder.iterdir(), elsewhere, elsewhere / "file")}
+    expected = {"results": 1234, "ours": 1234, "theirs": 4321, "hard": 0, "soft": 0, "elsewhere": 0, "file": 0}
+    assert owners == expected
+    assert system_file.stat().st_uid == 0
 
 
 def test_without_sudo_nothing_changes_hands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -444,6 +484,7 @@ def test_without_sudo_nothing_changes_hands(monkeypatch: pytest.MonkeyPatch, tmp
         (["--proto", "tcp quick"], "unknown protocol 'quick'; choose among tcp, tcp+, tcp+bbr, quic, quic+bbr, "),
         (["--sites", "demo-nothing"], "unknown site 'demo-nothing'; choose among "),
         (["--campaign", "../elsewhere"], "cannot be its name"),
+        (["--campaign", ""], "'' cannot be its name"),
     ],
 )
 def test_an_unknown_value_is_told_with_the_allowed_ones(
