@@ -86,6 +86,7 @@ check: setup ## run the checkers: style, types, layers, words
 
 proof: setup ## run what takes hours: faults by the dozen, fuzzing, whole corpora; installs TeX
 	@setup/packages proof
+	@setup/unpack clusters >/dev/null
 	@$(PYTEST) -n 3 tests/proof tests/analysis/report/test_latex.py
 
 record: setup ## load SITES, a URL or a file that lists some (sites.txt), from the web, make sites of them, and close these
@@ -143,7 +144,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   HYPOTHESES       what is asked, as a file (analysis/hypotheses.toml); a campaign keeps it before its first run
 ##   FILMS, QUALITY   all, sample or none; lossless or small: which films are kept once their metrics are
 ##   BROWSER          the browser (chromium)
-##   DASK             the scheduler of a Dask cluster to measure on (tcp://scheduler:8786)
+##   DASK             the scheduler of a cluster to measure on (tls://head:8786)
 ##   PRESET           of make grid: longlook, longlook-0rtt, controlled, lossy-bulk
 ##   COUNTS, SIZES    of make grid: other numbers and sizes of objects (1,10 and 100B,10KB)
 ##   BUDGET, LIMIT    of make grid: how long all may take (60m); how many seconds a load may

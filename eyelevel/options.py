@@ -17,7 +17,9 @@ keep_cookies = click.option(
     "for one). Without it they are replaced by stand-ins of the same length. With it the sites are not for others.",
 )
 
-INSECURE_HELP = "Take tcp:// beyond this machine, too: whoever reaches the cluster can run programs as you on all of it."
+INSECURE_HELP = (
+    "Take tcp:// beyond this machine, too: whoever reaches the cluster can run programs as you on all of it."
+)
 insecure = click.option("--insecure", is_flag=True, help=INSECURE_HELP)
 
 

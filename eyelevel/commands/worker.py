@@ -6,6 +6,7 @@ from base.privileges import require_namespaces
 from eyelevel.options import insecure
 from measure.cluster.addresses import scheduler_address
 from measure.cluster.nodes import run_worker
+from measure.host.exclusive import measuring_alone
 
 
 @click.command()
@@ -15,7 +16,11 @@ from measure.cluster.nodes import run_worker
 def main(scheduler: str, host: str | None, insecure: bool) -> None:
     """Be a worker of the cluster whose scheduler has the address SCHEDULER, until Ctrl-C or until that ends.
 
+    A machine has one worker, and measures nothing else meanwhile.
+
     Example: eyelevel worker tls://10.0.0.1:8786
     """
+    address = scheduler_address(scheduler, insecure=insecure)
     require_namespaces("a worker")
-    run_worker(scheduler_address(scheduler, insecure=insecure), host, click.echo)
+    with measuring_alone("a worker"):
+        run_worker(address, host, click.echo)

@@ -77,7 +77,9 @@ def introduce(question: Question) -> Introduction:
     try:
         require_namespaces("a worker")
         if get_worker().state.nthreads != 1:
-            raise EyelevelError("one worker is one place to measure, and this one has several threads; start it by 'eyelevel worker'")
+            raise EyelevelError(
+                "one worker is one place to measure, and this one has several threads; start it by 'eyelevel worker'"
+            )
         sites = {name: digest(Site.load(folder)) for name, folder in question.sites.items()}
         servers = {protocol.server for protocol in question.protocols}
         programs = versions(servers, question.browser, capturing=question.captures)

@@ -16,7 +16,7 @@ from support.needs import CLUSTER_PROGRAMS
 from base.namespaces import unshare
 from base.places import PROJECT, cache_dir, tool
 
-pytestmark = [pytest.mark.needs_user_namespaces, pytest.mark.needs_cluster_programs, pytest.mark.loads(group="clusters")]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_cluster_programs, pytest.mark.loads(group="clusters")]
 
 DOCUMENT = PROJECT / "docs" / "clusters.md"
 LIBRARY = Path(__file__).parent.parent / "support" / "machines.sh"

@@ -37,7 +37,8 @@ def test_unencrypted_beyond_this_machine_is_refused_unless_asked_for(host: str) 
 
 
 @pytest.mark.parametrize(
-    "text", ["", "ucx://10.0.0.1", "inproc://a", "tls://", "tls://a:b", "tls://a:99999", "tls://me@a", "tls://a/b", "tls://[a"]
+    "text",
+    ["", "ucx://10.0.0.1", "inproc://a", "tls://", "tls://a:b", "tls://a:99999", "tls://me@a", "tls://a/b", "tls://[a"],
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(EyelevelError, match="is not a scheduler's address, which is like tls://"):
@@ -53,8 +54,7 @@ def test_what_is_no_address_is_refused(text: str) -> None:
         ["states", "--dask", "tcp://10.0.0.1:8786"],
     ],
 )
-def test_every_command_refuses_it(command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eyelevel.commands.worker.require_namespaces", lambda _: None)
+def test_every_command_refuses_it(command: list[str], tmp_path: Path) -> None:
     if command[0] not in ("scheduler", "worker"):
         command = [*command, "--results", str(tmp_path)]
     outcome = CliRunner().invoke(program, command)

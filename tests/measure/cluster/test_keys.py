@@ -1,4 +1,4 @@
-"""A cluster's keys are the caller's alone, belong together, and are refused with what to do when they cannot be used."""
+"""A cluster's keys are the caller's alone and belong together; keys that cannot be used are refused with what to do."""
 
 import os
 import stat

@@ -115,9 +115,7 @@ def is_open(address: str, connection: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("name", ["scheduler", "worker"])
-def test_nobody_without_a_key_of_the_cluster_is_listened_to(
-    cache: Path, cluster: dict[str, Node], name: str
-) -> None:
+def test_nobody_without_a_key_of_the_cluster_is_listened_to(cache: Path, cluster: dict[str, Node], name: str) -> None:
     address = cluster[name].address
     assert address.startswith("tls://127.0.0.1:")
     assert is_open(address, arguments(cache))
@@ -149,6 +147,15 @@ def test_a_worker_that_is_there_is_never_overlooked(cache: Path, cluster: dict[s
     ):
         for _ in range(200):
             assert cluster_of_campaign.connected_workers(client, "") == [cluster["worker"].address]
+
+
+def test_a_machine_has_one_worker(cache: Path, cluster: dict[str, Node]) -> None:
+    lock = psutil.Process(cluster["worker"].process.pid).environ()["EYELEVEL_MEASURING_LOCK"]
+    environment = {**environment_of(cache), "EYELEVEL_MEASURING_LOCK": lock}
+    command = [sys.executable, "-m", "eyelevel", "worker", cluster["scheduler"].address]
+    second = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert second.returncode == 1
+    assert second.stderr.splitlines()[-1].endswith("a worker would disturb that: wait until it has ended")
 
 
 def test_a_worker_ends_at_once_by_a_signal_though_it_measures(cache: Path, cluster: dict[str, Node]) -> None:
