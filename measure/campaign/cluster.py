@@ -189,7 +189,8 @@ def connected_workers(client: Client, scheduler: str) -> list[str]:
     while client.status in ("running", "connecting"):
         try:
             # Asked directly: what the client keeps of such answers is at times one without any workers.
-            return list(client.sync(client.scheduler.identity, n_workers=-1)["workers"])
+            scheduler_itself: Any = client.scheduler
+            return list(client.sync(scheduler_itself.identity, n_workers=-1)["workers"])
         except OSError:
             time.sleep(LOOK_S)
     raise EyelevelError(

@@ -30,9 +30,9 @@ def scheduler_address(text: str, *, insecure: bool = False) -> str:
     if parts.scheme == UNENCRYPTED and not insecure and not _is_loopback(host):
         raise EyelevelError(
             f"{text} is not encrypted: whoever reaches it could run programs as you, here and on all workers; use "
-            f"tls://{_bracketed(host)}:{port or PORT} after 'make cluster-keys', or give --insecure to 'eyelevel'"
+            f"tls://{bracketed(host)}:{port or PORT} after 'make cluster-keys', or give --insecure to 'eyelevel'"
         )
-    return f"{parts.scheme}://{_bracketed(host)}:{PORT if port is None else port}"
+    return f"{parts.scheme}://{bracketed(host)}:{PORT if port is None else port}"
 
 
 def security_of(role: Role, address: str) -> Security | None:
@@ -65,5 +65,6 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
+def bracketed(host: str) -> str:
+    """`host` as it stands before a port: IPv6 addresses, which have colons themselves, in brackets."""
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host

@@ -23,7 +23,7 @@ from distributed.utils import get_ip
 
 from base.errors import EyelevelError
 from base.processes import last_line_of
-from measure.cluster.addresses import security_of
+from measure.cluster.addresses import bracketed, security_of
 from measure.cluster.keys import Role
 
 # A scheduler that is not there is looked for again after this time.
@@ -31,8 +31,13 @@ LOOK_S = 2.0
 CONNECT_TIMEOUT_S = 10.0
 # How long a node may take to say goodbye.
 FAREWELL_S = 5.0
-# Threads that watch what a worker does, many times a second, beside what it measures.
-NO_WATCHERS = {"distributed.worker.profile.enabled": False, "distributed.admin.system-monitor.gil.enabled": False}
+# Neither pages of an HTTP server, nor threads that watch a node many times a second, beside what it measures.
+NOTHING_ELSE = {
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.system-monitor.gil.enabled": False,
+}
 
 
 class SilentScheduler(Scheduler):
@@ -60,14 +65,15 @@ def run_scheduler(address: str, announce: Callable[[str], None]) -> None:
 
 async def _run_scheduler(address: str, security: Security | None, announce: Callable[[str], None]) -> None:
     parts = urlsplit(address)
-    with dask.config.set({"temporary-directory": str(private_folder()), **NO_WATCHERS}):
-        place = {"host": parts.hostname, "port": parts.port, "protocol": parts.scheme}
-        scheduler: Scheduler = SilentScheduler(**place, security=security)
+    with dask.config.set({"temporary-directory": str(private_folder()), **NOTHING_ELSE}):
+        scheduler: Scheduler = SilentScheduler(
+            host=bracketed(str(parts.hostname)), port=parts.port or 0, protocol=parts.scheme, security=security
+        )
 
         async def life() -> None:
             await _started(scheduler, f"the scheduler cannot listen at {address}")
             announce(scheduler.address)
-            await scheduler.finished()
+            await _ended(scheduler)
 
         await _until_signal(life(), lambda: scheduler.close(reason="signal"))
 
@@ -87,16 +93,16 @@ async def _run_worker(
 ) -> None:
     parts = urlsplit(scheduler)
     worker: Worker | None = None
-    with dask.config.set({"temporary-directory": str(private_folder()), **NO_WATCHERS}):
+    with dask.config.set({"temporary-directory": str(private_folder()), **NOTHING_ELSE}):
 
         async def life() -> None:
             nonlocal worker
             await _wait_for(scheduler, security, announce)
-            place = host or get_ip(str(parts.hostname))
+            place = bracketed(host or get_ip(str(parts.hostname)))
             worker = SilentWorker(scheduler, nthreads=1, host=place, protocol=parts.scheme, security=security)
             await _started(worker, f"a worker cannot listen at {place}, or join {scheduler}")
             announce(f"this worker listens at {worker.address}, and measures for {scheduler}")
-            await worker.finished()
+            await _ended(worker)
             raise EyelevelError(f"the scheduler {scheduler} is gone; start this worker again when it is there")
 
         async def farewell() -> None:
@@ -136,6 +142,10 @@ async def _started(node: Server, fault: str) -> None:
         await node
     except (RuntimeError, ValueError, OSError) as error:
         raise EyelevelError(f"{fault}: {_reason_of(error)}") from None
+
+
+async def _ended(node: Server) -> None:
+    await node.finished()
 
 
 async def _until_signal(life: Awaitable[None], farewell: Callable[[], Awaitable[object]]) -> None:

@@ -22,6 +22,8 @@ DOCUMENT = PROJECT / "docs" / "clusters.md"
 LIBRARY = Path(__file__).parent.parent / "support" / "machines.sh"
 KINDS = ("net", "mount", "uts", "ipc", "pid")
 LIMIT_S = 2400
+# Enough for workers to be measuring when a minute is over.
+SLURM_RUNS = 8
 
 # What a machine's folder has while its worker measures a block (measure.campaign.remote).
 MEASURED_BLOCK = "tmp/eyelevel-cluster-*/*/*/block-*/runs"
@@ -50,7 +52,7 @@ def run_on_machines(room: Path, setting: str, head: str) -> None:
     # Our user becomes another one, who is root nowhere, even if it is root.
     user = ("--user", "--map-user=1000", "--map-group=1000", "--keep-caps")
     kinds = [f"--{kind}" for kind in KINDS]
-    command = [tool("setpriv"), "--pdeathsig", "KILL", unshare(), *user, *kinds, "--fork", "--kill-child"]
+    command: list[str | Path] = [tool("setpriv"), "--pdeathsig", "KILL", unshare(), *user, *kinds, "--fork", "--kill-child"]
     places = {"ROOM": room, "PROJECT": PROJECT, "CACHE": cache_dir().resolve(), "PROGRAMS": CLUSTER_PROGRAMS}
     environment = {**os.environ, **{name: str(path) for name, path in places.items()}}
     with (room / "log").open("wb") as log:
@@ -122,13 +124,21 @@ cat >worker.sh <<'END'
 {worker}
 END
 ~/.cache/eyelevel/bin/eyelevel cluster-keys
-# The first job of each node may take a minute; those after them wait for the nodes.
-sbatch --array=1-2 --time=1 worker.sh
 {start}
-{campaign(tmp_path, runs=8)}
+{campaign(tmp_path, runs=SLURM_RUNS)} &
+campaign=$!
+until ls -d {MEASURED_BLOCK} >/dev/null 2>&1; do
+  kill -0 $campaign
+  sleep 0.2
+done
+# As if these two had been submitted with this limit; those after them wait for the nodes.
+for job in $(squeue --noheader --name=eyelevel --states=RUNNING --format=%A); do
+  scontrol update JobId=$job TimeLimit=1
+done
+wait $campaign
 scancel --name=eyelevel
 """,
     )
-    assert_exact(tmp_path, 8, {"node1", "node2"})
+    assert_exact(tmp_path, SLURM_RUNS, {"node1", "node2"})
     outputs = "".join(path.read_text() for path in (tmp_path / "head").glob("slurm-*.out"))
     assert outputs.count("DUE TO TIME LIMIT") == 2

@@ -34,6 +34,7 @@ make_home() { # FOLDER
   mkdir -p "$cache/bin" "$1/.ssh" "$1/tmp"
   chmod 700 "$1" "$1/.ssh"
   ln -s "$PROJECT" "$1/eyelevel"
+  [[ ! -d $HOME/.cache/matplotlib ]] || ln -s "$HOME/.cache/matplotlib" "$1/.cache/"
   for entry in "$CACHE"/*; do
     [[ ${entry##*/} == @(bin|cluster) ]] || ln -s "$entry" "$cache/"
   done

@@ -7,6 +7,7 @@ import signal
 import ssl
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -235,7 +236,7 @@ def test_a_worker_of_another_cluster_waits_and_says_why(cache: Path, cluster: di
 
 
 def test_the_folder_for_temporary_files_is_the_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     folder = nodes.private_folder()
     assert nodes.private_folder() == folder
     assert folder.stat().st_mode & 0o777 == 0o700
