@@ -142,5 +142,5 @@ END
 }
 
 nodes_are_idle() { # HOW_MANY
-  [[ $(sinfo --noheader --states=idle --format=%D) == "$1" ]]
+  [[ $(on_machine head sinfo --noheader --states=idle --format=%D) == "$1" ]]
 }

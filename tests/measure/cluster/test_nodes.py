@@ -34,7 +34,7 @@ from measure.cluster.addresses import security
 from measure.cluster.keys import Role, keys_of, make_keys
 from measure.table import CampaignDocument
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.needs_namespaces]
 
 PATIENCE_S = 60
 CONNECT_S = 5
