@@ -92,7 +92,7 @@ def test_workers_by_ssh_of_which_one_is_killed(tmp_path: Path) -> None:
 printf 'worker1\\nworker2\\n' >hosts
 {keys}
 {start}
-{campaign(tmp_path, runs=3)} &
+{campaign(tmp_path, runs=4)} &
 campaign=$!
 until ssh -n worker1 'ls -d {MEASURED_BLOCK}' >/dev/null 2>&1; do
   kill -0 $campaign
@@ -106,7 +106,7 @@ printf 'worker1\\nworker2\\n' >hosts
 {end}
 """,
     )
-    assert_exact(tmp_path, 3, {"worker1", "worker2"})
+    assert_exact(tmp_path, 4, {"worker1", "worker2"})
 
 
 def test_workers_by_slurm_whose_jobs_reach_their_time_limit(tmp_path: Path) -> None:
