@@ -1,4 +1,4 @@
-"""How nodes of a cluster reach each other: by TLS, with the cluster's keys. Unencrypted only where nobody else listens."""
+"""How nodes of a cluster reach each other: by TLS with the cluster's keys; unencrypted only within a machine."""
 
 import ssl
 from ipaddress import ip_address

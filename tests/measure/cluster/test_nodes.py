@@ -150,6 +150,18 @@ def test_a_worker_that_is_there_is_never_overlooked(cache: Path, cluster: dict[s
             assert cluster_of_campaign.connected_workers(client, "") == [cluster["worker"].address]
 
 
+def test_a_port_that_is_taken_is_one_line(cache: Path, cluster: dict[str, Node]) -> None:
+    address = cluster["scheduler"].address
+    command = [sys.executable, "-m", "eyelevel", "scheduler", address]
+    second = subprocess.run(
+        command, cwd=PROJECT, env=environment_of(cache), capture_output=True, text=True, timeout=PATIENCE_S
+    )
+    assert second.returncode == 1
+    last = second.stderr.splitlines()[-1]
+    assert last.startswith(f"eyelevel: the scheduler cannot listen at {address}: ")
+    assert "Address already in use" in last
+
+
 def test_a_machine_has_one_worker(cache: Path, cluster: dict[str, Node]) -> None:
     lock = psutil.Process(cluster["worker"].process.pid).environ()["EYELEVEL_MEASURING_LOCK"]
     environment = {**environment_of(cache), "EYELEVEL_MEASURING_LOCK": lock}
