@@ -23,6 +23,7 @@ from eyelevel.options import PATH
 from measure.campaign.campaign import Campaign, Enough, measure, never_enough
 from measure.campaign.cluster import Cluster
 from measure.campaign.progress import ProgressDisplay
+from measure.host.timekeeping import priority_warning
 from measure.run.aliases import distinct
 from measure.table import CampaignDocument, read_document
 from measure.validate.record import validate_campaign, validate_worker
@@ -74,6 +75,8 @@ def carry_out(
     Ends the process when it is interrupted. Raises EyelevelError.
     """
     require_browser(campaign)
+    if not manner.dask and (warning := priority_warning()):
+        console.print(f"note: {warning}", markup=False, soft_wrap=True)
     with interruptible(campaign.folder, continuation(command, campaign.folder)):
         if manner.validate and not manner.dask:
             planned = dict.fromkeys(run.network for block in campaign.plan() for run in block)

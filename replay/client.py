@@ -26,6 +26,7 @@ def main(spec: ReplaySpec, command: list[str]) -> None:
         control.connect(str(CONTROL))
         with control.makefile("r") as lines:
             lines.readline()
+        world.open_ports()
         world.start_name_server()
         tuned = {
             "sysctls": kernel.apply_sysctls(spec.protocol.client_kernel),

@@ -21,7 +21,7 @@ from base.structure import from_json, to_json
 from record.site import Site
 from replay import world
 from replay.repeatable import make_repeatable
-from replay.spec import CONTROL, MONITORED_DEVICE, PRIVATE, ReplaySpec
+from replay.spec import CONTROL, MONITORED_DEVICE, PRIVATE, TIMEKEEPING, ReplaySpec
 from replay.stack import shell
 from servers.certificates import authority, certify
 from servers.contract import Serving
@@ -72,7 +72,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     evidence["seed"] = spec.seed
     evidence["server_sysctls"] = kernel.apply_sysctls(spec.protocol.server_kernel)
     with server_of(spec.protocol).serve(serving), _control_socket() as control:
-        client = [*pinned(spec.emulator_cores), *shell(spec.network, spec.seed), "--"]
+        client = [*pinned(spec.emulator_cores), *shell(spec.network, spec.seed, TIMEKEEPING), "--"]
         client += [sys.executable, "-m", "replay.client", to_json(spec), *command]
         with (
             stopped_at_the_end(subprocess.Popen(client)) as stack,
@@ -87,6 +87,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
             evidence["setup_s"] = round(time.monotonic() - started, 3)
             evidence["client"] = _exchange_readiness(connection)
             status = _await_exit(stack, leash)
+    evidence["timekeeping"] = TIMEKEEPING.read_text().strip()
     evidence["unknown_names"] = world.unknown_names(site)
     return status
 

@@ -11,6 +11,8 @@ from tuning.protocols import Protocol
 # Inside the replay /run is a file system of its own, in memory, which ends with the replay.
 PRIVATE = Path("/run/eyelevel")
 CONTROL = PRIVATE / "control"
+# With what the emulated network kept time (`mm-net --timekeeping`).
+TIMEKEEPING = PRIVATE / "timekeeping"
 
 # In the environment of a monitor: the device of the servers' namespace that leads to the client.
 MONITORED_DEVICE = "EYELEVEL_MONITORED_DEVICE"

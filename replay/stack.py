@@ -10,8 +10,11 @@ from base.places import tool
 from tuning.networks import Network
 
 
-def shell(network: Network, seed: int | None = None) -> list[str | Path]:
-    """The command line that runs what follows it behind `network`, its random choices drawn from `seed`."""
+def shell(network: Network, seed: int | None = None, timekeeping: Path | None = None) -> list[str | Path]:
+    """The command line that runs what follows it behind `network`, its random choices drawn from `seed`.
+
+    With what the network kept time is in the file `timekeeping` at the end.
+    """
     command: list[str | Path] = [tool("mm-net"), "--delay", f"{network.delay_ms:g}"]
     if network.jitter_ms:
         command += ["--jitter", f"{network.jitter_ms:g}", *(["--reorder"] if network.reorder else [])]
@@ -33,4 +36,5 @@ def shell(network: Network, seed: int | None = None) -> list[str | Path]:
         command += [option, ",".join(map(str, packets))] if packets else []
     for option, times_ms in (("--drop-up-at", network.drop_up_at_ms), ("--drop-down-at", network.drop_down_at_ms)):
         command += [option, ",".join(f"{time_ms:.6f}" for time_ms in times_ms)] if times_ms else []
+    command += ["--timekeeping", timekeeping] if timekeeping else []
     return [*command, *(["--seed", str(seed)] if seed is not None else [])]

@@ -13,6 +13,7 @@ from base.places import cache_dir, tool
 from base.processes import run_program
 from record.site import Site
 from replay.spec import PRIVATE
+from tuning import kernel
 
 HOSTS = PRIVATE / "hosts"
 QUERY_LOG = PRIVATE / "names.log"
@@ -37,6 +38,12 @@ def make(site: Site) -> None:
     HOSTS.write_text("\n".join(lines) + "\n")
     commands = ["link set lo up", *(f"address add {address}/32 dev lo" for address in site.servers)]
     run_program([tool("ip"), "-batch", "-"], "the replay's addresses could not be set", "\n".join(commands))
+    open_ports()
+
+
+def open_ports() -> None:
+    """Let servers in the network namespace we are in have any port, without a capability. Raises EyelevelError."""
+    kernel.apply_sysctls({"net.ipv4.ip_unprivileged_port_start": "0"})
 
 
 def client_environment(authority: Path) -> Mapping[str, str]:

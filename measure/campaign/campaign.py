@@ -4,7 +4,7 @@ How a run is made and judged is its `Method`'s; the campaigns of studies differ 
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,7 @@ class Campaign:
     `repeats`: how often an invalid run is repeated before it is given up.
     `canary_s`: how old a canary may be when a block begins.
     `selection`: names of the sites, networks and protocols whose runs are planned now; all unless given.
+    `timekeeping`: with what the network keeps time in all runs (`measure.host.timekeeping`), if that is known.
     `companions`: network → further conditions that are measured in its blocks (`measure.campaign.plan`).
     `without`: of these, sites and networks whose runs are not planned. `study`: what the campaign's study says of
     itself. `hypotheses`: the text of those that it declares.
@@ -81,6 +82,7 @@ class Campaign:
     without: frozenset[Cell] = frozenset()
     study: Mapping[str, Any] = field(default_factory=dict)
     hypotheses: str = ""
+    timekeeping: str | None = None
 
     def document(self) -> CampaignDocument:
         """All of it that results depend on, and the facts of its sites, as `campaign.json` keeps it."""
@@ -130,6 +132,7 @@ class Campaign:
             self.protocols[run.protocol],
             self.loading,
             seed_of(run, self.seed),
+            self.timekeeping,
         )
 
     def block(self, number: int, runs: Iterable[Run]) -> Block:
@@ -161,7 +164,10 @@ def measure(
     Raises EyelevelError when the disk is too small, or replays fail again and again.
     """
     measure_blocks = workers or partial(measure_here, campaign)
-    with opened(campaign.folder, campaign.document(), campaign.hypotheses) as results:
+    document = campaign.document()
+    with opened(campaign.folder, document, campaign.hypotheses) as results:
+        # As in what is kept: a campaign has no runs with another.
+        campaign = replace(campaign, timekeeping=document.versions.get("timekeeping"))
         work = PlannedWork(campaign, results)
         work.settle()
         expected = work.forecast()

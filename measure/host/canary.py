@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 
 from base.errors import EyelevelError
-from base.places import tool
+from base.namespaces import namespaced
 from base.processes import last_line_of
 from browsers.registry import DEFAULT, browser_named
 
@@ -86,8 +86,7 @@ def _cpu_ms() -> float:
 
 def _page_ms(browser: str) -> float:
     """In fresh namespaces, so that it can reach nothing and leaves nothing, whoever is killed."""
-    command: list[str | Path] = [tool("setpriv"), "--pdeathsig", "KILL", tool("unshare"), "--net", "--pid", "--mount"]
-    command += ["--kill-child", "--fork", "sh", "-c", SCRIPT, "sh"]
+    command = [*namespaced("mount", "net"), "sh", "-c", SCRIPT, "sh"]
     command += browser_named(browser).screenshot_command(PAGE.as_uri(), Path("/run/canary.png"))
     environment = {**os.environ, "HOME": "/run", "TMPDIR": "/run", "XDG_CONFIG_HOME": "/run", "XDG_CACHE_HOME": "/run"}
     started = time.perf_counter()

@@ -10,6 +10,7 @@ from pathlib import Path
 from base.errors import EyelevelError
 from base.places import PROJECT, tool
 from browsers.registry import DEFAULT, browser_named
+from measure.host.timekeeping import timekeeping
 from servers.registry import all_servers
 
 # How each program prints its version; those of servers and browsers say it themselves.
@@ -18,7 +19,8 @@ CAPTURING = {"dumpcap": "--version", "tshark": "--version", "ping": "-V"}
 
 
 def versions(servers: Iterable[str], browser: str = DEFAULT, *, capturing: bool = False) -> dict[str, str]:
-    """Name → version of everything that takes part in a run with these servers and this browser, captured or not.
+    """Name → version of everything that takes part in a run with these servers and this browser, captured or not;
+    and with what the emulated network keeps time.
 
     Raises EyelevelError.
     """
@@ -29,6 +31,7 @@ def versions(servers: Iterable[str], browser: str = DEFAULT, *, capturing: bool 
     known["browsertime"] = _browsertime()
     known["python"] = platform.python_version()
     known["kernel"] = platform.release()
+    known["timekeeping"] = timekeeping()
     return dict(sorted(known.items()))
 
 

@@ -31,13 +31,17 @@ class Loading:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a run loads, behind what, over what, and how. The network's losses are drawn from `seed`."""
+    """What a run loads, behind what, over what, and how. The network's losses are drawn from `seed`.
+
+    `timekeeping`: with what the network is to keep time (`measure.host.timekeeping`); with anything unless given.
+    """
 
     site: Site
     network: Network
     protocol: Protocol
     loading: Loading = Loading()
     seed: int | None = None
+    timekeeping: str | None = None
 
 
 @dataclass(frozen=True)

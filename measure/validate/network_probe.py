@@ -40,6 +40,7 @@ LARGE_BYTES = 1428
 # Smaller where few large ones fill a queue, as long as a program can keep up with so many.
 QUEUE_PACKETS, OVERLOAD_PACKETS_PER_S = 40, 5000
 SO_TIMESTAMPNS, SO_RCVBUFFORCE = 35, 33
+BUFFER_BYTES = 1 << 22
 TIMESPEC = struct.Struct("qq")
 
 ECHOES = 100
@@ -128,7 +129,10 @@ class Arrivals:
         self._arrived: dict[int, tuple[int, int]] = {}
         self.sender: tuple[str, int] | None = None
         end.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        end.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 22)
+        try:
+            end.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
+        except PermissionError:  # only root of the machine may have more than net.core.rmem_max
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
         # The kernel's stamps are of the wall clock, which may be set; over the seconds of a probe it is not.
         self._to_monotonic_ns = time.monotonic_ns() - time.time_ns()
         threading.Thread(target=self._receive, daemon=True).start()

@@ -25,7 +25,12 @@ pub struct Shell {
 
 impl Shell {
     /// Run the command inside and wait for it; its exit status becomes the shell's.
-    pub fn run(mut self, inside: &Inside) -> Result<ExitCode> {
+    pub fn run(self, inside: &Inside) -> Result<ExitCode> {
+        self.run_to_report(inside).map(exit_code)
+    }
+
+    /// Run the command inside and wait for it; returns how the emulation went.
+    pub fn run_to_report(mut self, inside: &Inside) -> Result<Report> {
         self.outputs.flush()?;
         let pair = open_tun_pair(self.kind, inside.addresses)?;
         let mut command = inside.command();
@@ -37,8 +42,14 @@ impl Shell {
         let report = forwarder.run(&supervisor)?;
         warn_of_lateness(&report);
         warn_of_losses(&report);
-        Ok(ExitCode::from(report.status as u8))
+        Ok(report)
     }
+}
+
+/// The exit status of a shell whose emulation went as in the report: the command's.
+#[must_use]
+pub fn exit_code(report: Report) -> ExitCode {
+    ExitCode::from(report.status as u8)
 }
 
 /// Set Mahimahi's variables, which say in which network the command is.

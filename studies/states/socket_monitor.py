@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from base.errors import reports_errors
@@ -29,8 +29,9 @@ GAP_S = 4 * INTERVAL_S
 def main(folder: Path) -> None:
     """Ask until SIGTERM. Raises EyelevelError."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-    # Some hundred microseconds each time, which must not wait for the browser.
-    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    # Some hundred microseconds each time, which must not wait for the browser. Where that is not granted, gaps tell.
+    with suppress(PermissionError):
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     latest: dict[bytes, bytes] = {}
     questions, gaps = 0, []
     with closing(KernelSockets()) as kernel, (folder / ACCOUNTS).open("wb") as accounts:

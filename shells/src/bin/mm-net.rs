@@ -1,13 +1,16 @@
 //! `mm-net`: delay, link and loss in one hop.
 
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use shells::arguments::{Inside, SeedOption};
 use shells::element::{IMPAIRMENTS, NetworkContext, add_options, build_network};
-use shells::error::{Error, Result};
+use shells::error::{Attempt, Error, Result};
 use shells::log::Outputs;
-use shells::shell::{Shell, finish};
+use shells::shell::{Shell, exit_code, finish};
 use shells::time::now;
 
 const ABOUT: &str = "Run a command in an emulated network: delay, link and loss in one hop";
@@ -19,6 +22,11 @@ const LONG_ABOUT: &str = "Run a command in an emulated network: delay, link and 
 struct CommonOptions {
     #[command(flatten)]
     seed: SeedOption,
+
+    /// Write to this file at the end with what the emulation kept time: real-time priority, kernel stamps (of the
+    /// arrival of packets), both, or ordinary priority
+    #[arg(long, value_name = "FILE")]
+    timekeeping: Option<PathBuf>,
 
     #[command(flatten)]
     inside: Inside,
@@ -32,6 +40,10 @@ fn command() -> Command {
 
 fn run(matches: &ArgMatches) -> Result<ExitCode> {
     let options = CommonOptions::from_arg_matches(matches).map_err(|error| Error::new(error.to_string()))?;
+    let timekeeping = options.timekeeping.as_deref();
+    let mut file = timekeeping
+        .map(|path| File::create(path).attempt(|| format!("write {}", path.display())))
+        .transpose()?;
     let mut outputs = Outputs::default();
     let mut context = NetworkContext {
         start: now(),
@@ -41,7 +53,12 @@ fn run(matches: &ArgMatches) -> Result<ExitCode> {
         losses: Default::default(),
     };
     let network = build_network(IMPAIRMENTS, matches, &mut context)?;
-    Shell { kind: "net", label: "net".to_owned(), network, outputs }.run(&options.inside)
+    let shell = Shell { kind: "net", label: "net".to_owned(), network, outputs };
+    let report = shell.run_to_report(&options.inside)?;
+    if let Some(file) = &mut file {
+        writeln!(file, "{}", report.timekeeping).attempt(|| "write with what the emulation kept time")?;
+    }
+    Ok(exit_code(report))
 }
 
 fn main() -> ExitCode {

@@ -3,9 +3,7 @@
 use std::os::fd::AsFd;
 
 use nix::errno::Errno;
-use nix::libc;
 use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::time::TimeSpec;
@@ -14,6 +12,7 @@ use super::alarm::Alarm;
 use super::forwarding_path::ForwardingPath;
 use super::signals;
 use super::supervisor::{FORWARDED, Supervisor};
+use super::timekeeping::{self, Timekeeping};
 use super::tun::LARGEST_READ;
 use super::tun_pair::TunPair;
 use crate::element::Duplex;
@@ -37,6 +36,7 @@ pub struct Report {
     pub worst_lateness: Nanos,
     /// Packets that the emulator itself lost: they came faster than it read them, or the kernel did not take them.
     pub emulator_losses: u64,
+    pub timekeeping: Timekeeping,
 }
 
 /// The descriptors that have something to read.
@@ -82,7 +82,7 @@ impl Forwarder {
 
     /// Carry packets until the command ends.
     pub fn run(mut self, supervisor: &Supervisor) -> Result<Report> {
-        wake_up_on_time()?;
+        timekeeping::wake_up_on_time()?;
         let mut buffer = vec![0; LARGEST_READ];
         loop {
             self.outputs.flush()?;
@@ -103,6 +103,10 @@ impl Forwarder {
                     self.report.status = status;
                     let refused = self.uplink.refused() + self.downlink.refused();
                     self.report.emulator_losses = self.pair.overflowed()? + refused;
+                    self.report.timekeeping = Timekeeping {
+                        real_time_priority: timekeeping::has_real_time_priority(),
+                        kernel_stamps: self.uplink.has_stamps() && self.downlink.has_stamps(),
+                    };
                     return Ok(self.report);
                 }
             }
@@ -192,18 +196,4 @@ impl Forwarder {
 
 fn earliest<const N: usize>(instants: [Option<Nanos>; N]) -> Option<Nanos> {
     instants.into_iter().flatten().min()
-}
-
-/// Let the kernel wake this process without delay.
-fn wake_up_on_time() -> Result<()> {
-    // The default slack would let every wake-up be 50 µs late.
-    prctl::set_timerslack(1).attempt(|| "ask for exact timers")?;
-    // Before ordinary processes: on a busy machine the emulated link must not wait for the processor, as a real link does
-    // not. Only root may have this; for others, lateness is counted all the same.
-    let parameters = libc::sched_param { sched_priority: 1 };
-    // SAFETY: the structure outlives the call.
-    unsafe {
-        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters)
-    };
-    Ok(())
 }

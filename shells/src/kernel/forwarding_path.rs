@@ -39,6 +39,11 @@ impl ForwardingPath {
         Self { element, stamps, came_in: 0, is_crowded: false, latest: 0, refused: 0 }
     }
 
+    /// Whether the kernel writes down when packets arrive.
+    pub fn has_stamps(&self) -> bool {
+        self.stamps.is_some()
+    }
+
     /// When the element acts next, if no packet arrives.
     pub fn next_due(&mut self) -> Option<Nanos> {
         self.came_in = self.stamps.as_ref().map_or(0, Stamps::count);

@@ -14,10 +14,12 @@ mod signals;
 mod stamps;
 mod supervisor;
 mod sysctl;
+mod timekeeping;
 mod tun;
 mod tun_pair;
 
 pub use forwarder::{Forwarder, Report};
 pub use supervisor::Supervisor;
+pub use timekeeping::Timekeeping;
 pub use tun::LARGEST_READ;
 pub use tun_pair::{TunPair, open_tun_pair};

@@ -1,0 +1,95 @@
+"""Programs that read what strangers wrote run in a jail: as an ordinary user, with few files and no rights.
+
+In the jail there are the files that it is given, those that the system's programs need (/usr, fonts, a few of /etc),
+and fresh /proc, /dev and /dev/shm; nothing else, and nothing can be written but what is given to be written. There are
+no processes but its own. It has no capabilities and can get none, but can make user namespaces, in which Chromium's
+own sandbox works. Its network and its System V shared memory (by which X clients hand pictures to their server) are the
+caller's: those of a replay or a recording.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from base.errors import EyelevelError
+
+JAILER = Path(__file__).with_name("jailer.py")
+
+# The user that owns no files.
+NOBODY = 65534
+
+
+@dataclass(frozen=True)
+class Jail:
+    """What a program gets of our files and folders, each with all that is in it, under the names that it has here.
+
+    Nothing below `writable` may be trusted afterwards: a link there may lead anywhere (`base.jail.file_in`).
+    `x_sockets` is the folder that is the one for X servers' sockets there; it can be written if it is among `writable`.
+    """
+
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+    x_sockets: Path | None = None
+
+
+def jailed(jail: Jail, command: Sequence[str | Path]) -> list[str | Path]:
+    """The command line that runs `command` in `jail`; the program itself need not be among its files.
+
+    The caller must have CAP_SYS_ADMIN in its namespaces, as in those of `base.namespaces.namespaced`. The command's
+    user is the caller's, or when that is root, the one behind sudo or nobody; the `writable` folders are given to that
+    user. Descriptors that the caller hands on are open in it, and the environment is the caller's. SIGTERM reaches the
+    command, and the status is the command's. It ends with the thread that started it.
+
+    Raises EyelevelError when something that it is to get is not there.
+    """
+    program = Path(command[0])
+    programs = (program,) if program.is_absolute() else ()
+    user = jail_user()
+    options: list[str | Path] = [] if user is None else ["--user", f"{user[0]}:{user[1]}"]
+    for kind, paths in (("--readable", (*jail.readable, *programs)), ("--writable", jail.writable)):
+        for path in _with_targets(paths):
+            if not path.exists():
+                raise EyelevelError(f"{program.name} needs {path}, which is not there; run 'make setup'")
+            if not path.is_relative_to("/usr"):
+                options += [kind, path]
+    if jail.x_sockets:
+        options += ["--x-sockets", jail.x_sockets]
+    for path in jail.writable:
+        hand_over(path)
+    return [sys.executable, "-I", "-S", JAILER, *options, "--", *command]
+
+
+def jail_user() -> tuple[int, int] | None:
+    """The user and the group of jailed programs; None where they are the caller's."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        user, group = int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"])
+    except (KeyError, ValueError):
+        return NOBODY, NOBODY
+    return (user, group) if user else (NOBODY, NOBODY)
+
+
+def hand_over(path: Path) -> None:
+    """Make `path`, with all that is in it, the jailed programs' user's."""
+    if user := jail_user():
+        for entry in (path, *(path.rglob("*") if path.is_dir() else ())):
+            os.chown(entry, *user, follow_symlinks=False)
+
+
+def file_in(folder: Path, name: str) -> Path | None:
+    """The file `name` in a `folder` that a jailed program could write, when all programs there have ended.
+
+    None when there is no such file, or no plain one: a link would lead its reader out of the folder.
+    """
+    path = folder / name
+    links = [part for part in (path, *path.parents) if part.is_relative_to(folder) and part.is_symlink()]
+    return path if not links and path.is_file() else None
+
+
+def _with_targets(paths: Sequence[Path]) -> list[Path]:
+    """`paths`, absolute, and where they lead if they lie behind links."""
+    absolute = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 (it keeps links)
+    return list(dict.fromkeys((*absolute, *(path.resolve() for path in absolute))))

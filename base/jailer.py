@@ -1,0 +1,308 @@
+"""`python -I -S base/jailer.py OPTIONS -- COMMAND…`: makes a jail, and runs COMMAND in it (see `base.jail`).
+
+    caller ── jailer ── process 1 of the jail ── COMMAND
+
+    --user UID:GID      who COMMAND is; without it, who the caller is
+    --readable PATH     what it can read; any number of them
+    --writable PATH     what it can read and write; any number of them
+    --x-sockets PATH    the folder that it sees as the one for X servers' sockets; writable if it is among those, too
+
+The jailer waits outside, hands SIGTERM on, and ends as COMMAND does. When process 1 ends, so do all in the jail; it
+ends with COMMAND, and with the jailer, whatever ends that, and has the same few rights as COMMAND. A root of its own is
+entered by pivot_root(2), since in a chroot no user namespace can be made, which Chromium's own sandbox needs.
+
+Standard library only, and little of that: it starts in some 15 ms. (bubblewrap does not hand signals on, and refuses to
+begin with capabilities that belong to another user than root.)
+"""
+
+import ctypes
+import errno
+import os
+import signal
+import stat
+import sys
+
+# Standard error gets the reason.
+NOT_MADE = 125
+# What shells say when there is no such command (POSIX, 2.8.2).
+COMMAND_NOT_FOUND = 127
+
+# Where the new root is put together: any folder will do that every system has. What it hides is opened before.
+NEW_ROOT = "/tmp"
+# The new root's own files are few and small; shared memory is the browser's (a page's pictures and films).
+ROOT_OPTIONS = "mode=755,size=16m"
+SHARED_MEMORY_OPTIONS = "mode=1777,size=1g"
+
+X_SOCKETS = "/tmp/.X11-unix"
+# Links into /usr, or folders of their own.
+TOP_LEVEL = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+# Of the system, what programs need and nobody keeps secrets in. What is not there is left out.
+SYSTEM_FOLDERS = (
+    "/usr",
+    "/etc/alternatives",
+    "/etc/chromium",
+    "/etc/fonts",
+    "/etc/ssl/certs",
+    "/sys/devices/system/cpu",
+    "/var/cache/fontconfig",
+)
+SYSTEM_FILES = (
+    "/etc/host.conf",
+    "/etc/hosts",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/nsswitch.conf",
+    "/etc/os-release",
+    "/etc/resolv.conf",
+    "/etc/ssl/openssl.cnf",
+    "/etc/timezone",
+)
+DEVICES = ("full", "null", "random", "tty", "urandom", "zero")
+DEVICE_LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
+NOBODY = 65534
+MOST_DESCRIPTORS = 1 << 30
+
+# linux/sched.h, linux/mount.h, linux/prctl.h, linux/capability.h, linux/keyctl.h; the system calls' numbers of x86-64.
+CLONE_NEWNS, CLONE_NEWPID = 0x00020000, 0x20000000
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 1 << 12, 1 << 14, 1 << 18
+MNT_DETACH = 2
+AT_FDCWD, AT_RECURSIVE = -100, 0x8000
+MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID, MOUNT_ATTR_NODEV = 1, 2, 4
+SYS_PIVOT_ROOT, SYS_KEYCTL, SYS_MOUNT_SETATTR = 155, 250, 442
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_READ, PR_CAPBSET_DROP = 1, 4, 23, 24
+PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 38, 47, 4
+CAPABILITY_VERSION_3 = 0x20080522
+KEYCTL_JOIN_SESSION_KEYRING = 1
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class MountAttributes(ctypes.Structure):
+    """struct mount_attr (mount_setattr(2))."""
+
+    _fields_ = [(name, ctypes.c_uint64) for name in ("attr_set", "attr_clr", "propagation", "userns_fd")]
+
+
+class NotMade(Exception):
+    """The jail cannot be made; the message says why."""
+
+
+def main(arguments: list[str]) -> None:
+    """Run the command of the command line in a jail; ends as it does."""
+    options, command = arguments[: arguments.index("--")], arguments[arguments.index("--") + 1 :]
+    given = list(zip(options[::2], options[1::2], strict=True))
+    user = next((tuple(int(part) for part in value.split(":")) for name, value in given if name == "--user"), None)
+    readable, writable = ([value for name, value in given if name == kind] for kind in ("--readable", "--writable"))
+    binds = {path: path for path in (*readable, *writable)}
+    for name, value in given:
+        if name == "--x-sockets":
+            binds[X_SOCKETS] = value
+    signals = {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    outcome, outcome_end = os.pipe()
+    try:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        check(LIBC.unshare(CLONE_NEWPID), "a namespace of processes")
+        if (first := os.fork()) == 0:
+            os.close(outcome)
+            check(LIBC.unshare(CLONE_NEWNS), "a namespace of mounts")  # in which the jailer is not
+            make_root(binds, writable, user)
+            drop_rights(user)
+            require_access(binds, writable)
+            end_with_jailer(outcome_end)
+            os.write(outcome_end, b"%d" % first_process(command, mask, outcome_end))
+            os._exit(0)
+    except (NotMade, OSError) as error:
+        print(f"eyelevel: {os.path.basename(command[0])} gets no jail: {error}", file=sys.stderr)
+        os._exit(NOT_MADE)
+    close_descriptors(outcome)
+    status = wait(first, handing_on=first)
+    end_as(int(os.read(outcome, 16).strip() or status))
+
+
+def first_process(command: list[str], mask: set[int | signal.Signals], outcome_end: int) -> int:
+    """Be process 1 of the jail: run `command`, and take what others leave; returns its status as wait(2) has it."""
+    if (process := os.fork()) == 0:
+        for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python
+            signal.signal(ignored, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        try:
+            os.execvp(command[0], command)
+        except OSError as error:
+            print(f"eyelevel: cannot run {command[0]}: {error.strerror}", file=sys.stderr)
+            os._exit(COMMAND_NOT_FOUND)
+    close_descriptors(outcome_end)
+    return wait(process, handing_on=process)
+
+
+def wait(process: int, handing_on: int) -> int:
+    """Wait until `process` has ended, and hand SIGTERM on meanwhile; returns its status as wait(2) has it."""
+    while True:
+        if signal.sigwait({signal.SIGTERM, signal.SIGCHLD}) == signal.SIGTERM:
+            os.kill(handing_on, signal.SIGTERM)
+            continue
+        # One signal may stand for several children.
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            if ended[0] == process:
+                return ended[1]
+
+
+def close_descriptors(kept: int) -> None:
+    """Close all descriptors but standard ones and `kept`: others wait for the ends of pipes and sockets."""
+    os.closerange(3, kept)
+    os.closerange(kept + 1, MOST_DESCRIPTORS)
+
+
+def end_as(status: int) -> None:
+    """End as a process with this status (wait(2)) did."""
+    if os.WIFSIGNALED(status):
+        prctl(PR_SET_DUMPABLE, 0)  # there is one core already
+        number = os.WTERMSIG(status)
+        if number != signal.SIGKILL:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+        os.kill(os.getpid(), number)
+    os._exit(os.waitstatus_to_exitcode(status))
+
+
+def make_root(binds: dict[str, str], writable: list[str], user: tuple[int, ...] | None) -> None:
+    """Put a root together that has only `binds`, by their places in it, and what the system's programs need; enter it.
+
+    Of the binds those are writable that are among `writable` by their places outside.
+    """
+    folder = os.getcwd()
+    umask = os.umask(0o022)
+    system = [path for path in (*SYSTEM_FOLDERS, *TOP_LEVEL) if os.path.isdir(path) and not os.path.islink(path)]
+    devices = [f"/dev/{name}" for name in DEVICES]
+    binds = {path: path for path in system} | binds
+    opened = {place: os.open(path, os.O_PATH) for place, path in (*binds.items(), *zip(devices, devices, strict=True))}
+    files = {path: content for path in SYSTEM_FILES if (content := content_of(path)) is not None}
+    files |= accounts(*(user or (os.getuid(), os.getgid())))
+    links = {path: os.readlink(path) for path in TOP_LEVEL if os.path.islink(path)}
+    links |= {f"/dev/{name}": target for name, target in DEVICE_LINKS.items()}
+
+    mount(None, "/", None, MS_REC | MS_PRIVATE)
+    mount("tmpfs", NEW_ROOT, "tmpfs", MS_NOSUID | MS_NODEV, ROOT_OPTIONS)
+    for path, content in files.items():
+        os.makedirs(os.path.dirname(NEW_ROOT + path), exist_ok=True)
+        with open(NEW_ROOT + path, "wb") as file:
+            file.write(content)
+    os.mkdir(f"{NEW_ROOT}/dev")
+    for path, target in links.items():
+        os.symlink(target, NEW_ROOT + path)
+    for path in ("/proc", "/dev/shm", "/tmp"):
+        os.mkdir(NEW_ROOT + path)
+    mount("proc", f"{NEW_ROOT}/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    mount("tmpfs", f"{NEW_ROOT}/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, SHARED_MEMORY_OPTIONS)
+    for path in devices:
+        bind(opened[path], path, MOUNT_ATTR_NOSUID)
+    attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV
+    # What lies in another one comes after it.
+    for place, path in sorted(binds.items()):
+        bind(opened[place], place, attributes if path in writable else attributes | MOUNT_ATTR_RDONLY)
+    enter(NEW_ROOT)
+    set_attributes("/", MOUNT_ATTR_RDONLY)
+    os.umask(umask)
+    if os.path.isdir(folder):
+        os.chdir(folder)
+
+
+def content_of(path: str) -> bytes | None:
+    """What is in the file at `path`; None when there is none."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def accounts(user: int, group: int) -> dict[str, bytes]:
+    """The files that name users and groups: there are no others in the jail."""
+    users = {0: "root", NOBODY: "nobody", user: "nobody" if user == NOBODY else "eyelevel"}
+    groups = {0: "root", NOBODY: "nogroup", group: "nogroup" if group == NOBODY else "eyelevel"}
+    users_groups = {0: 0, NOBODY: NOBODY, user: group}
+    return {
+        "/etc/passwd": "".join(
+            f"{name}:x:{number}:{users_groups[number]}::/:/usr/sbin/nologin\n" for number, name in users.items()
+        ).encode(),
+        "/etc/group": "".join(f"{name}:x:{number}:\n" for number, name in groups.items()).encode(),
+    }
+
+
+def bind(source: int, path: str, attributes: int) -> None:
+    """Show the open file or folder `source`, with what is mounted below it, at `path` of the new root."""
+    target = NEW_ROOT + path
+    if stat.S_ISDIR(os.fstat(source).st_mode):
+        os.makedirs(target, exist_ok=True)
+    elif not os.path.exists(target):
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
+    mount(f"/proc/self/fd/{source}", target, None, MS_BIND | MS_REC)
+    set_attributes(target, attributes, AT_RECURSIVE)
+
+
+def enter(root: str) -> None:
+    """Make the mount at `root` the root of this namespace, and let go of the one before (pivot_root(2), notes)."""
+    os.chdir(root)
+    check(LIBC.syscall(SYS_PIVOT_ROOT, b".", b"."), "pivot_root")
+    check(LIBC.umount2(b".", MNT_DETACH), "umount /")
+    os.chdir("/")
+
+
+def drop_rights(user: tuple[int, ...] | None) -> None:
+    """Become `user`, if one is given, with no capability and no way to get one, and no keys of the caller's session."""
+    if LIBC.syscall(SYS_KEYCTL, KEYCTL_JOIN_SESSION_KEYRING, None) < 0 and ctypes.get_errno() != errno.ENOSYS:
+        check(-1, "a session keyring of its own")
+    capability = 0
+    while LIBC.prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0:
+        prctl(PR_CAPBSET_DROP, capability)
+        capability += 1
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
+    if user is not None:
+        number, group = user
+        os.setgroups([])
+        os.setresgid(group, group, group)
+        os.setresuid(number, number, number)
+    nothing = (ctypes.c_uint32 * 6)()
+    check(LIBC.capset((ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0), nothing), "capset")
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+
+
+def require_access(binds: dict[str, str], writable: list[str]) -> None:
+    """Raises NotMade when something of `binds` is not for the jail's user to read, or to write."""
+    for place, path in binds.items():
+        needed = os.R_OK | (os.W_OK if path in writable else 0) | (os.X_OK if os.path.isdir(place) else 0)
+        if not os.access(place, needed):
+            raise NotMade(f"user {os.getuid()} may not {'write' if path in writable else 'read'} {path}")
+
+
+def end_with_jailer(outcome_end: int) -> None:
+    """End when the jailer ends, or has ended already. After any change of rights, which would undo it (prctl(2))."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.write(outcome_end, b" ")
+
+
+def mount(source: str | None, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
+    texts = [text.encode() if text is not None else None for text in (source, target, kind, options)]
+    check(LIBC.mount(*texts[:3], ctypes.c_ulong(flags), texts[3]), f"mount {target.removeprefix(NEW_ROOT) or '/'}")
+
+
+def set_attributes(path: str, attributes: int, flags: int = 0) -> None:
+    given = MountAttributes(attr_set=attributes)
+    size = ctypes.c_size_t(ctypes.sizeof(given))
+    outcome = LIBC.syscall(SYS_MOUNT_SETATTR, AT_FDCWD, path.encode(), flags, ctypes.byref(given), size)
+    check(outcome, f"mount_setattr {path.removeprefix(NEW_ROOT) or '/'}")
+
+
+def prctl(operation: int, argument: int) -> None:
+    check(LIBC.prctl(operation, ctypes.c_ulong(argument), 0, 0, 0), f"prctl {operation}")
+
+
+def check(outcome: int, what: str) -> None:
+    """Raises NotMade of `what` when a call to the C library has failed."""
+    if outcome < 0:
+        raise NotMade(f"{what}: {os.strerror(ctypes.get_errno())}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,35 @@
+"""With what the emulated network keeps time on this machine: real-time priority, and stamps of the kernel's.
+
+Both are the kernel's to grant (`setup/grant`). Without real-time priority the network waits for a processor as any
+program does, and on a busy machine many more runs are rejected; without stamps a delay is 0.03 ms longer.
+"""
+
+import subprocess
+from functools import cache
+
+from base.errors import EyelevelError
+from base.namespaces import namespaced
+from base.places import PROJECT, tool
+from base.processes import last_line_of
+
+REAL_TIME_PRIORITY = "real-time priority"
+
+
+@cache
+def timekeeping() -> str:
+    """What `mm-net --timekeeping` says of a network that is made to find out. Raises EyelevelError."""
+    command = [*namespaced("net"), tool("mm-net"), "--timekeeping", "/dev/stdout", "--", "true"]
+    trial = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if trial.returncode:
+        raise EyelevelError(f"an emulated network cannot be made: {last_line_of(trial.stderr)}")
+    return last_line_of(trial.stdout)
+
+
+def priority_warning() -> str | None:
+    """What there is to know, and to do, where the emulated network has no real-time priority, or None."""
+    if REAL_TIME_PRIORITY in timekeeping():
+        return None
+    return (
+        "the emulated network has no real-time priority here: on a busy machine it is late, and those runs are "
+        f"rejected; grant it with: sudo {PROJECT}/setup/grant priority $USER (and log in anew)"
+    )

@@ -1,0 +1,208 @@
+"""The jail: a program in it gets what it is given and nothing else, and it ends as if there were no jail."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from base.errors import EyelevelError
+from base.jail import NOBODY, Jail, file_in, jail_user, jailed
+from base.namespaces import namespaced
+
+pytestmark = [pytest.mark.needs_root, pytest.mark.timeout(60)]
+
+# Tries to write wherever it can look, and prints where it could.
+WRITE_EVERYWHERE = """
+import os
+for folder, _, _ in os.walk("/"):
+    if not folder.startswith("/proc/"):
+        try:
+            os.close(os.open(folder + "/written", os.O_CREAT | os.O_WRONLY))
+            print(folder)
+        except OSError:
+            pass
+"""
+# With all capabilities over namespaces of its own, tries to undo what the jail consists of.
+UNDO = """
+set -u
+for path in / /usr "$1"; do mount -o remount,bind,rw "$path" && echo "$path is writable"; done
+umount -l /etc/fonts && echo /etc/fonts is gone
+mount --bind "$1" /usr && mount -o remount,bind,rw /usr && echo "a copy of $1 is writable"
+touch "$1/written" && echo "$1 was written"
+true
+"""
+
+
+def command_in(jail: Jail, *command: str | Path) -> list[str | Path]:
+    """The command line that runs `command` in `jail`, in namespaces as a replay has them."""
+    return [*namespaced("mount", "net", "ipc"), *jailed(jail, command)]
+
+
+def run(jail: Jail, *command: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command_in(jail, *command), capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Jail:
+    """A folder to read, with a file, and one to write, both below one that other users may not enter."""
+    private = tmp_path / "private"
+    for name in ("readable", "writable"):
+        (private / name).mkdir(parents=True)
+        (private / name / "file").write_text(name)
+    (private / "secret").write_text("secret")
+    private.chmod(0o700)
+    return Jail((private / "readable",), (private / "writable",))
+
+
+def test_it_reads_what_it_is_given_and_nothing_beside(folders: Jail) -> None:
+    readable = folders.readable[0]
+    private = readable.parent
+    done = run(
+        folders, "sh", "-c", f"cat {readable}/file {private}/writable/file; ls {private} / /root /home /etc/shadow"
+    )
+    assert done.stdout.startswith("readablewritable")
+    listed = done.stdout.split()
+    assert "secret" not in listed
+    assert {"readable", "writable", "usr", "proc"} < set(listed)
+    assert not {"root", "home", "run", "boot", "mnt", "/etc/shadow"} & set(listed)
+
+
+def test_it_writes_what_it_is_given_and_nothing_else(folders: Jail) -> None:
+    done = run(folders, sys.executable, "-c", WRITE_EVERYWHERE)
+    assert set(done.stdout.splitlines()) == {str(folders.writable[0]), "/dev/shm"}
+    assert (folders.writable[0] / "written").exists()
+    assert not (folders.readable[0] / "written").exists()
+
+
+def test_it_is_an_ordinary_user_without_capabilities(folders: Jail) -> None:
+    done = run(folders, "sh", "-c", "id -u; id -G; cat /proc/self/status /proc/1/status")
+    user, groups, *status = done.stdout.splitlines()
+    expected = jail_user() or (os.getuid(), os.getgid())
+    assert int(user) == expected[0] != 0
+    assert groups.split()[0] == str(expected[1])
+    if jail_user():
+        assert len(groups.split()) == 1
+    for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+        assert [line.split()[1] for line in status if line.startswith(name)] == ["0" * 16] * 2
+    assert [line.split()[1] for line in status if line.startswith("NoNewPrivs")] == ["1"] * 2
+
+
+def test_it_sees_no_processes_but_its_own(folders: Jail) -> None:
+    done = run(folders, "sh", "-c", "ls /proc; cat /proc/[0-9]*/cmdline; kill -9 -1; echo; echo sound")
+    assert len([name for name in done.stdout.split() if name.isdigit()]) <= 4
+    assert "unshare" not in done.stdout
+    assert done.stdout.endswith("sound\n")
+
+
+def test_a_user_namespace_can_be_made_in_it_and_does_not_lead_out(folders: Jail) -> None:
+    """Chromium's sandbox needs one; all capabilities in it must not undo the jail."""
+    undo = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", UNDO, "sh", folders.readable[0])
+    done = run(folders, *undo)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert not (folders.readable[0] / "written").exists()
+
+
+@pytest.mark.parametrize(("script", "status"), [("exit 7", 7), ("kill -9 $$", 128 + 9), ("exec nonesuch", 127)])
+def test_its_status_is_the_commands(script: str, status: int) -> None:
+    command = [*namespaced("mount"), "sh", "-c", '"$@"; echo $?', "sh", *jailed(Jail(), ["sh", "-c", script])]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(done.stdout) == status
+
+
+def test_a_command_that_is_not_there_is_one_line() -> None:
+    done = run(Jail(), "nonesuch")
+    assert (done.returncode, done.stderr) == (127, "eyelevel: cannot run nonesuch: No such file or directory\n")
+
+
+def test_sigterm_reaches_the_command_which_ends_in_order(tmp_path: Path) -> None:
+    """It is not process 1, for which a signal without a handler does nothing; what it leaves behind ends with it."""
+    tmp_path.chmod(0o755)
+    # The shell of the namespaces hands the signal on: it is the jail's caller.
+    script = "trap 'echo ended; exit 3' TERM; sleep 1000 & echo ready; wait"
+    caller = 'trap "kill -TERM \\$jail" TERM; "$@" & jail=$!; wait $jail; wait $jail; echo $?'
+    command = [*namespaced("mount"), "sh", "-c", caller, "sh", *jailed(Jail(), ["sh", "-c", script])]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+        signal_first_inside(process.pid, signal.SIGTERM)
+        # To its end: nobody holds the pipe any more, the forgotten sleep included.
+        assert process.stdout.read() == "ended\n3\n"
+
+
+def test_all_in_it_ends_when_the_jailer_is_killed() -> None:
+    script = "echo ready; sleep 1000"
+    with subprocess.Popen(command_in(Jail(), "sh", "-c", script), stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+        signal_first_inside(process.pid, signal.SIGKILL)
+        assert process.stdout.read() == ""
+
+
+def signal_first_inside(outermost: int, number: signal.Signals) -> None:
+    """Send a signal to the first process inside the namespaces of `outermost`."""
+    (inside,) = Path(f"/proc/{outermost}/task/{outermost}/children").read_text().split()
+    os.kill(int(inside), number)
+
+
+def test_what_is_missing_is_one_line_before_anything_starts(tmp_path: Path) -> None:
+    with pytest.raises(EyelevelError, match=r"sh needs .*/nonesuch, which is not there"):
+        jailed(Jail((tmp_path / "nonesuch",)), ["sh"])
+
+
+@pytest.mark.skipif(jail_user() != (NOBODY, NOBODY), reason="the user of the jail is our own")
+def test_what_its_user_may_not_read_is_one_line(folders: Jail) -> None:
+    folders.readable[0].chmod(0o700)
+    done = run(folders, "true")
+    assert done.returncode == 125
+    assert done.stderr == f"eyelevel: true gets no jail: user {NOBODY} may not read {folders.readable[0]}\n"
+
+
+def test_x_servers_have_their_sockets_where_the_jail_says(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    (tmp_path / "X0").touch()
+    script = "ls /tmp/.X11-unix; touch /tmp/.X11-unix/X1"
+    assert run(Jail(x_sockets=tmp_path), "sh", "-c", script).stdout == "X0\n"
+    run(Jail(writable=(tmp_path,), x_sockets=tmp_path), "sh", "-c", script)
+    assert (tmp_path / "X1").exists()
+
+
+def test_behind_sudo_its_user_is_the_one_who_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    for name, value in (("SUDO_UID", "1234"), ("SUDO_GID", "1235")):
+        monkeypatch.setenv(name, value)
+    assert jail_user() == (1234, 1235)
+    monkeypatch.setenv("SUDO_UID", "0")
+    assert jail_user() == (65534, 65534)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert jail_user() is None
+
+
+def test_a_program_behind_links_below_a_closed_folder_runs(tmp_path: Path) -> None:
+    """As the cache's below root's home."""
+    closed = tmp_path / "closed"
+    (closed / "bin").mkdir(parents=True)
+    (closed / "program").write_text("#!/bin/sh\necho ran $0\n")
+    (closed / "program").chmod(0o755)
+    (closed / "bin" / "link").symlink_to("../program")
+    closed.chmod(0o700)
+    assert run(Jail(), closed / "bin" / "link").stdout == f"ran {closed}/bin/link\n"
+
+
+@pytest.mark.parametrize("place", ["file", "folder/file", "folder"])
+def test_what_is_left_in_it_is_taken_only_if_no_link_leads_away(tmp_path: Path, place: str) -> None:
+    left = tmp_path / "left"
+    (left / "folder").mkdir(parents=True)
+    for name in ("file", "folder/file"):
+        (left / name).write_text("content")
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "file").write_text("secret")
+    taken = [file_in(left, name) for name in ("file", "folder/file", "folder", "nonesuch")]
+    assert taken == [left / "file", left / "folder/file", None, None]
+    (left / place).rename(left / "aside")
+    (left / place).symlink_to(secret if place == "folder" else secret / "file")
+    assert file_in(left, "folder/file" if place == "folder" else place) is None
