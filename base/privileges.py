@@ -14,7 +14,10 @@ from base.processes import last_line_of
 TUN = Path("/dev/net/tun")
 SYSCTLS = Path("/proc/sys")
 # Each forbids all namespaces of its kind where it is 0; Debian's kernel has the last one in addition.
-LIMITS = (*(f"user.max_{kind}_namespaces" for kind in ("user", "net", "mnt", "pid", "ipc")), "kernel.unprivileged_userns_clone")
+LIMITS = (
+    *(f"user.max_{kind}_namespaces" for kind in ("user", "net", "mnt", "pid", "ipc")),
+    "kernel.unprivileged_userns_clone",
+)
 # Ubuntu 24.04 lets users make user namespaces, but gives capabilities in them only to programs with a profile.
 APPARMOR_RESTRICTION = "kernel.apparmor_restrict_unprivileged_userns"
 

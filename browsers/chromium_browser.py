@@ -87,7 +87,7 @@ class Chromium(Browser):
 
     def screenshot_command(self, url: str, picture: Path) -> list[str | Path]:
         switches = [f"--{switch}" for switch in COMMON_SWITCHES if not switch.startswith("app=")]
-        command: list[str | Path] = [BINARY, "--headless", "--no-sandbox", "--no-first-run", *switches]
+        command: list[str | Path] = [BINARY, "--headless", "--no-first-run", *switches]
         return [*command, f"--screenshot={picture}", url]
 
 

@@ -1,6 +1,7 @@
 """For every session of tests: nothing is left behind, it can be interrupted, and what is skipped is counted."""
 
 import os
+import resource
 import shutil
 import signal
 import tempfile
@@ -39,6 +40,8 @@ PROOF_TIMEOUT_S = 3600
 
 # Of tests beside one that loads pages.
 LOW_PRIORITY = 15
+# RLIMIT_NICE that lets a process raise its priority to the usual one (getrlimit(2)).
+USUAL_NICE_LIMIT = 20
 
 # How long after its timeout, and how often, a test is interrupted again.
 AGAIN_S = float(os.environ.get("EYELEVEL_TEST_AGAIN_S", "10"))
@@ -87,7 +90,7 @@ class Worker:
         alone = has(item, "alone")
         if not self._has_turn:
             self._turns.take(alone=alone)
-        if os.geteuid() == 0:  # others may not raise it again
+        if may_raise_priority():
             os.setpriority(os.PRIO_PROCESS, 0, 0 if alone or has(item, "loads") else LOW_PRIORITY)
         result = yield
         # Tests that must be alone follow each other without a pause.
@@ -95,6 +98,13 @@ class Worker:
         if not self._has_turn:
             self._turns.give_back()
         return result
+
+
+def may_raise_priority() -> bool:
+    """Whether this process, once it has a low priority, may have the usual one again: as root may, and who is granted
+    `nice 0` in limits.conf(5). Others run all tests at the same priority."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NICE)
+    return os.geteuid() == 0 or limit == resource.RLIM_INFINITY or limit >= USUAL_NICE_LIMIT
 
 
 def group_of(item: pytest.Item) -> str | None:

@@ -27,7 +27,7 @@ from record.formats import read_recording
 from record.site import Site, write_site
 from tuning import networks, protocols
 
-pytestmark = [pytest.mark.needs_root, pytest.mark.loads]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads]
 
 LTE = networks.load()["lte"]
 

@@ -116,7 +116,7 @@ def test_a_study_that_is_listed_has_its_command_with_its_options_and_those_of_al
         assert option in help_text
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 def test_a_metric_a_gate_and_a_study_are_followed_to_the_report(tmp_path: Path) -> None:
     options = [

@@ -206,7 +206,7 @@ def testbed(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 @pytest.mark.loads
 def test_a_server_is_followed_to_the_report(testbed: Checkout) -> None:
@@ -237,7 +237,7 @@ def test_a_server_refuses_what_it_cannot_do(testbed: Checkout) -> None:
     assert refused.stderr.startswith("eyelevel: ") and refused.stderr.endswith(f"protocols.toml: {fault}")
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 @pytest.mark.loads
 def test_a_browser_is_followed_to_the_report(testbed: Checkout) -> None:

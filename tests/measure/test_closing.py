@@ -45,7 +45,7 @@ def known(site: Site) -> Completeness:
     return Completeness(digest, "now", "dsl", True, {"chromium": "1"}, {"tcp": loads}, 1.0, missed, ("a.example/1",))
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 def test_a_demo_site_is_complete_over_both_transports(tmp_path: Path) -> None:
     site = write_site(generate("demo-light"), tmp_path / "demo-light")
     before = completeness.digest(site)
@@ -59,7 +59,7 @@ def test_a_demo_site_is_complete_over_both_transports(tmp_path: Path) -> None:
     assert completeness.digest(site) == before, "a campaign that was begun before goes on"
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.needs_corpus
 def test_what_a_recording_lacks_is_told_by_url_and_asker(tmp_path: Path) -> None:
     recording = read_recording(recording_path("mahimahi/www.yelp.com"))

@@ -16,7 +16,7 @@ from tuning.networks import Network
 FAR = Network("far", min_rtt_ms=300, up_mbps=10, down_mbps=10, queue_ms=200)
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.parametrize(("protocol", "backed_up"), [("tcp+lowat+known", True), ("tcp+level", False)])
 def test_connections_over_a_long_way_have_backups_unless_these_are_switched_off(
     protocol: str, backed_up: bool, tmp_path: Path

@@ -22,7 +22,7 @@ import pytest
 from base.places import PROJECT, tool
 from measure.campaign.plan import read_plan
 
-pytestmark = [pytest.mark.needs_root, pytest.mark.loads(group="faults")]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads(group="faults")]
 
 KILLS = 50
 WORKER_KILLS = 4

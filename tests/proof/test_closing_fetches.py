@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pytest
 from support.lossy_site import LOST
 
+from base.namespaces import namespaced
 from base.places import PROJECT
 from measure import completeness
 from measure.completeness import Completeness
@@ -16,7 +17,7 @@ from record.http1 import Response
 from record.site import Site
 from servers.certificates import authority
 
-pytestmark = [pytest.mark.needs_root, pytest.mark.loads(group="closing")]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads(group="closing")]
 
 ORIGIN = PROJECT / "tests" / "clients" / "origin.py"
 
@@ -47,7 +48,7 @@ class Closed:
 @pytest.fixture(scope="module")
 def closed(tmp_path_factory: pytest.TempPathFactory) -> Closed:
     folder = tmp_path_factory.mktemp("origin")
-    command = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable]
+    command = [*map(str, namespaced("net", "mount")), sys.executable]
     command += [str(ORIGIN), str(folder), sys.executable, "-c", PROGRAM]
     command += [str(folder / "sites"), str(authority().path), str(PROJECT / "tests")]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}

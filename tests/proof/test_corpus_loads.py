@@ -45,7 +45,7 @@ MOVING = {
     "finishline": 0.6,
 }
 
-pytestmark = [pytest.mark.needs_root, pytest.mark.needs_corpus]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_corpus]
 
 
 # Two at once on two cores: what a page shows last depends on a machine that is too busy.

@@ -12,7 +12,7 @@ from studies.ladder import STUDY
 from studies.ladder.contributions import HIDDEN_LOSSES, SLOW_BROWSER, VISIBLE_LOSSES
 from studies.ladder.rungs import ABOVE, BELOW
 
-pytestmark = [pytest.mark.needs_root, pytest.mark.needs_browser, pytest.mark.loads]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser, pytest.mark.loads]
 
 NETWORKS = """
 [lossy]

@@ -10,7 +10,7 @@ from support.material import recording_names, recording_path
 from record.formats import read_recording
 from record.site import write_site
 
-pytestmark = [pytest.mark.needs_root, pytest.mark.needs_corpus]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_corpus]
 
 
 @pytest.mark.parametrize("source", recording_names())

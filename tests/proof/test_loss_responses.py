@@ -21,7 +21,7 @@ from measure.validate.site import write_validation_sites
 from record.site import Site
 from tuning import protocols
 
-pytestmark = [pytest.mark.needs_root, pytest.mark.needs_browser]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser]
 
 PROTOCOLS = protocols.load()
 

@@ -22,7 +22,7 @@ from studies.packets.runs import CapturedRun, read_run
 from tuning import networks, protocols
 from tuning.networks import Network
 
-pytestmark = [pytest.mark.needs_root, pytest.mark.loads(group="packets", lanes=4)]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads(group="packets", lanes=4)]
 
 PROTOCOLS = ("tcp+", "quic")
 RUNS = 3

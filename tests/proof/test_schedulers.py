@@ -12,7 +12,7 @@ from record.site import Site
 from tuning import protocols
 from tuning.protocols import Protocol
 
-pytestmark = [pytest.mark.needs_root, pytest.mark.loads(group="order", lanes=2)]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads(group="order", lanes=2)]
 
 PROTOCOLS = protocols.load()
 TIMES = 3

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from support.shells import SERVER, Marked, all_processes, devices, network_namespace, network_namespaces, stack
 
-pytestmark = [pytest.mark.needs_root, pytest.mark.needs_tun, pytest.mark.needs_shells]
+pytestmark = [pytest.mark.needs_capabilities, pytest.mark.needs_namespaces, pytest.mark.needs_shells]
 
 COMMAND_LINES = 1500
 FAULTS = 60

@@ -92,7 +92,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     return Recorded(site, completed.returncode, messages, access_log, answers["origin.example"])
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 def test_a_page_is_recorded_to_its_end_with_all_that_it_asks_for_and_nothing_else(recorded: Recorded) -> None:
     assert {(e.method, e.url, e.status) for e in recorded.site.exchanges} == EXPECTED
     assert len(recorded.site.exchanges) == len(EXPECTED)
@@ -101,7 +101,7 @@ def test_a_page_is_recorded_to_its_end_with_all_that_it_asks_for_and_nothing_els
     assert "Chrome/" in str(recorded.site.user_agent)
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 def test_what_is_stored_is_what_the_servers_send(recorded: Recorded) -> None:
     encodings = set()
     for exchange, sent in zip(recorded.site.exchanges, recorded.answers, strict=True):
@@ -116,13 +116,13 @@ def test_what_is_stored_is_what_the_servers_send(recorded: Recorded) -> None:
     assert any(["Transfer-Encoding", "chunked"] in answer["headers"] for answer in recorded.answers)
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 def test_servers_are_asked_for_encodings_that_can_be_decoded(recorded: Recorded) -> None:
     assert '"gzip, deflate, br"' in recorded.access_log
     assert "zstd" not in recorded.access_log
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 def test_servers_and_times_are_kept(recorded: Recorded) -> None:
     site = recorded.site
     for exchange in site.exchanges:
@@ -132,7 +132,7 @@ def test_servers_and_times_are_kept(recorded: Recorded) -> None:
     assert started_ms == sorted(started_ms) and started_ms[-1] > 0
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 def test_what_could_not_be_recorded_is_named(recorded: Recorded) -> None:
     reasons = dict(reason.split(": ", 1) for reason in recorded.site.skipped)
     assert NOWHERE in reasons.pop("GET https://nowhere.example/")
@@ -146,7 +146,7 @@ def test_what_could_not_be_recorded_is_named(recorded: Recorded) -> None:
     assert "not recorded: nowhere.example, static.origin.example;" in recorded.messages
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 def test_nothing_private_is_stored(recorded: Recorded) -> None:
     files = [path.read_bytes() for path in recorded.site.folder.rglob("*") if path.is_file()]
     assert any(b"set-cookie: session=xxx" in content.lower() for content in files)
@@ -154,7 +154,7 @@ def test_nothing_private_is_stored(recorded: Recorded) -> None:
         assert not [content for content in files if secret.encode() in content]
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.parametrize(("protocol", "version"), [("tcp", "h2"), ("quic", "h3")])
 def test_the_replay_sends_what_was_recorded(recorded: Recorded, protocol: str, version: str, tmp_path: Path) -> None:
     requests, answers = tmp_path / "requests.json", tmp_path / "answers.json"
@@ -171,7 +171,7 @@ def test_the_replay_sends_what_was_recorded(recorded: Recorded, protocol: str, v
         assert sorted(comparable(replayed_headers)) == sorted(comparable(expected.headers)), exchange.url
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda how: how.name)
 def test_a_recording_that_is_ended_leaves_the_old_site_and_nothing_else(how: signal.Signals, tmp_path: Path) -> None:
     url = "https://silent.example/"

@@ -23,7 +23,7 @@ from tuning import networks, protocols
 from tuning.networks import Network
 from tuning.settings import choose
 
-pytestmark = pytest.mark.needs_root
+pytestmark = pytest.mark.needs_namespaces
 
 NETWORKS = networks.load()
 PROTOCOLS = protocols.load()

@@ -15,7 +15,7 @@ from record.site import Exchange, Recording, write_site
 
 SITES = ["www.yelp.com", "imdb"]  # the last with redirects to relative locations
 
-pytestmark = pytest.mark.needs_root
+pytestmark = pytest.mark.needs_namespaces
 
 
 @pytest.mark.needs_corpus

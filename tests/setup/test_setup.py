@@ -13,6 +13,7 @@ import pytest
 from support import leaks
 from support.needs import AS_ORDINARY_USER
 
+from base.namespaces import namespaced
 from base.places import PROJECT
 from record.formats import formats
 
@@ -23,6 +24,7 @@ remedy="look for {name}"
 inputs() {{ cat inputs; }}
 present() {{ [[ -e $EYELEVEL_CACHE/{name} ]]; }}
 check_system() {{ :; }}
+missing() {{ cat missing 2>/dev/null || true; }}
 act() {{
   echo {name} >>acted
   echo "acting on {name}"
@@ -126,7 +128,6 @@ def test_a_dry_run_shows_the_commands_and_runs_none(tmp_path: Path) -> None:
     assert not (tmp_path / "cache").exists()
 
 
-@pytest.mark.needs_root
 def test_a_setup_is_done_once_and_then_silent(checkout: Checkout) -> None:
     status, said = checkout.setup()
     assert (status, checkout.acted) == (0, ["packages", "second"])
@@ -135,7 +136,6 @@ def test_a_setup_is_done_once_and_then_silent(checkout: Checkout) -> None:
     assert checkout.acted == ["packages", "second"]
 
 
-@pytest.mark.needs_root
 def test_what_is_missing_or_out_of_date_is_made_again_and_nothing_else(checkout: Checkout) -> None:
     checkout.setup()
     (checkout.cache / "second").unlink()
@@ -146,7 +146,6 @@ def test_what_is_missing_or_out_of_date_is_made_again_and_nothing_else(checkout:
     assert checkout.acted == ["packages", "second", "second", "packages", "second"]
 
 
-@pytest.mark.needs_root
 def test_a_failed_step_is_told_in_one_line_and_the_next_setup_goes_on_from_it(checkout: Checkout) -> None:
     checkout.add_step("2-second", "echo something broke; ls /nonexistent; echo never printed")
     checkout.add_step("3-third")
@@ -163,13 +162,11 @@ def test_a_failed_step_is_told_in_one_line_and_the_next_setup_goes_on_from_it(ch
     assert checkout.acted == ["packages", "second", "second", "third"]
 
 
-@pytest.mark.needs_root
 def test_a_step_that_makes_nothing_has_failed(checkout: Checkout) -> None:
     checkout.add_step("2-second", "exit 0")
     assert checkout.setup()[0] == 1
 
 
-@pytest.mark.needs_root
 def test_an_interrupted_setup_goes_on_where_it_was(checkout: Checkout, tmp_path: Path) -> None:
     reached = tmp_path / "reached"
     os.mkfifo(reached)
@@ -184,7 +181,6 @@ def test_an_interrupted_setup_goes_on_where_it_was(checkout: Checkout, tmp_path:
     assert checkout.acted == ["packages", "second", "second"]
 
 
-@pytest.mark.needs_root
 def test_of_two_setups_at_once_one_waits_for_the_other(checkout: Checkout, tmp_path: Path) -> None:
     go_on = tmp_path / "go on"
     os.mkfifo(go_on)
@@ -200,13 +196,11 @@ def test_of_two_setups_at_once_one_waits_for_the_other(checkout: Checkout, tmp_p
 
 
 @pytest.mark.needs_user_namespaces
-@pytest.mark.parametrize(
-    ("sudo", "message"),
-    [(None, "sudo is not installed"), ("exit 1", "sudo refused"), ('exec "$@"', "root may not make namespaces here")],
-)
-def test_a_missing_privilege_is_told_in_one_line_before_anything_is_done(
+@pytest.mark.parametrize(("sudo", "message"), [(None, "sudo is not installed"), ("exit 1", "sudo refused")])
+def test_without_root_a_missing_package_is_told_in_one_line_before_anything_is_done(
     checkout: Checkout, tmp_path: Path, sudo: str | None, message: str
 ) -> None:
+    (checkout.folder / "missing").write_text("nginx 1.*\n")
     programs = tmp_path / "programs"
     programs.mkdir()
     for program in ("bash", "env", "dirname", "realpath", "cat", "sha256sum", "basename", "unshare", "id", "true"):
@@ -222,6 +216,26 @@ def test_a_missing_privilege_is_told_in_one_line_before_anything_is_done(
 
 
 @pytest.mark.needs_user_namespaces
+def test_with_all_packages_there_a_setup_needs_no_root(checkout: Checkout) -> None:
+    status, said = checkout.setup(*AS_ORDINARY_USER)
+    assert (status, checkout.acted) == (0, ["packages", "second"]), said
+
+
+@pytest.mark.needs_user_namespaces
+def test_without_root_a_setup_tells_once_how_to_grant_what_the_kernel_withholds(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    shutil.copy(PROJECT / "setup" / "steps" / "0-permissions.sh", checkout.folder / "setup" / "steps")
+    machine = tmp_path / "machine"
+    (machine / "dev" / "net").mkdir(parents=True)
+    status, said = checkout.setup(*AS_ORDINARY_USER, EYELEVEL_GRANT_ROOT=str(machine), PATH="/usr/bin:/bin")
+    notes = [line for line in said.splitlines() if "administrator" in line]
+    assert status == 0, said
+    assert f"sudo {checkout.folder}/setup/grant tun" in notes[0]
+    assert checkout.setup(*AS_ORDINARY_USER, EYELEVEL_GRANT_ROOT=str(machine)) == (0, "")
+
+
+@pytest.mark.needs_user_namespaces
 def test_what_runs_as_root_keeps_the_users_cache(tmp_path: Path) -> None:
     (tmp_path / "sudo").write_text('#!/bin/bash\n[[ $1 != --* ]] || exit 0\nexec env --ignore-environment "$@"\n')
     (tmp_path / "sudo").chmod(0o755)
@@ -233,14 +247,14 @@ def test_what_runs_as_root_keeps_the_users_cache(tmp_path: Path) -> None:
     assert "EYELEVEL_CACHE=/some/where" in said.splitlines()
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 def test_an_unknown_system_is_told_which_are_known(checkout: Checkout, tmp_path: Path) -> None:
     step = (PROJECT / "setup" / "steps" / "1-packages.sh").read_text()
     overriding = "present() { false; }\nact() { echo packages >>acted; }\n"
     (checkout.folder / "setup" / "steps" / "1-packages.sh").write_text(step + overriding)
     (tmp_path / "os-release").write_text("ID=plan9\nVERSION_ID=4\n")
     script = f'mount --bind {tmp_path}/os-release "$(realpath /etc/os-release)" && exec "$@"'
-    status, said = checkout.setup("unshare", "--mount", "bash", "-c", script, "-")
+    status, said = checkout.setup(*namespaced("mount"), "bash", "-c", script, "-")
     assert status == 1
     assert re.fullmatch(r"eyelevel: .*plan9-4.* debian-12 debian-13 ubuntu-24.04 .*\n", said)
     assert checkout.acted == []

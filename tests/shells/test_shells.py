@@ -36,7 +36,7 @@ from support.shells import (
 
 from base.places import tool
 
-pytestmark = [pytest.mark.needs_root, pytest.mark.needs_tun, pytest.mark.needs_shells]
+pytestmark = [pytest.mark.needs_capabilities, pytest.mark.needs_namespaces, pytest.mark.needs_shells]
 
 LTE = (
     "mm-delay 37 mm-link 2.8M 10.5M "
@@ -199,6 +199,7 @@ def as_nobody(command: str, tun_mode: str) -> subprocess.CompletedProcess[str]:
         return run("", ["unshare", "--mount", "sh", "-e", "-c", script])
 
 
+@pytest.mark.needs_root
 def test_an_ordinary_user_may_run_shells_where_the_kernel_allows_it() -> None:
     try_namespaces = ["setpriv", "--reuid", "65534", "--clear-groups", "unshare", "--user", "--net", "true"]
     if run("", try_namespaces).returncode != 0:
@@ -211,6 +212,7 @@ def test_an_ordinary_user_may_run_shells_where_the_kernel_allows_it() -> None:
     assert "chmod 666 /dev/net/tun" in closed.stderr
 
 
+@pytest.mark.needs_root
 def test_an_error_names_the_setting_that_forbids_namespaces() -> None:
     forbid = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set -all --inh-caps -all"
     shell = " ".join(stack("mm-delay 0"))

@@ -312,7 +312,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "tiny"
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 def test_a_grid_is_measured_over_both_protocols(measured: Path) -> None:
     rows = read_rows(measured)
@@ -335,7 +335,7 @@ def test_a_grid_is_measured_over_both_protocols(measured: Path) -> None:
     assert document["study"]["preset"] == "controlled"
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 def test_a_load_that_takes_too_long_says_so_and_is_not_repeated(measured: Path) -> None:
     late = [row for row in read_rows(measured) if (row.site, row.network) == ("grid-1x700KB", "mss")]
@@ -344,7 +344,7 @@ def test_a_load_that_takes_too_long_says_so_and_is_not_repeated(measured: Path) 
     assert {row.of for row in late} == {Run("grid-1x700KB", "mss", name, 1) for name in ("tcp+", "quic")}
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 def test_a_grid_does_not_become_another(measured: Path) -> None:
     options = ["--preset", "longlook", "--campaign", "tiny", "--results", str(measured.parent)]
@@ -352,7 +352,7 @@ def test_a_grid_does_not_become_another(measured: Path) -> None:
     assert str(done.exception).endswith("tiny is of the grid controlled; name another for longlook with --campaign")
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 def test_a_grid_is_told_from_a_campaign_of_sites(measured: Path) -> None:
     done = CliRunner().invoke(campaign_command, ["--campaign", "tiny", "--results", str(measured.parent)])
@@ -360,7 +360,7 @@ def test_a_grid_is_told_from_a_campaign_of_sites(measured: Path) -> None:
     CliRunner().invoke(analysis, [str(measured)], catch_exceptions=False)
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 def test_the_report_of_a_grid_is_a_page_of_its_own(measured: Path, browser: Browser) -> None:
     done = CliRunner().invoke(report, [str(measured)])

@@ -191,7 +191,7 @@ def test_a_ladder_goes_on_with_the_rungs_that_it_began_with(tmp_path: Path) -> N
         planned(Request(tmp_path, proto="tcp,quic", document=document))
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 def test_a_replay_finds_out_what_the_kernel_refuses(site: Site, tmp_path: Path) -> None:
     tcp = protocols.load()["tcp"]
     impossible = replace(tcp, name="impossible", server_sysctls={"net.ipv4.no_such_setting": "1"})

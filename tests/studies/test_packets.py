@@ -133,7 +133,7 @@ def packet_bytes(capture_file: Path) -> Iterator[int]:
         at += length
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 def test_the_clients_first_quic_datagram_has_at_least_1200_bytes(runs: Mapping[str, CapturedRun]) -> None:
     """RFC 9000 section 14.1."""
@@ -142,7 +142,7 @@ def test_the_clients_first_quic_datagram_has_at_least_1200_bytes(runs: Mapping[s
         assert connection["first_packet_udp_bytes"] >= 1200
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 @pytest.mark.parametrize(("protocol", "round_trips"), [("tcp+", 2), ("quic", 1)])
 def test_a_request_leaves_after_two_round_trips_over_tcp_and_one_over_quic(
@@ -156,7 +156,7 @@ def test_a_request_leaves_after_two_round_trips_over_tcp_and_one_over_quic(
     assert connection["first_byte_ms"] / NETWORK.min_rtt_ms >= round_trips + 1
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_bytes_of_the_table_add_up_to_those_in_the_files(
@@ -183,7 +183,7 @@ def test_the_bytes_of_the_table_add_up_to_those_in_the_files(
         assert sum(connection[f"handshake_{kind}"] for kind in KINDS) == connection["handshake_bytes"]
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_where_nothing_is_lost_data_waits_for_nothing_but_its_record(
@@ -198,7 +198,7 @@ def test_where_nothing_is_lost_data_waits_for_nothing_but_its_record(
         assert sum(connection[name] for connection in runs[protocol].connections) == waits[name]
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 @pytest.mark.parametrize(("protocol", "http"), [("tcp+", "http2"), ("quic", "http3")])
 def test_a_run_holds_all_of_itself_and_its_captures_their_own_keys(
@@ -212,7 +212,7 @@ def test_a_run_holds_all_of_itself_and_its_captures_their_own_keys(
         assert subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_both_ends_saw_the_packets_of_the_handshake_half_a_round_trip_apart(
@@ -225,7 +225,7 @@ def test_both_ends_saw_the_packets_of_the_handshake_half_a_round_trip_apart(
         assert NETWORK.delay_ms <= step.received_ms - step.sent_ms < NETWORK.min_rtt_ms
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_both_captures_go_on_until_connections_are_closed(protocol: str, runs: Mapping[str, CapturedRun]) -> None:
@@ -239,7 +239,7 @@ def test_both_captures_go_on_until_connections_are_closed(protocol: str, runs: M
     assert first["closing_ms"] >= (NETWORK.min_rtt_ms if protocol == "tcp+" else 0)
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 def test_what_was_captured_is_not_captured_again(captured: Campaign) -> None:
     assert go(captured) == ""
@@ -247,7 +247,7 @@ def test_what_was_captured_is_not_captured_again(captured: Campaign) -> None:
         go(replace(captured, seed=2))
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 def test_a_run_after_wrong_pings_does_not_count(captured: Campaign) -> None:
     setting = captured.setting(run_over("tcp+"))
@@ -257,7 +257,7 @@ def test_a_run_after_wrong_pings_does_not_count(captured: Campaign) -> None:
     assert reason and reason.gate == "ping" and reason.text.startswith("pings took 4")
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 def test_a_load_may_be_judged_again_and_does_not_count_without_a_capture(captured: Campaign, tmp_path: Path) -> None:
     folder = tmp_path / "run"
@@ -269,7 +269,7 @@ def test_a_load_may_be_judged_again_and_does_not_count_without_a_capture(capture
     assert reason and reason.gate == "capture"
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 def test_the_section_tells_every_setting(captured: Campaign, runs: Mapping[str, CapturedRun]) -> None:
     report = section.section(captured.folder)
@@ -306,7 +306,7 @@ with capturing(outward_device(), Path(sys.argv[1])), socket.socket(socket.AF_INE
 """
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 def test_a_capture_has_what_was_sent_just_before_its_end(tmp_path: Path) -> None:
     shell: list[str | Path] = [tool("mm-delay"), "1", "--", sys.executable, "-c", CAPTURING]

@@ -1,7 +1,7 @@
 """What some tests cannot do without: one mark for each thing, how to see whether it is here, and how to get it.
 
-`@pytest.mark.needs_root` is all that a test says; conftest.py skips it where the thing is missing, and counts what was
-skipped at the end of the session.
+`@pytest.mark.needs_namespaces` is all that a test says; conftest.py skips it where the thing is missing, and counts
+what was skipped at the end of the session.
 """
 
 import os
@@ -10,14 +10,15 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from base.errors import EyelevelError
+from base.namespaces import has_capabilities
 from base.places import tool
+from base.privileges import require_namespaces
 from support.material import CORPUS, CORPUS_VARIABLE, REFERENCE
 
 # What makes our user another one, who may read what is ours and has no privilege, in a user namespace.
-AS_ORDINARY_USER = ("unshare", "--user", "--map-user=1000")
+AS_ORDINARY_USER = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,15 @@ def _is_installed(*programs: str) -> bool:
 
 
 @cache
+def _has_namespaces() -> bool:
+    try:
+        require_namespaces("this")
+    except EyelevelError:
+        return False
+    return True
+
+
+@cache
 def _has_user_namespaces() -> bool:
     command = [*AS_ORDINARY_USER, "true"]
     return bool(shutil.which("unshare")) and subprocess.run(command, capture_output=True, check=False).returncode == 0
@@ -65,8 +75,14 @@ def _has_tex() -> bool:
 
 NEEDS = (
     Need("tex", "TeX with acmart and IEEEtran", "run `setup/packages proof`", _has_tex),
-    Need("root", "root", "run them by sudo, as `make test` does", lambda: os.geteuid() == 0),
-    Need("tun", "/dev/net/tun", "load the kernel's module tun", Path("/dev/net/tun").exists),
+    Need("namespaces", "namespaces and /dev/net/tun", "`make replay` says what is missing", _has_namespaces),
+    Need(
+        "capabilities",
+        "capabilities over their own network",
+        "tests/shells/test_without_root.py runs them with those of a user namespace",
+        has_capabilities,
+    ),
+    Need("root", "another user than their own", "run `make test` as root, too", lambda: os.geteuid() == 0),
     Need("shells", "the shells", "run `make setup`", lambda: _is_installed("mm-net", "mm-delay", "mm-link", "mm-loss")),
     Need("quic_server", "quic_server", "run `make setup`", lambda: _is_installed("quic_server")),
     Need("browser", "the packaged Chromium", "run `make setup`", lambda: _is_installed("chromium", "chromedriver")),

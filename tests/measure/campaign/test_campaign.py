@@ -32,6 +32,7 @@ from measure.host.canary import Canary
 from measure.reasons import Reason
 from measure.run.evidence import Evidence, RequestCounts
 from measure.run.film import FilmStart, VisualMetrics
+from measure.run.setting import Setting
 from measure.status import status
 from measure.table import read_given_up, read_rows, require_document
 from record import collection
@@ -418,6 +419,28 @@ def test_settings_and_versions_are_on_disk_before_the_first_run(
     monkeypatch.setattr(method, "load", load)
     with pytest.raises(KeyboardInterrupt):
         measure(campaign, partial(ProgressDisplay, Console(file=io.StringIO())))
+
+
+def test_a_campaign_does_not_mix_with_what_its_network_keeps_time(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str | None] = []
+
+    def load(setting: Setting, _folder: Path, **_: object) -> str | None:
+        asked.append(setting.timekeeping)
+        return None
+
+    def measured_with(timekeeping: str, runs: int) -> None:
+        monkeypatch.setattr(campaigns, "versions", lambda *_, **__: {"timekeeping": timekeeping})
+        measure(replace(campaign, runs=runs), partial(ProgressDisplay, Console(file=io.StringIO())))
+
+    monkeypatch.setattr(method, "load", load)
+    monkeypatch.setattr(method, "read_evidence", lambda *_, **__: SOUND)
+    measured_with("real-time priority", 1)
+    with pytest.raises(EyelevelError, match="timekeeping was real-time priority, is ordinary priority"):
+        measured_with("ordinary priority", 2)
+    measured_with("real-time priority", 2)
+    assert asked == ["real-time priority"] * 4
 
 
 def test_results_belong_to_who_used_sudo(campaign: Campaign, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

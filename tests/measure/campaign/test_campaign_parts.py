@@ -60,7 +60,7 @@ def test_with_enough_cores_each_part_has_its_own() -> None:
 
 
 @pytest.mark.needs_browser
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 def test_the_canary_sings_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     canary = time_canary()

@@ -25,7 +25,7 @@ from record.demo import generate
 from record.site import write_site
 from tuning import networks, protocols
 
-HERE = {"chromium": "156", "kernel": "6.1"}
+HERE = {"chromium": "156", "kernel": "6.1", "timekeeping": "kernel stamps"}
 
 
 @pytest.fixture
@@ -41,8 +41,12 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
     [
         ({}, None),
         ({"versions": {**HERE, "quic_server": "150"}}, None),
-        ({"versions": {"chromium": "157", "kernel": "6.1"}}, "chromium is 157, here 156"),
-        ({"versions": {"chromium": "156"}}, "kernel is absent, here 6.1"),
+        ({"versions": {**HERE, "chromium": "157"}}, "chromium is 157, here 156"),
+        ({"versions": {**HERE, "kernel": "absent"}}, "kernel is absent, here 6.1"),
+        (
+            {"versions": {**HERE, "timekeeping": "ordinary priority"}},
+            "timekeeping is ordinary priority, here kernel stamps",
+        ),
         ({"sites": {"demo-light": "0" * 64}}, "the site demo-light is another"),
         ({"fault": "nginx is not installed"}, "nginx is not installed"),
     ],

@@ -31,7 +31,7 @@ pathlib.Path(sys.argv[1]).write_text(json.dumps({name: sorted(cores) for name, c
 pytestmark = pytest.mark.needs_two_cores
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 def test_servers_network_and_browser_stay_on_their_cores(tmp_path: Path) -> None:
     site = write_site(generate("demo-light"), tmp_path / "site")
     network, protocol = networks.load()["dsl"], protocols.load()["tcp"]

@@ -50,7 +50,6 @@ def new_groups(can_limit: None) -> Callable[[], set[Path]]:
     return lambda: groups() - before
 
 
-@pytest.mark.needs_root
 def test_a_command_gets_its_share_and_leaves_no_group(new_groups: Callable[[], set[Path]]) -> None:
     done = subprocess.run([*QUOTA, "0.3", sys.executable, "-c", BURN], capture_output=True, text=True, check=True)
     # Beside other programs it gets less; starting takes some of its first periods.
@@ -58,7 +57,6 @@ def test_a_command_gets_its_share_and_leaves_no_group(new_groups: Callable[[], s
     assert not new_groups()
 
 
-@pytest.mark.needs_root
 def test_the_status_is_the_commands_and_what_it_leaves_running_is_killed(
     new_groups: Callable[[], set[Path]],
 ) -> None:
@@ -69,7 +67,6 @@ def test_the_status_is_the_commands_and_what_it_leaves_running_is_killed(
     assert not new_groups()
 
 
-@pytest.mark.needs_root
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_limit_ends_with_its_command_or_with_the_next_one(
     number: signal.Signals, new_groups: Callable[[], set[Path]]

@@ -1,18 +1,21 @@
 """One load from outside: why its replay failed."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from measure.run.load import load
+from measure.run import load as module
+from measure.run.load import REPLAY_EVIDENCE, load
 from measure.run.setting import Setting
 from record.demo import generate
 from record.site import write_site
+from replay.spec import ReplayOutcome
 from tuning import networks, protocols
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.needs_shells
 def test_a_network_that_cannot_be_set_up_is_a_reason_with_what_the_shell_printed(tmp_path: Path) -> None:
     site = write_site(generate("demo-light"), tmp_path / "demo-light")
@@ -22,3 +25,25 @@ def test_a_network_that_cannot_be_set_up_is_a_reason_with_what_the_shell_printed
     assert message.startswith("the emulated network could not be set up (status ")
     # `eyelevel status` prints the reason, and above it there is nothing.
     assert "/nowhere/trace" in quotation and "above" not in reason
+
+
+@pytest.mark.parametrize(
+    ("wanted", "reason"),
+    [
+        (None, None),
+        ("real-time priority", None),
+        (
+            "real-time priority, kernel stamps",
+            "the network kept time with real-time priority, that of other runs with real-time priority, kernel stamps",
+        ),
+    ],
+)
+def test_a_load_whose_network_kept_time_otherwise_has_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str | None, reason: str | None
+) -> None:
+    kept = {"timekeeping": "real-time priority"}
+    monkeypatch.setattr(module, "replay", lambda *_, **__: ReplayOutcome(0, kept))
+    site = write_site(generate("demo-light"), tmp_path / "demo-light")
+    setting = Setting(site, networks.load()["dsl"], protocols.load()["tcp"], timekeeping=wanted)
+    assert load(setting, tmp_path) == reason
+    assert json.loads((tmp_path / REPLAY_EVIDENCE).read_text()) == kept

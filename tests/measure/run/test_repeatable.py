@@ -181,7 +181,7 @@ def _urls_of(folder: Path, evidence: Evidence) -> list[str]:
     return [request.url for request in requested_urls(folder, evidence.requests)]
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 def test_animations_take_as_long_as_they_should(loads: dict[str, Load]) -> None:
     for name, seen in loads.items():
@@ -190,7 +190,7 @@ def test_animations_take_as_long_as_they_should(loads: dict[str, Load]) -> None:
             assert 200 < took_ms < 1500, name
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 def test_a_page_and_the_frames_it_writes_tell_the_same_on_every_load(loads: dict[str, Load]) -> None:
     assert set(loads["one"].reports) == {"page", "frame"}
@@ -204,7 +204,7 @@ def test_a_page_and_the_frames_it_writes_tell_the_same_on_every_load(loads: dict
     assert len(set(numbers)) == len(numbers)
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 def test_without_the_script_a_page_tells_the_truth(loads: dict[str, Load]) -> None:
     as_recorded, one = loads["as recorded"].reports["page"], loads["one"].reports["page"]
@@ -213,7 +213,7 @@ def test_without_the_script_a_page_tells_the_truth(loads: dict[str, Load]) -> No
     assert all(as_recorded[name] != one[name] for name in ("number", "identifier", "bytes", "loaded", "modified"))
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 def test_the_evidence_tells_whether_pages_had_the_script(loads: dict[str, Load]) -> None:
     assert loads["as recorded"].script is None
@@ -221,7 +221,7 @@ def test_the_evidence_tells_whether_pages_had_the_script(loads: dict[str, Load])
     assert script and script["documents"] == 1 and len(script["script_sha256"]) == 64
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads
 def test_those_who_measure_get_the_true_times(loads: dict[str, Load]) -> None:
     """The browser's own word, from outside the page, is the load event in the HAR (from the DevTools' protocol)."""

@@ -268,7 +268,7 @@ def test_where_nothing_was_lost_there_is_no_answer_to_it() -> None:
     assert tcp_flight(packet for packet in tcp_packets() if float(packet["frame.time_epoch"][0]) < 1) is None
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads(group="validation", lane=0)
 def test_one_emulated_connection_keeps_what_tcp_keeps_and_not_what_two_do(tmp_path: Path) -> None:
     seen = observe_loss_response(PROTOCOLS["quic+1con"], write_validation_sites(tmp_path))

@@ -111,7 +111,7 @@ def test_numbers_are_those_of_the_bytes_that_left() -> None:
     assert fair.turns_incremental > 0.8
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.loads(group="validation", lane=1)
 def test_the_order_of_a_server_is_seen_in_a_capture(tmp_path: Path) -> None:
     order = observe_order(PROTOCOLS["quic+1con"], write_validation_sites(tmp_path))

@@ -43,7 +43,7 @@ def failed(checks: Iterable[Check]) -> dict[str, Check]:
     return {check.name.partition(" of ")[0]: check for check in checks if not check.passed}
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.alone
 @pytest.mark.parametrize(
     ("applied", "another", "changes"),
@@ -69,7 +69,7 @@ def test_a_network_that_is_not_as_configured_fails_its_check(
 REPAIRED = Network("r", min_rtt_ms=20, loss=0.19, retransmit_ms=15, drop_down_packets=(150, 200))
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.alone
 def test_a_network_that_repairs_its_losses_and_drops_chosen_packets_is_seen_to(sites: Mapping[str, Site]) -> None:
     measurement = measure_network(REPAIRED, sites[WINDOW_PAGE], lost_packets=70)
@@ -156,7 +156,7 @@ def observation_of(sites: Mapping[str, Site]) -> Callable[[Protocol], ProtocolOb
 LANE = [pytest.mark.loads(group="validation", lane=lane) for lane in range(2)]
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.parametrize(
     ("claimed", "applied", "wrong"),
     [

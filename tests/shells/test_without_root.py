@@ -1,0 +1,22 @@
+"""The shells' tests need capabilities over their network. An ordinary user has these in a user namespace."""
+
+import subprocess
+import sys
+
+import pytest
+
+from base.namespaces import has_capabilities, unshare
+from base.places import PROJECT
+
+
+@pytest.mark.alone
+@pytest.mark.timeout(900)
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_shells
+def test_the_shells_do_the_same_for_an_ordinary_user() -> None:
+    if has_capabilities():
+        pytest.skip("need no user namespace (this session has capabilities, and ran test_shells.py)")
+    command = [unshare(), "--user", "--map-current-user", "--keep-caps", sys.executable, "-m", "pytest"]
+    command += ["--quiet", "-p", "no:cacheprovider", PROJECT / "tests" / "shells" / "test_shells.py"]
+    done = subprocess.run(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 0, done.stdout
