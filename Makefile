@@ -1,31 +1,55 @@
 # Eyelevel's front door. Every target is a thin line over a command that can be run by hand: `make -n TARGET` shows it.
 
-EYELEVEL_CACHE := $(abspath $(or $(EYELEVEL_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/eyelevel))
+# What can be given. None of it is taken from the environment, where such short names mean something else.
+CAMPAIGN_VARIABLES := NET PROTO SITES RUNS MAX_RUNS SEED FILMS HYPOTHESES QUALITY BROWSER DASK CAMPAIGN
+STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER DASK PRESET COUNTS SIZES LIMIT BUDGET DELAYS \
+	CONDITIONS
+NO_OPTIONS := FROM REPEATABLE TUNING EYELEVEL_TUNING EYELEVEL_CACHE EYELEVEL_CORPUS PYTHON
+$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) FROM REPEATABLE TUNING PYTHON,\
+	$(if $(filter environment,$(origin $v)),$(eval override $v :=)$(eval unexport $v)))
+
+# A value is text, in which make expands nothing ("$c", "$(shell …)") and which reaches programs as it was given.
+GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v))
+$(foreach v,$(GIVEN),$(eval override export $v := $$(value $v)))
+# Tests call make, too; what was given here is not meant for them.
+MAKEOVERRIDES :=
+define line_break
+
+
+endef
+$(foreach v,$(GIVEN),$(if $(findstring $(line_break),$(value $v)),$(error the value of $v has a line break)))
+
+absolute = $(if $(filter /%,$(firstword $1)),$1,$(CURDIR)/$1)
+CACHES := $(or $(value XDG_CACHE_HOME),$(value HOME)/.cache)
+override EYELEVEL_CACHE := $(call absolute,$(or $(value EYELEVEL_CACHE),$(CACHES)/eyelevel))
 export EYELEVEL_CACHE
 # A folder with networks.toml or protocols.toml of one's own.
-TUNING := $(and $(TUNING),$(abspath $(TUNING)))
-export EYELEVEL_TUNING := $(or $(TUNING),$(EYELEVEL_TUNING))
+override EYELEVEL_TUNING := $(if $(TUNING),$(call absolute,$(TUNING)),$(value EYELEVEL_TUNING))
+export EYELEVEL_TUNING
 PYTHON := $(EYELEVEL_CACHE)/venv/bin/python
 
-# Options for the variables that were given. What is left out, the command chooses.
-option = $(if $($2),$1 '$($2)')
-CAMPAIGN_OPTIONS = $(strip $(call option,--net,NET) $(call option,--proto,PROTO) $(call option,--sites,SITES) \
-	$(call option,--runs,RUNS) $(call option,--max-runs,MAX_RUNS) $(call option,--seed,SEED) $(call option,--films,FILMS) \
-	$(call option,--hypotheses,HYPOTHESES) $(call option,--quality,QUALITY) $(call option,--browser,BROWSER) $(call option,--dask,DASK) $(call option,--campaign,CAMPAIGN) \
-	$(if $(filter no,$(REPEATABLE)),--as-recorded))
+# A value as one word of a shell's command line, whatever is in it.
+quote = '$(subst ','\'',$1)'
+EYELEVEL = $(call quote,$(PYTHON)) -m eyelevel
+PYTEST = $(call quote,$(PYTHON)) -m pytest
+
+# Options for those of the variables that have a value, each after a blank; and a value alone. What is left out, the
+# command chooses.
+lower = $(shell printf %s $(call quote,$1) | tr A-Z_ a-z- | tr -cd a-z0-9-)
+present = $(strip $(foreach v,$1,$(if $(value $v),$v)))
+options = $(if $(call present,$1), $(foreach v,$(call present,$1),--$(call lower,$v) $(call quote,$(value $v))))
+argument = $(if $(value $1), $(call quote,$(value $1)))
+
+# Any other variable of the command line is passed on, too (DEPTH=3 becomes --depth 3): the command knows if it is one.
+others = $(filter-out $1 $(NO_OPTIONS),$(GIVEN))
+all_options = $(call options,$1 $(call others,$1))
+AS_RECORDED = $(if $(filter no,$(REPEATABLE)), --as-recorded)
 
 # Studies say their own commands (studies/*/__init__.py), which are targets here.
 STUDIES := $(shell sed -n 's/^ *command="\([^"]*\)",$$/\1/p' studies/*/__init__.py)
-# A study takes what is given: these variables, and any other on the command line (DEPTH=3 becomes --depth 3).
-STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER DASK PRESET COUNTS SIZES LIMIT BUDGET DELAYS CONDITIONS
-NO_OPTIONS := TUNING EYELEVEL_TUNING EYELEVEL_CACHE PYTHON MAKEFLAGS MAKEOVERRIDES
-given = $(filter-out $(NO_OPTIONS),$(foreach v,$(.VARIABLES),$(if $(filter command,$(word 1,$(origin $v))),$v)))
-lower = $(shell printf %s '$1' | tr A-Z_ a-z-)
-STUDY_OPTIONS = $(strip $(foreach v,$(STUDY_VARIABLES) $(filter-out $(STUDY_VARIABLES),$(given)),\
-	$(call option,--$(call lower,$v),$v)))
 
 # What a target cannot do without is asked for before anything is done.
-needs = $(if $(filter $1,$(MAKECMDGOALS)),$(foreach v,$2,$(if $($v),,$(error $1 needs $v, as in: $3))))
+needs = $(if $(filter $1,$(MAKECMDGOALS)),$(foreach v,$2,$(if $(value $v),,$(error $1 needs $v, as in: $3))))
 $(call needs,import,FROM,make import FROM=recordings/www.yelp.com)
 $(call needs,status,CAMPAIGN,make status CAMPAIGN=try)
 $(call needs,review,CAMPAIGN,make review CAMPAIGN=try)
@@ -34,12 +58,12 @@ $(call needs,figures,CAMPAIGN,make figures CAMPAIGN=try)
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures validate clean $(STUDIES)
+.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures validate cluster-keys clean $(STUDIES)
 
 help: ## show this help
-	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-10s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
+	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-12s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
 		/^##$$/ && !studies++ { while (("cat studies/*/__init__.py" | getline line) > 0) { \
-			if (line ~ /^ *command="/) { split(line, part, "\""); printf "  make %-10s", part[2] } \
+			if (line ~ /^ *command="/) { split(line, part, "\""); printf "  make %-12s", part[2] } \
 			if (line ~ /^ *title="/) { split(line, part, "\""); print " " part[2] ", and write the report" } } } \
 		/^##/ { print substr($$0, 4) } \
 		/^##   FROM/ { while (("cat record/formats/*.py" | getline line) > 0) { \
@@ -50,57 +74,60 @@ setup: ## install what the testbed needs; every target below does it first, once
 
 test: setup ## run all tests
 	@setup/cargo test --release --locked --quiet
-	@setup/as-root '$(PYTHON)' -m pytest -n 3
+	@$(PYTEST) -n 3
 
-quick: ## run the tests that need no root, network or browser, in a minute or two
-	@test -x '$(PYTHON)' || { echo "eyelevel: nothing is installed yet; run 'make setup'" >&2; exit 1; }
-	@'$(PYTHON)' -m pytest -n auto --maxprocesses 4 \
-		-m 'not (needs_root or needs_browser or needs_user_namespaces or slow)'
+quick: ## run the tests that need no namespaces, network or browser, in a minute or two
+	@test -x $(call quote,$(PYTHON)) || { echo "eyelevel: nothing is installed yet; run 'make setup'" >&2; exit 1; }
+	@$(PYTEST) -n auto --maxprocesses 4 \
+		-m 'not (needs_namespaces or needs_browser or needs_user_namespaces or slow)'
 
 check: setup ## run the checkers: style, types, layers, words
 	@setup/check
 
 proof: setup ## run what takes hours: faults by the dozen, fuzzing, whole corpora; installs TeX
 	@setup/packages proof
-	@setup/as-root '$(PYTHON)' -m pytest -n 3 tests/proof tests/analysis/report/test_latex.py
+	@$(PYTEST) -n 3 tests/proof tests/analysis/report/test_latex.py
 
 record: setup ## load SITES, a URL or a file that lists some (sites.txt), from the web, make sites of them, and close these
-	@'$(PYTHON)' -m eyelevel record $(if $(SITES),'$(SITES)'); status=$$?; \
-		setup/as-root '$(PYTHON)' -m eyelevel close --recorded && exit $$status
+	@$(EYELEVEL) record$(call argument,SITES); status=$$?; \
+		$(EYELEVEL) close --recorded && exit $$status
 
 import: setup ## make a site of the recording FROM
-	@'$(PYTHON)' -m eyelevel import '$(FROM)'
+	@$(EYELEVEL) import$(call argument,FROM)
 
 close: setup ## find out what SITES, or all not closed yet, ask for that was not recorded; fetch it if possible
-	@setup/as-root '$(PYTHON)' -m eyelevel close $(foreach site,$(SITES),'$(site)')
+	@$(EYELEVEL) close$(call argument,SITES)
 
 site-info: setup ## tell what the recorded sites are, and draw the paper's Figure 1 of them
-	@'$(PYTHON)' -m eyelevel site-info
+	@$(EYELEVEL) site-info
 
 replay: setup ## open a shell as the client of SITE, behind the network NET, over PROTO
-	@setup/as-root '$(PYTHON)' -m eyelevel replay --site '$(SITE)' --net '$(NET)' --proto '$(PROTO)'
+	@$(EYELEVEL) replay$(call options,SITE NET PROTO)
 
 campaign: setup ## measure SITES over every NET and PROTO, or go on with it; the result is results/CAMPAIGN
-	@setup/as-root '$(PYTHON)' -m eyelevel campaign $(CAMPAIGN_OPTIONS)
+	@$(EYELEVEL) campaign$(call all_options,$(CAMPAIGN_VARIABLES))$(AS_RECORDED)
 
 status: setup ## tell how CAMPAIGN stands, also while it runs
-	@'$(PYTHON)' -m eyelevel status '$(CAMPAIGN)'
+	@$(EYELEVEL) status$(call argument,CAMPAIGN)
 
 review: setup ## look at the films of CAMPAIGN, and accept or reject runs by eye
-	@'$(PYTHON)' -m eyelevel review '$(CAMPAIGN)'
+	@$(EYELEVEL) review$(call argument,CAMPAIGN)
 
 report: setup ## write the report of CAMPAIGN: one page with all tables, figures, and films of SITE if given
-	@'$(PYTHON)' -m eyelevel report $(call option,--hypotheses,HYPOTHESES) $(call option,--site,SITE) '$(CAMPAIGN)'
+	@$(EYELEVEL) report$(call options,HYPOTHESES SITE)$(call argument,CAMPAIGN)
 
 figures: setup ## draw the figures of CAMPAIGN alone
-	@'$(PYTHON)' -m eyelevel report --figures-only $(call option,--hypotheses,HYPOTHESES) $(call option,--site,SITE) '$(CAMPAIGN)'
+	@$(EYELEVEL) report --figures-only$(call options,HYPOTHESES SITE)$(call argument,CAMPAIGN)
 
 validate: setup ## measure each NET and PROTO, and compare with its settings
-	@setup/as-root '$(PYTHON)' -m eyelevel validate $(strip $(call option,--net,NET) $(call option,--proto,PROTO))
+	@$(EYELEVEL) validate$(call options,NET PROTO)
+
+cluster-keys: setup ## make the certificates by which the machines of a cluster know each other
+	@$(EYELEVEL) cluster-keys
 
 $(STUDIES): setup
-	@setup/as-root '$(PYTHON)' -m eyelevel $@ $(STUDY_OPTIONS)
-	@'$(PYTHON)' -m eyelevel report '$(or $(CAMPAIGN),$(PRESET),$@)'
+	@$(EYELEVEL) $@$(call all_options,$(STUDY_VARIABLES))
+	@$(EYELEVEL) report $(call quote,$(or $(CAMPAIGN),$(PRESET),$@))
 
 clean: ## remove what setup installed, except for system packages; sites/ and results/ stay
 	@setup/clean

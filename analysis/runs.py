@@ -17,6 +17,7 @@ from measure.metrics import metric_names
 from measure.reasons import gate_name
 from measure.site_facts import SiteFacts, facts_of, parse_facts
 from measure.table import (
+    ATTEMPT_FOLDER,
     DOCUMENT,
     PROCESSOR_COLUMNS,
     PROCESSOR_WAIT,
@@ -187,6 +188,9 @@ def read_runs(path: Path) -> pd.DataFrame:
     if (is_unclear := runs["valid"].isna()).any():
         raise EyelevelError(f"line {is_unclear.idxmax() + 2} of {path}: valid must be true or false")
     runs = runs.astype({"valid": bool})
+    for number, folder in enumerate(runs["folder"].astype(str) if "folder" in runs else (), start=2):
+        if folder and not ATTEMPT_FOLDER.fullmatch(folder):
+            raise EyelevelError(f"line {number} of {path}: {folder!r} is no folder of an attempt")
     canaries = [name for name in runs if name.startswith(CANARY_PREFIX)]
     for column in (*canaries, *processor_columns_in(runs)):
         runs[column] = pd.to_numeric(runs[column], errors="coerce")

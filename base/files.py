@@ -1,6 +1,7 @@
 """Writing files so that a reader, or a power cut, never meets half of one."""
 
 import ctypes
+import errno
 import fcntl
 import gzip
 import json
@@ -39,12 +40,17 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 @contextmanager
-def replacing_folder(path: Path) -> Iterator[Path]:
+def replacing_folder(path: Path, known_by: str = "*") -> Iterator[Path]:
     """Yield an empty folder beside `path` that takes its place when the block ends without an error.
 
+    A folder that is there already must be empty, or have an entry of a name like `known_by`: without, it is somebody's
+    for something else, and stays. Raises EyelevelError then.
+
     There is a whole folder at `path` at every moment, the old one or the new one, whatever ends this process
-    or the machine. The next caller removes what a killed process left of its new folder.
+    or the machine. The next caller removes what a killed process left of its new folder. Raises OSError.
     """
+    if path.is_dir() and any(path.iterdir()) and not any(path.glob(known_by)):
+        raise EyelevelError(f"{path} is there already, and has no {known_by}: it stays as it is; choose another name")
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(path)
     new = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
@@ -60,6 +66,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         sync(path.parent)
     finally:
         shutil.rmtree(new, ignore_errors=True)  # the incomplete new folder, or the old one
+        _lock_file(new).unlink(missing_ok=True)
 
 
 class Locked(EyelevelError):
@@ -72,15 +79,49 @@ def locked(folder: Path, message: str = "another process has it") -> Iterator[No
 
     Raises Locked with `message` when another has it.
     """
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Locked(message) from None
+        descriptor = _lock(folder)
+    except BlockingIOError:
+        raise Locked(message) from None
+    try:
         yield
     finally:
         os.close(descriptor)
+
+
+def lock_holder(path: Path) -> int | None:
+    """The process that has `path` locked by flock(2), as `locked` does, if this process may know of it.
+
+    The lock itself is not touched.
+    """
+    inodes = {f"{entry.stat().st_ino}" for entry in (path, _lock_file(path)) if entry.exists()}
+    # As in "1: FLOCK  ADVISORY  WRITE 4711 00:1a:2902 0 EOF"; who waits for a lock has an arrow in front (proc(5)).
+    for line in Path("/proc/locks").read_text().splitlines():
+        _, kind, *_, pid, inode, _, _ = line.split()
+        if kind == "FLOCK" and inode.rpartition(":")[2] in inodes:
+            return int(pid)
+    return None
+
+
+def _lock(folder: Path) -> int:
+    """A descriptor that keeps `folder` locked until it is closed. Raises BlockingIOError when another has it locked."""
+    # NFS locks only what is open for writing (flock(2)), which a folder cannot be: there it is a file beside it.
+    for path, flags in ((folder, os.O_RDONLY | os.O_DIRECTORY), (_lock_file(folder), os.O_RDWR | os.O_CREAT)):
+        descriptor = os.open(path, flags, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(descriptor)
+            if error.errno != errno.EBADF:
+                raise
+        else:
+            return descriptor
+    raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK), str(folder))
+
+
+def _lock_file(folder: Path) -> Path:
+    """The file that is locked in place of `folder` where folders cannot be locked."""
+    return folder.with_name(f".{folder.name}.lock")
 
 
 def _remove_abandoned(path: Path) -> None:
@@ -89,6 +130,7 @@ def _remove_abandoned(path: Path) -> None:
     for folder in [entry for entry in path.parent.iterdir() if name.fullmatch(entry.name) and entry.is_dir()]:
         with suppress(OSError, Locked), locked(folder):
             shutil.rmtree(folder, ignore_errors=True)
+            _lock_file(folder).unlink(missing_ok=True)
 
 
 def _exchange(one: Path, other: Path) -> None:
@@ -103,10 +145,14 @@ def _exchange(one: Path, other: Path) -> None:
 
 
 def _sync_file_system(folder: Path) -> None:
-    """Make all that was written to the file system of `folder` survive a power cut: one call for many files."""
+    """Make all that was written to the file system of `folder` survive a power cut: one call for many files.
+
+    Raises OSError when the disk did not take it.
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        _LIBC.syncfs(descriptor)
+        if _LIBC.syncfs(descriptor):
+            raise OSError(number := ctypes.get_errno(), os.strerror(number), str(folder))
     finally:
         os.close(descriptor)
 
@@ -121,10 +167,9 @@ def sync(path: Path) -> None:
 
 
 def _umask() -> int:
-    """The process's file creation mask; it can be read only by setting it, so it is restored at once."""
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
+    """The process's file creation mask. (umask(2) can only read it by setting it, for all threads.)"""
+    status = Path("/proc/self/status").read_text()
+    return next(int(line.split()[1], 8) for line in status.splitlines() if line.startswith("Umask:"))
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,11 +23,23 @@ from eyelevel.options import PATH
 from measure.campaign.campaign import Campaign, Enough, measure, never_enough
 from measure.campaign.cluster import Cluster
 from measure.campaign.progress import ProgressDisplay
+from measure.campaign.results import require_no_others
+from measure.host.exclusive import measuring_alone
 from measure.host.timekeeping import priority_warning
 from measure.run.aliases import distinct
 from measure.table import CampaignDocument, read_document
 from measure.validate.record import validate_campaign, validate_worker
 from tuning.networks import Network
+
+
+# What is wrong with the disk of the results, by the number of the error, and what to do.
+DISK_FAULTS = {
+    errno.ENOSPC: "is full; free some of it",
+    errno.EDQUOT: "is full for this user (quota); free some of it",
+    errno.EROFS: "is read-only, as the kernel makes it after errors (dmesg tells them); make it writable",
+    errno.EIO: "has errors (dmesg tells them); repair it",
+    errno.ESTALE: "is not what it was at the server (NFS); mount it again",
+}
 
 
 def measuring_options(*, validates: bool, default: str = "the time of day") -> list[click.Option]:
@@ -75,9 +87,11 @@ def carry_out(
     Ends the process when it is interrupted. Raises EyelevelError.
     """
     require_browser(campaign)
-    if not manner.dask and (warning := priority_warning()):
-        console.print(f"note: {warning}", markup=False, soft_wrap=True)
-    with interruptible(campaign.folder, continuation(command, campaign.folder)):
+    # A cluster's workers keep their own machines; this one only collects what they have measured.
+    place = nullcontext() if manner.dask else measuring_alone("measuring")
+    with place, interruptible(campaign.folder, continuation(command, campaign.folder)):
+        if not manner.dask and (warning := priority_warning()):
+            console.print(f"note: {warning}", markup=False, soft_wrap=True)
         if manner.validate and not manner.dask:
             planned = dict.fromkeys(run.network for block in campaign.plan() for run in block)
             networks = distinct_networks(campaign.networks[name] for name in planned)
@@ -108,7 +122,7 @@ def campaign_name(name: str | None) -> str:
     """`name` if it can be a folder's name, or one made of the time of day. Raises EyelevelError."""
     if name is None:
         return time.strftime("%Y%m%d-%H%M%S")
-    if name != Path(name).name or name.startswith("."):
+    if not name or name != Path(name).name or name.startswith("."):
         raise EyelevelError(f"a campaign is a folder in results/, and {name!r} cannot be its name")
     return name
 
@@ -116,8 +130,10 @@ def campaign_name(name: str | None) -> str:
 def document_of(folder: Path, study: str, command_of: Callable[[str], str]) -> CampaignDocument | None:
     """The document of the campaign of `study` (nothing: of pages) in `folder`, or None when there is none.
 
-    `command_of` names the command of another study. Raises EyelevelError when the campaign is of another.
+    `command_of` names the command of another study. Raises EyelevelError when the campaign is of another, or when the
+    folder is one of something else.
     """
+    require_no_others(folder)
     document = read_document(folder)
     if document and document.study_name != study:
         other = document.study_name or "campaign of pages"
@@ -137,19 +153,21 @@ def continuation(command: str, folder: Path) -> str:
 def interruptible(folder: Path, again: str) -> Iterator[None]:
     """Measure into the campaign's `folder` while the block runs; `again` is the command line that goes on with it.
 
-    Ends the process when it is interrupted. Raises EyelevelError when the disk is full.
+    Ends the process when it is interrupted. Raises EyelevelError when the disk takes nothing more.
     """
-    if not folder.parent.exists():
-        folder.parent.mkdir(parents=True)
-        give_to_caller(folder.parent)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like Ctrl-C does
     try:
+        if not folder.parent.exists():
+            folder.parent.mkdir(parents=True)
+            give_to_caller(folder.parent)
         yield
     except KeyboardInterrupt:
         click.echo(f"\nstopped; what was measured is in {folder}; to go on: {again}", err=True)
         sys.exit(130)
+    except PermissionError as error:
+        raise EyelevelError(f"{error.filename or folder} may not be written ({error.strerror}); name another folder") from None
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno not in DISK_FAULTS:
             raise
-        text = f"the disk of {folder} is full; what was measured is safe; free some of it, then go on: {again}"
-        raise EyelevelError(text) from None
+        fault = DISK_FAULTS[error.errno]
+        raise EyelevelError(f"the disk of {folder} {fault}, then go on: {again}; what was measured is safe") from None

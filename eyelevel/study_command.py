@@ -38,7 +38,8 @@ def _measure(study: Study, arguments: dict[str, Any]) -> None:
     require_namespaces("measuring")
     manner = Manner.take(arguments)
     name, results = arguments.pop("name"), arguments.pop("results")
-    folder = results / campaign_name(name or arguments.get("preset") or study.command)
+    default = arguments.get("preset") or study.command
+    folder = results / campaign_name(default if name is None else name)
     common = {option: arguments.pop(option, None) for option in ("site", "net", "proto", "runs", "seed", "browser")}
     request = Request(folder, **common, options=arguments, document=document_of(folder, study.name, command_of))
     measurement = study.campaign(request)

@@ -2,15 +2,24 @@
 
 from dataclasses import dataclass
 
+from base.text import printable
+
 SEPARATOR = ": "
 
 
 @dataclass(frozen=True)
 class Reason:
-    """A gate's name and its text. As a string it is the cell of `runs.csv`: `load_failed: the browser crashed`."""
+    """A gate's name and its text. As a string it is the cell of `runs.csv`: `load_failed: the browser crashed`.
+
+    Pages may have a say in the text: what cannot be written, or would command a terminal, is escaped in it.
+    """
 
     gate: str
     text: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gate", printable(self.gate))
+        object.__setattr__(self, "text", printable(" ".join(self.text.split())))
 
     def __str__(self) -> str:
         return f"{self.gate}{SEPARATOR}{self.text}" if self.text else self.gate

@@ -2,6 +2,9 @@
 
 A local page, for a browser on this machine. A decision is a verdict (`verdicts`) with its reason; the campaign
 follows it at once, or, while it is being measured, after the block at hand.
+
+Every user of this machine can connect to the page's port, and every page in a browser can send requests there. So all
+its addresses begin with a part that only whoever started it knows.
 """
 
 import secrets
@@ -26,6 +29,15 @@ from measure.run.visit import FILM
 from measure.table import Row, read_rows
 
 LOCAL = "127.0.0.1"
+MAX_FORM_BYTES = 10_000
+# The pages have no scripts, are in no other page's frames, and send nothing and nobody elsewhere.
+POLICY = "default-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+HEADERS = (
+    ("content-security-policy", POLICY),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cache-control", "no-store"),
+)
 
 
 @dataclass(frozen=True)
@@ -61,10 +73,11 @@ class Review:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.token = secrets.token_urlsafe()
+        self.base = f"/{secrets.token_urlsafe()}/"
         environment = Environment(
             loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, autoescape=True
         )
+        environment.globals["base"] = self.base
         self._page = environment.get_template("review.html.j2")
         read_rows(folder)
 
@@ -106,7 +119,7 @@ class Review:
         ]
         runs.sort(key=lambda run: (run.row.valid, -run.unlike, run.row.run))
         title = f"{site} behind {network} over {protocol}"
-        return self._page.render(title=title, runs=runs, token=self.token, pictures=STRIP_PICTURES)
+        return self._page.render(title=title, runs=runs, pictures=STRIP_PICTURES)
 
     def decide(self, folder: str, *, valid: bool, reason: str) -> Row:
         """Keep that a person accepts or rejects the attempt in `folder`; returns its row. Raises EyelevelError."""
@@ -124,14 +137,28 @@ class Review:
         give_to_caller(self.folder / "verdicts.jsonl")
         return row
 
+    def strip(self, folder: str) -> bytes:
+        """The film strip of the attempt in `folder`. Raises EyelevelError, OSError."""
+        return (self._attempt(folder) / STRIP).read_bytes()
+
     def film(self, folder: str, scratch: Path) -> Path:
-        """A film that every browser plays; made in `scratch` when only the lossless one is there."""
-        if (small := self.folder / folder / SMALL_FILM).exists():
+        """A film that every browser plays; made in `scratch` when only the lossless one is there. Raises
+        EyelevelError."""
+        attempt = self._attempt(folder)
+        if (small := attempt / SMALL_FILM).exists():
             return small
         copy = scratch / f"{quote(folder, safe='')}.mp4"
-        if not copy.exists() and not shrunk(self.folder / folder / FILM, copy):
+        if not copy.exists() and not shrunk(attempt / FILM, copy):
             raise EyelevelError(f"the film in {folder} cannot be read")
         return copy
+
+    def _attempt(self, folder: str) -> Path:
+        """The folder `folder` of an attempt of this campaign. Raises EyelevelError for any other, and for one that lies
+        elsewhere: campaigns of others may have links in them."""
+        path, runs = self.folder / folder, self.folder / "runs"
+        if folder not in {row.folder for row in self.rows()} or not path.resolve().is_relative_to(runs.resolve()):
+            raise EyelevelError(f"{folder} is no attempt of this campaign")
+        return path
 
     def _unlike(self, rows: Sequence[Row]) -> list[float]:
         frames = [read_last_frame(self.folder / row.folder) for row in rows]
@@ -146,50 +173,55 @@ class Review:
 
 
 def handler(review: Review, scratch: Path) -> type[BaseHTTPRequestHandler]:
-    """The handler of requests for `review`'s pages."""
+    """The handler of requests for `review`'s pages, all below `review.base`."""
 
     class Handler(BaseHTTPRequestHandler):
+        # For what is announced and does not come (s).
+        timeout = 30
+
         def do_GET(self) -> None:
             url = urlsplit(self.path)
+            page, _, folder = unquote(url.path).removeprefix("/").partition("/")
             query = {name: values[0] for name, values in parse_qs(url.query).items()}
             try:
                 if url.path == "/":
                     self._answer(review.index())
                 elif url.path == "/setting":
                     self._answer(review.setting(query["site"], query["network"], query["protocol"]))
-                elif url.path.startswith("/strip/"):
-                    self._send((review.folder / self._attempt(url.path) / STRIP).read_bytes(), "image/jpeg")
-                elif url.path.startswith("/film/"):
-                    self._send(review.film(self._attempt(url.path), scratch).read_bytes(), "video/mp4")
+                elif page == "strip":
+                    self._send(review.strip(folder), "image/jpeg")
+                elif page == "film":
+                    self._send(review.film(folder, scratch).read_bytes(), "video/mp4")
                 else:
                     self.send_error(404)
             except (EyelevelError, KeyError, OSError, ValueError) as error:
                 self.send_error(404, explain=str(error))
 
         def do_POST(self) -> None:
-            length = min(int(self.headers.get("content-length", 0)), 10_000)
-            form = {name: values[0] for name, values in parse_qs(self.rfile.read(length).decode()).items()}
-            # Pages of other origins can post here too, but cannot know the token.
-            if not secrets.compare_digest(form.get("token", ""), review.token):
-                self.send_error(403)
+            if self.path != "/verdict":
+                self.send_error(404)
                 return
-            folder = form.get("folder", "")
             try:
-                row = review.decide(folder, valid=form.get("valid") == "true", reason=form.get("reason", ""))
+                form = self._form()
+                folder = form["folder"]
+                row = review.decide(folder, valid=form["valid"] == "true", reason=form.get("reason", ""))
+            except (KeyError, ValueError):
+                self.send_error(400)
+                return
             except EyelevelError as error:
                 self.send_error(409, explain=str(error))
                 return
             query = urlencode({"site": row.site, "network": row.network, "protocol": row.protocol})
             self.send_response(303)
-            self.send_header("location", f"/setting?{query}#{quote(folder)}")
+            self.send_header("location", f"{review.base}setting?{query}#{quote(folder)}")
             self.end_headers()
 
-        def _attempt(self, path: str) -> str:
-            """The folder of the attempt that `path` names after its first part."""
-            folder = unquote(path).split("/", 2)[2]
-            if folder not in {row.folder for row in review.rows()}:
-                raise EyelevelError(f"{folder} is no attempt of this campaign")
-            return folder
+        def _form(self) -> dict[str, str]:
+            """The fields of the form that was sent. Raises ValueError when there is none of a few kB."""
+            length = self.headers.get("content-length", "")
+            if not (length.isascii() and length.isdecimal() and int(length[:9]) <= MAX_FORM_BYTES):
+                raise ValueError(length)
+            return {name: values[0] for name, values in parse_qs(self.rfile.read(int(length)).decode()).items()}
 
         def _answer(self, page: str) -> None:
             self._send(page.encode(), "text/html; charset=utf-8")
@@ -198,18 +230,30 @@ def handler(review: Review, scratch: Path) -> type[BaseHTTPRequestHandler]:
             self.send_response(200)
             self.send_header("content-type", kind)
             self.send_header("content-length", str(len(body)))
-            self.send_header("content-security-policy", "default-src 'self'; style-src 'unsafe-inline'")
             self.end_headers()
+            self.connection.settimeout(None)  # a film may be paused
             self.wfile.write(body)
 
+        def end_headers(self) -> None:
+            """Also forbids browsers all that the pages do not need, on errors, too."""
+            for name, value in HEADERS:
+                self.send_header(name, value)
+            super().end_headers()
+
         def parse_request(self) -> bool:
-            """Also refuses requests that came under another name than ours (DNS rebinding)."""
+            """Also refuses requests that came under another name than ours (DNS rebinding), and those for addresses
+            that only a guess can have led to; takes what all addresses begin with from the path."""
             if not super().parse_request():
                 return False
-            if self.headers.get("host", "").partition(":")[0] in (LOCAL, "localhost"):
-                return True
-            self.send_error(403)
-            return False
+            if self.headers.get("host", "").partition(":")[0] not in (LOCAL, "localhost"):
+                self.send_error(403)
+                return False
+            base = self.path[: len(review.base)].encode(errors="replace")
+            if not secrets.compare_digest(base, review.base.encode()):
+                self.send_error(404)
+                return False
+            self.path = self.path[len(review.base) - 1 :]
+            return True
 
         def log_message(self, format: str, *args: object) -> None:
             """A person looks at the page, not at this."""

@@ -9,6 +9,7 @@ from rich import box
 from rich.table import Table
 
 from base.errors import EyelevelError
+from base.files import lock_holder
 from measure.campaign.forecast import Forecast, RunModel, forecast
 from measure.campaign.plan import read_plan
 from measure.campaign.store import FolderStore
@@ -64,7 +65,7 @@ def status(folder: Path) -> Status:
         open_runs=open_runs,
         rows=tuple(rows),
         current=current,
-        running=_is_running(folder),
+        running=lock_holder(folder) is not None,
         given_up_sites=tuple(given_up_sites),
         expected=expected,
     )
@@ -92,9 +93,3 @@ def rejections(rows: Sequence[Row]) -> Table:
 
 def _being_made(folder: Path) -> bool:
     return folder.exists() and not (folder / ATTEMPT).exists()
-
-
-def _is_running(folder: Path) -> bool:
-    """Whether a process holds the campaign (`results.opened`); its lock is not touched."""
-    inode = f":{folder.stat().st_ino} "
-    return any("FLOCK" in line and inode in line for line in Path("/proc/locks").read_text().splitlines())

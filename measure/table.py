@@ -6,6 +6,7 @@ does know: those cells are empty. Nothing here knows how a run is made.
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
@@ -16,11 +17,15 @@ import cattrs
 from base.errors import EyelevelError
 from base.files import read_json, write_json
 from base.structure import from_json
+from base.text import printable
 from measure.metrics import metric_names
 from measure.reasons import Reason
 
 RUNS = "runs.csv"
 DOCUMENT = "campaign.json"
+
+# Where the evidence of an attempt is (`measure.campaign.store.FolderStore.run_folder`), in the campaign's folder.
+ATTEMPT_FOLDER = re.compile(r"runs(?:/(?!\.\.?(?:/|$))[^/\0]+){1,4}")
 
 # Settings of which more may be added to a campaign that exists.
 GROWING = ("sites", "networks", "protocols")
@@ -129,6 +134,8 @@ def read_table(folder: Path) -> tuple[tuple[str, ...], list[Row]]:
         text = path.read_text()
     except FileNotFoundError:
         raise EyelevelError(f"{folder} is no campaign: {RUNS} is missing") from None
+    except UnicodeDecodeError as error:
+        raise EyelevelError(f"{path} is broken: {error}") from None
     reader = csv.DictReader(io.StringIO(whole_lines(text)))
     present = tuple(reader.fieldnames or ())
     if missing := [name for name in _REQUIRED if name not in present]:
@@ -161,6 +168,9 @@ def lines(rows: Iterable[Row], further: Sequence[str] = ()) -> str:
 
 
 def _row(cells: Mapping[str, str]) -> Row:
+    # The files in it are read, shown and removed, and results may come from others.
+    if not ATTEMPT_FOLDER.fullmatch(cells["folder"]):
+        raise ValueError(f"{cells['folder']!r} is no folder of an attempt")
     metrics = {name: cells.get(name, "") for name in metric_names()}
     further = {name: cells[name] for name in further_columns(cells)}
     return _CELLS.structure({**cells, "metrics": metrics, "further": further}, Row)
@@ -179,7 +189,7 @@ def _cell(value: object) -> object:
     if isinstance(value, float):
         return f"{value:.10g}"
     # One row, one line: that is how a torn last row is recognised.
-    return " ".join(str(value).split()) if isinstance(value, str | Reason) else value
+    return printable(" ".join(str(value).split())) if isinstance(value, str | Reason) else value
 
 
 @dataclass(frozen=True)

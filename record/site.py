@@ -174,7 +174,7 @@ def write_site(recording: Recording, folder: Path) -> Site:
         raise EyelevelError(f"{folder.name}: the start page {recording.url} was not recorded")
     addresses = _assign_addresses(exchange.recorded_ip for exchange in recording.exchanges)
     try:
-        with replacing_folder(folder) as new:
+        with replacing_folder(folder, INDEX) as new:
             _write(recording, addresses, new)
     except OSError as error:
         raise EyelevelError(f"{folder} cannot be written: {error.strerror}") from None

@@ -10,6 +10,10 @@ fail() {
   exit 1
 }
 
+# Programs that the set-up calls, or builds, may part it there.
+[[ $EYELEVEL_CACHE != *[[:space:]]* ]] ||
+  fail "the cache cannot be in '$EYELEVEL_CACHE', whose name has blanks; set EYELEVEL_CACHE to a folder without any"
+
 as_root() {
   "$PROJECT/setup/as-root" "$@"
 }

@@ -20,6 +20,8 @@ from support.leaks import MARK, end_marked, mount_points, processes_marked
 from support.needs import NEEDS
 from support.turns import ModulesScheduling, Turns, write_groups
 
+from measure.host.exclusive import VARIABLE
+
 # A script's background commands start with SIGINT ignored, and hand that on to what they start. Then pytest could not
 # be interrupted, and neither could the children that tests interrupt: they would be waited for in vain. A handler of
 # Python's, unlike an ignored signal, becomes the default again in each child.
@@ -192,6 +194,8 @@ def nothing_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(MARK, mark)
         patch.setenv("TMPDIR", str(folder))
+        # What tests measure, side by side or beside a campaign, is not to wait for each other.
+        patch.setenv(VARIABLE, str(Path(SESSION_FOLDER.name) / "measuring"))
         patch.setattr(tempfile, "tempdir", None)
         yield
     signal.setitimer(signal.ITIMER_REAL, 0)  # what follows takes little time, and must not be cut short

@@ -162,8 +162,13 @@ def explorer(findings: Findings) -> str:
         ],
         "rows": list(zip(*columns, strict=True)),
     }
-    # Inside <script>, no text may end it.
-    return json.dumps(document, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+    return script_json(document)
+
+
+def script_json(document: Any) -> str:
+    """`document` as JSON that can stand in a <script>, which "</script" would end, and which "<!--" with "<script"
+    would make go on behind its end (HTML standard, section 4.12.1.3)."""
+    return json.dumps(document, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
 def _short(value: float) -> float | int | None:

@@ -13,6 +13,7 @@ from base.privileges import require_namespaces
 from eyelevel.options import allow_private
 from measure import completeness
 from measure.closing import LOADS, NETWORK, OUR_RECORDER, PROTOCOLS, Closing, close, summary
+from measure.host.exclusive import measuring_alone
 from measure.run.aliases import choose_protocols
 from measure.run.setting import Loading
 from record import collection
@@ -62,15 +63,16 @@ def main(
     )
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     failed = []
-    for site in chosen(" ".join(names).replace(",", " ").split(), folder):
-        ours = OUR_RECORDER in site.recorder.get("tool", "")
-        if recorded and not names and not ours:
-            continue
-        try:
-            click.echo(summary(site.name, close(site, closing, fetch=ours if fetch is None else fetch)))
-        except EyelevelError as error:
-            click.echo(f"eyelevel: {error}", err=True)
-            failed.append(site.name)
+    with measuring_alone("closing"):
+        for site in chosen(" ".join(names).replace(",", " ").split(), folder):
+            ours = OUR_RECORDER in site.recorder.get("tool", "")
+            if recorded and not names and not ours:
+                continue
+            try:
+                click.echo(summary(site.name, close(site, closing, fetch=ours if fetch is None else fetch)))
+            except EyelevelError as error:
+                click.echo(f"eyelevel: {error}", err=True)
+                failed.append(site.name)
     if failed:
         sys.exit(f"eyelevel: not closed: {', '.join(failed)}; see above")
 

@@ -31,7 +31,7 @@ def main(
     Its exit status is that of Browsertime.
 
     Example: eyelevel replay --site demo-news --net lte --proto quic -- \\
-    eyelevel load --site demo-news --proto quic --into /tmp/visit
+    eyelevel load --site demo-news --proto quic --into results/visit
     """
     spec = VisitSpec(
         choose_site(site_name).folder,

@@ -1,8 +1,10 @@
 """`eyelevel review`: look at a campaign's films, and accept or reject runs by eye."""
 
+import signal
 import tempfile
 import threading
 import webbrowser
+from contextlib import suppress
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
@@ -22,13 +24,14 @@ def main(campaign: str, port: int, browse: bool) -> None:
     Example: eyelevel review try
     """
     review = Review(campaign_folder(campaign))
-    with tempfile.TemporaryDirectory(prefix="eyelevel-review-") as scratch:
-        server = ThreadingHTTPServer((LOCAL, port), handler(review, Path(scratch)))
-        url = f"http://{LOCAL}:{server.server_address[1]}/"
-        click.echo(f"{url} shows the runs of {review.folder.name}; Ctrl-C ends it")
-        if browse:
-            threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
-        try:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like Ctrl-C does
+    with suppress(KeyboardInterrupt), tempfile.TemporaryDirectory(prefix="eyelevel-review-") as scratch:
+        with ThreadingHTTPServer((LOCAL, port), handler(review, Path(scratch))) as server:
+            url = f"http://{LOCAL}:{server.server_address[1]}{review.base}"
+            click.echo(f"{url} shows the runs of {review.folder.name}; Ctrl-C ends it")
+            if browse:
+                # All users see a browser's command line, so the address, which only this user is to know, is in a file.
+                start = Path(scratch) / "review.html"
+                start.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={url}">')
+                threading.Thread(target=webbrowser.open, args=(start.as_uri(),), daemon=True).start()
             server.serve_forever()
-        except KeyboardInterrupt:
-            server.server_close()

@@ -6,6 +6,7 @@ import click
 
 from analysis.simulate import NOISES, Truth, write
 from base.errors import EyelevelError
+from measure.campaign.results import require_no_others
 
 
 @click.command()
@@ -26,6 +27,7 @@ def main(
     """
     if (folder / "runs").exists():
         raise EyelevelError(f"{folder} is a measured campaign; name another folder")
+    require_no_others(folder)
     effects = {"tcp+": -0.04, "tcp+bbr": -0.04} | dict.fromkeys(("quic", "quic+bbr"), (1 - 0.04) * (1 + quic) - 1)
     write(
         folder,

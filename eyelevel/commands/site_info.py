@@ -26,7 +26,7 @@ FORMATS = ("png", "pdf", "svg")
 def main(into: Path) -> None:
     """Print a table of the recorded sites, and write it and the paper's Figure 1 as files.
 
-    Example: eyelevel site-info --into /tmp/sites
+    Example: eyelevel site-info --into results/sites
     """
     folders = sorted(path.parent for path in SITES.glob(f"[!.]*/{INDEX}"))
     if not folders:

@@ -16,6 +16,7 @@ from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_namespaces
 from base.structure import unstructured
+from measure.host.exclusive import measuring_alone
 from measure.run.aliases import choose_protocols, distinct
 from measure.validate.checks import Check
 from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE, validate
@@ -75,7 +76,7 @@ def main(net: str | None, proto: str | None, quick: bool, file: Path | None, int
     chosen_networks = [] if net == "none" else choose("network", net, networks.load())
     chosen_protocols = [] if proto == "none" else distinct(choose_protocols(proto, protocols.load()))
     console = Console(highlight=False)
-    with tempfile.TemporaryDirectory(prefix="validate-") as folder:
+    with measuring_alone("validating"), tempfile.TemporaryDirectory(prefix="validate-") as folder:
         checks, seen = validate(chosen_networks, chosen_protocols, Path(folder), quick=quick)
     console.print(table(checks))
     for what, name, draw, words in FIGURES:

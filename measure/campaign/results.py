@@ -9,6 +9,7 @@ Nothing here knows how a run is made. The form of the files is in `measure.table
 import errno
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -21,9 +22,16 @@ from base.files import Locked, locked, sync, write_atomically
 from measure.campaign.plan import PlannedBlock, extended, read_plan, write_plan
 from measure.campaign.store import FolderStore
 from measure.campaign.verdicts import Verdict, add_verdict, read_verdicts
-from measure.declaration import continued_declaration, declaration, keep_hypotheses, require_same_hypotheses
+from measure.declaration import (
+    HYPOTHESES,
+    continued_declaration,
+    declaration,
+    keep_hypotheses,
+    require_same_hypotheses,
+)
 from measure.reasons import Reason
 from measure.table import (
+    DOCUMENT,
     GROWING,
     RUNS,
     CampaignDocument,
@@ -39,6 +47,12 @@ from measure.table import (
 )
 
 SUPERSEDED = "superseded"
+
+# What may be there of a campaign before its `campaign.json` is.
+FIRST_FILES = (HYPOTHESES, "validation.json")
+
+# The names of what an interrupted write leaves (`base.files`, `measure.run.film`, `measure.run.films`).
+ABANDONED = re.compile(r"\.(?:[a-z_-]+\.(?:json|csv|toml)\.[a-z0-9_]{8}|metrics-[a-z0-9_]{8}|film-small\.mp4)")
 
 # Where in `campaign.json` names may be added, as they may to `versions`: a program that no run needed before may be of
 # any version.
@@ -142,21 +156,36 @@ def opened(folder: Path, document: CampaignDocument, hypotheses: str = "") -> It
     """The campaign in `folder`, begun or continued with the settings and versions in `document`, and with the text of
     its `hypotheses` if it declares any.
 
-    Raises EyelevelError when another process has it open, or when it was begun with other settings or hypotheses.
+    Raises EyelevelError when another process has it open, when it was begun with other settings or hypotheses, or when
+    the folder is one of something else.
     """
+    require_no_others(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder, f"another process is measuring the campaign {folder.name}"):
-        _sweep(folder)
         _settle(folder, document, hypotheses)
+        _sweep(folder)
         results = Results(folder)
         sync(folder.parent)
         yield results
 
 
+def require_no_others(folder: Path) -> None:
+    """Raises EyelevelError when there is something in `folder` that is of no campaign, and no campaign either."""
+    if not folder.exists() or (folder / DOCUMENT).exists():
+        return
+    if not folder.is_dir():
+        raise EyelevelError(f"{folder} is no folder; use another campaign name")
+    for path in sorted(folder.iterdir()):
+        if path.name not in FIRST_FILES and not ABANDONED.fullmatch(path.name):
+            raise EyelevelError(f"{folder} is no campaign, and has {path.name} in it; use another campaign name")
+
+
 def _sweep(folder: Path) -> None:
-    """Remove what an interrupted write has left: its temporary name begins with a dot."""
-    for path in [*folder.rglob(".*")]:
-        if path.is_dir():
+    """Remove what interrupted writes have left in the folder of a campaign, and nothing else that may be there."""
+    for path in [*folder.glob(".*"), *folder.glob("runs/*/*/*/*/.*")]:
+        if not ABANDONED.fullmatch(path.name):
+            continue
+        if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)

@@ -52,7 +52,7 @@ def write(site: Site, path: Path) -> None:
 
     A request consists of its first line, Host and `request_headers`; a site keeps no more of it.
     """
-    with replacing_folder(path) as folder:
+    with replacing_folder(path, "save.*") as folder:
         for order, indexed in enumerate(site.exchanges):
             exchange = site.recorded(indexed)
             (folder / f"save.{order:06d}").write_bytes(_record_of(exchange, site).SerializeToString())

@@ -1,6 +1,10 @@
 """Verdicts of a person and of gates: kept, followed, and each run still counts once."""
 
 import json
+import os
+import re
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,12 +12,13 @@ from dataclasses import replace
 from http.client import HTTPConnection
 from http.server import ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 from factories import ROW, rejected
 
 from base.errors import EyelevelError
+from base.places import PROJECT
 from measure.campaign.results import Results, followed, opened
 from measure.campaign.verdicts import VERDICTS, Verdict, add_verdict, read_verdicts
 from measure.review import Review, handler
@@ -90,8 +95,11 @@ def test_the_last_word_holds_and_a_torn_one_is_none(tmp_path: Path) -> None:
     assert followed([ROW], read_verdicts(tmp_path))[0].valid
 
 
+Page = tuple[HTTPConnection, Review]
+
+
 @pytest.fixture
-def page(tmp_path: Path) -> Iterator[tuple[HTTPConnection, Review]]:
+def page(tmp_path: Path) -> Iterator[Page]:
     """The review of a campaign with an attempt that was rejected and one that counts, as a browser would ask it."""
     with campaign(tmp_path / "c", rejected("film_unclean: <b>orange</b>"), SECOND):
         pass
@@ -110,45 +118,119 @@ def page(tmp_path: Path) -> Iterator[tuple[HTTPConnection, Review]]:
         server.server_close()
 
 
-def ask(connection: HTTPConnection, path: str, body: dict[str, str] | None = None, **headers: str) -> tuple[int, str]:
+def ask(page: Page, path: str, body: dict[str, str] | None = None, **headers: str) -> tuple[int, str]:
+    """The status and the text that the review answers with, of an address that begins as all of it do."""
+    connection, review = page
+    return answer(connection, f"{review.base}{path}", body, **headers)
+
+
+def answer(
+    connection: HTTPConnection, path: str, body: dict[str, str] | None = None, **headers: str
+) -> tuple[int, str]:
     connection.request("POST" if body else "GET", path, urlencode(body) if body else None, headers)
     response = connection.getresponse()
     return response.status, response.read().decode()
 
 
-def test_flagged_runs_come_first_with_their_reason_and_strip(page: tuple[HTTPConnection, Review]) -> None:
-    connection, _ = page
-    assert ask(connection, "/")[0] == 200
-    code, text = ask(connection, "/setting?site=s&network=lte&protocol=tcp")
+def test_flagged_runs_come_first_with_their_reason_and_strip(page: Page) -> None:
+    assert ask(page, "")[0] == 200
+    code, text = ask(page, "setting?site=s&network=lte&protocol=tcp")
     assert code == 200
     assert text.index("attempt 1") < text.index("attempt 2")
     assert "film_unclean: &lt;b&gt;orange&lt;/b&gt;" in text
-    assert ask(connection, f"/strip/{ROW.folder}") == (200, "strip")
+    (strip,) = re.findall('<img class="strip" .*?src="(.*?)"', text)
+    assert answer(page[0], strip) == (200, "strip")
+    assert re.findall('(?:action|href)="(.*?)"', text) == [page[1].base, *[f"{page[1].base}verdict"] * 2]
 
 
 @pytest.mark.parametrize(
-    "path",
-    [f"/strip/{ROW.folder}/netlog.json.gz", "/strip/../../etc", "/strip", "/film/..", "/nothing", "/setting?site=s"],
+    "path", [f"strip/{ROW.folder}/netlog.json.gz", "strip/../../etc", "strip", "film/..", "nothing", "setting?site=s"]
 )
-def test_nothing_else_is_shown(page: tuple[HTTPConnection, Review], path: str) -> None:
-    assert ask(page[0], path)[0] == 404
+def test_nothing_else_is_shown(page: Page, path: str) -> None:
+    assert ask(page, path)[0] == 404
 
 
-def test_a_decision_is_kept_with_its_reason(page: tuple[HTTPConnection, Review]) -> None:
-    connection, review = page
-    decision = {"token": review.token, "folder": SECOND.folder, "valid": "false", "reason": "an empty page"}
-    assert ask(connection, "/verdict", decision)[0] == 303
+def test_a_decision_is_kept_with_its_reason(page: Page) -> None:
+    _, review = page
+    decision = {"folder": SECOND.folder, "valid": "false", "reason": "an empty page"}
+    assert ask(page, "verdict", decision)[0] == 303
     assert [row.valid for row in read_rows(review.folder)] == [False, False]
     assert str(read_rows(review.folder)[1].reason) == "review: an empty page"
-    assert ask(connection, "/verdict", {**decision, "reason": " "})[0] == 409
+    assert ask(page, "verdict", {**decision, "reason": " "})[0] == 409
+    assert ask(page, "setting", decision)[0] == 404
 
 
-def test_pages_of_others_cannot_decide(page: tuple[HTTPConnection, Review]) -> None:
+def test_who_does_not_know_the_address_sees_and_decides_nothing(page: Page) -> None:
+    """Neither other users of this machine nor pages of others, which can all connect to the port."""
     connection, review = page
-    decision = {"token": "guessed", "folder": SECOND.folder, "valid": "false", "reason": "x"}
-    assert ask(connection, "/verdict", decision)[0] == 403
-    assert ask(connection, "/", Host="rebound.example")[0] == 403
+    decision = {"folder": SECOND.folder, "valid": "false", "reason": "x"}
+    for base in ("/", "/guessed/", f"{review.base[:-2]}/", "/\u00fc/", review.base.upper()):
+        path = quote(base, safe="/")
+        assert answer(connection, path)[0] == 404
+        assert answer(connection, f"{path}setting?site=s&network=lte&protocol=tcp")[0] == 404
+        assert answer(connection, f"{path}strip/{ROW.folder}")[0] == 404
+        assert answer(connection, f"{path}verdict", decision)[0] == 404
+    assert ask(page, "", Host="rebound.example")[0] == 403
     assert read_verdicts(review.folder) == []
+
+
+def test_no_page_of_others_can_show_the_review_in_a_frame(page: Page) -> None:
+    connection, review = page
+    for path in (review.base, "/nothing"):
+        connection.request("GET", path)
+        with connection.getresponse() as response:
+            assert "frame-ancestors 'none'" in response.headers["content-security-policy"]
+            assert response.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("length", ["abc", "-5", "99999999999999999999", "\u00b2", ""])
+def test_a_form_that_is_none_is_refused(page: Page, length: str) -> None:
+    connection, review = page
+    connection.putrequest("POST", f"{review.base}verdict")
+    connection.putheader("Content-Length", length.encode())
+    connection.endheaders(b"valid=false")
+    assert connection.getresponse().status == 400
+    connection.close()
+
+
+def test_a_form_that_is_not_text_is_refused(page: Page) -> None:
+    connection, review = page
+    connection.request("POST", f"{review.base}verdict", b"folder=\xff\xfe&valid=false")
+    assert connection.getresponse().status == 400
+
+
+@pytest.mark.parametrize("folder", ["../victim", "runs/../../victim", "runs/s/lte/tcp/..", "/etc", "runs"])
+def test_results_of_others_whose_attempts_lie_elsewhere_are_refused(tmp_path: Path, folder: str) -> None:
+    with campaign(tmp_path / "c", ROW):
+        pass
+    table = tmp_path / "c" / "runs.csv"
+    table.write_text(table.read_text().replace(ROW.folder, folder))
+    with pytest.raises(EyelevelError, match=rf"runs.csv is broken: '{folder}' is no folder of an attempt"):
+        Review(tmp_path / "c")
+
+
+def test_links_in_results_of_others_show_nothing_from_elsewhere(page: Page, tmp_path: Path) -> None:
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "victim" / "strip.jpg").write_bytes(b"secret")
+    (page[1].folder / SECOND.folder).symlink_to(tmp_path / "victim")
+    assert ask(page, f"strip/{SECOND.folder}")[0] == 404
+    assert ask(page, f"film/{SECOND.folder}")[0] == 404
+
+
+def test_a_review_that_is_told_to_end_leaves_no_files(tmp_path: Path) -> None:
+    with campaign(tmp_path / "c", ROW):
+        pass
+    (tmp_path / "temporary").mkdir()
+    command = [sys.executable, "-m", "eyelevel", "review", "--no-open", str(tmp_path / "c")]
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary"), "PYTHONPATH": str(PROJECT)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as review:
+        assert review.stdout
+        url, _, _ = review.stdout.readline().partition(" ")
+        assert len(urlsplit(url).path) > 40
+        assert [path.name.startswith("eyelevel-review-") for path in (tmp_path / "temporary").iterdir()] == [True]
+        review.terminate()
+        assert review.wait() == 0
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_status_tells_how_a_campaign_stands(tmp_path: Path) -> None:

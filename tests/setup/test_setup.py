@@ -235,18 +235,6 @@ def test_without_root_a_setup_tells_once_how_to_grant_what_the_kernel_withholds(
     assert checkout.setup(*AS_ORDINARY_USER, EYELEVEL_GRANT_ROOT=str(machine)) == (0, "")
 
 
-@pytest.mark.needs_user_namespaces
-def test_what_runs_as_root_keeps_the_users_cache(tmp_path: Path) -> None:
-    (tmp_path / "sudo").write_text('#!/bin/bash\n[[ $1 != --* ]] || exit 0\nexec env --ignore-environment "$@"\n')
-    (tmp_path / "sudo").chmod(0o755)
-    as_root = PROJECT / "setup" / "as-root"
-    status, said = run(
-        *AS_ORDINARY_USER, as_root, "printenv", EYELEVEL_CACHE="/some/where", PATH=f"{tmp_path}:{os.environ['PATH']}"
-    )
-    assert status == 0
-    assert "EYELEVEL_CACHE=/some/where" in said.splitlines()
-
-
 @pytest.mark.needs_namespaces
 def test_an_unknown_system_is_told_which_are_known(checkout: Checkout, tmp_path: Path) -> None:
     step = (PROJECT / "setup" / "steps" / "1-packages.sh").read_text()

@@ -19,6 +19,7 @@ from support.pdf import page_texts
 from support.validations import write_validation
 
 from analysis.hypotheses import DECLARED
+from analysis.report.page import script_json
 from analysis.runs import KEYS
 from analysis.simulate import Truth, write
 from base.places import PROJECT
@@ -402,6 +403,13 @@ def explored(page: str) -> dict[str, Any]:
     assert data is not None
     document: dict[str, Any] = json.loads(data[1])
     return document
+
+
+@pytest.mark.parametrize("name", ["<!--<script>", "</script><script>alert(1)</script>", "<!-- a & b -->"])
+def test_no_name_in_the_pages_data_can_end_or_prolong_its_script(name: str) -> None:
+    text = script_json({"sites": [name]})
+    assert "<" not in text
+    assert json.loads(text) == {"sites": [name]}
 
 
 def test_numbers_in_the_pages_script_are_json(campaign: Path) -> None:

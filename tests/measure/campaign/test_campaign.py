@@ -443,15 +443,32 @@ def test_a_campaign_does_not_mix_with_what_its_network_keeps_time(
     assert asked == ["real-time priority"] * 4
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="need root (only root gives files away)")
 def test_results_belong_to_who_used_sudo(campaign: Campaign, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    given: set[Path] = set()
     monkeypatch.setenv("SUDO_UID", "1234")
     monkeypatch.setenv("SUDO_GID", "1234")
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(os, "chown", lambda path, *_, **__: given.add(Path(path)))
     go(campaign, monkeypatch, [SOUND])
-    assert set(campaign.folder.rglob("*")) | {campaign.folder} <= given
-    assert not any(path for path in given if not path.is_relative_to(campaign.folder))
+    assert {path.stat().st_uid for path in (campaign.folder, *campaign.folder.rglob("*"))} == {1234}
+    assert {path.stat().st_uid for path in (tmp_path, *tmp_path.iterdir()) if path != campaign.folder.parent} == {0}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="need root (only root gives files away)")
+def test_what_root_did_not_make_there_stays_whose_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SUDO_UID", "1234")
+    monkeypatch.setenv("SUDO_GID", "1234")
+    folder, system_file, elsewhere = tmp_path / "results", tmp_path / "shadow", tmp_path / "elsewhere"
+    for path in (folder, elsewhere):
+        path.mkdir()
+    for path in (system_file, elsewhere / "file", folder / "ours", folder / "theirs"):
+        path.touch()
+    os.chown(folder / "theirs", 4321, 4321)
+    os.link(system_file, folder / "hard")
+    (folder / "soft").symlink_to(elsewhere)
+    give_to_caller(folder)
+    owners = {path.name: path.stat().st_uid for path in (folder, *folder.iterdir(), elsewhere, elsewhere / "file")}
+    expected = {"results": 1234, "ours": 1234, "theirs": 4321, "hard": 0, "soft": 0, "elsewhere": 0, "file": 0}
+    assert owners == expected
+    assert system_file.stat().st_uid == 0
 
 
 def test_without_sudo_nothing_changes_hands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -467,6 +484,7 @@ def test_without_sudo_nothing_changes_hands(monkeypatch: pytest.MonkeyPatch, tmp
         (["--proto", "tcp quick"], "unknown protocol 'quick'; choose among tcp, tcp+, tcp+bbr, quic, quic+bbr, "),
         (["--sites", "demo-nothing"], "unknown site 'demo-nothing'; choose among "),
         (["--campaign", "../elsewhere"], "cannot be its name"),
+        (["--campaign", ""], "'' cannot be its name"),
     ],
 )
 def test_an_unknown_value_is_told_with_the_allowed_ones(

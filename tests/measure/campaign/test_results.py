@@ -21,6 +21,8 @@ from base.places import PROJECT
 from measure import declaration as declarations
 from measure.campaign import results
 from measure.campaign.results import changes, opened
+from measure.campaign.verdicts import Verdict
+from measure.reasons import Reason
 from measure.table import Run, columns, read_document, read_rows
 
 RUN = Run("s", "lte", "tcp", 1)
@@ -99,6 +101,21 @@ def test_a_reason_of_any_text_stays_one_line(tmp_path: Path) -> None:
     (row,) = rows(tmp_path / "c")
     assert row["reason"] == 'gate: said "no", then nothing'
     assert row["plt"] == ""
+
+
+def test_a_reason_with_what_no_file_and_no_terminal_can_take_is_kept_with_escapes(tmp_path: Path) -> None:
+    text = "an alert: \ud800, \x1b]0;title\x07, \x9b31m, \0, \u202e, \u00fc"
+    escaped = r"an alert: \ud800, \x1b]0;title\x07, \x9b31m, \x00, \u202e, \u00fc".replace(r"\u00fc", "\u00fc")
+    with opened(tmp_path / "c", document()) as results:
+        results.keep_attempt(rejected(f"gate: {text}"))
+        results.decide(Verdict.of(results.rows[0], Reason("gate\x1b", text), by="review"))
+    with opened(tmp_path / "c", document()) as results:
+        assert [str(row.reason) for row in results.rows] == [rf"gate\x1b: {escaped}"]
+    assert rows(tmp_path / "c")[0]["reason"].isprintable()
+    # Results of others, whose program did not care.
+    table = tmp_path / "c" / "runs.csv"
+    table.write_text(table.read_text().replace(r"\x1b]0", "\x1b]0"))
+    assert str(read_rows(tmp_path / "c")[0].reason) == rf"gate\x1b: {escaped}"
 
 
 def test_an_interrupted_attempt_leaves_nothing_to_the_next(tmp_path: Path) -> None:

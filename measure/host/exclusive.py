@@ -1,0 +1,111 @@
+"""One measurement at a time on a machine, whoever its users are: two would measure each other's noise.
+
+The lock is the kernel's (flock(2)), on a file that all users of the machine share: it ends with the process that has
+it. Nothing is ever written into the file, since it may be another user's: who has the lock is known from the kernel.
+"""
+
+import fcntl
+import os
+import shlex
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+
+from base.errors import EyelevelError
+from base.files import lock_holder
+from base.text import printable
+
+# Names another file: tests must not wait for a campaign, nor for each other.
+VARIABLE = "EYELEVEL_MEASURING_LOCK"
+NAME = "eyelevel"
+# Folders in which every user may make files. The first is meant for locks, but some systems give it to root alone.
+SHARED_FOLDERS = (Path("/run/lock"), Path("/dev/shm"))
+# Who has the lock may give it back before it is known who that is.
+TRIES = 3
+COMMAND_LETTERS = 100
+
+
+@contextmanager
+def measuring_alone(activity: str) -> Iterator[None]:
+    """Keep this machine for `activity` ("validating") while the block runs, or until this process ends.
+
+    What is started by the process that has it may measure, too. Raises EyelevelError, in one line that says who
+    measures here and since when, if anybody else does.
+    """
+    path = Path(os.environ.get(VARIABLE) or _shared_folder() / NAME)
+    try:
+        descriptor = _locked(path)
+    except OSError as error:
+        raise EyelevelError(
+            f"whether anybody measures on this machine cannot be found out: {path}: {error.strerror}; its owner or "
+            "an administrator can remove it"
+        ) from None
+    try:
+        if descriptor is None and not _is_above(holder := lock_holder(path)):
+            raise EyelevelError(f"{_described(holder)}; {activity} would disturb that: wait until it has ended")
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _locked(path: Path) -> int | None:
+    """A descriptor of the file at `path`, locked until it is closed; None when another process has it. Raises
+    OSError."""
+    for _ in range(TRIES):
+        descriptor = _opened(path)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            if lock_holder(path):
+                return None
+            continue
+        # Its owner may have removed it meanwhile; then others would lock a new one.
+        if path.exists() and os.path.samestat(path.stat(), os.fstat(descriptor)):
+            return descriptor
+        os.close(descriptor)
+    return None
+
+
+def _opened(path: Path) -> int:
+    """A descriptor of the file at `path`, which is made if it is not there. Raises OSError."""
+    # In a folder of all users it may be a link or a pipe of another one: neither followed nor waited for.
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+    if not path.exists():
+        # Only then: with O_CREAT the kernel may refuse other users' files (fs.protected_regular).
+        with suppress(FileExistsError):
+            descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o444)
+            os.fchmod(descriptor, 0o444)  # for all users, whatever our umask
+            return descriptor
+    return os.open(path, flags)
+
+
+def _shared_folder() -> Path:
+    """The folder with the lock, the same for all users. Raises EyelevelError when there is none."""
+    for folder in SHARED_FOLDERS:
+        if folder.is_dir() and folder.stat().st_mode & (every := stat.S_ISVTX | stat.S_IWOTH) == every:
+            return folder
+    raise EyelevelError(f"none of {', '.join(map(str, SHARED_FOLDERS))} is a folder for files of all users (mode 1777)")
+
+
+def _is_above(pid: int | None) -> bool:
+    """Whether the process `pid` is this one, or one that has started it."""
+    return pid == os.getpid() or pid in [parent.pid for parent in psutil.Process().parents()]
+
+
+def _described(pid: int | None) -> str:
+    """The process `pid`, which measures: whose it is, since when it runs, and what."""
+    try:
+        process = psutil.Process(pid or 0)
+        since = time.strftime("%Y-%m-%d %H:%M", time.localtime(process.create_time()))
+        command = printable(shlex.join(process.cmdline()))
+        if len(command) > COMMAND_LETTERS:
+            command = f"{command[:COMMAND_LETTERS]}…"
+        return f"{process.username()} has been measuring on this machine since {since} (process {pid}: {command})"
+    except psutil.Error:  # it has ended, or this user may not see it
+        return "somebody measures on this machine, in a process that cannot be seen from here"

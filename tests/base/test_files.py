@@ -1,0 +1,109 @@
+"""Files and folders are written whole, locked on every file system, and never called safe when the disk did not take
+them."""
+
+import errno
+import fcntl
+import os
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from base import files
+from base.errors import EyelevelError
+from base.files import Locked, lock_holder, locked, replacing_folder, write_atomically
+from base.places import PROJECT
+from record.demo import generate
+from record.site import write_site
+
+HOLDER = """
+import sys
+from pathlib import Path
+from base.files import locked
+with locked(Path(sys.argv[1])):
+    print("locked", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_locked_folder_is_refused_to_others_and_its_holder_is_known(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    command = [sys.executable, "-c", HOLDER, str(tmp_path)]
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout and other.stdout.readline() == "locked\n"
+        assert lock_holder(tmp_path) == other.pid
+        with pytest.raises(Locked, match="occupied"), locked(tmp_path, "occupied"):
+            pass
+        other.kill()
+    assert lock_holder(tmp_path) is None
+    with locked(tmp_path):
+        pass
+
+
+@pytest.fixture
+def nfs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Locks as on NFS: only what is open for writing can be locked (flock(2), nfs4_proc_lock of the kernel)."""
+
+    def flock(descriptor: int, operation: int) -> None:
+        if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        original(descriptor, operation)
+
+    original = fcntl.flock
+    monkeypatch.setattr(fcntl, "flock", flock)
+
+
+@pytest.mark.usefixtures("nfs")
+def test_folders_on_nfs_are_locked_and_replaced_as_elsewhere(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    folder.mkdir()
+    with locked(folder):
+        assert lock_holder(folder) == os.getpid()
+        with pytest.raises(Locked), locked(folder):
+            pass
+    assert lock_holder(folder) is None
+    for text in ("old", "new"):
+        with replacing_folder(tmp_path / "site") as new:
+            (new / "file").write_text(text)
+            (abandoned := tmp_path / ".site.abcd1234").mkdir()
+    with replacing_folder(tmp_path / "site") as new:
+        assert new.exists() and not abandoned.exists()
+    assert {path.name for path in tmp_path.iterdir()} == {"c", ".c.lock", "site"}
+
+
+def test_a_site_that_the_disk_did_not_take_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_site(generate("demo-light"), tmp_path / "site")
+    before = {path: path.stat().st_ino for path in (tmp_path / "site").rglob("*")}
+
+    class Disk:
+        """The C library of a machine whose disk has lost a write."""
+
+        def syncfs(self, _: int) -> int:
+            files.ctypes.set_errno(errno.EIO)
+            return -1
+
+    monkeypatch.setattr(files, "_LIBC", Disk())
+    with pytest.raises(EyelevelError, match="site cannot be written: Input/output error"):
+        write_site(generate("demo-light"), tmp_path / "site")
+    assert {path: path.stat().st_ino for path in (tmp_path / "site").rglob("*")} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+def test_the_umask_holds_while_other_threads_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = os.umask(0o077)
+    try:
+        # Whoever sets it, and be it to read it, sets it for all threads.
+        monkeypatch.setattr(os, "umask", lambda _: pytest.fail("the umask of all threads was set"))
+        names = [tmp_path / str(number) for number in range(8)]
+        threads = [threading.Thread(target=write_atomically, args=(name, "text")) for name in names]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert {stat.S_IMODE(name.stat().st_mode) for name in names} == {0o600}
+    finally:
+        monkeypatch.undo()
+        os.umask(before)

@@ -1,0 +1,144 @@
+"""A campaign takes nothing away, and changes nothing, that the testbed did not make."""
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from factories import campaign_document as document
+
+from base.errors import EyelevelError
+from base.files import replacing_folder
+from base.places import PROJECT
+from eyelevel.measuring import campaign_name, document_of, interruptible
+from eyelevel.program import program
+from measure.campaign.results import opened
+
+FOREIGN = (".git/config", ".ssh/id", ".env", "sub/.env", "runs/.git/config", "runs/s/lte/tcp/.hidden", "chapter.tex")
+ABANDONED = (
+    ".runs.csv.abcd1234",
+    ".campaign.json.a_b_c_d_",
+    ".hypotheses.toml.00000000",
+    "runs/s/lte/tcp/1-1/.attempt.json.abcd1234",
+    "runs/s/lte/tcp/1-1/.metrics-abcd1234/frame.png",
+    "runs/s/lte/tcp/1-1/.film-small.mp4",
+)
+
+
+def fill(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+
+
+def contents(folder: Path) -> Mapping[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_folder_of_something_else_is_refused_and_stays_as_it_is(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "thesis"
+    fill(folder, name)
+    refusal = f"thesis is no campaign, and has {name.partition('/')[0]} in it; use another campaign name"
+    with pytest.raises(EyelevelError, match=refusal), opened(folder, document()):
+        pass
+    with pytest.raises(EyelevelError, match=refusal):  # before networks and protocols are measured
+        document_of(folder, "", str)
+    assert contents(folder) == {name: name}
+
+
+def test_a_campaign_removes_what_its_interrupted_writes_left_and_nothing_else(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    with opened(folder, document()):
+        pass
+    fill(folder, *FOREIGN, *ABANDONED)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "file").touch()
+    (folder / ".link").symlink_to(tmp_path / "elsewhere")
+    (folder / ".plan.csv.abcd1234").symlink_to(tmp_path / "elsewhere")
+    with opened(folder, document()):
+        pass
+    assert {name: contents(folder)[name] for name in FOREIGN} == {name: name for name in FOREIGN}
+    assert not [name for name in ABANDONED if (folder / name).exists()]
+    assert (folder / ".link").is_symlink() and not (folder / ".plan.csv.abcd1234").is_symlink()
+    assert (tmp_path / "elsewhere" / "file").exists()
+
+
+def test_what_a_stop_left_before_a_campaign_was_begun_is_no_obstacle(tmp_path: Path) -> None:
+    fill(tmp_path / "c", ".campaign.json.abcd1234")
+    with opened(tmp_path / "c", document()):
+        pass
+    assert not (tmp_path / "c" / ".campaign.json.abcd1234").exists()
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/", ".hidden"])
+def test_a_name_that_is_none_is_refused(name: str) -> None:
+    with pytest.raises(EyelevelError, match="cannot be its name"):
+        campaign_name(name)
+
+
+def test_a_simulated_campaign_overwrites_nothing(tmp_path: Path) -> None:
+    fill(tmp_path / "thesis", "runs.csv")
+    done = CliRunner().invoke(program, ["simulate", str(tmp_path / "thesis")])
+    assert isinstance(done.exception, EyelevelError)
+    assert contents(tmp_path / "thesis") == {"runs.csv": "runs.csv"}
+
+
+def test_only_a_folder_of_its_kind_is_replaced(tmp_path: Path) -> None:
+    fill(tmp_path / "thesis", "chapter.tex")
+    with pytest.raises(EyelevelError, match=r"thesis is there already, and has no site.json: it stays as it is"):
+        with replacing_folder(tmp_path / "thesis", "site.json"):
+            pass
+    assert contents(tmp_path) == {"thesis/chapter.tex": "chapter.tex"}
+    fill(tmp_path / "thesis", "site.json")
+    with replacing_folder(tmp_path / "thesis", "site.json") as new:
+        fill(new, "site.json")
+    assert contents(tmp_path) == {"thesis/site.json": "site.json"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "is full; free some of it, then go on: again"),
+        (OSError(errno.EROFS, "Read-only file system"), "is read-only, .* make it writable, then go on: again"),
+        (OSError(errno.EIO, "Input/output error"), "has errors .*; repair it, then go on: again"),
+        (PermissionError(errno.EACCES, "Permission denied", "/a/file"), r"/a/file may not be written \(Permission denied\)"),
+    ],
+)
+def test_a_disk_that_takes_nothing_more_is_told_in_one_line(tmp_path: Path, fault: OSError, text: str) -> None:
+    with pytest.raises(EyelevelError, match=text) as raised, interruptible(tmp_path / "results" / "c", "again"):
+        raise fault
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.needs_user_namespaces
+def test_results_on_a_read_only_file_system_are_told_in_one_line(tmp_path: Path) -> None:
+    script = f"""
+from pathlib import Path
+from base.errors import reports_errors
+from eyelevel.measuring import interruptible
+from factories import ROW, campaign_document
+from measure.campaign.results import opened
+import subprocess
+folder = Path({str(tmp_path / "results" / "c")!r})
+@reports_errors
+def main():
+    with interruptible(folder, "again"), opened(folder, campaign_document()) as results:
+        subprocess.run(["mount", "-o", "remount,ro", folder.parent], check=True)
+        results.keep_attempt(ROW)
+main()
+"""
+    (tmp_path / "results").mkdir()
+    mounting = 'mount -t tmpfs tmpfs "$0" && exec "$@"'
+    command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mounting, str(tmp_path / "results")]
+    environment = {**os.environ, "PYTHONPATH": f"{PROJECT}:{PROJECT / 'tests'}"}
+    done = subprocess.run(
+        [*command, sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("eyelevel: the disk of ") and " is read-only" in done.stderr
+    assert len(done.stderr.splitlines()) == 1

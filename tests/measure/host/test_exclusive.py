@@ -1,0 +1,135 @@
+"""One measurement at a time on a machine: who comes second learns who was first, and a lock outlives no process."""
+
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from base.errors import EyelevelError
+from base.places import PROJECT
+from eyelevel import measuring
+from eyelevel.commands import close, validate
+from eyelevel.measuring import Manner, carry_out
+from eyelevel.program import program
+from measure.campaign.campaign import Campaign
+from measure.host import exclusive
+from measure.host.exclusive import VARIABLE, measuring_alone
+
+# Measures, says so, and starts a command or waits for its input to end.
+MEASURING = """
+import subprocess, sys
+from measure.host.exclusive import measuring_alone
+with measuring_alone("measuring"):
+    print("measuring", flush=True)
+    subprocess.run(sys.argv[1:], check=True) if sys.argv[1:] else sys.stdin.read()
+"""
+COMMAND = [sys.executable, "-c", MEASURING]
+
+
+@pytest.fixture(autouse=True)
+def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "lock"))
+    monkeypatch.setenv("PYTHONPATH", str(PROJECT))
+    return tmp_path / "lock"
+
+
+@contextmanager
+def other_process() -> Iterator["subprocess.Popen[str]"]:
+    """A process that measures while the block runs."""
+    with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout and process.stdout.readline() == "measuring\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_who_comes_second_is_told_in_one_line_who_measures_and_since_when() -> None:
+    with other_process() as first:
+        with pytest.raises(EyelevelError) as raised, measuring_alone("validating"):
+            pass
+        message = str(raised.value)
+    assert re.match(r"\S+ has been measuring on this machine since \d{4}-\d\d-\d\d \d\d:\d\d \(process ", message)
+    assert f"(process {first.pid}: {sys.executable} -c " in message
+    assert message.endswith("validating would disturb that: wait until it has ended")
+    assert message.isprintable()
+    with measuring_alone("validating"):
+        pass
+
+
+def test_a_process_that_is_killed_leaves_no_lock() -> None:
+    with other_process() as first:
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+        with measuring_alone("measuring"):
+            pass
+
+
+def test_what_a_measuring_process_starts_may_measure_too() -> None:
+    with measuring_alone("measuring"):
+        with measuring_alone("validating"):
+            pass
+        # A grandchild, in a session of its own.
+        nested = ["setsid", "--wait", *COMMAND, *COMMAND]
+        done = subprocess.run(nested, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+        assert done.stdout == "measuring\n" * 2
+
+
+def test_a_child_that_outlives_who_measured_keeps_no_lock(tmp_path: Path) -> None:
+    end = tmp_path / "end"
+    os.mkfifo(end)
+    with measuring_alone("measuring"):
+        child = subprocess.Popen(["cat", end])
+    with child, end.open("w"):
+        with other_process():
+            assert child.poll() is None
+
+
+def test_every_user_can_open_the_lock(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = os.umask(0o077)
+    try:
+        with measuring_alone("measuring"):
+            assert stat.S_IMODE(lock.stat().st_mode) == 0o444
+    finally:
+        os.umask(before)
+    monkeypatch.delenv(VARIABLE)
+    assert exclusive._shared_folder().stat().st_mode & 0o1777 == 0o1777
+
+
+def test_a_lock_that_cannot_be_opened_is_told_in_one_line(lock: Path) -> None:
+    lock.symlink_to("/nowhere/at/all")
+    message = "cannot be found out: .*lock: .*; its owner or an administrator can remove it"
+    with pytest.raises(EyelevelError, match=message), measuring_alone("measuring"):
+        pass
+
+
+def test_whatever_measures_is_refused_while_others_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[Campaign] = []
+    monkeypatch.setattr(measuring, "measure", lambda campaign, *_: measured.append(campaign))
+    monkeypatch.setattr(measuring, "priority_warning", lambda: None)
+    for command in (validate, close):
+        monkeypatch.setattr(command, "require_namespaces", lambda _: None)
+    campaign = Campaign(tmp_path / "results" / "c", {}, {}, {}, runs=1, seed=1)
+    here = Manner(dask=None, trust_workers=True, plain=True, validate=False)
+    with other_process():
+        with pytest.raises(EyelevelError, match="has been measuring .*; measuring would disturb that"):
+            carry_out(campaign, here, Console(), "campaign")
+        for arguments in (["validate", "--net", "dsl"], ["close", "--sites", str(tmp_path)]):
+            outcome = CliRunner().invoke(program, arguments)
+            assert isinstance(outcome.exception, EyelevelError)
+            assert "has been measuring on this machine since" in str(outcome.exception)
+        assert not measured and not campaign.folder.parent.exists()
+        # A cluster's workers measure elsewhere.
+        carry_out(campaign, replace(here, dask="tls://head:8786"), Console(), "campaign")
+    carry_out(campaign, here, Console(), "campaign")
+    assert measured == [campaign] * 2
