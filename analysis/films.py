@@ -18,7 +18,7 @@ from base.errors import EyelevelError
 from base.places import tool
 from measure.run.evidence import VISUAL
 from measure.run.film import FilmStart, film_start, visual_metrics
-from measure.run.films import SMALL_FILM
+from measure.run.films import SMALL_FILM, is_film
 from measure.run.visit import FILM
 
 FILMS = (FILM, SMALL_FILM)
@@ -74,7 +74,7 @@ def typical(runs: pd.DataFrame, folder: Path, site: str, network: str, protocol:
     distance = (of_setting["si"] - of_setting["si"].median()).abs()
     for row in of_setting.loc[distance.sort_values(kind="stable").index].to_dict("records"):
         run_folder = folder / str(row.get("folder") or "?")
-        film = next((run_folder / name for name in FILMS if (run_folder / name).exists()), None)
+        film = next((run_folder / name for name in FILMS if is_film(run_folder / name, folder)), None)
         if film:
             metrics = {name: float(row[name]) for name in metrics_in(runs)}
             return Shot(film, site, network, protocol, int(row["run"]), metrics)

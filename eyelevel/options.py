@@ -16,6 +16,13 @@ keep_cookies = click.option(
     help="Keep the values of cookies that servers set, which some pages' scripts need (tokens that they send back, "
     "for one). Without it they are replaced by stand-ins of the same length. With it the sites are not for others.",
 )
+allow_private = click.option(
+    "--allow-private",
+    is_flag=True,
+    help="Let pages reach addresses that are not public, too: this machine's and those of local networks. Without it "
+    "'eyelevel record' lets a page reach those of its own kind (a page on this machine others on it), 'eyelevel close' "
+    "none.",
+)
 
 INSECURE_HELP = (
     "Take tcp:// beyond this machine, too: whoever reaches the cluster can run programs as you on all of it."

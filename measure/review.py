@@ -24,7 +24,7 @@ from measure.campaign.results import follow_decisions, followed
 from measure.campaign.verdicts import PERSON, Verdict, add_verdict, read_verdicts
 from measure.reasons import Reason
 from measure.run.film import unlike_blocks
-from measure.run.films import SMALL_FILM, STRIP, STRIP_PICTURES, read_last_frame, shrunk
+from measure.run.films import SMALL_FILM, STRIP, STRIP_PICTURES, is_film, read_last_frame, shrunk
 from measure.run.visit import FILM
 from measure.table import Row, read_rows
 
@@ -139,26 +139,27 @@ class Review:
 
     def strip(self, folder: str) -> bytes:
         """The film strip of the attempt in `folder`. Raises EyelevelError, OSError."""
-        return (self._attempt(folder) / STRIP).read_bytes()
+        strip = self._attempt(folder) / STRIP
+        if not strip.resolve().is_relative_to((self.folder / "runs").resolve()):  # a link in results of others
+            raise EyelevelError(f"the strip in {folder} lies elsewhere")
+        return strip.read_bytes()
 
     def film(self, folder: str, scratch: Path) -> Path:
         """A film that every browser plays; made in `scratch` when only the lossless one is there. Raises
         EyelevelError."""
         attempt = self._attempt(folder)
-        if (small := attempt / SMALL_FILM).exists():
+        if is_film(small := attempt / SMALL_FILM, self.folder):
             return small
         copy = scratch / f"{quote(folder, safe='')}.mp4"
-        if not copy.exists() and not shrunk(attempt / FILM, copy):
+        if not copy.exists() and not (is_film(attempt / FILM, self.folder) and shrunk(attempt / FILM, copy)):
             raise EyelevelError(f"the film in {folder} cannot be read")
         return copy
 
     def _attempt(self, folder: str) -> Path:
-        """The folder `folder` of an attempt of this campaign. Raises EyelevelError for any other, and for one that lies
-        elsewhere: campaigns of others may have links in them."""
-        path, runs = self.folder / folder, self.folder / "runs"
-        if folder not in {row.folder for row in self.rows()} or not path.resolve().is_relative_to(runs.resolve()):
+        """The folder `folder` of an attempt of this campaign. Raises EyelevelError for any other."""
+        if folder not in {row.folder for row in self.rows()}:
             raise EyelevelError(f"{folder} is no attempt of this campaign")
-        return path
+        return self.folder / folder
 
     def _unlike(self, rows: Sequence[Row]) -> list[float]:
         frames = [read_last_frame(self.folder / row.folder) for row in rows]

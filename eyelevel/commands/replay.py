@@ -60,7 +60,7 @@ def _what_to_try(spec: ReplaySpec) -> str:
     """What a person who finds themselves in the client's namespace can do there."""
     url = Site.load(spec.site).url
     # In the replay's own folder for temporary files, which nobody else can put a link into.
-    load = f'eyelevel load --site {spec.site.name} --proto {spec.protocol.name} --into "$TMPDIR/visit"  # until exit'
+    load = f'eyelevel load --site {spec.site.name} --proto {spec.protocol.name} --into "$TMPDIR/visit"'
     tries = [f"ping -c 3 {urlsplit(url).hostname}", load, "exit"]
     if spec.protocol.http_version in CURL_VERSIONS:
         tries.insert(1, f"curl -so /dev/null -w '%{{http_version}} %{{time_total}}\\n' {url}")

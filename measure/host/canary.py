@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import median
 
 from base.errors import EyelevelError
+from base.jail import Jail, jailed
 from base.namespaces import namespaced
 from base.processes import last_line_of
 from browsers.registry import DEFAULT, browser_named
@@ -30,8 +31,10 @@ PAGE_TIMEOUT_S = 60
 TRIES = 3
 # A page that needs layout, scripts and painting, and no network.
 PAGE = Path(__file__).with_name("canary.html")
-# Run in a fresh mount namespace, whose /run ends with it.
-SCRIPT = 'mount -t tmpfs tmpfs /run && "$@" && test -s /run/canary.png'
+# In the jail, where it is memory that ends with it.
+PRIVATE = Path("/dev/shm")
+PICTURE = PRIVATE / "canary.png"
+SCRIPT = f'"$@" && test -s {PICTURE}'
 
 # What is usual is the median of so many of the first canaries, what is now that of so many of the last; how much
 # slower is called drift. On a shared machine of two cores a single one is off by up to a third.
@@ -85,10 +88,11 @@ def _cpu_ms() -> float:
 
 
 def _page_ms(browser: str) -> float:
-    """In fresh namespaces, so that it can reach nothing and leaves nothing, whoever is killed."""
-    command = [*namespaced("mount", "net"), "sh", "-c", SCRIPT, "sh"]
-    command += browser_named(browser).screenshot_command(PAGE.as_uri(), Path("/run/canary.png"))
-    environment = {**os.environ, "HOME": "/run", "TMPDIR": "/run", "XDG_CONFIG_HOME": "/run", "XDG_CACHE_HOME": "/run"}
+    """In fresh namespaces and a jail, so that it can reach nothing and leaves nothing, whoever is killed."""
+    screenshot = browser_named(browser).screenshot_command(PAGE.as_uri(), PICTURE)
+    command = [*namespaced("mount", "net"), *jailed(Jail(readable=(PAGE,)), ["sh", "-c", SCRIPT, "sh", *screenshot])]
+    folders = dict.fromkeys(("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(PRIVATE))
+    environment = {**os.environ, **folders}
     started = time.perf_counter()
     try:
         completed = subprocess.run(

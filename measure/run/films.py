@@ -85,6 +85,17 @@ def shrunk(film: Path, small: Path) -> bool:
     return True
 
 
+def is_film(path: Path, campaign: Path) -> bool:
+    """Whether `path` is a film that lies among the runs of `campaign`, which may be somebody else's.
+
+    A link may lead elsewhere, and FFmpeg takes other formats than MP4 for lists of files that it is to read.
+    """
+    if not path.is_file() or not path.resolve().is_relative_to((campaign / "runs").resolve()):
+        return False
+    with path.open("rb") as file:
+        return file.read(8).endswith(b"ftyp")  # ISO/IEC 14496-12, section 4.3
+
+
 def keep_last_frame(look: Frame, folder: Path) -> None:
     """Store the last frame's blocks in `folder`."""
     Image.fromarray(look).save(folder / LAST)

@@ -84,9 +84,14 @@ def test_the_run_nearest_to_the_median_that_has_its_film_is_shown(tmp_path: Path
     ]
     runs = pd.DataFrame(rows)
     assert films.typical(runs, tmp_path, "s", "lte", "quic") is None
-    for run in (1, 4):
+    for run in (1, 2, 3, 4):
         (tmp_path / f"runs/{run}").mkdir(parents=True)
-        (tmp_path / f"runs/{run}/film.mp4").touch()
+    for run in (1, 4):
+        (tmp_path / f"runs/{run}/film.mp4").write_bytes(b"\0\0\0\x20ftypisom")
+    # In results of others: a list of files that FFmpeg would read, and a link to a film that is not of this campaign.
+    (tmp_path / "runs/2/film.mp4").write_text("#EXTM3U\n#EXT-X-TARGETDURATION:1\nfile:///etc/passwd\n")
+    (tmp_path / "elsewhere.mp4").write_bytes(b"\0\0\0\x20ftypisom")
+    (tmp_path / "runs/3/film.mp4").symlink_to(tmp_path / "elsewhere.mp4")
     result = films.typical(runs, tmp_path, "s", "lte", "quic")
     assert result is not None and result.run == 4
 

@@ -1,6 +1,7 @@
 """Files and folders are written whole, locked on every file system, and never called safe when the disk did not take
 them."""
 
+import ctypes
 import errno
 import fcntl
 import os
@@ -82,7 +83,7 @@ def test_a_site_that_the_disk_did_not_take_is_told(tmp_path: Path, monkeypatch: 
         """The C library of a machine whose disk has lost a write."""
 
         def syncfs(self, _: int) -> int:
-            files.ctypes.set_errno(errno.EIO)
+            ctypes.set_errno(errno.EIO)
             return -1
 
     monkeypatch.setattr(files, "_LIBC", Disk())

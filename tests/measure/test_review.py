@@ -212,9 +212,21 @@ def test_results_of_others_whose_attempts_lie_elsewhere_are_refused(tmp_path: Pa
 def test_links_in_results_of_others_show_nothing_from_elsewhere(page: Page, tmp_path: Path) -> None:
     (tmp_path / "victim").mkdir()
     (tmp_path / "victim" / "strip.jpg").write_bytes(b"secret")
-    (page[1].folder / SECOND.folder).symlink_to(tmp_path / "victim")
-    assert ask(page, f"strip/{SECOND.folder}")[0] == 404
+    (tmp_path / "victim" / "film-small.mp4").write_bytes(b"\0\0\0\x20ftypisom")
+    attempt = page[1].folder / SECOND.folder
+    attempt.symlink_to(tmp_path / "victim")
+    assert [ask(page, f"{kind}/{SECOND.folder}")[0] for kind in ("strip", "film")] == [404, 404]
+    attempt.unlink()
+    attempt.mkdir()
+    for name in ("strip.jpg", "film-small.mp4"):
+        (attempt / name).symlink_to(tmp_path / "victim" / name)
+    assert [ask(page, f"{kind}/{SECOND.folder}")[0] for kind in ("strip", "film")] == [404, 404]
+    # A list of files that FFmpeg would read.
+    (attempt / "film-small.mp4").unlink()
+    (attempt / "film.mp4").write_text(f"#EXTM3U\n#EXT-X-TARGETDURATION:1\n{tmp_path}/victim/film-small.mp4\n")
     assert ask(page, f"film/{SECOND.folder}")[0] == 404
+    (attempt / "film-small.mp4").write_bytes(b"\0\0\0\x20ftypisom")
+    assert ask(page, f"film/{SECOND.folder}")[0] == 200
 
 
 def test_a_review_that_is_told_to_end_leaves_no_files(tmp_path: Path) -> None:

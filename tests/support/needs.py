@@ -1,7 +1,7 @@
 """What some tests cannot do without: one mark for each thing, how to see whether it is here, and how to get it.
 
-`@pytest.mark.needs_namespaces` is all that a test says; conftest.py skips it where the thing is missing, and counts what
-was skipped at the end of the session.
+`@pytest.mark.needs_namespaces` is all that a test says; conftest.py skips it where the thing is missing, and counts
+what was skipped at the end of the session.
 """
 
 import os
@@ -21,7 +21,7 @@ from support.material import CORPUS, CORPUS_VARIABLE, REFERENCE
 CLUSTER_PROGRAMS = cache_dir() / "unpacked" / "clusters"
 
 # What makes our user another one, who may read what is ours and has no privilege, in a user namespace.
-AS_ORDINARY_USER = ("unshare", "--user", "--map-user=1000")
+AS_ORDINARY_USER = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
 
 
 @dataclass(frozen=True)
