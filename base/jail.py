@@ -67,7 +67,16 @@ def jailed(jail: Jail, *commands: Sequence[str | Path]) -> list[str | Path]:
     options += [word for command in commands for word in ("--words", str(len(command)))]
     for path in jail.writable:
         hand_over(path)
-    return [sys.executable, "-I", "-S", "-c", START_JAILER, *options, "--", *(word for command in commands for word in command)]
+    return [
+        sys.executable,
+        "-I",
+        "-S",
+        "-c",
+        START_JAILER,
+        *options,
+        "--",
+        *(word for command in commands for word in command),
+    ]
 
 
 def jail_user() -> tuple[int, int] | None:

@@ -1,6 +1,7 @@
-"""What a stranger's page finds in a replay: nothing of the host and its users, by itself or with the browser in its hands.
+"""What a stranger's page finds in a replay: nothing of the host and its users, by itself or through a browser in its
+hands.
 
-The second is a program in the browser's place, started by the driver with the browser's user, rights, files and network.
+That is a program in the browser's place, started by the driver with the browser's user, rights, files and network.
 """
 
 import json
@@ -18,7 +19,7 @@ import pytest
 from base.jail import jail_user
 from base.places import PROJECT, authority_certificate, tool
 from base.structure import to_json
-from measure.run.visit import FILM, VisitSpec
+from measure.run.visit import FILM, LOG, VisitSpec
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from replay import ReplaySpec, run
@@ -37,12 +38,13 @@ from pathlib import Path
 import browsers.chromium_browser
 from measure.run import visit
 
-target, binary, specification = sys.argv[1:]
+target, binary, limit_s, specification = sys.argv[1:]
 genuine = visit.run_browsertime
 
-def run_browsertime(url, configuration, environment, readable, *rest):
-    given = [Path(path) for path in (target, binary) if path]
-    return genuine(target or url, configuration, environment, [*readable, *given], *rest)
+def run_browsertime(url, configuration, environment, readable, film_cores, usual_limit_s, log):
+    given = [Path(path) for path in (target, binary) if path.startswith("/")]
+    limit = float(limit_s or usual_limit_s)
+    return genuine(target or url, configuration, environment, [*readable, *given], film_cores, limit, log)
 
 visit.run_browsertime = run_browsertime
 if binary:
@@ -77,6 +79,8 @@ window.outcome = Promise.all(Object.entries(attempts).map(
     .then((reached) => [name, reached], () => [name, ""]),
 )).then(Object.fromEntries);
 </script>"""
+
+ENDLESS = "<!doctype html><script>for (;;);</script>"
 
 # Run by Browsertime in place of a URL: asks the page what it reached, and the browser how it is sandboxed.
 SCRIPT = """
@@ -183,39 +187,40 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
         url = "https://hostile.example/"
         html = (("Content-Type", "text/html"),)
         page = PAGE.replace("PORT", str(listener.getsockname()[1]))
-        exchanges = (
-            Exchange("GET", url, Response(200, "OK", html, page.encode()), "192.0.2.1"),
-            Exchange("GET", f"{url}again", Response(200, "OK", (), b"again"), "192.0.2.1"),
+        bodies = {url: page, f"{url}again": "again", f"{url}endless": ENDLESS}
+        exchanges = tuple(
+            Exchange("GET", each, Response(200, "OK", html, body.encode()), "192.0.2.1")
+            for each, body in bodies.items()
         )
         yield Host(write_site(Recording(url, exchanges, {"tool": "test"}), folder / "hostile"), listener, folder)
 
 
-def visit(host: Host, results: Path, *, target: Path | None = None, binary: Path | None = None) -> dict[str, Any]:
-    """What a visit with another target or another browser leaves."""
-    spec = VisitSpec(host.site.folder, PROTOCOL, 30.0, results, film=False)
-    command = [sys.executable, "-c", VISIT, str(target or ""), str(binary or ""), to_json(spec)]
+def visit(host: Host, results: Path, target: str | Path = "", binary: str | Path = "", limit_s: str = "") -> str:
+    """Visit with another target, another browser or another limit; returns what was printed."""
+    spec = VisitSpec(host.site.folder, PROTOCOL, 60.0, results, film=False)
+    command = [sys.executable, "-c", VISIT, str(target), str(binary), limit_s, to_json(spec)]
     with (results.parent / "output").open("wb") as output:
-        run(
-            ReplaySpec(host.site.folder, networks.load()["dsl"], PROTOCOL, qlog=None),
-            command,
-            stdout=output.fileno(),
-            stderr=output.fileno(),
-        )
-    film = results / FILM
-    assert film.exists(), (results.parent / "output").read_text() + (results / "browsertime.log").read_text()
-    left: dict[str, Any] = json.loads(film.read_text())
+        replay = ReplaySpec(host.site.folder, networks.load()["dsl"], PROTOCOL)
+        run(replay, command, stdout=output.fileno(), stderr=output.fileno())
+    return (results.parent / "output").read_text() + (results / LOG).read_text()
+
+
+def left_by(host: Host, results: Path, target: str | Path = "", binary: str | Path = "") -> dict[str, Any]:
+    """What another target or another browser leaves of a visit."""
+    printed = visit(host, results, target, binary)
+    assert (results / FILM).exists(), printed
+    left: dict[str, Any] = json.loads((results / FILM).read_text())
     return left
 
 
 def test_a_page_reaches_its_own_servers_alone_from_within_chromiums_sandbox(host: Host, tmp_path: Path) -> None:
     script = host.folder / "script.mjs"
     script.write_text(SCRIPT)
-    left = visit(host, tmp_path / "results", target=script)
+    left = left_by(host, tmp_path / "results", target=script)
     assert left["page"] == dict.fromkeys(left["page"], "") | {"own server": "again"}
     with pytest.raises(BlockingIOError):
         host.listener.accept()
     assert "You are adequately sandboxed." in left["sandbox"], left["sandbox"]
-    assert "no-sandbox" not in (tmp_path / "results" / "browsertime.log").read_text()
 
 
 def test_a_browser_in_foreign_hands_reads_writes_and_reaches_nothing(
@@ -240,7 +245,7 @@ def test_a_browser_in_foreign_hands_reads_writes_and_reaches_nothing(
     spy = host.folder / "spy"
     spy.write_text(SPY.replace("GIVEN'''", json.dumps(given) + "'''").replace("\\\\", "\\"))
     spy.chmod(0o755)
-    left = visit(host, tmp_path / "results", binary=spy)
+    left = left_by(host, tmp_path / "results", binary=spy)
 
     status = dict(line.split(":\t", 1) for line in left["status"].splitlines() if ":\t" in line)
     assert {status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
@@ -269,3 +274,12 @@ def test_a_browser_in_foreign_hands_reads_writes_and_reaches_nothing(
     assert left["environments"] == []
     assert not left["traced"]
     assert not left["mounts"]
+
+
+def test_a_page_that_never_ends_is_ended_with_a_reason(host: Host, tmp_path: Path) -> None:
+    """At its limit by Browsertime, which is a minute here; if that fails, by us some time later, which is 8 s here."""
+    printed = visit(host, tmp_path / "results", target="https://hostile.example/endless", limit_s="8")
+    fault = "the load was ended since it took longer than 8 s"
+    assert f"eyelevel: {fault}" in printed
+    assert printed.splitlines()[-1] == fault
+    assert (tmp_path / "results" / "netlog.json.gz").exists()
