@@ -16,6 +16,7 @@ from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_namespaces
 from base.structure import unstructured
+from measure.host.timekeeping import priority_warning
 from measure.run.aliases import choose_protocols, distinct
 from measure.validate.checks import Check
 from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE, validate
@@ -75,6 +76,8 @@ def main(net: str | None, proto: str | None, quick: bool, file: Path | None, int
     chosen_networks = [] if net == "none" else choose("network", net, networks.load())
     chosen_protocols = [] if proto == "none" else distinct(choose_protocols(proto, protocols.load()))
     console = Console(highlight=False)
+    if warning := priority_warning():
+        console.print(f"note: {warning}", markup=False, soft_wrap=True)
     with tempfile.TemporaryDirectory(prefix="validate-") as folder:
         checks, seen = validate(chosen_networks, chosen_protocols, Path(folder), quick=quick)
     console.print(table(checks))
