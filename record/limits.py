@@ -31,6 +31,7 @@ THINK_TIME_S = 60.0
 HEAD_BYTES = 1 << 20
 # URLs and header fields of a recording together.
 TEXT_BYTES = 64 << 20
-# The names of what was left out: so many lines, of so many letters each.
+# The names of what was left out: so many lines, of so many letters each, and of so many together.
 LINES = 10_000
 LINE_LETTERS = URL_BYTES + 1024
+LINES_LETTERS = 16 << 20

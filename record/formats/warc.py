@@ -74,10 +74,14 @@ class _Reader(DecompressingBufferedReader):  # type: ignore[misc]
         return part
 
     def readline(self, length: int | None = None) -> bytes:
-        line: bytes = super().readline(HEAD_BYTES if length is None else length)
+        limit = HEAD_BYTES if length is None else length
+        line = b""
+        # warcio returns a part of a line that is longer than its buffer.
+        while len(line) < limit and not line.endswith(b"\n") and (part := super().readline(limit - len(line))):
+            line += part
         self._count(len(line))
         self.lines_bytes += len(line) + LINE_COST_BYTES
-        if (length is None and len(line) == HEAD_BYTES) or self.lines_bytes > LINES_BYTES:
+        if (length is None and len(line) >= HEAD_BYTES) or self.lines_bytes > LINES_BYTES:
             raise ArchiveLoadFailed("its records' header fields are longer than those of any page")
         return line
 

@@ -127,6 +127,7 @@ def _recorded(path: Path) -> Recorded[StoredResponse]:
         raise MalformedMessage(f"its {ORIGINAL_METHOD} is no method that a page can use")
     if not (URL.fullmatch(url) and len(url) <= URL_BYTES and AUTHORITY.fullmatch(authority_of(url))):
         raise MalformedMessage(f"its {ORIGINAL_URL} is no https URL that servers can answer")
+    _require_true_length(method, response)
     wait_ms = original.get(ORIGINAL_WAIT_MS.lower(), "0")
     if not NUMBER.fullmatch(wait_ms):
         raise MalformedMessage(f"its {ORIGINAL_WAIT_MS} is no time")
@@ -139,6 +140,16 @@ def _recorded(path: Path) -> Recorded[StoredResponse]:
         wait_s=min(float(wait_ms) / 1000, THINK_TIME_S),
     )
     return Recorded(method, url, response.status, response.header("content-range"), stored)
+
+
+def _require_true_length(method: str, response: Response) -> None:
+    """Refuse a Content-Length that is not the body's, or there twice. Raises MalformedMessage."""
+    lengths = [value for name, value in response.headers if name.lower() == "content-length"]
+    has_length = method != "HEAD" and response.status not in (204, 304)
+    if lengths and (len(lengths) > 1 or (has_length and lengths != [str(len(response.body))])):
+        raise MalformedMessage(
+            f"its Content-Length is {excerpt(', '.join(lengths))}, its body has {len(response.body)}"
+        )
 
 
 def _require_sendable(response: Response) -> None:

@@ -255,6 +255,8 @@ STORED: dict[str, Callable[[bytes], bytes]] = {
     "a reason with a line break": lambda stored: stored.replace(b"200 ", b"200 x\ny: z"),
     "a value with a line break": lambda stored: stored.replace(b"text/html", b"text/html\nX: y"),
     "a name that is none": lambda stored: stored.replace(LINE, LINE + b"a b: c\r\n"),
+    "a length that is not the body's": lambda stored: stored.replace(b"Length: 3", b"Length: 4"),
+    "two lengths": lambda stored: stored.replace(b"Content-Length: 3", b"Content-Length: 3\r\nContent-Length: 3"),
     "a long header": lambda stored: stored.replace(LINE, LINE + b"X: " + b"x" * 70_000 + b"\r\n"),
     "many fields": lambda stored: stored.replace(LINE, LINE + b"X: y\r\n" * 1001),
 }
