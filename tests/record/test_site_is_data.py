@@ -220,6 +220,12 @@ def test_an_older_site_in_which_two_hosts_share_a_folder_is_refused(tmp_path: Pa
     )
 
 
+def test_an_older_site_with_a_host_called_as_a_file_of_ours_is_refused(tmp_path: Path) -> None:
+    written(tmp_path / "site", exchange("https://a.example/"), exchange("https://completeness.json/"))
+    to_older(Site.load(tmp_path / "site"))
+    assert "file is not in the folder of completeness.json" in refusal(tmp_path / "site")
+
+
 def test_a_long_wait_of_an_older_site_is_cut_where_it_is_served(tmp_path: Path) -> None:
     site = written(tmp_path / "site")
     for path in (site.folder / INDEX, site.folder / FILE):
