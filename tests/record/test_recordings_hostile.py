@@ -119,7 +119,6 @@ SMALL_BUT_LARGE: dict[str, tuple[Make, str]] = {
     "a message of header lines": (message(b"", b"a:\r\n", 20), "more than 1 MiB"),
     "a line without an end": (in_archive(b"WARC/1.0\r\nX: ", b"x", 600), "longer than any page's"),
     "a long field": (message(b"X: ", b"x", 300), "more than 1 MiB"),
-    "lines between records": (in_archive(b"\r\n", b"\r\n", 8), "header fields are longer"),
     "many requests": (message(b"Referer: ", b"x", 8, "request", times=70), ""),
     "a link to a device": (in_save_files(lambda folder: (folder / "save.2").symlink_to("/dev/zero")), "save.2: "),
     "a pipe": (in_save_files(lambda folder: os.mkfifo(folder / "save.2")), "save.2: save.2 is no regular file"),
