@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from base.text import excerpt
+from base.text import excerpt, printable
 from record.bounded import read_regular
 from record.http1 import (
     METHOD,
@@ -111,7 +111,8 @@ def load_responses(site: Path) -> Iterator[Recorded[StoredResponse]]:
         try:
             yield _recorded(path)
         except (OSError, ValueError) as error:
-            raise MalformedMessage(f"{path} is no recorded response: {error}; import the site again") from None
+            name = printable(str(path))
+            raise MalformedMessage(f"{name} is no recorded response: {error}; import the site again") from None
 
 
 def _recorded(path: Path) -> Recorded[StoredResponse]:
