@@ -8,10 +8,18 @@ import re
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 
+from record.limits import HEAD_BYTES, HEADER_BYTES, HEADER_FIELDS
+
 Headers = tuple[tuple[str, str], ...]
 
-# No page needs more. A server or a broken recording must not be able to fill the memory.
-MAX_BODY_BYTES = 256 << 20
+# Methods that pages may use (Fetch standard, section 2.2.1), in letters that NGINX accepts.
+METHOD = re.compile(r"(?!(?:CONNECT|TRACE|TRACK)$)[A-Z_-]+")
+# A field's name (RFC 9110, section 5.1), and what no value can have.
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+NOT_IN_A_LINE = re.compile("[\r\n\0]")
+
+# Those that can be replayed; 101 switches to another protocol.
+STATUSES = range(200, 600)
 
 CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{1,15}")
 
@@ -125,6 +133,18 @@ def first_value(headers: Iterable[tuple[str, str]], name: str) -> str | None:
     return next((value for key, value in headers if key.lower() == name), None)
 
 
+def require_sendable_fields(headers: Headers) -> None:
+    """Refuse header fields that not every server can send; those of a stored response without our own.
+
+    uWSGI takes 64 KiB of them, quic_server any number. Raises MalformedMessage.
+    """
+    size = sum(len(name) + len(value) + len(": \r\n") for name, value in headers)
+    if size > HEADER_BYTES:
+        raise MalformedMessage(f"its header fields have {size} bytes, and servers can send {HEADER_BYTES}")
+    if len(headers) > HEADER_FIELDS:
+        raise MalformedMessage(f"it has {len(headers)} header fields, and servers can send {HEADER_FIELDS}")
+
+
 def without_fields(headers: Headers, names: Container[str]) -> Headers:
     """`headers` without the fields called by one of `names` (lower case)."""
     return tuple((name, value) for name, value in headers if name.lower() not in names)
@@ -144,6 +164,8 @@ def parse_response(message: bytes) -> Response:
     head, separator, body = message.partition(b"\r\n\r\n")
     if not separator:
         raise MalformedMessage("no blank line after the headers")
+    if len(head) > HEAD_BYTES:
+        raise MalformedMessage(f"its header fields are longer than {HEAD_BYTES >> 10} KiB")
     first, *lines = head.split(b"\r\n")
     status, reason = parse_status_line(first)
     headers = []

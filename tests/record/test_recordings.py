@@ -17,7 +17,8 @@ from record.assemble import start_page
 from record.content import decode, encode
 from record.formats import WritableFormat, har, mahimahi, read_recording
 from record.http1 import MalformedMessage, Response, format_response, parse_response, unchunk
-from record.site import INDEX, Exchange, Recording, Site, write_site
+from record.layout import INDEX
+from record.site import Exchange, Recording, Site, write_site
 from record.upgrade import upgrade
 
 header_names = st.from_regex(r"[A-Za-z][A-Za-z0-9-]{0,20}", fullmatch=True)
