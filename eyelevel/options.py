@@ -17,6 +17,13 @@ keep_cookies = click.option(
     "scripts need. Without it cookies get stand-ins of the same length, and such fields are taken off. URLs and bodies "
     "stay as they were sent in either case: hand on only pages that were seen without login.",
 )
+allow_private = click.option(
+    "--allow-private",
+    is_flag=True,
+    help="Let pages reach addresses that are not public, too: this machine's and those of local networks. Without it "
+    "'eyelevel record' lets a page reach those of its own kind (a page on this machine others on it), 'eyelevel close' "
+    "none.",
+)
 
 
 def campaign_folder(campaign: str) -> Path:

@@ -35,6 +35,7 @@ from measure.run.setting import Loading, Setting
 from measure.run.visit import FILM
 from measure.single_load import single_load
 from record.recorder import sandbox
+from record.recorder.addresses import Reach
 from record.recorder.spec import RecordSpec
 from record.site import Recording, Site, write_site
 from tuning.networks import Network
@@ -46,6 +47,8 @@ NETWORK = "dsl"
 
 # What was fetched may ask for more, which is fetched too; so often at most.
 FETCHES = 2
+# So many URLs are fetched each time at most; each takes half a second or more.
+FETCHED_URLS = 1000
 
 # What our recorder writes into a site; what others recorded is too old to be completed from today's web.
 OUR_RECORDER = "mitmproxy"
@@ -56,7 +59,8 @@ class Closing:
     """How sites are closed: how often over each of the protocols, and how (filmed or not).
 
     `origin_ca`: the authority that servers' certificates must be of when something is fetched, instead of
-    the public ones.
+    the public ones. `reach`: where it may be fetched from. A site's own URL may have come with the site, so unlike a
+    recorded page's it is no reason to fetch from an address that is not public.
     """
 
     loads: int
@@ -64,6 +68,7 @@ class Closing:
     protocols: Mapping[str, Protocol]
     loading: Loading = Loading(filmed=False)  # noqa: RUF009 (frozen)
     origin_ca: Path | None = None
+    reach: Reach = Reach.PUBLIC
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ def close(site: Site, closing: Closing, *, fetch: bool, report: Callable[[str], 
         wanted = [url for url in missing if url.startswith("https:") and url not in fetched]
         if not wanted:
             break
-        urls = fetch_missing(site, wanted, closing)
+        urls = fetch_missing(site, wanted[:FETCHED_URLS], closing)
         if not urls:
             report(f"{site.name}: none of the {len(wanted)} missing URLs could be fetched")
             break
@@ -153,6 +158,7 @@ def fetch_missing(site: Site, urls: Sequence[str], closing: Closing) -> list[str
             keep_cookies=site.recorder.get("cookies") == "as sent",
             origin_ca=closing.origin_ca,
             also=tuple(urls),
+            reach=closing.reach,
         )
         if not sandbox.run(spec):
             return []

@@ -10,11 +10,13 @@ import click
 from base.errors import EyelevelError
 from base.places import SITES
 from base.privileges import require_namespaces
+from eyelevel.options import allow_private
 from measure import completeness
 from measure.closing import LOADS, NETWORK, OUR_RECORDER, PROTOCOLS, Closing, close, summary
 from measure.run.aliases import choose_protocols
 from measure.run.setting import Loading
 from record import collection
+from record.recorder.addresses import Reach
 from record.site import Site
 from tuning import networks, protocols
 from tuning.settings import choose, choose_one
@@ -29,6 +31,7 @@ from tuning.settings import choose, choose_one
 @click.option("--film", is_flag=True, help="Film the loads, and compare the films' last frames.")
 @click.option("--fetch/--no-fetch", default=None, help="Fetch what is missing; of what we recorded, unless given.")
 @click.option("--origin-ca", type=click.Path(path_type=Path, resolve_path=True), help="As of 'eyelevel record'.")
+@allow_private
 @click.option("--recorded", is_flag=True, help="Of those not named: only what we recorded ourselves.")
 @click.option("--sites", "folder", type=click.Path(path_type=Path), default=SITES, help="Another folder than sites/.")
 def main(
@@ -40,6 +43,7 @@ def main(
     film: bool,
     fetch: bool | None,
     origin_ca: Path | None,
+    allow_private: bool,
     recorded: bool,
     folder: Path,
 ) -> None:
@@ -54,6 +58,7 @@ def main(
         protocols={protocol.name: protocol for protocol in choose_protocols(proto, protocols.load())},
         loading=Loading(repeatable, filmed=film),
         origin_ca=origin_ca,
+        reach=Reach.ANYWHERE if allow_private else Reach.PUBLIC,
     )
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     failed = []

@@ -6,8 +6,9 @@ from pathlib import Path
 import click
 
 from base.places import PROJECT, SITES
-from eyelevel.options import keep_cookies
+from eyelevel.options import allow_private, keep_cookies
 from record.recorder import sandbox
+from record.recorder.addresses import Reach
 from record.recorder.spec import RecordSpec
 from record.recorder.targets import read_targets
 from record.site import Site
@@ -24,7 +25,15 @@ PATH = click.Path(path_type=Path, resolve_path=True)
     "--origin-ca", type=PATH, help="Trust servers of the authority in this PEM file instead of the public ones."
 )
 @click.option("--into", type=PATH, default=SITES, show_default="sites/", help="The folder to put the sites in.")
-def main(sources: tuple[str, ...], mobile: bool, keep_cookies: bool, origin_ca: Path | None, into: Path) -> None:
+@allow_private
+def main(
+    sources: tuple[str, ...],
+    mobile: bool,
+    keep_cookies: bool,
+    origin_ca: Path | None,
+    into: Path,
+    allow_private: bool,
+) -> None:
     """Record the pages at URLs, or those that files list; the pages of sites.txt unless given.
 
     An older site stays as it is until its page has been recorded again in full. A page that fails does not
@@ -36,7 +45,14 @@ def main(sources: tuple[str, ...], mobile: bool, keep_cookies: bool, origin_ca: 
     # All lines are read before the first page is loaded: a mistake in the last line must not cost an hour.
     for target in read_targets(sources or (str(PROJECT / "sites.txt"),)):
         click.echo(f"{target.name}: loading {target.url}")
-        spec = RecordSpec(target.url, into / target.name, mobile, keep_cookies, origin_ca)
+        spec = RecordSpec(
+            target.url,
+            into / target.name,
+            mobile,
+            keep_cookies,
+            origin_ca,
+            reach=Reach.ANYWHERE if allow_private else Reach.AS_PAGE,
+        )
         if sandbox.run(spec):
             click.echo(summary(Site.load(spec.folder)))
         else:

@@ -4,14 +4,21 @@ mitmdump loads this in its own Python, with the project on the path. So this mod
 project, needs nothing but the standard library and mitmproxy; `tests/record/test_recorder.py` checks it.
 """
 
+import asyncio
+import socket
 from itertools import count
 
 from mitmproxy import connection, ctx, http, version  # type: ignore[import-not-found]
+from mitmproxy.proxy.mode_servers import ServerInstance  # type: ignore[import-not-found]
+from mitmproxy.proxy.server_hooks import ServerConnectionHookData  # type: ignore[import-not-found]
 
 from record.http1 import Headers, Response
-from record.limits import BODY_BYTES
+from record.limits import EXCHANGES, TEXT_BYTES
 from record.recorder.browser_options import is_background_request
+from record.recorder.limits import RECORDING_BYTES
 from record.recorder.proxy_output import ProxyOutput
+from record.recorder.proxy_settings import ProxySettings
+from record.recorder.room import Body, Room
 from record.site import Exchange
 
 # To make a page repeatable, or its links https, its text must be decoded. record/content.py cannot decode these, and
@@ -20,34 +27,37 @@ UNDECODABLE_ENCODINGS = {"zstd", "dcb", "dcz"}
 
 NUMBER, BODY = "eyelevel-number", "eyelevel-body"
 
-
-class Body:
-    """Collects a body on its way to the browser."""
-
-    def __init__(self) -> None:
-        self.bytes = bytearray()
-        self.too_long = False
-
-    def __call__(self, part: bytes) -> bytes:
-        self.too_long = self.too_long or len(self.bytes) + len(part) > BODY_BYTES
-        if self.too_long:
-            self.bytes.clear()
-        else:
-            self.bytes += part
-        return part
+FULL = f"the recording is full: it may have {RECORDING_BYTES >> 20} MiB"
+FULL_OF_TEXT = f"the recording is full: it may have {TEXT_BYTES >> 20} MiB of URLs and header fields"
 
 
 class Recorder:
     """The addon. mitmproxy calls its methods by their names."""
 
-    def __init__(self, output: ProxyOutput) -> None:
+    def __init__(self, output: ProxyOutput, handover: int) -> None:
         self.output = output
+        self.handover = handover
         self.numbers = count()
+        self.room = Room(RECORDING_BYTES)
+        self.text_room = Room(TEXT_BYTES)
+        self.server: asyncio.Server | None = None
 
-    def running(self) -> None:
-        """The proxy is up."""
-        _, port, *_ = ctx.master.addons.get("proxyserver").listen_addrs()[0]
-        self.output.listening(port, f"mitmproxy {version.VERSION}")
+    async def running(self) -> None:
+        """The proxy is up. It listens on the socket that it is handed, which is in another network than its own.
+
+        mitmproxy's option `server` is off: by itself it would listen in its own network.
+        """
+        with socket.socket(fileno=self.handover) as handover:
+            _, (descriptor,), _, _ = socket.recv_fds(handover, 1, 1)
+        listening = socket.socket(fileno=descriptor)
+        instance = ServerInstance.make("regular", ctx.master.addons.get("proxyserver"))
+        self.server = await asyncio.start_server(instance.handle_stream, sock=listening)
+        self.output.listening(listening.getsockname()[1], f"mitmproxy {version.VERSION}")
+
+    def server_connect(self, data: ServerConnectionHookData) -> None:
+        """A connection to a server begins. The loop's guard (mitmdump.py) sees those over TCP alone."""
+        if data.server.transport_protocol != "tcp":
+            data.server.error = "only TCP is recorded"
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         """A request begins. Those that no page made are answered here: they are neither sent nor recorded."""
@@ -55,16 +65,22 @@ class Recorder:
         if is_background_request(flow.request.host, fetch_site, fetch_mode):
             flow.response = http.Response.make(404)
             return
+        number = next(self.numbers)
+        if number >= EXCHANGES:
+            flow.response = http.Response.make(503)
+            if number == EXCHANGES:
+                self.output.requested(number, flow.request.method, flow.request.url)
+                self.output.failed(number, f"was not sent, nor was what came after it: more than {EXCHANGES} requests")
+            return
         if encodings := flow.request.headers.get("accept-encoding"):
             flow.request.headers["accept-encoding"] = without_undecodable(encodings)
-        number = next(self.numbers)
         flow.metadata[NUMBER] = number
         self.output.requested(number, flow.request.method, flow.request.url)
 
     def responseheaders(self, flow: http.HTTPFlow) -> None:
         """A response begins. It is forwarded in parts, since some pages wait for the beginning of an endless one."""
         if NUMBER in flow.metadata and flow.response and flow.response.status_code != 101:
-            flow.metadata[BODY] = flow.response.stream = Body()
+            flow.metadata[BODY] = flow.response.stream = Body(self.room, FULL)
 
     def response(self, flow: http.HTTPFlow) -> None:
         """A response has ended."""
@@ -73,14 +89,28 @@ class Recorder:
             return
         if flow.response.status_code == 101:
             self.output.failed(number, "became a WebSocket, which is not recorded")
-        elif flow.metadata[BODY].too_long:
-            self.output.failed(number, f"its body is longer than {BODY_BYTES >> 20} MiB")
-        else:
-            self.output.store(number, self._exchange(flow, flow.response, bytes(flow.metadata[BODY].bytes)))
+            return
+        body: Body = flow.metadata.pop(BODY)
+        if not body.refusal and not self.text_room.take(size_of_head(flow.request) + size_of_head(flow.response)):
+            body.drop(FULL_OF_TEXT)
+        if body.refusal:
+            self.output.failed(number, body.refusal)
+            return
+        try:
+            self.output.store(number, self._exchange(flow, flow.response, bytes(body.bytes)))
+        except OSError as error:
+            self.output.failed(number, f"it could not be kept: {error.strerror}")
+
+    def websocket_message(self, flow: http.HTTPFlow) -> None:
+        """A message went over a WebSocket. mitmproxy would keep all of them."""
+        if flow.websocket:
+            flow.websocket.messages.clear()
 
     def error(self, flow: http.HTTPFlow) -> None:
         """A request could not be sent, or its response did not end well."""
         number = flow.metadata.pop(NUMBER, None)
+        if body := flow.metadata.pop(BODY, None):
+            body.drop("it did not end well")
         if number is not None:
             self.output.failed(number, flow.error.msg if flow.error else "it did not end")
 
@@ -109,9 +139,17 @@ def sent_at_s(request: http.Request, server: connection.Server) -> float:
     return max(t for t in times_s if t is not None)
 
 
+def size_of_head(message: http.Message) -> int:
+    """How many bytes the message's header fields have, and its URL if it is a request."""
+    url = len(message.url) if isinstance(message, http.Request) else 0
+    return url + sum(len(name) + len(value) for name, value in message.headers.fields)
+
+
 def fields(message: http.Message) -> Headers:
     """A message's header fields as they were sent."""
     return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in message.headers.fields)
 
 
-addons = [Recorder(ProxyOutput.of_environment())]
+SETTINGS = ProxySettings.of_environment()
+OUTPUT = ProxyOutput(SETTINGS.exchanges, SETTINGS.events, SETTINGS.keep_cookies)
+addons = [Recorder(OUTPUT, SETTINGS.handover)]

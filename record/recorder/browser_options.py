@@ -13,7 +13,7 @@ from browsers.window import Window
 ALSO_DISABLED_FEATURES = ("MediaRouter", "Translate")
 
 
-def switches(window: Window, profile: Path, proxy_port: int, sandboxed: bool) -> list[str]:
+def switches(window: Window, profile: Path, proxy_port: int) -> list[str]:
     """Chromium's switches for one recording. Everything goes through the proxy, to loopback addresses too."""
     return [
         *COMMON_SWITCHES,
@@ -28,7 +28,6 @@ def switches(window: Window, profile: Path, proxy_port: int, sandboxed: bool) ->
         "disable-domain-reliability",
         "disable-breakpad",
         f"disable-features={','.join((*DISABLED_FEATURES, *ALSO_DISABLED_FEATURES))}",
-        *([] if sandboxed else ["no-sandbox"]),
     ]
 
 

@@ -1,6 +1,6 @@
 """Process 1 of a recording: sets up its namespaces, loads the page in a browser, and stores the site.
 
-Only `record.recorder.sandbox` starts it, in fresh namespaces.
+Only `record.recorder.sandbox` starts it, in fresh namespaces, and tells it over its standard input what to record.
 """
 
 import sys
@@ -9,14 +9,16 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from base.display import x_server
+from base.display import KEYBOARD_MAPS, x_server
 from base.errors import EyelevelError, reports_errors
-from base.namespaces import hide_x_sockets, mount
+from base.jail import Jail
+from base.namespaces import mount
 from base.structure import from_json
 from browsers.window import DESKTOP, MOBILE
 from record.assemble import assemble
 from record.intake import Intake
 from record.recorder import programs
+from record.recorder.limits import BROWSER_BYTES, OVERHEAD_BYTES, RECORDING_BYTES
 from record.recorder.proxy_output import read_exchanges
 from record.recorder.spec import RecordSpec
 from record.recorder.visit import LOAD_LIMIT_S, request, visit
@@ -24,6 +26,13 @@ from record.site import Recording, write_site
 
 # Every Linux has a file system in memory here. A private one covers it, and ends with this process.
 PRIVATE = Path("/dev/shm")
+# Its folders with the bytes that they may hold. The browser cannot take what the proxy needs.
+FOLDERS = {
+    "browser": BROWSER_BYTES,
+    "exchanges": RECORDING_BYTES + OVERHEAD_BYTES,
+    "proxy": OVERHEAD_BYTES,
+    "x": OVERHEAD_BYTES,
+}
 
 
 @reports_errors
@@ -40,25 +49,27 @@ def main(spec: RecordSpec) -> None:
 
 def prepare_namespaces() -> None:
     """Mount private folders: what is written outside the site's folder ends with this process."""
-    mount("-t", "tmpfs", "-o", "mode=1777", "tmpfs", str(PRIVATE))
-    for folder in ("proxy", "browser", "exchanges", "x"):
-        (PRIVATE / folder).mkdir()
-    (PRIVATE / "proxy").chmod(0o700)
-    hide_x_sockets(PRIVATE / "x")
+    mount("-t", "tmpfs", "-o", f"mode=755,size={OVERHEAD_BYTES}", "tmpfs", PRIVATE)
+    for name, size in FOLDERS.items():
+        (PRIVATE / name).mkdir()
+        mount("-t", "tmpfs", "-o", f"mode=700,size={size}", "tmpfs", PRIVATE / name)
+    mount("-t", "tmpfs", "-o", f"size={OVERHEAD_BYTES}", "tmpfs", KEYBOARD_MAPS)
 
 
 def record(spec: RecordSpec) -> Recording:
     """Load the page in a browser; returns what came. Raises EyelevelError."""
     window = MOBILE if spec.mobile else DESKTOP
+    screen_jail = Jail(writable=(PRIVATE / "x", KEYBOARD_MAPS), x_sockets=PRIVATE / "x")
     with (
-        x_server(window.screen, PRIVATE / "screen.log") as display,
         programs.proxy(spec, PRIVATE / "proxy", PRIVATE / "exchanges") as traffic,
+        x_server(window.screen, PRIVATE / "screen.log", screen_jail) as display,
         programs.browser(
             window,
             display,
             traffic.port(programs.START_LIMIT_S),
             PRIVATE / "proxy" / "mitmproxy-ca-cert.pem",
             PRIVATE / "browser",
+            PRIVATE / "x",
             LOAD_LIMIT_S,
         ) as session,
     ):
@@ -67,15 +78,14 @@ def record(spec: RecordSpec) -> Recording:
             request(session, traffic, spec.url, spec.also)
         # Read while the page is open: what a page sends when it is left is no part of its load.
         failures = traffic.failures()
-        exchanges = read_exchanges(PRIVATE / "exchanges")
+        intake = Intake(spec.url, keep_cookies=spec.keep_cookies)
+        for exchange in read_exchanges(PRIVATE / "exchanges"):
+            intake.take(f"{exchange.method} {exchange.url}", partial(lambda e: e, exchange))
     recorder = {
         "tool": traffic.proxy,
         "browser": session.browser,
         "recorded": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    intake = Intake(spec.url, keep_cookies=spec.keep_cookies)
-    for exchange in exchanges:
-        intake.take(f"{exchange.method} {exchange.url}", partial(lambda e: e, exchange))
     intake.skipped += failures
     recording = assemble(intake, recorder)
     return replace(
@@ -93,4 +103,4 @@ def _start(recording: Recording, first_url: str) -> str:
 
 
 if __name__ == "__main__":
-    main(from_json(sys.argv[1], RecordSpec, "the recorder's arguments"))
+    main(from_json(sys.stdin.read(), RecordSpec, "the recorder's arguments"))

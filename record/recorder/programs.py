@@ -1,18 +1,22 @@
-"""The programs of a recording, each as a block that it runs in: the proxy, the browser."""
+"""The programs of a recording, each in a jail, as a block that it runs in: the proxy, the browser."""
 
 import os
 import re
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from base.errors import EyelevelError
+from base.jail import Jail, jailed
 from base.places import PROJECT, tool
-from base.processes import running
+from base.processes import last_line_of, running
 from browsers.chromium.program import trust
 from browsers.window import Window
-from record.recorder import proxy_output
 from record.recorder.browser_options import capabilities, switches
+from record.recorder.isolation import enter_private_network, hand_over_listener
+from record.recorder.proxy_settings import ProxySettings
 from record.recorder.spec import RecordSpec
 from record.recorder.traffic import Traffic
 from record.recorder.webdriver import Session
@@ -20,49 +24,73 @@ from record.recorder.webdriver import Session
 ADDON = Path(__file__).with_name("addon.py")
 START_LIMIT_S = 60.0
 
-# The user that owns no files.
-NOBODY = 65534
+# What the programs get of our environment, which may have secrets: where programs are, and what a page can see.
+HANDED_ON = re.compile("PATH|LANG|LANGUAGE|LC_.*|TZ|EYELEVEL_.*")
+
+# What mitmproxy would do otherwise: listen in its own network, connect to a server before the browser has a request for
+# it, forward what is no HTTP, answer for a host of its own, hold long requests in memory.
+PROXY_OPTIONS = {
+    "server": "false",
+    "connection_strategy": "lazy",
+    "rawtcp": "false",
+    "onboarding": "false",
+    "stream_large_bodies": "1m",
+    "flow_detail": "0",
+    "termlog_verbosity": "error",
+}
 
 
 @contextmanager
 def proxy(spec: RecordSpec, folder: Path, exchanges: Path) -> Iterator[Traffic]:
-    """mitmproxy with a fresh authority, whose key is in `folder`. The exchanges that pass it are put in `exchanges`."""
-    events, events_end = os.pipe()
-    command: list[str | Path] = [tool("mitmdump"), "--listen-host", "127.0.0.1", "--listen-port", "0"]
-    options = [f"confdir={folder}", "flow_detail=0", "termlog_verbosity=error"]
-    # mitmproxy connects to a server only when the browser has a request for it.
-    options.append("connection_strategy=lazy")
+    """mitmproxy with a fresh authority, whose key is in `folder`. The exchanges that pass it are put in `exchanges`.
+
+    The proxy stays in the network that this process is in, and this process goes into one of its own, in which the
+    proxy's listening socket is.
+    """
+    options = PROXY_OPTIONS | {"confdir": str(folder)}
     if spec.origin_ca:
-        options.append(f"ssl_verify_upstream_trusted_ca={spec.origin_ca}")
-    for option in options:
-        command += ["--set", option]
-    environment = {
-        **os.environ,
-        **proxy_output.environment(exchanges, events_end, spec.keep_cookies),
-        "PYTHONPATH": str(PROJECT),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    command += ["--scripts", ADDON]
-    with running("mitmdump", command, folder / "log", environment=environment, pass_fds=(events_end,)):
+        options["ssl_verify_upstream_trusted_ca"] = str(_copy(spec.origin_ca, folder / "origin-ca.pem"))
+    # mitmdump's own Python has mitmproxy.
+    python = tool("mitmdump").resolve().with_name("python")
+    command: list[str | Path] = [python, "-m", "record.recorder.mitmdump", "--scripts", ADDON]
+    for name, value in options.items():
+        command += ["--set", f"{name}={value}"]
+    ours = tuple(PROJECT / package for package in ("base", "browsers", "record"))
+    jail = Jail(readable=(python.parent.parent, *ours), writable=(folder, exchanges))
+    log = folder.with_suffix(".log")
+    events, events_end = os.pipe()
+    handover, handover_end = socket.socketpair()
+    settings = ProxySettings(exchanges, events_end, handover_end.fileno(), spec.reach, spec.keep_cookies)
+    python_s = {"PYTHONPATH": str(PROJECT), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = _environment(folder) | settings.environment() | python_s
+    descriptors = (events_end, handover_end.fileno())
+    with (
+        handover,
+        running("mitmdump", jailed(jail, command), log, environment=environment, pass_fds=descriptors),
+    ):
         os.close(events_end)
+        handover_end.close()
+        enter_private_network()
+        hand_over_listener(handover)
         yield Traffic(os.fdopen(events, "rb"))
 
 
 @contextmanager
 def browser(
-    window: Window, display: int, proxy_port: int, authority: Path, folder: Path, limit_s: float
+    window: Window, display: int, proxy_port: int, authority: Path, folder: Path, x_sockets: Path, limit_s: float
 ) -> Iterator[Session]:
-    """A fresh Chromium that trusts `authority`, with its profile in `folder`. When we are root it runs as nobody."""
-    unprivileged = _unprivileged()
-    if os.geteuid() == 0:
-        os.chown(folder, NOBODY, NOBODY)
-    environment = {**os.environ, "HOME": str(folder), "TMPDIR": str(folder), "DISPLAY": f":{display}"}
-    # The browser's user may not enter the proxy's folder, where the authority's key lies too.
-    readable = folder / "authority.pem"
-    readable.write_bytes(authority.read_bytes())
-    trust(readable, folder, unprivileged)
+    """A fresh Chromium that trusts `authority`, with its profile in `folder`; its output is in a file beside it.
+
+    Its screen is `display`, whose socket is in `x_sockets`.
+
+    Raises EyelevelError, also where its sandbox does not work: it reads what the web sends.
+    """
+    trust(authority, folder)
+    jail = Jail(writable=(folder,), x_sockets=x_sockets)
+    _require_sandbox(jail)
+    environment = _environment(folder) | {"DISPLAY": f":{display}"}
+    driver = jailed(jail, [tool("chromedriver"), "--port=0"])
     log = folder.with_suffix(".log")
-    driver = [*unprivileged, tool("chromedriver"), "--port=0"]
     with running("chromedriver", driver, log, environment=environment, stdout=subprocess.PIPE) as daemon:
         assert daemon.process.stdout
         port = next(
@@ -71,18 +99,29 @@ def browser(
         if port is None:
             daemon.process.wait()
             raise daemon.failure()
-        chromium_switches = switches(window, folder / "profile", proxy_port, _sandbox_works(unprivileged))
+        chromium_switches = switches(window, folder / "profile", proxy_port)
         yield Session(port, capabilities(window, chromium_switches, limit_s), limit_s)
 
 
-def _unprivileged() -> list[str | Path]:
-    """The beginning of a command line that takes our rights from the rest: the browser reads what the web sends."""
-    if os.geteuid() == 0:
-        return [tool("setpriv"), f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-    return [tool("setpriv"), "--inh-caps=-all", "--ambient-caps=-all"]
+def _environment(folder: Path) -> dict[str, str]:
+    """The environment of a program whose files are in `folder`."""
+    ours = {name: value for name, value in os.environ.items() if HANDED_ON.fullmatch(name)}
+    return {**ours, "HOME": str(folder), "TMPDIR": str(folder)}
 
 
-def _sandbox_works(unprivileged: list[str | Path]) -> bool:
-    """Whether the kernel lets an unprivileged browser make the namespaces of its sandbox."""
-    command = [*unprivileged, tool("unshare"), "--user", "--pid", "--net", "--fork", "true"]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+def _copy(file: Path, copy: Path) -> Path:
+    """Copy a file of the user's, which the programs' user need not be able to read. Raises EyelevelError."""
+    try:
+        copy.write_bytes(file.read_bytes())
+    except OSError as error:
+        raise EyelevelError(f"{file} cannot be read: {error.strerror}") from None
+    return copy
+
+
+def _require_sandbox(jail: Jail) -> None:
+    """Raises EyelevelError where the kernel does not let the browser make the namespaces of its sandbox."""
+    command = jailed(jail, [tool("unshare"), "--user", "--pid", "--net", "--fork", "true"])
+    trial = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if trial.returncode:
+        fault = last_line_of(trial.stderr)
+        raise EyelevelError(f"the browser's sandbox needs user namespaces, which this system does not allow ({fault})")

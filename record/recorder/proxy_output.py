@@ -2,29 +2,26 @@
 
 A file is one line of JSON, then the body as it was sent. It gets its name when it is complete, so whatever
 ends the proxy, all files are whole. An event is one line of JSON: `{"listening": port, "proxy": "…"}`,
-`{"requested": n, "what": "GET https://…"}`, `{"stored": n}`, `{"failed": n, "why": "…"}`; n counts requests.
+`{"requested": n, "what": "GET https://…"}`, `{"stored": n}`, `{"failed": n, "why": "…"}`; n counts requests, of which
+the URL is told to its 200th character.
 
 Standard library only: the proxy's addon, which writes, and the recorder, which reads, both load it.
 """
 
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from base.files import write_atomically
+from base.jail import file_in
 from record.http1 import Response
 from record.privacy import without_credentials
 from record.site import Exchange, kept_request_headers
 
 SUFFIX = ".exchange"
-
-FOLDER, EVENTS, KEEP_COOKIES = "EYELEVEL_EXCHANGES", "EYELEVEL_EVENTS", "EYELEVEL_KEEP_COOKIES"
-
-
-def environment(folder: Path, events: int, keep_cookies: bool) -> dict[str, str]:
-    """Environment variables for the proxy: where it writes, and whether it keeps the values of cookies."""
-    return {FOLDER: str(folder), EVENTS: str(events), KEEP_COOKIES: "yes" if keep_cookies else ""}
+URL_CHARACTERS = 200
 
 
 class ProxyOutput:
@@ -35,18 +32,14 @@ class ProxyOutput:
         self.events = events
         self.keep_cookies = keep_cookies
 
-    @classmethod
-    def of_environment(cls) -> "ProxyOutput":
-        """The output that the variables of `environment` describe."""
-        return cls(Path(os.environ[FOLDER]), int(os.environ[EVENTS]), bool(os.environ[KEEP_COOKIES]))
-
     def listening(self, port: int, proxy: str) -> None:
         """The proxy, by name and version, accepts connections."""
         self._write_event({"listening": port, "proxy": proxy})
 
     def requested(self, number: int, method: str, url: str) -> None:
         """A request has begun."""
-        self._write_event({"requested": number, "what": f"{method} {url}"})
+        excerpt = url if len(url) <= URL_CHARACTERS else f"{url[:URL_CHARACTERS]}…"
+        self._write_event({"requested": number, "what": f"{method} {excerpt}"})
 
     def store(self, number: int, exchange: Exchange) -> None:
         """An exchange has ended well; its `started_ms` is a time of day. What must not be kept is not written."""
@@ -67,14 +60,20 @@ class ProxyOutput:
             line = line[os.write(self.events, line) :]
 
 
-def read_exchanges(folder: Path) -> list[Exchange]:
-    """The exchanges in `folder` in the order of their requests; `started_ms` of each is a time of day."""
-    return [_read(path) for path in sorted(folder.glob(f"[0-9]*{SUFFIX}"))]
+def read_exchanges(folder: Path) -> Iterator[Exchange]:
+    """The exchanges in `folder` in the order of their requests; `started_ms` of each is a time of day.
+
+    Their files, which are in memory, are removed one by one: each exchange is held once.
+    """
+    for name in sorted(path.name for path in folder.glob(f"[0-9]*{SUFFIX}")):
+        if path := file_in(folder, name):
+            yield _read(path)
+            path.unlink()
 
 
 def _read(path: Path) -> Exchange:
-    line, _, body = path.read_bytes().partition(b"\n")
-    head = json.loads(line)
+    with path.open("rb") as file:
+        head, body = json.loads(file.readline()), file.read()
     response = head["response"]
     response["headers"], head["request_headers"] = (
         tuple((name, value) for name, value in fields) for fields in (response["headers"], head["request_headers"])

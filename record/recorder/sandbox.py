@@ -2,17 +2,17 @@
 
     caller ── setpriv ── unshare ── record.recorder.inside
 
-Its files are in a file system in memory that ends with it, too. The network is the machine's.
+Its files are in a file system in memory that ends with it, too. It begins in the machine's network, in which it leaves
+the proxy (`record.recorder.programs`).
 """
 
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-from base.errors import EyelevelError
 from base.namespaces import namespaced
-from base.places import PROJECT, cache_dir, tool
+from base.places import PROJECT, cache_dir
+from base.privileges import require_namespaces
 from base.structure import to_json
 from record.recorder.spec import RecordSpec
 
@@ -22,10 +22,8 @@ def run(spec: RecordSpec) -> bool:
 
     Raises EyelevelError where the kernel does not let us make namespaces.
     """
-    kinds = [] if os.geteuid() == 0 else ["user", "map-current-user", "keep-caps"]
-    trial: list[str | Path] = [tool("unshare"), *(f"--{kind}" for kind in kinds), "--pid", "true"]
-    if subprocess.run(trial, capture_output=True, check=False).returncode:
-        raise EyelevelError("recording needs namespaces, and this system does not let you make any; run it as root")
-    command = [*namespaced(*kinds, "mount", "ipc"), sys.executable, "-m", "record.recorder.inside", to_json(spec)]
+    require_namespaces("recording")
+    command = [*namespaced("mount", "ipc"), sys.executable, "-m", "record.recorder.inside"]
     environment = {**os.environ, "EYELEVEL_CACHE": str(cache_dir()), "PYTHONPATH": str(PROJECT)}
-    return subprocess.run(command, env=environment, check=False).returncode == 0
+    # Its input, since the kernel limits arguments to 128 KiB each: URLs to fetch may be many and long.
+    return subprocess.run(command, env=environment, input=to_json(spec).encode(), check=False).returncode == 0

@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from record.recorder.addresses import Reach
+
 
 @dataclass(frozen=True)
 class RecordSpec:
     """One recording: the page, the site's folder, and options.
 
     `origin_ca`: the authority that must have signed the servers' certificates, instead of the public ones.
-    `also`: URLs that the page is made to request after the visit.
+    `also`: URLs that the page is made to request after the visit. `reach`: where it may connect to.
     """
 
     url: str
@@ -18,3 +20,4 @@ class RecordSpec:
     keep_cookies: bool = False
     origin_ca: Path | None = None
     also: tuple[str, ...] = ()
+    reach: Reach = Reach.PUBLIC

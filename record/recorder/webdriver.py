@@ -5,6 +5,7 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 
 from base.errors import EyelevelError
+from record.recorder.limits import ANSWER_BYTES
 
 # What a command may need on a busy machine beyond the limits that the driver itself keeps.
 MARGIN_S = 60.0
@@ -46,7 +47,7 @@ class Session:
         connection = HTTPConnection("127.0.0.1", self._port, timeout=self._limit_s)
         try:
             connection.request(method, self._path + path, json.dumps(body), {"Content-Type": "application/json"})
-            value = json.loads(connection.getresponse().read())["value"]
+            value = json.loads(connection.getresponse().read(ANSWER_BYTES))["value"]
         except (OSError, HTTPException, ValueError) as error:
             raise EyelevelError(f"the browser's driver does not answer ({error})") from None
         finally:

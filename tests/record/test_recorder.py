@@ -24,9 +24,10 @@ from base.structure import from_json, to_json
 from record.http1 import Headers, Response, parse_response
 from record.layout import without_originals
 from record.privacy import without_cookie_values
+from record.recorder.addresses import Reach
 from record.recorder.browser_options import is_background_request
 from record.recorder.proxy_output import ProxyOutput, read_exchanges
-from record.recorder.proxy_output import environment as output_variables
+from record.recorder.proxy_settings import ProxySettings
 from record.recorder.spec import RecordSpec
 from record.recorder.targets import Target, read_targets
 from record.recorder.traffic import Traffic
@@ -250,15 +251,17 @@ def test_a_capture_gives_back_what_was_kept_and_nothing_half_written(tmp_path: P
 WITHOUT_PACKAGES = f"""
 import sys, unittest.mock
 sys.path.insert(0, {str(PROJECT)!r})
-sys.modules["mitmproxy"] = unittest.mock.MagicMock()
-import record.recorder.addon
+for name in ("mitmproxy", "mitmproxy.proxy.mode_servers", "mitmproxy.proxy.server_hooks", "mitmproxy.tools.main"):
+    sys.modules[name] = unittest.mock.MagicMock()
+import record.recorder.addon, record.recorder.mitmdump
 """
 
 
 def test_the_proxy_s_side_needs_no_package_but_mitmproxy(tmp_path: Path) -> None:
     # -S leaves out the packages that are installed.
     command = [sys.executable, "-I", "-S", "-B", "-c", WITHOUT_PACKAGES]
-    completed = subprocess.run(command, env=output_variables(tmp_path, 1, False), capture_output=True, text=True)
+    settings = ProxySettings(tmp_path, 1, 0, Reach.PUBLIC, keep_cookies=False)
+    completed = subprocess.run(command, env=settings.environment(), capture_output=True, text=True)
     assert completed.returncode == 0, completed.stderr
 
 
@@ -298,7 +301,15 @@ def test_requests_of_the_browser_itself_are_distinguished_from_those_of_pages(
     "spec",
     [
         RecordSpec("https://a.example/", Path("/sites/a")),
-        RecordSpec("https://a.example/", Path("/sites/a"), True, True, Path("/ca.pem"), ("https://a.example/b",)),
+        RecordSpec(
+            "https://a.example/",
+            Path("/sites/a"),
+            True,
+            True,
+            Path("/ca.pem"),
+            ("https://a.example/b",),
+            Reach.ANYWHERE,
+        ),
     ],
 )
 def test_a_recording_s_description_survives_the_way_into_the_namespaces(spec: RecordSpec) -> None:

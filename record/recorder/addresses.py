@@ -1,0 +1,101 @@
+"""Which address space an address belongs to, and to which ones the proxy may connect for a recorded page.
+
+Standard library only: the proxy's Python loads it too.
+"""
+
+import socket
+from contextlib import suppress
+from enum import Enum
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+
+class AddressSpace(Enum):
+    """From where an address can be reached, as seen from this machine."""
+
+    PUBLIC = "public"
+    PRIVATE = "private"
+    LINK_LOCAL = "link-local"
+    LOOPBACK = "loopback"
+
+
+class Reach(Enum):
+    """Where a recording may connect to: to public addresses only; also to addresses of the space that its page is in,
+    which the user has asked for by the page's URL; anywhere."""
+
+    PUBLIC = "public"
+    AS_PAGE = "as page"
+    ANYWHERE = "anywhere"
+
+
+# IPv6 addresses that stand for an IPv4 address, with how many bits follow it: mapped (RFC 4291, section 2.5.5), which
+# the kernel takes for the IPv4 address itself, translated by a gateway (RFC 6052), and routed to a tunnel (RFC 3056).
+EMBEDDING = (
+    (ip_network("::/96"), 0),
+    (ip_network("::ffff:0:0/96"), 0),
+    (ip_network("64:ff9b::/96"), 0),
+    (ip_network("2002::/16"), 80),
+)
+# Of IPv6, this alone is given out for the Internet (RFC 3587).
+UNICAST = ip_network("2000::/3")
+# Python 3.11 takes these for public: special assignments (RFC 6890), in which a cloud has its metadata, and multicast.
+NOT_PUBLIC = (ip_network("192.0.0.0/24"), ip_network("224.0.0.0/4"))
+# A public address by its number, at which Azure tells each virtual machine about itself.
+METADATA = ip_address("168.63.129.16")
+# On Linux, each of these leads to this machine.
+UNSPECIFIED = ip_network("0.0.0.0/8")
+
+# A UDP socket that is connected to any port knows the route, and sends nothing.
+ANY_PORT = 9
+
+
+class Guard:
+    """Decides about each address before the proxy connects to it."""
+
+    def __init__(self, reach: Reach) -> None:
+        self._open = set(AddressSpace) if reach is Reach.ANYWHERE else {AddressSpace.PUBLIC}
+        self._awaits_page = reach is Reach.AS_PAGE
+
+    def refusal(self, address: str) -> str | None:
+        """Why `address` must not be connected to; None if it may be."""
+        space = address_space(address)
+        if self._awaits_page or space in self._open:
+            return None
+        return f"{address} is a {space.value} address, which a page may reach with --allow-private only"
+
+    def connected(self, address: str) -> None:
+        """There is a connection to `address`. The first is the page's own.
+
+        It is the connection that counts, not what the page's name stands for: who owns the name could let it stand for
+        an address of ours, too.
+        """
+        if self._awaits_page:
+            self._awaits_page = False
+            self._open.add(address_space(address))
+
+
+def address_space(address: str) -> AddressSpace:
+    """The space of an IPv4 or IPv6 address, without or with a zone (`fe80::1%eth0`)."""
+    number = _meant(ip_address(address.partition("%")[0]))
+    if number.is_loopback or number in UNSPECIFIED or number.is_unspecified or _is_ours(number):
+        return AddressSpace.LOOPBACK
+    if number.is_link_local or number == METADATA:
+        return AddressSpace.LINK_LOCAL
+    is_unicast = number in UNICAST or (number.version == 4 and not any(number in block for block in NOT_PUBLIC))
+    return AddressSpace.PUBLIC if number.is_global and is_unicast else AddressSpace.PRIVATE
+
+
+def _meant(number: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """The IPv4 address that an IPv6 address stands for, if it does."""
+    for block, shift in EMBEDDING:
+        if number in block and int(number) > 1:  # the unspecified and the loopback address are no IPv4 addresses
+            return IPv4Address(int(number) >> shift & 0xFFFFFFFF)
+    return number
+
+
+def _is_ours(number: IPv4Address | IPv6Address) -> bool:
+    """Whether this machine has the address: then it is also where packets to it come from."""
+    family = socket.AF_INET if number.version == 4 else socket.AF_INET6
+    with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:  # without a route it is not ours
+        probe.connect((str(number), ANY_PORT))
+        return ip_address(probe.getsockname()[0]) == number
+    return False

@@ -1,0 +1,53 @@
+"""The proxy's program: mitmdump, which connects only where its page may reach.
+
+mitmproxy's own Python runs it, with the project on its path. So this module, and all that it imports from the project,
+needs nothing but the standard library and mitmproxy; `tests/record/test_recorder.py` checks it.
+"""
+
+import asyncio
+import resource
+import socket
+import sys
+from typing import Any
+
+from mitmproxy.tools.main import mitmdump  # type: ignore[import-not-found]
+
+from record.recorder.addresses import Guard
+from record.recorder.limits import PROXY_BYTES
+from record.recorder.proxy_settings import ProxySettings
+
+
+class GuardedLoop(asyncio.SelectorEventLoop):
+    """An event loop whose connections a guard allows or refuses.
+
+    It sees the very address that is connected to, whatever name, redirect or notation led to it.
+    """
+
+    def __init__(self, guard: Guard) -> None:
+        super().__init__()
+        self._guard = guard
+
+    async def sock_connect(self, sock: socket.socket, address: Any) -> None:
+        """Connect `sock`, as every connection over TCP does. Raises OSError, also when the guard refuses."""
+        if refusal := self._guard.refusal(address[0]):
+            raise PermissionError(refusal)
+        await super().sock_connect(sock, address)
+        self._guard.connected(address[0])
+
+
+class GuardedLoops(asyncio.DefaultEventLoopPolicy):
+    """Makes event loops that share one guard."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._guard = Guard(ProxySettings.of_environment().reach)
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        """See `AbstractEventLoopPolicy`."""
+        return GuardedLoop(self._guard)
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_DATA, (PROXY_BYTES, PROXY_BYTES))
+    asyncio.set_event_loop_policy(GuardedLoops())
+    sys.exit(mitmdump())

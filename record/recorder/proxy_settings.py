@@ -1,0 +1,35 @@
+"""What the recorder tells the proxy, through its environment.
+
+Standard library only: both load it.
+"""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from record.recorder.addresses import Reach
+
+VARIABLE = "EYELEVEL_PROXY"
+
+
+@dataclass(frozen=True)
+class ProxySettings:
+    """The folder for exchanges, the descriptor for events, the one over which the proxy gets the socket to listen on,
+    where it may connect to, and whether it keeps the values of cookies."""
+
+    exchanges: Path
+    events: int
+    handover: int
+    reach: Reach
+    keep_cookies: bool
+
+    def environment(self) -> dict[str, str]:
+        """The variable that `of_environment` reads."""
+        return {VARIABLE: json.dumps(asdict(self) | {"exchanges": str(self.exchanges), "reach": self.reach.value})}
+
+    @classmethod
+    def of_environment(cls) -> "ProxySettings":
+        """The settings of this process."""
+        values = json.loads(os.environ[VARIABLE])
+        return cls(**values | {"exchanges": Path(values["exchanges"]), "reach": Reach(values["reach"])})

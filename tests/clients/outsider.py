@@ -1,0 +1,147 @@
+"""`outsider.py FOLDER`: what is there of a recording while it runs, and what of it others on the machine can reach.
+
+To be run in fresh network and process namespaces, which are the machine. Its one server never answers, so the recorder,
+which writes into FOLDER, waits with all of its programs. Prints JSON of the form of `Findings`.
+"""
+
+import json
+import os
+import re
+import select
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from base.places import tool
+
+OTHER_USER = 12345
+LISTENING = "0A"  # in /proc/net/tcp
+PROGRAMS = ("mitmdump", "chromedriver", "chromium", "Xvfb")
+
+
+@dataclass
+class Findings:
+    """By the name of a program: what /proc/PID/status says of each of its processes, with `network` and `users`, which
+    are the same in processes that share these namespaces, and `command`. The machine's network. The ports and abstract
+    sockets that listen there and in the recording's networks; those of the latter that can be connected to from there,
+    and all that another user on the machine can connect to."""
+
+    programs: dict[str, list[dict[str, str]]]
+    machine: str
+    listening: list[str] = field(default_factory=list)
+    reached_inside: list[str] = field(default_factory=list)
+    reached_outside: list[str] = field(default_factory=list)
+
+
+def status_of(folder: Path) -> dict[str, str]:
+    lines = (folder / "status").read_text().splitlines()
+    values = {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+    namespaces = {"network": str((folder / "ns" / "net").readlink()), "users": str((folder / "ns" / "user").readlink())}
+    return values | namespaces | {"command": command}
+
+
+def processes() -> dict[str, list[dict[str, str]]]:
+    """The recording's processes, by program; those that only start another are not counted."""
+    all_of: dict[str, list[dict[str, str]]] = {name: [] for name in PROGRAMS}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            status = status_of(folder)
+            # The jailer has the command in its own command line, behind "--".
+            starts = "jailer.py" in status["command"] or status["command"].startswith(("sh ", "/bin/sh "))
+            program = next((p for p in PROGRAMS if p in status["command"].split(" --script")[0]), None)
+            if program and not starts:
+                all_of[program].append(status)
+    return all_of
+
+
+def listening_in(process: str) -> set[str]:
+    """What listens in the network of a process: TCP ports, and the names of abstract sockets."""
+    sockets = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
+            address, state = line.split()[1], line.split()[3]
+            if state == LISTENING:
+                sockets.add(str(int(address.rpartition(":")[2], 16)))
+    for line in Path(f"/proc/{process}/net/unix").read_text().splitlines()[1:]:
+        if match := re.search(r"00010000 0001 01 +\d+ (@.+)$", line):
+            sockets.add(match[1])
+    return sockets
+
+
+def reached(names: list[str]) -> list[str]:
+    """Which of these ports and abstract sockets this process can connect to."""
+    connected = []
+    for name in names:
+        targets: list[tuple[socket.AddressFamily, Any]] = [(socket.AF_UNIX, f"\0{name[1:]}")]
+        if not name.startswith("@"):
+            targets = [(socket.AF_INET, ("127.0.0.1", int(name))), (socket.AF_INET6, ("::1", int(name)))]
+        for family, address in targets:
+            with suppress(OSError), socket.socket(family) as client:
+                client.connect(address)
+                connected.append(name)
+    return connected
+
+
+def reached_inside(names: list[str], process: str) -> list[str]:
+    """Which of these the network of a process lets others in it connect to."""
+    command: list[str | Path] = [tool("nsenter"), f"--net=/proc/{process}/ns/net"]
+    command += [sys.executable, __file__, "--reach", json.dumps(names)]
+    answer: list[str] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    return answer
+
+
+def reached_by_another(names: list[str]) -> list[str]:
+    """Which of these another user in this network can connect to."""
+    reader, writer = os.pipe()
+    if (child := os.fork()) == 0:
+        with suppress(OSError):  # where there is no other: what we cannot reach ourselves, nobody can
+            os.setgroups([])
+            os.setresgid(OTHER_USER, OTHER_USER, OTHER_USER)
+            os.setresuid(OTHER_USER, OTHER_USER, OTHER_USER)
+        os.write(writer, json.dumps(reached(names)).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as answer:
+        names = json.load(answer)
+    os.waitpid(child, 0)
+    return names
+
+
+def findings() -> Findings:
+    result = Findings(processes(), str(Path("/proc/self/ns/net").readlink()))
+    # One process of each network that there is, ours among them.
+    networks = {status["network"]: status["Pid"] for group in result.programs.values() for status in group}
+    for network, process in {**networks, result.machine: "self"}.items():
+        names = sorted(listening_in(process))
+        result.listening += names
+        if network != result.machine:
+            result.reached_inside += reached_inside(names, process)
+    result.reached_outside = reached_by_another(result.listening)
+    return result
+
+
+def main(folder: str) -> None:
+    subprocess.run([tool("ip"), "link", "set", "lo", "up"], check=True)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        command = [sys.executable, "-m", "eyelevel", "record", url, "--into", folder]
+        with subprocess.Popen(command, stdout=sys.stderr) as recorder:
+            ready, _, _ = select.select([server.fileno(), os.pidfd_open(recorder.pid)], [], [])
+            if server.fileno() not in ready:
+                sys.exit("the recorder ended before its request")
+            connection, _ = server.accept()
+            with connection:
+                print(json.dumps(asdict(findings())))
+                recorder.terminate()
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--reach":
+        print(json.dumps(reached(json.loads(sys.argv[2]))))
+    else:
+        main(sys.argv[1])
