@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from base.jail import jailed
 from base.places import tool
-from base.processes import Daemon, running
+from base.processes import running
 from servers.contract import Server, Serving
 from servers.qlog import read_qlogs
 from tuning.protocols import Protocol

@@ -13,7 +13,7 @@ from base.places import PROJECT
 
 OUTSIDER = PROJECT / "tests" / "clients" / "outsider.py"
 
-pytestmark = [pytest.mark.needs_root, pytest.mark.needs_browser]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser]
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ def recorded(folder: Path, *options: str) -> Recorded:
     return Recorded(Site.load(folder / "evil.example"), arrivals)
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 def test_a_public_page_reaches_nothing_that_is_not_public(tmp_path: Path) -> None:
     result = recorded(tmp_path)
@@ -51,7 +51,7 @@ def test_a_public_page_reaches_nothing_that_is_not_public(tmp_path: Path) -> Non
     assert len(refusals) >= len(ATTEMPTS)
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 def test_with_the_user_s_leave_it_reaches_all_that_it_tries(tmp_path: Path) -> None:
     result = recorded(tmp_path, "--allow-private")
