@@ -17,7 +17,8 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 
-JAILER = Path(__file__).with_name("jailer.py")
+# As a module, not as a program, which Python would compile each time. Its own Python knows no other folder of ours.
+START_JAILER = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); import jailer; jailer.main(sys.argv[1:])"
 
 # The user that owns no files.
 NOBODY = 65534
@@ -66,7 +67,16 @@ def jailed(jail: Jail, *commands: Sequence[str | Path]) -> list[str | Path]:
     options += [word for command in commands for word in ("--words", str(len(command)))]
     for path in jail.writable:
         hand_over(path)
-    return [sys.executable, "-I", "-S", JAILER, *options, "--", *(word for command in commands for word in command)]
+    return [
+        sys.executable,
+        "-I",
+        "-S",
+        "-c",
+        START_JAILER,
+        *options,
+        "--",
+        *(word for command in commands for word in command),
+    ]
 
 
 def jail_user() -> tuple[int, int] | None:

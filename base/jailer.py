@@ -1,4 +1,4 @@
-"""`python -I -S base/jailer.py OPTIONS -- COMMAND…`: makes a jail, and runs COMMAND in it (see `base.jail`).
+"""`jailer OPTIONS -- COMMAND…`: makes a jail, and runs COMMAND in it (`base.jail` has the command line).
 
     caller ── jailer ── process 1 of the jail ── COMMAND
 
@@ -329,7 +329,3 @@ def check(outcome: int, what: str) -> None:
     """Raises NotMade of `what` when a call to the C library has failed."""
     if outcome < 0:
         raise NotMade(f"{what}: {os.strerror(ctypes.get_errno())}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -33,6 +33,8 @@ from record.limits import (
     HOSTS,
     LINE_LETTERS,
     LINES,
+    LINES_LETTERS,
+    REASON_BYTES,
     SERVERS,
     SITE_BYTES,
     TEXT_BYTES,
@@ -53,7 +55,7 @@ class Intake:
         self.keep_cookies = keep_cookies
         self.exchanges: list[Exchange] = []
         self.skipped: list[str] = []
-        self._further_skipped = 0
+        self._skipped_letters = self._further_skipped = 0
         self._body_bytes = self._text_bytes = 0
         self._servers: set[str] = set()
         self._hosts: set[str] = set()
@@ -79,10 +81,12 @@ class Intake:
 
     def leave_out(self, name: str, reason: Exception | str) -> None:
         """Add a line to `skipped`: what is left out, and why. Of very many lines the rest is only counted."""
-        if len(self.skipped) < LINES:
-            self.skipped.append(f"{printable(name[:LINE_LETTERS])}: {printable(str(reason)[:LINE_LETTERS])}")
-        else:
+        if len(self.skipped) >= LINES or self._skipped_letters > LINES_LETTERS:
             self._further_skipped += 1
+            return
+        line = f"{printable(name[:LINE_LETTERS])}: {printable(str(reason)[:LINE_LETTERS])}"
+        self._skipped_letters += len(line)
+        self.skipped.append(line)
 
     def all_skipped(self) -> list[str]:
         """All lines, and one that counts those that are not among them."""
@@ -141,7 +145,7 @@ def admitted(exchange: Exchange, *, keep_cookies: bool) -> Exchange:
     # What a recording calls by the names of our own fields (gateways do) would say which request it answers.
     headers = without_originals(_sendable(response.headers))
     headers = headers if keep_cookies else without_credentials(headers)
-    sound = replace(response, reason=NOT_IN_A_LINE.sub(" ", _latin1(response.reason)), headers=headers)
+    sound = replace(response, reason=NOT_IN_A_LINE.sub(" ", _latin1(response.reason))[:REASON_BYTES], headers=headers)
     require_sendable_fields(sound.replayable(method).headers)
     _require_decodable(response)
     return replace(

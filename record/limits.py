@@ -19,6 +19,7 @@ SITE_BYTES = 2 << 30
 # status line and what servers add.
 HEADER_BYTES = 60 << 10
 HEADER_FIELDS = 1000
+REASON_BYTES = 1024
 # Longer URLs do not fit into a request to uWSGI together with a referrer of the same length.
 URL_BYTES = 24 << 10
 # A browser is started with it as an argument.
@@ -31,6 +32,7 @@ THINK_TIME_S = 60.0
 HEAD_BYTES = 1 << 20
 # URLs and header fields of a recording together.
 TEXT_BYTES = 64 << 20
-# The names of what was left out: so many lines, of so many letters each.
+# The names of what was left out: so many lines, of so many letters each, and of so many together.
 LINES = 10_000
 LINE_LETTERS = URL_BYTES + 1024
+LINES_LETTERS = 16 << 20

@@ -5,6 +5,7 @@ Started by `replay.sandbox` alone, in fresh namespaces.
 
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -46,10 +47,12 @@ def main(leash: int, report: int, spec: ReplaySpec, command: Sequence[str]) -> N
     # Ctrl-C is for the command; when it is for all of us, the caller lets go of the leash.
     # (A handler that does nothing, since ignoring it would be inherited.)
     signal.signal(signal.SIGINT, lambda *_: None)
+    # What servers get to read, they read as another user when we are root.
+    umask = os.umask(0o022)
     evidence: dict[str, Any] = {}
     status, error = 1, None
     try:
-        status = replay(leash, spec, command, evidence)
+        status = replay(leash, spec, command, evidence, umask)
     except EyelevelError as failure:
         error = str(failure)
     except LetGo:
@@ -58,8 +61,8 @@ def main(leash: int, report: int, spec: ReplaySpec, command: Sequence[str]) -> N
         json.dump({"status": status, "error": error, "evidence": evidence}, file)
 
 
-def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[str, Any]) -> int:
-    """The whole of it; returns the command's exit status."""
+def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[str, Any], umask: int) -> int:
+    """The whole of it; returns the command's exit status. The command has `umask`."""
     started = time.monotonic()
     if spec.server_cores:
         os.sched_setaffinity(0, spec.server_cores)
@@ -82,11 +85,11 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     hand_over(PRIVATE / "certificates")
     evidence["seed"] = spec.seed
     evidence["server_sysctls"] = kernel.apply_sysctls(spec.protocol.server_kernel)
-    with _kept_logs(spec, logs), server_of(spec.protocol).serve(serving), _control_socket() as control:
+    with _kept_logs(spec, logs), _served(serving), _control_socket() as control:
         client = [*pinned(spec.emulator_cores), *shell(spec.network, spec.seed, TIMEKEEPING), "--"]
         client += [sys.executable, "-m", "replay.client", to_json(spec), *command]
         with (
-            stopped_at_the_end(subprocess.Popen(client)) as stack,
+            stopped_at_the_end(subprocess.Popen(client, umask=umask)) as stack,
             _linked(control, stack, leash) as connection,
             _monitoring(spec.monitor),
         ):
@@ -101,6 +104,16 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     evidence["timekeeping"] = TIMEKEEPING.read_text().strip()
     evidence["unknown_names"] = names.unknown_names(site)
     return status
+
+
+@contextmanager
+def _served(serving: Serving) -> Iterator[None]:
+    """Serve while the block runs. A site may have more servers than programs may usually have descriptors open."""
+    usual, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    with server_of(serving.protocol).serve(serving):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (usual, most))
+        yield
 
 
 @contextmanager
@@ -126,7 +139,6 @@ def _content(site: Site, evidence: dict[str, Any], *, repeatable: bool) -> Path:
     content = PRIVATE / "content"
     content.mkdir()
     evidence["repeatable"] = make_repeatable(site, content)
-    hand_over(content)
     return content
 
 

@@ -3,9 +3,10 @@
     caller ── setpriv ── unshare ── replay.inside (process 1 inside)
        └──────── leash (a pipe) ────────┘
 
-The processes inside have their own process ids, mounts, network, and IPC. When process 1 ends, the kernel
-ends all others and drops their mounts and networks. The caller holds a leash: it lets go of it, or dies,
-and process 1 ends in order; should that fail, the death signals along the chain end it all the same.
+The processes inside have their own process ids, mounts, network, and IPC; those of an ordinary user keep that user, and
+have capabilities over these namespaces alone. When process 1 ends, the kernel ends all others and drops their mounts
+and networks. The caller holds a leash: it lets go of it, or dies, and process 1 ends in order; should that fail, the
+death signals along the chain end it all the same.
 """
 
 import json

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from base.display import KEYBOARD_MAPS
 from base.errors import EyelevelError
 from base.namespaces import hide_x_sockets, mount
 from base.places import cache_dir, tool
@@ -28,11 +29,13 @@ SYSTEM_FILES = {
 def make(site: Site) -> None:
     """Set up the namespaces this process is in for `site`. Raises EyelevelError."""
     mount("-t", "tmpfs", "-o", f"mode=755,size={MOST_BYTES}", "tmpfs", "/run")
-    for folder in ("home", "tmp", "runtime", "servers", "certificates", "names", "system", "x"):
+    for folder in ("home", "tmp", "runtime", "servers", "certificates", "names", "system", "x", "keyboard"):
         (PRIVATE / folder).mkdir(parents=True)
     (PRIVATE / "runtime").chmod(0o700)
     _replace_system_files()
     hide_x_sockets(PRIVATE / "x")
+    if KEYBOARD_MAPS.exists():  # where there is an X server
+        mount("--bind", PRIVATE / "keyboard", KEYBOARD_MAPS)
     commands = ["link set lo up", *(f"address add {address}/32 dev lo" for address in site.servers)]
     run_program([tool("ip"), "-batch", "-"], "the replay's addresses could not be set", "\n".join(commands))
     open_ports()

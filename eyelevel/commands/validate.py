@@ -17,6 +17,7 @@ from base.places import RESULTS
 from base.privileges import require_namespaces
 from base.structure import unstructured
 from measure.host.exclusive import measuring_alone
+from measure.host.timekeeping import priority_warning
 from measure.run.aliases import choose_protocols, distinct
 from measure.validate.checks import Check
 from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE, validate
@@ -77,6 +78,8 @@ def main(net: str | None, proto: str | None, quick: bool, file: Path | None, int
     chosen_protocols = [] if proto == "none" else distinct(choose_protocols(proto, protocols.load()))
     console = Console(highlight=False)
     with measuring_alone("validating"), tempfile.TemporaryDirectory(prefix="validate-") as folder:
+        if warning := priority_warning():
+            console.print(f"note: {warning}", markup=False, soft_wrap=True)
         checks, seen = validate(chosen_networks, chosen_protocols, Path(folder), quick=quick)
     console.print(table(checks))
     for what, name, draw, words in FIGURES:

@@ -29,6 +29,7 @@ from measure.declaration import (
     keep_hypotheses,
     require_same_hypotheses,
 )
+from measure.host.timekeeping import OF_ROOT
 from measure.reasons import Reason
 from measure.table import (
     DOCUMENT,
@@ -249,5 +250,6 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
 
 def _terms(document: CampaignDocument) -> dict[str, Any]:
     """What results depend on, as JSON has it: lists, no tuples."""
-    terms: dict[str, Any] = json.loads(json.dumps({"settings": document.settings, "versions": document.versions}))
+    versions = {"timekeeping": OF_ROOT, **document.versions}
+    terms: dict[str, Any] = json.loads(json.dumps({"settings": document.settings, "versions": versions}))
     return terms

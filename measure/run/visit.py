@@ -20,9 +20,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from base.display import x_server
+from base.display import KEYBOARD_MAPS, x_server
 from base.errors import EyelevelError, reports_errors
-from base.jail import file_in
+from base.jail import Jail, file_in
+from base.namespaces import X_SOCKETS
 from base.places import authority_certificate, tool
 from base.structure import from_json, to_json
 from browsers.browsertime.configuration import QUIET_MS, configuration
@@ -42,6 +43,8 @@ TIMES = "times.json"
 
 # How long Browsertime may take beyond the load itself: to start and stop the browser, to write its files.
 LATE_S = 30
+# What the X server writes; both are the replay's own (`replay.world`).
+SCREEN_JAIL = Jail(writable=(X_SOCKETS, KEYBOARD_MAPS))
 # Where who captures packets wants the browser's TLS keys, in NSS's form; it writes them to its results first.
 KEY_LOG_VARIABLE = "SSLKEYLOGFILE"
 KEY_LOG = "keys.log"
@@ -86,7 +89,7 @@ def visit(spec: VisitSpec) -> int:
         results = Path(temporary)
         browser.trust(authority_certificate(), Path(home_in(results)["HOME"]))
         try:
-            with x_server(page.window.screen, folder / LOG) as display, (results / LOG).open("wb") as log:
+            with x_server(page.window.screen, results / LOG, SCREEN_JAIL) as display, (results / LOG).open("ab") as log:
                 options = server_of(spec.protocol).connection_options(spec.protocol)
                 config = configuration(page, results, display, spec.limit_s, spec.quiet_ms, film=spec.film)
                 config |= browser.browsertime_options(page, spec.protocol, options, results)

@@ -13,6 +13,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, te
 from google.protobuf.message import DecodeError
 
 from base.files import replacing_folder
+from base.text import excerpt
 from record.assemble import assemble
 from record.http1 import MalformedMessage, Response, first_value, parse_status_line
 from record.intake import Intake, bounded, with_true_length
@@ -110,7 +111,9 @@ def _url(scheme: str, target: str, host: str | None, port: int) -> str:
     if not host:
         raise MalformedMessage("no Host header")
     name, _, named_port = host.lower().partition(":")
-    port = int(named_port) if re.fullmatch("[0-9]{1,5}", named_port) else port
+    if not re.fullmatch("[0-9]{0,5}", named_port):
+        raise MalformedMessage(f"{excerpt(host)} is no host and port")
+    port = int(named_port or port)
     suffix = "" if port in (0, DEFAULT_PORTS[scheme]) else f":{port}"
     return f"{scheme}://{name}{suffix}{target}"
 

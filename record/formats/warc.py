@@ -34,7 +34,7 @@ ENDINGS = (".warc", ".warc.gz")
 # What a packed archive may hold: a site's bodies, and as much that is no part of one.
 ARCHIVE_BYTES = 2 * SITE_BYTES
 # Header lines of all records. Each costs more time than its letters do.
-LINES_BYTES, LINE_COST_BYTES = 2 * TEXT_BYTES, 30
+LINES_BYTES, LINE_COST_BYTES = 2 * TEXT_BYTES, 64
 
 # It warns on standard error of what is odd in an archive. Whatever cannot be imported is named by us.
 logging.getLogger("warcio").addHandler(logging.NullHandler())
@@ -74,10 +74,14 @@ class _Reader(DecompressingBufferedReader):  # type: ignore[misc]
         return part
 
     def readline(self, length: int | None = None) -> bytes:
-        line: bytes = super().readline(HEAD_BYTES if length is None else length)
+        limit = HEAD_BYTES if length is None else length
+        line = b""
+        # warcio returns a part of a line that is longer than its buffer.
+        while len(line) < limit and not line.endswith(b"\n") and (part := super().readline(limit - len(line))):
+            line += part
         self._count(len(line))
         self.lines_bytes += len(line) + LINE_COST_BYTES
-        if (length is None and len(line) == HEAD_BYTES) or self.lines_bytes > LINES_BYTES:
+        if (length is None and len(line) >= HEAD_BYTES) or self.lines_bytes > LINES_BYTES:
             raise ArchiveLoadFailed("its records' header fields are longer than those of any page")
         return line
 

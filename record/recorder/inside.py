@@ -86,7 +86,8 @@ def record(spec: RecordSpec) -> Recording:
         "browser": session.browser,
         "recorded": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    intake.skipped += failures
+    for what, why in failures:
+        intake.leave_out(what, why)
     recording = assemble(intake, recorder)
     return replace(
         recording,

@@ -16,7 +16,7 @@ class Traffic:
         self._port: int | None = None
         self.proxy = ""
         self._in_flight: dict[int, str] = {}
-        self._failures: list[str] = []
+        self._failures: list[tuple[str, str]] = []
         self._last_change_s = time.monotonic()
         self._ended = False
         threading.Thread(target=self._follow, args=(events,), daemon=True).start()
@@ -40,10 +40,10 @@ class Traffic:
                     return
                 self._changed.wait(min(quiet_at_s, give_up_s) - now_s)
 
-    def failures(self) -> tuple[str, ...]:
-        """A line for each request of which nothing is kept, also for those that have not ended."""
+    def failures(self) -> tuple[tuple[str, str], ...]:
+        """Each request of which nothing is kept, also those that have not ended, and why."""
         with self._changed:
-            unfinished = (f"{what}: had not ended when the recording did" for what in self._in_flight.values())
+            unfinished = ((what, "had not ended when the recording did") for what in self._in_flight.values())
             return (*self._failures, *unfinished)
 
     def _follow(self, events: IO[bytes]) -> None:
@@ -66,5 +66,5 @@ class Traffic:
                 self._in_flight[number] = what
             case {"stored": int(number)}:
                 del self._in_flight[number]
-            case {"failed": int(number), "why": why}:
-                self._failures.append(f"{self._in_flight.pop(number)}: {why}")
+            case {"failed": int(number), "why": str(why)}:
+                self._failures.append((self._in_flight.pop(number), why))

@@ -61,5 +61,5 @@ def request(session: Session, traffic: Traffic, page: str, urls: Iterable[str]) 
 
 
 def _failure(url: str, traffic: Traffic, otherwise: str) -> str:
-    reason = next(iter(traffic.failures()), otherwise)
+    reason = next((f"{what}: {why}" for what, why in traffic.failures()), otherwise)
     return f"{url} could not be loaded: {reason}"

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from base.text import excerpt
+from base.text import excerpt, printable
 from record.bounded import read_regular
 from record.http1 import (
     METHOD,
@@ -38,7 +38,7 @@ from record.layout import (
     require_single_originals,
     without_originals,
 )
-from record.limits import BODY_BYTES, EXCHANGES, HEAD_BYTES, HOSTS, THINK_TIME_S, URL_BYTES
+from record.limits import BODY_BYTES, EXCHANGES, HEAD_BYTES, HOSTS, REASON_BYTES, THINK_TIME_S, URL_BYTES
 from servers.matching import Kind, Matcher, Recorded, preflight_headers
 
 # NGINX would add its own; quic_server adds the same two where a recording lacks them.
@@ -111,7 +111,8 @@ def load_responses(site: Path) -> Iterator[Recorded[StoredResponse]]:
         try:
             yield _recorded(path)
         except (OSError, ValueError) as error:
-            raise MalformedMessage(f"{path} is no recorded response: {error}; import the site again") from None
+            name = printable(str(path))
+            raise MalformedMessage(f"{name} is no recorded response: {error}; import the site again") from None
 
 
 def _recorded(path: Path) -> Recorded[StoredResponse]:
@@ -127,18 +128,29 @@ def _recorded(path: Path) -> Recorded[StoredResponse]:
         raise MalformedMessage(f"its {ORIGINAL_METHOD} is no method that a page can use")
     if not (URL.fullmatch(url) and len(url) <= URL_BYTES and AUTHORITY.fullmatch(authority_of(url))):
         raise MalformedMessage(f"its {ORIGINAL_URL} is no https URL that servers can answer")
+    _require_true_length(method, response)
     wait_ms = original.get(ORIGINAL_WAIT_MS.lower(), "0")
     if not NUMBER.fullmatch(wait_ms):
         raise MalformedMessage(f"its {ORIGINAL_WAIT_MS} is no time")
     stored = StoredResponse(
         file=f"{path.parent.name}/{path.name}",
         # HTTP/2 never sends a reason phrase, but WSGI demands one.
-        status=f"{response.status} {response.reason or 'Recorded'}",
+        status=f"{response.status} {response.reason[:REASON_BYTES] or 'Recorded'}",
         headers=sent_headers(response.headers),
         body=response.body,
         wait_s=min(float(wait_ms) / 1000, THINK_TIME_S),
     )
     return Recorded(method, url, response.status, response.header("content-range"), stored)
+
+
+def _require_true_length(method: str, response: Response) -> None:
+    """Refuse a Content-Length that is not the body's, or there twice. Raises MalformedMessage."""
+    lengths = [value for name, value in response.headers if name.lower() == "content-length"]
+    has_length = method != "HEAD" and response.status not in (204, 304)
+    if lengths and (len(lengths) > 1 or (has_length and lengths != [str(len(response.body))])):
+        raise MalformedMessage(
+            f"its Content-Length is {excerpt(', '.join(lengths))}, its body has {len(response.body)}"
+        )
 
 
 def _require_sendable(response: Response) -> None:

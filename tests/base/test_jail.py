@@ -12,7 +12,7 @@ from base.errors import EyelevelError
 from base.jail import NOBODY, Jail, file_in, jail_user, jailed
 from base.namespaces import namespaced
 
-pytestmark = [pytest.mark.needs_root, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timeout(60)]
 
 # Tries to write wherever it can look, and prints where it could.
 WRITE_EVERYWHERE = """

@@ -10,12 +10,15 @@ from support.material import recording_path
 from analysis.sites import site_table
 from base.errors import EyelevelError
 from measure import completeness
-from measure.closing import Closing, close, summary
+from measure.closing import Closing, close, fetch_missing, summary
 from measure.completeness import UNREACHABLE, Completeness, RequestedUrl, jaccard, missed_urls, summarise
 from measure.site_facts import facts_of
 from record.demo import generate
 from record.formats import read_recording
 from record.http1 import Response
+from record.recorder import sandbox
+from record.recorder.addresses import Reach
+from record.recorder.spec import RecordSpec
 from record.site import Exchange, Recording, Site, write_site
 from tuning import networks, protocols
 
@@ -75,6 +78,23 @@ def test_what_a_recording_lacks_is_told_by_url_and_asker(tmp_path: Path) -> None
     assert result.served == 1 - 1 / loads.requested
     assert f"missed in 1 of 1 loads: GET {removed.url}, asked for by https://m.yelp.com/" in summary(site.name, result)
     assert set(result.unused) < {exchange.file for exchange in site.exchanges}
+
+
+@pytest.mark.parametrize("reach", [Reach.PUBLIC, Reach.ANYWHERE])
+def test_what_is_fetched_for_a_site_obeys_the_user_not_the_site(
+    reach: Reach, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    specs: list[RecordSpec] = []
+
+    def note(spec: RecordSpec) -> bool:
+        specs.append(spec)
+        return False
+
+    monkeypatch.setattr(sandbox, "run", note)
+    # A site's URL may have come with the site: other than a URL that a user records, it opens no address.
+    options = {} if reach is Reach.PUBLIC else {"reach": reach}
+    assert fetch_missing(small_site(tmp_path / "site"), ["https://a.example/b"], Closing(1, DSL, {}, **options)) == []
+    assert [(spec.reach, spec.also) for spec in specs] == [(reach, ("https://a.example/b",))]
 
 
 def test_completeness_is_kept_with_the_site_and_shown(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from support.leaks import processes_marked
 
 from base.errors import EyelevelError
+from base.namespaces import has_capabilities, namespaced
 from base.places import PROJECT, tool
 from base.structure import from_json, to_json
 from record.http1 import Headers, Response, parse_response
@@ -81,7 +82,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     folder = tmp_path_factory.mktemp("origin")
     urls = ["https://nowhere.example/", "http://origin.example/", "https://static.origin.example/missing"]
     options = ["--origin-ca", str(authority().path), "--into", str(folder / "sites")]
-    command = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable]
+    command = [*map(str, namespaced("net", "mount")), sys.executable]
     command += [str(CLIENTS / "origin.py"), str(folder), sys.executable, "-m", "eyelevel", "record", *urls, *options]
     completed = subprocess.run(command, env=environment(), cwd=PROJECT, capture_output=True, text=True, check=False)
     messages = completed.stdout + completed.stderr
@@ -179,7 +180,8 @@ def test_a_recording_that_is_ended_leaves_the_old_site_and_nothing_else(how: sig
     old = Exchange("GET", url, Response(200, "OK", (("Content-Type", "text/html"),), b"<p>old"), "192.0.2.1")
     write_site(Recording(url, (old,), {"tool": "test"}), tmp_path / "127.0.0.1")
     mark = f"EYELEVEL_TEST_RECORDER={uuid.uuid4().hex}"
-    command = ["unshare", "--net", sys.executable, str(CLIENTS / "silent.py"), str(tmp_path), mark]
+    own_user = [] if has_capabilities() else ["--user", "--map-current-user", "--keep-caps"]
+    command = ["unshare", *own_user, "--net", sys.executable, str(CLIENTS / "silent.py"), str(tmp_path), mark]
     with subprocess.Popen(
         command,
         env=environment(),
@@ -274,10 +276,10 @@ def test_the_network_is_quiet_only_when_nothing_is_under_way(tmp_path: Path) -> 
     writer.listening(8080, "mitmproxy 0")
     assert (traffic.port(5), traffic.proxy) == (8080, "mitmproxy 0")
     traffic.await_quiet(0.0, 0.1)
-    assert traffic.failures() == ("GET https://a.example/: had not ended when the recording did",)
+    assert traffic.failures() == (("GET https://a.example/", "had not ended when the recording did"),)
     writer.failed(0, "it broke")
     traffic.await_quiet(0.1, 60)
-    assert traffic.failures() == ("GET https://a.example/: it broke",)
+    assert traffic.failures() == (("GET https://a.example/", "it broke"),)
     os.close(events_end)
 
 

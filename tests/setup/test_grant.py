@@ -27,7 +27,7 @@ def machine(tmp_path: Path) -> Path:
 
 def grant(machine: Path, *arguments: str, prefix: tuple[str, ...] = ()) -> "subprocess.CompletedProcess[str]":
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(machine), "EYELEVEL_GRANT_ROOT": str(machine)}
-    command = [*prefix, GRANT, *arguments]
+    command: list[str | Path] = [*prefix, GRANT, *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
@@ -87,7 +87,7 @@ def test_an_unknown_user_is_told(machine: Path) -> None:
 @pytest.mark.needs_namespaces
 def test_without_root_nothing_is_granted(machine: Path) -> None:
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(machine)}
-    command = [*AS_ORDINARY_USER, GRANT, "priority", "nobody"]
+    command: list[str | Path] = [*AS_ORDINARY_USER, GRANT, "priority", "nobody"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == f"eyelevel: only root can grant this: sudo {GRANT} priority nobody\n"

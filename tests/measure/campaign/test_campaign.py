@@ -424,10 +424,10 @@ def test_settings_and_versions_are_on_disk_before_the_first_run(
 def test_a_campaign_does_not_mix_with_what_its_network_keeps_time(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str | None] = []
+    settings: list[Setting] = []
 
     def load(setting: Setting, _folder: Path, **_: object) -> str | None:
-        asked.append(setting.timekeeping)
+        settings.append(setting)
         return None
 
     def measured_with(timekeeping: str, runs: int) -> None:
@@ -440,7 +440,7 @@ def test_a_campaign_does_not_mix_with_what_its_network_keeps_time(
     with pytest.raises(EyelevelError, match="timekeeping was real-time priority, is ordinary priority"):
         measured_with("ordinary priority", 2)
     measured_with("real-time priority", 2)
-    assert asked == ["real-time priority"] * 4
+    assert [setting.timekeeping for setting in settings] == ["real-time priority"] * 4
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="need root (only root gives files away)")
