@@ -8,6 +8,8 @@ caller's: those of a replay or a recording.
 """
 
 import os
+import signal
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +17,8 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 
-JAILER = Path(__file__).with_name("jailer.py")
+# As a module, not as a program, which Python would compile each time. Its own Python knows no other folder of ours.
+START_JAILER = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); import jailer; jailer.main(sys.argv[1:])"
 
 # The user that owns no files.
 NOBODY = 65534
@@ -27,38 +30,53 @@ class Jail:
 
     Nothing below `writable` may be trusted afterwards: a link there may lead anywhere (`base.jail.file_in`).
     `x_sockets` is the folder that is the one for X servers' sockets there; it can be written if it is among `writable`.
+    `variables` are names of the environment that it gets beside those that every program does (`base.jailer`): a user
+    may keep passwords and keys in others.
     """
 
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     x_sockets: Path | None = None
+    variables: tuple[str, ...] = ()
 
 
-def jailed(jail: Jail, command: Sequence[str | Path]) -> list[str | Path]:
-    """The command line that runs `command` in `jail`; the program itself need not be among its files.
+def jailed(jail: Jail, *commands: Sequence[str | Path]) -> list[str | Path]:
+    """The command line that runs `commands` side by side in `jail`; the programs need not be among its files.
 
-    The caller must have CAP_SYS_ADMIN in its namespaces, as in those of `base.namespaces.namespaced`. The command's
+    The caller must have CAP_SYS_ADMIN in its namespaces, as in those of `base.namespaces.namespaced`. The commands'
     user is the caller's, or when that is root, the one behind sudo or nobody; the `writable` folders are given to that
-    user. Descriptors that the caller hands on are open in it, and the environment is the caller's. SIGTERM reaches the
-    command, and the status is the command's. It ends with the thread that started it.
+    user. Descriptors that the caller hands on are open in it. SIGTERM reaches all commands. When one of them ends, all
+    do, and the status is its own. They end with the thread that started them.
 
-    Raises EyelevelError when something that it is to get is not there.
+    Raises EyelevelError when something that they are to get is not there.
     """
-    program = Path(command[0])
-    programs = (program,) if program.is_absolute() else ()
+    programs = [Path(command[0]) for command in commands]
     user = jail_user()
     options: list[str | Path] = [] if user is None else ["--user", f"{user[0]}:{user[1]}"]
-    for kind, paths in (("--readable", (*jail.readable, *programs)), ("--writable", jail.writable)):
+    for kind, paths in (
+        ("--readable", (*jail.readable, *(program for program in programs if program.is_absolute()))),
+        ("--writable", jail.writable),
+    ):
         for path in _with_targets(paths):
             if not path.exists():
-                raise EyelevelError(f"{program.name} needs {path}, which is not there; run 'make setup'")
+                raise EyelevelError(f"{programs[0].name} needs {path}, which is not there; run 'make setup'")
             if not path.is_relative_to("/usr"):
                 options += [kind, path]
-    if jail.x_sockets:
-        options += ["--x-sockets", jail.x_sockets]
+    options += ["--x-sockets", jail.x_sockets] if jail.x_sockets else []
+    options += [word for name in jail.variables for word in ("--variable", name)]
+    options += [word for command in commands for word in ("--words", str(len(command)))]
     for path in jail.writable:
         hand_over(path)
-    return [sys.executable, "-I", "-S", JAILER, *options, "--", *command]
+    return [
+        sys.executable,
+        "-I",
+        "-S",
+        "-c",
+        START_JAILER,
+        *options,
+        "--",
+        *(word for command in commands for word in command),
+    ]
 
 
 def jail_user() -> tuple[int, int] | None:
@@ -77,6 +95,12 @@ def hand_over(path: Path) -> None:
     if user := jail_user():
         for entry in (path, *(path.rglob("*") if path.is_dir() else ())):
             os.chown(entry, *user, follow_symlinks=False)
+
+
+def end_at_once(jailer: "subprocess.Popen[bytes]") -> None:
+    """End a jail, whose command line `jailer` runs; when this returns, no process is there any more."""
+    jailer.send_signal(signal.SIGQUIT)
+    jailer.wait()
 
 
 def file_in(folder: Path, name: str) -> Path | None:

@@ -1,4 +1,4 @@
-"""`python -I -S base/jailer.py OPTIONS -- COMMAND…`: makes a jail, and runs COMMAND in it (see `base.jail`).
+"""`jailer OPTIONS -- COMMAND…`: makes a jail, and runs COMMAND in it (`base.jail` has the command line).
 
     caller ── jailer ── process 1 of the jail ── COMMAND
 
@@ -6,10 +6,13 @@
     --readable PATH     what it can read; any number of them
     --writable PATH     what it can read and write; any number of them
     --x-sockets PATH    the folder that it sees as the one for X servers' sockets; writable if it is among those, too
+    --variable NAME     what it finds in its environment beside `VARIABLES`; any number of them
+    --words NUMBER      how many of the words that follow are its own: with several of these there are several commands
 
-The jailer waits outside, hands SIGTERM on, and ends as COMMAND does. When process 1 ends, so do all in the jail; it
-ends with COMMAND, and with the jailer, whatever ends that, and has the same few rights as COMMAND. A root of its own is
-entered by pivot_root(2), since in a chroot no user namespace can be made, which Chromium's own sandbox needs.
+The jailer waits outside, hands SIGTERM on, and ends as COMMAND does; as the first of several that ends. At SIGQUIT it
+ends them all at once, and itself when they have ended. When process 1 ends, so do all in the jail. It ends with
+COMMAND, and with the jailer, whatever ends that, and has the same few rights as COMMAND. A root of its own is entered
+by pivot_root(2), since in a chroot no user namespace can be made, which Chromium's own sandbox needs.
 
 Standard library only, and little of that: it starts in some 15 ms. (bubblewrap does not hand signals on, and refuses to
 begin with capabilities that belong to another user than root.)
@@ -21,6 +24,8 @@ import os
 import signal
 import stat
 import sys
+
+AWAITED = {signal.SIGTERM, signal.SIGQUIT, signal.SIGCHLD}
 
 # Standard error gets the reason.
 NOT_MADE = 125
@@ -34,6 +39,9 @@ ROOT_OPTIONS = "mode=755,size=16m"
 SHARED_MEMORY_OPTIONS = "mode=1777,size=1g"
 
 X_SOCKETS = "/tmp/.X11-unix"
+# Of the environment: a user may keep passwords and keys in all others.
+VARIABLES = ("DISPLAY", "HOME", "LANG", "LANGUAGE", "PATH", "SSLKEYLOGFILE", "SSL_CERT_FILE", "TMPDIR", "TZ")
+VARIABLES_BEGIN = ("EYELEVEL_", "LC_", "PYTHON", "XDG_")
 # Links into /usr, or folders of their own.
 TOP_LEVEL = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # Of the system, what programs need and nobody keeps secrets in. What is not there is left out.
@@ -88,17 +96,23 @@ class NotMade(Exception):
 
 
 def main(arguments: list[str]) -> None:
-    """Run the command of the command line in a jail; ends as it does."""
-    options, command = arguments[: arguments.index("--")], arguments[arguments.index("--") + 1 :]
-    given = list(zip(options[::2], options[1::2], strict=True))
-    user = next((tuple(int(part) for part in value.split(":")) for name, value in given if name == "--user"), None)
-    readable, writable = ([value for name, value in given if name == kind] for kind in ("--readable", "--writable"))
-    binds = {path: path for path in (*readable, *writable)}
-    for name, value in given:
-        if name == "--x-sockets":
-            binds[X_SOCKETS] = value
-    signals = {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD}
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    """Run the commands of the command line in a jail; ends as the first of them that ends."""
+    options, words = arguments[: arguments.index("--")], arguments[arguments.index("--") + 1 :]
+    given: dict[str, list[str]] = {}
+    for name, value in zip(options[::2], options[1::2], strict=True):
+        given.setdefault(name, []).append(value)
+    commands = [[words.pop(0) for _ in range(int(number))] for number in given.get("--words", [str(len(words))])]
+    user = next((tuple(map(int, value.split(":"))) for value in given.get("--user", ())), None)
+    writable = given.get("--writable", [])
+    binds = {path: path for path in (*given.get("--readable", ()), *writable)}
+    if "--x-sockets" in given:
+        (binds[X_SOCKETS],) = given["--x-sockets"]
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(VARIABLES_BEGIN) or name in (*VARIABLES, *given.get("--variable", ()))
+    }
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*AWAITED, signal.SIGINT})
     outcome, outcome_end = os.pipe()
     try:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -110,41 +124,54 @@ def main(arguments: list[str]) -> None:
             drop_rights(user)
             require_access(binds, writable)
             end_with_jailer(outcome_end)
-            os.write(outcome_end, b"%d" % first_process(command, mask, outcome_end))
+            os.write(outcome_end, b"%d" % first_process(commands, environment, mask, outcome_end))
             os._exit(0)
     except (NotMade, OSError) as error:
-        print(f"eyelevel: {os.path.basename(command[0])} gets no jail: {error}", file=sys.stderr)
+        print(f"eyelevel: {os.path.basename(commands[0][0])} gets no jail: {error}", file=sys.stderr)
         os._exit(NOT_MADE)
     close_descriptors(outcome)
-    status = wait(first, handing_on=first)
+    status = wait([first])
     end_as(int(os.read(outcome, 16).strip() or status))
 
 
-def first_process(command: list[str], mask: set[int | signal.Signals], outcome_end: int) -> int:
-    """Be process 1 of the jail: run `command`, and take what others leave; returns its status as wait(2) has it."""
-    if (process := os.fork()) == 0:
-        for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python
-            signal.signal(ignored, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        try:
-            os.execvp(command[0], command)
-        except OSError as error:
-            print(f"eyelevel: cannot run {command[0]}: {error.strerror}", file=sys.stderr)
-            os._exit(COMMAND_NOT_FOUND)
+def first_process(
+    commands: list[list[str]], environment: dict[str, str], mask: set[int | signal.Signals], outcome_end: int
+) -> int:
+    """Be process 1 of the jail: run `commands`, and take what others leave; returns the status of the first that ends,
+    as wait(2) has it."""
+    prctl(PR_SET_DUMPABLE, 0)  # nobody reads our own environment
+    processes = [os.fork() or execute(command, environment, mask) for command in commands]
     close_descriptors(outcome_end)
-    return wait(process, handing_on=process)
+    return wait(processes)
 
 
-def wait(process: int, handing_on: int) -> int:
-    """Wait until `process` has ended, and hand SIGTERM on meanwhile; returns its status as wait(2) has it."""
+def execute(command: list[str], environment: dict[str, str], mask: set[int | signal.Signals]) -> int:
+    """Become `command`; does not return."""
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python
+        signal.signal(ignored, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    try:
+        os.execvpe(command[0], command, environment)
+    except OSError as error:
+        print(f"eyelevel: cannot run {command[0]}: {error.strerror}", file=sys.stderr)
+        os._exit(COMMAND_NOT_FOUND)
+
+
+def wait(processes: list[int]) -> int:
+    """Wait until one of `processes` has ended, or, once a signal has asked them to, all; returns the status of the
+    last that did, as wait(2) has it."""
+    running, asked_to_end = set(processes), False
     while True:
-        if signal.sigwait({signal.SIGTERM, signal.SIGCHLD}) == signal.SIGTERM:
-            os.kill(handing_on, signal.SIGTERM)
-            continue
+        if (number := signal.sigwait(AWAITED)) != signal.SIGCHLD:
+            asked_to_end = True
+            for process in running:
+                os.kill(process, signal.SIGTERM if number == signal.SIGTERM else signal.SIGKILL)
         # One signal may stand for several children.
-        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-            if ended[0] == process:
-                return ended[1]
+        while running and (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            if ended[0] in running:
+                running.remove(ended[0])
+                if not (asked_to_end and running):
+                    return ended[1]
 
 
 def close_descriptors(kept: int) -> None:
@@ -302,7 +329,3 @@ def check(outcome: int, what: str) -> None:
     """Raises NotMade of `what` when a call to the C library has failed."""
     if outcome < 0:
         raise NotMade(f"{what}: {os.strerror(ctypes.get_errno())}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -54,7 +54,7 @@ class Daemon:
         return EyelevelError(f"{self.name} {how}: {last}")
 
     def first_line(self) -> str:
-        """What it prints first to the pipe that is its standard output, once it does.
+        """What it prints first to the pipe that is its standard output, once it does; called again, what next.
 
         Raises EyelevelError when it ends without that.
         """

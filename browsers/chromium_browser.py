@@ -1,12 +1,12 @@
 """Chromium as a browser of the testbed: its switches for a load, and its netlog."""
 
 import gzip
-import os
 import re
 import shutil
 from pathlib import Path
 from typing import Any, ClassVar
 
+from base.jail import file_in
 from base.places import tool
 from browsers.chromium.known_servers import write_known_servers
 from browsers.chromium.netlog import read_netlog, read_streams
@@ -20,6 +20,9 @@ CONNECT_S = 240
 # The feature by which Chromium begins a second connection beside one that it has waited for.
 BACKUP = "PermitTcpSocketPoolConnectBackupJobs"
 NETLOG = "netlog.json"
+# The demo sites leave some MB, and a page that asks without end 14 MB a second. Beyond it, Chromium drops what it
+# logged first, so that the load does not count: its page was not asked for.
+NETLOG_MB = 200
 # Chromium's names for its processes that have a part of their own (content/public/common/content_switches.cc).
 PROCESS_PARTS = {
     "renderer": "renderer",
@@ -64,13 +67,13 @@ class Chromium(Browser):
         trust(certificate, home)
 
     def keep_network_log(self, results: Path, folder: Path) -> None:
-        if not (results / NETLOG).exists():
+        files = [log] if (log := file_in(results, NETLOG)) and log.stat().st_size else _unfinished(results)
+        if not files:
             return
-        with (
-            (results / NETLOG).open("rb") as plain,
-            gzip.open(folder / self.network_log, "wb", compresslevel=3) as compressed,
-        ):
-            shutil.copyfileobj(plain, compressed)
+        with gzip.open(folder / self.network_log, "wb", compresslevel=3) as compressed:
+            for file in files:
+                with file.open("rb") as plain:
+                    shutil.copyfileobj(plain, compressed)
 
     def read_requests(self, folder: Path) -> list[Request]:
         return read_netlog(folder / self.network_log)
@@ -113,14 +116,29 @@ def _protocol_switches(protocol: Protocol, connection_options: tuple[str, ...]) 
     ]
 
 
+def _unfinished(results: Path) -> list[Path]:
+    """The parts of a netlog that a browser has not put together before its end, in their order.
+
+    It begins with the constants, and has as many files of events as it needs, which it uses in turns.
+    """
+    folder = f"{NETLOG}.inprogress"
+    constants = file_in(results, f"{folder}/constants.json")
+    if not constants:
+        return []
+    names = [path.name for path in constants.parent.glob("event_file_*.json")]
+    events = [event for name in names if (event := file_in(results, f"{folder}/{name}"))]
+    return [constants, *sorted(events, key=lambda event: event.stat().st_mtime_ns)]
+
+
 def _switches(page: Page, protocol: Protocol, results: Path) -> list[str]:
     """Chromium's switches beyond those that Browsertime gives it."""
     hosts = ",".join(f"EXCLUDE {host}" for host in page.hosts)
     without = [BACKUP] if protocol.backup_connections is False else []
-    switches = [
+    return [
         *COMMON_SWITCHES,
         f"log-net-log={results / NETLOG}",
         "net-log-capture-mode=Default",
+        f"net-log-max-size-mb={NETLOG_MB}",
         f"host-resolver-rules=MAP * ~NOTFOUND,{hosts}",
         "no-proxy-server",
         # Given for every protocol, though it is QUIC's alone.
@@ -133,5 +151,3 @@ def _switches(page: Page, protocol: Protocol, results: Path) -> list[str]:
         # Browsertime adds its list to this one.
         f"disable-features={','.join([*DISABLED_FEATURES, *without])}",
     ]
-    # Chromium's sandbox refuses to work for root; the replay's namespaces are what holds it.
-    return [*switches, "no-sandbox"] if os.geteuid() == 0 else switches

@@ -11,7 +11,7 @@ import sys
 from base.errors import reports_errors
 from base.places import authority_certificate
 from base.structure import from_json
-from replay import world
+from replay import names, world
 from replay.spec import CONTROL, ReplaySpec
 from tuning import kernel
 
@@ -27,7 +27,7 @@ def main(spec: ReplaySpec, command: list[str]) -> None:
         with control.makefile("r") as lines:
             lines.readline()
         world.open_ports()
-        world.start_name_server()
+        names.start_name_server()
         tuned = {
             "sysctls": kernel.apply_sysctls(spec.protocol.client_kernel),
             "routes": kernel.tune_client_routes(world.outward_device(), spec.protocol),

@@ -5,6 +5,8 @@ Started by `replay.sandbox` alone, in fresh namespaces.
 
 import json
 import os
+import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,17 +18,22 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
+from base.jail import file_in, hand_over
 from base.processes import first_readable, pidfd, pinned, running, stopped_at_the_end
 from base.structure import from_json, to_json
 from record.site import Site
-from replay import world
+from replay import names, world
 from replay.repeatable import make_repeatable
 from replay.spec import CONTROL, MONITORED_DEVICE, PRIVATE, TIMEKEEPING, ReplaySpec
 from replay.stack import shell
 from servers.certificates import authority, certify
 from servers.contract import Serving
+from servers.qlog import SUFFIX
 from servers.registry import server_of
 from tuning import kernel
+
+REQUEST_LOG = "requests.tsv"
+QLOG = "qlog"
 
 
 class LetGo(Exception):
@@ -40,10 +47,12 @@ def main(leash: int, report: int, spec: ReplaySpec, command: Sequence[str]) -> N
     # Ctrl-C is for the command; when it is for all of us, the caller lets go of the leash.
     # (A handler that does nothing, since ignoring it would be inherited.)
     signal.signal(signal.SIGINT, lambda *_: None)
+    # What servers get to read, they read as another user when we are root.
+    umask = os.umask(0o022)
     evidence: dict[str, Any] = {}
     status, error = 1, None
     try:
-        status = replay(leash, spec, command, evidence)
+        status = replay(leash, spec, command, evidence, umask)
     except EyelevelError as failure:
         error = str(failure)
     except LetGo:
@@ -52,30 +61,35 @@ def main(leash: int, report: int, spec: ReplaySpec, command: Sequence[str]) -> N
         json.dump({"status": status, "error": error, "evidence": evidence}, file)
 
 
-def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[str, Any]) -> int:
-    """The whole of it; returns the command's exit status."""
+def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[str, Any], umask: int) -> int:
+    """The whole of it; returns the command's exit status. The command has `umask`."""
     started = time.monotonic()
     if spec.server_cores:
         os.sched_setaffinity(0, spec.server_cores)
     site = Site.load(spec.site)
     world.make(site)
+    names.write_hosts(site)
+    # What the servers write ends up in the caller's files only after their end, since they read what strangers wrote.
+    logs = PRIVATE / "servers"
     serving = Serving(
         site=site,
         content=_content(site, evidence, repeatable=spec.repeatable),
         protocol=spec.protocol,
-        folder=PRIVATE / "servers",
+        folder=logs,
         certificates=certify(authority(), _certified_names(site), PRIVATE / "certificates"),
-        request_log=spec.request_log,
-        qlog=spec.qlog,
+        request_log=logs / REQUEST_LOG if spec.request_log else None,
+        qlog=logs / QLOG if spec.qlog else None,
         think_time=spec.think_time,
     )
+    (logs / QLOG).mkdir()
+    hand_over(PRIVATE / "certificates")
     evidence["seed"] = spec.seed
     evidence["server_sysctls"] = kernel.apply_sysctls(spec.protocol.server_kernel)
-    with server_of(spec.protocol).serve(serving), _control_socket() as control:
+    with _kept_logs(spec, logs), _served(serving), _control_socket() as control:
         client = [*pinned(spec.emulator_cores), *shell(spec.network, spec.seed, TIMEKEEPING), "--"]
         client += [sys.executable, "-m", "replay.client", to_json(spec), *command]
         with (
-            stopped_at_the_end(subprocess.Popen(client)) as stack,
+            stopped_at_the_end(subprocess.Popen(client, umask=umask)) as stack,
             _linked(control, stack, leash) as connection,
             _monitoring(spec.monitor),
         ):
@@ -88,8 +102,33 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
             evidence["client"] = _exchange_readiness(connection)
             status = _await_exit(stack, leash)
     evidence["timekeeping"] = TIMEKEEPING.read_text().strip()
-    evidence["unknown_names"] = world.unknown_names(site)
+    evidence["unknown_names"] = names.unknown_names(site)
     return status
+
+
+@contextmanager
+def _served(serving: Serving) -> Iterator[None]:
+    """Serve while the block runs. A site may have more servers than programs may usually have descriptors open."""
+    usual, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    with server_of(serving.protocol).serve(serving):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (usual, most))
+        yield
+
+
+@contextmanager
+def _kept_logs(spec: ReplaySpec, logs: Path) -> Iterator[None]:
+    """Put what the servers have logged while the block ran where the caller wants it."""
+    try:
+        yield
+    finally:
+        if spec.request_log and (requests := file_in(logs, REQUEST_LOG)):
+            with requests.open("rb") as source, spec.request_log.open("ab") as target:
+                shutil.copyfileobj(source, target)
+        if spec.qlog:
+            for entry in sorted((logs / QLOG).iterdir()):
+                if entry.suffix == SUFFIX and (log := file_in(logs, f"{QLOG}/{entry.name}")):
+                    shutil.copyfile(log, spec.qlog / entry.name)
 
 
 def _content(site: Site, evidence: dict[str, Any], *, repeatable: bool) -> Path:

@@ -1,12 +1,12 @@
-"""The replay's private world: file systems, addresses and names that exist only inside it."""
+"""The replay's private world: file systems and addresses that exist only inside it."""
 
 import os
-import re
 import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from base.display import KEYBOARD_MAPS
 from base.errors import EyelevelError
 from base.namespaces import hide_x_sockets, mount
 from base.places import cache_dir, tool
@@ -15,8 +15,8 @@ from record.site import Site
 from replay.spec import PRIVATE
 from tuning import kernel
 
-HOSTS = PRIVATE / "hosts"
-QUERY_LOG = PRIVATE / "names.log"
+# In memory: what the page makes the browser keep and the servers log, beside the film. More is a full disk to them.
+MOST_BYTES = 2 << 30
 
 # What the system would ask about names, each replaced by ours while inside.
 SYSTEM_FILES = {
@@ -28,14 +28,14 @@ SYSTEM_FILES = {
 
 def make(site: Site) -> None:
     """Set up the namespaces this process is in for `site`. Raises EyelevelError."""
-    mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run")
-    for folder in ("home", "tmp", "runtime", "servers", "certificates", "system", "x"):
+    mount("-t", "tmpfs", "-o", f"mode=755,size={MOST_BYTES}", "tmpfs", "/run")
+    for folder in ("home", "tmp", "runtime", "servers", "certificates", "names", "system", "x", "keyboard"):
         (PRIVATE / folder).mkdir(parents=True)
     (PRIVATE / "runtime").chmod(0o700)
     _replace_system_files()
     hide_x_sockets(PRIVATE / "x")
-    lines = [f"{address} {host}" for host, addresses in site.addresses.items() for address in addresses]
-    HOSTS.write_text("\n".join(lines) + "\n")
+    if KEYBOARD_MAPS.exists():  # where there is an X server
+        mount("--bind", PRIVATE / "keyboard", KEYBOARD_MAPS)
     commands = ["link set lo up", *(f"address add {address}/32 dev lo" for address in site.servers)]
     run_program([tool("ip"), "-batch", "-"], "the replay's addresses could not be set", "\n".join(commands))
     open_ports()
@@ -61,32 +61,12 @@ def client_environment(authority: Path) -> Mapping[str, str]:
     }
 
 
-def start_name_server() -> None:
-    """Start dnsmasq next to the client, outside the emulated network; returns when it answers.
-
-    It knows the recorded hosts; every other name does not exist. It ends with the replay.
-    """
-    dnsmasq: list[str | Path] = [tool("dnsmasq"), "--conf-file=/dev/null", "--no-resolv", "--no-hosts"]
-    dnsmasq += [f"--addn-hosts={HOSTS}"]
-    dnsmasq += ["--listen-address=127.0.0.1", "--bind-interfaces", "--address=/#/", "--no-round-robin"]
-    dnsmasq += ["--user=root", f"--pid-file={PRIVATE / 'dnsmasq.pid'}", "--log-queries", f"--log-facility={QUERY_LOG}"]
-    # Its starting process returns when the server has its sockets.
-    run_program(dnsmasq, "dnsmasq could not be started")
-
-
 def outward_device() -> str:
     """The one device beside `lo` in this namespace: its end of the emulated network."""
     devices = [name for _, name in socket.if_nameindex() if name != "lo"]
     if len(devices) != 1:
         raise EyelevelError(f"expected one device of the emulated network, found {devices or 'none'}")
     return devices[0]
-
-
-def unknown_names(site: Site) -> list[str]:
-    """The names that somebody wanted to resolve and that are not among the recorded hosts."""
-    log = QUERY_LOG.read_text() if QUERY_LOG.exists() else ""
-    names = set(re.findall(r" query\[\S+ (\S+)", log))
-    return sorted(names - set(site.addresses))
 
 
 def _replace_system_files() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from base.jail import Jail
 from record.site import Site
 from servers.certificates import ServerCertificate
 from tuning.protocols import Protocol
@@ -16,7 +17,8 @@ from tuning.protocols import Protocol
 class Serving:
     """What a server needs: the site, the folder its responses lie in, and where to log requests.
 
-    `content` has the site's files, or what stands in for them; the server makes its files in `folder`.
+    `content` has the site's files, or what stands in for them; the server makes its files in `folder`, in which its
+    logs lie, too. Its programs read what strangers wrote, so they are to run in `jail()` (`base.jail`).
     `qlog`: the folder to which the server logs what the congestion control of each connection does, if it can.
     `think_time`: whether a response is sent as long after its request as when it was recorded.
     """
@@ -29,6 +31,13 @@ class Serving:
     request_log: Path | None
     qlog: Path | None = None
     think_time: bool = False
+
+    def jail(self, *more: Path) -> Jail:
+        """What a server's programs need to have, and `more` to read."""
+        files = [file for certificate in self.certificates.values() for file in (certificate.chain, certificate.key)]
+        # The content may be links into the site's folder.
+        readable = (self.content, self.site.folder, *dict.fromkeys(file.parent for file in files), *more)
+        return Jail(readable, writable=(self.folder,))
 
     def listening(self) -> list[tuple[str, int]]:
         """Every address and port that must be served: 443, and what else was recorded there."""

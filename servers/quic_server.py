@@ -2,12 +2,13 @@
 
 import subprocess
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
+from base.jail import jailed
 from base.places import tool
-from base.processes import Daemon, running
+from base.processes import running
 from record.site import host_folder
 from servers.contract import Server, Serving
 from servers.qlog import read_qlogs
@@ -38,11 +39,11 @@ class QuicServer(Server):
 
     @contextmanager
     def serve(self, serving: Serving) -> Iterator[None]:
-        with ExitStack() as stack:
-            # All are started before any is waited for, since each takes a while to load its responses.
-            daemons = [stack.enter_context(_running(serving, *endpoint)) for endpoint in serving.listening()]
-            for daemon in daemons:
-                daemon.first_line()
+        endpoints = serving.listening()
+        command = jailed(serving.jail(), *(_command(serving, *endpoint) for endpoint in endpoints))
+        with running("quic_server", command, serving.folder / "quic_server.log", stdout=subprocess.PIPE) as servers:
+            for _ in endpoints:  # each prints one when it has loaded its responses
+                servers.first_line()
             yield
 
     def congestion_controls_taken(self, folder: Path) -> set[str]:
@@ -91,7 +92,8 @@ def _scheduler(protocol: Protocol) -> str:
     return protocol.scheduler or OWN_SCHEDULER
 
 
-def _running(serving: Serving, address: str, port: int) -> AbstractContextManager[Daemon]:
+def _command(serving: Serving, address: str, port: int) -> list[str | Path]:
+    """The command line of the server on one address and port."""
     certificate = serving.certificates[address]
     command: list[str | Path] = [tool("quic_server"), "--address", address, "--port", str(port)]
     command += ["--responses", _responses_of(serving, address)]
@@ -106,8 +108,7 @@ def _running(serving: Serving, address: str, port: int) -> AbstractContextManage
         command += ["--qlog", serving.qlog]
     if serving.think_time:
         command.append("--think-time")
-    log = serving.folder / f"quic_server-{address}-{port}.log"
-    return running(f"quic_server on {address}:{port}", command, log, stdout=subprocess.PIPE)
+    return command
 
 
 def _responses_of(serving: Serving, address: str) -> Path:

@@ -3,23 +3,22 @@
 import json
 import os
 import shlex
-import signal
 import subprocess
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 from base.errors import EyelevelError
+from base.jail import Jail, end_at_once, jailed
+from base.namespaces import X_SOCKETS
 from base.places import tool
 from base.processes import pinned
 
-QUICK_STOP = Path(__file__).with_name("quick_stop.mjs")
-QUICK_START = Path(__file__).with_name("quick_start.mjs")
+SCRIPTS = Path(__file__).parent
+QUICK_STOP = SCRIPTS / "quick_stop.mjs"
+QUICK_START = SCRIPTS / "quick_start.mjs"
 # Browsertime does not ask earlier whether a page has finished; nor need it, where the page must be quiet for longer.
 FIRST_ASKED_MS = 2000
-# What Browsertime may need beyond the load itself: to start and stop the browser, to write its files.
-OVERHEAD_S = 120
 CONFIGURATION = "config.json"
 
 
@@ -27,36 +26,69 @@ def run_browsertime(
     target: str,
     configuration: Mapping[str, Any],
     environment: Mapping[str, str],
+    readable: Collection[Path],
     film_cores: Collection[int],
+    limit_s: float,
     log: IO[bytes],
 ) -> int:
     """Have Browsertime load `target`, a URL or a script, and film it on `film_cores`; returns its exit status.
 
-    What is in `environment` is added to ours; its output is appended to `log`. Raises EyelevelError when it does not
-    end, which it must within the configuration's limit of a page load.
+    It runs in a jail with the browser, where nothing can be written but the results. `readable` is what it gets to read
+    beside its own files. What is in `environment` is added to ours, and HOME and the like are below the results; its
+    output is appended to `log`. Raises EyelevelError, which is also the log's last line, when it does not end within
+    `limit_s`.
     """
     results = Path(configuration["resultDir"])
     (results / CONFIGURATION).write_text(json.dumps(configuration))
     preloaded = [QUICK_STOP, *([QUICK_START] if configuration["pageCompleteWaitTime"] < FIRST_ASKED_MS else [])]
+    program = tool("browsertime").resolve()
+    packages = next(folder for folder in reversed(program.parents) if folder.name == "node_modules")
     # Run by our Node: the script's first line would take whichever comes first in PATH.
     command: list[str | Path] = [tool("node")]
     for script in preloaded:
         command += ["--import", script]
-    command += [tool("browsertime").resolve(), "--config", results / CONFIGURATION, target]
-    path = f"{pinned_ffmpeg(results, film_cores)}:{os.environ['PATH']}"
-    # What Node would compile into TMPDIR goes with it.
-    environment = {**os.environ, "PATH": path, **environment, "NODE_DISABLE_COMPILE_CACHE": "1"}
-    process = subprocess.Popen(command, cwd=results, env=environment, stdout=log, stderr=log, start_new_session=True)
-    limit_s = configuration["timeouts"]["pageLoad"] / 1000 + OVERHEAD_S
+    command += [program, "--config", results / CONFIGURATION, target]
+    own = {
+        "PATH": f"{pinned_ffmpeg(results, film_cores)}:{os.environ['PATH']}",
+        # What Node would compile into TMPDIR goes with it.
+        "NODE_DISABLE_COMPILE_CACHE": "1",
+        **home_in(results),
+        **environment,
+    }
+    jail = Jail(readable=(packages, SCRIPTS, X_SOCKETS, *readable), writable=(results,), variables=tuple(own))
+    process = subprocess.Popen(
+        jailed(jail, command),
+        cwd=results,
+        env={**os.environ, **own},
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+    )
     try:
         return process.wait(limit_s)
     except subprocess.TimeoutExpired:
-        raise EyelevelError(f"Browsertime did not end within {limit_s:.0f} s") from None
+        fault = f"the load was ended since it took longer than {limit_s:.0f} s"
+        log.write(f"{fault}\n".encode())
+        raise EyelevelError(fault) from None
     finally:
-        # Its whole session: the browser, its driver and ffmpeg do not end with Browsertime itself.
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        # Also the browser, its driver and ffmpeg, which do not end with Browsertime itself.
+        end_at_once(process)
+
+
+def home_in(results: Path) -> dict[str, str]:
+    """Where programs keep what is theirs: below `results`, whose folders are made."""
+    home = results / "home"
+    folders = {
+        "HOME": home,
+        "TMPDIR": results / "tmp",
+        "XDG_RUNTIME_DIR": results / "runtime",
+        "XDG_CACHE_HOME": home / ".cache",
+        "XDG_CONFIG_HOME": home / ".config",
+    }
+    for folder in folders.values():
+        folder.mkdir(0o700, parents=True, exist_ok=True)
+    return {name: str(folder) for name, folder in folders.items()}
 
 
 def pinned_ffmpeg(results: Path, cores: Collection[int]) -> Path:

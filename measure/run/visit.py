@@ -12,6 +12,7 @@ its folder:
 """
 
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -19,12 +20,14 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from base.display import x_server
+from base.display import KEYBOARD_MAPS, x_server
 from base.errors import EyelevelError, reports_errors
+from base.jail import Jail, file_in
+from base.namespaces import X_SOCKETS
 from base.places import authority_certificate, tool
 from base.structure import from_json, to_json
 from browsers.browsertime.configuration import QUIET_MS, configuration
-from browsers.browsertime.run import run_browsertime
+from browsers.browsertime.run import home_in, run_browsertime
 from browsers.contract import Browser
 from browsers.registry import DEFAULT, browser_named
 from measure.run.browser import page_of
@@ -37,6 +40,14 @@ TIMINGS = "browsertime.json"
 HAR = "browsertime.har.gz"
 LOG = "browsertime.log"
 TIMES = "times.json"
+
+# How long Browsertime may take beyond the load itself: to start and stop the browser, to write its files.
+LATE_S = 30
+# What the X server writes; both are the replay's own (`replay.world`).
+SCREEN_JAIL = Jail(writable=(X_SOCKETS, KEYBOARD_MAPS))
+# Where who captures packets wants the browser's TLS keys, in NSS's form; it writes them to its results first.
+KEY_LOG_VARIABLE = "SSLKEYLOGFILE"
+KEY_LOG = "keys.log"
 
 
 @dataclass(frozen=True)
@@ -70,35 +81,50 @@ def visit(spec: VisitSpec) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / LOG).unlink(missing_ok=True)
     times = {"visit": time.time()}
-    browser.trust(authority_certificate(), Path.home())
     if fault := browser.refusal(spec.protocol):
         raise EyelevelError(f"{browser.name} cannot load over {spec.protocol.name}: {fault}")
     page = page_of(site)
-    with tempfile.TemporaryDirectory(prefix="visit-") as temporary:
+    # What a page has made of it may not be removable; it ends with the replay.
+    with tempfile.TemporaryDirectory(prefix="visit-", ignore_cleanup_errors=True) as temporary:
         results = Path(temporary)
+        browser.trust(authority_certificate(), Path(home_in(results)["HOME"]))
         try:
-            with x_server(page.window.screen, folder / LOG) as display, (folder / LOG).open("ab") as log:
+            with x_server(page.window.screen, results / LOG, SCREEN_JAIL) as display, (results / LOG).open("ab") as log:
                 options = server_of(spec.protocol).connection_options(spec.protocol)
                 config = configuration(page, results, display, spec.limit_s, spec.quiet_ms, film=spec.film)
                 config |= browser.browsertime_options(page, spec.protocol, options, results)
                 environment = {"DISPLAY": f":{display}", "EYELEVEL_RETURN_URL": site.url}
+                readable = [*(tool(program) for program in browser.programs), browser.return_visit]
+                if KEY_LOG_VARIABLE in os.environ:
+                    environment[KEY_LOG_VARIABLE] = str(results / KEY_LOG)
                 if spec.protocol.fast_open:
                     environment["LD_PRELOAD"] = str(tool("fast_open.so"))
+                    readable.append(tool("fast_open.so"))
                 target = str(browser.return_visit) if spec.protocol.early_data else site.url
+                # Who returns has been there before.
+                limit_s = spec.limit_s * (2 if spec.protocol.early_data else 1) + LATE_S
                 times["browsertime"] = time.time()
-                status = run_browsertime(target, config, environment, spec.film_cores, log)
-                times["browsertime_end"] = time.time()
-                return status
+                try:
+                    return run_browsertime(target, config, environment, readable, spec.film_cores, limit_s, log)
+                finally:
+                    times["browsertime_end"] = time.time()
         finally:
             _keep(results, folder, browser)
             (folder / TIMES).write_text(json.dumps({**times, "visit_end": time.time()}))
 
 
 def _keep(results: Path, folder: Path, browser: Browser) -> None:
-    """Move what a load left in `results` to `folder`, whole or not: a failed load is known by what it left."""
+    """Copy what a load left in `results` to `folder`, whole or not: a failed load is known by what it left.
+
+    The browser's programs have ended, but what they left is what a stranger's page may have made of it.
+    """
     for source, target in (("video/1.mp4", FILM), (TIMINGS, TIMINGS), (HAR, HAR)):
-        if (results / source).exists():
-            shutil.move(results / source, folder / target)
+        if file := file_in(results, source):
+            shutil.copyfile(file, folder / target)
+    for source, path in ((LOG, folder / LOG), (KEY_LOG, Path(os.environ.get(KEY_LOG_VARIABLE, os.devnull)))):
+        if file := file_in(results, source):
+            with file.open("rb") as content, path.open("ab") as kept:
+                shutil.copyfileobj(content, kept)
     browser.keep_network_log(results, folder)
 
 

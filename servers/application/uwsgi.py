@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from base.errors import EyelevelError
+from base.jail import jailed
 from base.places import PROJECT, tool
 from base.processes import first_readable, pidfd, running
 from servers.application.wsgi import READY
@@ -15,6 +16,9 @@ from servers.contract import Serving
 PROGRAMS = {"uwsgi": "--version"}
 
 START_TIMEOUT_S = 20.0
+
+# Where the application is, and what it imports.
+PACKAGES = ("base", "record", "servers")
 
 THREADS = 8
 # A response that waits for its time keeps a thread: as many as a page may ask for at once.
@@ -27,6 +31,7 @@ def running_application(serving: Serving) -> Iterator[Path]:
 
     A single process, so that repeated requests are answered in order. Raises EyelevelError.
     """
+    jail = serving.jail(*(PROJECT / package for package in PACKAGES))
     listening = serving.folder / "uwsgi.socket"
     ready = serving.folder / "uwsgi.ready"
     os.mkfifo(ready)
@@ -45,7 +50,7 @@ def running_application(serving: Serving) -> Iterator[Path]:
     # Opened for reading first, without waiting for a writer, so that the writer need not wait for us.
     with os.fdopen(os.open(ready, os.O_RDONLY | os.O_NONBLOCK), "rb") as ready_end:
         log = serving.folder / "uwsgi.log"
-        with running("uWSGI", command, log, environment=environment) as daemon:
+        with running("uWSGI", jailed(jail, command), log, environment=environment) as daemon:
             with pidfd(daemon.process) as ended:
                 first_readable(ready_end.fileno(), ended, timeout_s=START_TIMEOUT_S)
             # Nothing, when uWSGI has ended or is not ready in time.

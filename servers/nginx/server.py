@@ -6,6 +6,7 @@ import ssl
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,6 +14,7 @@ from jinja2 import StrictUndefined, Template
 
 from base.errors import EyelevelError
 from base.files import write_atomically
+from base.jail import jailed
 from base.places import tool
 from base.processes import Daemon, running
 from servers import kernel_sockets
@@ -76,7 +78,8 @@ def _nginx(serving: Serving, application: Path) -> Iterator[Daemon]:
         descriptors = [s.fileno() for s in sockets]
         # NGINX takes over listening sockets that this variable names, as after an upgrade of its binary.
         environment = {**os.environ, "NGINX": "".join(f"{fd};" for fd in descriptors)}
-        command: list[str | Path] = [tool("nginx"), "-p", serving.folder, "-c", config, "-e", "stderr"]
+        program: list[str | Path] = [tool("nginx"), "-p", serving.folder, "-c", config, "-e", "stderr"]
+        command = jailed(replace(serving.jail(), variables=("NGINX",)), program)
         log = serving.folder / "nginx.log"
         with running("NGINX", command, log, environment=environment, pass_fds=descriptors) as daemon:
             stack.close()  # from here on a connection is refused when NGINX is gone
@@ -84,7 +87,10 @@ def _nginx(serving: Serving, application: Path) -> Iterator[Daemon]:
 
 
 def _listening_socket(address: str, port: int, *, paced: bool) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    except OSError as error:
+        raise EyelevelError(f"there can be no socket for {address}:{port}: {error.strerror}") from None
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if paced:

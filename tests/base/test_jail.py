@@ -12,7 +12,7 @@ from base.errors import EyelevelError
 from base.jail import NOBODY, Jail, file_in, jail_user, jailed
 from base.namespaces import namespaced
 
-pytestmark = [pytest.mark.needs_root, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timeout(60)]
 
 # Tries to write wherever it can look, and prints where it could.
 WRITE_EVERYWHERE = """
@@ -111,6 +111,33 @@ def test_its_status_is_the_commands(script: str, status: int) -> None:
     command = [*namespaced("mount"), "sh", "-c", '"$@"; echo $?', "sh", *jailed(Jail(), ["sh", "-c", script])]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert int(done.stdout) == status
+
+
+def test_the_environment_has_nothing_that_a_user_may_keep_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CLOUD_KEY", "http_proxy", "NEEDED"):
+        monkeypatch.setenv(name, f"{name}-value")
+    monkeypatch.setenv("EYELEVEL_NUMBER", "7")
+    done = run(Jail(variables=("NEEDED",)), "sh", "-c", "env; cat /proc/[0-9]*/environ")
+    assert "NEEDED=NEEDED-value" in done.stdout
+    assert "EYELEVEL_NUMBER=7" in done.stdout
+    assert "PATH=" in done.stdout
+    assert "CLOUD_KEY" not in done.stdout
+    assert "http_proxy" not in done.stdout
+
+
+def test_commands_side_by_side_end_together() -> None:
+    """With the first that ends by itself; asked to end, each in order."""
+    waiting = "trap 'echo ended; exit' TERM; sleep 1000 & echo ready; wait"
+    several = [["sh", "-c", waiting], ["sh", "-c", waiting]]
+    failing = [*namespaced("mount"), *jailed(Jail(), *several, ["sh", "-c", "exit 9"])]
+    assert subprocess.run(failing, stdout=subprocess.DEVNULL, check=False).returncode == 9
+    with subprocess.Popen(
+        [*namespaced("mount"), *jailed(Jail(), *several)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        assert [process.stdout.readline() for _ in several] == ["ready\n"] * 2
+        signal_first_inside(process.pid, signal.SIGTERM)
+        assert process.stdout.read() == "ended\n" * 2
 
 
 def test_a_command_that_is_not_there_is_one_line() -> None:

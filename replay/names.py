@@ -1,0 +1,62 @@
+"""The replay's names: those of the recorded hosts, and no others."""
+
+import ctypes
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from base.errors import EyelevelError
+from base.jail import Jail, jailed
+from base.places import tool
+from base.processes import Daemon, first_readable, pidfd
+from record.site import Site
+from replay.spec import PRIVATE
+
+FOLDER = PRIVATE / "names"
+HOSTS = FOLDER / "hosts"
+QUERY_LOG = FOLDER / "log"
+
+# What dnsmasq logs when it has its sockets.
+STARTED = ": started, "
+START_TIMEOUT_S = 20.0
+# inotify(7), which Python does not offer.
+IN_MODIFY = 0x2
+
+
+def write_hosts(site: Site) -> None:
+    """Write down the recorded hosts, for the name server."""
+    lines = [f"{address} {host}" for host, addresses in site.addresses.items() for address in addresses]
+    HOSTS.write_text("\n".join(lines) + "\n")
+
+
+def start_name_server() -> None:
+    """Start dnsmasq next to the client, outside the emulated network; returns when it answers.
+
+    It knows the recorded hosts; every other name does not exist. It ends with this process. Raises EyelevelError.
+    """
+    dnsmasq: list[str | Path] = [tool("dnsmasq"), "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv"]
+    dnsmasq += ["--no-hosts", f"--addn-hosts={HOSTS}", "--listen-address=127.0.0.1", "--bind-interfaces"]
+    dnsmasq += ["--address=/#/", "--no-round-robin", f"--pid-file={FOLDER / 'pid'}"]
+    dnsmasq += ["--log-queries", f"--log-facility={QUERY_LOG}"]
+    QUERY_LOG.touch()
+    command = jailed(Jail(writable=(FOLDER,)), dnsmasq)
+    libc = ctypes.CDLL(None, use_errno=True)
+    with os.fdopen(libc.inotify_init1(os.O_CLOEXEC), "rb", buffering=0) as changes:
+        if libc.inotify_add_watch(changes.fileno(), os.fsencode(QUERY_LOG), IN_MODIFY) < 0:
+            raise EyelevelError(f"changes of {QUERY_LOG} cannot be awaited: {os.strerror(ctypes.get_errno())}")
+        with (FOLDER / "errors").open("wb") as errors:
+            # A terminal's Ctrl-C is not for it.
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=errors, start_new_session=True)
+        with pidfd(process) as ended:
+            while STARTED not in QUERY_LOG.read_text():
+                if first_readable(ended, changes.fileno(), timeout_s=START_TIMEOUT_S) != changes.fileno():
+                    raise Daemon("dnsmasq", process, FOLDER / "errors").failure()
+                changes.read(1 << 12)
+
+
+def unknown_names(site: Site) -> list[str]:
+    """The names that somebody wanted to resolve and that are not among the recorded hosts."""
+    log = QUERY_LOG.read_text(errors="replace") if QUERY_LOG.exists() else ""
+    names = set(re.findall(r" query\[\S+ (\S+)", log))
+    return sorted(names - set(site.addresses))
