@@ -25,7 +25,8 @@ from measure.table import (
     require_document,
     whole_lines,
 )
-from record.site import INDEX, Site
+from record.layout import INDEX
+from record.site import Site
 
 KEYS = ("site", "network", "protocol", "run", "valid", "reason")
 # Columns of whole numbers that runs are paired by; an empty cell is 0, which is unknown.

@@ -13,8 +13,9 @@ campaign_argument = click.argument("campaign")
 keep_cookies = click.option(
     "--keep-cookies",
     is_flag=True,
-    help="Keep the values of cookies that servers set, which some pages' scripts need (tokens that they send back, "
-    "for one). Without it they are replaced by stand-ins of the same length. With it the sites are not for others.",
+    help="Keep the values of cookies that servers set, and their header fields with credentials, which some pages' "
+    "scripts need. Without it cookies get stand-ins of the same length, and such fields are taken off. URLs and bodies "
+    "stay as they were sent in either case: hand on only pages that were seen without login.",
 )
 
 

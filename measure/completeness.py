@@ -18,10 +18,11 @@ from base.structure import structured
 from browsers.contract import Request
 from measure.run.evidence import REQUEST_LOG, page_requests
 from measure.run.visit import HAR
+from record.layout import COMPLETENESS
 from record.site import Site
 from servers.matching import Kind
 
-FILE = "completeness.json"
+FILE = COMPLETENESS
 FORMAT = 1
 
 # What no server was asked for, since its host was not recorded or does not answer there.

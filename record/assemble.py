@@ -1,15 +1,18 @@
 """Makes a recording of the exchanges of an importer: all in https, with a start page and the recorder's name."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
-from urllib.parse import urljoin
 
 from base.errors import EyelevelError
+from base.text import printable
 from record.http1 import first_value
+from record.index import is_user_agent
 from record.intake import Intake
+from record.limits import LINE_LETTERS, USER_AGENT_BYTES
 from record.site import Exchange, Recording
 from record.upgrade import upgrade
+from record.urls import joined
 
 
 def assemble(intake: Intake, recorder: dict[str, str]) -> Recording:
@@ -19,17 +22,23 @@ def assemble(intake: Intake, recorder: dict[str, str]) -> Recording:
     """
     source = intake.source
     exchanges, duplicates = upgrade(intake.exchanges)
-    skipped = (*intake.skipped, *duplicates)
+    skipped = [printable(line) for line in (*intake.all_skipped(), *duplicates)]
     if not exchanges:
         raise EyelevelError(
-            f"{source} holds no exchange that can be replayed ({'; '.join(skipped[:3]) or 'it is empty'})"
+            f"{source} holds no exchange that can be replayed "
+            f"({'; '.join(line[:300] for line in skipped[:3]) or 'it is empty'})"
         )
+    agent = user_agent(exchanges)
+    if agent is not None and not is_user_agent(agent):
+        skipped.append(f"User-Agent: not printable, or longer than {USER_AGENT_BYTES} bytes; the browser sends its own")
+        agent = None
+    texts = {**recorder, "source": source, "cookies": "as sent" if intake.keep_cookies else "stand-ins"}
     return Recording(
         url=start_page(exchanges, source).url,
         exchanges=tuple(_timed_from_first(exchanges)),
-        recorder={**recorder, "source": source, "cookies": "as sent" if intake.keep_cookies else "stand-ins"},
-        user_agent=user_agent(exchanges),
-        skipped=skipped,
+        recorder={name: printable(text[:LINE_LETTERS]) for name, text in texts.items()},
+        user_agent=agent,
+        skipped=tuple(skipped),
     )
 
 
@@ -53,8 +62,11 @@ def start_page(exchanges: Iterable[Exchange], source: str) -> Exchange:
     if not starts or not any(_is_page(e) for e in exchanges):
         raise EyelevelError(f"{source} holds no HTML page to start from")
     start = max(starts, key=lambda e: (referrers[_without_scheme(e.url)], _is_page(e), len(e.response.body)))
+    redirects: dict[str | None, list[Exchange]] = defaultdict(list)
+    for entry in entries:
+        redirects[_target(entry)].append(entry)
     seen = {start.url}
-    while origin := next((e for e in entries if _target(e) == start.url and e.url not in seen), None):
+    while origin := next((e for e in redirects[start.url] if e.url not in seen), None):
         seen.add(origin.url)
         start = origin
     return start
@@ -81,4 +93,4 @@ def _is_page(exchange: Exchange) -> bool:
 
 def _target(exchange: Exchange) -> str | None:
     location = exchange.response.header("location")
-    return urljoin(exchange.url, location) if location and exchange.response.status // 100 == 3 else None
+    return joined(exchange.url, location) if location and exchange.response.status // 100 == 3 else None

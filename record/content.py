@@ -6,7 +6,7 @@ import zlib
 
 import brotli
 
-from record.http1 import MAX_BODY_BYTES
+from record.limits import BODY_BYTES
 
 
 class UndecodableContent(ValueError):
@@ -29,14 +29,14 @@ def decode(body: bytes, encoding: str) -> bytes:
                 raise BrokenContent(f"not valid {encoding}: {error}") from error
         case _:
             raise UndecodableContent(f"unknown content-encoding {encoding}")
-    if len(content) > MAX_BODY_BYTES:
-        raise BrokenContent(f"longer than {MAX_BODY_BYTES >> 20} MiB once decoded")
+    if len(content) > BODY_BYTES:
+        raise BrokenContent(f"longer than {BODY_BYTES >> 20} MiB once decoded")
     return content
 
 
 def _decoded(body: bytes, encoding: str) -> bytes:
-    """At most one byte more than MAX_BODY_BYTES, so that a decompression bomb cannot fill the memory."""
-    limit = MAX_BODY_BYTES + 1
+    """At most one byte more than BODY_BYTES, so that a decompression bomb cannot fill the memory."""
+    limit = BODY_BYTES + 1
     match encoding:
         case "br":
             brotli_stream = brotli.Decompressor()

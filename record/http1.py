@@ -8,11 +8,20 @@ import re
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 
+from record.limits import HEAD_BYTES, HEADER_BYTES, HEADER_FIELDS
+
 Headers = tuple[tuple[str, str], ...]
 
-# No page needs more. A server or a broken recording must not be able to fill the memory.
-MAX_BODY_BYTES = 256 << 20
+# Methods that pages may use (Fetch standard, section 2.2.1), in letters that NGINX accepts.
+METHOD = re.compile(r"(?!(?:CONNECT|TRACE|TRACK)$)[A-Z_-]+")
+# A field's name (RFC 9110, section 5.1), and what no value can have.
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+NOT_IN_A_LINE = re.compile("[\r\n\0]")
 
+# Those that can be replayed; 101 switches to another protocol.
+STATUSES = range(200, 600)
+
+LENGTH = re.compile("[0-9]{1,15}")
 CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{1,15}")
 
 # Connection-specific fields (RFC 9113 section 8.2.2), and those that would send the browser to
@@ -38,6 +47,7 @@ ABOUT_CONTENT = frozenset({"content-type", "last-modified"})
 # that are not empty. Of the others, 1.22 sends all and 1.26 the first alone. One is stored, so that all servers agree.
 SINGLE = frozenset(
     {
+        "content-length",
         "content-type",
         "date",
         "etag",
@@ -103,7 +113,8 @@ class Response:
         if without_body:
             body, headers = b"", without_fields(headers, ABOUT_CONTENT)
         if method == "HEAD":
-            body = b""  # its Content-Length, that of the GET response, is kept
+            body = b""  # its Content-Length, that of the GET response, is kept if it is one
+            headers = tuple(h for h in headers if h[0].lower() != "content-length" or LENGTH.fullmatch(h[1]))
         else:
             headers = without_fields(headers, {"content-length"})
             if not without_body:
@@ -125,6 +136,18 @@ def first_value(headers: Iterable[tuple[str, str]], name: str) -> str | None:
     return next((value for key, value in headers if key.lower() == name), None)
 
 
+def require_sendable_fields(headers: Headers) -> None:
+    """Refuse header fields that not every server can send; those of a stored response without our own.
+
+    uWSGI takes 64 KiB of them, quic_server any number. Raises MalformedMessage.
+    """
+    size = sum(len(name) + len(value) + len(": \r\n") for name, value in headers)
+    if size > HEADER_BYTES:
+        raise MalformedMessage(f"its header fields have {size} bytes, and servers can send {HEADER_BYTES}")
+    if len(headers) > HEADER_FIELDS:
+        raise MalformedMessage(f"it has {len(headers)} header fields, and servers can send {HEADER_FIELDS}")
+
+
 def without_fields(headers: Headers, names: Container[str]) -> Headers:
     """`headers` without the fields called by one of `names` (lower case)."""
     return tuple((name, value) for name, value in headers if name.lower() not in names)
@@ -144,6 +167,8 @@ def parse_response(message: bytes) -> Response:
     head, separator, body = message.partition(b"\r\n\r\n")
     if not separator:
         raise MalformedMessage("no blank line after the headers")
+    if len(head) > HEAD_BYTES:
+        raise MalformedMessage(f"its header fields are longer than {HEAD_BYTES >> 10} KiB")
     first, *lines = head.split(b"\r\n")
     status, reason = parse_status_line(first)
     headers = []

@@ -11,62 +11,108 @@ from dataclasses import replace
 from pathlib import Path
 
 from base.errors import EyelevelError
+from base.text import excerpt, printable
+from record.bounded import read_regular
 from record.content import BrokenContent, UndecodableContent, decode
-from record.http1 import MAX_BODY_BYTES, Headers, MalformedMessage, Response
-from record.privacy import without_cookie_values
+from record.http1 import (
+    METHOD,
+    NOT_IN_A_LINE,
+    STATUSES,
+    TOKEN,
+    Headers,
+    MalformedMessage,
+    Response,
+    require_sendable_fields,
+)
+from record.index import is_recorded_ip
+from record.layout import authority_of, without_originals
+from record.limits import (
+    BODY_BYTES,
+    EXCHANGES,
+    HEAD_BYTES,
+    HOSTS,
+    LINE_LETTERS,
+    LINES,
+    LINES_LETTERS,
+    REASON_BYTES,
+    SERVERS,
+    SITE_BYTES,
+    TEXT_BYTES,
+    THINK_TIME_S,
+)
+from record.privacy import without_credentials
 from record.site import Exchange, kept_request_headers
-from record.urls import excerpt, normal_url
+from record.urls import normal_url
 
-# Servers and importers hold a site in memory.
-MAX_SITE_BYTES = 2 << 30
-
-# The rest of a file that holds a body: header fields, framing.
-MAX_OVERHEAD_BYTES = 16 << 20
-
-# Methods that pages may use (Fetch standard, section 2.2.1), in letters that NGINX accepts.
-METHOD = re.compile(r"(?!(?:CONNECT|TRACE|TRACK)$)[A-Z_-]+")
-TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 FOLD = re.compile("\r?\n[ \t]+")
-NOT_IN_A_LINE = re.compile("[\r\n\0]")
 
 
 class Intake:
     """Collects the exchanges that can be replayed, and a line for each that was left out."""
 
     def __init__(self, source: str, *, keep_cookies: bool) -> None:
-        self.source = source
+        self.source = printable(source)
         self.keep_cookies = keep_cookies
         self.exchanges: list[Exchange] = []
         self.skipped: list[str] = []
-        self._bytes = 0
+        self._skipped_letters = self._further_skipped = 0
+        self._body_bytes = self._text_bytes = 0
+        self._servers: set[str] = set()
+        self._hosts: set[str] = set()
 
     def take(self, name: str, read: Callable[[], Exchange]) -> None:
         """Take the exchange that `read` returns. If it is refused, the reason goes to `skipped` under `name`.
 
-        Raises EyelevelError when all exchanges together are too large.
+        Raises EyelevelError when all exchanges together are more than those of a page.
         """
         try:
             exchange = admitted(read(), keep_cookies=self.keep_cookies)
-        except (MalformedMessage, OSError) as error:
+        # MalformedMessage is a ValueError, too. What else a library or Python makes of odd text costs one exchange.
+        except (ValueError, OSError) as error:
             self.leave_out(name, error)
             return
-        self._bytes += len(exchange.response.body)
-        if self._bytes > MAX_SITE_BYTES:
-            raise EyelevelError(
-                f"{self.source} holds more than {MAX_SITE_BYTES >> 30} GiB of bodies; import one page's load of it"
-            )
+        response = exchange.response
+        self._body_bytes += len(response.body)
+        self._text_bytes += len(exchange.url) + sum(len(name) + len(value) for name, value in response.headers)
+        self._servers.add(exchange.recorded_ip)
+        self._hosts.add(authority_of(exchange.url))
         self.exchanges.append(exchange)
+        self._require_one_page()
 
     def leave_out(self, name: str, reason: Exception | str) -> None:
-        """Add a line to `skipped`: what is left out, and why."""
-        self.skipped.append(f"{printable(name)}: {printable(str(reason))}")
+        """Add a line to `skipped`: what is left out, and why. Of very many lines the rest is only counted."""
+        if len(self.skipped) >= LINES or self._skipped_letters > LINES_LETTERS:
+            self._further_skipped += 1
+            return
+        line = f"{printable(name[:LINE_LETTERS])}: {printable(str(reason)[:LINE_LETTERS])}"
+        self._skipped_letters += len(line)
+        self.skipped.append(line)
+
+    def all_skipped(self) -> list[str]:
+        """All lines, and one that counts those that are not among them."""
+        return [*self.skipped, *([f"{self._further_skipped:,} more"] if self._further_skipped else [])]
+
+    def _require_one_page(self) -> None:
+        for count, limit, limit_text in (
+            (self._body_bytes, SITE_BYTES, f"{SITE_BYTES >> 30} GiB of bodies"),
+            (self._text_bytes, TEXT_BYTES, f"{TEXT_BYTES >> 20} MiB of URLs and header fields"),
+            (len(self._servers), SERVERS, f"{SERVERS:,} servers"),
+            (len(self._hosts), HOSTS, f"{HOSTS:,} hosts"),
+            (len(self.exchanges), EXCHANGES, f"{EXCHANGES:,} exchanges"),
+        ):
+            if count > limit:
+                raise EyelevelError(f"{self.source} holds more than {limit_text}; import one page's load of it")
 
 
 def bounded(file: Path) -> bytes:
-    """The content of `file`, which holds one exchange. Raises MalformedMessage when it is too large, and OSError."""
-    if file.stat().st_size > MAX_BODY_BYTES + MAX_OVERHEAD_BYTES:
-        raise MalformedMessage(f"its body is longer than {MAX_BODY_BYTES >> 20} MiB")
-    return file.read_bytes()
+    """The content of `file`, which holds one exchange.
+
+    Raises MalformedMessage when it is too large, and OSError, also for a link, a pipe or a device.
+    """
+    try:
+        return read_regular(file, BODY_BYTES + HEAD_BYTES)
+    except MalformedMessage:
+        raise MalformedMessage(f"its body is longer than {BODY_BYTES >> 20} MiB") from None
 
 
 def with_true_length(method: str, response: Response) -> Response:
@@ -84,35 +130,32 @@ def with_true_length(method: str, response: Response) -> Response:
 
 
 def admitted(exchange: Exchange, *, keep_cookies: bool) -> Exchange:
-    """`exchange` in the form that a site stores. Raises MalformedMessage when it cannot be replayed."""
+    """`exchange` in the form that a site stores. Raises ValueError when it cannot be replayed."""
     method, response = exchange.method, exchange.response
     if not METHOD.fullmatch(method):
         raise MalformedMessage(f"{excerpt(method)} is no method that a page can use")
     if response.status == 101:
         raise MalformedMessage("switched protocols (101), which no HTTP server can replay")
-    if not 200 <= response.status <= 599:
+    if response.status not in STATUSES:
         raise MalformedMessage(f"status {response.status} is none that can be replayed")
-    if len(response.body) > MAX_BODY_BYTES:
-        raise MalformedMessage(f"its body is longer than {MAX_BODY_BYTES >> 20} MiB")
-    headers = _sendable(response.headers)
+    if len(response.body) > BODY_BYTES:
+        raise MalformedMessage(f"its body is longer than {BODY_BYTES >> 20} MiB")
+    if not is_recorded_ip(exchange.recorded_ip):
+        raise MalformedMessage(f"{excerpt(exchange.recorded_ip)} is no server's address")
+    # What a recording calls by the names of our own fields (gateways do) would say which request it answers.
+    headers = without_originals(_sendable(response.headers))
+    headers = headers if keep_cookies else without_credentials(headers)
+    sound = replace(response, reason=NOT_IN_A_LINE.sub(" ", _latin1(response.reason))[:REASON_BYTES], headers=headers)
+    require_sendable_fields(sound.replayable(method).headers)
     _require_decodable(response)
     return replace(
         exchange,
         url=normal_url(exchange.url),
-        response=replace(
-            response,
-            reason=NOT_IN_A_LINE.sub(" ", _latin1(response.reason)),
-            headers=headers if keep_cookies else without_cookie_values(headers),
-        ),
+        response=sound,
         started_ms=_time(exchange.started_ms),
-        ttfb_ms=_time(exchange.ttfb_ms),
+        ttfb_ms=_time(exchange.ttfb_ms, THINK_TIME_S * 1000),
         request_headers=kept_request_headers(_sendable(exchange.request_headers)),
     )
-
-
-def printable(text: str) -> str:
-    """`text` on one line, with escapes for what cannot be printed."""
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 def _sendable(headers: Headers) -> Headers:
@@ -147,9 +190,11 @@ def _require_decodable(response: Response) -> None:
         pass
 
 
-def _time(time_ms: float | None) -> float | None:
-    """A time in ms, or None for a value that is no time: tools write -1 when they do not know it."""
+def _time(time_ms: float | None, limit_ms: float = math.inf) -> float | None:
+    """A time in ms, `limit_ms` at most, or None for what is no time: tools write -1 when they do not know it."""
+    if isinstance(time_ms, bool) or not isinstance(time_ms, int | float):
+        return None
     try:
-        return time_ms if time_ms is not None and math.isfinite(time_ms) and time_ms >= 0 else None
-    except (TypeError, OverflowError):
+        return min(time_ms, limit_ms) if math.isfinite(time_ms) and time_ms >= 0 else None
+    except OverflowError:
         return None

@@ -1,8 +1,75 @@
-"""Removes from a response what must not be published: the values of cookies."""
+"""What of a recording must not be published: credentials in header fields, which are removed, and in URLs, which stay.
 
-from record.http1 import Headers
+Bodies are never looked into.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from urllib.parse import parse_qsl, urlsplit
+
+from record.http1 import Headers, without_fields
 
 FILLER = "x"
+
+# Fields of responses that carry a credential or a token of the session, and that no page is drawn by. They are taken
+# off. (Set-Cookie keeps its field, since pages look for the cookies' names.)
+CREDENTIALS = frozenset(
+    {
+        "authentication-info",
+        "authorization",
+        "proxy-authentication-info",
+        "proxy-authorization",
+        "set-cookie2",
+        "x-access-token",
+        "x-amz-security-token",
+        "x-api-key",
+        "x-auth-token",
+        "x-csrf-token",
+        "x-refresh-token",
+        "x-session-id",
+        "x-session-token",
+        "x-xsrf-token",
+    }
+)
+
+# Query parameters whose values often are secrets, by a part of the name between `-`, `_`, `.`, `[` and changes of case.
+SECRET_WORDS = frozenset(
+    {
+        *("apikey", "auth", "authorization", "bearer", "code", "credential", "csrf", "jwt", "nonce", "otp", "passwd"),
+        *("password", "pwd", "secret", "session", "sessionid", "sid", "sig", "signature", "ticket", "token", "xsrf"),
+    }
+)
+SECRET_NAMES = frozenset({"access_key", "api_key", "key", "pass", "private_key"})
+WORD = re.compile("[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+JWT = re.compile(r"ey[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*")
+# A value that short is a number or a word.
+SECRET_LETTERS = 8
+
+
+def secret_parameters(urls: Iterable[str]) -> Counter[str]:
+    """Names of query parameters whose values look like secrets, and how many different values each has in `urls`."""
+    values = {(name, value) for url in urls for name, value in _parameters(url) if _looks_secret(name, value)}
+    return Counter(name for name, _ in values)
+
+
+def _parameters(url: str) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(urlsplit(url).query, max_num_fields=1000)
+    except ValueError:
+        return []
+
+
+def _looks_secret(name: str, value: str) -> bool:
+    if len(value) < SECRET_LETTERS:
+        return False
+    words = {word.lower() for word in WORD.findall(name)}
+    return name.lower() in SECRET_NAMES or bool(words & SECRET_WORDS) or JWT.fullmatch(value) is not None
+
+
+def without_credentials(headers: Headers) -> Headers:
+    """`headers` of a response without those that carry credentials, and with stand-ins for cookies' values."""
+    return without_fields(without_cookie_values(headers), CREDENTIALS)
 
 
 def without_cookie_values(headers: Headers) -> Headers:

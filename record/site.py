@@ -1,36 +1,35 @@
-"""A recorded site: its exchanges, and their layout on disk (`sites/<name>/`).
+"""A recorded site: its exchanges, in memory and on disk (`sites/<name>/`; `record.layout` has its files' names).
 
-    site.json                   index: where the page starts, how it was recorded, every exchange
-    <host>/<NNNNN>-<slug>       one raw response each, as quic_server and the uWSGI application load it
-
-Every distinct recorded server IP becomes one address of 198.18.0.0/15 (RFC 2544's benchmark range),
-in order of first use. Everything in a site is https. This module does not know where a recording
-came from. Standard library only: the recorder's addon in mitmproxy and the application in uWSGI load it too.
+Every distinct recorded server IP becomes one address of 198.18.0.0/15, in order of first use. Everything in a site is
+https. This module does not know where a recording came from. Standard library only: the recorder's addon in mitmproxy
+and the application in uWSGI load it too.
 """
 
 import json
-import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from base.errors import EyelevelError
 from base.files import replacing_folder, write_atomically
-from record.http1 import Headers, MalformedMessage, Response, format_response, parse_response, without_fields
-
-FORMAT = 1
-INDEX = "site.json"
-FIRST_SERVER = IPv4Address("198.18.0.1")
-
-# The servers read from these which request a stored response answers. Browsers never get them.
-ORIGINAL_URL = "X-Original-Url"
-ORIGINAL_METHOD = "X-Original-Method"
-ORIGINAL_WAIT_MS = "X-Original-Wait-Ms"  # the server's time to the first byte, where it was recorded
-_ORIGINALS = frozenset(name.lower() for name in (ORIGINAL_URL, ORIGINAL_METHOD, ORIGINAL_WAIT_MS))
+from record.bounded import read_regular
+from record.http1 import Headers, MalformedMessage, Response, format_response, parse_response
+from record.index import BrokenIndex, checked_index, read_index
+from record.layout import (
+    FORMAT,
+    INDEX,
+    ORIGINAL_METHOD,
+    ORIGINAL_URL,
+    ORIGINAL_WAIT_MS,
+    authority_of,
+    file_name,
+    host_folder,
+    server_addresses,
+    without_originals,
+)
+from record.limits import BODY_BYTES, HEAD_BYTES
 
 # Matching needs these of a request, and so does the search for the start page. Cookies and authorisation are not kept.
 KEPT_REQUEST_HEADERS = frozenset({"referer", "user-agent", "range", "origin", "access-control-request-method"})
@@ -79,6 +78,11 @@ class IndexedExchange:
         """The host and, unless it is 443, the port."""
         return authority_of(self.url)
 
+    @property
+    def folder(self) -> str:
+        """The name of the folder that its file is in."""
+        return self.file.partition("/")[0]
+
 
 @dataclass(frozen=True)
 class Site:
@@ -114,6 +118,11 @@ class Site:
             hosts.setdefault(host, {}).setdefault(exchange.server)
         return {host: tuple(addresses) for host, addresses in hosts.items()}
 
+    @cached_property
+    def host_folders(self) -> dict[str, str]:
+        """Authority → the name of the folder with its responses."""
+        return {exchange.authority: exchange.folder for exchange in self.exchanges}
+
     def request_headers(self, url: str) -> Headers:
         """The header fields that a request for `url` is exported with; a site keeps none but the user agent.
 
@@ -126,7 +135,7 @@ class Site:
         """An exchange with its response, read from disk. Raises EyelevelError."""
         path = self.folder / indexed.file
         try:
-            stored = parse_response(path.read_bytes())
+            stored = parse_response(read_regular(path, BODY_BYTES + HEAD_BYTES))
         except (OSError, MalformedMessage) as error:
             raise EyelevelError(f"{path} is no recorded response: {error}; import the site again") from None
         return Exchange(
@@ -140,31 +149,18 @@ class Site:
 
     @classmethod
     def load(cls, folder: Path) -> "Site":
-        """Read the index of the site in `folder`. Raises EyelevelError."""
-        index_path = folder / INDEX
-        try:
-            index = json.loads(index_path.read_text())
-        except FileNotFoundError:
-            raise EyelevelError(f"{folder} is not a recorded site: it has no {INDEX}") from None
-        except ValueError as error:
-            raise EyelevelError(f"{index_path} is broken ({error}); import the site again") from None
-        try:
-            if index["format"] != FORMAT:
-                raise EyelevelError(
-                    f"{index_path} has format {index['format']}, this version reads {FORMAT}; import it again"
-                )
-            return cls(
-                folder=folder,
-                url=index["url"],
-                recorder=index["recorder"],
-                user_agent=index["user_agent"],
-                viewport=tuple(index["viewport"]) if index["viewport"] else None,
-                recorded_ips=index["servers"],
-                exchanges=tuple(IndexedExchange(**exchange) for exchange in index["exchanges"]),
-                skipped=tuple(index["skipped"]),
-            )
-        except (KeyError, TypeError) as error:
-            raise EyelevelError(f"{index_path} is broken ({error!r}); import the site again") from None
+        """Read the site in `folder`, which may come from anybody; see `record.index`. Raises EyelevelError."""
+        index = read_index(folder)
+        return cls(
+            folder=folder,
+            url=index["url"],
+            recorder=index["recorder"],
+            user_agent=index["user_agent"],
+            viewport=tuple(index["viewport"]) if index["viewport"] else None,
+            recorded_ips=index["servers"],
+            exchanges=tuple(IndexedExchange(**exchange) for exchange in index["exchanges"]),
+            skipped=index["skipped"],
+        )
 
 
 def write_site(recording: Recording, folder: Path) -> Site:
@@ -182,6 +178,8 @@ def write_site(recording: Recording, folder: Path) -> Site:
             _write(recording, addresses, new)
     except OSError as error:
         raise EyelevelError(f"{folder} cannot be written: {error.strerror}") from None
+    except BrokenIndex as error:
+        raise EyelevelError(f"{folder.name}: the recording cannot be stored: {error}") from None
     return Site.load(folder)
 
 
@@ -200,6 +198,7 @@ def _write(recording: Recording, addresses: dict[str, str], folder: Path) -> Non
         "exchanges": [asdict(exchange) for exchange in indexed],
         "skipped": recording.skipped,
     }
+    checked_index(index)  # what is written must be read again
     write_atomically(folder / INDEX, json.dumps(index, indent=1) + "\n")
 
 
@@ -208,36 +207,16 @@ def kept_request_headers(headers: Headers) -> Headers:
     return tuple((name, value) for name, value in headers if name.lower() in KEPT_REQUEST_HEADERS)
 
 
-def without_originals(headers: Headers) -> Headers:
-    """A stored response's header fields without those that name the request it answers."""
-    return without_fields(headers, _ORIGINALS)
-
-
-def authority_of(url: str) -> str:
-    """The authority of an https URL as servers see it: lower case, without the default port."""
-    authority = urlsplit(url).netloc.rpartition("@")[2].lower()
-    return authority.removesuffix(":443")
-
-
-def host_folder(authority: str) -> str:
-    """The name of the folder that holds an authority's responses.
-
-    Raises EyelevelError for an authority that is no host name, since it could lead out of the site.
-    """
-    if not re.fullmatch(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?(:\d+)?", authority):
-        raise EyelevelError(f"{authority!r} in the recording is no host name; leave out its exchanges")
-    return authority.replace(":", "_")
-
-
 def _assign_addresses(recorded_ips: Iterable[str]) -> dict[str, str]:
-    return {ip: str(FIRST_SERVER + number) for number, ip in enumerate(dict.fromkeys(recorded_ips))}
+    distinct = dict.fromkeys(recorded_ips)
+    return dict(zip(distinct, server_addresses(len(distinct)), strict=True))
 
 
 def _store(folder: Path, order: int, exchange: Exchange, server: str) -> IndexedExchange:
     """Write one response and return its line in the index."""
     host = folder / host_folder(authority_of(exchange.url))
     host.mkdir(exist_ok=True)
-    path = host / f"{order:05d}-{_slug(exchange.url)}"
+    path = host / file_name(order, exchange.url)
     response = exchange.response.replayable(exchange.method)
     origin: Headers = ((ORIGINAL_URL, exchange.url), (ORIGINAL_METHOD, exchange.method))
     if exchange.ttfb_ms is not None:
@@ -253,9 +232,3 @@ def _store(folder: Path, order: int, exchange: Exchange, server: str) -> Indexed
         started_ms=exchange.started_ms,
         ttfb_ms=exchange.ttfb_ms,
     )
-
-
-def _slug(url: str) -> str:
-    """A short file name without special characters, by which a person recognises the URL."""
-    last = urlsplit(url).path.rstrip("/").rpartition("/")[2]
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", last)[-60:] or "index"

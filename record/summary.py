@@ -1,6 +1,11 @@
 """A short description of a stored site, for a person."""
 
+from base.text import printable
+from record.privacy import secret_parameters
 from record.site import Site
+
+# So many names of query parameters stand for all.
+NAMES = 5
 
 
 def summary(site: Site) -> str:
@@ -8,4 +13,12 @@ def summary(site: Site) -> str:
     total = sum(exchange.bytes for exchange in site.exchanges)
     counts = f"{len(site.exchanges)} exchanges of {len(site.addresses)} hosts on {len(site.servers)} servers"
     lines = [f"{site.name}: {counts}, {total / 1e6:.2f} MB, starts at {site.url}"]
-    return "\n".join([*lines, *(f"  left out: {reason[:160]}" for reason in site.skipped)])
+    lines += [f"  left out: {reason[:160]}" for reason in site.skipped]
+    if secrets := secret_parameters(exchange.url for exchange in site.exchanges):
+        names = ", ".join(printable(name[:40]) for name, _ in secrets.most_common(NAMES))
+        more = f" and {len(secrets) - NAMES} more names" if len(secrets) > NAMES else ""
+        lines.append(
+            f"  {secrets.total()} values in URLs look like secrets ({names}{more}) and stay in the site, as do all "
+            "bodies: hand on only pages that were seen without login"
+        )
+    return "\n".join(lines)

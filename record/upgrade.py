@@ -9,11 +9,13 @@ text. Links that scripts make are upgraded at run time: a script that reads the 
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from record.content import UndecodableContent, decode, encode
-from record.http1 import Response, first_value
+from record.http1 import MalformedMessage, Response, first_value, require_sendable_fields
+from record.limits import BODY_BYTES
 from record.site import Exchange
+from record.urls import joined, normal_url
 
 # Where a script reads the protocol of a page: `document.location.protocol`, also in a string whose `=` is escaped.
 # Not where it is set, and not where it begins an origin, since scripts compare origins with that of the page.
@@ -27,6 +29,9 @@ READS_LETTER = re.compile(r"(?<![\w$.)\]\\])(?:[\w$]+\.)*URL\.charAt\(4\)")
 PLAIN_PROTOCOL, PLAIN_LETTER = "/http:/.source", "/:/.source"
 UPGRADE_AT_RUN_TIME = ("Content-Security-Policy", "upgrade-insecure-requests")
 
+# The beginning of a URL in plain http, with all that could belong to its host and port.
+PLAIN_URL = re.compile(r"http:(\\?/\\?/)([\w.:-]++)", re.IGNORECASE)
+
 TEXT_TYPES = re.compile(r"^(text/|application/([\w.+-]*(javascript|json|xml|mpegurl))|image/svg)", re.IGNORECASE)
 
 
@@ -34,7 +39,7 @@ def upgrade(exchanges: Iterable[Exchange]) -> tuple[list[Exchange], list[str]]:
     """The exchanges with every URL in https, and a line for each one that this leaves out.
 
     An http exchange is left out when the recording has its https form, too, or when it only redirects there: after
-    the upgrade it would redirect to itself for ever.
+    the upgrade it would redirect to itself for ever. So is one that its longer links make too large for servers.
     """
     exchanges = list(exchanges)
     plain_hosts = {urlsplit(e.url).netloc for e in exchanges if e.url.startswith("http:")}
@@ -44,10 +49,15 @@ def upgrade(exchanges: Iterable[Exchange]) -> tuple[list[Exchange], list[str]]:
     already_https = {(e.method, e.url) for e in exchanges if e.url.startswith("https:")}
     upgraded, reasons = [], []
     for exchange in exchanges:
-        url = to_https(exchange.url)
-        response = _upgraded_response(exchange.response, to_https)
-        if _is_of_plain_page(exchange):
-            response = _as_in_plain_page(response)
+        try:
+            url = normal_url(to_https(exchange.url))
+            response = _upgraded_response(exchange.response, to_https)
+            if _is_of_plain_page(exchange):
+                response = _as_in_plain_page(response)
+            _require_servable(response, exchange.method)
+        except MalformedMessage as error:
+            reasons.append(f"{exchange.method} {exchange.url}, with its links in https: {error}")
+            continue
         if exchange.url.startswith("http:") and (exchange.method, url) in already_https:
             reasons.append(f"{exchange.method} {exchange.url}: its https form was recorded too")
         elif _redirects_to(response, url):
@@ -62,9 +72,13 @@ def _rewriter(hosts: Iterable[str]) -> Callable[[str], str]:
 
     Port 80 is dropped with the scheme that implied it.
     """
-    names = sorted({re.escape(host.removesuffix(":80")) for host in hosts}, key=len, reverse=True)
-    pattern = re.compile(rf"http:(\\?/\\?/)({'|'.join(names)})(:80)?(?![\w.:-])", re.IGNORECASE)
-    return lambda text: pattern.sub(r"https:\1\2", text)
+    names = {host.removesuffix(":80") for host in hosts}
+
+    def in_https(match: re.Match[str]) -> str:
+        name = match[2].removesuffix(":80")
+        return f"https:{match[1]}{name}" if name.lower() in names else match[0]
+
+    return lambda text: PLAIN_URL.sub(in_https, text)
 
 
 def _upgraded_response(response: Response, to_https: Callable[[str], str]) -> Response:
@@ -100,6 +114,12 @@ def _as_in_plain_page(response: Response) -> Response:
     return replace(response, headers=headers, body=body)
 
 
+def _require_servable(response: Response, method: str) -> None:
+    if len(response.body) > BODY_BYTES:
+        raise MalformedMessage(f"its body is longer than {BODY_BYTES >> 20} MiB")
+    require_sendable_fields(response.replayable(method).headers)
+
+
 def _redirects_to(response: Response, url: str) -> bool:
     location = response.header("location")
-    return response.status // 100 == 3 and location is not None and urljoin(url, location) == url
+    return response.status // 100 == 3 and location is not None and joined(url, location) == url

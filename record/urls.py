@@ -5,12 +5,11 @@ Standard library only.
 
 import re
 from ipaddress import ip_address
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import quote, unquote_to_bytes, urljoin
 
+from base.text import excerpt
 from record.http1 import MalformedMessage
-
-# Longer ones do not fit into a request to uWSGI together with a referrer of the same length.
-MAX_URL_BYTES = 24 << 10
+from record.limits import HEAD_BYTES, URL_BYTES
 
 # RFC 1035, section 2.3.4; underscores are common in the wild.
 MAX_HOST, MAX_LABEL = 253, 63
@@ -22,12 +21,22 @@ LABEL_SEPARATORS = re.compile("[.\u3002\uff0e\uff61]")  # full stops, as RFC 349
 SENT_AS_WRITTEN = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"<>')
 
 
+def joined(base: str, reference: str) -> str | None:
+    """The URL that `reference` means in a response from `base`; None when it means none."""
+    try:
+        return urljoin(base, reference)
+    except ValueError:
+        return None
+
+
 def normal_url(url: str) -> str:
     """`url` without user information, fragment and default port; its host in lower case and in ASCII (RFC 3490).
 
     In the path and the query, characters that may not be sent are percent-encoded; nothing else changes there. Raises
     MalformedMessage for a text that is no http(s) URL, and for a host that a replay cannot have.
     """
+    if len(url) > HEAD_BYTES:  # before work is put into it
+        raise MalformedMessage(f"{excerpt(url)} is longer than {URL_BYTES >> 10} KiB, which no server takes")
     match = re.fullmatch(r"(https?)://([^/?#]*)([^#]*)(?:#.*)?", url, re.IGNORECASE | re.DOTALL)
     if not match:
         raise MalformedMessage(f"{excerpt(url)} is no http or https URL")
@@ -37,8 +46,8 @@ def normal_url(url: str) -> str:
     port = "" if port in ("", default) else f":{port}"
     _require_servable(target.partition("?")[0], url)
     normal = f"{scheme}://{_ascii_host(host)}{port}{quote(target, safe=SENT_AS_WRITTEN)}"
-    if len(normal) > MAX_URL_BYTES:
-        raise MalformedMessage(f"{excerpt(url)} is longer than {MAX_URL_BYTES >> 10} KiB, which no server takes")
+    if len(normal) > URL_BYTES:
+        raise MalformedMessage(f"{excerpt(url)} is longer than {URL_BYTES >> 10} KiB, which no server takes")
     return normal
 
 
@@ -54,11 +63,6 @@ def _require_servable(path: str, url: str) -> None:
         depth += -1 if segment == b".." else segment not in (b"", b".")
         if depth < 0:
             raise MalformedMessage(f"{excerpt(url)} leads out of its root")
-
-
-def excerpt(text: str) -> str:
-    """The beginning of `text`, safe to print on one line."""
-    return ascii(text[:80])[1:-1]
 
 
 def _host_and_port(authority: str) -> tuple[str, str]:

@@ -9,7 +9,6 @@ from typing import ClassVar
 from base.jail import jailed
 from base.places import tool
 from base.processes import running
-from record.site import host_folder
 from servers.contract import Server, Serving
 from servers.qlog import read_qlogs
 from tuning.protocols import Protocol
@@ -117,6 +116,6 @@ def _responses_of(serving: Serving, address: str) -> Path:
     if not folder.exists():
         folder.mkdir()
         for authority in serving.site.servers[address]:
-            host = host_folder(authority)
+            host = serving.site.host_folders[authority]
             (folder / host).symlink_to(serving.content / host)
     return folder

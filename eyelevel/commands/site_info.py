@@ -10,7 +10,8 @@ from analysis.sites import print_sites, site_table
 from base.errors import EyelevelError
 from base.places import RESULTS, SITES
 from measure.site_facts import facts_of
-from record.site import INDEX, Site
+from record.layout import INDEX
+from record.site import Site
 
 FORMATS = ("png", "pdf", "svg")
 

@@ -77,9 +77,12 @@ def read_recording(source: Path, *, keep_cookies: bool = False) -> Recording:
     """Read `source` in the format that recognises it. Raises EyelevelError."""
     if not source.exists():
         raise EyelevelError(f"there is no recording at {source}")
-    for form in formats():
-        if form.recognises(source):
-            return form.read(source, keep_cookies=keep_cookies)
+    try:
+        for form in formats():
+            if form.recognises(source):
+                return form.read(source, keep_cookies=keep_cookies)
+    except OSError as error:
+        raise EyelevelError(f"{source} cannot be read: {error.strerror or error}") from None
     raise EyelevelError(f"{source} is no recording that can be imported: give {descriptions()}")
 
 

@@ -18,11 +18,15 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.files import write_atomically
+from base.text import printable
 from record.assemble import assemble
+from record.bounded import parse_json, read_regular
 from record.content import UndecodableContent, decode, encode
 from record.http1 import Headers, MalformedMessage, Response, without_fields
 from record.intake import Intake
-from record.site import Exchange, Recording, Site, authority_of
+from record.layout import authority_of
+from record.limits import BODY_BYTES
+from record.site import Exchange, Recording, Site
 from record.urls import normal_url
 
 NAME = "har"
@@ -35,7 +39,7 @@ PAGE = "page_1"
 ENCODED = "_encoded"
 
 # The file is read into memory. Bodies in it are a third longer than in a site.
-MAX_FILE_BYTES = 1 << 30
+FILE_BYTES = 1 << 30
 
 SKIPPED_SCHEMES = ("data:", "blob:", "chrome-extension:", "about:", "ws:", "wss:", "file:")
 
@@ -70,16 +74,18 @@ def read(path: Path, *, keep_cookies: bool = False) -> Recording:
 
 def _log_and_entries(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The archive's log, and its entries in the order they began."""
-    if path.stat().st_size > MAX_FILE_BYTES:
-        raise EyelevelError(
-            f"{path} is larger than {MAX_FILE_BYTES >> 20} MiB, more than a page's load; export one page"
-        )
     try:
-        log = json.loads(path.read_bytes())["log"]
+        document = read_regular(path, FILE_BYTES, follow=True)
+    except MalformedMessage:
+        raise EyelevelError(
+            f"{path} is larger than {FILE_BYTES >> 20} MiB, more than a page's load; export one page"
+        ) from None
+    try:
+        log = parse_json(document)["log"]
         entries = [entry for entry in log["entries"] if isinstance(entry, dict)]
         return log, sorted(entries, key=_time_ms)
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise EyelevelError(f"{path} is no HAR file ({error!r})") from None
+    except (ValueError, LookupError, TypeError, OverflowError) as error:
+        raise EyelevelError(f"{path} is no HAR file ({printable(repr(error))})") from None
 
 
 def _page_of(entry: dict[str, Any]) -> str:
@@ -166,12 +172,12 @@ def _exchange(entry: dict[str, Any]) -> Exchange:
         )
     except MalformedMessage:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise MalformedMessage(f"its entry is broken ({error!r})") from None
 
 
 def _headers(listed: list[dict[str, Any]]) -> Headers:
-    return tuple((str(field["name"]), str(field["value"])) for field in listed if field["name"][0] != ":")
+    return tuple((str(field["name"]), str(field["value"])) for field in listed if not field["name"].startswith(":"))
 
 
 def _without_pseudo_header_fields(headers: Headers, status: int, version: str) -> Headers:
@@ -192,7 +198,7 @@ def _response(response: dict[str, Any]) -> Response:
     )
     content = response.get("content") or {}
     plain = Response(status, str(response.get("statusText") or ""), headers, _content_of(content, status))
-    if content.get(ENCODED):
+    if content.get(ENCODED) or len(plain.body) > BODY_BYTES:
         return plain
     try:
         return replace(plain, body=encode(plain.body, plain.encoding))

@@ -3,6 +3,7 @@
 The format has no times and no order. Responses are as they were on the wire, with chunk framing.
 """
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,11 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, te
 from google.protobuf.message import DecodeError
 
 from base.files import replacing_folder
+from base.text import excerpt
 from record.assemble import assemble
 from record.http1 import MalformedMessage, Response, first_value, parse_status_line
 from record.intake import Intake, bounded, with_true_length
+from record.limits import HEAD_BYTES
 from record.site import Exchange, Recording, Site
 
 NAME = "mahimahi"
@@ -72,9 +75,15 @@ def _record_of(exchange: Exchange, site: Site) -> Any:
 
 
 def _read_exchange(file: Path) -> Exchange:
+    content = bounded(file)
     record = _RequestResponse()
     try:
-        record.ParseFromString(bounded(file))
+        outline = _Outline.FromString(content)
+        if len(content) - len(outline.response.body) > HEAD_BYTES:
+            raise MalformedMessage(f"it has more than {HEAD_BYTES >> 20} MiB beside the body")
+        record.ParseFromString(content)
+    except MalformedMessage:
+        raise
     except (DecodeError, ValueError) as error:  # ValueError: text that is not UTF-8
         raise MalformedMessage(f"it is broken: {error}") from None
     request = record.request.first_line.decode("latin-1").split(" ")
@@ -102,7 +111,9 @@ def _url(scheme: str, target: str, host: str | None, port: int) -> str:
     if not host:
         raise MalformedMessage("no Host header")
     name, _, named_port = host.lower().partition(":")
-    port = int(named_port) if named_port.isdigit() else port
+    if not re.fullmatch("[0-9]{0,5}", named_port):
+        raise MalformedMessage(f"{excerpt(host)} is no host and port")
+    port = int(named_port or port)
     suffix = "" if port in (0, DEFAULT_PORTS[scheme]) else f":{port}"
     return f"{scheme}://{name}{suffix}{target}"
 
@@ -111,12 +122,19 @@ def _headers(message: Any) -> tuple[tuple[str, str], ...]:
     return tuple((h.key.decode("latin-1"), h.value.decode("latin-1").strip()) for h in message.header)
 
 
-def _message_class() -> Any:
+def _message_class(*, with_headers: bool = True) -> Any:
     """The class of `RequestResponse`, from its description; no protobuf compiler is needed."""
     description = text_format.Parse(DESCRIPTOR.read_text(), descriptor_pb2.FileDescriptorProto())
+    if not with_headers:
+        for message in description.message_type:
+            fields = [field for field in message.field if field.name != "header"]
+            del message.field[:]
+            message.field.extend(fields)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(description)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("MahimahiProtobufs.RequestResponse"))
 
 
 _RequestResponse = _message_class()
+# The same without header fields, of which a small file can hold so many that they fill the memory.
+_Outline = _message_class(with_headers=False)

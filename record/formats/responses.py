@@ -4,24 +4,29 @@ A response has its URL in the header field `X-Original-Url`; without this field 
 has no server IPs, so every host gets a server of its own.
 """
 
-from collections.abc import Iterator
+import os
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
+from base.errors import EyelevelError
 from record.assemble import assemble
+from record.bounded import open_regular
 from record.http1 import Response, parse_response
 from record.intake import Intake, bounded, with_true_length
-from record.site import (
+from record.layout import (
     INDEX,
     ORIGINAL_METHOD,
     ORIGINAL_URL,
     ORIGINAL_WAIT_MS,
-    Exchange,
-    Recording,
     authority_of,
+    require_single_originals,
     without_originals,
 )
+from record.limits import EXCHANGES
+from record.site import Exchange, Recording
+from record.urls import normal_url
 
 NAME = "responses"
 DESCRIPTION = "a folder of raw responses (HOST/FILE)"
@@ -36,28 +41,43 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, *, keep_cookies: bool = False) -> Recording:
-    """The responses under `path`, in the order of their names. Broken ones are named. Raises EyelevelError."""
+    """The responses under `path`, in the order of their names. Broken ones are named. Raises EyelevelError.
+
+    Links, pipes and devices are named, too: only what lies in the folder is the recording.
+    """
     intake = Intake(path.name, keep_cookies=keep_cookies)
-    for file in _files(path):
+    files = _files(path)
+    if len(files) > EXCHANGES:
+        raise EyelevelError(f"{path} holds more than {EXCHANGES:,} files; import one page's load of it")
+    for file in files:
         place = file.relative_to(path)
         intake.take(str(place), partial(_exchange, file, place))
     recorder = {"tool": "raw responses", "server_ips": "not recorded; one for each host"}
     return assemble(intake, recorder)
 
 
-def _files(path: Path) -> Iterator[Path]:
-    files = (file for file in path.rglob("*") if file.is_file() and file.parent != path and file.name != INDEX)
-    return iter(sorted(files, key=lambda file: (file.name, file)))
+def _files(path: Path) -> list[Path]:
+    """All that lies in folders of `path` and is no folder; one more than there may be, at most."""
+    files = (file for file in path.rglob("*") if file.parent != path and file.name != INDEX and not _is_folder(file))
+    return sorted(islice(files, EXCHANGES + 1), key=lambda file: (file.name, file))
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
 
 
 def _begins_as_response(file: Path) -> bool:
-    with file.open("rb") as stream:
-        return stream.read(len(BEGINNING)) == BEGINNING
+    try:
+        with os.fdopen(open_regular(file), "rb") as stream:
+            return stream.read(len(BEGINNING)) == BEGINNING
+    except OSError:
+        return False  # it is named when the recording is read
 
 
 def _exchange(file: Path, place: Path) -> Exchange:
     response = parse_response(bounded(file))
-    url = response.header(ORIGINAL_URL.lower()) or f"https://{place.as_posix()}"
+    require_single_originals(response.headers)
+    url = normal_url(response.header(ORIGINAL_URL.lower()) or f"https://{place.as_posix()}")
     method = response.header(ORIGINAL_METHOD.lower()) or "GET"
     replayed = with_true_length(method, replace(response, headers=without_originals(response.headers)))
     return Exchange(method, url, replayed, authority_of(url), ttfb_ms=_wait_ms(response))

@@ -8,7 +8,8 @@ from itertools import count
 
 from mitmproxy import connection, ctx, http, version  # type: ignore[import-not-found]
 
-from record.http1 import MAX_BODY_BYTES, Headers, Response
+from record.http1 import Headers, Response
+from record.limits import BODY_BYTES
 from record.recorder.browser_options import is_background_request
 from record.recorder.proxy_output import ProxyOutput
 from record.site import Exchange
@@ -28,7 +29,7 @@ class Body:
         self.too_long = False
 
     def __call__(self, part: bytes) -> bytes:
-        self.too_long = self.too_long or len(self.bytes) + len(part) > MAX_BODY_BYTES
+        self.too_long = self.too_long or len(self.bytes) + len(part) > BODY_BYTES
         if self.too_long:
             self.bytes.clear()
         else:
@@ -73,7 +74,7 @@ class Recorder:
         if flow.response.status_code == 101:
             self.output.failed(number, "became a WebSocket, which is not recorded")
         elif flow.metadata[BODY].too_long:
-            self.output.failed(number, f"its body is longer than {MAX_BODY_BYTES >> 20} MiB")
+            self.output.failed(number, f"its body is longer than {BODY_BYTES >> 20} MiB")
         else:
             self.output.store(number, self._exchange(flow, flow.response, bytes(flow.metadata[BODY].bytes)))
 

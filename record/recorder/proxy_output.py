@@ -14,7 +14,7 @@ from pathlib import Path
 
 from base.files import write_atomically
 from record.http1 import Response
-from record.privacy import without_cookie_values
+from record.privacy import without_credentials
 from record.site import Exchange, kept_request_headers
 
 SUFFIX = ".exchange"
@@ -53,7 +53,7 @@ class ProxyOutput:
         head = asdict(replace(exchange, request_headers=kept_request_headers(exchange.request_headers)))
         body = head["response"].pop("body")
         if not self.keep_cookies:
-            head["response"]["headers"] = without_cookie_values(exchange.response.headers)
+            head["response"]["headers"] = without_credentials(exchange.response.headers)
         write_atomically(self.folder / f"{number:06d}{SUFFIX}", json.dumps(head).encode() + b"\n" + body)
         self._write_event({"stored": number})
 

@@ -7,20 +7,48 @@ as the recorded servers did (`EYELEVEL_THINK_TIME`, empty for not) and a FIFO th
 """
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from record.http1 import NOT_REPLAYED, Headers, MalformedMessage, parse_response
-from record.site import ORIGINAL_METHOD, ORIGINAL_URL, ORIGINAL_WAIT_MS, without_originals
+from base.text import excerpt, printable
+from record.bounded import read_regular
+from record.http1 import (
+    METHOD,
+    NOT_IN_A_LINE,
+    NOT_REPLAYED,
+    STATUSES,
+    TOKEN,
+    Headers,
+    MalformedMessage,
+    Response,
+    parse_response,
+    require_sendable_fields,
+)
+from record.layout import (
+    AUTHORITY,
+    ORIGINAL_METHOD,
+    ORIGINAL_URL,
+    ORIGINAL_WAIT_MS,
+    authority_of,
+    require_single_originals,
+    without_originals,
+)
+from record.limits import BODY_BYTES, EXCHANGES, HEAD_BYTES, HOSTS, REASON_BYTES, THINK_TIME_S, URL_BYTES
 from servers.matching import Kind, Matcher, Recorded, preflight_headers
 
 # NGINX would add its own; quic_server adds the same two where a recording lacks them.
 DEFAULTS = (("server", "eyelevel"), ("date", "Thu, 01 Jan 2026 00:00:00 GMT"))
 
 READY = "ready"
+
+FILE_NAME = re.compile(r"[0-9]{5}-[A-Za-z0-9._-]+")
+URL = re.compile("https://[\x21-\x7e]+")
+NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
 
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 
@@ -70,20 +98,72 @@ class Application:
 
 
 def load_responses(site: Path) -> Iterator[Recorded[StoredResponse]]:
-    """Every stored exchange, in recorded order. Raises MalformedMessage."""
-    for path in sorted(site.glob("*/*"), key=lambda path: path.name):
+    """Every stored exchange, in recorded order.
+
+    Files that quic_server refuses are refused here, too, so that no site is served over one protocol alone. Raises
+    MalformedMessage.
+    """
+    some = islice(site.glob("*/*"), EXCHANGES + 1)
+    paths = sorted(some, key=lambda path: (path.name, path.parent.name))
+    if len(paths) > EXCHANGES or len({path.parent for path in paths}) > HOSTS:
+        raise MalformedMessage(f"{site} holds more than {EXCHANGES:,} responses or {HOSTS:,} hosts")
+    for path in paths:
         try:
-            response = parse_response(path.read_bytes())
-            original = {name.lower(): value for name, value in response.headers}
-            method, url = original[ORIGINAL_METHOD.lower()], original[ORIGINAL_URL.lower()]
-            wait_s = float(original.get(ORIGINAL_WAIT_MS.lower(), 0)) / 1000
-        except (MalformedMessage, KeyError, ValueError) as error:
-            raise MalformedMessage(f"{path} is no recorded response: {error}; import the site again") from None
-        file = f"{path.parent.name}/{path.name}"
+            yield _recorded(path)
+        except (OSError, ValueError) as error:
+            name = printable(str(path))
+            raise MalformedMessage(f"{name} is no recorded response: {error}; import the site again") from None
+
+
+def _recorded(path: Path) -> Recorded[StoredResponse]:
+    """The exchange in the file `path`. Raises ValueError for one that a server cannot send, and OSError."""
+    if not FILE_NAME.fullmatch(path.name):
+        raise MalformedMessage("its name is none of a site's files")
+    # The replay links the site's files, which `Site.load` has seen, into the folder that servers are given.
+    response = parse_response(read_regular(path, BODY_BYTES + HEAD_BYTES, follow=True))
+    _require_sendable(response)
+    original = {name.lower(): value for name, value in response.headers}
+    method, url = original.get(ORIGINAL_METHOD.lower(), ""), original.get(ORIGINAL_URL.lower(), "")
+    if not METHOD.fullmatch(method):
+        raise MalformedMessage(f"its {ORIGINAL_METHOD} is no method that a page can use")
+    if not (URL.fullmatch(url) and len(url) <= URL_BYTES and AUTHORITY.fullmatch(authority_of(url))):
+        raise MalformedMessage(f"its {ORIGINAL_URL} is no https URL that servers can answer")
+    _require_true_length(method, response)
+    wait_ms = original.get(ORIGINAL_WAIT_MS.lower(), "0")
+    if not NUMBER.fullmatch(wait_ms):
+        raise MalformedMessage(f"its {ORIGINAL_WAIT_MS} is no time")
+    stored = StoredResponse(
+        file=f"{path.parent.name}/{path.name}",
         # HTTP/2 never sends a reason phrase, but WSGI demands one.
-        status = f"{response.status} {response.reason or 'Recorded'}"
-        stored = StoredResponse(file, status, sent_headers(response.headers), response.body, wait_s)
-        yield Recorded(method, url, response.status, response.header("content-range"), stored)
+        status=f"{response.status} {response.reason[:REASON_BYTES] or 'Recorded'}",
+        headers=sent_headers(response.headers),
+        body=response.body,
+        wait_s=min(float(wait_ms) / 1000, THINK_TIME_S),
+    )
+    return Recorded(method, url, response.status, response.header("content-range"), stored)
+
+
+def _require_true_length(method: str, response: Response) -> None:
+    """Refuse a Content-Length that is not the body's, or there twice. Raises MalformedMessage."""
+    lengths = [value for name, value in response.headers if name.lower() == "content-length"]
+    has_length = method != "HEAD" and response.status not in (204, 304)
+    if lengths and (len(lengths) > 1 or (has_length and lengths != [str(len(response.body))])):
+        raise MalformedMessage(
+            f"its Content-Length is {excerpt(', '.join(lengths))}, its body has {len(response.body)}"
+        )
+
+
+def _require_sendable(response: Response) -> None:
+    """Refuse a response that cannot be sent over every protocol as what it is. Raises MalformedMessage."""
+    if response.status not in STATUSES:
+        raise MalformedMessage(f"status {response.status} is none that can be replayed")
+    require_single_originals(response.headers)
+    require_sendable_fields(without_originals(response.headers))
+    if NOT_IN_A_LINE.search(response.reason):
+        raise MalformedMessage("its reason phrase has a line break or a NUL")
+    for name, value in response.headers:
+        if not TOKEN.fullmatch(name) or NOT_IN_A_LINE.search(value):
+            raise MalformedMessage(f"a header field cannot be sent: {excerpt(name)}")
 
 
 def sent_headers(recorded: Headers) -> Headers:

@@ -22,6 +22,7 @@ from base.errors import EyelevelError
 from base.places import PROJECT, tool
 from base.structure import from_json, to_json
 from record.http1 import Headers, Response, parse_response
+from record.layout import without_originals
 from record.privacy import without_cookie_values
 from record.recorder.browser_options import is_background_request
 from record.recorder.proxy_output import ProxyOutput, read_exchanges
@@ -29,7 +30,7 @@ from record.recorder.proxy_output import environment as output_variables
 from record.recorder.spec import RecordSpec
 from record.recorder.targets import Target, read_targets
 from record.recorder.traffic import Traffic
-from record.site import Exchange, Recording, Site, without_originals, write_site
+from record.site import Exchange, Recording, Site, write_site
 from replay import ReplaySpec, run
 from servers.certificates import authority
 from tuning import protocols

@@ -17,7 +17,8 @@ from record.assemble import start_page
 from record.content import decode, encode
 from record.formats import WritableFormat, har, mahimahi, read_recording
 from record.http1 import MalformedMessage, Response, format_response, parse_response, unchunk
-from record.site import INDEX, Exchange, Recording, Site, write_site
+from record.layout import INDEX
+from record.site import Exchange, Recording, Site, write_site
 from record.upgrade import upgrade
 
 header_names = st.from_regex(r"[A-Za-z][A-Za-z0-9-]{0,20}", fullmatch=True)
@@ -73,6 +74,9 @@ def test_a_stale_chunked_header_over_a_plain_body_is_dropped() -> None:
 def test_a_head_response_keeps_the_length_of_the_body_it_does_not_have() -> None:
     response = Response(200, "OK", (("Content-Length", "1234"),), b"")
     assert response.replayable("HEAD") == response
+    odd = Response(200, "OK", (("Content-Length", "1"), ("content-length", "1234"), ("X", "y")), b"")
+    assert odd.replayable("HEAD").headers == (("content-length", "1234"), ("X", "y"))
+    assert Response(200, "OK", (("Content-Length", "many"),), b"").replayable("HEAD").headers == ()
 
 
 @pytest.mark.parametrize("status", [204, 304])

@@ -20,8 +20,9 @@ from base.errors import EyelevelError
 from base.files import replacing_folder
 from record import collection
 from record.formats import read_recording
-from record.http1 import MAX_BODY_BYTES, Response
+from record.http1 import Response
 from record.intake import Intake
+from record.limits import BODY_BYTES
 from record.names import site_folder
 from record.site import Exchange, Recording, Site, write_site
 from record.urls import normal_url
@@ -244,7 +245,7 @@ def too_large_raw_response(folder: Path) -> Path:
 def too_large_warc(folder: Path) -> Path:
     message = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
     head = warc_record("https://a.example/large", message)[: -len(message) - 4]
-    size = len(message) + MAX_BODY_BYTES + 1000
+    size = len(message) + BODY_BYTES + 1000
     head = head.replace(f"Content-Length: {len(message)}".encode(), f"Content-Length: {size}".encode())
     start = PAGE + head + message
     sparse(
@@ -259,7 +260,7 @@ def too_large_warc(folder: Path) -> Path:
 def bomb(folder: Path) -> Path:
     (folder / "recording").mkdir()
     (folder / "recording" / "save.0").write_bytes(save_file())
-    packed = gzip.compress(bytes(MAX_BODY_BYTES + 1), compresslevel=1)
+    packed = gzip.compress(bytes(BODY_BYTES + 1), compresslevel=1)
     headers = (HTML, ("Content-Encoding", "gzip"))
     (folder / "recording" / "save.1").write_bytes(save_file("/large", headers=headers, body=packed))
     return folder / "recording"
@@ -306,7 +307,7 @@ def imported(source: Path, memory_bytes: int) -> "subprocess.CompletedProcess[st
 
 def test_a_recording_of_more_than_a_page_is_refused() -> None:
     intake = Intake("x", keep_cookies=False)
-    body = bytes(MAX_BODY_BYTES)
+    body = bytes(BODY_BYTES)
     large = Exchange("GET", "https://a.example/", Response(200, "", (), body), "192.0.2.1")
     with pytest.raises(EyelevelError, match=r"x holds more than 2 GiB of bodies"):
         for _ in range(9):

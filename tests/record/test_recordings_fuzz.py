@@ -1,10 +1,10 @@
-"""Whatever is in a recording, importing it gives a site that can be stored and served, or one clear error."""
+"""Whatever is in a recording or a site folder, it gives a site that can be stored and served, or one clear error."""
 
-from support.importer_fuzz import FORMATS, fuzz
+from support.importer_fuzz import FORMS, fuzz
 
 EXAMPLES = 60
 
 
-def test_broken_recordings_of_every_format_are_imported_or_refused() -> None:
-    for form in FORMATS:
+def test_broken_recordings_and_sites_of_every_form_are_imported_or_refused() -> None:
+    for form in FORMS:
         fuzz(form, EXAMPLES)()

@@ -1,9 +1,15 @@
-"""Broken recordings by the thousand, and importing each."""
+"""Broken recordings and site folders by the thousand: importing or loading each.
+
+python -m support.importer_fuzz FORM COUNT    prints the most memory that this took, in MiB
+"""
 
 import gzip
 import json
+import re
 import shutil
+import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,9 +19,13 @@ from hypothesis import strategies as st
 
 from base.errors import EyelevelError
 from record.formats import read_recording
-from record.site import write_site
+from record.http1 import MalformedMessage, Response
+from record.site import Exchange, Recording, Site, write_site
 from servers.application.wsgi import load_responses
-from support.recordings import PAGE, har_entry, save_file, warc_record
+from support.recordings import HTML, PAGE, har_entry, save_file, warc_record
+
+# No input may take longer, on any machine: it is small.
+LIMIT_S = 20.0
 
 RAW = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nSet-Cookie: a=b\r\nContent-Length: 3\r\n\r\n<p>"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\n\r\n"
@@ -45,11 +55,15 @@ JUNK = st.binary(max_size=20) | st.sampled_from(BITS)
 
 @st.composite
 def damaged(draw: st.DrawFn, content: bytes) -> bytes:
-    """`content` with some parts replaced, repeated, or cut."""
+    """`content` with some parts replaced, repeated (some very often), or cut."""
     for _ in range(draw(st.integers(1, 4))):
         start = draw(st.integers(0, len(content)))
         end = min(len(content), start + draw(st.integers(0, 12)))
-        content = content[:start] + draw(JUNK) + content[end:]
+        often = 1 << draw(st.integers(0, 16)) if draw(st.integers(0, 19)) == 0 else 1
+        part = draw(JUNK)
+        if often > 1:
+            part = (part or content[start:end]) * often
+        content = content[:start] + part + content[end:]
     return content[: draw(st.integers(0, len(content)))] if draw(st.integers(0, 9)) == 0 else content
 
 
@@ -60,60 +74,135 @@ json_values = st.recursive(
 )
 
 
+# What no import writes into an index, and what may look as if one had.
+SITE_VALUES = st.sampled_from(
+    [
+        "198.18.0.9/32 dev lo\nnetns add x",
+        "198.18.0.2",
+        "198.20.0.1",
+        "/etc/passwd",
+        "a.example/../../00000-x",
+        "a.example/00001-index",
+        "b.example_8080/00001-x",
+        "https://a.example/\n",
+        "http://a.example/",
+        "https://a.example:8080/",
+        "GET\r\nX: y",
+        "\x1b[2J",
+        "x" * 70_000,
+        10**400,
+        float("nan"),
+        [[]] * 1000,
+    ]
+)
+
+
 @st.composite
-def damaged_har(draw: st.DrawFn) -> bytes:
-    """An archive in which some values are others, or missing."""
-    archive = json.loads(json.dumps(HAR))
+def damaged_json(draw: st.DrawFn, document: Any, values: st.SearchStrategy[Any] = json_values) -> bytes:
+    """`document` in which some values are others, or missing."""
+    changed = json.loads(json.dumps(document))
     for _ in range(draw(st.integers(1, 3))):
-        place: Any = archive
+        place: Any = changed
         while isinstance(place, dict | list) and place:
             key: Any = draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
             if draw(st.integers(0, 3)) == 0 or not isinstance(place[key], dict | list):
                 if draw(st.booleans()):
-                    place[key] = draw(json_values)
+                    place[key] = draw(values)
+                elif isinstance(place, dict) and draw(st.booleans()):
+                    place[str(draw(values))] = place.pop(key)
                 else:
                     del place[key]
                 break
             place = place[key]
-    return json.dumps(archive).encode()
+    return json.dumps(changed).encode()
 
 
-def import_of(name: str, content: bytes) -> None:
+def import_of(folder: Path, name: str, content: bytes) -> None:
     """Import a recording with `content` at `name`, store it, and load it as the servers do."""
-    folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
     try:
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
-        source = folder / Path(name).parts[0]
-        try:
-            site = write_site(read_recording(source), folder / "site")
-        except EyelevelError as error:
-            assert str(error).isprintable()
-            return
-        assert all(reason.isprintable() for reason in site.skipped)
-        assert len(list(load_responses(site.folder))) == len(site.exchanges)
-    finally:
-        shutil.rmtree(folder)
+        recording = read_recording(folder / Path(name).parts[0])
+    except EyelevelError as error:
+        assert str(error).isprintable()
+        return
+    site = write_site(recording, folder / "site")  # whatever is imported can be stored
+    assert all(reason.isprintable() for reason in site.skipped)
+    assert len(list(load_responses(site.folder))) == len(site.exchanges)
 
 
-FORMATS: dict[str, tuple[str, st.SearchStrategy[bytes]]] = {
-    "mahimahi": ("m/save.0", damaged(SAVE)),
-    "raw": ("r/a.example/index", damaged(RAW)),
-    "warc": ("x.warc", damaged(ARCHIVE)),
-    "warc.gz": ("x.warc.gz", damaged(gzip.compress(PAGE, mtime=0))),
-    "har": ("x.har", damaged_har() | damaged(json.dumps(HAR).encode())),
-    "garbage": ("x.har", st.binary()),
+def load_of(folder: Path, name: str, content: bytes) -> None:
+    """Load a site in which `name` has this content, by itself and as the servers do."""
+    for path, stored in SITE.items():
+        (folder / "site" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "site" / path).write_bytes(content if path == name else stored)
+    try:
+        site = Site.load(folder / "site")
+    except EyelevelError as error:
+        assert str(error).isprintable()
+        return
+    assert all(re.fullmatch(r"198\.18\.[0-9]{1,3}\.[0-9]{1,3}", address) for address in site.servers)
+    assert all(re.fullmatch("[!-~]{1,24576}", exchange.url) for exchange in site.exchanges)
+    assert {exchange.file for exchange in site.exchanges} <= SITE.keys()
+    assert site.user_agent is None or site.user_agent.isprintable()
+    try:
+        list(load_responses(site.folder))
+    except MalformedMessage as error:
+        assert str(error).isprintable()
+
+
+def _site() -> dict[str, bytes]:
+    """The files of a site, by their paths in it."""
+    page = Exchange("GET", "https://a.example/", Response(200, "OK", (HTML,), b"<p>"), "192.0.2.1", 0.0, 12.5)
+    other = Exchange("POST", "https://b.example:8080/x?y", Response(204, "", (), b""), "192.0.2.2", 1.5)
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        recording = Recording(page.url, (page, other), {"tool": "test"}, "x", (9, 9), ("x: y",))
+        site = write_site(recording, Path(folder, "site"))
+        files = [path for path in site.folder.rglob("*") if path.is_file()]
+        return {str(path.relative_to(site.folder)): path.read_bytes() for path in files}
+
+
+SITE = _site()
+INDEX, RESPONSE = "site.json", "a.example/00000-index"
+
+Act = Callable[[Path, str, bytes], None]
+
+# What is done, with which file, and with what in it.
+FORMS: dict[str, tuple[Act, str, st.SearchStrategy[bytes]]] = {
+    "mahimahi": (import_of, "m/save.0", damaged(SAVE)),
+    "raw": (import_of, "r/a.example/index", damaged(RAW)),
+    "warc": (import_of, "x.warc", damaged(ARCHIVE)),
+    "warc.gz": (import_of, "x.warc.gz", damaged(ARCHIVE).map(gzip.compress) | damaged(gzip.compress(PAGE, mtime=0))),
+    "har": (import_of, "x.har", damaged_json(HAR) | damaged(json.dumps(HAR).encode())),
+    "garbage": (import_of, "x.har", st.binary()),
+    "index": (load_of, INDEX, damaged_json(json.loads(SITE[INDEX]), json_values | SITE_VALUES) | damaged(SITE[INDEX])),
+    "response": (load_of, RESPONSE, damaged(SITE[RESPONSE])),
 }
 
 
 def fuzz(form: str, examples: int) -> Callable[[], None]:
-    """A test that imports that many broken recordings of one format."""
-    name, contents = FORMATS[form]
+    """A test that imports or loads that many broken recordings or sites of one form."""
+    act, name, contents = FORMS[form]
+    # In memory where there is such a file system: a site is written through to the disk.
+    place = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
 
-    @settings(max_examples=examples, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(contents)
     def run(content: bytes) -> None:
-        import_of(name, content)
+        folder = Path(tempfile.mkdtemp(prefix="fuzz-", dir=place))
+        started_s = time.process_time()
+        try:
+            act(folder, name, content)
+        finally:
+            shutil.rmtree(folder)
+        assert time.process_time() - started_s < LIMIT_S
 
     return run
+
+
+if __name__ == "__main__":
+    fuzz(sys.argv[1], int(sys.argv[2]))()
+    most_kb = re.search(r"VmHWM:\s*([0-9]+) kB", Path("/proc/self/status").read_text())
+    assert most_kb
+    print(int(most_kb[1]) >> 10)

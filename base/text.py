@@ -1,0 +1,13 @@
+"""Text of others, made fit for a line of a file or of a terminal."""
+
+
+def printable(text: str) -> str:
+    """`text` on one line, with escapes for what cannot be printed: control characters, lone surrogates, line ends."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
+def excerpt(text: str) -> str:
+    """The beginning of `text`, safe to print on one line."""
+    return ascii(text[:80])[1:-1]

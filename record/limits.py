@@ -1,0 +1,38 @@
+"""How much a recording, and the site made of it, may hold. No page needs more.
+
+A recording or a site may come from anybody, so nothing in it may fill the memory, keep a replay from starting, or make
+servers differ. Importers, the recorder, `Site.load` and both servers hold to these. Standard library only.
+"""
+
+# Each server is a process and some addresses; each host a name in a certificate.
+SERVERS = 1000
+HOSTS = 2000
+# Their numbers have five digits, by which the servers put them in order.
+EXCHANGES = 50_000
+
+# No page needs more. A server or a broken recording must not be able to fill the memory.
+BODY_BYTES = 256 << 20
+# All bodies together: servers and importers hold a site in memory.
+SITE_BYTES = 2 << 30
+
+# The header fields of one response as it is sent, each as `name: value` with its line end. uWSGI takes 64 KiB with the
+# status line and what servers add.
+HEADER_BYTES = 60 << 10
+HEADER_FIELDS = 1000
+REASON_BYTES = 1024
+# Longer URLs do not fit into a request to uWSGI together with a referrer of the same length.
+URL_BYTES = 24 << 10
+# A browser is started with it as an argument.
+USER_AGENT_BYTES = 1024
+
+# How long a server waits, at most, when it takes the time that the recorded one took.
+THINK_TIME_S = 60.0
+
+# What is read of one message's beginning before it is judged: its header fields, and a format's own framing.
+HEAD_BYTES = 1 << 20
+# URLs and header fields of a recording together.
+TEXT_BYTES = 64 << 20
+# The names of what was left out: so many lines, of so many letters each, and of so many together.
+LINES = 10_000
+LINE_LETTERS = URL_BYTES + 1024
+LINES_LETTERS = 16 << 20
