@@ -81,10 +81,7 @@ class Manner:
         """Take what is in `options` of it away from them. Raises EyelevelError when it cannot be here."""
         names = ("dask", "trust_workers", "insecure", "plain", "validate")
         manner = cls(**{name: options.pop(name) for name in names})
-        dask = manner.dask and scheduler_address(manner.dask, insecure=manner.insecure)
-        # The head of a cluster, too, says with what its networks keep time, since all machines must do so alike.
-        require_namespaces("measuring")
-        return replace(manner, dask=dask)
+        return replace(manner, dask=manner.dask and scheduler_address(manner.dask, insecure=manner.insecure))
 
 
 def carry_out(
@@ -94,6 +91,8 @@ def carry_out(
 
     Ends the process when it is interrupted. Raises EyelevelError.
     """
+    # The head of a cluster, too, says with what its networks keep time, since all machines must do so alike.
+    require_namespaces("measuring")
     require_browser(campaign)
     # A cluster's workers keep their own machines; this one only collects what they have measured.
     place = nullcontext() if manner.dask else measuring_alone("measuring")

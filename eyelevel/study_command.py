@@ -41,7 +41,6 @@ def _measure(study: Study, arguments: dict[str, Any]) -> None:
     common = {option: arguments.pop(option, None) for option in ("site", "net", "proto", "runs", "seed", "browser")}
     request = Request(folder, **common, options=arguments, document=document_of(folder, study.name, command_of))
     measurement = study.campaign(request)
-    require_namespaces("measuring")
     console = Console(highlight=False)
     for line in measurement.announcement:
         console.print(line, markup=False, soft_wrap=True)
