@@ -116,10 +116,10 @@ def test_whatever_measures_is_refused_while_others_do(tmp_path: Path, monkeypatc
     measured: list[Campaign] = []
     monkeypatch.setattr(measuring, "measure", lambda campaign, *_: measured.append(campaign))
     monkeypatch.setattr(measuring, "priority_warning", lambda: None)
-    for command in (validate, close):
+    for command in (validate, close, measuring):
         monkeypatch.setattr(command, "require_namespaces", lambda _: None)
     campaign = Campaign(tmp_path / "results" / "c", {}, {}, {}, runs=1, seed=1)
-    here = Manner(dask=None, trust_workers=True, plain=True, validate=False)
+    here = Manner(dask=None, trust_workers=True, insecure=False, plain=True, validate=False)
     with other_process():
         with pytest.raises(EyelevelError, match=r"has been measuring .*; measuring would disturb that"):
             carry_out(campaign, here, Console(), "campaign")
@@ -129,6 +129,6 @@ def test_whatever_measures_is_refused_while_others_do(tmp_path: Path, monkeypatc
             assert "has been measuring on this machine since" in str(outcome.exception)
         assert not measured and not campaign.folder.parent.exists()
         # A cluster's workers measure elsewhere.
-        carry_out(campaign, replace(here, dask="tls://head:8786"), Console(), "campaign")
+        carry_out(campaign, replace(here, dask="tcp://localhost:8786"), Console(), "campaign")
     carry_out(campaign, here, Console(), "campaign")
     assert measured == [campaign] * 2
