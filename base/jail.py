@@ -50,7 +50,7 @@ def jailed(jail: Jail, *commands: Sequence[str | Path]) -> list[str | Path]:
 
     Raises EyelevelError when something that they are to get is not there.
     """
-    programs = [Path(command[0]) for command in commands]
+    programs = list(dict.fromkeys(Path(command[0]) for command in commands))
     user = jail_user()
     options: list[str | Path] = [] if user is None else ["--user", f"{user[0]}:{user[1]}"]
     for kind, paths in (
