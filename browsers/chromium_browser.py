@@ -20,9 +20,9 @@ CONNECT_S = 240
 # The feature by which Chromium begins a second connection beside one that it has waited for.
 BACKUP = "PermitTcpSocketPoolConnectBackupJobs"
 NETLOG = "netlog.json"
-# A load of a large site's page leaves some 20 MB; a page that asks without end fills a disk. Beyond it, Chromium drops
-# what it logged first.
-NETLOG_MB = 300
+# The demo sites leave some MB, and a page that asks without end 14 MB a second. Beyond it, Chromium drops what it
+# logged first, so that the load does not count: its page was not asked for.
+NETLOG_MB = 200
 # Chromium's names for its processes that have a part of their own (content/public/common/content_switches.cc).
 PROCESS_PARTS = {
     "renderer": "renderer",

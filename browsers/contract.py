@@ -66,6 +66,7 @@ class Browser(ABC):
     """One browser program.
 
     `name` is what it is called by. `programs` are its programs, each with the option by which it prints its version.
+    They run in a jail (`base.jail`), in which there is nothing else of ours but `return_visit` and Browsertime.
     `network_log` is the file in a load's folder that has all its requests. `return_visit` is a script of Browsertime's
     that loads a page by a browser that has been there before: it knows the servers, but has no connection to them, and
     nothing in its caches. The URL is in the environment, as EYELEVEL_RETURN_URL.
@@ -96,7 +97,10 @@ class Browser(ABC):
 
     @abstractmethod
     def keep_network_log(self, results: Path, folder: Path) -> None:
-        """Put what is in `results` of its network stack's account into `folder`, as `network_log`, whole or not."""
+        """Put what is in `results` of its network stack's account into `folder`, as `network_log`, whole or not.
+
+        A page may have made `results` what it likes, links included (`base.jail.file_in`).
+        """
 
     @abstractmethod
     def read_requests(self, folder: Path) -> list[Request]:

@@ -35,13 +35,13 @@ def command_of(name: str) -> str:
 
 
 def _measure(study: Study, arguments: dict[str, Any]) -> None:
-    require_namespaces("measuring")
     manner = Manner.take(arguments)
     name, results = arguments.pop("name"), arguments.pop("results")
     folder = results / campaign_name(name or arguments.get("preset") or study.command)
     common = {option: arguments.pop(option, None) for option in ("site", "net", "proto", "runs", "seed", "browser")}
     request = Request(folder, **common, options=arguments, document=document_of(folder, study.name, command_of))
     measurement = study.campaign(request)
+    require_namespaces("measuring")
     console = Console(highlight=False)
     for line in measurement.announcement:
         console.print(line, markup=False, soft_wrap=True)

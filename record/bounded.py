@@ -33,14 +33,6 @@ def open_regular(path: Path, *, follow: bool = False) -> int:
     return descriptor
 
 
-def is_regular(path: Path) -> bool:
-    """Whether `path` is a file itself, not a link to one, nor a pipe or a device."""
-    try:
-        return stat.S_ISREG(path.lstat().st_mode)
-    except OSError:
-        return False
-
-
 def read_regular(path: Path, limit_bytes: int, *, follow: bool = False) -> bytes:
     """The content of the file `path`, whatever size its file system tells.
 

@@ -21,6 +21,7 @@ NOT_IN_A_LINE = re.compile("[\r\n\0]")
 # Those that can be replayed; 101 switches to another protocol.
 STATUSES = range(200, 600)
 
+LENGTH = re.compile("[0-9]{1,15}")
 CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{1,15}")
 
 # Connection-specific fields (RFC 9113 section 8.2.2), and those that would send the browser to
@@ -46,6 +47,7 @@ ABOUT_CONTENT = frozenset({"content-type", "last-modified"})
 # that are not empty. Of the others, 1.22 sends all and 1.26 the first alone. One is stored, so that all servers agree.
 SINGLE = frozenset(
     {
+        "content-length",
         "content-type",
         "date",
         "etag",
@@ -111,7 +113,8 @@ class Response:
         if without_body:
             body, headers = b"", without_fields(headers, ABOUT_CONTENT)
         if method == "HEAD":
-            body = b""  # its Content-Length, that of the GET response, is kept
+            body = b""  # its Content-Length, that of the GET response, is kept if it is one
+            headers = tuple(h for h in headers if h[0].lower() != "content-length" or LENGTH.fullmatch(h[1]))
         else:
             headers = without_fields(headers, {"content-length"})
             if not without_body:

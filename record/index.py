@@ -18,7 +18,16 @@ from base.errors import EyelevelError
 from base.text import excerpt, printable
 from record.bounded import parse_json, read_regular
 from record.http1 import METHOD, STATUSES, MalformedMessage
-from record.layout import FORMAT, INDEX, authority_of, host_folder, is_file_name, older_host_folder, server_addresses
+from record.layout import (
+    COMPLETENESS,
+    FORMAT,
+    INDEX,
+    authority_of,
+    host_folder,
+    is_file_name,
+    older_host_folder,
+    server_addresses,
+)
 from record.limits import BODY_BYTES, EXCHANGES, HEAD_BYTES, HOSTS, SERVERS, SITE_BYTES, USER_AGENT_BYTES
 from record.urls import normal_url
 
@@ -90,7 +99,7 @@ def is_user_agent(agent: object) -> bool:
 
 def is_recorded_ip(text: object) -> bool:
     """Whether `text` can stand for a recorded server."""
-    return isinstance(text, str) and 0 < len(text) <= RECORDED_IP_LETTERS and text.isprintable()
+    return isinstance(text, str) and len(text) <= RECORDED_IP_LETTERS and text.isprintable()
 
 
 def _is_viewport(viewport: object) -> bool:
@@ -161,7 +170,8 @@ def _checked_exchange(exchange: object, order: int) -> tuple[str, str]:
             raise BrokenIndex(f"{name} is {excerpt(str(exchange[name]))}, which no import writes")
     authority = authority_of(exchange["url"])
     folder = str(exchange["file"]).rpartition("/")[0]
-    if folder not in (host_folder(authority), older_host_folder(authority)):
+    is_ours = folder in (INDEX, COMPLETENESS)  # an earlier version named a host's folder so
+    if is_ours or folder not in (host_folder(authority), older_host_folder(authority)):
         raise BrokenIndex(f"file is not in the folder of {authority}")
     return folder, authority
 

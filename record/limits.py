@@ -19,6 +19,7 @@ SITE_BYTES = 2 << 30
 # status line and what servers add.
 HEADER_BYTES = 60 << 10
 HEADER_FIELDS = 1000
+REASON_BYTES = 1024
 # Longer URLs do not fit into a request to uWSGI together with a referrer of the same length.
 URL_BYTES = 24 << 10
 # A browser is started with it as an argument.

@@ -5,6 +5,7 @@ Started by `replay.sandbox` alone, in fresh namespaces.
 
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -22,7 +23,7 @@ from base.processes import first_readable, pidfd, pinned, running, stopped_at_th
 from base.structure import from_json, to_json
 from record.site import Site
 from replay import names, world
-from replay.repeatable import make_repeatable
+from replay.content import make_content
 from replay.spec import CONTROL, MONITORED_DEVICE, PRIVATE, TIMEKEEPING, ReplaySpec
 from replay.stack import shell
 from servers.certificates import authority, certify
@@ -46,10 +47,12 @@ def main(leash: int, report: int, spec: ReplaySpec, command: Sequence[str]) -> N
     # Ctrl-C is for the command; when it is for all of us, the caller lets go of the leash.
     # (A handler that does nothing, since ignoring it would be inherited.)
     signal.signal(signal.SIGINT, lambda *_: None)
+    # What servers get to read, they read as another user when we are root.
+    umask = os.umask(0o022)
     evidence: dict[str, Any] = {}
     status, error = 1, None
     try:
-        status = replay(leash, spec, command, evidence)
+        status = replay(leash, spec, command, evidence, umask)
     except EyelevelError as failure:
         error = str(failure)
     except LetGo:
@@ -58,8 +61,8 @@ def main(leash: int, report: int, spec: ReplaySpec, command: Sequence[str]) -> N
         json.dump({"status": status, "error": error, "evidence": evidence}, file)
 
 
-def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[str, Any]) -> int:
-    """The whole of it; returns the command's exit status."""
+def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[str, Any], umask: int) -> int:
+    """The whole of it; returns the command's exit status. The command has `umask`."""
     started = time.monotonic()
     if spec.server_cores:
         os.sched_setaffinity(0, spec.server_cores)
@@ -82,11 +85,11 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     hand_over(PRIVATE / "certificates")
     evidence["seed"] = spec.seed
     evidence["server_sysctls"] = kernel.apply_sysctls(spec.protocol.server_kernel)
-    with _kept_logs(spec, logs), server_of(spec.protocol).serve(serving), _control_socket() as control:
+    with _kept_logs(spec, logs), _served(serving), _control_socket() as control:
         client = [*pinned(spec.emulator_cores), *shell(spec.network, spec.seed, TIMEKEEPING), "--"]
         client += [sys.executable, "-m", "replay.client", to_json(spec), *command]
         with (
-            stopped_at_the_end(subprocess.Popen(client)) as stack,
+            stopped_at_the_end(subprocess.Popen(client, umask=umask)) as stack,
             _linked(control, stack, leash) as connection,
             _monitoring(spec.monitor),
         ):
@@ -101,6 +104,16 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     evidence["timekeeping"] = TIMEKEEPING.read_text().strip()
     evidence["unknown_names"] = names.unknown_names(site)
     return status
+
+
+@contextmanager
+def _served(serving: Serving) -> Iterator[None]:
+    """Serve while the block runs. A site may have more servers than programs may usually have descriptors open."""
+    usual, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    with server_of(serving.protocol).serve(serving):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (usual, most))
+        yield
 
 
 @contextmanager
@@ -119,14 +132,10 @@ def _kept_logs(spec: ReplaySpec, logs: Path) -> Iterator[None]:
 
 
 def _content(site: Site, evidence: dict[str, Any], *, repeatable: bool) -> Path:
-    """The folder that is served: the site's own, or one whose pages are repeatable; `evidence` has which."""
-    if not repeatable:
-        evidence["repeatable"] = None
-        return site.folder.resolve()
+    """The folder that is served, which stands in for the site's own; `evidence` has whether pages are repeatable."""
     content = PRIVATE / "content"
     content.mkdir()
-    evidence["repeatable"] = make_repeatable(site, content)
-    hand_over(content)
+    evidence["repeatable"] = make_content(site, content, repeatable=repeatable)
     return content
 
 

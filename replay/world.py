@@ -34,7 +34,8 @@ def make(site: Site) -> None:
     (PRIVATE / "runtime").chmod(0o700)
     _replace_system_files()
     hide_x_sockets(PRIVATE / "x")
-    mount("--bind", PRIVATE / "keyboard", KEYBOARD_MAPS)
+    if KEYBOARD_MAPS.exists():  # where there is an X server
+        mount("--bind", PRIVATE / "keyboard", KEYBOARD_MAPS)
     commands = ["link set lo up", *(f"address add {address}/32 dev lo" for address in site.servers)]
     run_program([tool("ip"), "-batch", "-"], "the replay's addresses could not be set", "\n".join(commands))
     open_ports()

@@ -22,6 +22,7 @@ from measure.campaign.plan import PlannedBlock, extended, read_plan, write_plan
 from measure.campaign.store import FolderStore
 from measure.campaign.verdicts import Verdict, add_verdict, read_verdicts
 from measure.declaration import continued_declaration, declaration, keep_hypotheses, require_same_hypotheses
+from measure.host.timekeeping import OF_ROOT
 from measure.reasons import Reason
 from measure.table import (
     GROWING,
@@ -220,5 +221,6 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
 
 def _terms(document: CampaignDocument) -> dict[str, Any]:
     """What results depend on, as JSON has it: lists, no tuples."""
-    terms: dict[str, Any] = json.loads(json.dumps({"settings": document.settings, "versions": document.versions}))
+    versions = {"timekeeping": OF_ROOT, **document.versions}
+    terms: dict[str, Any] = json.loads(json.dumps({"settings": document.settings, "versions": versions}))
     return terms

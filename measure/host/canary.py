@@ -90,7 +90,8 @@ def _cpu_ms() -> float:
 def _page_ms(browser: str) -> float:
     """In fresh namespaces and a jail, so that it can reach nothing and leaves nothing, whoever is killed."""
     screenshot = browser_named(browser).screenshot_command(PAGE.as_uri(), PICTURE)
-    command = [*namespaced("mount", "net"), *jailed(Jail(readable=(PAGE,)), ["sh", "-c", SCRIPT, "sh", *screenshot])]
+    jail = Jail(readable=(PAGE, Path(screenshot[0])))
+    command = [*namespaced("mount", "net"), *jailed(jail, ["sh", "-c", SCRIPT, "sh", *screenshot])]
     folders = dict.fromkeys(("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(PRIVATE))
     environment = {**os.environ, **folders}
     started = time.perf_counter()

@@ -13,6 +13,8 @@ from base.places import PROJECT, tool
 from base.processes import last_line_of
 
 REAL_TIME_PRIORITY = "real-time priority"
+# What root has. When campaigns did not keep it yet, only root could measure.
+OF_ROOT = f"{REAL_TIME_PRIORITY}, kernel stamps"
 
 
 @cache

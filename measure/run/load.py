@@ -86,6 +86,7 @@ def load(
             last = last_line(folder / REPLAY_LOG)
             return f"{error}; the last line of {REPLAY_LOG}: {last}" if last else str(error)
     write_json(folder / REPLAY_EVIDENCE, outcome.evidence)
-    if setting.timekeeping not in (None, timekeeping := outcome.evidence["timekeeping"]):
+    timekeeping = outcome.evidence["timekeeping"]
+    if setting.timekeeping not in (None, timekeeping):
         return f"the network kept time with {timekeeping}, that of other runs with {setting.timekeeping}"
     return None

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from record.assemble import assemble
-from record.bounded import is_regular, open_regular
+from record.bounded import open_regular
 from record.http1 import Response, parse_response
 from record.intake import Intake, bounded, with_true_length
 from record.layout import (
@@ -37,7 +37,7 @@ BEGINNING = b"HTTP/"
 
 def recognises(path: Path) -> bool:
     """Whether `path` is a recording of this kind."""
-    return path.is_dir() and any(_begins_as_response(file) for file in _files(path) if is_regular(file))
+    return path.is_dir() and any(_begins_as_response(file) for file in _files(path))
 
 
 def read(path: Path, *, keep_cookies: bool = False) -> Recording:

@@ -34,7 +34,7 @@ ENDINGS = (".warc", ".warc.gz")
 # What a packed archive may hold: a site's bodies, and as much that is no part of one.
 ARCHIVE_BYTES = 2 * SITE_BYTES
 # Header lines of all records. Each costs more time than its letters do.
-LINES_BYTES, LINE_COST_BYTES = 2 * TEXT_BYTES, 30
+LINES_BYTES, LINE_COST_BYTES = 2 * TEXT_BYTES, 64
 
 # It warns on standard error of what is odd in an archive. Whatever cannot be imported is named by us.
 logging.getLogger("warcio").addHandler(logging.NullHandler())

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from base.text import excerpt
+from base.text import excerpt, printable
 from record.bounded import read_regular
 from record.http1 import (
     METHOD,
@@ -38,7 +38,7 @@ from record.layout import (
     require_single_originals,
     without_originals,
 )
-from record.limits import BODY_BYTES, EXCHANGES, HEAD_BYTES, HOSTS, THINK_TIME_S, URL_BYTES
+from record.limits import BODY_BYTES, EXCHANGES, HEAD_BYTES, HOSTS, REASON_BYTES, THINK_TIME_S, URL_BYTES
 from servers.matching import Kind, Matcher, Recorded, preflight_headers
 
 # NGINX would add its own; quic_server adds the same two where a recording lacks them.
@@ -111,7 +111,8 @@ def load_responses(site: Path) -> Iterator[Recorded[StoredResponse]]:
         try:
             yield _recorded(path)
         except (OSError, ValueError) as error:
-            raise MalformedMessage(f"{path} is no recorded response: {error}; import the site again") from None
+            name = printable(str(path))
+            raise MalformedMessage(f"{name} is no recorded response: {error}; import the site again") from None
 
 
 def _recorded(path: Path) -> Recorded[StoredResponse]:
@@ -134,7 +135,7 @@ def _recorded(path: Path) -> Recorded[StoredResponse]:
     stored = StoredResponse(
         file=f"{path.parent.name}/{path.name}",
         # HTTP/2 never sends a reason phrase, but WSGI demands one.
-        status=f"{response.status} {response.reason or 'Recorded'}",
+        status=f"{response.status} {response.reason[:REASON_BYTES] or 'Recorded'}",
         headers=sent_headers(response.headers),
         body=response.body,
         wait_s=min(float(wait_ms) / 1000, THINK_TIME_S),

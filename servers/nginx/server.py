@@ -87,7 +87,10 @@ def _nginx(serving: Serving, application: Path) -> Iterator[Daemon]:
 
 
 def _listening_socket(address: str, port: int, *, paced: bool) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    except OSError as error:
+        raise EyelevelError(f"there can be no socket for {address}:{port}: {error.strerror}") from None
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if paced:

@@ -74,6 +74,9 @@ def test_a_stale_chunked_header_over_a_plain_body_is_dropped() -> None:
 def test_a_head_response_keeps_the_length_of_the_body_it_does_not_have() -> None:
     response = Response(200, "OK", (("Content-Length", "1234"),), b"")
     assert response.replayable("HEAD") == response
+    odd = Response(200, "OK", (("Content-Length", "1"), ("content-length", "1234"), ("X", "y")), b"")
+    assert odd.replayable("HEAD").headers == (("content-length", "1234"), ("X", "y"))
+    assert Response(200, "OK", (("Content-Length", "many"),), b"").replayable("HEAD").headers == ()
 
 
 @pytest.mark.parametrize("status", [204, 304])

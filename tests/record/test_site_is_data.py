@@ -133,11 +133,16 @@ def to_pipe(path: Path) -> None:
     os.mkfifo(path)
 
 
+def to_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
 HOST, FILE = Path("a.example"), Path("a.example/00000-index")
 FOLDERS: dict[str, Callable[[Path], object]] = {
     "a file that is a link": lambda folder: to_link(folder / FILE),
     "a file that is a pipe": lambda folder: to_pipe(folder / FILE),
-    "a file that is a folder": lambda folder: ((folder / FILE).unlink(), (folder / FILE).mkdir()),
+    "a file that is a folder": lambda folder: to_folder(folder / FILE),
     "a file that is missing": lambda folder: (folder / FILE).unlink(),
     "a file too long": lambda folder: os.truncate(folder / FILE, 1 << 40),
     "a further file": lambda folder: shutil.copy(folder / FILE, folder / "a.example/00007-more"),
@@ -146,7 +151,7 @@ FOLDERS: dict[str, Callable[[Path], object]] = {
     "a further link": lambda folder: (folder / "etc").symlink_to("/etc"),
     "an index that is a link": lambda folder: to_link(folder / INDEX),
     "an index that is a pipe": lambda folder: to_pipe(folder / INDEX),
-    "an index that is a folder": lambda folder: ((folder / INDEX).unlink(), (folder / INDEX).mkdir()),
+    "an index that is a folder": lambda folder: to_folder(folder / INDEX),
     "an index too long": lambda folder: os.truncate(folder / INDEX, 1 << 40),
     "an index too deep": lambda folder: (folder / INDEX).write_text("[" * 100_000),
     "an index that is no text": lambda folder: (folder / INDEX).write_bytes(b"\xff\xfe"),
@@ -218,6 +223,12 @@ def test_an_older_site_in_which_two_hosts_share_a_folder_is_refused(tmp_path: Pa
     assert "a.example_8080 and a.example:8080 have one folder); import the recording again" in refusal(
         tmp_path / "site"
     )
+
+
+def test_an_older_site_with_a_host_called_as_a_file_of_ours_is_refused(tmp_path: Path) -> None:
+    written(tmp_path / "site", exchange("https://a.example/"), exchange("https://completeness.json/"))
+    to_older(Site.load(tmp_path / "site"))
+    assert "file is not in the folder of completeness.json" in refusal(tmp_path / "site")
 
 
 def test_a_long_wait_of_an_older_site_is_cut_where_it_is_served(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from support.material import recording_path
 from record.formats import mahimahi
 from record.http1 import Headers, Response
 from record.site import Exchange, Recording, write_site
+from record.urls import normal_url
 
 SITES = ["www.yelp.com", "imdb"]  # the last with redirects to relative locations
 
@@ -91,7 +92,7 @@ def test_what_is_odd_in_a_response_comes_back_as_it_was_recorded_from_both(tmp_p
 
 
 def odd(method: str, target: str, status: int, headers: Headers, body: bytes = b"body") -> Exchange:
-    return Exchange(method, f"https://a.example{target}", Response(status, "", headers, body), "192.0.2.1")
+    return Exchange(method, normal_url(f"https://a.example{target}"), Response(status, "", headers, body), "192.0.2.1")
 
 
 def test_made_up_answers_are_alike_too(tmp_path: Path) -> None:

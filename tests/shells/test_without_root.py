@@ -17,7 +17,7 @@ from base.places import PROJECT
 def test_the_shells_do_the_same_for_an_ordinary_user() -> None:
     if has_capabilities():
         pytest.skip("need no user namespace (this session has capabilities, and ran test_shells.py)")
-    command: list[str | Path] = [unshare(), "--user", "--map-current-user", "--keep-caps", sys.executable, "-m", "pytest"]
-    command += ["--quiet", "-p", "no:cacheprovider", PROJECT / "tests" / "shells" / "test_shells.py"]
+    command: list[str | Path] = [unshare(), "--user", "--map-current-user", "--keep-caps", sys.executable]
+    command += ["-m", "pytest", "--quiet", "-p", "no:cacheprovider", PROJECT / "tests" / "shells" / "test_shells.py"]
     done = subprocess.run(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 0, done.stdout

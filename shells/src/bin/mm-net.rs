@@ -56,7 +56,7 @@ fn run(matches: &ArgMatches) -> Result<ExitCode> {
     let shell = Shell { kind: "net", label: "net".to_owned(), network, outputs };
     let report = shell.run_to_report(&options.inside)?;
     if let Some(file) = &mut file {
-        writeln!(file, "{}", report.timekeeping).attempt(|| "write with what the emulation kept time")?;
+        writeln!(file, "{}", report.timekeeping).attempt(|| "write the file of --timekeeping")?;
     }
     Ok(exit_code(report))
 }

@@ -139,6 +139,16 @@ def test_what_is_gone_is_told_by_its_name() -> None:
 def test_another_browser_is_refused() -> None:
     newer = document(versions={"chromium": "2"})
     assert changes(document(), newer) == ["versions/chromium was 1, is 2"]
+
+
+def test_campaigns_that_do_not_tell_with_what_their_network_kept_time_are_roots() -> None:
+    """Only root could measure then."""
+    of_root = document(versions={"chromium": "1", "timekeeping": "real-time priority, kernel stamps"})
+    assert changes(document(), of_root) == []
+    of_a_user = document(versions={"chromium": "1", "timekeeping": "ordinary priority"})
+    assert changes(document(), of_a_user) == [
+        "versions/timekeeping was real-time priority, kernel stamps, is ordinary priority"
+    ]
     assert changes(document(), replace(document(), machine={"host": "there"})) == []
 
 
