@@ -35,7 +35,6 @@ def command_of(name: str) -> str:
 
 
 def _measure(study: Study, arguments: dict[str, Any]) -> None:
-    require_namespaces("measuring")
     manner = Manner.take(arguments)
     name, results = arguments.pop("name"), arguments.pop("results")
     default = arguments.get("preset") or study.command
@@ -43,6 +42,7 @@ def _measure(study: Study, arguments: dict[str, Any]) -> None:
     common = {option: arguments.pop(option, None) for option in ("site", "net", "proto", "runs", "seed", "browser")}
     request = Request(folder, **common, options=arguments, document=document_of(folder, study.name, command_of))
     measurement = study.campaign(request)
+    require_namespaces("measuring")
     console = Console(highlight=False)
     for line in measurement.announcement:
         console.print(line, markup=False, soft_wrap=True)
