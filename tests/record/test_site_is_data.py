@@ -159,7 +159,6 @@ FOLDERS: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("case", FOLDERS)
 def test_what_no_import_puts_into_a_folder_is_refused_in_one_line(case: str, tmp_path: Path) -> None:
     site = written(tmp_path / "sites" / "site")
