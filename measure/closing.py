@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import click
 
 from base.clock import now_iso
+from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from browsers.window import is_mobile
 from measure.campaign.method import Method
@@ -34,10 +35,11 @@ from measure.run.film import Frame, last_frame, unlike
 from measure.run.setting import Loading, Setting
 from measure.run.visit import FILM
 from measure.single_load import single_load
+from record.limits import EXCHANGES, HOSTS, SERVERS, SITE_BYTES
 from record.recorder import sandbox
 from record.recorder.addresses import Reach
 from record.recorder.spec import RecordSpec
-from record.site import Recording, Site, write_site
+from record.site import Exchange, Recording, Site, write_site
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
@@ -148,7 +150,8 @@ def load_once(site: Site, closing: Closing, protocol: Protocol, number: int = 1)
 def fetch_missing(site: Site, urls: Sequence[str], closing: Closing) -> list[str]:
     """Have the recorder visit the site's page and ask for `urls` there; store what came in the site.
 
-    Returns the URLs that came. The site on disk is replaced by the longer one, or stays as it is.
+    Returns the URLs that came. The site on disk is replaced by the longer one, or stays as it is. Raises EyelevelError
+    when the longer one is more than a site may hold.
     """
     with tempfile.TemporaryDirectory(prefix="eyelevel-closing-") as temporary:
         spec = RecordSpec(
@@ -170,9 +173,11 @@ def fetch_missing(site: Site, urls: Sequence[str], closing: Closing) -> list[str
         replace(e, recorded_ip=home.get(urlsplit(e.url).hostname or "", e.recorded_ip), started_ms=None) for e in came
     ]
     if new:
+        exchanges = (*(site.recorded(e) for e in site.exchanges), *new)
+        _require_one_site(site.name, exchanges)
         recording = Recording(
             url=site.url,
-            exchanges=(*(site.recorded(e) for e in site.exchanges), *new),
+            exchanges=exchanges,
             recorder=site.recorder,
             user_agent=site.user_agent,
             viewport=site.viewport,
@@ -180,6 +185,17 @@ def fetch_missing(site: Site, urls: Sequence[str], closing: Closing) -> list[str
         )
         write_site(recording, site.folder)
     return list(dict.fromkeys(e.url for e in new))
+
+
+def _require_one_site(name: str, exchanges: Sequence[Exchange]) -> None:
+    """Raises EyelevelError when `exchanges` are more than a site may hold: it could not be loaded any more."""
+    if (
+        len(exchanges) > EXCHANGES
+        or sum(len(e.response.body) for e in exchanges) > SITE_BYTES
+        or len({e.recorded_ip for e in exchanges}) > SERVERS
+        or len({urlsplit(e.url).netloc for e in exchanges}) > HOSTS
+    ):
+        raise EyelevelError(f"{name} with what was fetched for it is more than a site may hold; it stays as it is")
 
 
 def _difference(loads: Sequence[SiteLoad]) -> float | None:

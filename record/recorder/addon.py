@@ -63,11 +63,11 @@ class Recorder:
         """A request begins. Those that no page made are answered here: they are neither sent nor recorded."""
         fetch_site, fetch_mode = (flow.request.headers.get(f"sec-fetch-{name}") for name in ("site", "mode"))
         if is_background_request(flow.request.host, fetch_site, fetch_mode):
-            flow.response = http.Response.make(404)
+            answer_here(flow, 404)
             return
         number = next(self.numbers)
         if number >= EXCHANGES:
-            flow.response = http.Response.make(503)
+            answer_here(flow, 503)
             if number == EXCHANGES:
                 self.output.requested(number, flow.request.method, flow.request.url)
                 self.output.failed(number, f"was not sent, nor was what came after it: more than {EXCHANGES} requests")
@@ -125,6 +125,14 @@ class Recorder:
             ttfb_ms=round((response.timestamp_start - sent_at_s(request, server)) * 1000, 3),
             request_headers=fields(request),
         )
+
+
+def answer_here(flow: http.HTTPFlow, status: int) -> None:
+    """Answer a request whose head has come, instead of a server. One whose long body is on its way is broken off."""
+    if flow.request.stream:
+        flow.kill()
+    else:
+        flow.response = http.Response.make(status)
 
 
 def without_undecodable(accepted: str) -> str:

@@ -9,6 +9,7 @@ from support.material import recording_path
 
 from analysis.sites import site_table
 from base.errors import EyelevelError
+from measure import closing as closing_module
 from measure import completeness
 from measure.closing import Closing, close, fetch_missing, summary
 from measure.completeness import UNREACHABLE, Completeness, RequestedUrl, jaccard, missed_urls, summarise
@@ -92,9 +93,27 @@ def test_what_is_fetched_for_a_site_obeys_the_user_not_the_site(
 
     monkeypatch.setattr(sandbox, "run", note)
     # A site's URL may have come with the site: other than a URL that a user records, it opens no address.
-    options = {} if reach is Reach.PUBLIC else {"reach": reach}
-    assert fetch_missing(small_site(tmp_path / "site"), ["https://a.example/b"], Closing(1, DSL, {}, **options)) == []
+    asked = Closing(1, DSL, {}) if reach is Reach.PUBLIC else Closing(1, DSL, {}, reach=reach)
+    assert fetch_missing(small_site(tmp_path / "site"), ["https://a.example/b"], asked) == []
     assert [(spec.reach, spec.also) for spec in specs] == [(reach, ("https://a.example/b",))]
+
+
+def test_a_site_that_would_become_too_large_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = small_site(tmp_path / "site")
+
+    def fetch(spec: RecordSpec) -> bool:
+        page = Exchange("GET", "https://a.example/", Response(200, "OK", (), b"<p>"), "192.0.2.1")
+        write_site(Recording(page.url, (page, replace(page, url=f"{page.url}c")), {"tool": "test"}), spec.folder)
+        return True
+
+    monkeypatch.setattr(sandbox, "run", fetch)
+    monkeypatch.setattr(closing_module, "EXCHANGES", 2)
+    with pytest.raises(EyelevelError, match="site with what was fetched for it is more than a site may hold"):
+        fetch_missing(site, ["https://a.example/c"], Closing(1, DSL, {}))
+    assert len(Site.load(site.folder).exchanges) == 2
+    monkeypatch.setattr(closing_module, "EXCHANGES", 3)
+    assert fetch_missing(site, ["https://a.example/c"], Closing(1, DSL, {})) == ["https://a.example/c"]
+    assert len(Site.load(site.folder).exchanges) == 3
 
 
 def test_completeness_is_kept_with_the_site_and_shown(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ sys.exit(not sandbox.run(RecordSpec("http://127.0.0.1:8001/", Path(sys.argv[1]) 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 def test_thousands_of_long_urls_can_be_asked_for(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", LONG, tmp_path]
+    command: list[str | Path] = [sys.executable, "-c", LONG, tmp_path]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     # The proxy refuses the page for its address, so all of the description has arrived.
