@@ -117,6 +117,7 @@ record_versions() {
   local name pattern version
   listed | while read -r name pattern; do
     version=$(dpkg-query -W -f '${Version}' "$name" 2>/dev/null) || continue
+    [[ -n $version ]] || continue # apt knows the package, but it is not installed
     # shellcheck disable=SC2053
     [[ $version == $pattern ]] || echo "note: $name is $version; the testbed was tested with $pattern" >&2
     printf '%s\t%s\n' "$name" "$version"
