@@ -23,7 +23,7 @@ from base.processes import first_readable, pidfd, pinned, running, stopped_at_th
 from base.structure import from_json, to_json
 from record.site import Site
 from replay import names, world
-from replay.repeatable import make_repeatable
+from replay.content import make_content
 from replay.spec import CONTROL, MONITORED_DEVICE, PRIVATE, TIMEKEEPING, ReplaySpec
 from replay.stack import shell
 from servers.certificates import authority, certify
@@ -132,13 +132,10 @@ def _kept_logs(spec: ReplaySpec, logs: Path) -> Iterator[None]:
 
 
 def _content(site: Site, evidence: dict[str, Any], *, repeatable: bool) -> Path:
-    """The folder that is served: the site's own, or one whose pages are repeatable; `evidence` has which."""
-    if not repeatable:
-        evidence["repeatable"] = None
-        return site.folder.resolve()
+    """The folder that is served, which stands in for the site's own; `evidence` has whether pages are repeatable."""
     content = PRIVATE / "content"
     content.mkdir()
-    evidence["repeatable"] = make_repeatable(site, content)
+    evidence["repeatable"] = make_content(site, content, repeatable=repeatable)
     return content
 
 

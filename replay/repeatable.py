@@ -1,8 +1,8 @@
 """Serving a site so that a page asks for the same on every load.
 
 A script, `repeatable.js`, is put first into every HTML document: it fixes the time, random numbers, and what
-else pages make unrepeatable URLs of. The recording itself stays as it is; both servers are given a folder
-that stands in for it, in which the documents are changed and everything else is linked.
+else pages make unrepeatable URLs of. The recording itself stays as it is: the documents of its stand-in
+(`replay.content`) are changed.
 """
 
 import base64
@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 from record.content import UndecodableContent, decode, encode
-from record.http1 import MalformedMessage, Response, format_response, parse_response
+from record.http1 import Response
 from record.site import Site
 
 SCRIPT = Path(__file__).with_name("repeatable.js")
@@ -23,32 +23,18 @@ UNKNOWN_TIME_MS = 1_767_225_600_000
 
 # A document begins so; what a script fetches and puts together itself may be called HTML, too.
 DOCUMENT = re.compile(
-    rb"(?:\xef\xbb\xbf)?\s*(?:(?:<!--.*?-->|<\?xml.*?\?>)\s*)*(?:<!doctype\s+html|<html|<head)",
+    # What a comment holds is decided once (?>, *+): to try the ends of all takes twice as long for each comment more.
+    rb"(?:\xef\xbb\xbf)?\s*(?:(?><!--.*?-->|<\?xml.*?\?>)\s*)*+(?:<!doctype\s+html|<html|<head)",
     re.IGNORECASE | re.DOTALL,
 )
 # The script comes behind the first of these that the document has, or before everything.
-PLACES = [re.compile(tag, re.IGNORECASE) for tag in (rb"<head(\s[^>]*)?>", rb"<html(\s[^>]*)?>", rb"<!doctype[^>]*>")]
+TAGS = [re.compile(tag, re.IGNORECASE) for tag in (rb"<head(?=[\s>])", rb"<html(?=[\s>])", rb"<!doctype")]
 
 POLICIES = ("content-security-policy", "content-security-policy-report-only")
 
 
-def make_repeatable(site: Site, folder: Path) -> dict[str, object]:
-    """Fill `folder` with a stand-in for `site` whose documents begin with the script.
-
-    Returns what was done, as evidence: how many documents have the script, and its SHA-256.
-    """
-    script = _script(site)
-    documents = 0
-    for host in sorted({Path(exchange.file).parent.name for exchange in site.exchanges}):
-        (folder / host).mkdir()
-    for exchange in site.exchanges:
-        original = site.folder.resolve() / exchange.file
-        changed = _changed(original, script)
-        if changed is None:
-            (folder / exchange.file).symlink_to(original)
-        else:
-            (folder / exchange.file).write_bytes(changed)
-            documents += 1
+def script_evidence(script: bytes, documents: int) -> dict[str, object]:
+    """What was done: how many documents have the script, and its SHA-256."""
     return {"documents": documents, "script_sha256": hashlib.sha256(script).hexdigest()}
 
 
@@ -63,7 +49,7 @@ def with_script(response: Response, script: bytes) -> Response | None:
         return None
     if not DOCUMENT.match(document):
         return None
-    place = next((match.end() for pattern in PLACES if (match := pattern.search(document))), 0)
+    place = next((end for tag in TAGS if (end := _end_of(tag, document))), 0)
     body = encode(document[:place] + b"<script>" + script + b"</script>" + document[place:], encoding)
     digest = base64.b64encode(hashlib.sha256(script).digest()).decode()
     headers = tuple(
@@ -73,7 +59,7 @@ def with_script(response: Response, script: bytes) -> Response | None:
     return replace(response, headers=headers, body=body)
 
 
-def _script(site: Site) -> bytes:
+def script_of(site: Site) -> bytes:
     """The script with the time at which the site was recorded, without comments and indentation."""
     lines = (line.strip() for line in SCRIPT.read_text().splitlines())
     text = "\n".join(line for line in lines if line and not line.startswith("//"))
@@ -85,21 +71,14 @@ def _recorded_at_ms(site: Site) -> int:
     date = site.recorded(start).response.header("date")
     try:
         return round(parsedate_to_datetime(date).timestamp() * 1000) if date else UNKNOWN_TIME_MS
-    except ValueError:
+    except (ValueError, OverflowError):
         return UNKNOWN_TIME_MS
 
 
-def _changed(file: Path, script: bytes) -> bytes | None:
-    try:
-        response = parse_response(file.read_bytes())
-    except MalformedMessage:
-        return None  # the servers, which read it next, say what is wrong with it
-    changed = with_script(response, script)
-    if changed is None:
-        return None
-    headers = tuple(h for h in changed.headers if h[0].lower() != "content-length")
-    length = ("Content-Length", str(len(changed.body)))
-    return format_response(replace(changed, headers=(*headers, length)))
+def _end_of(tag: re.Pattern[bytes], document: bytes) -> int:
+    """Where the first tag that begins so ends; 0 if there is none."""
+    beginning = tag.search(document)
+    return document.find(b">", beginning.end()) + 1 if beginning else 0
 
 
 def _allowing(policies: str, source: str) -> str:

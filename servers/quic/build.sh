@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
 # Builds quic_server, fetching Chromium's source first, and links it into the cache's bin folder.
 #
+# usage: build.sh               prints where quic_server is
+#        build.sh loader_fuzz   builds what of it reads response folders, with sanitizers; prints where that is
+#
 # The build tree is kept, one per Chromium version and compiler, so that an edit of ours recompiles only
 # our files. It works on a copy of this folder: every checkout then shares one tree, whatever its path.
 # Compiler: $CC and $CXX, else the newest clang from 19 on.
 set -euo pipefail
 
 readonly oldest_clang=19
+readonly target=${1:-quic_server}
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${EYELEVEL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/eyelevel}
@@ -29,6 +33,11 @@ find_compiler() {
   for compiler in "$CXX" "$CC"; do
     command -v "$compiler" >/dev/null || fail "the compiler $compiler is not installed; run 'make setup'"
   done
+}
+
+require_sanitizers() {
+  "$CXX" -fsyntax-only -x c++ - <<<'#include <sanitizer/asan_interface.h>' 2>/dev/null ||
+    fail "$CXX has no sanitizers; run 'setup/packages proof', or install libclang-rt-${CXX##*-}-dev"
 }
 
 # What the build reads of this folder, as paths below it.
@@ -59,19 +68,24 @@ chromium=$(cd "$here/../.." && python3 -m servers.quic.fetch)
 version=$(basename "$chromium")
 find_compiler
 key=$(cd "$here" && { sources | xargs sha256sum; "$CXX" --version; } | sha256sum | cut -c 1-12)
-program=$home/$version-$key/quic_server
+program=$home/$version-$key/$target
+
+case $target in
+  quic_server) tree=$home/tree-$version-$(basename "$CXX") options=(-DFUZZ=OFF) ;;
+  loader_fuzz) tree=$home/fuzz-$version-$(basename "$CXX") options=(-DFUZZ=ON) && require_sanitizers ;;
+  *) fail "there is no $target to build, only quic_server and loader_fuzz" ;;
+esac
 
 if [[ ! -x $program ]]; then
-  tree=$home/tree-$version-$(basename "$CXX")
   copy_sources
   cmake -S "$home/source" -B "$tree" -G Ninja --log-level=WARNING \
-    -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" -DCHROMIUM="$chromium" >/dev/null
-  echo "quic_server: building with $CXX against Chromium $version's QUIC code (minutes the first time)" >&2
+    -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" -DCHROMIUM="$chromium" "${options[@]}" >/dev/null
+  echo "$target: building with $CXX against Chromium $version's QUIC code (minutes the first time)" >&2
   # Ninja's own choice is more jobs than cores, each of which may take a gigabyte.
-  ninja -C "$tree" -j "$(nproc)" quic_server >&2
+  ninja -C "$tree" -j "$(nproc)" "$target" >&2
   mkdir -p "$(dirname "$program")"
-  cp "$tree/quic_server" "$program.new"
+  cp "$tree/$target" "$program.new"
   mv "$program.new" "$program"
 fi
-link "$program"
+[[ $target != quic_server ]] || link "$program"
 echo "$program"

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "excerpt.h"
 #include "recorded_responses.h"
 
 namespace eyelevel {
@@ -24,7 +25,7 @@ absl::Status MatchLines(std::istream& requests, Replay& replay,
     if (fields.size() < 2 || fields.size() > kFields ||
         !absl::ConsumePrefix(&fields[1], "https://")) {
       return absl::InvalidArgumentError(
-          absl::StrCat("not METHOD<TAB>https://…: ", line));
+          absl::StrCat("not METHOD<TAB>https://…: ", Excerpt(line)));
     }
     fields.resize(kFields);
     const auto [authority, target] = AuthorityAndTarget(fields[1]);

@@ -61,16 +61,18 @@ absl::string_view ToString(MatchKind kind) {
 }
 
 Matcher::Matcher(const RecordedResponses& responses) {
+  // By path and query, the place among the queries of the path.
+  absl::flat_hash_map<std::string, size_t> places;
   for (const auto& response : responses) {
-    std::vector<Repeats>& queries =
-        by_path_[Key(response->method, response->authority, response->path)];
-    auto repeats = absl::c_find_if(
-        queries, [&](const Repeats& r) { return r.query == response->query; });
-    if (repeats == queries.end()) {
-      repeats = queries.insert(
-          queries.end(), Repeats{.query = response->query, .responses = {}});
+    const std::string path =
+        Key(response->method, response->authority, response->path);
+    std::vector<Repeats>& queries = by_path_[path];
+    const auto [place, is_new] = places.try_emplace(
+        absl::StrCat(path, "?", response->query), queries.size());
+    if (is_new) {
+      queries.push_back({.query = response->query, .responses = {}});
     }
-    repeats->responses.push_back(response.get());
+    queries[place->second].responses.push_back(response.get());
   }
 }
 

@@ -1,21 +1,22 @@
 #include "recorded_responses.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
-#include <cstring>
-#include <fstream>
 #include <iterator>
 #include <optional>
-#include <system_error>
 #include <tuple>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "excerpt.h"
+#include "response_files.h"
+#include "site_limits.h"
 
 namespace eyelevel {
 namespace {
@@ -25,6 +26,10 @@ namespace fs = std::filesystem;
 constexpr absl::string_view kOriginalUrl = "x-original-url";
 constexpr absl::string_view kOriginalMethod = "x-original-method";
 constexpr absl::string_view kOriginalWait = "x-original-wait-ms";
+constexpr absl::string_view kContentLength = "content-length";
+
+// Of each field: the colon, a space and the line's end.
+constexpr size_t kFieldOverhead = 4;
 
 std::optional<absl::string_view> Value(const std::vector<Header>& headers,
                                        absl::string_view name) {
@@ -36,6 +41,18 @@ std::optional<absl::string_view> Value(const std::vector<Header>& headers,
   return found->second;
 }
 
+bool IsRepeated(const std::vector<Header>& headers, absl::string_view name) {
+  return absl::c_count_if(headers, [&](const Header& header) {
+           return header.first == name;
+         }) > 1;
+}
+
+// Whether the testbed has added the field.
+bool IsOriginal(absl::string_view name) {
+  return name == kOriginalUrl || name == kOriginalMethod ||
+         name == kOriginalWait;
+}
+
 // Connection-specific fields may not occur in HTTP/3 (RFC 9114 section 4.2),
 // and alt-svc would send the browser away from the server under test.
 bool IsReplayed(absl::string_view name) {
@@ -43,10 +60,8 @@ bool IsReplayed(absl::string_view name) {
       "alt-svc",           "alternate-protocol",
       "connection",        "keep-alive",
       "proxy-connection",  "te",
-      "transfer-encoding", "upgrade",
-      kOriginalMethod,     kOriginalUrl,
-      kOriginalWait};
-  return !absl::c_linear_search(kNotReplayed, name);
+      "transfer-encoding", "upgrade"};
+  return !IsOriginal(name) && !absl::c_linear_search(kNotReplayed, name);
 }
 
 // The headers as NGINX sends them on the TCP side: those that it keeps by
@@ -58,41 +73,174 @@ std::vector<Header> SentHeaders(std::vector<Header> recorded) {
       recorded.push_back(header);
     }
   }
-  std::vector<absl::string_view> names = {"content-type", "content-length"};
+  // By name, the place of its group of fields.
+  absl::flat_hash_map<absl::string_view, size_t> places = {{"content-type", 0},
+                                                           {kContentLength, 1}};
   const absl::string_view location = Value(recorded, "location").value_or("/");
   if (!absl::StartsWith(location, "/")) {
-    names.push_back("location");
+    places.emplace("location", places.size());
   }
-  for (const auto& [name, value] : recorded) {
-    if (IsReplayed(name) && !absl::c_linear_search(names, name)) {
-      names.push_back(name);
+  std::vector<std::vector<Header>> groups(places.size());
+  for (const Header& header : recorded) {
+    if (!IsReplayed(header.first)) {
+      continue;
     }
+    const auto [place, is_new] =
+        places.try_emplace(header.first, groups.size());
+    if (is_new) {
+      groups.emplace_back();
+    }
+    groups[place->second].push_back(header);
   }
   std::vector<Header> sent;
-  for (const absl::string_view name : names) {
-    absl::c_copy_if(recorded, std::back_inserter(sent),
-                    [&](const Header& header) { return header.first == name; });
+  for (const std::vector<Header>& group : groups) {
+    absl::c_copy(group, std::back_inserter(sent));
   }
   return sent;
 }
 
 // RFC 9110 section 6.4.1: these end after the headers, whatever they say.
 bool IsWithoutBody(absl::string_view status) {
-  return status[0] == '1' || status == "204" || status == "304";
+  return status == "204" || status == "304";
+}
+
+// The methods that an import takes: those of pages (Fetch standard, section
+// 2.2.1), in letters that NGINX accepts.
+bool IsMethod(absl::string_view text) {
+  return !text.empty() && text != "CONNECT" && text != "TRACE" &&
+         text != "TRACK" && absl::c_all_of(text, [](unsigned char c) {
+           return absl::ascii_isupper(c) || c == '_' || c == '-';
+         });
+}
+
+// A name of a host, or of a host and a port, in lower case.
+bool IsAuthority(absl::string_view text) {
+  const size_t host_end = std::min(text.find(':'), text.size());
+  const absl::string_view host = text.substr(0, host_end);
+  if (host_end < text.size()) {
+    const absl::string_view port = text.substr(host_end + 1);
+    if (port.empty() || port.size() > 5 ||
+        !absl::c_all_of(port, absl::ascii_isdigit)) {
+      return false;
+    }
+  }
+  return !host.empty() && host.front() != '.' &&
+         !absl::StrContains(host, "..") &&
+         absl::c_all_of(host, [](unsigned char c) {
+           return absl::ascii_islower(c) || absl::ascii_isdigit(c) ||
+                  c == '.' || c == '-' || c == '_';
+         });
+}
+
+// What stands between colon and value, or behind it (RFC 9110 section 5.6.3).
+absl::string_view WithoutPadding(absl::string_view text) {
+  const size_t first = std::min(text.find_first_not_of(" \t"), text.size());
+  text.remove_prefix(first);
+  return text.substr(0, text.find_last_not_of(" \t") + 1);
+}
+
+// A field name (RFC 9110 section 5.6.2).
+bool IsToken(absl::string_view text) {
+  return !text.empty() && absl::c_all_of(text, [](unsigned char c) {
+    return absl::ascii_isalnum(c) ||
+           absl::StrContains("!#$%&'*+-.^_`|~", static_cast<char>(c));
+  });
+}
+
+// Takes the digits off that `text` begins with. Are there any?
+bool ConsumeDigits(absl::string_view& text) {
+  const size_t end =
+      std::min(text.find_first_not_of("0123456789"), text.size());
+  text.remove_prefix(end);
+  return end > 0;
+}
+
+// A time of "12", "12.5", or "1e-05" milliseconds, as importers write it; no
+// longer than a server may take.
+std::optional<absl::Duration> ThinkTime(absl::string_view text) {
+  absl::string_view rest = text;
+  bool valid = ConsumeDigits(rest);
+  if (absl::ConsumePrefix(&rest, ".")) {
+    valid = ConsumeDigits(rest) && valid;
+  }
+  if (absl::ConsumePrefix(&rest, "e")) {
+    if (!absl::ConsumePrefix(&rest, "-")) {
+      absl::ConsumePrefix(&rest, "+");
+    }
+    valid = ConsumeDigits(rest) && valid;
+  }
+  double ms;
+  if (!valid || !rest.empty() || !absl::SimpleAtod(text, &ms)) {
+    return std::nullopt;
+  }
+  return absl::Milliseconds(std::min(ms, kMaxThinkTimeMs));
 }
 
 absl::Status SetUrl(absl::string_view url, RecordedResponse& response) {
-  if (!absl::ConsumePrefix(&url, "https://")) {
+  if (url.size() > kMaxUrlBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("its X-Original-Url is not https: ", url));
+        absl::StrCat("its X-Original-Url has ", url.size(),
+                     " bytes, more than ", kMaxUrlBytes));
   }
-  const auto [authority, target] = AuthorityAndTarget(url);
+  if (!absl::c_all_of(url, absl::ascii_isgraph)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("its X-Original-Url is no URL: ", Excerpt(url)));
+  }
+  absl::string_view rest = url;
+  if (!absl::ConsumePrefix(&rest, "https://")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("its X-Original-Url is not https: ", Excerpt(url)));
+  }
+  const auto [authority, target] = AuthorityAndTarget(rest);
   response.authority = NormalAuthority(authority);
-  if (response.authority.empty()) {
-    return absl::InvalidArgumentError("its X-Original-Url has no host");
+  if (!IsAuthority(response.authority)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "its X-Original-Url has no host that can be served: ", Excerpt(url)));
   }
   std::tie(response.path, response.query) = PathAndQuery(target);
   return absl::OkStatus();
+}
+
+// Which request the response answers, and after what time.
+absl::Status SetOriginals(const std::vector<Header>& recorded,
+                          RecordedResponse& response) {
+  const auto url = Value(recorded, kOriginalUrl);
+  if (!url.has_value()) {
+    return absl::InvalidArgumentError("it has no X-Original-Url");
+  }
+  if (const absl::Status valid = SetUrl(*url, response); !valid.ok()) {
+    return valid;
+  }
+  const auto method = Value(recorded, kOriginalMethod);
+  if (!method.has_value()) {
+    return absl::InvalidArgumentError("it has no X-Original-Method");
+  }
+  if (!IsMethod(*method)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "its X-Original-Method is none of a page: ", Excerpt(*method)));
+  }
+  response.method = *method;
+  const auto wait = Value(recorded, kOriginalWait);
+  const auto time = ThinkTime(wait.value_or("0"));
+  if (!time.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("its X-Original-Wait-Ms is no time: ", Excerpt(*wait)));
+  }
+  response.wait = *time;
+  return absl::OkStatus();
+}
+
+// Whether a line is broken by other than CRLF. To NGINX that is a line's end,
+// to HTTP/3 it is not.
+bool HasStrayBreak(absl::string_view head) {
+  for (size_t i = 0; i < head.size(); ++i) {
+    const bool is_crlf = head.substr(i, 2) == "\r\n";
+    if (!is_crlf && (head[i] == '\r' || head[i] == '\n' || head[i] == '\0')) {
+      return true;
+    }
+    i += is_crlf;
+  }
+  return false;
 }
 
 // Takes the first line off `head`; its line end is CRLF.
@@ -118,145 +266,126 @@ std::optional<absl::string_view> StatusOf(absl::string_view line) {
   return status;
 }
 
+// Takes the header fields off `head`, which is a part of `text`: their names in
+// lower case, in place, so that they can be views like everything else.
+absl::StatusOr<std::vector<Header>> TakeHeaders(absl::string_view head,
+                                                std::string& text) {
+  std::vector<Header> headers;
+  size_t fields = 0, bytes = 0;
+  while (!head.empty()) {
+    const absl::string_view line = TakeLine(head);
+    const size_t colon = std::min(line.find(':'), line.size());
+    if (colon == line.size() || !IsToken(line.substr(0, colon))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a header line without a name: ", Excerpt(line)));
+    }
+    char* const name = text.data() + (line.data() - text.data());
+    std::transform(name, name + colon, name, absl::ascii_tolower);
+    headers.emplace_back(line.substr(0, colon),
+                         WithoutPadding(line.substr(colon + 1)));
+    if (const auto& [field, value] = headers.back(); !IsOriginal(field)) {
+      fields += 1;
+      bytes += field.size() + value.size() + kFieldOverhead;
+    }
+    if (fields > kMaxHeaderFields || bytes > kMaxHeaderBytes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "it has more than ", kMaxHeaderFields, " header fields, or ",
+          kMaxHeaderBytes, " bytes of them"));
+    }
+  }
+  return headers;
+}
+
 // Fills in everything that `text` tells.
 absl::Status Parse(RecordedResponse& response) {
   const size_t head_end = response.text.find("\r\n\r\n");
   if (head_end == std::string::npos) {
     return absl::InvalidArgumentError("no blank line after the headers");
   }
+  if (head_end > kMaxHeadBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "its header fields have more than ", kMaxHeadBytes, " bytes"));
+  }
   absl::string_view head = absl::string_view(response.text).substr(0, head_end);
+  if (HasStrayBreak(head)) {
+    return absl::InvalidArgumentError("a line break in its header fields");
+  }
   response.body = absl::string_view(response.text).substr(head_end + 4);
 
   const std::optional<absl::string_view> status = StatusOf(TakeLine(head));
   if (!status.has_value()) {
     return absl::InvalidArgumentError("it does not begin with a status line");
   }
+  if (*status < "200" || *status > "599") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("its status is none that can be replayed: ", *status));
+  }
   response.status = *status;
 
-  std::vector<Header> recorded;
-  while (!head.empty()) {
-    const absl::string_view line = TakeLine(head);
-    const size_t colon = line.find(':');
-    if (colon == line.npos || colon == 0) {
+  absl::StatusOr<std::vector<Header>> headers =
+      TakeHeaders(head, response.text);
+  if (!headers.ok()) {
+    return headers.status();
+  }
+  std::vector<Header>& recorded = *headers;
+  // Other servers than this one might take another of them.
+  for (const absl::string_view name :
+       {kOriginalUrl, kOriginalMethod, kOriginalWait, kContentLength}) {
+    if (IsRepeated(recorded, name)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("a header line without a name: ", line.substr(0, 60)));
+          absl::StrCat("it has ", name, " more than once"));
     }
-    // In place, so that names can be views of the file's text like everything
-    // else.
-    char* const name =
-        response.text.data() + (line.data() - response.text.data());
-    std::transform(name, name + colon, name, absl::ascii_tolower);
-    recorded.emplace_back(line.substr(0, colon),
-                          absl::StripAsciiWhitespace(line.substr(colon + 1)));
   }
-
-  response.method = Value(recorded, kOriginalMethod).value_or("GET");
-  const std::optional<absl::string_view> url = Value(recorded, kOriginalUrl);
-  if (!url.has_value()) {
-    return absl::InvalidArgumentError("it has no X-Original-Url");
-  }
-  if (const absl::Status valid = SetUrl(*url, response); !valid.ok()) {
+  if (const absl::Status valid = SetOriginals(recorded, response);
+      !valid.ok()) {
     return valid;
   }
-
-  double wait_ms = 0;
-  if (const auto wait = Value(recorded, kOriginalWait);
-      wait.has_value() &&
-      (!absl::SimpleAtod(*wait, &wait_ms) || !(wait_ms >= 0))) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("its X-Original-Wait-Ms is no time: ", *wait));
-  }
-  response.wait = absl::Milliseconds(wait_ms);
 
   if (IsWithoutBody(response.status)) {
     response.body = {};
     std::erase_if(recorded, [](const Header& header) {
-      return header.first == "content-length";
+      return header.first == kContentLength;
     });
   }
   response.content_range = Value(recorded, "content-range").value_or("");
   response.headers = SentHeaders(std::move(recorded));
-  const std::optional<absl::string_view> length =
-      Value(response.headers, "content-length");
-  size_t bytes = 0;
+  // HTTP/3 calls a message of another length malformed and the browser would
+  // drop it.
+  const auto length = Value(response.headers, kContentLength);
   if (length.has_value() && response.method != "HEAD" &&
-      (!absl::SimpleAtoi(*length, &bytes) || bytes != response.body.size())) {
-    // HTTP/3 calls such a message malformed and the browser would drop it.
+      *length != absl::StrCat(response.body.size())) {
     return absl::InvalidArgumentError(
-        absl::StrCat("its content-length is ", *length, ", its body has ",
-                     response.body.size(), " bytes"));
+        absl::StrCat("its content-length is ", Excerpt(*length),
+                     ", its body has ", response.body.size(), " bytes"));
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::string> ReadFile(const fs::path& path) {
-  std::error_code error;
-  const auto size = fs::file_size(path, error);
-  if (error) {
-    return absl::UnavailableError(error.message());
-  }
-  std::string text(size, '\0');
-  std::ifstream file(path, std::ios::binary);
-  if (!file.read(text.data(), text.size())) {
-    return absl::UnavailableError(std::strerror(errno));
-  }
-  return text;
-}
-
-// What lies in `folder`, in no order.
-absl::StatusOr<std::vector<fs::path>> List(const fs::path& folder) {
-  std::vector<fs::path> paths;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    paths.push_back(entry->path());
-  }
-  if (error) {
-    return absl::UnavailableError(absl::StrCat(
-        "cannot read the folder ", folder.string(), ": ", error.message()));
-  }
-  return paths;
 }
 
 }  // namespace
 
 absl::StatusOr<RecordedResponses> LoadRecordedResponses(
     const fs::path& folder) {
-  absl::StatusOr<std::vector<fs::path>> hosts = List(folder);
-  if (!hosts.ok()) {
-    return hosts.status();
+  absl::StatusOr<std::vector<ResponseFile>> files = ListResponseFiles(folder);
+  if (!files.ok()) {
+    return files.status();
   }
-  std::vector<fs::path> paths;
-  for (const fs::path& host : *hosts) {
-    if (!fs::is_directory(host)) {
-      continue;
-    }
-    absl::StatusOr<std::vector<fs::path>> files = List(host);
-    if (!files.ok()) {
-      return files.status();
-    }
-    absl::c_copy_if(
-        *files, std::back_inserter(paths),
-        [](const fs::path& file) { return fs::is_regular_file(file); });
-  }
-  absl::c_sort(paths, [](const fs::path& a, const fs::path& b) {
-    return std::pair(a.filename(), a) < std::pair(b.filename(), b);
-  });
-
   RecordedResponses responses;
-  for (const fs::path& path : paths) {
+  uint64_t bytes = 0;
+  for (ResponseFile& file : *files) {
     auto response = std::make_unique<RecordedResponse>();
-    response->file = (path.parent_path().filename() / path.filename()).string();
-    absl::StatusOr<std::string> text = ReadFile(path);
+    absl::StatusOr<std::string> text = ReadResponseFile(
+        file.path, std::min(kMaxFileBytes, kMaxSiteBytes - bytes));
     absl::Status status = text.status();
     if (status.ok()) {
       response->text = *std::move(text);
+      bytes += response->text.size();
       status = Parse(*response);
     }
     if (!status.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "broken response file ", path.string(), ": ", status.message()));
+          "broken response file ", file.path.string(), ": ", status.message()));
     }
+    response->file = std::move(file.name);
     responses.push_back(std::move(response));
   }
   if (responses.empty()) {

@@ -264,33 +264,6 @@ def test_certificate_errors_name_the_file(arguments: dict[str, str | Path], tmp_
 
 
 @pytest.mark.needs_quic_server
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (b"", "no blank line after the headers"),
-        (b"HTTP/1.1 200 OK\r\nX-Original-Url: https://a.example/\r\n", "no blank line after the headers"),
-        (b"200 OK\r\nX-Original-Url: https://a.example/\r\n\r\n", "does not begin with a status line"),
-        (b"HTTP/1.1 20 OK\r\nX-Original-Url: https://a.example/\r\n\r\n", "does not begin with a status line"),
-        (b"HTTP/1.1 200 OK\r\nX-Original-Url: https://a.example/\r\nnonsense\r\n\r\n", "header line without a name"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "has no X-Original-Url"),
-        (b"HTTP/1.1 200 OK\r\nX-Original-Url: http://a.example/\r\n\r\n", "is not https"),
-        (b"HTTP/1.1 200 OK\r\nX-Original-Url: https:///x\r\n\r\n", "has no host"),
-        (
-            b"HTTP/1.1 200 OK\r\nX-Original-Url: https://a.example/\r\nContent-Length: 5\r\n\r\n1234",
-            "its content-length is 5, its body has 4 bytes",
-        ),
-    ],
-)
-def test_a_broken_response_file_is_named(content: bytes, reason: str, arguments: dict[str, str | Path]) -> None:
-    broken = Path(arguments["--responses"]) / "a.example" / "00001-broken"
-    broken.write_bytes(content)
-    status, error = fails(arguments)
-    assert status == 1
-    assert f"broken response file {broken}: " in error
-    assert reason in error
-
-
-@pytest.mark.needs_quic_server
 def test_an_empty_or_missing_response_folder_is_named(arguments: dict[str, str | Path], tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     (empty / "a.example").mkdir(parents=True)
@@ -557,7 +530,7 @@ def test_chromium_loads_a_site_over_http3(tmp_path: Path, certificate: Certifica
         exchange("GET", "https://www.example/poll", ok(b"first", ("Cache-Control", "no-store"))),
         exchange("GET", "https://www.example/poll", ok(b"second", ("Cache-Control", "no-store"))),
         # More headers than a first flight: the body has to wait for them.
-        exchange("GET", "https://www.example/headers", ok(b"body", ("X-Long", "x" * 200_000))),
+        exchange("GET", "https://www.example/headers", ok(b"body", ("X-Long", "x" * 60_000))),
     )
     log = tmp_path / "requests.log"
     with (
@@ -570,7 +543,7 @@ def test_chromium_loads_a_site_over_http3(tmp_path: Path, certificate: Certifica
         assert browser.evaluate("performance.getEntriesByType('navigation')[0].nextHopProtocol") == "h3"
 
         long_headers = "fetch('/headers').then(r => r.text().then(t => [r.headers.get('x-long').length, t]))"
-        assert browser.evaluate(long_headers) == [200_000, "body"]
+        assert browser.evaluate(long_headers) == [60_000, "body"]
 
         digest = """fetch("/big?n=1,2").then(r => r.arrayBuffer()).then(b => crypto.subtle.digest("SHA-256", b))
                     .then(d => Array.from(new Uint8Array(d), x => x.toString(16).padStart(2, "0")).join(""))"""

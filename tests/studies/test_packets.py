@@ -28,7 +28,7 @@ from measure.run.setting import Loading
 from measure.table import Row, Run, require_document, valid_rows
 from record.generated import generated_exchange
 from record.site import Recording, Site, write_site
-from replay.repeatable import make_repeatable
+from replay.content import make_content
 from studies.packets import bytes_figure, section
 from studies.packets.bytes import (
     AGAIN,
@@ -163,7 +163,7 @@ def test_the_bytes_of_the_table_add_up_to_those_in_the_files(
     protocol: str, captured: Campaign, runs: Mapping[str, CapturedRun], tmp_path: Path
 ) -> None:
     [site] = captured.sites.values()
-    make_repeatable(site, tmp_path)
+    make_content(site, tmp_path, repeatable=True)
     responses = [file.read_bytes() for file in tmp_path.glob("packets.example/*")]
     bodies_bytes = sum(len(response.partition(b"\r\n\r\n")[2]) for response in responses)
     assert bodies_bytes > len(PAGE) + len(STYLE)

@@ -1,0 +1,70 @@
+"""What the servers of a replay are given: a folder that stands in for the site's own.
+
+It has the responses that the site's index lists, and nothing else: links to the recorded files or, where the page is
+made repeatable, changed documents. A site may come from anybody, so each file is read here before a server reads it.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from base.errors import EyelevelError
+from record.bounded import read_regular
+from record.http1 import MalformedMessage, Response, format_response, parse_response, require_sendable_fields
+from record.layout import INDEX, ORIGINAL_METHOD, ORIGINAL_URL, require_single_originals, without_originals
+from record.limits import BODY_BYTES, HEAD_BYTES
+from record.site import IndexedExchange, Site
+from replay.repeatable import script_evidence, script_of, with_script
+
+
+def make_content(site: Site, folder: Path, *, repeatable: bool) -> dict[str, object] | None:
+    """Fill `folder`, which is empty; in it, documents begin with the script of `replay.repeatable` if `repeatable`.
+
+    Returns what was done to documents, as evidence; None if nothing. Raises EyelevelError for a file that is not the
+    response which the index lists.
+    """
+    script = script_of(site) if repeatable else None
+    documents = 0
+    for host in set(site.host_folders.values()):
+        (folder / host).mkdir()
+    # Servers follow a link to a file that is named by a path without further links.
+    recorded = site.folder.resolve()
+    for exchange in site.exchanges:
+        response = _checked(recorded / exchange.file, exchange)
+        changed = _changed(response, script) if script else None
+        if changed is None:
+            (folder / exchange.file).symlink_to(recorded / exchange.file)
+        else:
+            (folder / exchange.file).write_bytes(format_response(changed))
+            documents += 1
+    return script_evidence(script, documents) if script else None
+
+
+def _checked(file: Path, exchange: IndexedExchange) -> Response:
+    """The response in `file`, with the fields that say which request it answers; that is the one of `exchange`."""
+    try:
+        response = parse_response(read_regular(file, BODY_BYTES + HEAD_BYTES))
+        require_single_originals(response.headers)
+    except (OSError, MalformedMessage) as error:
+        raise EyelevelError(f"{file} is no recorded response: {error}; import the site again") from None
+    answered = (response.header(ORIGINAL_METHOD.lower()), response.header(ORIGINAL_URL.lower()), response.status)
+    # Servers find responses by what the files say, addresses and certificates are made by what the index says.
+    if answered != (exchange.method, exchange.url, exchange.status):
+        raise EyelevelError(
+            f"{file} is not the response with status {exchange.status} to {exchange.method} {exchange.url}, "
+            f"as {INDEX} has it; import the site again"
+        )
+    return response
+
+
+def _changed(response: Response, script: bytes) -> Response | None:
+    """`response` as a document with the script; None when it is none, or its policies become too long to be sent."""
+    changed = with_script(response, script)
+    if changed is None:
+        return None
+    headers = tuple(header for header in changed.headers if header[0].lower() != "content-length")
+    headers = (*headers, ("Content-Length", str(len(changed.body))))
+    try:
+        require_sendable_fields(without_originals(headers))
+    except MalformedMessage:
+        return None
+    return replace(changed, headers=headers)

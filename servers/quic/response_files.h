@@ -1,0 +1,36 @@
+// The files of a response folder: which there are, and what is in them. A
+// folder may come from anybody, so that nothing but ordinary files is opened,
+// and no more is read than a site may have.
+
+#ifndef EYELEVEL_SERVERS_QUIC_RESPONSE_FILES_H_
+#define EYELEVEL_SERVERS_QUIC_RESPONSE_FILES_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace eyelevel {
+
+struct ResponseFile {
+  std::string name;  // "host/00007-logo.png", in printable ASCII.
+  std::filesystem::path path;
+};
+
+// The files of every folder in `folder`, in recorded order, which is that of
+// their own names. Other things than folders are passed over, such as a site's
+// index. The error has one line.
+absl::StatusOr<std::vector<ResponseFile>> ListResponseFiles(
+    const std::filesystem::path& folder);
+
+// The content of a file, or of the file that a link stands for. That must be
+// an ordinary file of at most `max_bytes`, and be named by a path without
+// further links.
+absl::StatusOr<std::string> ReadResponseFile(const std::filesystem::path& path,
+                                             uint64_t max_bytes);
+
+}  // namespace eyelevel
+
+#endif  // EYELEVEL_SERVERS_QUIC_RESPONSE_FILES_H_

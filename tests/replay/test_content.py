@@ -1,0 +1,117 @@
+"""The folder that servers are given: what the index lists, checked against it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from base.errors import EyelevelError
+from record.http1 import Response, parse_response
+from record.limits import HEADER_BYTES
+from record.site import Exchange, Recording, Site, write_site
+from replay.content import make_content
+from replay.repeatable import with_script
+
+PAGE = Response(200, "OK", (("Content-Type", "text/html"),), b"<!doctype html><p>")
+URL = "https://a.example/"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    exchanges = (
+        Exchange("GET", URL, PAGE, "192.0.2.1"),
+        Exchange("GET", "https://a.example:8080/x", replace(PAGE, body=b"plain"), "192.0.2.1"),
+    )
+    return write_site(Recording(URL, exchanges, {"tool": "test"}), tmp_path / "site")
+
+
+@pytest.fixture
+def content(tmp_path: Path) -> Path:
+    folder = tmp_path / "content"
+    folder.mkdir()
+    return folder
+
+
+def test_documents_are_changed_and_the_rest_is_linked(site: Site, content: Path) -> None:
+    evidence = make_content(site, content, repeatable=True)
+    assert evidence is not None
+    assert evidence["documents"] == 1
+    document, other = (content / exchange.file for exchange in site.exchanges)
+    assert not document.is_symlink()
+    response = parse_response(document.read_bytes())
+    assert b"<script>" in response.body
+    assert response.header("content-length") == str(len(response.body))
+    assert other.readlink() == site.folder.resolve() / site.exchanges[1].file
+
+
+def test_a_site_as_recorded_is_linked_whole_and_has_nothing_beside_its_index(site: Site, content: Path) -> None:
+    (site.folder / site.exchanges[0].file).with_name("00007-further").write_bytes(b"x")
+    assert make_content(site, content, repeatable=False) is None
+    links = {str(path.relative_to(content)): path.readlink() for path in content.glob("*/*")}
+    assert links == {exchange.file: site.folder.resolve() / exchange.file for exchange in site.exchanges}
+
+
+def other_url(text: bytes) -> bytes:
+    return text.replace(URL.encode(), b"https://victim.example/login")
+
+
+def other_method(text: bytes) -> bytes:
+    return text.replace(b"Method: GET", b"Method: POST")
+
+
+def other_status(text: bytes) -> bytes:
+    return text.replace(b" 200 ", b" 404 ")
+
+
+def second_url(text: bytes) -> bytes:
+    return text.replace(b"\r\n", b"\r\nX-Original-Url: https://victim.example/login\r\n", 1)
+
+
+@pytest.mark.parametrize("change", [other_url, other_method, other_status, second_url, lambda _: b"nonsense"])
+def test_a_file_that_is_not_the_response_of_the_index_is_named(
+    change: Callable[[bytes], bytes], site: Site, content: Path
+) -> None:
+    """TCP would serve it for every host of the site, QUIC for those of one server."""
+    file = site.folder / site.exchanges[0].file
+    file.write_bytes(change(file.read_bytes()))
+    with pytest.raises(EyelevelError, match=f"^{file} is (not the|no recorded) response.*import the site again$"):
+        make_content(site, content, repeatable=False)
+
+
+def test_a_link_in_a_site_is_refused(site: Site, content: Path, tmp_path: Path) -> None:
+    file = site.folder / site.exchanges[0].file
+    file.rename(tmp_path / "elsewhere")
+    file.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(EyelevelError, match=f"^{file} is no recorded response"):
+        make_content(site, content, repeatable=True)
+
+
+def test_policies_that_become_too_long_with_the_script_leave_the_document_as_it_is(
+    tmp_path: Path, content: Path
+) -> None:
+    policies = ",".join(["script-src a"] * (HEADER_BYTES // 26))
+    page = replace(PAGE, headers=(*PAGE.headers, ("Content-Security-Policy", policies)))
+    site = write_site(Recording(URL, (Exchange("GET", URL, page, "192.0.2.1"),), {"tool": "test"}), tmp_path / "site")
+    evidence = make_content(site, content, repeatable=True)
+    assert evidence is not None
+    assert evidence["documents"] == 0
+    assert (content / site.exchanges[0].file).is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("body", "is_document"),
+    [
+        (b"<!---->" * 10_000 + b"<p>", False),
+        (b"<!-- -->\n" * 10_000 + b"<html>", True),
+        (b"<html>" + b"<head " * 20_000, True),
+        (b"<!doctype html" + b"<!doctype " * 20_000, True),
+    ],
+    ids=["comments", "comments of a document", "heads", "doctypes"],
+)
+def test_no_document_takes_long(body: bytes, is_document: bool) -> None:
+    """30 comments took minutes, each further one twice as long; unfinished tags took the square of their number."""
+    before = time.process_time()
+    assert (with_script(replace(PAGE, body=body), b"") is not None) == is_document
+    assert time.process_time() - before < 1

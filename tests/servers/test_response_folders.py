@@ -1,0 +1,223 @@
+"""The folders of responses that servers load, from anybody: both servers refuse what no import could have written.
+
+Each error is one line that names the file.
+"""
+
+import os
+import re
+import resource
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from base.places import PROJECT, tool
+from record import limits
+from record.http1 import MalformedMessage
+from servers.application.wsgi import load_responses
+
+URL, METHOD = b"X-Original-Url: https://a.example/\r\n", b"X-Original-Method: GET\r\n"
+OURS = URL + METHOD
+OK = b"HTTP/1.1 200 OK\r\n"
+SOUND = OK + OURS + b"\r\n"
+# Whatever a pipe or a device might make a server wait for has not come by then.
+MAX_LOADING_S = 120
+
+
+def refusal_of_quic_server(folder: Path) -> str:
+    """Its one line about `folder`; empty if it loads that."""
+    completed = subprocess.run(
+        [tool("quic_server"), "--responses", folder, "--match"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=MAX_LOADING_S,
+        check=False,
+    )
+    error = completed.stderr.decode("ascii")
+    assert re.fullmatch(r"(quic_server: [ -~]+\n)?", error)
+    assert completed.returncode == (1 if error else 0)
+    return error
+
+
+def refusal_of_application(folder: Path) -> str:
+    """The same of the application behind NGINX."""
+    try:
+        list(load_responses(folder))
+    except MalformedMessage as error:
+        assert str(error).isprintable()
+        return str(error)
+    return ""
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Path:
+    """A host's folder with a sound response, in a folder of responses."""
+    folder = tmp_path / "responses" / "a.example"
+    folder.mkdir(parents=True)
+    (folder / "00000-index").write_bytes(SOUND)
+    return folder
+
+
+def fields(count: int, bytes_in_all: int) -> bytes:
+    """So many header fields that are counted as so many bytes."""
+    names = [f"x{number:04d}: " for number in range(count)]
+    padding = bytes_in_all - sum(len(name) + len("\r\n") for name in names)
+    return "".join(f"{name}\r\n" for name in names[1:]).encode() + f"{names[0]}{'v' * padding}\r\n".encode()
+
+
+@pytest.mark.needs_quic_server
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "no blank line after the headers"),
+        (OK + OURS, "no blank line after the headers"),
+        (b"200 OK\r\n" + OURS + b"\r\n", "does not begin with a status line"),
+        (b"HTTP/1.1 20 OK\r\n" + OURS + b"\r\n", "does not begin with a status line"),
+        (b"HTTP/1.1 101 Switching\r\n" + OURS + b"\r\n", "its status is none that can be replayed"),
+        (b"HTTP/1.1 600 More\r\n" + OURS + b"\r\n", "its status is none that can be replayed"),
+        (b"HTTP/1.1 200 OK\nX-Injected: 1\r\n" + OURS + b"\r\n", "a line break in its header fields"),
+        (OK + OURS + b"X: a\nX-Injected: 1\r\n\r\n", "a line break in its header fields"),
+        (OK + OURS + b"X: a\0b\r\n\r\n", "a line break in its header fields"),
+        (OK + OURS + b"nonsense\r\n\r\n", "header line without a name"),
+        (OK + OURS + b"a name: x\r\n\r\n", "header line without a name"),
+        (OK + OURS + b"\x1b[31m: x\r\n\r\n", r"header line without a name: \x1b[31m"),
+        (OK + METHOD + b"\r\n", "has no X-Original-Url"),
+        (OK + URL + b"\r\n", "has no X-Original-Method"),
+        (OK + OURS + b"X-ORIGINAL-URL: https://victim.example/login\r\n\r\n", "it has x-original-url more than once"),
+        (OK + OURS + b"X-Original-Method: POST\r\n\r\n", "it has x-original-method more than once"),
+        (OK + OURS + b"X-Original-Wait-Ms: 1\r\n" * 2 + b"\r\n", "it has x-original-wait-ms more than once"),
+        (OK + OURS + b"X-Original-Wait-Ms: abc\r\n\r\n", "its X-Original-Wait-Ms is no time: abc"),
+        (OK + OURS + b"X-Original-Wait-Ms: nan\r\n\r\n", "its X-Original-Wait-Ms is no time: nan"),
+        (OK + OURS + b"X-Original-Wait-Ms: -1\r\n\r\n", "its X-Original-Wait-Ms is no time: -1"),
+        (OK + OURS + b"X-Original-Wait-Ms: 1_0\r\n\r\n", "its X-Original-Wait-Ms is no time: 1_0"),
+        (OK + METHOD + b"X-Original-Url: http://a.example/\r\n\r\n", "is not https"),
+        (OK + METHOD + b"X-Original-Url: https:///x\r\n\r\n", "has no host"),
+        (OK + METHOD + b"X-Original-Url: https://a..example/\r\n\r\n", "has no host"),
+        (OK + METHOD + b"X-Original-Url: https://a.example:http/\r\n\r\n", "has no host"),
+        (OK + METHOD + b"X-Original-Url: https://a.example/a b\r\n\r\n", "its X-Original-Url is no URL"),
+        (
+            OK + METHOD + b"X-Original-Url: https://a.example/" + b"x" * limits.URL_BYTES + b"\r\n\r\n",
+            "more than 24576",
+        ),
+        (OK + URL + b"X-Original-Method: get\r\n\r\n", "its X-Original-Method is none of a page"),
+        (OK + URL + b"X-Original-Method: CONNECT\r\n\r\n", "its X-Original-Method is none of a page"),
+        (OK + OURS + fields(2, limits.HEADER_BYTES + 1) + b"\r\n", "more than 1000 header fields, or 61440 bytes"),
+        (
+            OK + OURS + fields(limits.HEADER_FIELDS + 1, 20_000) + b"\r\n",
+            "more than 1000 header fields, or 61440 bytes",
+        ),
+        (OK + OURS + b"Content-Length: 5\r\n\r\n1234", "its content-length is 5, its body has 4 bytes"),
+        (OK + OURS + b"Content-Length: +4\r\n\r\n1234", "its content-length is +4, its body has 4 bytes"),
+        (OK + OURS + b"Content-Length: 4\r\n" * 2 + b"\r\n1234", "it has content-length more than once"),
+        (OK + OURS + b"X-Original-Url: x\r\n" * 80_000 + b"\r\n", "its header fields have more than 1048576 bytes"),
+    ],
+)
+def test_both_servers_refuse_a_broken_response_file(content: bytes, reason: str, host: Path) -> None:
+    broken = host / "00001-broken"
+    broken.write_bytes(content)
+    assert f"broken response file {broken}: " in refusal_of_quic_server(host.parent)
+    assert reason in refusal_of_quic_server(host.parent)
+    assert str(broken) in refusal_of_application(host.parent)
+
+
+@pytest.mark.needs_quic_server
+@pytest.mark.parametrize(
+    "content",
+    [
+        OK + OURS + fields(2, limits.HEADER_BYTES) + b"\r\n",
+        OK + OURS + fields(limits.HEADER_FIELDS, 20_000) + b"\r\n",
+        OK + METHOD + b"X-Original-Url: https://a.example/" + b"x" * 24_000 + b"\r\n\r\n",
+        OK + METHOD + b"X-Original-Url: https://a-b.c_d.example.:8080?x#y\r\n\r\n",
+        OK + OURS + b"X-Original-Wait-Ms: 1e-05\r\n\r\n",
+        # Imports of earlier versions stored any time; servers wait a minute at most.
+        OK + OURS + b"X-Original-Wait-Ms: 1e+305\r\n\r\n",
+        OK + OURS + b"X: \x01\xff\t.\r\n\r\n",
+        SOUND + b"\r\n\0\n",
+    ],
+)
+def test_both_servers_take_what_is_within_the_limits(content: bytes, host: Path) -> None:
+    (host / "00001-sound").write_bytes(content)
+    assert (refusal_of_quic_server(host.parent), refusal_of_application(host.parent)) == ("", "")
+
+
+def link_to(target: str) -> Callable[[Path], None]:
+    return lambda path: path.symlink_to(target)
+
+
+def unix_socket(path: Path) -> None:
+    folder = os.open(path.parent, os.O_PATH)  # the path itself may be too long for a socket
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"/proc/self/fd/{folder}/{path.name}")
+    os.close(folder)
+
+
+def huge(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 1 << 40)
+
+
+@pytest.mark.needs_quic_server
+@pytest.mark.parametrize(
+    "make",
+    [os.mkfifo, Path.mkdir, huge, unix_socket, link_to("/dev/zero"), link_to("missing"), link_to("00002-itself")],
+    ids=["pipe", "folder", "huge", "socket", "device", "missing", "loop"],
+)
+def test_both_servers_refuse_what_is_no_file_of_a_response(make: Callable[[Path], None], host: Path) -> None:
+    broken = host / "00002-itself"
+    make(broken)
+    assert str(broken) in refusal_of_quic_server(host.parent)
+    assert str(broken) in refusal_of_application(host.parent)
+
+
+@pytest.mark.needs_quic_server
+def test_quic_server_follows_a_link_to_a_file_and_none_to_a_link(host: Path, tmp_path: Path) -> None:
+    recorded = tmp_path / "recorded"
+    recorded.write_bytes(SOUND)
+    (host / "00001-stand-in").symlink_to(recorded)
+    assert refusal_of_quic_server(host.parent) == ""
+    recorded.rename(tmp_path / "elsewhere")
+    recorded.symlink_to(tmp_path / "elsewhere")
+    assert "it is a link that leads to a link" in refusal_of_quic_server(host.parent)
+
+
+@pytest.mark.needs_quic_server
+@pytest.mark.parametrize("name", ["index", "0000-index", "00001-", "00001-a\tb", "00001-\n", "00001-é", ".DS_Store"])
+def test_both_servers_refuse_a_file_with_a_name_that_no_site_gives(name: str, host: Path) -> None:
+    (host / name).write_bytes(SOUND)
+    assert "is no name of a response file" in refusal_of_quic_server(host.parent)
+    assert refusal_of_application(host.parent)
+
+
+@pytest.mark.needs_quic_server
+def test_many_fields_are_put_in_order_in_time_to_their_number(host: Path) -> None:
+    """Before, the time grew with the square of the names in a response: 10 s here, where it now takes 0.3 s."""
+    many = host / "00001-many"
+    many.write_bytes(OK + OURS + fields(limits.HEADER_FIELDS, 20_000) + b"\r\n")
+    for number in range(2, 2000):
+        (host / f"{number:05d}-many").hardlink_to(many)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    assert refusal_of_quic_server(host.parent) == ""
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 2
+
+
+def test_quic_server_has_the_limits_of_record() -> None:
+    text = (PROJECT / "servers" / "quic" / "site_limits.h").read_text()
+    values: dict[str, float] = {}
+    for name, value in re.findall(r"constexpr \w+ (k\w+) =\s+([^;]+);", text):
+        number = re.sub(r"uint64_t\{(\d+)\}", r"\1", value.replace("'", ""))
+        values[name] = eval(number, {"__builtins__": {}}, values)
+    assert values == {
+        "kMaxHosts": limits.HOSTS,
+        "kMaxExchanges": limits.EXCHANGES,
+        "kMaxHeaderFields": limits.HEADER_FIELDS,
+        "kMaxHeaderBytes": limits.HEADER_BYTES,
+        "kMaxUrlBytes": limits.URL_BYTES,
+        "kMaxHeadBytes": limits.HEAD_BYTES,
+        "kMaxBodyBytes": limits.BODY_BYTES,
+        "kMaxThinkTimeMs": limits.THINK_TIME_S * 1000,
+        "kMaxFileBytes": limits.BODY_BYTES + limits.HEAD_BYTES,
+        # Further bytes are for header fields, and for what makes pages repeatable.
+        "kMaxSiteBytes": limits.SITE_BYTES + (1 << 30),
+    }
