@@ -114,6 +114,11 @@ def file_in(folder: Path, name: str) -> Path | None:
 
 
 def _with_targets(paths: Sequence[Path]) -> list[Path]:
-    """`paths`, absolute, and where they lead if they lie behind links."""
-    absolute = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 (it keeps links)
-    return list(dict.fromkeys((*absolute, *(path.resolve() for path in absolute))))
+    """`paths`, absolute, and where they lead if they are links or lie behind some, step by step."""
+    steps: dict[Path, None] = {}
+    for path in paths:
+        step = Path(os.path.abspath(path))  # noqa: PTH100 (it keeps links)
+        while step not in steps:
+            steps[step] = None
+            step = Path(os.path.abspath(step.parent / step.readlink())) if step.is_symlink() else step.resolve()  # noqa: PTH100
+    return list(steps)

@@ -212,9 +212,12 @@ def test_a_program_behind_links_below_a_closed_folder_runs(tmp_path: Path) -> No
     (closed / "bin").mkdir(parents=True)
     (closed / "program").write_text("#!/bin/sh\necho ran $0\n")
     (closed / "program").chmod(0o755)
-    (closed / "bin" / "link").symlink_to("../program")
+    (closed / "second").symlink_to("program")
+    (closed / "bin" / "link").symlink_to("../second")
     closed.chmod(0o700)
-    assert run(Jail(), closed / "bin" / "link").stdout == f"ran {closed}/bin/link\n"
+    for program in ("bin/link", "second", "program"):
+        assert run(Jail((closed / "bin" / "link",)), closed / program).stdout == f"ran {closed}/{program}\n"
+    assert run(Jail((closed / "bin" / "link",)), "sh", "-c", f"{closed}/second").stdout == f"ran {closed}/second\n"
 
 
 @pytest.mark.parametrize("place", ["file", "folder/file", "folder"])

@@ -52,8 +52,8 @@ def run_on_machines(room: Path, setting: str, head: str) -> None:
     # Our user becomes another one, who is root nowhere, even if it is root.
     user = ("--user", "--map-user=1000", "--map-group=1000", "--keep-caps")
     kinds = [f"--{kind}" for kind in KINDS]
-    namespaces = [unshare(), *user, *kinds, "--fork", "--kill-child", "--mount-proc"]
-    command = [tool("setpriv"), "--pdeathsig", "KILL", *namespaces, "bash", room / "room.sh"]
+    namespaces: list[str | Path] = [unshare(), *user, *kinds, "--fork", "--kill-child", "--mount-proc"]
+    command: list[str | Path] = [tool("setpriv"), "--pdeathsig", "KILL", *namespaces, "bash", room / "room.sh"]
     places = {"ROOM": room, "PROJECT": PROJECT, "CACHE": cache_dir().resolve(), "PROGRAMS": CLUSTER_PROGRAMS}
     environment = {**os.environ, **{name: str(path) for name, path in places.items()}}
     with (room / "log").open("wb") as log:
