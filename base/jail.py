@@ -50,7 +50,7 @@ def jailed(jail: Jail, *commands: Sequence[str | Path]) -> list[str | Path]:
 
     Raises EyelevelError when something that they are to get is not there.
     """
-    programs = [Path(command[0]) for command in commands]
+    programs = list(dict.fromkeys(Path(command[0]) for command in commands))
     user = jail_user()
     options: list[str | Path] = [] if user is None else ["--user", f"{user[0]}:{user[1]}"]
     for kind, paths in (
@@ -114,6 +114,11 @@ def file_in(folder: Path, name: str) -> Path | None:
 
 
 def _with_targets(paths: Sequence[Path]) -> list[Path]:
-    """`paths`, absolute, and where they lead if they lie behind links."""
-    absolute = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 (it keeps links)
-    return list(dict.fromkeys((*absolute, *(path.resolve() for path in absolute))))
+    """`paths`, absolute, and where they lead if they are links or lie behind some, step by step."""
+    steps: dict[Path, None] = {}
+    for path in paths:
+        step = Path(os.path.abspath(path))  # noqa: PTH100 (it keeps links)
+        while step not in steps:
+            steps[step] = None
+            step = Path(os.path.abspath(step.parent / step.readlink())) if step.is_symlink() else step.resolve()  # noqa: PTH100
+    return list(steps)

@@ -126,8 +126,8 @@ def _kept_logs(spec: ReplaySpec, logs: Path) -> Iterator[None]:
             with requests.open("rb") as source, spec.request_log.open("ab") as target:
                 shutil.copyfileobj(source, target)
         if spec.qlog:
-            for entry in sorted((logs / QLOG).iterdir()):
-                if entry.suffix == SUFFIX and (log := file_in(logs, f"{QLOG}/{entry.name}")):
+            for entry in sorted((logs / QLOG).glob(f"*{SUFFIX}")):
+                if log := file_in(logs, f"{QLOG}/{entry.name}"):
                     shutil.copyfile(log, spec.qlog / entry.name)
 
 

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from base.errors import EyelevelError
-from base.jail import Jail, jailed
+from base.jail import Jail, file_in, jailed
 from base.places import tool
 from base.processes import Daemon, first_readable, pidfd
 from record.site import Site
@@ -57,6 +57,6 @@ def start_name_server() -> None:
 
 def unknown_names(site: Site) -> list[str]:
     """The names that somebody wanted to resolve and that are not among the recorded hosts."""
-    log = QUERY_LOG.read_text(errors="replace") if QUERY_LOG.exists() else ""
+    log = file.read_text(errors="replace") if (file := file_in(FOLDER, QUERY_LOG.name)) else ""
     names = set(re.findall(r" query\[\S+ (\S+)", log))
     return sorted(names - set(site.addresses))

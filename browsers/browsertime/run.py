@@ -48,18 +48,18 @@ def run_browsertime(
     for script in preloaded:
         command += ["--import", script]
     command += [program, "--config", results / CONFIGURATION, target]
-    own = {
+    variables = {
         "PATH": f"{pinned_ffmpeg(results, film_cores)}:{os.environ['PATH']}",
         # What Node would compile into TMPDIR goes with it.
         "NODE_DISABLE_COMPILE_CACHE": "1",
         **home_in(results),
         **environment,
     }
-    jail = Jail(readable=(packages, SCRIPTS, X_SOCKETS, *readable), writable=(results,), variables=tuple(own))
+    jail = Jail(readable=(packages, SCRIPTS, X_SOCKETS, *readable), writable=(results,), variables=tuple(variables))
     process = subprocess.Popen(
         jailed(jail, command),
         cwd=results,
-        env={**os.environ, **own},
+        env={**os.environ, **variables},
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=log,

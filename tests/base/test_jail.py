@@ -20,7 +20,7 @@ import os
 for folder, _, _ in os.walk("/"):
     if not folder.startswith("/proc/"):
         try:
-            os.close(os.open(folder + "/written", os.O_CREAT | os.O_WRONLY))
+            os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY))  # without a name: it leaves nothing, jail or no jail
             print(folder)
         except OSError:
             pass
@@ -73,8 +73,6 @@ def test_it_reads_what_it_is_given_and_nothing_beside(folders: Jail) -> None:
 def test_it_writes_what_it_is_given_and_nothing_else(folders: Jail) -> None:
     done = run(folders, sys.executable, "-c", WRITE_EVERYWHERE)
     assert set(done.stdout.splitlines()) == {str(folders.writable[0]), "/dev/shm"}
-    assert (folders.writable[0] / "written").exists()
-    assert not (folders.readable[0] / "written").exists()
 
 
 def test_it_is_an_ordinary_user_without_capabilities(folders: Jail) -> None:
@@ -214,22 +212,25 @@ def test_a_program_behind_links_below_a_closed_folder_runs(tmp_path: Path) -> No
     (closed / "bin").mkdir(parents=True)
     (closed / "program").write_text("#!/bin/sh\necho ran $0\n")
     (closed / "program").chmod(0o755)
-    (closed / "bin" / "link").symlink_to("../program")
+    (closed / "second").symlink_to("program")
+    (closed / "bin" / "link").symlink_to("../second")
     closed.chmod(0o700)
-    assert run(Jail(), closed / "bin" / "link").stdout == f"ran {closed}/bin/link\n"
+    for program in ("bin/link", "second", "program"):
+        assert run(Jail((closed / "bin" / "link",)), closed / program).stdout == f"ran {closed}/{program}\n"
+    assert run(Jail((closed / "bin" / "link",)), "sh", "-c", f"{closed}/second").stdout == f"ran {closed}/second\n"
 
 
 @pytest.mark.parametrize("place", ["file", "folder/file", "folder"])
 def test_what_is_left_in_it_is_taken_only_if_no_link_leads_away(tmp_path: Path, place: str) -> None:
-    left = tmp_path / "left"
-    (left / "folder").mkdir(parents=True)
+    writable = tmp_path / "writable"
+    (writable / "folder").mkdir(parents=True)
     for name in ("file", "folder/file"):
-        (left / name).write_text("content")
+        (writable / name).write_text("content")
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "file").write_text("secret")
-    taken = [file_in(left, name) for name in ("file", "folder/file", "folder", "nonesuch")]
-    assert taken == [left / "file", left / "folder/file", None, None]
-    (left / place).rename(left / "aside")
-    (left / place).symlink_to(secret if place == "folder" else secret / "file")
-    assert file_in(left, "folder/file" if place == "folder" else place) is None
+    taken = [file_in(writable, name) for name in ("file", "folder/file", "folder", "nonesuch")]
+    assert taken == [writable / "file", writable / "folder/file", None, None]
+    (writable / place).rename(writable / "aside")
+    (writable / place).symlink_to(secret if place == "folder" else secret / "file")
+    assert file_in(writable, "folder/file" if place == "folder" else place) is None

@@ -120,7 +120,7 @@ def connects(family, address):
 
 
 def write(folder):
-    os.close(os.open(folder + "/written", os.O_CREAT | os.O_WRONLY))
+    os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY))  # a file without a name: it leaves nothing, jail or no jail
 
 
 folders, files = [], []
@@ -209,18 +209,18 @@ def left_by(host: Host, results: Path, target: str | Path = "", binary: str | Pa
     """What another target or another browser leaves of a visit."""
     printed = visit(host, results, target, binary)
     assert (results / FILM).exists(), printed
-    left: dict[str, Any] = json.loads((results / FILM).read_text())
-    return left
+    outcome: dict[str, Any] = json.loads((results / FILM).read_text())
+    return outcome
 
 
 def test_a_page_reaches_its_own_servers_alone_from_within_chromiums_sandbox(host: Host, tmp_path: Path) -> None:
     script = host.folder / "script.mjs"
     script.write_text(SCRIPT)
-    left = left_by(host, tmp_path / "results", target=script)
-    assert left["page"] == dict.fromkeys(left["page"], "") | {"own server": "again"}
+    outcome = left_by(host, tmp_path / "results", target=script)
+    assert outcome["page"] == dict.fromkeys(outcome["page"], "") | {"own server": "again"}
     with pytest.raises(BlockingIOError):
         host.listener.accept()
-    assert "You are adequately sandboxed." in left["sandbox"], left["sandbox"]
+    assert "You are adequately sandboxed." in outcome["sandbox"], outcome["sandbox"]
 
 
 def test_a_browser_in_foreign_hands_reads_writes_and_reaches_nothing(
@@ -245,35 +245,35 @@ def test_a_browser_in_foreign_hands_reads_writes_and_reaches_nothing(
     spy = host.folder / "spy"
     spy.write_text(SPY.replace("GIVEN'''", json.dumps(given) + "'''").replace("\\\\", "\\"))
     spy.chmod(0o755)
-    left = left_by(host, tmp_path / "results", binary=spy)
+    outcome = left_by(host, tmp_path / "results", binary=spy)
 
-    status = dict(line.split(":\t", 1) for line in left["status"].splitlines() if ":\t" in line)
+    status = dict(line.split(":\t", 1) for line in outcome["status"].splitlines() if ":\t" in line)
     assert {status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
     assert status["NoNewPrivs"] == "1"
-    assert tuple(left["user"]) == (jail_user() or (os.getuid(), os.getgid()))
-    assert left["user"][0] != 0
+    assert tuple(outcome["user"]) == (jail_user() or (os.getuid(), os.getgid()))
+    assert outcome["user"][0] != 0
 
-    assert left["read"] == []
+    assert outcome["read"] == []
     program = tool("browsertime").resolve()
     packages = next(folder for folder in reversed(program.parents) if folder.name == "node_modules")
     ours = (packages, PROJECT / "browsers", tool("node"), spy, Path("/tmp/.X11-unix"))
-    assert [path for path in left["others"] if not any(Path(path).is_relative_to(one) for one in ours)] == []
-    assert left["written"] == ["/dev/shm"]
-    assert set(left["accounts"]) <= {"root", "nobody", "eyelevel"}
-    assert "CLOUD_KEY" not in left["variables"]
+    assert [path for path in outcome["others"] if not any(Path(path).is_relative_to(one) for one in ours)] == []
+    assert outcome["written"] == ["/dev/shm"]
+    assert set(outcome["accounts"]) <= {"root", "nobody", "eyelevel"}
+    assert "CLOUD_KEY" not in outcome["variables"]
 
-    assert left["server"]  # the page's own, or the rest would show nothing
-    assert not left["loopback"]
-    assert not left["beyond"]
-    assert left["sockets"] == []
-    assert not left["abstract"]
+    assert outcome["server"]  # the page's own, or the rest would show nothing
+    assert not outcome["loopback"]
+    assert not outcome["beyond"]
+    assert outcome["sockets"] == []
+    assert not outcome["abstract"]
     with pytest.raises(BlockingIOError):
         host.listener.accept()
 
-    assert not [command for command in left["processes"] if "replay.inside" in command or "mm-net" in command]
-    assert left["environments"] == []
-    assert not left["traced"]
-    assert not left["mounts"]
+    assert not [command for command in outcome["processes"] if "replay.inside" in command or "mm-net" in command]
+    assert outcome["environments"] == []
+    assert not outcome["traced"]
+    assert not outcome["mounts"]
 
 
 def test_a_page_that_never_ends_is_ended_with_a_reason(host: Host, tmp_path: Path) -> None:

@@ -373,6 +373,7 @@ def datagrams_through(shells: str, address: tuple[str, int] = SERVER) -> tuple[l
     return arrived, [int(number) for number in result.stdout.split()]
 
 
+@pytest.mark.needs_large_buffers
 def test_loss_is_independent_per_direction_and_within_binomial_bounds() -> None:
     loss_up, loss_down = 0.0166, 0.0305
     arrived, returned = datagrams_through(f"mm-loss uplink {loss_up} mm-loss downlink {loss_down}")
@@ -386,6 +387,7 @@ def assert_binomial(count: int, trials: int, probability: float) -> None:
     assert abs(count - trials * probability) < 4.5 * deviation
 
 
+@pytest.mark.needs_large_buffers
 def test_a_seed_drops_the_same_packets_in_one_hop_and_in_nested_shells() -> None:
     nested = datagrams_through("mm-delay 1 mm-loss uplink 0.1 --seed 7 -- mm-loss downlink 0.2 --seed 7 --")
     fused = datagrams_through("mm-net --delay 1 --loss-up 0.1 --loss-down 0.2 --seed 7")
@@ -393,12 +395,14 @@ def test_a_seed_drops_the_same_packets_in_one_hop_and_in_nested_shells() -> None
     assert len(fused[1]) < len(fused[0]) < shells_peer.DATAGRAMS
 
 
+@pytest.mark.needs_large_buffers
 def test_a_seed_drops_the_same_packets_over_ipv6() -> None:
     give_ipv6()
     shells = "mm-loss uplink 0.1 --seed 7 -- mm-loss downlink 0.2 --seed 7 --"
     assert datagrams_through(shells, SERVER_V6) == datagrams_through(shells, SERVER)
 
 
+@pytest.mark.needs_large_buffers
 def test_loss_may_come_in_bursts() -> None:
     arrived, _ = datagrams_through("mm-loss uplink 0.02 --burst 5 --")
     lost = sorted(set(range(shells_peer.DATAGRAMS)) - set(arrived))
@@ -406,11 +410,13 @@ def test_loss_may_come_in_bursts() -> None:
     assert 3.5 < len(lost) / bursts < 7
 
 
+@pytest.mark.needs_large_buffers
 def test_round_trip_loss_is_shared_by_the_directions() -> None:
     _, returned = datagrams_through("mm-loss --round-trip 0.06 --")
     assert_binomial(shells_peer.DATAGRAMS - len(returned), shells_peer.DATAGRAMS, 0.06)
 
 
+@pytest.mark.needs_large_buffers
 def test_chosen_packets_are_lost_and_no_others_in_one_hop_and_in_nested_shells(tmp_path: Path) -> None:
     # Numbers of datagrams are from 0. Of those that come back, 1 is the first, and 8 the seventh.
     log, everything = tmp_path / "packets.csv", set(range(shells_peer.DATAGRAMS))
@@ -426,12 +432,14 @@ def test_chosen_packets_are_lost_and_no_others_in_one_hop_and_in_nested_shells(t
     assert sorted(lost) == [("down", "100.64.0.2")] * 2 + [("up", SERVER[0])] * 3
 
 
+@pytest.mark.needs_large_buffers
 def test_the_first_packet_after_a_time_is_lost() -> None:
     # The start of the shell is not known so exactly as the times of packets: the first is lost, whenever it comes.
     everything = list(range(shells_peer.DATAGRAMS))
     assert datagrams_through("mm-loss both --at 0,0.001") == (everything[1:], everything[2:])
 
 
+@pytest.mark.needs_large_buffers
 def test_a_link_that_retransmits_delivers_everything_late_and_in_order() -> None:
     everything = list(range(shells_peer.DATAGRAMS))
     assert datagrams_through("mm-net --delay 1 --loss 0.1 --retransmit 3 --seed 7") == (everything, everything)
@@ -690,12 +698,14 @@ def send_through_a_stopped(shells: str) -> tuple[float, str]:
 
 
 @pytest.mark.alone
+@pytest.mark.needs_kernel_stamps
 def test_a_delay_counts_from_when_a_packet_came_in_not_from_when_it_was_read() -> None:
     took_s, _ = send_through_a_stopped("mm-delay 200")
     assert 0.2 <= took_s < 0.29
 
 
 @pytest.mark.alone
+@pytest.mark.needs_kernel_stamps
 def test_late_wake_ups_are_counted_and_reported() -> None:
     took_s, complaints = send_through_a_stopped("mm-delay 5")
     assert took_s >= 0.1

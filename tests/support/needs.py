@@ -6,15 +6,19 @@ what was skipped at the end of the session.
 
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
+from clients.shells_peer import BUFFER_BYTES, hold_everything
+
 from base.errors import EyelevelError
 from base.namespaces import has_capabilities
 from base.places import tool
 from base.privileges import require_namespaces
+from measure.host.timekeeping import timekeeping
 from support.material import CORPUS, CORPUS_VARIABLE, REFERENCE
 
 # What makes our user another one, who may read what is ours and has no privilege, in a user namespace.
@@ -57,6 +61,14 @@ def _has_namespaces() -> bool:
 
 
 @cache
+def _has_large_buffers() -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+        hold_everything(receiver)
+        # The kernel counts its own structures, too, and says twice as much as was asked for (socket(7)).
+        return receiver.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) >= 2 * BUFFER_BYTES
+
+
+@cache
 def _has_user_namespaces() -> bool:
     command = [*AS_ORDINARY_USER, "true"]
     return bool(shutil.which("unshare")) and subprocess.run(command, capture_output=True, check=False).returncode == 0
@@ -81,6 +93,18 @@ NEEDS = (
         "capabilities over their own network",
         "tests/shells/test_without_root.py runs them with those of a user namespace",
         has_capabilities,
+    ),
+    Need(
+        "large_buffers",
+        f"receive buffers of {BUFFER_BYTES >> 20} MB",
+        f"as root, or with net.core.rmem_max={BUFFER_BYTES}",
+        _has_large_buffers,
+    ),
+    Need(
+        "kernel_stamps",
+        "the kernel's stamps of packets",
+        "run `make test` as root, too",
+        lambda: _has_namespaces() and _is_installed("mm-net") and "kernel stamps" in timekeeping(),
     ),
     Need("root", "another user than their own", "run `make test` as root, too", lambda: os.geteuid() == 0),
     Need("shells", "the shells", "run `make setup`", lambda: _is_installed("mm-net", "mm-delay", "mm-link", "mm-loss")),
