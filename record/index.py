@@ -7,9 +7,9 @@ files are regular ones inside the site's folder, one for each exchange, and numb
 Sites that earlier versions wrote are admitted as they are. Standard library only.
 """
 
-import math
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,7 @@ def checked_index(index: object) -> dict[str, Any]:
     skipped = index["skipped"]
     if not isinstance(skipped, list | tuple) or not all(isinstance(line, str) for line in skipped):
         raise BrokenIndex("skipped is no list of texts")
-    if index["url"] not in {exchange["url"] for exchange in exchanges}:
+    if not any(exchange["url"] == index["url"] for exchange in exchanges):
         raise BrokenIndex("url, the page to start from, is that of no exchange")
     return {
         **index,
@@ -177,7 +177,8 @@ def _checked_exchange(exchange: object, order: int) -> tuple[str, str]:
 
 
 def _is_time(time_ms: object) -> bool:
-    return time_ms is None or (type(time_ms) in (int, float) and math.isfinite(time_ms) and time_ms >= 0)  # type: ignore[arg-type, operator]
+    is_number = type(time_ms) in (int, float)
+    return time_ms is None or (is_number and 0 <= time_ms <= sys.float_info.max)  # type: ignore[operator]
 
 
 def _require_files(folder: Path, files: Iterable[str]) -> None:

@@ -49,8 +49,8 @@ SECRET_LETTERS = 8
 
 def secret_parameters(urls: Iterable[str]) -> Counter[str]:
     """Names of query parameters whose values look like secrets, and how many different values each has in `urls`."""
-    values = {(name, value) for url in urls for name, value in _parameters(url) if _looks_secret(name, value)}
-    return Counter(name for name, _ in values)
+    pairs = (pair for url in urls for pair in _parameters(url) if _looks_secret(*pair))
+    return Counter(name for name, _ in dict.fromkeys(pairs))
 
 
 def _parameters(url: str) -> list[tuple[str, str]]:

@@ -98,6 +98,8 @@ CHANGES: dict[str, Callable[[Any], None]] = {
     "a length of no body": with_value(*FIRST, "bytes", 1 << 40),
     "a time that does not end": with_value(*FIRST, "ttfb_ms", float("inf")),
     "a time that is none": with_value(*FIRST, "started_ms", float("nan")),
+    "a time of many digits": with_value(*FIRST, "started_ms", 10**400),
+    "a start page that is a list": with_value("url", []),
     "a time before the first": with_value(*FIRST, "started_ms", -1.0),
     "a time that is a truth": with_value(*FIRST, "ttfb_ms", True),
     "a further value": with_value(*FIRST, "command", "reboot"),
