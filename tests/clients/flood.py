@@ -42,7 +42,8 @@ def answer(connection: socket.socket) -> None:
         if path == "/until-done":  # the page has not loaded before
             DONE.wait()
         length = BODY_BYTES if path.startswith("/body") else len(PAGE)
-        head = f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+        kind = "application/octet-stream" if path.startswith("/body") else "text/html"
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
         connection.sendall(head.encode())
         if length == len(PAGE):
             connection.sendall(PAGE.encode())

@@ -52,7 +52,7 @@ def processes() -> dict[str, list[dict[str, str]]]:
         with suppress(OSError):  # it has ended
             status = status_of(folder)
             # The jailer has the command in its own command line, behind "--".
-            starts = "jailer.py" in status["command"] or status["command"].startswith(("sh ", "/bin/sh "))
+            starts = "jailer" in status["command"] or status["command"].startswith(("sh ", "/bin/sh "))
             program = next((p for p in PROGRAMS if p in status["command"].split(" --script")[0]), None)
             if program and not starts:
                 all_of[program].append(status)
