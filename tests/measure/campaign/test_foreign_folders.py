@@ -128,7 +128,7 @@ folder = Path({str(tmp_path / "results" / "c")!r})
 @reports_errors
 def main():
     with interruptible(folder, "again"), opened(folder, campaign_document()) as results:
-        subprocess.run(["mount", "-o", "remount,ro", folder.parent], check=True)
+        subprocess.run(["mount", "-o", "remount,bind,ro", folder.parent], check=True)
         results.keep_attempt(ROW)
 main()
 """
