@@ -16,4 +16,4 @@ OVERHEAD_BYTES = 64 << 20
 PROXY_BYTES = 3 << 30
 
 # The answer of the browser's driver.
-ANSWER_BYTES = 1 << 20
+ANSWER_BYTES = 16 << 20
