@@ -93,8 +93,8 @@ def test_what_is_fetched_for_a_site_obeys_the_user_not_the_site(
 
     monkeypatch.setattr(sandbox, "run", note)
     # A site's URL may have come with the site: other than a URL that a user records, it opens no address.
-    asked = Closing(1, DSL, {}) if reach is Reach.PUBLIC else Closing(1, DSL, {}, reach=reach)
-    assert fetch_missing(small_site(tmp_path / "site"), ["https://a.example/b"], asked) == []
+    plan = Closing(1, DSL, {}) if reach is Reach.PUBLIC else Closing(1, DSL, {}, reach=reach)
+    assert fetch_missing(small_site(tmp_path / "site"), ["https://a.example/b"], plan) == []
     assert [(spec.reach, spec.also) for spec in specs] == [(reach, ("https://a.example/b",))]
 
 
