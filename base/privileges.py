@@ -25,7 +25,9 @@ APPARMOR_RESTRICTION = "kernel.apparmor_restrict_unprivileged_userns"
 def require_namespaces(activity: str) -> None:
     """Raises EyelevelError when this process may not make the namespaces and the network devices that `activity`
     ("measuring") needs. The error says what is missing, and how an administrator allows just that."""
-    if missing := (_missing_namespaces() or _missing_tun()):
+    if missing := _missing_namespaces():
+        raise EyelevelError(f"{activity} needs {missing}")
+    if missing := _missing_tun():
         otherwise = "" if os.geteuid() == 0 else "; or run it with sudo"
         raise EyelevelError(f"{activity} needs {missing}{otherwise}")
 
@@ -46,8 +48,8 @@ def _missing_namespaces() -> str | None:
                 return f"namespaces, which this kernel forbids to users ({name} is 0); allow them with: {setting}"
         if _sysctl(APPARMOR_RESTRICTION) == "1":
             return (
-                f"capabilities in namespaces, which AppArmor keeps from users here ({fault}); give them to Eyelevel "
-                f"alone (setup/apparmor-profile) with: sudo {PROJECT}/setup/grant apparmor"
+                f"capabilities in namespaces, which AppArmor keeps from users here ({fault}); give them to one program "
+                f"(setup/apparmor-profile), for all users, with: sudo {PROJECT}/setup/grant apparmor"
             )
     if "/proc" in fault:
         return (

@@ -2,6 +2,7 @@
 
 import os
 import select
+import stat
 import subprocess
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,11 @@ from base.errors import EyelevelError
 from base.places import tool
 
 GRACE_S = 5.0
+
+# A log may lie where a jailed program can put a link or a pipe in its place: neither followed nor waited for.
+LOG_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK
+# Of a log, what is read for its last line.
+LOG_TAIL_BYTES = 1 << 16
 
 
 def pinned(cores: Collection[int]) -> list[str | Path]:
@@ -50,8 +56,7 @@ class Daemon:
         """The error that says that it did not start, or ended early, with the last line of its log."""
         status = self.process.poll()
         how = "does not answer" if status is None else f"ended with status {status}"
-        last = last_line_of(self.log.read_text(errors="replace"), "its log is empty")
-        return EyelevelError(f"{self.name} {how}: {last}")
+        return EyelevelError(f"{self.name} {how}: {last_line_of(_log_text(self.log), 'its log is empty')}")
 
     def first_line(self) -> str:
         """What it prints first to the pipe that is its standard output, once it does; called again, what next.
@@ -63,6 +68,20 @@ class Daemon:
             self.process.wait()
             raise self.failure()
         return line.decode().strip()
+
+
+def _log_text(log: Path) -> str:
+    """The end of a log; why it cannot be read, if it cannot."""
+    try:
+        descriptor = os.open(log, LOG_FLAGS | os.O_RDONLY)
+    except OSError as error:
+        return f"{log}: {error.strerror}"
+    with os.fdopen(descriptor, "rb") as file:
+        details = os.fstat(descriptor)
+        if not stat.S_ISREG(details.st_mode):
+            return f"{log} is no regular file"
+        file.seek(max(0, details.st_size - LOG_TAIL_BYTES))
+        return file.read(LOG_TAIL_BYTES).decode(errors="replace")
 
 
 @contextmanager
@@ -98,7 +117,7 @@ def running(
 
     Raises EyelevelError when the process has ended before the block does.
     """
-    with log.open("ab") as output:
+    with os.fdopen(os.open(log, LOG_FLAGS | os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666), "ab") as output:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

@@ -32,6 +32,8 @@ from servers.qlog import SUFFIX
 from servers.registry import server_of
 from tuning import kernel
 
+# Some containers have a limit of a billion, by which uWSGI would size its tables.
+MOST_DESCRIPTORS = 1 << 16
 REQUEST_LOG = "requests.tsv"
 QLOG = "qlog"
 
@@ -101,7 +103,10 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
             evidence["setup_s"] = round(time.monotonic() - started, 3)
             evidence["client"] = _exchange_readiness(connection)
             status = _await_exit(stack, leash)
-    evidence["timekeeping"] = TIMEKEEPING.read_text().strip()
+    # The emulated network writes it at its end, and has not when it was killed.
+    if not TIMEKEEPING.exists() or not (timekeeping := TIMEKEEPING.read_text().strip()):
+        raise EyelevelError(f"the emulated network failed while the client ran (status {status})")
+    evidence["timekeeping"] = timekeeping
     evidence["unknown_names"] = names.unknown_names(site)
     return status
 
@@ -110,7 +115,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
 def _served(serving: Serving) -> Iterator[None]:
     """Serve while the block runs. A site may have more servers than programs may usually have descriptors open."""
     usual, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(usual, min(most, MOST_DESCRIPTORS)), most))
     with server_of(serving.protocol).serve(serving):
         resource.setrlimit(resource.RLIMIT_NOFILE, (usual, most))
         yield

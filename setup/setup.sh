@@ -67,8 +67,10 @@ stamp_of() { # STEP
 # Refuse now, before anything is done, if something would stop the set-up half-way.
 check_machine() {
   in_step "$PROJECT/setup/steps/1-packages.sh" check_system
-  # Nothing but packages needs root.
-  [[ -z $(in_step "$PROJECT/setup/steps/1-packages.sh" missing) ]] || as_root --check
+  # Nothing else that has to be done needs root (step 0 goes on without).
+  local packages
+  packages=$(in_step "$PROJECT/setup/steps/1-packages.sh" missing | cut -d' ' -f1 | xargs)
+  [[ -z $packages ]] || as_root --check "these system packages are missing here: $packages; installing them needs"
   local folder=$EYELEVEL_CACHE free_gb
   while [[ ! -d $folder ]]; do folder=$(dirname "$folder"); done
   [[ -w $folder ]] || fail "you may not write to $folder, where the cache would be; set EYELEVEL_CACHE to another folder"

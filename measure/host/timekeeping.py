@@ -1,6 +1,6 @@
 """With what the emulated network keeps time on this machine: real-time priority, and stamps of the kernel's.
 
-Both are the kernel's to grant (`setup/grant`). Without real-time priority the network waits for a processor as any
+The first can be granted (`setup/grant priority`); the second only root has. Without real-time priority the network waits for a processor as any
 program does, and on a busy machine many more runs are rejected; without stamps a delay is 0.03 ms longer.
 """
 

@@ -89,7 +89,7 @@ def test_it_is_an_ordinary_user_without_capabilities(folders: Jail) -> None:
 
 
 def test_it_sees_no_processes_but_its_own(folders: Jail) -> None:
-    done = run(folders, "sh", "-c", "ls /proc; cat /proc/[0-9]*/cmdline; kill -9 -1; echo; echo sound")
+    done = run(folders, "sh", "-c", "ls /proc; cat /proc/[0-9]*/cmdline; echo; echo sound")
     assert len([name for name in done.stdout.split() if name.isdigit()]) <= 4
     assert "unshare" not in done.stdout
     assert done.stdout.endswith("sound\n")

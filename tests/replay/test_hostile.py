@@ -149,7 +149,7 @@ own = {
         name for name in os.listdir("/proc")
         if name.isdigit() and succeeds(lambda: GIVEN["secret"] in open(f"/proc/{name}/environ").read() or os.stat("/-"))
     ],
-    "traced": succeeds(lambda: open("/proc/1/mem", "rb").read(1)) or succeeds(os.listdir, "/proc/1/root/"),
+    "traced": succeeds(open, "/proc/1/mem", "rb") or succeeds(os.listdir, "/proc/1/root/"),
     "mounts": subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/tmp"], capture_output=True).returncode == 0,
 }
 (results / "video").mkdir()
