@@ -279,9 +279,9 @@ def enter(root: str) -> None:
 def drop_rights(user: tuple[int, ...] | None) -> None:
     """Become `user`, if one is given, with no capability and no way to get one, and no keys of the caller's session."""
     # Where the call is not there, or a container forbids it, COMMAND cannot ask for keys either.
-    if LIBC.syscall(SYS_KEYCTL, KEYCTL_JOIN_SESSION_KEYRING, None) < 0:
-        if ctypes.get_errno() not in (errno.ENOSYS, errno.EPERM):
-            check(-1, "a session keyring of its own")
+    joined = LIBC.syscall(SYS_KEYCTL, KEYCTL_JOIN_SESSION_KEYRING, None)
+    if joined < 0 and ctypes.get_errno() not in (errno.ENOSYS, errno.EPERM):
+        check(joined, "a session keyring of its own")
     capability = 0
     while LIBC.prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0:
         prctl(PR_CAPBSET_DROP, capability)

@@ -1,7 +1,8 @@
 """With what the emulated network keeps time on this machine: real-time priority, and stamps of the kernel's.
 
-The first can be granted (`setup/grant priority`); the second only root has. Without real-time priority the network waits for a processor as any
-program does, and on a busy machine many more runs are rejected; without stamps a delay is 0.03 ms longer.
+The first can be granted (`setup/grant priority`); the second only root has. Without real-time priority the network
+waits for a processor as any program does, and on a busy machine many more runs are rejected; without stamps a delay is
+0.03 ms longer.
 """
 
 import subprocess
