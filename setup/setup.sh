@@ -68,9 +68,10 @@ stamp_of() { # STEP
 check_machine() {
   in_step "$PROJECT/setup/steps/1-packages.sh" check_system
   # Nothing else that has to be done needs root (step 0 goes on without).
-  local packages
-  packages=$(in_step "$PROJECT/setup/steps/1-packages.sh" missing | cut -d' ' -f1 | xargs)
-  [[ -z $packages ]] || as_root --check "these system packages are missing here: $packages; installing them needs"
+  local packages=() name
+  while read -r name _; do packages+=("$name"); done < <(in_step "$PROJECT/setup/steps/1-packages.sh" missing)
+  [[ ${packages[*]} == "" ]] ||
+    as_root --check "these system packages are missing here: ${packages[*]}; installing them needs"
   local folder=$EYELEVEL_CACHE free_gb
   while [[ ! -d $folder ]]; do folder=$(dirname "$folder"); done
   [[ -w $folder ]] || fail "you may not write to $folder, where the cache would be; set EYELEVEL_CACHE to another folder"

@@ -211,6 +211,7 @@ def test_without_root_a_missing_package_is_told_in_one_line_before_anything_is_d
     status, said = checkout.setup(*AS_ORDINARY_USER, PATH=str(programs))
     assert status == 1
     assert message in said
+    assert "missing here: nginx; installing them needs root" in said
     assert len(said.splitlines()) == 1
     assert not checkout.cache.exists()
 
