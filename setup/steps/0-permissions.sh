@@ -13,11 +13,11 @@ inputs() {
 present() { :; }
 
 act() {
-  local grant
+  local grant fault
   while read -r grant; do
     # shellcheck disable=SC2086  # a word each
-    as_root "$PROJECT/setup/grant" $grant 2>/dev/null ||
-      echo "note: without root this is left to do for an administrator: sudo $PROJECT/setup/grant $grant"
+    fault=$(as_root "$PROJECT/setup/grant" $grant 2>&1 >/dev/null) ||
+      echo "note: not granted here (${fault##*$'\n'}); an administrator can: sudo $PROJECT/setup/grant $grant"
   done < <("$PROJECT/setup/grant" missing "$(user)")
 }
 
