@@ -1,12 +1,14 @@
 """The packaged browser, driven by a test."""
 
 import base64
+import os
 import re
 import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from base.places import tool
@@ -53,7 +55,16 @@ def browsing(profile: Path) -> Iterator[Browser]:
         "goog:loggingPrefs": {"browser": "ALL"},
         "timeouts": {"script": 1000 * LIMIT_S, "pageLoad": 1000 * LIMIT_S},
     }
-    with subprocess.Popen([tool("chromedriver"), "--port=0"], stdout=subprocess.PIPE, text=True) as driver:
+    with (
+        # A browser that the driver had to kill leaves the folder of its socket, whose path must be short.
+        TemporaryDirectory() as temporary,
+        subprocess.Popen(
+            [tool("chromedriver"), "--port=0"],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"TMPDIR": temporary},
+        ) as driver,
+    ):
         assert driver.stdout is not None
         port = next(match[1] for line in driver.stdout if (match := re.search(r"successfully on port (\d+)", line)))
         session = Browser(int(port), {"capabilities": {"alwaysMatch": capabilities}}, LIMIT_S)
