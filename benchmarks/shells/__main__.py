@@ -131,10 +131,7 @@ def show_table(title: str, table: pd.DataFrame) -> None:
 
 def enter_own_namespaces() -> None:
     """Start again in network and mount namespaces of its own, with the server's address on lo."""
-    script = (
-        "mount -t tmpfs none /run && mkdir /run/netns && ip link set lo up && "
-        f'ip address add {measure.SERVER}/32 dev lo && exec "$@"'
-    )
+    script = f'mount -t tmpfs none /run && mkdir /run/netns && {measure.ADD_SERVER} && exec "$@"'
     again = (sys.executable, "-m", "benchmarks.shells", *sys.argv[1:])
     command = ("unshare", "--net", "--mount", "sh", "-c", script, "sh", *again)
     os.execvpe(command[0], command, os.environ | {INSIDE: "1"})

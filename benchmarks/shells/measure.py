@@ -6,6 +6,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import psutil
@@ -15,6 +16,8 @@ from benchmarks.shells import peer
 from benchmarks.shells.systems import System, examples
 
 SERVER = "198.18.0.1"
+# A shell command that gives a network namespace the server's address, before what follows it.
+ADD_SERVER = f"ip link set lo up && ip address add {SERVER}/32 dev lo"
 PORT = 4000
 # A benchmark's own processes wait for the emulator, so they run no later than it: lowest real-time priority.
 PROMPT = ("chrt", "--fifo", "1")
@@ -52,12 +55,15 @@ def sleeps(sleep_ms: float, count: int) -> Deviations:
 
 def round_trips(system: System, wanted_ms: float, count: int, pause_ms: float = 5, ip_bytes: int = 84) -> Deviations:
     """Send echo requests through a network, each that long after the answer to the last."""
+    times_ms = round_trip_times_ms((*system.prefix, *PROMPT), count, pause_ms, ip_bytes)
+    return deviations([time_ms - wanted_ms for time_ms in times_ms])
+
+
+def round_trip_times_ms(prefix: Sequence[str], count: int, pause_ms: float = 5, ip_bytes: int = 84) -> list[float]:
+    """The time (ms) of each of `count` round trips, where `prefix` runs a command in a network."""
     probe = (str(examples() / "icmp-probe"), SERVER, str(count), f"{pause_ms:.0f}", str(ip_bytes))
-    output = subprocess.run(
-        (*system.prefix, *PROMPT, *probe), capture_output=True, text=True, check=True, timeout=300
-    ).stdout
-    times = [float(line) for line in output.splitlines() if line.replace(".", "", 1).isdigit()]
-    return deviations([time_us / 1000 - wanted_ms for time_us in times])
+    output = subprocess.run((*prefix, *probe), capture_output=True, text=True, check=True, timeout=300).stdout
+    return [float(line) / 1000 for line in output.splitlines() if line.replace(".", "", 1).isdigit()]
 
 
 @dataclass(frozen=True)

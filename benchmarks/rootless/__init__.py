@@ -1,0 +1,1 @@
+"""What measuring as an ordinary user changes, beside measuring as root."""

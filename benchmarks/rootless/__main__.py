@@ -1,0 +1,145 @@
+"""`python -m benchmarks.rootless`: round trips and page loads as an ordinary user measures them, beside root's."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+import pandas as pd
+
+from analysis.intervals import Estimate, over_runs
+from base.errors import EyelevelError, reports_errors
+from base.places import PROJECT, tool
+from base.processes import last_line_of
+from benchmarks.shells.measure import deviations
+
+ROOT, PRIORITY, PLAIN = "root", "user with real-time priority", "user"
+CONDITIONS = (ROOT, PRIORITY, PLAIN)
+# The first is what `setup/grant priority` sets in limits.conf(5).
+RTPRIO = {PRIORITY: 1, PLAIN: 0}
+PROTOCOLS = ("tcp+", "quic")
+METRICS = ("plt", "si")
+# Both ends of this interval within the margin are two one-sided tests at 5 % (Schuirmann 1987).
+CONFIDENCE = 0.90
+MARGIN_PERCENT = 2.0
+LIMIT_S = 600
+
+
+def measure(condition: str, user_id: int, *task: str) -> dict[str, Any]:
+    """What the worker prints of `task` when root, or the user without any capability, runs it. Raises EyelevelError."""
+    command = [sys.executable, "-m", "benchmarks.rootless.worker", *task]
+    with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as home:
+        environment = {**os.environ, "HOME": home, "TMPDIR": home, "PYTHONDONTWRITEBYTECODE": "1"}
+        if condition != ROOT:
+            os.chown(home, user_id, user_id)
+            user = (f"--reuid={user_id}", f"--regid={user_id}", "--clear-groups", "--inh-caps=-all")
+            priority = RTPRIO[condition]
+            command = [str(tool("prlimit")), f"--rtprio={priority}:{priority}", str(tool("setpriv")), *user, *command]
+        completed = subprocess.run(
+            command,
+            cwd=PROJECT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+    if completed.returncode:
+        raise EyelevelError(f"{condition}: {last_line_of(completed.stderr)}")
+    answer: dict[str, Any] = json.loads(last_line_of(completed.stdout))
+    return answer
+
+
+def in_turn(turn: int) -> Sequence[str]:
+    """The conditions in the order of that turn: each is first, second and third equally often."""
+    first = turn % len(CONDITIONS)
+    return (*CONDITIONS[first:], *CONDITIONS[:first])
+
+
+def round_trips(user_id: int, delay_ms: float, turns: int, count: int) -> pd.DataFrame:
+    """How far round trips through `mm-net` are off (ms), a row for each condition, of `turns` networks each."""
+    times_ms: dict[str, list[float]] = {condition: [] for condition in CONDITIONS}
+    timekeeping: dict[str, str] = {}
+    for turn in range(turns):
+        for condition in in_turn(turn):
+            answer = measure(condition, user_id, "round-trips", str(delay_ms), str(count))
+            times_ms[condition] += answer["ms"]
+            timekeeping[condition] = answer["timekeeping"]
+    rows = {}
+    for condition in CONDITIONS:
+        off = deviations([time_ms - 2 * delay_ms for time_ms in times_ms[condition]])
+        rows[condition] = {
+            "keeps time with": timekeeping[condition],
+            "round trips": off.count,
+            "median off by ms": off.median_ms,
+            "p99 ms": off.p99_ms,
+        }
+    return pd.DataFrame(rows).T
+
+
+def load_times(user_id: int, site: str, network: str, loads: int) -> pd.DataFrame:
+    """Page load times and Speed Indices (ms): a row for each turn, columns (protocol, condition, metric)."""
+    rows = []
+    for turn in range(loads):
+        row = {}
+        for protocol in PROTOCOLS:
+            for condition in in_turn(turn):
+                answer = measure(condition, user_id, "load", site, network, protocol)
+                row |= {(protocol, condition, metric): answer[metric] for metric in METRICS}
+        rows.append(row)
+        click.echo(f"turn {turn + 1} of {loads}: " + ", ".join(f"{row[p, ROOT, 'plt']:.0f} ms" for p in PROTOCOLS))
+    return pd.DataFrame(rows)
+
+
+def differences(times: pd.DataFrame) -> pd.DataFrame:
+    """Each user's times beside root's of the same turn, in percent, with intervals."""
+    rows = []
+    for protocol in PROTOCOLS:
+        for metric in METRICS:
+            root = times[protocol, ROOT, metric]
+            for condition in CONDITIONS[1:]:
+                ratios = times[protocol, condition, metric] / root
+                difference = over_runs(ratios.map(math.log), CONFIDENCE)
+                labels = {"protocol": protocol, "metric": metric.upper(), "measured by": condition}
+                rows.append({**labels, "root's mean ms": root.mean(), **percentages(difference)})
+    return pd.DataFrame(rows)
+
+
+def percentages(difference: Estimate) -> Mapping[str, object]:
+    """A mean log ratio with its interval, as columns."""
+    mean, low, high = (100 * math.expm1(value) for value in (difference.mean, difference.low, difference.high))
+    within = low > -MARGIN_PERCENT and high < MARGIN_PERCENT
+    verdict = f"within {MARGIN_PERCENT:g} %" if within else "not shown to be equivalent"
+    return {"%": mean, "low": low, "high": high, "": verdict}
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--user-id", required=True, type=click.IntRange(min=1), help="The ordinary user, by number.")
+@click.option("--delay-ms", default=20.0, show_default=True, help="Of the network of the round trips, one way.")
+@click.option("--turns", default=5, show_default=True, help="Networks for round trips, for each condition.")
+@click.option("--count", default=300, show_default=True, help="Round trips through each.")
+@click.option("--site", default="demo-news", show_default=True, help="A recorded site.")
+@click.option("--net", default="lte", show_default=True, help="The network of the loads.")
+@click.option("--loads", default=30, show_default=True, help="Loads for each protocol and condition.")
+def main(user_id: int, delay_ms: float, turns: int, count: int, site: str, net: str, loads: int) -> None:
+    """Print how far off round trips and page loads are when an ordinary user measures them, beside root's.
+
+    Example: python -m benchmarks.rootless --user-id 1000
+    """
+    if os.geteuid() != 0:
+        raise EyelevelError("only root can measure as root and as another user; run it as root")
+    trips = round_trips(user_id, delay_ms, turns, count)
+    click.echo(f"mm-net --delay {delay_ms:g}\n{trips.to_string(float_format='%.3f')}\n")
+    table = differences(load_times(user_id, site, net, loads))
+    click.echo(f"\n{site} behind {net}, {loads} loads each, {CONFIDENCE:.0%} intervals")
+    click.echo(table.to_string(index=False, float_format="%.1f"))
+
+
+if __name__ == "__main__":
+    reports_errors(main)()
