@@ -15,8 +15,8 @@ GRANT = PROJECT / "setup" / "grant"
 # Below the folder / of a machine.
 MODULES = "etc/modules-load.d/eyelevel.conf"
 CONGESTION_CONTROLS = "proc/sys/net/ipv4/tcp_available_congestion_control"
-# Puts another folder in place of /etc, and an empty one in place of the programs that administrators add: what a command
-# in a mount namespace of its own writes there never reaches the machine.
+# Puts another folder in place of /etc, and an empty one in place of the programs that administrators add: what is
+# written there in a mount namespace of its own never reaches the machine.
 IN_PLACE_OF_ETC = 'mount --bind "$1" /etc && mount -t tmpfs none /usr/local && shift && exec "$@"'
 
 
@@ -64,11 +64,8 @@ def test_several_are_granted_at_once(machine: Path) -> None:
     for _ in range(2):
         assert grant(machine, "tun", "priority", "nobody", "bbr").returncode == 0
     assert (machine / MODULES).read_text() == "tun\ntcp_bbr\n"
-    assert grant(machine, "missing", "nobody").stdout.splitlines() == [
-        "tun",
-        "bbr",
-        "apparmor",
-    ]  # until they are loaded
+    # The two are there when they are loaded.
+    assert grant(machine, "missing", "nobody").stdout.splitlines() == ["tun", "bbr", "apparmor"]
 
 
 def test_bbr_that_is_built_in_or_nowhere_is_not_missing(machine: Path) -> None:
@@ -77,10 +74,8 @@ def test_bbr_that_is_built_in_or_nowhere_is_not_missing(machine: Path) -> None:
     before = files(machine)
     assert "bbr" not in grant(machine, "missing").stdout.split()
     done = grant(machine, "bbr")
-    assert (done.returncode, done.stderr) == (
-        1,
-        "eyelevel: this kernel has no BBR, neither built in nor as a module\n",
-    )
+    assert done.returncode == 1
+    assert done.stderr == "eyelevel: this kernel has no BBR, neither built in nor as a module\n"
     (machine / CONGESTION_CONTROLS).write_text("reno bbr cubic\n")
     assert "bbr" not in grant(machine, "missing").stdout.split()
     assert grant(machine, "bbr").returncode == 0
