@@ -70,7 +70,7 @@ DEVICE_LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stder
 NOBODY = 65534
 MOST_DESCRIPTORS = 1 << 30
 
-# What names users' keys, though only their numbers and descriptions.
+# They have the numbers and names of users' keys.
 KEY_LISTS = ("/proc/keys", "/proc/key-users")
 
 # linux/sched.h, linux/mount.h, linux/prctl.h, linux/capability.h, linux/keyctl.h; the system calls' numbers of x86-64.
@@ -92,8 +92,8 @@ X86_64 = 0xC000003E
 X32_NUMBERS = 0x40000000
 SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW = 1, 4
 SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO = 0x7FFF0000, 0x00050000
-# No add_key, request_key or keyctl (248 to 250), as in a kernel without keys, and no calls of other architectures, which
-# have other numbers. Each line: what to do, with what, and how many lines to leave out if that is so, and if not.
+# No add_key, request_key or keyctl (248 to 250), as in a kernel without keys, and no calls of other architectures, whose
+# numbers are others. Each line: what to do, with what, and how many lines to leave out if that is so, and if not.
 KEY_CALLS = (
     (LOAD, AT_ARCHITECTURE, 0, 0),
     (JUMP_IF_EQUAL, X86_64, 0, 4),
@@ -342,7 +342,7 @@ def drop_rights(user: tuple[int, ...] | None) -> None:
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     lines = (FilterLine * len(KEY_CALLS))(*(FilterLine(code, jt, jf, k) for code, k, jt, jf in KEY_CALLS))
     program = ctypes.byref(Filter(len(KEY_CALLS), lines))
-    # The processor speculates in it as it does outside, where nobody has secrets either (linux/seccomp.h).
+    # Without it, kernels before 5.16 would slow all down that is filtered, lest it reads its own memory (seccomp(2)).
     flags = SECCOMP_FILTER_FLAG_SPEC_ALLOW
     check(LIBC.syscall(SYS_SECCOMP, SECCOMP_SET_MODE_FILTER, flags, program), "a filter of system calls")
 

@@ -17,8 +17,8 @@ from tuning import kernel
 
 # Of a file system in memory: more is a full disk to whoever writes there, and to nobody else.
 MOST_BYTES = 2 << 30
-# File systems of their own: what the page makes the browser keep, beside the film; what it makes servers log; what names
-# it asks for. It must not be able to take from the servers what they need to answer.
+# File systems of their own: for what the page makes the browser keep, beside the film; what it makes servers log; what
+# names it asks for. It must not be able to take from the servers what they need to answer.
 BYTES_OF = {"tmp": MOST_BYTES, "servers": MOST_BYTES, "names": 64 << 20, "keyboard": 1 << 20}
 # A file system with less space may have refused something: its user may have needed it for a moment.
 SPARE_SHARE = 1 / 64

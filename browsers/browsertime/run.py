@@ -40,9 +40,9 @@ def run_browsertime(
     """Have Browsertime load `target`, a URL or a script, and film it on `film_cores`; returns its exit status.
 
     It runs in a jail with the browser, where nothing can be written but the results. `readable` is what it gets to read
-    beside its own files; the socket of its display is in `x_sockets`. What is in `environment` is added to ours, and HOME and the like are below the results; its
-    output is appended to `log`. Raises EyelevelError, which is also the log's last line, when it does not end within
-    `limit_s`, or has all but filled the file system of the results.
+    beside its own files; the socket of its display is in `x_sockets`. What is in `environment` is added to ours, and
+    HOME and the like are below the results; its output is appended to `log`. Raises EyelevelError, which is also the
+    log's last line, when it does not end within `limit_s`, or has all but filled the file system of the results.
     """
     results = Path(configuration["resultDir"])
     (results / CONFIGURATION).write_text(json.dumps(configuration))
@@ -84,7 +84,7 @@ def run_browsertime(
 
 
 def _fault(process: "subprocess.Popen[bytes]", results: Path, limit_s: float) -> str | None:
-    """Wait until `process` ends, and return None; or why it must be ended."""
+    """Wait until `process` ends; returns None when it has, or why it must be ended."""
     until_s = time.monotonic() + limit_s
     with pidfd(process) as ended:
         while (remaining_s := until_s - time.monotonic()) > 0:

@@ -221,7 +221,7 @@ def _browsertime_errors(page: dict[str, Any]) -> list[str]:
 
 
 def _full_file_systems(folder: Path) -> list[str]:
-    """What the replay says of files that were not written as a whole: of the servers' logs, or what they had to spool."""
+    """What the replay says of file systems that were full, so that servers' logs may not be whole."""
     file = folder / REPLAY_EVIDENCE
     return [fault] if file.exists() and (fault := json.loads(file.read_text()).get("full")) else []
 

@@ -33,11 +33,11 @@ ASK_TO_BROWSE = "from base.privileges import require_browsing; require_browsing(
 
 @pytest.fixture(autouse=True)
 def not_known_yet() -> Iterator[None]:
-    asked = (privileges._missing_namespaces, privileges._missing_sandbox)
-    for question in asked:
+    questions = (privileges._missing_namespaces, privileges._missing_sandbox)
+    for question in questions:
         question.cache_clear()
     yield
-    for question in asked:
+    for question in questions:
         question.cache_clear()
 
 
