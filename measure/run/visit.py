@@ -124,8 +124,8 @@ def visit(spec: VisitSpec) -> int:
 def _keep(results: Path, folder: Path, files: Mapping[str, str], browser: Browser) -> None:
     """Copy what a load left in `results` to `folder`, whole or not: a failed load is known by what it left.
 
-    `files`: what files are called there, by their names here; logs are kept, too. The browser's programs have ended, but
-    what they left is what a stranger's page may have made of it.
+    `files`: what files are called there, by their names here; logs are kept, too. The browser's programs have ended,
+    but what they left is what a stranger's page may have made of it.
     """
     for source, target in files.items():
         if file := file_in(results, source):
