@@ -92,8 +92,8 @@ X86_64 = 0xC000003E
 X32_NUMBERS = 0x40000000
 SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW = 1, 4
 SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO = 0x7FFF0000, 0x00050000
-# No add_key, request_key or keyctl (248 to 250), as in a kernel without keys; and no calls of other architectures, since
-# their numbers differ. Each line: what to do, with what, and how many lines to leave out if that is so, and if not.
+# No add_key, request_key or keyctl (248 to 250), as in a kernel without keys, and no calls by the numbers of other
+# architectures. Each line: what to do, with what, and how many lines to leave out if that is so, and if not.
 KEY_CALLS = (
     (LOAD, AT_ARCHITECTURE, 0, 0),
     (JUMP_IF_EQUAL, X86_64, 0, 4),

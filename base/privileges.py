@@ -65,7 +65,7 @@ def _missing_namespaces() -> str | None:
 def _missing_sandbox() -> str | None:
     """What is missing for the browser's sandbox, whose namespaces are made in a jail to find out; or None."""
     namespaces = "user namespaces for the browser's sandbox"
-    trial = [tool("unshare"), "--user", "--pid", "--net", "--fork", "true"]
+    trial: list[str | Path] = [tool("unshare"), "--user", "--pid", "--net", "--fork", "true"]
     if (fault := _fault([*namespaced("mount", "net", "ipc"), *jailed(Jail(), trial)])) is None:
         return None
     return _missing_of_users(namespaces, fault) or (

@@ -33,8 +33,8 @@ BROWSERS_PURPOSES = frozenset({112189210, 107267424})  # "favicon_loader", "open
 FOR_THE_BROWSER = "sec-fetch-dest: manifest"
 
 
-# Chromium writes a bounded netlog into ten files in turns (net/log/file_net_log_observer.cc). When all are full it begins
-# the oldest anew: a log to which that has happened has at least nine full ones.
+# Chromium writes a bounded netlog into ten files in turns (net/log/file_net_log_observer.cc). When all are full it
+# begins the oldest anew: a log to which that has happened has at least nine full ones.
 BEGUN_ANEW = 9 / 10
 
 

@@ -117,7 +117,7 @@ def test_no_key_of_its_users_is_in_reach(tmp_path: Path) -> None:
     program = tmp_path / "keys.py"
     program.write_text(KEYS)
     user, group = jail_user() or (os.getuid(), os.getgid())
-    as_user = ["python3", program, str(user), str(group)]
+    as_user: list[str | Path] = ["python3", program, str(user), str(group)]
     with subprocess.Popen([*as_user, "make"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdin and holder.stdout
         if "-" in (numbers := holder.stdout.readline()):
