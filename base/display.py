@@ -17,9 +17,9 @@ KEYBOARD_MAPS = Path("/var/lib/xkb")
 def x_server(screen: str, log: Path, jail: Jail | None = None) -> Iterator[int]:
     """An X server with one `screen` (WIDTHxHEIGHTxDEPTH); yields its display's number once it accepts clients.
 
-    Its output is appended to `log`. Use it where /tmp/.X11-unix is private: the X server then needs no lock file in the
-    shared /tmp, which would outlive a kill. It runs in `jail` if there is one, in which it must be able to write
-    KEYBOARD_MAPS and its folder of sockets. Raises EyelevelError when it does not start, or ends by itself.
+    Its output is appended to `log`. It runs in `jail`, in which it must be able to write KEYBOARD_MAPS and a folder of
+    sockets of its own; without a jail, use it where /tmp/.X11-unix is private. So it needs no lock file in the shared
+    /tmp, which would outlive a kill. Raises EyelevelError when it does not start, or ends by itself.
     """
     # Its standard output has the display's number and nothing else. It listens in the private folder alone: not on the
     # abstract socket ("local"), which everybody in the same network could connect to, nor over TCP.

@@ -91,10 +91,15 @@ def jail_user() -> tuple[int, int] | None:
 
 
 def hand_over(path: Path) -> None:
-    """Make `path`, with all that is in it, the jailed programs' user's."""
+    """Make `path`, with all that is in it, the jailed programs' user's.
+
+    These may be at work in it already, so no link that they put in place of a folder meanwhile is followed.
+    """
     if user := jail_user():
-        for entry in (path, *(path.rglob("*") if path.is_dir() else ())):
-            os.chown(entry, *user, follow_symlinks=False)
+        os.chown(path, *user, follow_symlinks=False)
+        for _, folders, files, descriptor in os.fwalk(path):
+            for name in (*folders, *files):
+                os.chown(name, *user, dir_fd=descriptor, follow_symlinks=False)
 
 
 def end_at_once(jailer: "subprocess.Popen[bytes]") -> None:

@@ -70,17 +70,40 @@ DEVICE_LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stder
 NOBODY = 65534
 MOST_DESCRIPTORS = 1 << 30
 
+# They have the numbers and names of users' keys.
+KEY_LISTS = ("/proc/keys", "/proc/key-users")
+
 # linux/sched.h, linux/mount.h, linux/prctl.h, linux/capability.h, linux/keyctl.h; the system calls' numbers of x86-64.
 CLONE_NEWNS, CLONE_NEWPID = 0x00020000, 0x20000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 1 << 12, 1 << 14, 1 << 18
 MNT_DETACH = 2
 AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID, MOUNT_ATTR_NODEV = 1, 2, 4
-SYS_PIVOT_ROOT, SYS_KEYCTL, SYS_MOUNT_SETATTR = 155, 250, 442
+SYS_PIVOT_ROOT, SYS_KEYCTL, SYS_SECCOMP, SYS_MOUNT_SETATTR = 155, 250, 317, 442
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_READ, PR_CAPBSET_DROP = 1, 4, 23, 24
 PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 38, 47, 4
 CAPABILITY_VERSION_3 = 0x20080522
 KEYCTL_JOIN_SESSION_KEYRING = 1
+
+# linux/bpf_common.h, linux/seccomp.h, linux/audit.h: the few words of a filter of system calls.
+LOAD, JUMP_IF_EQUAL, JUMP_IF_GREATER, JUMP_IF_AT_LEAST, RETURN = 0x20, 0x15, 0x25, 0x35, 0x06
+AT_NUMBER, AT_ARCHITECTURE = 0, 4
+X86_64 = 0xC000003E
+X32_NUMBERS = 0x40000000
+SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW = 1, 4
+SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO = 0x7FFF0000, 0x00050000
+# No add_key, request_key or keyctl (248 to 250), as in a kernel without keys, and no calls by the numbers of other
+# architectures. Each line: what to do, with what, and how many lines to leave out if that is so, and if not.
+KEY_CALLS = (
+    (LOAD, AT_ARCHITECTURE, 0, 0),
+    (JUMP_IF_EQUAL, X86_64, 0, 4),
+    (LOAD, AT_NUMBER, 0, 0),
+    (JUMP_IF_AT_LEAST, X32_NUMBERS, 2, 0),
+    (JUMP_IF_GREATER, 250, 2, 0),
+    (JUMP_IF_AT_LEAST, 248, 0, 1),
+    (RETURN, SECCOMP_RET_ERRNO | errno.ENOSYS, 0, 0),
+    (RETURN, SECCOMP_RET_ALLOW, 0, 0),
+)
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -89,6 +112,23 @@ class MountAttributes(ctypes.Structure):
     """struct mount_attr (mount_setattr(2))."""
 
     _fields_ = [(name, ctypes.c_uint64) for name in ("attr_set", "attr_clr", "propagation", "userns_fd")]
+
+
+class FilterLine(ctypes.Structure):
+    """struct sock_filter (linux/filter.h)."""
+
+    _fields_ = [
+        ("code", ctypes.c_uint16),
+        ("jt", ctypes.c_uint8),
+        ("jf", ctypes.c_uint8),
+        ("k", ctypes.c_uint32),
+    ]
+
+
+class Filter(ctypes.Structure):
+    """struct sock_fprog (linux/filter.h)."""
+
+    _fields_ = [("len", ctypes.c_ushort), ("filter", ctypes.POINTER(FilterLine))]
 
 
 class NotMade(Exception):
@@ -223,6 +263,8 @@ def make_root(binds: dict[str, str], writable: list[str], user: tuple[int, ...] 
     mount("tmpfs", f"{NEW_ROOT}/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, SHARED_MEMORY_OPTIONS)
     for path in devices:
         bind(opened[path], path, MOUNT_ATTR_NOSUID)
+    for path in filter(os.path.exists, KEY_LISTS):
+        bind(opened["/dev/null"], path, MOUNT_ATTR_RDONLY)
     attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV
     # What lies in another one comes after it.
     for place, path in sorted(binds.items()):
@@ -277,8 +319,11 @@ def enter(root: str) -> None:
 
 
 def drop_rights(user: tuple[int, ...] | None) -> None:
-    """Become `user`, if one is given, with no capability and no way to get one, and no keys of the caller's session."""
-    # Where the call is not there, or a container forbids it, COMMAND cannot ask for keys either.
+    """Become `user`, if one is given, with no capability, no key of that user's, and no way to get one.
+
+    The user's keys are in reach of all processes of that user, in whatever namespaces, by their numbers.
+    """
+    # For what the kernel itself does with keys. Where the call is not there, or a container forbids it, there are none.
     joined = LIBC.syscall(SYS_KEYCTL, KEYCTL_JOIN_SESSION_KEYRING, None)
     if joined < 0 and ctypes.get_errno() not in (errno.ENOSYS, errno.EPERM):
         check(joined, "a session keyring of its own")
@@ -295,6 +340,11 @@ def drop_rights(user: tuple[int, ...] | None) -> None:
     nothing = (ctypes.c_uint32 * 6)()
     check(LIBC.capset((ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0), nothing), "capset")
     prctl(PR_SET_NO_NEW_PRIVS, 1)
+    lines = (FilterLine * len(KEY_CALLS))(*(FilterLine(code, jt, jf, k) for code, k, jt, jf in KEY_CALLS))
+    program = ctypes.byref(Filter(len(KEY_CALLS), lines))
+    # Without it, kernels before 5.16 would slow all down that is filtered, lest it reads its own memory (seccomp(2)).
+    flags = SECCOMP_FILTER_FLAG_SPEC_ALLOW
+    check(LIBC.syscall(SYS_SECCOMP, SECCOMP_SET_MODE_FILTER, flags, program), "a filter of system calls")
 
 
 def require_access(binds: dict[str, str], writable: list[str]) -> None:

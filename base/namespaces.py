@@ -5,9 +5,6 @@ from pathlib import Path
 from base.places import tool
 from base.processes import interruptible, run_program
 
-# Where X servers have their sockets.
-X_SOCKETS = Path("/tmp/.X11-unix")
-
 # The copy of unshare that has a profile of AppArmor's, where the set-up had to make one (`setup/grant`).
 PROFILED_UNSHARE = Path("/usr/local/lib/eyelevel/unshare")
 
@@ -48,16 +45,3 @@ def mount(*arguments: str | Path) -> None:
     """Run mount(8). Raises EyelevelError."""
     words = " ".join(str(argument) for argument in arguments)
     run_program([tool("mount"), *arguments], f"mount {words} failed")
-
-
-def hide_x_sockets(private: Path) -> None:
-    """Put the folder `private` in place of the one for X servers' sockets.
-
-    Other X servers on this machine, of other replays or of the user, have sockets of the same names.
-    Raises EyelevelError.
-    """
-    if not X_SOCKETS.exists():
-        X_SOCKETS.mkdir()
-        X_SOCKETS.chmod(0o1777)  # for the X servers of any user, whatever our umask
-    private.chmod(0o1777)
-    mount("--bind", private, X_SOCKETS)

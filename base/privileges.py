@@ -3,10 +3,12 @@
 import errno
 import os
 import subprocess
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 from base.errors import EyelevelError
+from base.jail import Jail, jailed
 from base.namespaces import has_capabilities, namespaced
 from base.places import PROJECT, tool
 from base.processes import last_line_of
@@ -32,25 +34,22 @@ def require_namespaces(activity: str) -> None:
         raise EyelevelError(f"{activity} needs {missing}{otherwise}")
 
 
+def require_browsing(activity: str) -> None:
+    """The same for an `activity` that runs browsers, too: their sandbox is made of user namespaces, which root's cannot
+    make either where the kernel keeps them from users, since they are not root."""
+    require_namespaces(activity)
+    if missing := _missing_sandbox():
+        raise EyelevelError(f"{activity} needs {missing}")
+
+
 @cache
 def _missing_namespaces() -> str | None:
     """What is missing for namespaces with capabilities in them, which are made and used to find out; or None."""
-    command = [*namespaced("mount", "net", "ipc"), tool("ip"), "link", "set", "lo", "up"]
-    trial = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if trial.returncode == 0:
+    fault = _fault([*namespaced("mount", "net", "ipc"), tool("ip"), "link", "set", "lo", "up"])
+    if fault is None:
         return None
-    fault = last_line_of(trial.stderr, f"status {trial.returncode}")
-    if not has_capabilities():
-        for name in LIMITS:
-            if _sysctl(name) == "0":
-                value = 1 if name.startswith("kernel") else 10000
-                setting = f"echo {name}={value} | sudo tee /etc/sysctl.d/60-eyelevel.conf && sudo sysctl --system"
-                return f"namespaces, which this kernel forbids to users ({name} is 0); allow them with: {setting}"
-        if _sysctl(APPARMOR_RESTRICTION) == "1":
-            return (
-                f"capabilities in namespaces, which AppArmor keeps from users here ({fault}); give them to one program "
-                f"(setup/apparmor-profile), for all users, with: sudo {PROJECT}/setup/grant apparmor"
-            )
+    if not has_capabilities() and (remedy := _missing_of_users("namespaces", fault)):
+        return remedy
     if "/proc" in fault:
         return (
             f"a /proc of its own, which the container forbids ({fault}); start it with --security-opt unmask=ALL "
@@ -60,6 +59,40 @@ def _missing_namespaces() -> str | None:
         f"namespaces, which this system does not let you make ({fault}); in a container, its seccomp profile has to "
         "allow unshare, clone, setns, mount, umount2 and pivot_root"
     )
+
+
+@cache
+def _missing_sandbox() -> str | None:
+    """What is missing for the browser's sandbox, whose namespaces are made in a jail to find out; or None."""
+    namespaces = "user namespaces for the browser's sandbox"
+    trial: list[str | Path] = [tool("unshare"), "--user", "--pid", "--net", "--fork", "true"]
+    if (fault := _fault([*namespaced("mount", "net", "ipc"), *jailed(Jail(), trial)])) is None:
+        return None
+    return _missing_of_users(namespaces, fault) or (
+        f"{namespaces}, which this system does not let an ordinary user make ({fault}); in a container, its seccomp "
+        "profile has to allow unshare and clone"
+    )
+
+
+def _fault(command: Sequence[str | Path]) -> str | None:
+    """The last line of a `command` that fails; None when it does not."""
+    trial = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    return last_line_of(trial.stderr, f"status {trial.returncode}") if trial.returncode else None
+
+
+def _missing_of_users(namespaces: str, fault: str) -> str | None:
+    """Which setting of the kernel's keeps `namespaces` from ordinary users, and how it is changed; None when none."""
+    for name in LIMITS:
+        if _sysctl(name) == "0":
+            value = 1 if name.startswith("kernel") else 10000
+            setting = f"echo {name}={value} | sudo tee /etc/sysctl.d/60-eyelevel.conf && sudo sysctl --system"
+            return f"{namespaces}, which this kernel forbids to users ({name} is 0); allow them with: {setting}"
+    if _sysctl(APPARMOR_RESTRICTION) == "1":
+        return (
+            f"capabilities in {namespaces}, which AppArmor keeps from users here ({fault}); give them to one program "
+            f"(setup/apparmor-profile), for all users, with: sudo {PROJECT}/setup/grant apparmor"
+        )
+    return None
 
 
 def _missing_tun() -> str | None:

@@ -18,7 +18,7 @@ from rich.console import Console
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from base.places import RESULTS
-from base.privileges import require_namespaces
+from base.privileges import require_browsing, require_namespaces
 from browsers.registry import DEFAULT, all_browsers, browser_named
 from eyelevel.options import INSECURE_HELP, PATH
 from measure.campaign.campaign import Campaign, Enough, measure, never_enough
@@ -92,7 +92,7 @@ def carry_out(
     Ends the process when it is interrupted. Raises EyelevelError.
     """
     # The head of a cluster, too, says with what its networks keep time, since all machines must do so alike.
-    require_namespaces("measuring")
+    (require_namespaces if manner.dask else require_browsing)("measuring")
     require_browser(campaign)
     # A cluster's workers keep their own machines; this one only collects what they have measured.
     place = nullcontext() if manner.dask else measuring_alone("measuring")

@@ -108,6 +108,8 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
         raise EyelevelError(f"the emulated network failed while the client ran (status {status})")
     evidence["timekeeping"] = timekeeping
     evidence["unknown_names"] = names.unknown_names(site)
+    if fault := world.full_file_system():
+        evidence["full"] = fault
     return status
 
 

@@ -8,15 +8,20 @@ from pathlib import Path
 
 from base.display import KEYBOARD_MAPS
 from base.errors import EyelevelError
-from base.namespaces import hide_x_sockets, mount
+from base.namespaces import mount
 from base.places import cache_dir, tool
 from base.processes import run_program
 from record.site import Site
 from replay.spec import PRIVATE
 from tuning import kernel
 
-# In memory: what the page makes the browser keep and the servers log, beside the film. More is a full disk to them.
+# Of a file system in memory: more is a full disk to whoever writes there, and to nobody else.
 MOST_BYTES = 2 << 30
+# File systems of their own: for what the page makes the browser keep, beside the film; what it makes servers log; what
+# names it asks for. It must not be able to take from the servers what they need to answer.
+BYTES_OF = {"tmp": MOST_BYTES, "servers": MOST_BYTES, "names": 64 << 20, "keyboard": 1 << 20}
+# A file system with less space may have refused something: its user may have needed it for a moment.
+SPARE_SHARE = 1 / 64
 
 # What the system would ask about names, each replaced by ours while inside.
 SYSTEM_FILES = {
@@ -29,11 +34,12 @@ SYSTEM_FILES = {
 def make(site: Site) -> None:
     """Set up the namespaces this process is in for `site`. Raises EyelevelError."""
     mount("-t", "tmpfs", "-o", f"mode=755,size={MOST_BYTES}", "tmpfs", "/run")
-    for folder in ("home", "tmp", "runtime", "servers", "certificates", "names", "system", "x", "keyboard"):
+    for folder in ("home", "runtime", "certificates", "system", *BYTES_OF):
         (PRIVATE / folder).mkdir(parents=True)
+    for folder, size_bytes in BYTES_OF.items():
+        mount("-t", "tmpfs", "-o", f"mode=755,size={size_bytes}", "tmpfs", PRIVATE / folder)
     (PRIVATE / "runtime").chmod(0o700)
     _replace_system_files()
-    hide_x_sockets(PRIVATE / "x")
     if KEYBOARD_MAPS.exists():  # where there is an X server
         mount("--bind", PRIVATE / "keyboard", KEYBOARD_MAPS)
     commands = ["link set lo up", *(f"address add {address}/32 dev lo" for address in site.servers)]
@@ -59,6 +65,15 @@ def client_environment(authority: Path) -> Mapping[str, str]:
         "SSL_CERT_FILE": str(authority),
         "CURL_CA_BUNDLE": str(authority),
     }
+
+
+def full_file_system() -> str | None:
+    """Which part of the replay has no space for what it has to write, in words; None when all have."""
+    for folder, name in (("servers", "the servers"), ("names", "the name server")):
+        status = os.statvfs(PRIVATE / folder)
+        if status.f_bavail < SPARE_SHARE * status.f_blocks:
+            return f"the page made {name} write more than the {BYTES_OF[folder] >> 20} MiB that there are"
+    return None
 
 
 def outward_device() -> str:

@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
-from base.places import tool
+from base.places import PROJECT, tool
 from base.processes import run_program
 from tuning.protocols import Protocol
 
 # The sending side of the browser, which no protocol changes: stock Linux.
 CLIENT_CONGESTION_CONTROL = "cubic"
+
+# What it has built in, and the modules that are loaded; root alone has one loaded by naming it.
+CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 # iproute2's name in JSON for what its command line calls otherwise.
 JSON_NAMES = {"congctl": "congestion"}
@@ -46,7 +49,17 @@ def tune_server_routes(device: str, protocol: Protocol) -> list[dict[str, Any]]:
 
     Raises EyelevelError.
     """
-    return _tune_routes(device, {"initcwnd": protocol.initial_window_packets, "congctl": protocol.congestion_control})
+    control = protocol.congestion_control
+    try:
+        return _tune_routes(device, {"initcwnd": protocol.initial_window_packets, "congctl": control})
+    except EyelevelError:
+        # Asked for afterwards: for root the kernel loads the module.
+        if control in CONGESTION_CONTROLS.read_text().split():
+            raise
+        raise EyelevelError(
+            f"{protocol.name} needs the congestion control {control}, which this kernel does not have or has not "
+            f"loaded; load its module, now and at boot, with: sudo {PROJECT}/setup/grant {control}"
+        ) from None
 
 
 def set_discipline(device: str, *, paced: bool) -> str:

@@ -4,15 +4,16 @@ import json
 import os
 import shlex
 import subprocess
+import time
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 from base.errors import EyelevelError
 from base.jail import Jail, end_at_once, jailed
-from base.namespaces import X_SOCKETS
 from base.places import tool
-from base.processes import pinned
+from base.processes import first_readable, pidfd, pinned
 
 SCRIPTS = Path(__file__).parent
 QUICK_STOP = SCRIPTS / "quick_stop.mjs"
@@ -20,6 +21,10 @@ QUICK_START = SCRIPTS / "quick_start.mjs"
 # Browsertime does not ask earlier whether a page has finished; nor need it, where the page must be quiet for longer.
 FIRST_ASKED_MS = 2000
 CONFIGURATION = "config.json"
+# How often it is seen whether the results have space, and which share of it must be left: until somebody looks again,
+# nothing may fail for want of it. (A film of noise takes 94 MB a second.)
+LOOK_S = 0.5
+SPARE_SHARE = 1 / 8
 
 
 def run_browsertime(
@@ -27,6 +32,7 @@ def run_browsertime(
     configuration: Mapping[str, Any],
     environment: Mapping[str, str],
     readable: Collection[Path],
+    x_sockets: Path,
     film_cores: Collection[int],
     limit_s: float,
     log: IO[bytes],
@@ -34,9 +40,9 @@ def run_browsertime(
     """Have Browsertime load `target`, a URL or a script, and film it on `film_cores`; returns its exit status.
 
     It runs in a jail with the browser, where nothing can be written but the results. `readable` is what it gets to read
-    beside its own files. What is in `environment` is added to ours, and HOME and the like are below the results; its
-    output is appended to `log`. Raises EyelevelError, which is also the log's last line, when it does not end within
-    `limit_s`.
+    beside its own files; the socket of its display is in `x_sockets`. What is in `environment` is added to ours, and
+    HOME and the like are below the results; its output is appended to `log`. Raises EyelevelError, which is also the
+    log's last line, when it does not end within `limit_s`, or has all but filled the file system of the results.
     """
     results = Path(configuration["resultDir"])
     (results / CONFIGURATION).write_text(json.dumps(configuration))
@@ -55,7 +61,8 @@ def run_browsertime(
         **home_in(results),
         **environment,
     }
-    jail = Jail(readable=(packages, SCRIPTS, X_SOCKETS, *readable), writable=(results,), variables=tuple(variables))
+    files = (packages, SCRIPTS, *readable)
+    jail = Jail(readable=files, writable=(results,), x_sockets=x_sockets, variables=tuple(variables))
     process = subprocess.Popen(
         jailed(jail, command),
         cwd=results,
@@ -66,14 +73,29 @@ def run_browsertime(
         start_new_session=True,
     )
     try:
-        return process.wait(limit_s)
-    except subprocess.TimeoutExpired:
-        fault = f"the load was ended since it took longer than {limit_s:.0f} s"
-        log.write(f"{fault}\n".encode())
-        raise EyelevelError(fault) from None
+        if fault := _fault(process, results, limit_s):
+            with suppress(OSError):  # there may be no space for it
+                os.write(log.fileno(), f"{fault}\n".encode())
+            raise EyelevelError(fault)
+        return process.wait()
     finally:
         # Also the browser, its driver and ffmpeg, which do not end with Browsertime itself.
         end_at_once(process)
+
+
+def _fault(process: "subprocess.Popen[bytes]", results: Path, limit_s: float) -> str | None:
+    """Wait until `process` ends; returns None when it has, or why it must be ended."""
+    until_s = time.monotonic() + limit_s
+    with pidfd(process) as ended:
+        while (remaining_s := until_s - time.monotonic()) > 0:
+            has_ended = first_readable(ended, timeout_s=min(LOOK_S, remaining_s)) is not None
+            space = os.statvfs(results)
+            if space.f_bavail < SPARE_SHARE * space.f_blocks:
+                size_mib = space.f_blocks * space.f_frsize >> 20
+                return f"the load was ended since it filled the {size_mib} MiB that it may write"
+            if has_ended:
+                return None
+    return f"the load was ended since it took longer than {limit_s:.0f} s"
 
 
 def home_in(results: Path) -> dict[str, str]:

@@ -33,10 +33,21 @@ BROWSERS_PURPOSES = frozenset({112189210, 107267424})  # "favicon_loader", "open
 FOR_THE_BROWSER = "sec-fetch-dest: manifest"
 
 
-def read_netlog(path: Path) -> list[Request]:
-    """The requests in the netlog at `path`, in the order they were made; it may have been cut short."""
-    with gzip.open(path, "rt", errors="replace") as file:
-        log = _parse(file.read())
+# Chromium writes a bounded netlog into ten files in turns (net/log/file_net_log_observer.cc). When all are full it
+# begins the oldest anew: a log to which that has happened has at least nine full ones.
+BEGUN_ANEW = 9 / 10
+
+
+def read_netlog(path: Path, most_bytes: int | None = None) -> list[Request]:
+    """The requests in the netlog at `path`, in the order they were made; it may have been cut short at its end.
+
+    Raises ValueError when it may lack its beginning, since Chromium was to write no more than `most_bytes`.
+    """
+    with gzip.open(path, "rb") as file:
+        content = file.read()
+    if most_bytes and len(content) >= BEGUN_ANEW * most_bytes:
+        raise ValueError(f"the page made the browser log more than {most_bytes >> 20} MiB, so its beginning is missing")
+    log = _parse(content.decode(errors="replace"))
     errors = {code: name for name, code in log["constants"]["netError"].items()}
     requests: list[Request] = []
     open_requests: dict[int, Request] = {}

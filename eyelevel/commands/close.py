@@ -9,7 +9,7 @@ import click
 
 from base.errors import EyelevelError
 from base.places import SITES
-from base.privileges import require_namespaces
+from base.privileges import require_browsing
 from eyelevel.options import allow_private
 from measure import completeness
 from measure.closing import LOADS, NETWORK, OUR_RECORDER, PROTOCOLS, Closing, close, summary
@@ -52,7 +52,7 @@ def main(
 
     Example: eyelevel close www.yelp.com
     """
-    require_namespaces("closing")
+    require_browsing("closing")
     closing = Closing(
         loads=loads,
         network=choose_one("network", net, networks.load()),

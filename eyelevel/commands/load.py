@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from base.privileges import require_browsing
 from browsers.browsertime.configuration import QUIET_MS
 from browsers.registry import DEFAULT
 from eyelevel.options import PATH
@@ -33,6 +34,7 @@ def main(
     Example: eyelevel replay --site demo-news --net lte --proto quic -- \\
     eyelevel load --site demo-news --proto quic --into results/visit
     """
+    require_browsing("loading")
     spec = VisitSpec(
         choose_site(site_name).folder,
         choose_protocol(proto, protocols.load()),

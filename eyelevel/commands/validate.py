@@ -14,7 +14,7 @@ from base.errors import EyelevelError
 from base.files import write_json
 from base.ownership import give_to_caller
 from base.places import RESULTS
-from base.privileges import require_namespaces
+from base.privileges import require_browsing
 from base.structure import unstructured
 from measure.host.exclusive import measuring_alone
 from measure.host.timekeeping import priority_warning
@@ -70,7 +70,7 @@ def main(net: str | None, proto: str | None, quick: bool, file: Path | None, int
 
     Example: eyelevel validate --net lte --proto tcp+,quic
     """
-    require_namespaces("validating")
+    require_browsing("validating")
     # Who names only networks wants to know of networks.
     net = net or ("none" if proto else "all")
     proto = proto or ("none" if net != "all" else "all")

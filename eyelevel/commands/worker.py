@@ -2,7 +2,7 @@
 
 import click
 
-from base.privileges import require_namespaces
+from base.privileges import require_browsing
 from eyelevel.options import insecure
 from measure.cluster.addresses import scheduler_address
 from measure.cluster.nodes import run_worker
@@ -21,6 +21,6 @@ def main(scheduler: str, host: str | None, insecure: bool) -> None:
     Example: eyelevel worker tls://10.0.0.1:8786
     """
     address = scheduler_address(scheduler, insecure=insecure)
-    require_namespaces("a worker")
+    require_browsing("a worker")
     with measuring_alone("a worker"):
         run_worker(address, host, click.echo)

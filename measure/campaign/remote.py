@@ -13,7 +13,7 @@ from pathlib import Path
 from distributed import get_worker
 
 from base.errors import EyelevelError
-from base.privileges import require_namespaces
+from base.privileges import require_browsing
 from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
 from measure.campaign.slot import Slot, machine_name
 from measure.campaign.store import FolderStore
@@ -75,7 +75,7 @@ class MeasuredBlock:
 def introduce(question: Question) -> Introduction:
     """Look at this machine before it is given work: what it is, and whether it can measure at all."""
     try:
-        require_namespaces("a worker")
+        require_browsing("a worker")
         if get_worker().state.nthreads != 1:
             raise EyelevelError(
                 "one worker is one place to measure, and this one has several threads; start it by 'eyelevel worker'"

@@ -23,6 +23,7 @@ from servers.matching import Kind
 
 REQUEST_LOG = "requests.tsv"
 REPLAY_LOG = "replay.log"
+REPLAY_EVIDENCE = "replay.json"
 ATTEMPT = "attempt.json"
 VISUAL = "visual.json"
 
@@ -126,7 +127,7 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
     plt = _timing(page, "pageTimings", "pageLoadTime", least=0)
     metrics = VisualMetrics(**visual["metrics"]) if "metrics" in visual else None
     return Evidence(
-        failures=(*failures, *_browsertime_errors(page), *visual.get("faults", ())),
+        failures=(*failures, *_full_file_systems(folder), *_browsertime_errors(page), *visual.get("faults", ())),
         plt=plt,
         visual=metrics,
         film=FilmStart(**visual["start"]) if "start" in visual else None,
@@ -217,6 +218,12 @@ def _browsertime_errors(page: dict[str, Any]) -> list[str]:
     groups = [group if isinstance(group, list) else [group] for group in page.get("errors", ())]
     errors = [str(error) for group in groups for error in group]
     return list(dict.fromkeys([*page.get("failureMessages", ()), *errors]))
+
+
+def _full_file_systems(folder: Path) -> list[str]:
+    """What the replay says of file systems that were full, so that servers' logs may not be whole."""
+    file = folder / REPLAY_EVIDENCE
+    return [fault] if file.exists() and (fault := json.loads(file.read_text()).get("full")) else []
 
 
 def _requests(folder: Path, failures: list[str]) -> tuple[Request, ...]:

@@ -11,15 +11,13 @@ from base.processes import pinned
 from browsers.registry import browser_named
 from measure.host.affinity import Layout
 from measure.run.browser import load_limit_s
-from measure.run.evidence import REPLAY_LOG, REQUEST_LOG, last_line
+from measure.run.evidence import REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LOG, last_line
 from measure.run.processor import sampling
 from measure.run.setting import Setting
 from measure.run.visit import VisitSpec
 from replay import ReplaySpec
 from replay import run as replay
 from servers.registry import server_of
-
-REPLAY_EVIDENCE = "replay.json"
 
 
 @dataclass(frozen=True)

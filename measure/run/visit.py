@@ -17,13 +17,13 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from base.display import KEYBOARD_MAPS, x_server
 from base.errors import EyelevelError, reports_errors
 from base.jail import Jail, file_in
-from base.namespaces import X_SOCKETS
 from base.places import authority_certificate, tool
 from base.structure import from_json, to_json
 from browsers.browsertime.configuration import QUIET_MS, configuration
@@ -43,8 +43,6 @@ TIMES = "times.json"
 
 # How long Browsertime may take beyond the load itself: to start and stop the browser, to write its files.
 LATE_S = 30
-# What the X server writes; both are the replay's own (`replay.world`).
-SCREEN_JAIL = Jail(writable=(X_SOCKETS, KEYBOARD_MAPS))
 # Where who captures packets wants the browser's TLS keys, in NSS's form; it writes them to its results first.
 KEY_LOG_VARIABLE = "SSLKEYLOGFILE"
 KEY_LOG = "keys.log"
@@ -86,10 +84,15 @@ def visit(spec: VisitSpec) -> int:
     page = page_of(site)
     # What a page has made of it may not be removable; it ends with the replay.
     with tempfile.TemporaryDirectory(prefix="visit-", ignore_cleanup_errors=True) as temporary:
-        results = Path(temporary)
+        results, x_sockets = Path(temporary) / "results", Path(temporary) / "x"
+        results.mkdir()
+        x_sockets.mkdir()
+        # The keyboard's maps are the replay's own (`replay.world`).
+        screen_jail = Jail(writable=(x_sockets, KEYBOARD_MAPS), x_sockets=x_sockets)
+        files = {"video/1.mp4": FILM, TIMINGS: TIMINGS, HAR: HAR}
         browser.trust(authority_certificate(), Path(home_in(results)["HOME"]))
         try:
-            with x_server(page.window.screen, results / LOG, SCREEN_JAIL) as display, (results / LOG).open("ab") as log:
+            with x_server(page.window.screen, results / LOG, screen_jail) as display, (results / LOG).open("ab") as log:
                 options = server_of(spec.protocol).connection_options(spec.protocol)
                 config = configuration(page, results, display, spec.limit_s, spec.quiet_ms, film=spec.film)
                 config |= browser.browsertime_options(page, spec.protocol, options, results)
@@ -105,20 +108,26 @@ def visit(spec: VisitSpec) -> int:
                 limit_s = spec.limit_s * (2 if spec.protocol.early_data else 1) + LATE_S
                 times["browsertime"] = time.time()
                 try:
-                    return run_browsertime(target, config, environment, readable, spec.film_cores, limit_s, log)
+                    return run_browsertime(
+                        target, config, environment, readable, x_sockets, spec.film_cores, limit_s, log
+                    )
+                except EyelevelError:
+                    del files[TIMINGS]  # what had to be ended does not count, however far it came
+                    raise
                 finally:
                     times["browsertime_end"] = time.time()
         finally:
-            _keep(results, folder, browser)
+            _keep(results, folder, files, browser)
             (folder / TIMES).write_text(json.dumps({**times, "visit_end": time.time()}))
 
 
-def _keep(results: Path, folder: Path, browser: Browser) -> None:
+def _keep(results: Path, folder: Path, files: Mapping[str, str], browser: Browser) -> None:
     """Copy what a load left in `results` to `folder`, whole or not: a failed load is known by what it left.
 
-    The browser's programs have ended, but what they left is what a stranger's page may have made of it.
+    `files`: what files are called there, by their names here; logs are kept, too. The browser's programs have ended,
+    but what they left is what a stranger's page may have made of it.
     """
-    for source, target in (("video/1.mp4", FILM), (TIMINGS, TIMINGS), (HAR, HAR)):
+    for source, target in files.items():
         if file := file_in(results, source):
             shutil.copyfile(file, folder / target)
     for source, path in ((LOG, folder / LOG), (KEY_LOG, Path(os.environ.get(KEY_LOG_VARIABLE, os.devnull)))):

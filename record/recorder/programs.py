@@ -11,7 +11,7 @@ from pathlib import Path
 from base.errors import EyelevelError
 from base.jail import Jail, jailed
 from base.places import PROJECT, tool
-from base.processes import last_line_of, running
+from base.processes import running
 from browsers.chromium.program import trust
 from browsers.window import Window
 from record.recorder.browser_options import capabilities, switches
@@ -81,13 +81,10 @@ def browser(
 ) -> Iterator[Session]:
     """A fresh Chromium that trusts `authority`, with its profile in `folder`; its output is in a file beside it.
 
-    Its screen is `display`, whose socket is in `x_sockets`.
-
-    Raises EyelevelError, also where its sandbox does not work: it reads what the web sends.
+    Its screen is `display`, whose socket is in `x_sockets`. Raises EyelevelError.
     """
     trust(authority, folder)
     jail = Jail(writable=(folder,), x_sockets=x_sockets)
-    _require_sandbox(jail)
     environment = _environment(folder) | {"DISPLAY": f":{display}"}
     driver = jailed(jail, [tool("chromedriver"), "--port=0"])
     log = folder.with_suffix(".log")
@@ -116,12 +113,3 @@ def _copy(file: Path, copy: Path) -> Path:
     except OSError as error:
         raise EyelevelError(f"{file} cannot be read: {error.strerror}") from None
     return copy
-
-
-def _require_sandbox(jail: Jail) -> None:
-    """Raises EyelevelError where the kernel does not let the browser make the namespaces of its sandbox."""
-    command = jailed(jail, [tool("unshare"), "--user", "--pid", "--net", "--fork", "true"])
-    trial = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if trial.returncode:
-        fault = last_line_of(trial.stderr)
-        raise EyelevelError(f"the browser's sandbox needs user namespaces, which this system does not allow ({fault})")

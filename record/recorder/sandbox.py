@@ -12,7 +12,7 @@ import sys
 
 from base.namespaces import namespaced
 from base.places import PROJECT, cache_dir
-from base.privileges import require_namespaces
+from base.privileges import require_browsing
 from base.structure import to_json
 from record.recorder.spec import RecordSpec
 
@@ -20,9 +20,9 @@ from record.recorder.spec import RecordSpec
 def run(spec: RecordSpec) -> bool:
     """Record `spec`; returns whether the site is there. If not, the recorder has printed why.
 
-    Raises EyelevelError where the kernel does not let us make namespaces.
+    Raises EyelevelError where the kernel does not let us make namespaces, or the browser those of its sandbox.
     """
-    require_namespaces("recording")
+    require_browsing("recording")
     command = [*namespaced("mount", "ipc"), sys.executable, "-m", "record.recorder.inside"]
     environment = {**os.environ, "EYELEVEL_CACHE": str(cache_dir()), "PYTHONPATH": str(PROJECT)}
     # Its input, since the kernel limits arguments to 128 KiB each: URLs to fetch may be many and long.

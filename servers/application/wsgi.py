@@ -10,6 +10,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -94,7 +95,9 @@ class Application:
     def _write_log(self, kind: Kind, method: str, url: str, recorded: StoredResponse | None) -> None:
         if self._log is not None:
             line = "\t".join((kind, method, url, recorded.file if recorded else ""))
-            os.write(self._log, line.encode("latin-1", "replace") + b"\n")
+            # A full disk must not end the page load, as in quic_server; the replay sees that it is full.
+            with suppress(OSError):
+                os.write(self._log, line.encode("latin-1", "replace") + b"\n")
 
 
 def load_responses(site: Path) -> Iterator[Recorded[StoredResponse]]:

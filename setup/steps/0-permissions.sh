@@ -1,5 +1,6 @@
-# What ordinary users need of the kernel and this machine withholds (setup/grant). Where we have no root, a line says how
-# to grant it: what is missing may be no hindrance (root needs none of it), and whoever measures is told again.
+# What ordinary users need of the kernel and this machine withholds (setup/grant). Where we have no root, or sudo would
+# ask for a password, a line has the command that grants it: what is missing may be no hindrance (root needs none of it),
+# and whoever measures is told again.
 # shellcheck shell=bash disable=SC2034  # title and remedy are for setup.sh
 
 title="permissions of ordinary users"
@@ -13,12 +14,16 @@ inputs() {
 present() { :; }
 
 act() {
-  local grant fault
+  local grant fault reason="" withheld=()
   while read -r grant; do
     # shellcheck disable=SC2086  # a word each
-    fault=$(as_root "$PROJECT/setup/grant" $grant 2>&1 >/dev/null) ||
-      echo "note: not granted here (${fault##*$'\n'}); an administrator can: sudo $PROJECT/setup/grant $grant"
+    if ! fault=$(as_root "$PROJECT/setup/grant" $grant 2>&1 >/dev/null); then
+      reason=${fault##*$'\n'} withheld+=("$grant")
+    fi
   done < <("$PROJECT/setup/grant" missing "$(user)")
+  # No password is asked for: whoever has none for sudo would be reported, and what is missing may never be needed.
+  [[ -z $reason ]] ||
+    echo "note: not granted here (${reason#eyelevel: }); an administrator can: sudo $PROJECT/setup/grant ${withheld[*]}"
 }
 
 # For whom this is installed.

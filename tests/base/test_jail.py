@@ -1,15 +1,17 @@
 """The jail: a program in it gets what it is given and nothing else, and it ends as if there were no jail."""
 
+import errno
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from base.errors import EyelevelError
-from base.jail import NOBODY, Jail, file_in, jail_user, jailed
+from base.jail import NOBODY, Jail, file_in, hand_over, jail_user, jailed
 from base.namespaces import namespaced
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timeout(60)]
@@ -24,6 +26,40 @@ for folder, _, _ in os.walk("/"):
             print(folder)
         except OSError:
             pass
+"""
+# Puts a key into the user's keyring, for as long as its input is open, and prints the numbers of both; or reads what is
+# in a key that has these numbers, in the way of whoever has no keyring with it. (linux/keyctl.h)
+KEYS = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+KEYCTL_GET_KEYRING_ID, KEYCTL_JOIN, KEYCTL_LINK, KEYCTL_UNLINK, KEYCTL_READ, KEYCTL_SET_TIMEOUT = 0, 1, 8, 9, 11, 15
+SESSION, USER = -3, -4
+
+def call(number, *arguments):
+    outcome = libc.syscall(number, *(ctypes.c_long(a) if isinstance(a, int) else a for a in arguments))
+    return outcome if outcome >= 0 else -ctypes.get_errno()
+
+def keyctl(*arguments):
+    return call(250, *arguments)
+
+user, group, *what = sys.argv[1:]
+if os.getuid() != int(user):
+    os.setresgid(*3 * [int(group)])
+    os.setresuid(*3 * [int(user)])
+keyctl(KEYCTL_JOIN, None)
+if what == ["make"]:
+    ring = keyctl(KEYCTL_GET_KEYRING_ID, USER, 1)
+    key = call(248, b"user", b"eyelevel-test", b"secret", 6, ring)
+    keyctl(KEYCTL_SET_TIMEOUT, key, 120)
+    print(key, ring, flush=True)
+    sys.stdin.read()
+    keyctl(KEYCTL_UNLINK, key, ring)
+else:
+    key, ring = map(int, what)
+    keyctl(KEYCTL_LINK, ring, SESSION)
+    content = ctypes.create_string_buffer(6)
+    outcome = keyctl(KEYCTL_READ, key, content, 6)
+    print(content.raw if outcome == 6 else outcome)
 """
 # With all capabilities over namespaces of its own, tries to undo what the jail consists of.
 UNDO = """
@@ -73,6 +109,26 @@ def test_it_reads_what_it_is_given_and_nothing_beside(folders: Jail) -> None:
 def test_it_writes_what_it_is_given_and_nothing_else(folders: Jail) -> None:
     done = run(folders, sys.executable, "-c", WRITE_EVERYWHERE)
     assert set(done.stdout.splitlines()) == {str(folders.writable[0]), "/dev/shm"}
+
+
+def test_no_key_of_its_users_is_in_reach(tmp_path: Path) -> None:
+    """All processes of a user reach the user's keyrings, by their numbers also those in other namespaces."""
+    tmp_path.chmod(0o755)
+    program = tmp_path / "keys.py"
+    program.write_text(KEYS)
+    user, group = jail_user() or (os.getuid(), os.getgid())
+    as_user: list[str | Path] = ["python3", program, str(user), str(group)]
+    with subprocess.Popen([*as_user, "make"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdin and holder.stdout
+        if "-" in (numbers := holder.stdout.readline()):
+            pytest.skip("this system has no keys")
+        outside = subprocess.run([*as_user, *numbers.split()], capture_output=True, text=True, check=False)
+        inside = run(Jail((program,)), *as_user, *numbers.split())
+        listed = run(Jail(), "cat", "/proc/keys", "/proc/key-users")
+        holder.stdin.close()
+    assert outside.stdout == "b'secret'\n", outside.stderr  # or the jail would show nothing
+    assert inside.stdout == f"-{errno.ENOSYS}\n", inside.stderr
+    assert listed.stdout == ""
 
 
 def test_it_is_an_ordinary_user_without_capabilities(folders: Jail) -> None:
@@ -204,6 +260,32 @@ def test_behind_sudo_its_user_is_the_one_who_called(monkeypatch: pytest.MonkeyPa
     assert jail_user() == (65534, 65534)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert jail_user() is None
+
+
+@pytest.mark.needs_root
+def test_no_link_that_is_put_in_the_way_hands_over_what_is_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that is in the jail already may put one in place of a folder that is just being handed over."""
+    for folder in ("elsewhere", "writable/folder"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "file").touch()
+    genuine = os.chown
+
+    def chown(path: str | Path, user: int, group: int, **options: Any) -> None:
+        folder = tmp_path / "writable" / "folder"
+        if Path(path).name == "file" and not folder.is_symlink():
+            folder.rename(tmp_path / "writable" / "aside")
+            folder.symlink_to(tmp_path / "elsewhere")
+        genuine(path, user, group, **options)
+
+    for name in ("SUDO_UID", "SUDO_GID"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "chown", chown)
+    hand_over(tmp_path / "writable")
+    assert (tmp_path / "writable" / "folder").is_symlink()
+    assert (tmp_path / "elsewhere" / "file").stat().st_uid == 0
+    assert (tmp_path / "writable" / "aside" / "file").stat().st_uid == NOBODY
 
 
 def test_a_program_behind_links_below_a_closed_folder_runs(tmp_path: Path) -> None:

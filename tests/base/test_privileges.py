@@ -13,7 +13,7 @@ from base import namespaces, privileges
 from base.errors import EyelevelError
 from base.namespaces import namespaced
 from base.places import PROJECT
-from base.privileges import require_namespaces
+from base.privileges import require_browsing, require_namespaces
 
 # Runs a program of Python's in fresh namespaces; and one that does there what replays do.
 OUTSIDE = """
@@ -28,14 +28,17 @@ subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 subprocess.run(["mount", "-t", "tmpfs", "none", "/run"], check=True)
 """
 ASK = "from base.privileges import require_namespaces; require_namespaces('measuring')"
+ASK_TO_BROWSE = "from base.privileges import require_browsing; require_browsing('measuring')"
 
 
 @pytest.fixture(autouse=True)
 def not_known_yet() -> Iterator[None]:
-    forget = privileges._missing_namespaces.cache_clear
-    forget()
+    questions = (privileges._missing_namespaces, privileges._missing_sandbox)
+    for question in questions:
+        question.cache_clear()
     yield
-    forget()
+    for question in questions:
+        question.cache_clear()
 
 
 def refusal() -> str:
@@ -97,6 +100,51 @@ def test_a_kernel_that_forbids_namespaces_is_found_out() -> None:
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     last = done.stderr.strip().splitlines()[-1]
     assert "measuring needs namespaces, which this kernel forbids to users (user.max_net_namespaces is 0)" in last
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_user_namespaces
+def test_a_browser_whose_sandbox_would_not_work_is_found_out_before_anything_starts() -> None:
+    """With capabilities all else works where users may make no user namespaces; the browser does without any."""
+    forbid = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
+    for question, fault in (
+        (ASK, None),
+        (ASK_TO_BROWSE, "user namespaces for the browser's sandbox, which this kernel forbids to users"),
+    ):
+        command = [*AS_ORDINARY_USER, "--keep-caps", "sh", "-c", forbid, "sh", sys.executable, "-c", question]
+        done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+        assert (done.returncode == 0) == (fault is None), done.stderr
+        if fault:
+            last = done.stderr.strip().splitlines()[-1]
+            assert f"measuring needs {fault} (user.max_user_namespaces is 0); allow them with: echo user.max_" in last
+
+
+@pytest.mark.needs_namespaces
+def test_a_browser_whose_sandbox_works_is_let_pass() -> None:
+    require_browsing("measuring")
+
+
+@pytest.mark.parametrize(
+    ("restriction", "remedy"),
+    [("1", f"sudo {PROJECT}/setup/grant apparmor"), ("0", "its seccomp profile has to allow unshare and clone")],
+)
+def test_what_keeps_the_sandbox_from_working_is_told_with_its_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, restriction: str, remedy: str
+) -> None:
+    """To root, too, whom AppArmor keeps nothing from."""
+    monkeypatch.setattr(privileges, "SYSCTLS", tmp_path)
+    monkeypatch.setattr(privileges, "require_namespaces", lambda _: None)
+    monkeypatch.setattr(
+        privileges, "jailed", lambda *_: ["sh", "-c", "echo unshare: Operation not permitted >&2; exit 1"]
+    )
+    monkeypatch.setattr(privileges, "namespaced", lambda *_: [])
+    (tmp_path / "kernel").mkdir()
+    (tmp_path / "kernel" / "apparmor_restrict_unprivileged_userns").write_text(f"{restriction}\n")
+    with pytest.raises(EyelevelError) as error:
+        require_browsing("measuring")
+    assert remedy in str(error.value)
+    assert "the browser's sandbox" in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.needs_namespaces

@@ -19,7 +19,7 @@ import pytest
 from base.jail import jail_user
 from base.places import PROJECT, authority_certificate, tool
 from base.structure import to_json
-from measure.run.visit import FILM, LOG, VisitSpec
+from measure.run.visit import FILM, LOG, TIMINGS, VisitSpec
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from replay import ReplaySpec, run
@@ -41,10 +41,10 @@ from measure.run import visit
 target, binary, limit_s, specification = sys.argv[1:]
 genuine = visit.run_browsertime
 
-def run_browsertime(url, configuration, environment, readable, film_cores, usual_limit_s, log):
+def run_browsertime(url, configuration, environment, readable, x_sockets, film_cores, usual_limit_s, log):
     given = [Path(path) for path in (target, binary) if path.startswith("/")]
     limit = float(limit_s or usual_limit_s)
-    return genuine(target or url, configuration, environment, [*readable, *given], film_cores, limit, log)
+    return genuine(target or url, configuration, environment, [*readable, *given], x_sockets, film_cores, limit, log)
 
 visit.run_browsertime = run_browsertime
 if binary:
@@ -154,6 +154,14 @@ own = {
 }
 (results / "video").mkdir()
 (results / "video" / "1.mp4").write_text(json.dumps(own))
+"""
+
+
+# In the browser's place: takes all the space that it gets, and goes on.
+FILLER = """#!/bin/sh
+for word; do case $word in --user-data-dir=*) profile=${word#*=} ;; esac; done
+fallocate --length 1800M "${profile%/*}/filler"
+exec sleep 1000
 """
 
 
@@ -274,6 +282,17 @@ def test_a_browser_in_foreign_hands_reads_writes_and_reaches_nothing(
     assert outcome["environments"] == []
     assert not outcome["traced"]
     assert not outcome["mounts"]
+
+
+def test_a_browser_that_fills_its_file_system_is_ended_at_once_with_a_reason(host: Host, tmp_path: Path) -> None:
+    filler = host.folder / "filler"
+    filler.write_text(FILLER)
+    filler.chmod(0o755)
+    printed = visit(host, tmp_path / "results", binary=filler)
+    fault = "the load was ended since it filled the 2048 MiB that it may write"
+    assert f"eyelevel: {fault}" in printed
+    assert printed.splitlines()[-1] == fault
+    assert not (tmp_path / "results" / TIMINGS).exists()
 
 
 def test_a_page_that_never_ends_is_ended_with_a_reason(host: Host, tmp_path: Path) -> None:

@@ -158,6 +158,27 @@ def test_nothing_outside_can_be_reached(site: Site) -> None:
     assert {link["ifname"] for link in json.loads(printed[printed.rindex("\n[{") :])} == {"lo", "ingress"}
 
 
+def test_what_the_page_may_fill_is_not_what_servers_and_names_need(site: Site) -> None:
+    folders = '"$TMPDIR" /run/eyelevel/servers /run/eyelevel/names /run/eyelevel'
+    outcome, printed = replay(site, f"stat --format %d {folders}; ls /run/eyelevel/servers/*", NETWORKS["dsl"])
+    assert len(set(printed.split("\n")[:4])) == 4, printed
+    assert "full" not in outcome.evidence
+
+
+def test_a_name_server_or_servers_without_space_are_told(site: Site) -> None:
+    outcome, _ = replay(site, "fallocate --length 63M /run/eyelevel/names/filler", NETWORKS["dsl"])
+    assert outcome.evidence["full"] == "the page made the name server write more than the 64 MiB that there are"
+
+
+def test_a_replay_makes_no_folder_of_x_servers_and_hides_none(site: Site) -> None:
+    """A host may have none; and who makes it owns it."""
+    look = ["stat", "--format", "%d %i", "/tmp/.X11-unix"]
+    before = subprocess.run(look, capture_output=True, text=True, check=False).stdout
+    _, inside = replay(site, f"{' '.join(look[:2])} '%d %i' {look[-1]} 2>/dev/null", NETWORKS["dsl"])
+    assert inside == before
+    assert subprocess.run(look, capture_output=True, text=True, check=False).stdout == before
+
+
 def test_the_exit_status_is_the_command_s(site: Site) -> None:
     assert replay(site, "exit 7", NETWORKS["dsl"])[0].status == 7
 

@@ -44,6 +44,14 @@ def test_application_follows_the_matching_rule(case: dict[str, Any], tmp_path: P
         assert {"server", "date"} <= headers.keys()
 
 
+def test_a_request_log_without_space_changes_no_answer(tmp_path: Path) -> None:
+    case = CASES[0]
+    site = write_site(_recording(case["recorded"]), tmp_path / "site")
+    full, sound = (Application(site.folder, log) for log in (Path("/dev/full"), tmp_path / "requests.log"))
+    request = next(request for request in case["requests"] if request["answer"] is not None)
+    assert _ask(full, request) == _ask(sound, request)
+
+
 def _recording(recorded: list[dict[str, Any]]) -> Recording:
     exchanges = tuple(
         Exchange(

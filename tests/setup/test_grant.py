@@ -1,15 +1,23 @@
 """What ordinary users are granted: just that, for what is missing alone, and told where there is no root."""
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from support.needs import AS_ORDINARY_USER
 
-from base.namespaces import PROFILED_UNSHARE
+from base.namespaces import PROFILED_UNSHARE, namespaced
 from base.places import PROJECT
 
 GRANT = PROJECT / "setup" / "grant"
+# Below the folder / of a machine.
+MODULES = "etc/modules-load.d/eyelevel.conf"
+CONGESTION_CONTROLS = "proc/sys/net/ipv4/tcp_available_congestion_control"
+# Puts another folder in place of /etc, and an empty one in place of the programs that administrators add: what is
+# written there in a mount namespace of its own never reaches the machine.
+IN_PLACE_OF_ETC = 'mount --bind "$1" /etc && mount -t tmpfs none /usr/local && shift && exec "$@"'
 
 
 @pytest.fixture
@@ -22,6 +30,11 @@ def machine(tmp_path: Path) -> Path:
     restriction = tmp_path / "proc" / "sys" / "kernel" / "apparmor_restrict_unprivileged_userns"
     restriction.parent.mkdir(parents=True)
     restriction.write_text("1\n")
+    (tmp_path / CONGESTION_CONTROLS).parent.mkdir(parents=True)
+    (tmp_path / CONGESTION_CONTROLS).write_text("reno cubic\n")
+    module = tmp_path / "lib" / "modules" / os.uname().release / "kernel" / "net" / "ipv4" / "tcp_bbr.ko.xz"
+    module.parent.mkdir(parents=True)
+    module.touch()
     return tmp_path
 
 
@@ -37,14 +50,36 @@ def files(machine: Path) -> set[str]:
 
 def test_what_is_missing_is_granted_one_by_one(machine: Path) -> None:
     before = files(machine)
-    assert grant(machine, "missing", "nobody").stdout.splitlines() == ["tun", "apparmor", "priority nobody"]
+    assert grant(machine, "missing", "nobody").stdout.splitlines() == ["tun", "bbr", "apparmor", "priority nobody"]
     assert grant(machine, "priority", "nobody").returncode == 0
     assert files(machine) - before == {"etc/security/limits.d/eyelevel.conf"}
-    assert grant(machine, "missing", "nobody").stdout.splitlines() == ["tun", "apparmor"]
+    assert grant(machine, "missing", "nobody").stdout.splitlines() == ["tun", "bbr", "apparmor"]
     assert grant(machine, "apparmor").returncode == 0
-    assert grant(machine, "missing", "nobody").stdout.splitlines() == ["tun"]
+    assert grant(machine, "missing", "nobody").stdout.splitlines() == ["tun", "bbr"]
     assert grant(machine, "tun").returncode == 0
-    assert "tun" in (machine / "etc" / "modules-load.d" / "eyelevel.conf").read_text().split()
+    assert (machine / MODULES).read_text() == "tun\n"
+
+
+def test_several_are_granted_at_once(machine: Path) -> None:
+    for _ in range(2):
+        assert grant(machine, "tun", "priority", "nobody", "bbr").returncode == 0
+    assert (machine / MODULES).read_text() == "tun\ntcp_bbr\n"
+    # The two are there when they are loaded.
+    assert grant(machine, "missing", "nobody").stdout.splitlines() == ["tun", "bbr", "apparmor"]
+
+
+def test_bbr_that_is_built_in_or_nowhere_is_not_missing(machine: Path) -> None:
+    """There is nothing that an administrator could load, and often no folder of modules."""
+    shutil.rmtree(machine / "lib" / "modules")
+    before = files(machine)
+    assert "bbr" not in grant(machine, "missing").stdout.split()
+    done = grant(machine, "bbr")
+    assert done.returncode == 1
+    assert done.stderr == "eyelevel: this kernel has no BBR, neither built in nor as a module\n"
+    (machine / CONGESTION_CONTROLS).write_text("reno bbr cubic\n")
+    assert "bbr" not in grant(machine, "missing").stdout.split()
+    assert grant(machine, "bbr").returncode == 0
+    assert files(machine) == before
 
 
 def test_each_user_has_one_line_of_limits(machine: Path) -> None:
@@ -55,6 +90,7 @@ def test_each_user_has_one_line_of_limits(machine: Path) -> None:
 
 
 def test_root_needs_no_limit_and_a_machine_without_the_restriction_no_profile(machine: Path) -> None:
+    (machine / CONGESTION_CONTROLS).write_text("reno cubic bbr\n")
     (machine / "proc" / "sys" / "kernel" / "apparmor_restrict_unprivileged_userns").write_text("0\n")
     (machine / "dev" / "net" / "tun").chmod(0o666)
     assert grant(machine, "missing", "root").stdout == ""
@@ -70,7 +106,7 @@ def test_the_profile_is_of_the_program_that_makes_our_namespaces(machine: Path) 
     assert program.stat().st_mode & 0o777 == 0o755
 
 
-@pytest.mark.parametrize("arguments", [(), ("everything",), ("tun", "now"), ("priority",)])
+@pytest.mark.parametrize("arguments", [(), ("everything",), ("tun", "now"), ("priority",), ("bbr", "priority")])
 def test_what_is_not_understood_is_answered_with_the_usage(machine: Path, arguments: tuple[str, ...]) -> None:
     done = grant(machine, *arguments)
     assert done.returncode == 2
@@ -85,9 +121,20 @@ def test_an_unknown_user_is_told(machine: Path) -> None:
 
 
 @pytest.mark.needs_namespaces
-def test_without_root_nothing_is_granted(machine: Path) -> None:
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(machine)}
-    command: list[str | Path] = [*AS_ORDINARY_USER, GRANT, "priority", "nobody"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stderr == f"eyelevel: only root can grant this: sudo {GRANT} priority nobody\n"
+@pytest.mark.needs_user_namespaces
+def test_without_root_nothing_is_granted(tmp_path: Path) -> None:
+    """Whoever is not root in a user namespace of root's may still write root's files, so these are out of its reach."""
+    etc = tmp_path / "etc"
+    etc.mkdir()
+    for name in ("passwd", "group"):
+        shutil.copy(f"/etc/{name}", etc)
+    before = files(etc)
+    for user, status in ((AS_ORDINARY_USER, 1), (("unshare", "--user", "--map-root-user"), 0)):
+        command = [*namespaced("mount"), "sh", "-c", IN_PLACE_OF_ETC, "sh", etc, *user, GRANT, "priority", "nobody"]
+        environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == status, done.stderr
+        if status:
+            assert done.stderr == f"eyelevel: only root can grant this: sudo {GRANT} priority nobody\n"
+            assert files(etc) == before
+    assert files(etc) - before == {"security/limits.d/eyelevel.conf"}  # or the refusal would show nothing

@@ -223,17 +223,26 @@ def test_with_all_packages_there_a_setup_needs_no_root(checkout: Checkout) -> No
 
 
 @pytest.mark.needs_user_namespaces
-def test_without_root_a_setup_tells_once_how_to_grant_what_the_kernel_withholds(
+def test_without_root_a_setup_tells_once_which_command_grants_what_the_kernel_withholds(
     checkout: Checkout, tmp_path: Path
 ) -> None:
+    """In one line with one command, whether sudo is not there or would ask for a password, which nobody waits for."""
     shutil.copy(PROJECT / "setup" / "steps" / "0-permissions.sh", checkout.folder / "setup" / "steps")
     machine = tmp_path / "machine"
     (machine / "dev" / "net").mkdir(parents=True)
-    status, said = checkout.setup(*AS_ORDINARY_USER, EYELEVEL_GRANT_ROOT=str(machine), PATH="/usr/bin:/bin")
-    notes = [line for line in said.splitlines() if "administrator" in line]
+    (machine / "proc" / "sys" / "kernel").mkdir(parents=True)
+    (machine / "proc" / "sys" / "kernel" / "apparmor_restrict_unprivileged_userns").write_text("1\n")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "sudo").write_text("#!/bin/sh\nexit 1\n")  # one that works would grant all of it to this machine
+    (programs / "sudo").chmod(0o755)
+    environment = {"EYELEVEL_GRANT_ROOT": str(machine), "PATH": f"{programs}:/usr/bin:/bin"}
+    status, said = checkout.setup(*AS_ORDINARY_USER, **environment)
     assert status == 0, said
-    assert f"sudo {checkout.folder}/setup/grant tun" in notes[0]
-    assert checkout.setup(*AS_ORDINARY_USER, EYELEVEL_GRANT_ROOT=str(machine)) == (0, "")
+    (note,) = [line for line in said.splitlines() if "sudo" in line]
+    assert re.search(r"sudo refused \S+ \(it has no terminal here to ask for a password\)", note)
+    assert f"an administrator can: sudo {checkout.folder}/setup/grant tun apparmor" in note
+    assert checkout.setup(*AS_ORDINARY_USER, **environment) == (0, "")
 
 
 @pytest.mark.needs_namespaces

@@ -2,12 +2,16 @@
 
 import hashlib
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from base.errors import EyelevelError
+from base.namespaces import namespaced
+from base.places import PROJECT
 from base.structure import from_json, to_json, unstructured
 from measure.run.aliases import choose_protocols
 from replay.spec import ReplaySpec
@@ -274,6 +278,21 @@ def test_choosing_takes_lists_and_all_and_names_what_is_allowed() -> None:
 def test_a_setting_the_kernel_does_not_have_stops() -> None:
     with pytest.raises(EyelevelError, match=r"net\.ipv4\.no_such_thing"):
         kernel.apply_sysctls({"net.ipv4.no_such_thing": "1"})
+
+
+@pytest.mark.needs_namespaces
+def test_a_congestion_control_that_is_not_loaded_is_told_with_the_command_that_loads_it() -> None:
+    """As BBR is on Debian, to ordinary users; one of no kernel, since this kernel may have all others."""
+    program = (
+        "from dataclasses import replace; from tuning import kernel, protocols; "
+        "kernel.tune_server_routes('lo', replace(protocols.load()['tcp+bbr'], congestion_control='nonesuch'))"
+    )
+    prepare = 'ip link set lo up && ip route add 192.0.2.0/24 dev lo && exec "$@"'
+    command = [*namespaced("net"), "sh", "-c", prepare, "sh", sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    message = done.stderr.strip().splitlines()[-1]
+    assert "tcp+bbr needs the congestion control nonesuch, which this kernel does not have or has not loaded" in message
+    assert message.endswith(f"with: sudo {PROJECT}/setup/grant nonesuch")
 
 
 def test_drops_and_repairs_reach_the_shell(tmp_path: Path) -> None:

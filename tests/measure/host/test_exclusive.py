@@ -117,7 +117,7 @@ def test_whatever_measures_is_refused_while_others_do(tmp_path: Path, monkeypatc
     monkeypatch.setattr(measuring, "measure", lambda campaign, *_: measured.append(campaign))
     monkeypatch.setattr(measuring, "priority_warning", lambda: None)
     for command in (validate, close, measuring):
-        monkeypatch.setattr(command, "require_namespaces", lambda _: None)
+        monkeypatch.setattr(command, "require_browsing", lambda _: None)
     campaign = Campaign(tmp_path / "results" / "c", {}, {}, {}, runs=1, seed=1)
     here = Manner(dask=None, trust_workers=True, insecure=False, plain=True, validate=False)
     with other_process():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from browsers.chromium.netlog import BROWSERS_PURPOSES, read_netlog, read_streams
 from browsers.chromium_browser import BROWSER
 from browsers.contract import Request, StreamRequest
-from measure.run.evidence import REQUEST_LOG, VISUAL, RequestCounts, read_evidence, read_request_log
+from measure.run.evidence import REPLAY_EVIDENCE, REQUEST_LOG, VISUAL, RequestCounts, read_evidence, read_request_log
 from measure.run.visit import HAR, LOG, TIMINGS
 
 KINDS = [
@@ -140,6 +140,14 @@ def test_a_netlog_cut_short_tells_what_it_still_has(
     assert requests[0].url == "https://a.example/"
 
 
+def test_a_netlog_that_may_lack_its_beginning_is_refused(tmp_path: Path) -> None:
+    """Whatever of the page's requests it still has; a log of the same size that may be larger is none."""
+    file = netlog(tmp_path / "n.gz", log_text([*PAGE, start(2, "https://a.example/" + (1 << 20) * "2")]))
+    assert len(read_netlog(file)) == len(read_netlog(file, 2 << 20)) == 2
+    with pytest.raises(ValueError, match="the page made the browser log more than 1 MiB, so its beginning is missing"):
+        read_netlog(file, 1 << 20)
+
+
 def whole_run(folder: Path) -> None:
     """What a sound run leaves."""
     page = {"errors": [[]], "browserScripts": [{"timings": {"pageTimings": {"pageLoadTime": 1234}}}]}
@@ -174,6 +182,13 @@ def test_missing_or_broken_evidence_is_told(tmp_path: Path, name: str, content: 
     if content is not None:
         (tmp_path / name).write_bytes(content)
     assert any(failure.startswith(name) for failure in read_evidence(tmp_path).failures)
+
+
+def test_logs_that_had_no_space_are_told(tmp_path: Path) -> None:
+    whole_run(tmp_path)
+    for evidence in ({"seed": 1}, {"seed": 1, "full": "the page made the servers write more"}):
+        (tmp_path / REPLAY_EVIDENCE).write_text(json.dumps(evidence))
+        assert read_evidence(tmp_path).failures == tuple(text for name, text in evidence.items() if name == "full")
 
 
 def test_the_last_words_of_a_browsertime_that_left_nothing_are_told(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from measure.run import load as module
-from measure.run.load import REPLAY_EVIDENCE, load
+from measure.run.evidence import REPLAY_EVIDENCE
+from measure.run.load import load
 from measure.run.setting import Setting
 from record.demo import generate
 from record.site import write_site

@@ -17,8 +17,8 @@ import pytest
 from measure.campaign.campaign import Campaign
 from measure.campaign.results import changes
 from measure.completeness import requested_urls
-from measure.run.evidence import Evidence, read_evidence
-from measure.run.load import REPLAY_EVIDENCE, load
+from measure.run.evidence import REPLAY_EVIDENCE, Evidence, read_evidence
+from measure.run.load import load
 from measure.run.setting import Loading, Setting
 from measure.run.visit import HAR, TIMINGS
 from record.http1 import Headers, Response
