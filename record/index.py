@@ -28,7 +28,17 @@ from record.layout import (
     older_host_folder,
     server_addresses,
 )
-from record.limits import BODY_BYTES, EXCHANGES, HEAD_BYTES, HOSTS, SERVERS, SITE_BYTES, USER_AGENT_BYTES
+from record.limits import (
+    BODY_BYTES,
+    EXCHANGES,
+    FOLDER_BYTES,
+    FURTHER_FILES,
+    HEAD_BYTES,
+    HOSTS,
+    SERVERS,
+    SITE_BYTES,
+    USER_AGENT_BYTES,
+)
 from record.urls import normal_url
 
 INDEX_BYTES = 256 << 20
@@ -182,11 +192,13 @@ def _is_time(time_ms: object) -> bool:
 
 
 def _require_files(folder: Path, files: Iterable[str]) -> None:
-    """Refuse a folder in which a file is missing or is none, or that has further ones where responses lie.
+    """Refuse a folder in which a file is missing or is none, that has further ones where responses lie, or that holds
+    more than a site's may.
 
     Raises BrokenIndex, and OSError.
     """
     hosts: dict[str, set[str]] = {}
+    stored_bytes = 0
     for file in files:
         host, _, name = file.rpartition("/")
         hosts.setdefault(host, set()).add(name)
@@ -198,15 +210,25 @@ def _require_files(folder: Path, files: Iterable[str]) -> None:
             raise BrokenIndex(f"{file} is no regular file")
         if details.st_size > BODY_BYTES + HEAD_BYTES:
             raise BrokenIndex(f"{file} is longer than {BODY_BYTES >> 20} MiB")
-    for entry in os.scandir(folder):
-        if entry.name not in hosts and not entry.is_file(follow_symlinks=False):
+        stored_bytes += details.st_size
+    further_files = 0
+    for entry in (entry for entry in os.scandir(folder) if entry.name not in hosts):
+        if not entry.is_file(follow_symlinks=False):
             raise BrokenIndex(f"{excerpt(entry.name)} in its folder is not its own")
+        if entry.name in (INDEX, COMPLETENESS):  # which are bounded where they are read
+            continue
+        further_files += 1
+        stored_bytes += entry.stat(follow_symlinks=False).st_size
+        if further_files > FURTHER_FILES:
+            raise BrokenIndex(f"its folder has more than {FURTHER_FILES:,} files that are not its own; remove them")
+    if stored_bytes > FOLDER_BYTES:
+        raise BrokenIndex(f"the files in its folder are longer than {FOLDER_BYTES >> 30} GiB together")
     for host, names in hosts.items():
         if (folder / host).is_symlink():
             raise BrokenIndex(f"{host} is a link")
-        further = {entry.name for entry in os.scandir(folder / host)} - names
-        if further:
-            raise BrokenIndex(f"{host}/{excerpt(min(further))} in its folder is not its own")
+        for entry in os.scandir(folder / host):
+            if entry.name not in names:
+                raise BrokenIndex(f"{host}/{excerpt(entry.name)} in its folder is not its own")
 
 
 def _shown(path: Path) -> str:

@@ -14,6 +14,10 @@ EXCHANGES = 50_000
 BODY_BYTES = 256 << 20
 # All bodies together: servers and importers hold a site in memory.
 SITE_BYTES = 2 << 30
+# All files of a site's folder together: also header fields, and what people keep beside a recording, which are so many
+# files. A campaign knows the site by a hash of them all.
+FOLDER_BYTES = 3 << 30
+FURTHER_FILES = 1000
 
 # The header fields of one response as it is sent, each as `name: value` with its line end. uWSGI takes 64 KiB with the
 # status line and what servers add.

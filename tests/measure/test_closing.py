@@ -1,6 +1,7 @@
 """Closing a recording: what a page asks for and the recording lacks is told by URL, and kept with the site."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -141,6 +142,22 @@ def test_a_broken_file_is_told(tmp_path: Path, text: str) -> None:
     (site.folder / completeness.FILE).write_text(text)
     with pytest.raises(EyelevelError, match=r"completeness\.json is broken"):
         completeness.read(site)
+
+
+def test_a_file_that_is_longer_than_any_is_refused_and_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = small_site(tmp_path / "a")
+    path = site.folder / "completeness.json"
+    path.touch()
+    os.truncate(path, 1 << 27)
+    with pytest.raises(EyelevelError, match=r"completeness\.json is broken \(it is longer than 64 MiB\); remove it"):
+        completeness.read(site)
+    path.unlink()
+    monkeypatch.setattr(completeness, "FILE_BYTES", 100)
+    with pytest.raises(EyelevelError, match="a asks for too much to be kept"):
+        known(site).write(site)
+    assert completeness.read(site) is None
 
 
 def test_loads_are_summed_up_by_how_urls_were_answered() -> None:
