@@ -28,17 +28,7 @@ from record.layout import (
     older_host_folder,
     server_addresses,
 )
-from record.limits import (
-    BODY_BYTES,
-    EXCHANGES,
-    FOLDER_BYTES,
-    FURTHER_FILES,
-    HEAD_BYTES,
-    HOSTS,
-    SERVERS,
-    SITE_BYTES,
-    USER_AGENT_BYTES,
-)
+from record.limits import BODY_BYTES, FOLDER_BYTES, FURTHER_FILES, HEAD_BYTES, USER_AGENT_BYTES, excess
 from record.urls import normal_url
 
 INDEX_BYTES = 256 << 20
@@ -127,8 +117,8 @@ def _texts_by_name(values: object, what: str) -> dict[str, str]:
 def _servers(servers: object) -> dict[str, str]:
     """Server address → recorded IP, as `write_site` assigns them."""
     recorded_ips = _texts_by_name(servers, "servers")
-    if len(recorded_ips) > SERVERS:
-        raise BrokenIndex(f"it has more than {SERVERS} servers")
+    if beyond := excess(servers=len(recorded_ips)):
+        raise BrokenIndex(f"it has {beyond}")
     if list(recorded_ips) != server_addresses(len(recorded_ips)):
         raise BrokenIndex("servers do not have the addresses from 198.18.0.1 on, in order")
     for ip in recorded_ips.values():
@@ -140,8 +130,8 @@ def _servers(servers: object) -> dict[str, str]:
 def _exchanges(exchanges: object, servers: Iterable[str]) -> list[dict[str, Any]]:
     if not isinstance(exchanges, list) or not exchanges:
         raise BrokenIndex("exchanges is no list with at least one")
-    if len(exchanges) > EXCHANGES:
-        raise BrokenIndex(f"it has more than {EXCHANGES:,} exchanges")
+    if beyond := excess(exchanges=len(exchanges)):
+        raise BrokenIndex(f"it has {beyond}")
     authorities: dict[str, str] = {}  # folder → the one authority that it belongs to
     for order, exchange in enumerate(exchanges):
         try:
@@ -152,12 +142,10 @@ def _exchanges(exchanges: object, servers: Iterable[str]) -> list[dict[str, Any]
             raise BrokenIndex(f"exchange {order}: {authority} and {authorities[folder]} have one folder")
     if len(set(authorities.values())) != len(authorities):
         raise BrokenIndex("a host has two folders")
-    if len(authorities) > HOSTS:
-        raise BrokenIndex(f"it has more than {HOSTS} hosts")
+    if beyond := excess(hosts=len(authorities), body_bytes=sum(exchange["bytes"] for exchange in exchanges)):
+        raise BrokenIndex(f"it has {beyond}")
     if list(dict.fromkeys(exchange["server"] for exchange in exchanges)) != list(servers):
         raise BrokenIndex("servers are not those of the exchanges, in order of first use")
-    if sum(exchange["bytes"] for exchange in exchanges) > SITE_BYTES:
-        raise BrokenIndex(f"its bodies are longer than {SITE_BYTES >> 30} GiB")
     return exchanges
 
 

@@ -257,7 +257,7 @@ def test_a_long_wait_of_an_older_site_is_cut_where_it_is_served(tmp_path: Path) 
 def test_a_recording_beyond_the_limits_is_not_stored_and_the_old_site_stays(tmp_path: Path) -> None:
     site = written(tmp_path / "site")
     many = [exchange(f"https://a.example/{number}", f"server {number}") for number in range(1001)]
-    with pytest.raises(EyelevelError, match="more than 1000 servers"):
+    with pytest.raises(EyelevelError, match="more than 1,000 servers"):
         written(site.folder, *many)
     assert Site.load(site.folder) == site and [path.name for path in tmp_path.iterdir()] == ["site"]
 
