@@ -24,7 +24,7 @@ from base.display import KEYBOARD_MAPS, x_server
 from base.errors import EyelevelError, reports_errors
 from base.jail import Jail, file_in
 from base.namespaces import X_SOCKETS
-from base.places import authority_certificate, tool
+from base.places import ca_certificate, tool
 from base.structure import from_json, to_json
 from browsers.browsertime.configuration import QUIET_MS, configuration
 from browsers.browsertime.run import home_in, run_browsertime
@@ -87,7 +87,7 @@ def visit(spec: VisitSpec) -> int:
     # What a page has made of it may not be removable; it ends with the replay.
     with tempfile.TemporaryDirectory(prefix="visit-", ignore_cleanup_errors=True) as temporary:
         results = Path(temporary)
-        browser.trust(authority_certificate(), Path(home_in(results)["HOME"]))
+        browser.trust(ca_certificate(), Path(home_in(results)["HOME"]))
         try:
             with x_server(page.window.screen, results / LOG, SCREEN_JAIL) as display, (results / LOG).open("ab") as log:
                 options = server_of(spec.protocol).connection_options(spec.protocol)

@@ -19,7 +19,7 @@ from record.demo import generate
 from record.formats import read_recording
 from record.http1 import Response
 from record.recorder import sandbox
-from record.recorder.addresses import Reach
+from record.recorder.addresses import AddressPolicy
 from record.recorder.spec import RecordSpec
 from record.site import Exchange, Recording, Site, write_site
 from tuning import networks, protocols
@@ -82,9 +82,9 @@ def test_what_a_recording_lacks_is_told_by_url_and_asker(tmp_path: Path) -> None
     assert set(result.unused) < {exchange.file for exchange in site.exchanges}
 
 
-@pytest.mark.parametrize("reach", [Reach.PUBLIC, Reach.ANYWHERE])
+@pytest.mark.parametrize("policy", [AddressPolicy.PUBLIC, AddressPolicy.ALL])
 def test_what_is_fetched_for_a_site_obeys_the_user_not_the_site(
-    reach: Reach, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    policy: AddressPolicy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     specs: list[RecordSpec] = []
 
@@ -94,9 +94,9 @@ def test_what_is_fetched_for_a_site_obeys_the_user_not_the_site(
 
     monkeypatch.setattr(sandbox, "run", note)
     # A site's URL may have come with the site: other than a URL that a user records, it opens no address.
-    plan = Closing(1, DSL, {}) if reach is Reach.PUBLIC else Closing(1, DSL, {}, reach=reach)
+    plan = Closing(1, DSL, {}) if policy is AddressPolicy.PUBLIC else Closing(1, DSL, {}, address_policy=policy)
     assert fetch_missing(small_site(tmp_path / "site"), ["https://a.example/b"], plan) == []
-    assert [(spec.reach, spec.also) for spec in specs] == [(reach, ("https://a.example/b",))]
+    assert [(spec.address_policy, spec.also) for spec in specs] == [(policy, ("https://a.example/b",))]
 
 
 def test_a_site_that_would_become_too_large_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
