@@ -21,7 +21,7 @@ ROW_INCHES = 0.185
 SITE_MARK = 2.2
 ARROW_MARK = 3.5
 # Of what has too few blocks for an interval.
-OUTLINE = {"facecolor": "white", "edgecolor": "0.4", "linewidth": 0.6}
+OUTLINE: dict[str, Any] = {"facecolor": "white", "edgecolor": "0.4", "linewidth": 0.6}
 TICKS = 5
 
 
@@ -73,9 +73,10 @@ def _panel(axes: Axes, rows: pd.DataFrame, sites: pd.DataFrame) -> None:
         # A change is no step of the ladder: it begins at 0.
         begin = _begin(row)
         height = 0.4 if row["kind"] == PART else 0.62
-        style = {"color": _color(row), "linewidth": 0} if np.isfinite(row["points_low"]) else OUTLINE
+        has_interval = np.isfinite(row["points_low"])
+        style: dict[str, Any] = {"color": _color(row), "linewidth": 0} if has_interval else OUTLINE
         axes.barh(y, row["points"], height, left=begin, **style)
-        if np.isfinite(row["points_low"]):
+        if has_interval:
             _interval(axes, begin + row["points_low"], begin + row["points_high"], y, bounds)
         key = {name: row[name] for name in ("kind", "name")}
         of_sites = begin + rows_of(sites, **key)["points"].to_numpy()
