@@ -43,7 +43,8 @@ def main(site_folder: Path, runs: int, folder: Path) -> int:
         }
         (folder / "config.json").write_text(json.dumps(config))
         environment = {**os.environ, "DISPLAY": f":{display}", "PYTHON": sys.executable}
-        command = [*AS_ORDINARY_USER, tool("node"), tool("browsertime").resolve(), "--config", folder / "config.json"]
+        command: list[str | Path] = [*AS_ORDINARY_USER, tool("node"), tool("browsertime").resolve()]
+        command += ["--config", folder / "config.json"]
         with (folder / "browsertime.log").open("wb") as log:
             return subprocess.run(
                 [*command, site.url], cwd=folder, env=environment, stdout=log, stderr=log, check=False

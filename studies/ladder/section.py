@@ -133,7 +133,7 @@ def _shown(rungs: pd.DataFrame) -> list[dict[Any, Any]]:
 
 def _unclear(rungs: pd.DataFrame) -> list[dict[Any, Any]]:
     """The rungs that have too few blocks for an interval."""
-    return rungs[rungs["gain_low"].isna()].to_dict("records")
+    return list(rungs[rungs["gain_low"].isna()].to_dict("records"))
 
 
 def _remedy(rows: pd.DataFrame) -> str:

@@ -140,6 +140,11 @@ def to_folder(path: Path) -> None:
     path.mkdir()
 
 
+def make_files(folder: Path, count: int) -> None:
+    for number in range(count):
+        (folder / str(number)).touch()
+
+
 def to_length(path: Path, length: int) -> None:
     path.touch()
     os.truncate(path, length)
@@ -156,7 +161,7 @@ FOLDERS: dict[str, Callable[[Path], object]] = {
     "a host that is a link": lambda folder: to_link(folder / HOST),
     "a further host": lambda folder: shutil.copytree(folder / HOST, folder / "c.example"),
     "a further link": lambda folder: (folder / "etc").symlink_to("/etc"),
-    "many further files beside the index": lambda folder: [(folder / str(n)).touch() for n in range(1001)],
+    "many further files beside the index": lambda folder: make_files(folder, 1001),
     "a further file of a terabyte beside the index": lambda folder: to_length(folder / "notes.txt", 1 << 40),
     "an index that is a link": lambda folder: to_link(folder / INDEX),
     "an index that is a pipe": lambda folder: to_pipe(folder / INDEX),

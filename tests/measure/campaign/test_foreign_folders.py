@@ -156,7 +156,7 @@ def test_the_file_that_may_not_be_used_is_told_and_why(action: str, text: str, t
     results.chmod(0o555)
     (other / "shut").chmod(0)
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    command = [*AS_ORDINARY_USER, sys.executable, "-c", DENIED, results, other, action]
+    command: list[str | Path] = [*AS_ORDINARY_USER, sys.executable, "-c", DENIED, results, other, action]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     for folder in (results, other / "shut"):
         folder.chmod(0o755)
