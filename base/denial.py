@@ -16,8 +16,9 @@ def denial(error: PermissionError) -> str | None:
     if not isinstance(error.filename, str | bytes | os.PathLike):
         return None
     path = Path(os.fsdecode(error.filename))
-    program = traceback.extract_tb(error.__traceback__)[-1:]
-    if program and program[0].name == "_execute_child":  # of subprocess
+    place = traceback.extract_tb(error.__traceback__)[-1:]
+    # Of subprocess, which also names the folder to run in.
+    if place and place[0].name == "_execute_child" and not path.is_dir():
         return f"{path} may not be run ({error.strerror})"
     return f"{_fault(path)} ({error.strerror})"
 

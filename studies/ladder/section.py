@@ -108,7 +108,7 @@ def detail(rows: pd.DataFrame, campaign: CampaignTable) -> str:
     unclear = [f"{row['name']} {percent(row['points'])}" for row in _unclear(rungs)]
     sentences = [f"shown to contribute: {listing(parts)}."] if parts else []
     sentences += [f"{'N' if parts else 'n'}ot shown to: {listing(others)}."] if others else []
-    sentences += [f"{'T' if sentences else 't'}{TOO_FEW[1:]} to say of: {listing(unclear)}."] if unclear else []
+    sentences += [f"{'T' if sentences else 't'}{TOO_FEW[1:]} to tell: {listing(unclear)}."] if unclear else []
     entries = rows.to_dict("records")
     sentences += [*_transport(entries), *_slowed(entries, campaign), *_unknown(entries)]
     if np.isfinite(whole["gain_low"]):
