@@ -6,7 +6,7 @@ STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER DASK PRESET C
 	CONDITIONS
 PROXIES := http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
 NO_OPTIONS := FROM REPEATABLE TUNING EYELEVEL_TUNING EYELEVEL_CACHE EYELEVEL_CORPUS PYTHON $(PROXIES)
-$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) FROM REPEATABLE TUNING,\
+$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) FROM REPEATABLE ALLOW_PRIVATE TUNING,\
 	$(if $(filter environment,$(origin $v)),$(eval override $v :=)$(eval unexport $v)))
 
 # A value is text, in which make expands nothing ("$c", "$(shell …)") and which reaches programs as it was given.
@@ -45,6 +45,7 @@ argument = $(if $(value $1), $(call quote,$(value $1)))
 others = $(filter-out $1 $(NO_OPTIONS),$(GIVEN))
 all_options = $(call options,$1 $(call others,$1))
 AS_RECORDED = $(if $(filter no,$(REPEATABLE)), --as-recorded)
+PRIVATE = $(if $(filter yes,$(ALLOW_PRIVATE)), --allow-private)
 
 # Studies say their own commands (studies/*/__init__.py), which are targets here.
 STUDIES := $(shell sed -n 's/^ *command="\([^"]*\)",$$/\1/p' studies/*/__init__.py)
@@ -91,14 +92,14 @@ proof: setup ## run what takes hours: faults by the dozen, fuzzing, whole corpor
 	@$(PYTEST) -n 3 tests/proof tests/analysis/report/test_latex.py
 
 record: setup ## load SITES, a URL or a file that lists some (sites.txt), from the web, make sites of them, and close these
-	@$(EYELEVEL) record$(call argument,SITES); status=$$?; \
-		$(EYELEVEL) close --recorded && exit $$status
+	@$(EYELEVEL) record$(PRIVATE)$(call argument,SITES); status=$$?; \
+		$(EYELEVEL) close --recorded$(PRIVATE) && exit $$status
 
 import: setup ## make a site of the recording FROM
 	@$(EYELEVEL) import$(call argument,FROM)
 
 close: setup ## find out what SITES, or all not closed yet, ask for that was not recorded; fetch it if possible
-	@$(EYELEVEL) close$(call argument,SITES)
+	@$(EYELEVEL) close$(PRIVATE)$(call argument,SITES)
 
 site-info: setup ## tell what the recorded sites are, and draw the paper's Figure 1 of them
 	@$(EYELEVEL) site-info
@@ -140,6 +141,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   PROTO            tcp, tcp+, tcp+bbr, quic, quic+bbr; also those of tuning/further and TUNING
 ##   TUNING           a folder with a networks.toml or a protocols.toml of yours
 ##   REPEATABLE       no: without the script that makes pages ask for the same on every load
+##   ALLOW_PRIVATE    yes: make record and make close reach addresses that are not public, too
 ##   SITES, SITE      folders in sites/; of make record, a URL or a file of lines NAME URL
 ##   RUNS             how many of each site, network and protocol (31), or auto: until all is decided, MAX_RUNS at most
 ##   HYPOTHESES       what is asked, as a file (analysis/hypotheses.toml); a campaign keeps it before its first run

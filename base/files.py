@@ -39,6 +39,13 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     sync(path.parent)
 
 
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file that nobody else could read at any time."""
+    path.unlink(missing_ok=True)
+    path.touch(0o600, exist_ok=False)
+    path.write_bytes(content)
+
+
 @contextmanager
 def replacing_folder(path: Path, known_by: str = "*") -> Iterator[Path]:
     """Yield an empty folder beside `path` that takes its place when the block ends without an error.
@@ -79,14 +86,25 @@ def locked(folder: Path, message: str = "another process has it") -> Iterator[No
 
     Raises Locked with `message` when another has it.
     """
-    try:
-        descriptor = _lock(folder)
-    except BlockingIOError:
-        raise Locked(message) from None
+    descriptor = _lock(folder)
+    if descriptor is None:
+        raise Locked(message)
     try:
         yield
     finally:
         os.close(descriptor)
+
+
+def lock(descriptor: int, *, wait: bool = False) -> bool:
+    """Lock the open file `descriptor` against other processes (flock(2)) until it is closed, or this process ends.
+
+    When another has it, `wait` for it or return false. Raises OSError where its file system cannot lock it.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True
 
 
 def lock_holder(path: Path) -> int | None:
@@ -94,28 +112,49 @@ def lock_holder(path: Path) -> int | None:
 
     The lock itself is not touched.
     """
-    inodes = {f"{entry.stat().st_ino}" for entry in (path, _lock_file(path)) if entry.exists()}
+    files = {_in_locks(entry) for entry in (path, _lock_file(path)) if entry.exists()}
     # As in "1: FLOCK  ADVISORY  WRITE 4711 00:1a:2902 0 EOF"; who waits for a lock has an arrow in front (proc(5)).
     for line in Path("/proc/locks").read_text().splitlines():
-        _, kind, *_, pid, inode, _, _ = line.split()
-        if kind == "FLOCK" and inode.rpartition(":")[2] in inodes:
+        _, kind, *_, pid, file, _, _ = line.split()
+        if kind == "FLOCK" and file in files:
             return int(pid)
     return None
 
 
-def _lock(folder: Path) -> int:
-    """A descriptor that keeps `folder` locked until it is closed. Raises BlockingIOError when another has it locked."""
+def _in_locks(path: Path) -> str:
+    """What /proc/locks calls the file at `path`: device and number.
+
+    The device is that of the mount, since stat(2) has another where a file system consists of several (btrfs, overlay).
+    """
+    descriptor = os.open(path, os.O_PATH)
+    try:
+        details = os.fstat(descriptor)
+        information = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
+    finally:
+        os.close(descriptor)
+    mount = next(line.split()[1] for line in information.splitlines() if line.startswith("mnt_id:"))
+    mounts = (line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines())
+    # In a chroot(2) the mount may not be among those that can be seen.
+    by_stat = f"{os.major(details.st_dev)}:{os.minor(details.st_dev)}"
+    major, minor = next((fields[2] for fields in mounts if fields[0] == mount), by_stat).split(":")
+    return f"{int(major):02x}:{int(minor):02x}:{details.st_ino}"
+
+
+def _lock(folder: Path) -> int | None:
+    """A descriptor that keeps `folder` locked until it is closed; None when another has it. Raises OSError."""
     # NFS locks only what is open for writing (flock(2)), which a folder cannot be: there it is a file beside it.
     for path, flags in ((folder, os.O_RDONLY | os.O_DIRECTORY), (_lock_file(folder), os.O_RDWR | os.O_CREAT)):
         descriptor = os.open(path, flags, 0o666)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if lock(descriptor):
+                return descriptor
         except OSError as error:
             os.close(descriptor)
             if error.errno != errno.EBADF:
                 raise
         else:
-            return descriptor
+            os.close(descriptor)
+            return None
     raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK), str(folder))
 
 

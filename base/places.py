@@ -19,9 +19,9 @@ def cache_dir() -> Path:
     return Path(base) / "eyelevel"
 
 
-def authority_certificate() -> Path:
-    """The certificate of this machine's authority (`servers.certificates` makes it)."""
-    return cache_dir() / "authority" / "certificate.pem"
+def ca_certificate() -> Path:
+    """The certificate of this machine's certificate authority (`servers.certificates` makes it)."""
+    return cache_dir() / "ca" / "certificate.pem"
 
 
 def tool(name: str) -> Path:

@@ -110,7 +110,7 @@ def _protocol_switches(protocol: Protocol, connection_options: tuple[str, ...]) 
     return [
         "enable-quic",
         "quic-version=h3",
-        # Also what makes Chromium accept the testbed's authority for QUIC.
+        # Also what makes Chromium accept the testbed's certificate authority for QUIC.
         "origin-to-force-quic-on=*",
         *([f"quic-connection-options={','.join(connection_options)}"] if connection_options else []),
     ]

@@ -93,7 +93,7 @@ class Browser(ABC):
 
     @abstractmethod
     def trust(self, certificate: Path, home: Path) -> None:
-        """Make browsers with this HOME accept the authority `certificate`. Raises EyelevelError."""
+        """Make browsers with this HOME accept the certificate authority of `certificate`. Raises EyelevelError."""
 
     @abstractmethod
     def keep_network_log(self, results: Path, folder: Path) -> None:

@@ -1,6 +1,7 @@
 """What the commands that measure share: their options, the campaign's folder, and how they begin and end."""
 
 import errno
+import os
 import shlex
 import signal
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from base.denial import denial
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from base.places import RESULTS
@@ -67,8 +69,8 @@ def measuring_options(*, validates: bool, default: str = "the time of day") -> l
 
 
 @dataclass(frozen=True)
-class Manner:
-    """How a command measures, from its options."""
+class MeasuringOptions:
+    """What the options of a command that measures say beside its campaign."""
 
     dask: str | None
     trust_workers: bool
@@ -77,15 +79,15 @@ class Manner:
     validate: bool
 
     @classmethod
-    def take(cls, options: dict[str, Any]) -> "Manner":
+    def take(cls, options: dict[str, Any]) -> "MeasuringOptions":
         """Take what is in `options` of it away from them. Raises EyelevelError when it cannot be here."""
         names = ("dask", "trust_workers", "insecure", "plain", "validate")
-        manner = cls(**{name: options.pop(name) for name in names})
-        return replace(manner, dask=manner.dask and scheduler_address(manner.dask, insecure=manner.insecure))
+        chosen = cls(**{name: options.pop(name) for name in names})
+        return replace(chosen, dask=chosen.dask and scheduler_address(chosen.dask, insecure=chosen.insecure))
 
 
 def carry_out(
-    campaign: Campaign, manner: Manner, console: Console, command: str, enough: Enough = never_enough
+    campaign: Campaign, options: MeasuringOptions, console: Console, command: str, enough: Enough = never_enough
 ) -> None:
     """Measure `campaign`, and print how it goes; `command` of `eyelevel` goes on with it.
 
@@ -95,18 +97,18 @@ def carry_out(
     (require_namespaces if manner.dask else require_browsing)("measuring")
     require_browser(campaign)
     # A cluster's workers keep their own machines; this one only collects what they have measured.
-    place = nullcontext() if manner.dask else measuring_alone("measuring")
+    place = nullcontext() if options.dask else measuring_alone("measuring")
     with place, interruptible(campaign.folder, continuation(command, campaign.folder)):
-        if not manner.dask and (warning := priority_warning()):
+        if not options.dask and (warning := priority_warning()):
             console.print(f"note: {warning}", markup=False, soft_wrap=True)
-        if manner.validate and not manner.dask:
+        if options.validate and not options.dask:
             planned = dict.fromkeys(run.network for block in campaign.plan() for run in block)
             networks = distinct_networks(campaign.networks[name] for name in planned)
             if checks := validate_campaign(campaign.folder, networks, distinct(campaign.protocols.values())):
                 console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
-        validate = None if manner.trust_workers else validate_worker
-        workers = Cluster(manner.dask, campaign, validate).measure if manner.dask else None
-        measure(campaign, partial(ProgressDisplay, console, plain=manner.plain), workers, enough)
+        validate = None if options.trust_workers else validate_worker
+        workers = Cluster(options.dask, campaign, validate).measure if options.dask else None
+        measure(campaign, partial(ProgressDisplay, console, plain=options.plain), workers, enough)
 
 
 def distinct_networks(networks: Iterable[Network]) -> list[Network]:
@@ -160,7 +162,8 @@ def continuation(command: str, folder: Path) -> str:
 def interruptible(folder: Path, again: str) -> Iterator[None]:
     """Measure into the campaign's `folder` while the block runs; `again` is the command line that goes on with it.
 
-    Ends the process when it is interrupted. Raises EyelevelError when the disk takes nothing more.
+    Ends the process when it is interrupted. Raises EyelevelError when the disk takes nothing more, or when a file may
+    not be used as it must be.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like Ctrl-C does
     try:
@@ -172,8 +175,11 @@ def interruptible(folder: Path, again: str) -> Iterator[None]:
         click.echo(f"\nstopped; what was measured is in {folder}; to go on: {again}", err=True)
         sys.exit(130)
     except PermissionError as error:
-        place = error.filename or folder
-        raise EyelevelError(f"{place} may not be written ({error.strerror}); name another folder") from None
+        if not (fault := denial(error)):
+            raise
+        is_result = Path(os.fsdecode(error.filename)).is_relative_to(folder.parent)
+        remedy = "name another folder" if is_result else f"allow it, then go on: {again}"
+        raise EyelevelError(f"{fault}; {remedy}") from None
     except OSError as error:
         if error.errno not in DISK_FAULTS:
             raise

@@ -7,7 +7,7 @@ import click
 from rich.console import Console
 
 from base.places import RESULTS
-from eyelevel.measuring import Manner, campaign_name, carry_out, document_of, measuring_options
+from eyelevel.measuring import MeasuringOptions, campaign_name, carry_out, document_of, measuring_options
 from studies import STUDIES
 from studies.study import Request, Study
 
@@ -34,7 +34,7 @@ def command_of(name: str) -> str:
 
 
 def _measure(study: Study, arguments: dict[str, Any]) -> None:
-    manner = Manner.take(arguments)
+    options = MeasuringOptions.take(arguments)
     name, results = arguments.pop("name"), arguments.pop("results")
     default = arguments.get("preset") or study.command
     folder = results / campaign_name(default if name is None else name)
@@ -44,7 +44,7 @@ def _measure(study: Study, arguments: dict[str, Any]) -> None:
     console = Console(highlight=False)
     for line in measurement.announcement:
         console.print(line, markup=False, soft_wrap=True)
-    carry_out(measurement.campaign, manner, console, study.command, measurement.enough)
+    carry_out(measurement.campaign, options, console, study.command, measurement.enough)
     for line in measurement.summary():
         console.print(line, markup=False, soft_wrap=True)
     name = folder.name if folder.parent == RESULTS else str(folder)

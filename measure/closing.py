@@ -37,7 +37,7 @@ from measure.run.visit import FILM
 from measure.single_load import single_load
 from record.limits import EXCHANGES, HOSTS, SERVERS, SITE_BYTES
 from record.recorder import sandbox
-from record.recorder.addresses import Reach
+from record.recorder.addresses import AddressPolicy
 from record.recorder.spec import RecordSpec
 from record.site import Exchange, Recording, Site, write_site
 from tuning.networks import Network
@@ -60,9 +60,9 @@ OUR_RECORDER = "mitmproxy"
 class Closing:
     """How sites are closed: how often over each of the protocols, and how (filmed or not).
 
-    `origin_ca`: the authority that servers' certificates must be of when something is fetched, instead of
-    the public ones. `reach`: where it may be fetched from. A site's own URL may have come with the site, so unlike a
-    recorded page's it is no reason to fetch from an address that is not public.
+    `origin_ca`: the certificate authority that servers' certificates must be of when something is fetched, instead of
+    the public ones. `address_policy`: which addresses may be connected to for that. A site's own URL may have come
+    with the site, so unlike a recorded page's it is no reason to fetch from an address that is not public.
     """
 
     loads: int
@@ -70,7 +70,7 @@ class Closing:
     protocols: Mapping[str, Protocol]
     loading: Loading = Loading(filmed=False)  # noqa: RUF009 (frozen)
     origin_ca: Path | None = None
-    reach: Reach = Reach.PUBLIC
+    address_policy: AddressPolicy = AddressPolicy.PUBLIC
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def fetch_missing(site: Site, urls: Sequence[str], closing: Closing) -> list[str
             keep_cookies=site.recorder.get("cookies") == "as sent",
             origin_ca=closing.origin_ca,
             also=tuple(urls),
-            reach=closing.reach,
+            address_policy=closing.address_policy,
         )
         if not sandbox.run(spec):
             return []

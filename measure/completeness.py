@@ -5,6 +5,7 @@ campaign knows a site again, leaves it out. Nothing here knows how a load is mad
 """
 
 import hashlib
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
@@ -13,17 +14,21 @@ from pathlib import Path
 from statistics import mean
 
 from base.errors import EyelevelError
-from base.files import read_json, write_json
+from base.files import read_json, write_atomically
 from base.structure import structured
 from browsers.contract import Request
 from measure.run.evidence import REQUEST_LOG, page_requests
 from measure.run.visit import HAR
+from record.bounded import parse_json, read_regular
 from record.layout import COMPLETENESS
 from record.site import Site
 from servers.matching import Kind
 
 FILE = COMPLETENESS
 FORMAT = 1
+# A site may come from anybody, with this file. All URLs of a page's requests are shorter.
+FILE_BYTES = 64 << 20
+PART_BYTES = 1 << 20
 
 # What no server was asked for, since its host was not recorded or does not answer there.
 UNREACHABLE = "unreachable"
@@ -109,21 +114,29 @@ class Completeness:
         return 1 - sum(loads.missed for loads in self.protocols.values()) / requested if requested else 1.0
 
     def write(self, site: Site) -> None:
-        """Keep it with `site`."""
-        write_json(site.folder / FILE, {"format": FORMAT, **asdict(self)})
+        """Keep it with `site`. Raises EyelevelError when it is too long to be read again."""
+        document = json.dumps({"format": FORMAT, **asdict(self)}, indent=1) + "\n"
+        if len(document) > FILE_BYTES:
+            raise EyelevelError(
+                f"{site.name} asks for too much to be kept: the list of what is missing has more than "
+                f"{FILE_BYTES >> 20} MiB"
+            )
+        write_atomically(site.folder / FILE, document)
 
 
 def read(site: Site) -> Completeness | None:
     """What is known of `site`; None when that is nothing, or is of another recording. Raises EyelevelError."""
     path = site.folder / FILE
-    if not path.exists():
-        return None
     try:
-        values = read_json(path)
+        values = parse_json(read_regular(path, FILE_BYTES))
+        if not isinstance(values, dict):
+            raise EyelevelError("it is no JSON object")
         if values.pop("format", None) != FORMAT:
             return None
         completeness = structured(values, Completeness, "it")
-    except EyelevelError as error:
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, EyelevelError) as error:
         raise EyelevelError(f"{path} is broken ({error}); remove it, and 'make close' the site again") from None
     return completeness if completeness.site_sha256 == digest(site) else None
 
@@ -134,7 +147,10 @@ def digest(site: Site) -> str:
     paths = (path for path in site.folder.rglob("*") if path.is_file() and path != site.folder / FILE)
     for path in sorted(paths):
         fingerprint.update(f"{path.relative_to(site.folder)}\0{path.stat().st_size}\0".encode())
-        fingerprint.update(path.read_bytes())
+        # What people keep beside a recording may be as long as all of it.
+        with path.open("rb") as file:
+            while part := file.read(PART_BYTES):
+                fingerprint.update(part)
     return fingerprint.hexdigest()
 
 

@@ -28,7 +28,7 @@ from record.layout import (
     older_host_folder,
     server_addresses,
 )
-from record.limits import BODY_BYTES, EXCHANGES, HEAD_BYTES, HOSTS, SERVERS, SITE_BYTES, USER_AGENT_BYTES
+from record.limits import BODY_BYTES, FOLDER_BYTES, FURTHER_FILES, HEAD_BYTES, USER_AGENT_BYTES, excess
 from record.urls import normal_url
 
 INDEX_BYTES = 256 << 20
@@ -117,8 +117,8 @@ def _texts_by_name(values: object, what: str) -> dict[str, str]:
 def _servers(servers: object) -> dict[str, str]:
     """Server address → recorded IP, as `write_site` assigns them."""
     recorded_ips = _texts_by_name(servers, "servers")
-    if len(recorded_ips) > SERVERS:
-        raise BrokenIndex(f"it has more than {SERVERS} servers")
+    if beyond := excess(servers=len(recorded_ips)):
+        raise BrokenIndex(f"it has {beyond}")
     if list(recorded_ips) != server_addresses(len(recorded_ips)):
         raise BrokenIndex("servers do not have the addresses from 198.18.0.1 on, in order")
     for ip in recorded_ips.values():
@@ -130,8 +130,8 @@ def _servers(servers: object) -> dict[str, str]:
 def _exchanges(exchanges: object, servers: Iterable[str]) -> list[dict[str, Any]]:
     if not isinstance(exchanges, list) or not exchanges:
         raise BrokenIndex("exchanges is no list with at least one")
-    if len(exchanges) > EXCHANGES:
-        raise BrokenIndex(f"it has more than {EXCHANGES:,} exchanges")
+    if beyond := excess(exchanges=len(exchanges)):
+        raise BrokenIndex(f"it has {beyond}")
     authorities: dict[str, str] = {}  # folder → the one authority that it belongs to
     for order, exchange in enumerate(exchanges):
         try:
@@ -142,12 +142,10 @@ def _exchanges(exchanges: object, servers: Iterable[str]) -> list[dict[str, Any]
             raise BrokenIndex(f"exchange {order}: {authority} and {authorities[folder]} have one folder")
     if len(set(authorities.values())) != len(authorities):
         raise BrokenIndex("a host has two folders")
-    if len(authorities) > HOSTS:
-        raise BrokenIndex(f"it has more than {HOSTS} hosts")
+    if beyond := excess(hosts=len(authorities), body_bytes=sum(exchange["bytes"] for exchange in exchanges)):
+        raise BrokenIndex(f"it has {beyond}")
     if list(dict.fromkeys(exchange["server"] for exchange in exchanges)) != list(servers):
         raise BrokenIndex("servers are not those of the exchanges, in order of first use")
-    if sum(exchange["bytes"] for exchange in exchanges) > SITE_BYTES:
-        raise BrokenIndex(f"its bodies are longer than {SITE_BYTES >> 30} GiB")
     return exchanges
 
 
@@ -182,11 +180,13 @@ def _is_time(time_ms: object) -> bool:
 
 
 def _require_files(folder: Path, files: Iterable[str]) -> None:
-    """Refuse a folder in which a file is missing or is none, or that has further ones where responses lie.
+    """Refuse a folder in which a file is missing or is none, that has further ones where responses lie, or that holds
+    more than a site's may.
 
     Raises BrokenIndex, and OSError.
     """
     hosts: dict[str, set[str]] = {}
+    stored_bytes = 0
     for file in files:
         host, _, name = file.rpartition("/")
         hosts.setdefault(host, set()).add(name)
@@ -198,15 +198,25 @@ def _require_files(folder: Path, files: Iterable[str]) -> None:
             raise BrokenIndex(f"{file} is no regular file")
         if details.st_size > BODY_BYTES + HEAD_BYTES:
             raise BrokenIndex(f"{file} is longer than {BODY_BYTES >> 20} MiB")
-    for entry in os.scandir(folder):
-        if entry.name not in hosts and not entry.is_file(follow_symlinks=False):
+        stored_bytes += details.st_size
+    further_files = 0
+    for entry in (entry for entry in os.scandir(folder) if entry.name not in hosts):
+        if not entry.is_file(follow_symlinks=False):
             raise BrokenIndex(f"{excerpt(entry.name)} in its folder is not its own")
+        if entry.name in (INDEX, COMPLETENESS):  # which are bounded where they are read
+            continue
+        further_files += 1
+        stored_bytes += entry.stat(follow_symlinks=False).st_size
+        if further_files > FURTHER_FILES:
+            raise BrokenIndex(f"its folder has more than {FURTHER_FILES:,} files that are not its own; remove them")
+    if stored_bytes > FOLDER_BYTES:
+        raise BrokenIndex(f"the files in its folder are longer than {FOLDER_BYTES >> 30} GiB together")
     for host, names in hosts.items():
         if (folder / host).is_symlink():
             raise BrokenIndex(f"{host} is a link")
-        further = {entry.name for entry in os.scandir(folder / host)} - names
-        if further:
-            raise BrokenIndex(f"{host}/{excerpt(min(further))} in its folder is not its own")
+        for entry in os.scandir(folder / host):
+            if entry.name not in names:
+                raise BrokenIndex(f"{host}/{excerpt(entry.name)} in its folder is not its own")
 
 
 def _shown(path: Path) -> str:

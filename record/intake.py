@@ -28,17 +28,14 @@ from record.index import is_recorded_ip
 from record.layout import authority_of, without_originals
 from record.limits import (
     BODY_BYTES,
-    EXCHANGES,
+    BODY_TOO_LONG,
     HEAD_BYTES,
-    HOSTS,
     LINE_LETTERS,
     LINES,
     LINES_LETTERS,
     REASON_BYTES,
-    SERVERS,
-    SITE_BYTES,
-    TEXT_BYTES,
     THINK_TIME_S,
+    excess,
 )
 from record.privacy import without_credentials
 from record.site import Exchange, kept_request_headers
@@ -93,15 +90,15 @@ class Intake:
         return [*self.skipped, *([f"{self._further_skipped:,} more"] if self._further_skipped else [])]
 
     def _require_one_page(self) -> None:
-        for count, limit, limit_text in (
-            (self._body_bytes, SITE_BYTES, f"{SITE_BYTES >> 30} GiB of bodies"),
-            (self._text_bytes, TEXT_BYTES, f"{TEXT_BYTES >> 20} MiB of URLs and header fields"),
-            (len(self._servers), SERVERS, f"{SERVERS:,} servers"),
-            (len(self._hosts), HOSTS, f"{HOSTS:,} hosts"),
-            (len(self.exchanges), EXCHANGES, f"{EXCHANGES:,} exchanges"),
-        ):
-            if count > limit:
-                raise EyelevelError(f"{self.source} holds more than {limit_text}; import one page's load of it")
+        beyond = excess(
+            servers=len(self._servers),
+            hosts=len(self._hosts),
+            exchanges=len(self.exchanges),
+            body_bytes=self._body_bytes,
+            text_bytes=self._text_bytes,
+        )
+        if beyond:
+            raise EyelevelError(f"{self.source} holds {beyond}; import one page's load of it")
 
 
 def bounded(file: Path) -> bytes:
@@ -112,7 +109,7 @@ def bounded(file: Path) -> bytes:
     try:
         return read_regular(file, BODY_BYTES + HEAD_BYTES)
     except MalformedMessage:
-        raise MalformedMessage(f"its body is longer than {BODY_BYTES >> 20} MiB") from None
+        raise MalformedMessage(BODY_TOO_LONG) from None
 
 
 def with_true_length(method: str, response: Response) -> Response:
@@ -139,7 +136,7 @@ def admitted(exchange: Exchange, *, keep_cookies: bool) -> Exchange:
     if response.status not in STATUSES:
         raise MalformedMessage(f"status {response.status} is none that can be replayed")
     if len(response.body) > BODY_BYTES:
-        raise MalformedMessage(f"its body is longer than {BODY_BYTES >> 20} MiB")
+        raise MalformedMessage(BODY_TOO_LONG)
     if not is_recorded_ip(exchange.recorded_ip):
         raise MalformedMessage(f"{excerpt(exchange.recorded_ip)} is no server's address")
     # What a recording calls by the names of our own fields (gateways do) would say which request it answers.

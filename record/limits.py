@@ -12,8 +12,13 @@ EXCHANGES = 50_000
 
 # No page needs more. A server or a broken recording must not be able to fill the memory.
 BODY_BYTES = 256 << 20
+BODY_TOO_LONG = f"its body is longer than {BODY_BYTES >> 20} MiB"
 # All bodies together: servers and importers hold a site in memory.
 SITE_BYTES = 2 << 30
+# All files of a site's folder together: also header fields, and what people keep beside a recording, which are so many
+# files. A campaign knows the site by a hash of them all.
+FOLDER_BYTES = 3 << 30
+FURTHER_FILES = 1000
 
 # The header fields of one response as it is sent, each as `name: value` with its line end. uWSGI takes 64 KiB with the
 # status line and what servers add.
@@ -36,3 +41,19 @@ TEXT_BYTES = 64 << 20
 LINES = 10_000
 LINE_LETTERS = URL_BYTES + 1024
 LINES_LETTERS = 16 << 20
+
+
+def excess(
+    *, servers: int = 0, hosts: int = 0, exchanges: int = 0, body_bytes: int = 0, text_bytes: int = 0
+) -> str | None:
+    """The first of these that one site cannot have so much of, in words: "more than 1,000 servers". None if it can."""
+    for count, limit, text in (
+        (body_bytes, SITE_BYTES, f"{SITE_BYTES >> 30} GiB of bodies"),
+        (text_bytes, TEXT_BYTES, f"{TEXT_BYTES >> 20} MiB of URLs and header fields"),
+        (servers, SERVERS, f"{SERVERS:,} servers"),
+        (hosts, HOSTS, f"{HOSTS:,} hosts"),
+        (exchanges, EXCHANGES, f"{EXCHANGES:,} exchanges"),
+    ):
+        if count > limit:
+            return f"more than {text}"
+    return None

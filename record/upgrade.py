@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from record.content import UndecodableContent, decode, encode
 from record.http1 import MalformedMessage, Response, first_value, require_sendable_fields
-from record.limits import BODY_BYTES
+from record.limits import BODY_BYTES, BODY_TOO_LONG
 from record.site import Exchange
 from record.urls import joined, normal_url
 
@@ -116,7 +116,7 @@ def _as_in_plain_page(response: Response) -> Response:
 
 def _require_servable(response: Response, method: str) -> None:
     if len(response.body) > BODY_BYTES:
-        raise MalformedMessage(f"its body is longer than {BODY_BYTES >> 20} MiB")
+        raise MalformedMessage(BODY_TOO_LONG)
     require_sendable_fields(response.replayable(method).headers)
 
 

@@ -9,7 +9,7 @@ import socket
 import sys
 
 from base.errors import reports_errors
-from base.places import authority_certificate
+from base.places import ca_certificate
 from base.structure import from_json
 from replay import names, world
 from replay.spec import CONTROL, ReplaySpec
@@ -33,7 +33,7 @@ def main(spec: ReplaySpec, command: list[str]) -> None:
             "routes": kernel.tune_client_routes(world.outward_device(), spec.protocol),
         }
         control.sendall(json.dumps(tuned).encode() + b"\n")
-    environment = world.client_environment(authority_certificate())
+    environment = world.client_environment(ca_certificate())
     try:
         os.execvpe(command[0], command, environment)
     except OSError as error:

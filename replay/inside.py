@@ -26,7 +26,7 @@ from replay import names, world
 from replay.content import make_content
 from replay.spec import CONTROL, MONITORED_DEVICE, PRIVATE, TIMEKEEPING, ReplaySpec
 from replay.stack import shell
-from servers.certificates import authority, certify
+from servers.certificates import certify, machine_ca
 from servers.contract import Serving
 from servers.qlog import SUFFIX
 from servers.registry import server_of
@@ -78,7 +78,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
         content=_content(site, evidence, repeatable=spec.repeatable),
         protocol=spec.protocol,
         folder=logs,
-        certificates=certify(authority(), _certified_names(site), PRIVATE / "certificates"),
+        certificates=certify(machine_ca(), _certified_names(site), PRIVATE / "certificates"),
         request_log=logs / REQUEST_LOG if spec.request_log else None,
         qlog=logs / QLOG if spec.qlog else None,
         think_time=spec.think_time,

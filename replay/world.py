@@ -52,7 +52,7 @@ def open_ports() -> None:
     kernel.apply_sysctls({"net.ipv4.ip_unprivileged_port_start": "0"})
 
 
-def client_environment(authority: Path) -> Mapping[str, str]:
+def client_environment(ca: Path) -> Mapping[str, str]:
     """The environment of what runs in the client namespace: nothing it writes by default outlives it."""
     return {
         **os.environ,
@@ -62,8 +62,8 @@ def client_environment(authority: Path) -> Mapping[str, str]:
         "XDG_RUNTIME_DIR": str(PRIVATE / "runtime"),
         "XDG_CACHE_HOME": str(PRIVATE / "home" / ".cache"),
         "XDG_CONFIG_HOME": str(PRIVATE / "home" / ".config"),
-        "SSL_CERT_FILE": str(authority),
-        "CURL_CA_BUNDLE": str(authority),
+        "SSL_CERT_FILE": str(ca),
+        "CURL_CA_BUNDLE": str(ca),
     }
 
 

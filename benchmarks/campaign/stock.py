@@ -1,7 +1,7 @@
 """Stock Browsertime as the client of a replay: `-n` loads with its defaults, a video and visual metrics.
 
-Only what it cannot work without here is added: where the browser is, and that it runs as root. The X server is started
-for it, which spares it that.
+Only what it cannot work without here is added: where the browser is, and a user who is not root, as Chromium's sandbox
+demands. The X server is started for it, which spares it that.
 """
 
 import json
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from base.display import x_server
-from base.namespaces import mount
+from base.namespaces import AS_ORDINARY_USER, mount
 from base.places import tool
 from browsers.chromium.program import BINARY
 from measure.run.browser import window
@@ -39,7 +39,7 @@ def main(site_folder: Path, runs: int, folder: Path) -> int:
             "chrome": {
                 "binaryPath": str(BINARY),
                 "chromedriverPath": str(tool("chromedriver")),
-                "args": ["no-sandbox", "disable-quic", "host-resolver-rules=MAP browser.invalid ~NOTFOUND"],
+                "args": ["disable-quic", "host-resolver-rules=MAP browser.invalid ~NOTFOUND"],
             },
             "video": True,
             "visualMetrics": True,
@@ -47,7 +47,8 @@ def main(site_folder: Path, runs: int, folder: Path) -> int:
         }
         (folder / "config.json").write_text(json.dumps(config))
         environment = {**os.environ, "DISPLAY": f":{display}", "PYTHON": sys.executable}
-        command: list[str | Path] = [tool("node"), tool("browsertime").resolve(), "--config", folder / "config.json"]
+        command: list[str | Path] = [*AS_ORDINARY_USER, tool("node"), tool("browsertime").resolve()]
+        command += ["--config", folder / "config.json"]
         with (folder / "browsertime.log").open("wb") as log:
             return subprocess.run(
                 [*command, site.url], cwd=folder, env=environment, stdout=log, stderr=log, check=False

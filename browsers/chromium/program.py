@@ -57,7 +57,8 @@ def phone(window: Window) -> dict[str, Any]:
 
 
 def trust(certificate: Path, home: Path, run_as: Sequence[str | Path] = ()) -> None:
-    """Make browsers with this HOME accept the authority `certificate`; a HOME that trusts one already stays as it is.
+    """Make browsers with this HOME accept the certificate authority of `certificate`; a HOME that trusts one already
+    stays as it is.
 
     `run_as` begins the command line of whoever the browser runs as. Raises EyelevelError.
     """

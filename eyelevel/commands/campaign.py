@@ -13,7 +13,7 @@ from analysis.first_answer import report
 from analysis.stopping import decided_cells
 from base.errors import EyelevelError
 from browsers.registry import DEFAULT
-from eyelevel.measuring import Manner, campaign_name, carry_out, document_of, measuring_options
+from eyelevel.measuring import MeasuringOptions, campaign_name, carry_out, document_of, measuring_options
 from eyelevel.options import PATH
 from eyelevel.study_command import command_of
 from measure.campaign.campaign import REPEATS, Campaign, never_enough
@@ -98,7 +98,9 @@ def main(**options: Any) -> None:
         hypotheses=declaration,
     )
     console = Console(highlight=False)
-    carry_out(campaign, Manner.take(options), console, "campaign", enough_runs if campaign.auto else never_enough)
+    carry_out(
+        campaign, MeasuringOptions.take(options), console, "campaign", enough_runs if campaign.auto else never_enough
+    )
     report(folder, console)
 
 

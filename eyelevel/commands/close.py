@@ -17,7 +17,7 @@ from measure.host.exclusive import measuring_alone
 from measure.run.aliases import choose_protocols
 from measure.run.setting import Loading
 from record import collection
-from record.recorder.addresses import Reach
+from record.recorder.addresses import AddressPolicy
 from record.site import Site
 from tuning import networks, protocols
 from tuning.settings import choose, choose_one
@@ -59,7 +59,7 @@ def main(
         protocols={protocol.name: protocol for protocol in choose_protocols(proto, protocols.load())},
         loading=Loading(repeatable, filmed=film),
         origin_ca=origin_ca,
-        reach=Reach.ANYWHERE if allow_private else Reach.PUBLIC,
+        address_policy=AddressPolicy.ALL if allow_private else AddressPolicy.PUBLIC,
     )
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     failed = []

@@ -8,7 +8,7 @@ from measure.cluster.keys import Role, keys_folder, make_keys
 @click.command()
 @click.option("--renew", is_flag=True, help="In place of those that are there, which are of no use then.")
 def main(renew: bool) -> None:
-    """Make the keys of a cluster, on its head: an authority, and certificates for the head and for the workers.
+    """Make the keys of a cluster, on its head: a certificate authority, and certificates for head and workers.
 
     Nodes of a cluster run what other nodes send. With these keys they listen to nobody else, and nobody can read what
     they send. Every worker needs a copy of the folder that is named at the end. Whoever has it can run programs as

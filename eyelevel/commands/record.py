@@ -8,7 +8,7 @@ import click
 from base.places import PROJECT, SITES
 from eyelevel.options import allow_private, keep_cookies
 from record.recorder import sandbox
-from record.recorder.addresses import Reach
+from record.recorder.addresses import AddressPolicy
 from record.recorder.spec import RecordSpec
 from record.recorder.targets import read_targets
 from record.site import Site
@@ -22,7 +22,9 @@ PATH = click.Path(path_type=Path, resolve_path=True)
 @click.option("--mobile", is_flag=True, help="Load the pages as on a phone.")
 @keep_cookies
 @click.option(
-    "--origin-ca", type=PATH, help="Trust servers of the authority in this PEM file instead of the public ones."
+    "--origin-ca",
+    type=PATH,
+    help="Trust servers of the certificate authority in this PEM file instead of the public ones.",
 )
 @click.option("--into", type=PATH, default=SITES, show_default="sites/", help="The folder to put the sites in.")
 @allow_private
@@ -51,7 +53,7 @@ def main(
             mobile,
             keep_cookies,
             origin_ca,
-            reach=Reach.ANYWHERE if allow_private else Reach.AS_PAGE,
+            address_policy=AddressPolicy.ALL if allow_private else AddressPolicy.SAME_SPACE,
         )
         if sandbox.run(spec):
             click.echo(summary(Site.load(spec.folder)))

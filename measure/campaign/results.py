@@ -53,7 +53,7 @@ SUPERSEDED = "superseded"
 FIRST_FILES = (HYPOTHESES, "validation.json")
 
 # The names of what an interrupted write leaves (`base.files`, `measure.run.film`, `measure.run.films`).
-ABANDONED = re.compile(r"\.(?:[a-z_-]+\.(?:json|csv|toml)\.[a-z0-9_]{8}|metrics-[a-z0-9_]{8}|film-small\.mp4)")
+TEMPORARY_NAME = re.compile(r"\.(?:[a-z_-]+\.(?:json|csv|toml)\.[a-z0-9_]{8}|metrics-[a-z0-9_]{8}|film-small\.mp4)")
 
 # Where in `campaign.json` names may be added, as they may to `versions`: a program that no run needed before may be of
 # any version.
@@ -177,14 +177,14 @@ def require_no_others(folder: Path) -> None:
     if not folder.is_dir():
         raise EyelevelError(f"{folder} is no folder; use another campaign name")
     for path in sorted(folder.iterdir()):
-        if path.name not in FIRST_FILES and not ABANDONED.fullmatch(path.name):
+        if path.name not in FIRST_FILES and not TEMPORARY_NAME.fullmatch(path.name):
             raise EyelevelError(f"{folder} is no campaign, and has {path.name} in it; use another campaign name")
 
 
 def _sweep(folder: Path) -> None:
     """Remove what interrupted writes have left in the folder of a campaign, and nothing else that may be there."""
     for path in [*folder.glob(".*"), *folder.glob("runs/*/*/*/*/.*")]:
-        if not ABANDONED.fullmatch(path.name):
+        if not TEMPORARY_NAME.fullmatch(path.name):
             continue
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

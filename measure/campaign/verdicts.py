@@ -4,12 +4,12 @@
 Lines are only ever added, and each is on the disk before it takes effect in `runs.csv`.
 """
 
-import fcntl
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from base.clock import now_iso
+from base.files import lock
 from base.structure import from_json, to_json
 from measure.reasons import Reason
 from measure.table import Row
@@ -50,7 +50,7 @@ def add_verdict(campaign: Path, verdict: Verdict) -> None:
     """Add `verdict`; when this returns it survives a power cut. Any process may, at any time."""
     descriptor = os.open(campaign / VERDICTS, os.O_RDWR | os.O_CREAT, 0o666)
     with os.fdopen(descriptor, "r+b") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        lock(file.fileno(), wait=True)
         whole = file.read().rfind(b"\n") + 1
         file.truncate(whole)
         file.seek(whole)

@@ -52,7 +52,7 @@ def security(keys: Keys) -> Security:
     }
     return Security(
         require_encryption=True,
-        tls_ca_file=str(keys.authority),
+        tls_ca_file=str(keys.ca),
         tls_min_version=ssl.TLSVersion.TLSv1_3,
         **files,
     )

@@ -1,7 +1,7 @@
-"""The keys of a cluster: an authority, and certificates for its head and its workers, which they show to each other.
+"""The keys of a cluster: a certificate authority (CA), and certificates that its head and workers show to each other.
 
 Nodes of a Dask cluster run what other nodes send. Each of them therefore talks only to those that have a key of this
-cluster. The authority's own key signs the two certificates and is not kept, so that nobody can make a third.
+cluster. The CA's own key signs the two certificates and is not kept, so that nobody can make a third.
 """
 
 import ssl
@@ -13,21 +13,19 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from base.errors import EyelevelError
-from base.files import replacing_folder
+from base.files import replacing_folder, write_private
 from base.ownership import give_to_caller
 from base.places import cache_dir
-from servers.certificates import certificate_builder, key_usage, private_pem
+from servers.certificate_authority import CertificateAuthority, certificate_pem, new_key, private_pem
 
 LIFETIME = timedelta(days=365)
 # A campaign may take weeks, and its nodes connect anew at any time of it.
 REMAINDER = timedelta(days=14)
 NAME = "Eyelevel cluster"
-AUTHORITY, CERTIFICATE, KEY = "authority.pem", "certificate.pem", "key.pem"
+CA, CERTIFICATE, KEY = "ca.pem", "certificate.pem", "key.pem"
 
 
 class Role(StrEnum):
@@ -39,9 +37,9 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Keys:
-    """PEM files: the certificate of the cluster's authority, and the certificate and private key of a role."""
+    """PEM files: the certificate of the cluster's CA, and the certificate and private key of a role."""
 
-    authority: Path
+    ca: Path
     certificate: Path
     key: Path
 
@@ -61,45 +59,22 @@ def make_keys(folder: Path, *, renew: bool = False) -> None:
         raise EyelevelError(
             f"there are keys already in {folder}; with --renew others take their place, which all workers need then"
         )
-    authority_key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
-    authority = (
-        certificate_builder(NAME, name, authority_key.public_key(), LIFETIME)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(key_usage(key_cert_sign=True), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key()), critical=False)
-        .sign(authority_key, hashes.SHA256())
-    )
+    ca = CertificateAuthority.new(NAME, LIFETIME)
     with replacing_folder(folder) as new:
         new.chmod(0o700)
         for role in Role:
             (new / role).mkdir(0o700)
-            _write_private(new / role, _files_of(role, authority, authority_key))
+            for name, content in _files_of(role, ca).items():
+                write_private(new / role / name, content)
     give_to_caller(folder, cache_dir())
 
 
-def _files_of(
-    role: Role, authority: x509.Certificate, authority_key: ec.EllipticCurvePrivateKey
-) -> Mapping[str, bytes]:
-    key = ec.generate_private_key(ec.SECP256R1())
+def _files_of(role: Role, ca: CertificateAuthority) -> Mapping[str, bytes]:
+    key = new_key()
     # Every node of Dask listens and connects, and so shows its certificate as a server and as a client.
     usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
-    certificate = (
-        certificate_builder(f"{NAME}'s {role}", authority.subject, key.public_key(), LIFETIME)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
-        .add_extension(key_usage(digital_signature=True), critical=True)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()), critical=False)
-        .sign(authority_key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    return {AUTHORITY: authority.public_bytes(pem), CERTIFICATE: certificate.public_bytes(pem), KEY: private_pem(key)}
-
-
-def _write_private(folder: Path, files: Mapping[str, bytes]) -> None:
-    for name, content in files.items():
-        (folder / name).touch(0o600, exist_ok=False)
-        (folder / name).write_bytes(content)
+    certificate = ca.issue(f"{NAME}'s {role}", key.public_key(), usages, LIFETIME)
+    return {CA: certificate_pem(ca.certificate), CERTIFICATE: certificate_pem(certificate), KEY: private_pem(key)}
 
 
 def keys_of(role: Role, folder: Path | None = None) -> Keys:
@@ -109,13 +84,11 @@ def keys_of(role: Role, folder: Path | None = None) -> Keys:
     out.
     """
     place = (folder or keys_folder()) / role
-    keys = Keys(*(place / name for name in (AUTHORITY, CERTIFICATE, KEY)))
+    keys = Keys(*(place / name for name in (CA, CERTIFICATE, KEY)))
     try:
-        authority, certificate = (
-            x509.load_pem_x509_certificate(path.read_bytes()) for path in (keys.authority, keys.certificate)
-        )
+        ca, certificate = (x509.load_pem_x509_certificate(path.read_bytes()) for path in (keys.ca, keys.certificate))
         mode = keys.key.stat().st_mode & 0o777
-        certificate.verify_directly_issued_by(authority)
+        certificate.verify_directly_issued_by(ca)
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(keys.certificate, keys.key)
     except FileNotFoundError as error:
         raise EyelevelError(

@@ -4,7 +4,6 @@ The lock is the kernel's (flock(2)), on a file that all users of the machine sha
 it. Nothing is ever written into the file, since it may be another user's: who has the lock is known from the kernel.
 """
 
-import fcntl
 import os
 import shlex
 import stat
@@ -16,7 +15,7 @@ from pathlib import Path
 import psutil
 
 from base.errors import EyelevelError
-from base.files import lock_holder
+from base.files import lock, lock_holder
 from base.text import printable
 
 # Names another file: tests must not wait for a campaign, nor for each other.
@@ -58,17 +57,13 @@ def _locked(path: Path) -> int | None:
     OSError."""
     for _ in range(TRIES):
         descriptor = _opened(path)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            if lock_holder(path):
-                return None
-            continue
+        is_locked = lock(descriptor)
         # Its owner may have removed it meanwhile; then others would lock a new one.
-        if path.exists() and os.path.samestat(path.stat(), os.fstat(descriptor)):
+        if is_locked and path.exists() and os.path.samestat(path.stat(), os.fstat(descriptor)):
             return descriptor
         os.close(descriptor)
+        if not is_locked and lock_holder(path):
+            return None
     return None
 
 

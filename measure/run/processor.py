@@ -30,8 +30,8 @@ SERVERS, EMULATOR, FILM, REST = "servers", "emulator", "film", "rest"
 ROLES = (*PARTS, SERVERS, EMULATOR, FILM, REST)
 FILM_PROGRAMS = ("ffmpeg", "Xvfb")
 # Of which `runs.csv` has the processor time, and those for which a page may wait.
-COUNTED = (*PARTS, SERVERS, EMULATOR, FILM)
-AWAITED = (*PARTS, SERVERS, EMULATOR)
+TIMED_ROLES = (*PARTS, SERVERS, EMULATOR, FILM)
+WAITING_ROLES = (*PARTS, SERVERS, EMULATOR)
 
 PERIOD_S = 0.1
 MOST_SHARE = 0.005
@@ -165,7 +165,8 @@ def sampling(root: int, folder: Path, browser: Browser, server: Server, cores: C
 
 def processor_columns(folder: Path, began_s: float, ended_s: float) -> dict[str, float | None]:
     """The columns of `runs.csv` on the processor's share in the load in `folder`, from `began_s` to `ended_s` (s
-    since 1970): `<role>_cpu_ms` of COUNTED, and `processor_wait_ms` of AWAITED together; interpolated between samples.
+    since 1970): `<role>_cpu_ms` of TIMED_ROLES, and `processor_wait_ms` of WAITING_ROLES together; interpolated between
+    samples.
 
     Nothing when the load has no samples of that time; None for what the kernel does not count.
     """
@@ -183,6 +184,6 @@ def processor_columns(folder: Path, began_s: float, ended_s: float) -> dict[str,
         began, ended = np.interp([began_s, ended_s], at_s, np.array(values, dtype=float))
         return round(float(ended - began), 1)
 
-    waits = [between(samples["wait_ms"][role]) for role in AWAITED]
-    columns = {f"{role}_cpu_ms": between(samples["run_ms"][role]) for role in COUNTED}
+    waits = [between(samples["wait_ms"][role]) for role in WAITING_ROLES]
+    columns = {f"{role}_cpu_ms": between(samples["run_ms"][role]) for role in TIMED_ROLES}
     return {**columns, "processor_wait_ms": None if None in waits else round(sum(filter(None, waits)), 1)}

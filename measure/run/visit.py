@@ -24,7 +24,7 @@ from pathlib import Path
 from base.display import KEYBOARD_MAPS, x_server
 from base.errors import EyelevelError, reports_errors
 from base.jail import Jail, file_in
-from base.places import authority_certificate, tool
+from base.places import ca_certificate, tool
 from base.structure import from_json, to_json
 from browsers.browsertime.configuration import QUIET_MS, configuration
 from browsers.browsertime.run import home_in, run_browsertime
@@ -90,7 +90,7 @@ def visit(spec: VisitSpec) -> int:
         # The keyboard's maps are the replay's own (`replay.world`).
         screen_jail = Jail(writable=(x_sockets, KEYBOARD_MAPS), x_sockets=x_sockets)
         files = {"video/1.mp4": FILM, TIMINGS: TIMINGS, HAR: HAR}
-        browser.trust(authority_certificate(), Path(home_in(results)["HOME"]))
+        browser.trust(ca_certificate(), Path(home_in(results)["HOME"]))
         try:
             with x_server(page.window.screen, results / LOG, screen_jail) as display, (results / LOG).open("ab") as log:
                 options = server_of(spec.protocol).connection_options(spec.protocol)

@@ -24,7 +24,7 @@ from record.layout import (
     require_single_originals,
     without_originals,
 )
-from record.limits import EXCHANGES
+from record.limits import EXCHANGES, excess
 from record.site import Exchange, Recording
 from record.urls import normal_url
 
@@ -47,8 +47,8 @@ def read(path: Path, *, keep_cookies: bool = False) -> Recording:
     """
     intake = Intake(path.name, keep_cookies=keep_cookies)
     files = _files(path)
-    if len(files) > EXCHANGES:
-        raise EyelevelError(f"{path} holds more than {EXCHANGES:,} files; import one page's load of it")
+    if beyond := excess(exchanges=len(files)):
+        raise EyelevelError(f"{path} holds {beyond}; import one page's load of it")
     for file in files:
         place = file.relative_to(path)
         intake.take(str(place), partial(_exchange, file, place))

@@ -100,12 +100,12 @@ class _Lines:
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
-        self.room = HEAD_BYTES
+        self.remaining_bytes = HEAD_BYTES
 
     def readline(self) -> bytes:
-        line: bytes = self.stream.readline(self.room + 1)
-        self.room -= len(line)
-        if self.room < 0:
+        line: bytes = self.stream.readline(self.remaining_bytes + 1)
+        self.remaining_bytes -= len(line)
+        if self.remaining_bytes < 0:
             raise _TooLong
         return line
 

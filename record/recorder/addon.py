@@ -15,10 +15,10 @@ from mitmproxy.proxy.server_hooks import ServerConnectionHookData  # type: ignor
 from record.http1 import Headers, Response
 from record.limits import EXCHANGES, TEXT_BYTES
 from record.recorder.browser_options import is_background_request
+from record.recorder.budget import Body, ByteBudget
 from record.recorder.limits import RECORDING_BYTES
 from record.recorder.proxy_output import ProxyOutput
 from record.recorder.proxy_settings import ProxySettings
-from record.recorder.room import Body, Room
 from record.site import Exchange
 
 # To make a page repeatable, or its links https, its text must be decoded. record/content.py cannot decode these, and
@@ -38,8 +38,8 @@ class Recorder:
         self.output = output
         self.handover = handover
         self.numbers = count()
-        self.room = Room(RECORDING_BYTES)
-        self.text_room = Room(TEXT_BYTES)
+        self.budget = ByteBudget(RECORDING_BYTES)
+        self.text_budget = ByteBudget(TEXT_BYTES)
         self.server: asyncio.Server | None = None
 
     async def running(self) -> None:
@@ -80,7 +80,7 @@ class Recorder:
     def responseheaders(self, flow: http.HTTPFlow) -> None:
         """A response begins. It is forwarded in parts, since some pages wait for the beginning of an endless one."""
         if NUMBER in flow.metadata and flow.response and flow.response.status_code != 101:
-            flow.metadata[BODY] = flow.response.stream = Body(self.room, FULL)
+            flow.metadata[BODY] = flow.response.stream = Body(self.budget, FULL)
 
     def response(self, flow: http.HTTPFlow) -> None:
         """A response has ended."""
@@ -91,7 +91,7 @@ class Recorder:
             self.output.failed(number, "became a WebSocket, which is not recorded")
             return
         body: Body = flow.metadata.pop(BODY)
-        if not body.refusal and not self.text_room.take(size_of_head(flow.request) + size_of_head(flow.response)):
+        if not body.refusal and not self.text_budget.reserve(size_of_head(flow.request) + size_of_head(flow.response)):
             body.drop(FULL_OF_TEXT)
         if body.refusal:
             self.output.failed(number, body.refusal)

@@ -18,18 +18,18 @@ class AddressSpace(Enum):
     LOOPBACK = "loopback"
 
 
-class Reach(Enum):
-    """Where a recording may connect to: to public addresses only; also to addresses of the space that its page is in,
-    which the user has asked for by the page's URL; anywhere."""
+class AddressPolicy(Enum):
+    """Which addresses a recording may connect to: public ones only; also those of the space that its page is in, which
+    the user has asked for by the page's URL; all."""
 
     PUBLIC = "public"
-    AS_PAGE = "as page"
-    ANYWHERE = "anywhere"
+    SAME_SPACE = "same space"
+    ALL = "all"
 
 
 # IPv6 addresses that stand for an IPv4 address, with how many bits follow it: mapped (RFC 4291, section 2.5.5), which
 # the kernel takes for the IPv4 address itself, translated by a gateway (RFC 6052), and routed to a tunnel (RFC 3056).
-EMBEDDING = (
+IPV4_IN_IPV6 = (
     (ip_network("::/96"), 0),
     (ip_network("::ffff:0:0/96"), 0),
     (ip_network("64:ff9b::/96"), 0),
@@ -51,9 +51,9 @@ ANY_PORT = 9
 class Guard:
     """Decides about each address before the proxy connects to it."""
 
-    def __init__(self, reach: Reach) -> None:
-        self._open = set(AddressSpace) if reach is Reach.ANYWHERE else {AddressSpace.PUBLIC}
-        self._awaits_page = reach is Reach.AS_PAGE
+    def __init__(self, policy: AddressPolicy) -> None:
+        self._open = set(AddressSpace) if policy is AddressPolicy.ALL else {AddressSpace.PUBLIC}
+        self._awaits_page = policy is AddressPolicy.SAME_SPACE
 
     def refusal(self, address: str) -> str | None:
         """Why `address` must not be connected to; None if it may be."""
@@ -86,7 +86,7 @@ def address_space(address: str) -> AddressSpace:
 
 def _meant(number: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
     """The IPv4 address that an IPv6 address stands for, if it does."""
-    for block, shift in EMBEDDING:
+    for block, shift in IPV4_IN_IPV6:
         if number in block and int(number) > 1:  # the unspecified and the loopback address are no IPv4 addresses
             return IPv4Address(int(number) >> shift & 0xFFFFFFFF)
     return number

@@ -40,7 +40,7 @@ class GuardedLoops(asyncio.DefaultEventLoopPolicy):
 
     def __init__(self) -> None:
         super().__init__()
-        self._guard = Guard(ProxySettings.of_environment().reach)
+        self._guard = Guard(ProxySettings.of_environment().address_policy)
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
         """See `AbstractEventLoopPolicy`."""

@@ -25,7 +25,7 @@ ADDON = Path(__file__).with_name("addon.py")
 START_LIMIT_S = 60.0
 
 # What the programs get of our environment, which may have secrets: where programs are, and what a page can see.
-HANDED_ON = re.compile("PATH|LANG|LANGUAGE|LC_.*|TZ|EYELEVEL_.*")
+ENVIRONMENT_NAMES = re.compile("PATH|LANG|LANGUAGE|LC_.*|TZ|EYELEVEL_.*")
 
 # What mitmproxy would do otherwise: listen in its own network, connect to a server before the browser has a request for
 # it, forward what is no HTTP, answer for a host of its own, hold long requests in memory.
@@ -42,7 +42,8 @@ PROXY_OPTIONS = {
 
 @contextmanager
 def proxy(spec: RecordSpec, folder: Path, exchanges: Path) -> Iterator[Traffic]:
-    """mitmproxy with a fresh authority, whose key is in `folder`. The exchanges that pass it are put in `exchanges`.
+    """mitmproxy with a fresh certificate authority, whose key is in `folder`. The exchanges that pass it are put in
+    `exchanges`.
 
     The proxy stays in the network that this process is in, and this process goes into one of its own, in which the
     proxy's listening socket is.
@@ -60,7 +61,7 @@ def proxy(spec: RecordSpec, folder: Path, exchanges: Path) -> Iterator[Traffic]:
     log = folder.with_suffix(".log")
     events, events_end = os.pipe()
     handover, handover_end = socket.socketpair()
-    settings = ProxySettings(exchanges, events_end, handover_end.fileno(), spec.reach, spec.keep_cookies)
+    settings = ProxySettings(exchanges, events_end, handover_end.fileno(), spec.address_policy, spec.keep_cookies)
     python_s = {"PYTHONPATH": str(PROJECT), "PYTHONDONTWRITEBYTECODE": "1"}
     environment = _environment(folder) | settings.environment() | python_s
     descriptors = (events_end, handover_end.fileno())
@@ -77,13 +78,14 @@ def proxy(spec: RecordSpec, folder: Path, exchanges: Path) -> Iterator[Traffic]:
 
 @contextmanager
 def browser(
-    window: Window, display: int, proxy_port: int, authority: Path, folder: Path, x_sockets: Path, limit_s: float
+    window: Window, display: int, proxy_port: int, ca: Path, folder: Path, x_sockets: Path, limit_s: float
 ) -> Iterator[Session]:
-    """A fresh Chromium that trusts `authority`, with its profile in `folder`; its output is in a file beside it.
+    """A fresh Chromium that trusts the certificate authority `ca`, with its profile in `folder`; its output is in a
+    file beside it.
 
     Its screen is `display`, whose socket is in `x_sockets`. Raises EyelevelError.
     """
-    trust(authority, folder)
+    trust(ca, folder)
     jail = Jail(writable=(folder,), x_sockets=x_sockets)
     environment = _environment(folder) | {"DISPLAY": f":{display}"}
     driver = jailed(jail, [tool("chromedriver"), "--port=0"])
@@ -102,7 +104,7 @@ def browser(
 
 def _environment(folder: Path) -> dict[str, str]:
     """The environment of a program whose files are in `folder`."""
-    ours = {name: value for name, value in os.environ.items() if HANDED_ON.fullmatch(name)}
+    ours = {name: value for name, value in os.environ.items() if ENVIRONMENT_NAMES.fullmatch(name)}
     return {**ours, "HOME": str(folder), "TMPDIR": str(folder)}
 
 

@@ -3,15 +3,16 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from record.recorder.addresses import Reach
+from record.recorder.addresses import AddressPolicy
 
 
 @dataclass(frozen=True)
 class RecordSpec:
     """One recording: the page, the site's folder, and options.
 
-    `origin_ca`: the authority that must have signed the servers' certificates, instead of the public ones.
-    `also`: URLs that the page is made to request after the visit. `reach`: where it may connect to.
+    `origin_ca`: the certificate authority that must have signed the servers' certificates, instead of the public ones.
+    `also`: URLs that the page is made to request after the visit. `address_policy`: which addresses it may
+    connect to.
     """
 
     url: str
@@ -20,4 +21,4 @@ class RecordSpec:
     keep_cookies: bool = False
     origin_ca: Path | None = None
     also: tuple[str, ...] = ()
-    reach: Reach = Reach.PUBLIC
+    address_policy: AddressPolicy = AddressPolicy.PUBLIC

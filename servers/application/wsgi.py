@@ -39,7 +39,7 @@ from record.layout import (
     require_single_originals,
     without_originals,
 )
-from record.limits import BODY_BYTES, EXCHANGES, HEAD_BYTES, HOSTS, REASON_BYTES, THINK_TIME_S, URL_BYTES
+from record.limits import BODY_BYTES, EXCHANGES, HEAD_BYTES, REASON_BYTES, THINK_TIME_S, URL_BYTES, excess
 from servers.matching import Kind, Matcher, Recorded, preflight_headers
 
 # NGINX would add its own; quic_server adds the same two where a recording lacks them.
@@ -108,8 +108,8 @@ def load_responses(site: Path) -> Iterator[Recorded[StoredResponse]]:
     """
     some = islice(site.glob("*/*"), EXCHANGES + 1)
     paths = sorted(some, key=lambda path: (path.name, path.parent.name))
-    if len(paths) > EXCHANGES or len({path.parent for path in paths}) > HOSTS:
-        raise MalformedMessage(f"{site} holds more than {EXCHANGES:,} responses or {HOSTS:,} hosts")
+    if beyond := excess(exchanges=len(paths), hosts=len({path.parent for path in paths})):
+        raise MalformedMessage(f"{site} holds {beyond}")
     for path in paths:
         try:
             yield _recorded(path)

@@ -19,7 +19,7 @@ from base.places import tool
 from base.processes import Daemon, running
 from servers import kernel_sockets
 from servers.application import uwsgi
-from servers.certificates import authority
+from servers.certificates import machine_ca_certificate
 from servers.contract import Server, Serving
 from tuning.protocols import Protocol
 
@@ -110,8 +110,8 @@ def _listening_socket(address: str, port: int, *, paced: bool) -> socket.socket:
 
 
 def _await_tls(daemon: Daemon, address: str, port: int) -> None:
-    """Shake hands with one server: it must speak TLS 1.3 and HTTP/2 under our authority's certificate."""
-    context = ssl.create_default_context(cafile=authority().path)
+    """Shake hands with one server: it must speak TLS 1.3 and HTTP/2 under a certificate of this machine's CA."""
+    context = ssl.create_default_context(cafile=machine_ca_certificate())
     context.set_alpn_protocols(["h2"])
     try:
         with (

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.hypotheses import Pair
-from analysis.ratios import block_ratios, locations, mean_over_sites
+from analysis.ratios import MeanRatio, block_ratios, blocks_for_interval, locations, mean_over_sites
 from analysis.runs import CampaignTable
 from analysis.samples import Array, Samples, samples_of
 from studies.ladder.rungs import ABOVE, ARQ, BELOW, HIGHEST, RUNGS, SLOW, UNKNOWN, base_network, suffix_of
@@ -36,7 +36,7 @@ UNKNOWN_SERVERS = "QUIC, servers unknown"
 
 KEY = ["kind", "name", "below", "above"]
 NUMBERS = ["gain", "gain_low", "gain_high", "points", "points_low", "points_high", "ms", "ms_low", "ms_high", "start"]
-COLUMNS = ["network", "metric", *KEY, "sites", "blocks", *NUMBERS, "is_shown"]
+COLUMNS = ["network", "metric", *KEY, "sites", "blocks", "blocks_needed", *NUMBERS, "is_shown"]
 SITE_COLUMNS = ["network", "site", "metric", *KEY, "blocks", "gain", "points", "ms", "start"]
 
 
@@ -78,10 +78,11 @@ def contributions(campaign: CampaignTable, confidence: float) -> pd.DataFrame:
     """The contributions behind each network, over its sites.
 
     A row for each network, metric and effect. Columns: network, metric; kind (RUNG, WHOLE, SUM, PART, CHANGE), name,
-    below and above (the protocols); sites and blocks that have both; gain (of the log ratios: above against below),
-    points (the same as a share of stock TCP's time) and ms (of the differences), with their intervals; start: the share
-    of stock TCP's time where the step begins; is_shown: whether the interval of the gain is without 0, and for SUM
-    whether it lies within the interval of WHOLE.
+    below and above (the protocols); sites and blocks that have both; blocks_needed: of each site for intervals; gain
+    (of the log ratios: above against below), points (the same as a share of stock TCP's time) and ms (of the
+    differences), with their intervals, which are NaN where blocks are too few; start: the share of stock TCP's time
+    where the step begins; is_shown: whether the interval of the gain is without 0, and for SUM whether it lies within
+    the interval of WHOLE.
     """
     samples = samples_of(by_condition(campaign))
     tables = [_over_sites(samples, network, confidence) for network in samples.networks]
@@ -98,13 +99,13 @@ def _over_sites(samples: Samples, network: str, confidence: float) -> pd.DataFra
         level = confidence if effect.kind == WHOLE else together
         start, blocks = effect.start(_mean_centre), np.isfinite(effect.ratios).sum(axis=-1)
         ratio, difference = (mean_over_sites(_by_metric(one)) for one in (effect.ratios, effect.differences_ms))
-        low, high = ratio.interval(level)
-        ms_low, ms_high = difference.interval(level)
+        (low, high), (ms_low, ms_high) = _interval(ratio, level), _interval(difference, level)
         columns = {
             "metric": samples.metrics,
             **dict(zip(KEY, effect.key, strict=True)),
             "sites": (blocks > 0).sum(axis=0),
             "blocks": blocks.sum(axis=0),
+            "blocks_needed": blocks_for_interval(level),
             **{f"gain{end}": np.expm1(value) for end, value in (("", ratio.centre), ("_low", low), ("_high", high))},
             **{
                 f"points{end}": start * np.expm1(value)
@@ -198,6 +199,13 @@ def _difference(kind: str, name: str, one: Effect, other: Effect, before: tuple[
     """By how much `one` is more than `other`, in the blocks that have both."""
     ratios, differences_ms = one.ratios - other.ratios, one.differences_ms - other.differences_ms
     return Effect(kind, name, one.below, one.above, ratios, differences_ms, before)
+
+
+def _interval(mean: MeanRatio, confidence: float) -> tuple[Array, Array]:
+    """The interval of `mean`; NaN where there are too few blocks for one."""
+    has_interval = mean.has_interval(confidence)
+    low, high = (np.where(has_interval, end, np.nan) for end in mean.interval(confidence))
+    return low, high
 
 
 def _by_metric(values: Array) -> Array:

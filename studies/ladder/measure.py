@@ -86,30 +86,49 @@ def quota_command() -> tuple[str, ...]:
     return (sys.executable, "-m", QUOTA, f"{PROCESSOR_SHARE:g}")
 
 
+@dataclass(frozen=True)
+class Scope:
+    """What a ladder measures: its rungs, the conditions that are possible, where these are measured (each where it
+    `usual`ly is, or everywhere), and what is not measured."""
+
+    rungs: Sequence[str]
+    conditions: Sequence[str]
+    usual: bool
+    missing: Sequence[Missing]
+
+
 def campaign(request: Request) -> Measurement:
     """What `request` asks to be measured. Raises EyelevelError."""
-    wanted = wanted_conditions(request.options.get("conditions"))
     # A campaign that was begun goes on with what it has: a rung that came later would have blocks of its own.
-    study = request.document.study if request.document else {}
+    scope = scope_of_begun(request, request.document.study) if request.document else scope_of_new(request)
+    if len(scope.rungs) < 2:
+        reasons = "; ".join(map(str, scope.missing))
+        raise EyelevelError(f"a ladder needs two rungs at least{f', and cannot have {reasons}' if reasons else ''}")
+    planned = ladder_campaign(request, scope)
+    return Measurement(planned, announcement(planned, scope.missing), lambda: [f"measured: {planned.folder}"])
+
+
+def scope_of_begun(request: Request, study: Mapping[str, Any]) -> Scope:
+    """The scope of a campaign that was begun, whose document has `study`. Raises EyelevelError."""
+    wanted_conditions(request.options.get("conditions"))
     missing = [Missing(**entry) for entry in study.get("missing", ())]
     chosen = rungs(request, missing)
-    possible = tuple(study.get("conditions", ()))
-    usual = bool(study["usual_conditions"]) if study else not request.options.get("conditions")
-    if not request.document:
-        more = [UNKNOWN] if "unknown" in wanted and HIGHEST in chosen else []
-        missing = refusals(request, [*chosen, *more])
-        refused = {one.name: one.reason for one in missing}
-        chosen = [name for name in chosen if name not in refused]
-        missing = [one for one in missing if one.name != UNKNOWN]
-        reasons = {name: condition_refusal(name, chosen, refused) for name in wanted}
-        possible = tuple(name for name, reason in reasons.items() if not reason)
-        missing += [Missing(name, reason) for name, reason in reasons.items() if reason]
-    if len(chosen) < 2:
-        reasons_given = "; ".join(map(str, missing))
-        also = f", and cannot have {reasons_given}" if missing else ""
-        raise EyelevelError(f"a ladder needs two rungs at least{also}")
-    planned = ladder_campaign(request, chosen, possible, missing, usual=usual)
-    return Measurement(planned, announcement(planned, missing), lambda: [f"measured: {planned.folder}"])
+    return Scope(chosen, tuple(study.get("conditions", ())), bool(study["usual_conditions"]), missing)
+
+
+def scope_of_new(request: Request) -> Scope:
+    """What of what `request` wants this machine can do. Raises EyelevelError."""
+    wanted = wanted_conditions(request.options.get("conditions"))
+    chosen = rungs(request, ())
+    over = [*chosen, UNKNOWN] if "unknown" in wanted and HIGHEST in chosen else chosen
+    refused = {one.name: one.reason for one in refusals(request, over)}
+    able = [name for name in chosen if name not in refused]
+    reasons = {name: condition_refusal(name, able, refused) for name in wanted}
+    absent = {name: reason for name, reason in refused.items() if name != UNKNOWN}
+    absent |= {name: reason for name, reason in reasons.items() if reason}
+    possible = tuple(name for name in wanted if name not in absent)
+    usual = not request.options.get("conditions")
+    return Scope(able, possible, usual, [Missing(name, reason) for name, reason in absent.items()])
 
 
 def wanted_conditions(text: str | None) -> tuple[str, ...]:
@@ -175,24 +194,25 @@ def quota_refusal() -> str:
     return "" if completed.returncode == 0 else (lines[-1] if lines else f"status {completed.returncode}")
 
 
-def ladder_campaign(
-    request: Request, chosen: Sequence[str], possible: Collection[str], missing: Sequence[Missing], *, usual: bool
-) -> Campaign:
-    """The campaign of the sites and networks that `request` names, over the rungs `chosen`, with the `possible`
-    conditions, each where it `usual`ly is or everywhere."""
-    unknown = [UNKNOWN] if "unknown" in possible else []
+def ladder_campaign(request: Request, scope: Scope) -> Campaign:
+    """The campaign of `scope`, of the sites and networks that `request` names."""
+    unknown = [UNKNOWN] if "unknown" in scope.conditions else []
+
+    def variants_of(network: Network) -> list[Network]:
+        return variants(network, scope.conditions, usual=scope.usual)
+
     planned = study_campaign(
-        replace(request, proto=",".join([*chosen, *unknown])),
+        replace(request, proto=",".join([*scope.rungs, *unknown])),
         STUDY,
         LadderMethod(),
         runs=RUNS,
-        change=lambda network: [network, *variants(network, possible, usual=usual)],
+        change=lambda network: [network, *variants_of(network)],
     )
     assert planned.selection
     plain = tuple(name for name in planned.selection.networks if base_network(name) == name)
     companions = {
         name: (
-            *product([one.name for one in variants(planned.networks[name], possible, usual=usual)], (BELOW, ABOVE)),
+            *product([one.name for one in variants_of(planned.networks[name])], (BELOW, ABOVE)),
             *((name, protocol) for protocol in unknown),
         )
         for name in plain
@@ -203,13 +223,13 @@ def ladder_campaign(
         planned,
         loading=Loading(browser=request.browser_name),
         films=FilmPolicy(kept or films.kept, quality or films.quality),
-        selection=Selection(planned.selection.sites, plain, tuple(chosen)),
+        selection=Selection(planned.selection.sites, plain, tuple(scope.rungs)),
         companions=companions,
         study={
             "name": STUDY,
-            "conditions": list(possible),
-            "usual_conditions": usual,
-            "missing": [asdict(one) for one in missing],
+            "conditions": list(scope.conditions),
+            "usual_conditions": scope.usual,
+            "missing": [asdict(one) for one in scope.missing],
         },
     )
 

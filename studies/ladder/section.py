@@ -1,6 +1,6 @@
 """The report's section on the ladder: contributions in sentences, as a waterfall and as tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import pandas as pd
 
 from analysis.hypotheses import of_campaign
 from analysis.processor import busy_warnings
+from analysis.ratios import MOST_WIDENING
 from analysis.report.section import ReportFigure, ReportTable, Section, text_table
 from analysis.runs import CampaignTable, load, rows_of
 from analysis.text import (
@@ -44,6 +45,7 @@ from studies.ladder.rungs import ABOVE, BELOW, HIGHEST, RUNGS, SLOW, base_networ
 
 # Those that are told of; the tables' files have all.
 METRICS = ("si", "plt")
+TOO_FEW = "too few blocks"
 
 
 def section(folder: Path) -> Section | None:
@@ -87,10 +89,13 @@ def lead(rows: pd.DataFrame) -> str:
         f"{_place(rows)}: {label(whole['above'])} against {label(whole['below'])} {_interval_text(whole)}, "
         f"{signed_ms(whole['ms'])} ms"
     )
+    unclear = [row["name"] for row in _unclear(rungs)]
+    if len(unclear) == len(rungs):
+        return f"{text}; {TOO_FEW} to say which rungs contribute, {_remedy(rows)}."
     parts = [f"{row['name']} {percent(row['points'])}" for row in _shown(rungs)]
-    if not np.isfinite(whole["gain_low"]):
-        return f"{text}; one block has no intervals."
-    return f"{text}; of this, {listing(parts)}." if parts else f"{text}; no rung is shown to contribute."
+    result = f"of this, {listing(parts)}" if parts else "no rung is shown to contribute"
+    rest = f"; {TOO_FEW} to say whether {listing(unclear)} contribute, {_remedy(rows)}" if unclear else ""
+    return f"{text}; {result}{rest}."
 
 
 def detail(rows: pd.DataFrame, campaign: CampaignTable) -> str:
@@ -98,9 +103,12 @@ def detail(rows: pd.DataFrame, campaign: CampaignTable) -> str:
     rungs = rows_of(rows, kind=RUNG)
     (whole,), (total,) = (rows_of(rows, kind=kind).to_dict("records") for kind in (WHOLE, SUM))
     parts = [f"{row['name']} {_interval_text(row)}" for row in _shown(rungs)]
-    others = [f"{row['name']} {_interval_text(row)}" for row in rungs[~rungs["is_shown"]].to_dict("records")]
+    judged = rungs[~rungs["is_shown"] & rungs["gain_low"].notna()]
+    others = [f"{row['name']} {_interval_text(row)}" for row in judged.to_dict("records")]
+    unclear = [f"{row['name']} {percent(row['points'])}" for row in _unclear(rungs)]
     sentences = [f"shown to contribute: {listing(parts)}."] if parts else []
     sentences += [f"{'N' if parts else 'n'}ot shown to: {listing(others)}."] if others else []
+    sentences += [f"{'T' if sentences else 't'}{TOO_FEW[1:]} to tell: {listing(unclear)}."] if unclear else []
     entries = rows.to_dict("records")
     sentences += [*_transport(entries), *_slowed(entries, campaign), *_unknown(entries)]
     if np.isfinite(whole["gain_low"]):
@@ -121,6 +129,20 @@ def _place(rows: pd.DataFrame) -> str:
 def _shown(rungs: pd.DataFrame) -> list[dict[Any, Any]]:
     """The rungs that are shown to contribute, the largest first."""
     return sorted(rungs[rungs["is_shown"]].to_dict("records"), key=lambda row: -abs(row["points"]))
+
+
+def _unclear(rungs: pd.DataFrame) -> list[dict[Any, Any]]:
+    """The rungs that have too few blocks for an interval."""
+    return list(rungs[rungs["gain_low"].isna()].to_dict("records"))
+
+
+def _remedy(rows: pd.DataFrame) -> str:
+    """What gives `rows` without intervals some."""
+    return f"of which RUNS={_needed_runs(rows)} gives each site enough"
+
+
+def _needed_runs(rows: pd.DataFrame) -> int:
+    return int(rows["blocks_needed"].max())
 
 
 def _transport(entries: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -165,9 +187,14 @@ def _unknown(entries: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _interval_text(row: Mapping[str, Any]) -> str:
-    """A contribution with its interval."""
-    interval = percent_interval(row["points_low"], row["points_high"])
-    return percent(row["points"]) + (f" ({interval})" if interval != NOTHING else "")
+    """A contribution with its interval, or why it has none."""
+    interval = _interval_writer(percent_interval)(row["kind"], row["points_low"], row["points_high"])
+    return f"{percent(row['points'])} ({interval})"
+
+
+def _interval_writer(form: Callable[[float, float], str]) -> Callable[[str, float, float], str]:
+    """What writes the interval of a row of a kind, or why it has none. The sum has none of its own."""
+    return lambda kind, low, high: TOO_FEW if kind != SUM and form(low, high) == NOTHING else form(low, high)
 
 
 def missing_sentences(campaign: CampaignTable, table: pd.DataFrame) -> list[str]:
@@ -223,6 +250,17 @@ def explanations(campaign: CampaignTable, confidence: float) -> list[str]:
     return texts
 
 
+def _note_on_few(table: pd.DataFrame) -> str:
+    """What the reader of a figure or a table is told of contributions without intervals; nothing if there are none."""
+    without = table[(table["kind"] != SUM) & table[["gain_low", "ms_low"]].isna().any(axis=1)]
+    if without.empty:
+        return ""
+    return (
+        f" Where it says {TOO_FEW}, or a bar is an outline, an interval would be more than {MOST_WIDENING:g} times as "
+        f"long as if it were known how much runs scatter; RUNS={_needed_runs(without)} gives each site enough."
+    )
+
+
 def _figure(
     table: pd.DataFrame,
     sites: pd.DataFrame,
@@ -248,6 +286,7 @@ def _figure(
         "sites; dotted: the rungs' sum. "
         "Below it: what else was changed in the same blocks, outside of the ladder."
     )
+    caption += _note_on_few(table[table["metric"].isin(metrics)])
     whole = rows_of(table, kind=WHOLE)
     finding = "; ".join(
         f"{label(row['metric'])} behind {label(row['network'])} {_interval_text(row)}"
@@ -263,14 +302,15 @@ def contribution_table(table: pd.DataFrame, metrics: Sequence[str], confidence: 
         ("below", "above"): ("between", lambda below, above: f"{below} → {above}"),
         "sites": ("sites", whole_number), "blocks": ("blocks", whole_number),
         "points": ("step", percent),
-        ("points_low", "points_high"): (f"{level(confidence)} interval", percent_interval),
+        ("kind", "points_low", "points_high"): (f"{level(confidence)} interval", _interval_writer(percent_interval)),
         "gain": ("gain", percent), "ms": ("ms", signed_ms),
-        ("ms_low", "ms_high"): ("interval of ms", ms_interval),
+        ("kind", "ms_low", "ms_high"): ("interval of ms", _interval_writer(ms_interval)),
     }  # fmt: skip
     note = (
         "Gain: against the setting before the arrow; step: the same in percent of the lowest rung's time. Intervals of "
         "steps are simultaneous within a network and metric, but for the direct comparison's. The CSV has all metrics."
     )
+    note += _note_on_few(table)
     texts = text_table(table[table["metric"].isin(metrics)], columns)
     return ReportTable("ladder_contributions", "Contributions of the rungs", table, texts, note)
 

@@ -20,13 +20,16 @@ ROW_INCHES = 0.185
 # Sites are points beside the bar, above each other.
 SITE_MARK = 2.2
 ARROW_MARK = 3.5
+# Of what has too few blocks for an interval.
+OUTLINE: dict[str, Any] = {"facecolor": "white", "edgecolor": "0.4", "linewidth": 0.6}
 TICKS = 5
 
 
 def draw(table: pd.DataFrame, sites: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str]) -> Figure:
     """`table` and `sites` have the columns of `contributions` and `site_contributions`. A row of panels for each
     network, a panel for each metric: bars that go from the end of the one above by a rung's contribution, in percent of
-    the lowest rung's time, with its interval and, as points, single sites; numbers at the right."""
+    the lowest rung's time, with its interval (an outline where blocks are too few for one) and, as points, single
+    sites; numbers at the right."""
     parts = {network: drawn_rows(rows_of(table, network=network, metric=metrics[0])) for network in networks}
     heights = [len(rows) + 3 for rows in parts.values()]
     with figure_style():
@@ -49,6 +52,8 @@ def draw(table: pd.DataFrame, sites: pd.DataFrame, networks: Sequence[str], metr
             Patch(facecolor="0.75", label="not shown to differ from 0"),
             Patch(facecolor="0.35", label="measured directly"),
         ]
+        if drawn_rows(table[table["metric"].isin(metrics)])["points_low"].isna().any():
+            keys.append(Patch(**OUTLINE, label="too few blocks for an interval"))
         figure.legend(handles=keys, loc="outside lower center", ncols=4, fontsize=SMALL)
         return figure
 
@@ -68,8 +73,10 @@ def _panel(axes: Axes, rows: pd.DataFrame, sites: pd.DataFrame) -> None:
         # A change is no step of the ladder: it begins at 0.
         begin = _begin(row)
         height = 0.4 if row["kind"] == PART else 0.62
-        axes.barh(y, row["points"], height, left=begin, color=_color(row), linewidth=0)
-        if np.isfinite(row["points_low"]):
+        has_interval = np.isfinite(row["points_low"])
+        style: dict[str, Any] = {"color": _color(row), "linewidth": 0} if has_interval else OUTLINE
+        axes.barh(y, row["points"], height, left=begin, **style)
+        if has_interval:
             _interval(axes, begin + row["points_low"], begin + row["points_high"], y, bounds)
         key = {name: row[name] for name in ("kind", "name")}
         of_sites = begin + rows_of(sites, **key)["points"].to_numpy()

@@ -16,6 +16,7 @@ import pytest
 from base import files
 from base.errors import EyelevelError
 from base.files import Locked, lock_holder, locked, replacing_folder, write_atomically
+from base.namespaces import namespaced
 from base.places import PROJECT
 from record.demo import generate
 from record.site import write_site
@@ -42,6 +43,32 @@ def test_a_locked_folder_is_refused_to_others_and_its_holder_is_known(tmp_path: 
     assert lock_holder(tmp_path) is None
     with locked(tmp_path):
         pass
+
+
+# Two file systems number their files alike; a file of the first is locked.
+ALIKE = """
+import os, sys
+from pathlib import Path
+from base.files import lock_holder, locked
+one, other = (Path(name) / "folder" for name in sys.argv[1:])
+for folder in (one, other):
+    os.system(f"mount -t tmpfs tmpfs {folder.parent}")
+    folder.mkdir()
+assert one.stat().st_ino == other.stat().st_ino
+with locked(one):
+    print(lock_holder(one) == os.getpid(), lock_holder(other))
+"""
+
+
+@pytest.mark.needs_namespaces
+def test_a_lock_is_not_taken_for_that_of_a_file_of_the_same_number_elsewhere(tmp_path: Path) -> None:
+    folders = [tmp_path / "one", tmp_path / "other"]
+    for folder in folders:
+        folder.mkdir()
+    command = [*namespaced("mount"), sys.executable, "-c", ALIKE, *folders]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "True None\n", done.stderr
 
 
 @pytest.fixture

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.needs import AS_ORDINARY_USER
 
 from base import namespaces, privileges
 from base.errors import EyelevelError
-from base.namespaces import namespaced
+from base.namespaces import AS_ORDINARY_USER, namespaced
 from base.places import PROJECT
 from base.privileges import require_browsing, require_namespaces
 

@@ -28,7 +28,7 @@ import brotli
 from base.places import tool
 from base.processes import running
 from record.site import Site
-from servers.certificates import authority, certify
+from servers.certificates import certify, machine_ca, machine_ca_certificate
 
 WWW, STATIC, API, SOCKET, NOWHERE = (f"192.0.2.{n}" for n in range(1, 6))
 HOSTS = {
@@ -180,7 +180,7 @@ def accept_websockets(chain: Path, key: Path) -> None:
 def ask(method: str, url: str, user_agent: str) -> dict[str, Any]:
     """What a server says to one request when nothing is in between."""
     parts = urlsplit(url)
-    context = ssl.create_default_context(cafile=str(authority().path))
+    context = ssl.create_default_context(cafile=machine_ca_certificate())
     connection = http.client.HTTPSConnection(parts.netloc, context=context)
     headers = {"Accept-Encoding": "br, gzip", "User-Agent": user_agent, **EXTRA.get(parts.path, {})}
     connection.request(method, url[len(f"https://{parts.netloc}") :], headers=headers)
@@ -200,7 +200,7 @@ def main(folder: Path, command: list[str]) -> int:
     servers: dict[str, tuple[str, ...]] = {}
     for name, address in HOSTS.items():
         servers[address] = (*servers.get(address, ()), name)
-    certificates = certify(authority(), servers, folder)
+    certificates = certify(machine_ca(), servers, folder)
     key = certificates[WWW].key
     config = folder / "nginx.conf"
     config.write_text(NGINX.format(folder=folder, key=key, www=WWW, static=STATIC, api=API, secret=SECRETS[0]))

@@ -1,6 +1,7 @@
 """Closing a recording: what a page asks for and the recording lacks is told by URL, and kept with the site."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from record.demo import generate
 from record.formats import read_recording
 from record.http1 import Response
 from record.recorder import sandbox
-from record.recorder.addresses import Reach
+from record.recorder.addresses import AddressPolicy
 from record.recorder.spec import RecordSpec
 from record.site import Exchange, Recording, Site, write_site
 from tuning import networks, protocols
@@ -81,9 +82,9 @@ def test_what_a_recording_lacks_is_told_by_url_and_asker(tmp_path: Path) -> None
     assert set(result.unused) < {exchange.file for exchange in site.exchanges}
 
 
-@pytest.mark.parametrize("reach", [Reach.PUBLIC, Reach.ANYWHERE])
+@pytest.mark.parametrize("policy", [AddressPolicy.PUBLIC, AddressPolicy.ALL])
 def test_what_is_fetched_for_a_site_obeys_the_user_not_the_site(
-    reach: Reach, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    policy: AddressPolicy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     specs: list[RecordSpec] = []
 
@@ -93,9 +94,9 @@ def test_what_is_fetched_for_a_site_obeys_the_user_not_the_site(
 
     monkeypatch.setattr(sandbox, "run", note)
     # A site's URL may have come with the site: other than a URL that a user records, it opens no address.
-    plan = Closing(1, DSL, {}) if reach is Reach.PUBLIC else Closing(1, DSL, {}, reach=reach)
+    plan = Closing(1, DSL, {}) if policy is AddressPolicy.PUBLIC else Closing(1, DSL, {}, address_policy=policy)
     assert fetch_missing(small_site(tmp_path / "site"), ["https://a.example/b"], plan) == []
-    assert [(spec.reach, spec.also) for spec in specs] == [(reach, ("https://a.example/b",))]
+    assert [(spec.address_policy, spec.also) for spec in specs] == [(policy, ("https://a.example/b",))]
 
 
 def test_a_site_that_would_become_too_large_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,6 +142,22 @@ def test_a_broken_file_is_told(tmp_path: Path, text: str) -> None:
     (site.folder / completeness.FILE).write_text(text)
     with pytest.raises(EyelevelError, match=r"completeness\.json is broken"):
         completeness.read(site)
+
+
+def test_a_file_that_is_longer_than_any_is_refused_and_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = small_site(tmp_path / "a")
+    path = site.folder / "completeness.json"
+    path.touch()
+    os.truncate(path, 1 << 27)
+    with pytest.raises(EyelevelError, match=r"completeness\.json is broken \(it is longer than 64 MiB\); remove it"):
+        completeness.read(site)
+    path.unlink()
+    monkeypatch.setattr(completeness, "FILE_BYTES", 100)
+    with pytest.raises(EyelevelError, match="a asks for too much to be kept"):
+        known(site).write(site)
+    assert completeness.read(site) is None
 
 
 def test_loads_are_summed_up_by_how_urls_were_answered() -> None:

@@ -15,7 +15,7 @@ from measure import completeness
 from measure.completeness import Completeness
 from record.http1 import Response
 from record.site import Site
-from servers.certificates import authority
+from servers.certificates import machine_ca_certificate
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads(group="closing")]
 
@@ -27,8 +27,8 @@ import subprocess, sys
 sys.path.insert(0, sys.argv[3])
 from pathlib import Path
 from support.lossy_site import lose
-sites, authority = sys.argv[1:3]
-def run(*command): subprocess.run([sys.executable, "-m", "eyelevel", *command, "--origin-ca", authority], check=True)
+sites, ca = sys.argv[1:3]
+def run(*command): subprocess.run([sys.executable, "-m", "eyelevel", *command, "--origin-ca", ca], check=True)
 # The addresses of these servers are not public, which does for the page that is recorded, not for what is fetched.
 run("record", "https://origin.example/", "--into", sites)
 lose(Path(sites) / "origin.example")
@@ -51,7 +51,7 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Closed:
     folder = tmp_path_factory.mktemp("origin")
     command = [*map(str, namespaced("net", "mount")), sys.executable]
     command += [str(ORIGIN), str(folder), sys.executable, "-c", PROGRAM]
-    command += [str(folder / "sites"), str(authority().path), str(PROJECT / "tests")]
+    command += [str(folder / "sites"), str(machine_ca_certificate()), str(PROJECT / "tests")]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     done = subprocess.run(command, env=environment, cwd=PROJECT, capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr

@@ -23,7 +23,7 @@ from tuning.protocols import Protocol
 NETWORK = Network("known", min_rtt_ms=80, up_mbps=10, down_mbps=10, queue_ms=1000)
 SIZE_BYTES = 8_000_000
 # What of a packet on the wire counts in the window: TCP's payload of a full segment, all that QUIC puts into UDP.
-COUNTED = {"tcp": 1448 / 1500, "quic": 1250 / 1278}
+PAYLOAD_SHARE = {"tcp": 1448 / 1500, "quic": 1250 / 1278}
 # The part of the download that is looked at: when its start is over, also BBR's drain.
 PART = (0.4, 0.97)
 # When nothing was acknowledged for longer, the machine had no time for the replay, and the load is made again.
@@ -116,7 +116,7 @@ def test_window_is_rate_times_rtt(name: str, site: Site, tmp_path: Path) -> None
         f"estimate {values.estimate / values.rate:.3f} of the rate"
     )
     assert NETWORK.down_mbps
-    link = NETWORK.down_mbps * 1e6 / 8 * COUNTED[protocol.transport]
+    link = NETWORK.down_mbps * 1e6 / 8 * PAYLOAD_SHARE[protocol.transport]
     assert values.rate < 1.03 * link
     if values.window > 1.25 * link * values.min_rtt_s:  # or slow start has ended early, and the window does not fill it
         assert values.rate == pytest.approx(link, rel=0.05)

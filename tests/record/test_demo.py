@@ -21,11 +21,12 @@ import pytest
 from fontTools.ttLib import TTFont
 from PIL import Image
 
+from base.namespaces import AS_ORDINARY_USER
 from base.places import PROJECT, tool
 from record.content import decode
 from record.demo import DEMO_SITES, generate
 from record.site import Recording, write_site
-from servers.certificates import authority, certify
+from servers.certificates import certify, machine_ca
 
 LOAD_TIMEOUT_S = 60
 
@@ -165,9 +166,9 @@ def test_a_browser_asks_for_everything_in_a_site_once_and_for_nothing_else(
     # A browser that was stopped leaves the folder of its socket, whose path must be short.
     with serving(recording, tmp_path) as (port, requests), TemporaryDirectory() as temporary:
         command = [
+            *AS_ORDINARY_USER,
             str(tool("chromium")),
             "--headless=new",
-            "--no-sandbox",
             "--disable-gpu",
             "--no-first-run",
             "--disable-background-networking",
@@ -226,7 +227,7 @@ def serving(recording: Recording, folder: Path) -> Iterator[tuple[int, list[tupl
             """A browser that ends with connections open is no error."""
 
     hosts = tuple(sorted({urlsplit(exchange.url).netloc for exchange in recording.exchanges}))
-    certificate = certify(authority(), {"127.0.0.1": hosts}, folder)["127.0.0.1"]
+    certificate = certify(machine_ca(), {"127.0.0.1": hosts}, folder)["127.0.0.1"]
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate.chain, certificate.key)
     with Server(("127.0.0.1", 0), Handler) as server:

@@ -25,7 +25,7 @@ from base.structure import from_json, to_json
 from record.http1 import Headers, Response, parse_response
 from record.layout import without_originals
 from record.privacy import without_cookie_values
-from record.recorder.addresses import Reach
+from record.recorder.addresses import AddressPolicy
 from record.recorder.browser_options import is_background_request
 from record.recorder.proxy_output import ProxyOutput, read_exchanges
 from record.recorder.proxy_settings import ProxySettings
@@ -34,7 +34,7 @@ from record.recorder.targets import Target, read_targets
 from record.recorder.traffic import Traffic
 from record.site import Exchange, Recording, Site, write_site
 from replay import ReplaySpec, run
-from servers.certificates import authority
+from servers.certificates import machine_ca_certificate
 from tuning import protocols
 from tuning.networks import Network
 
@@ -81,7 +81,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     """A page of origin.py, recorded between two that cannot be."""
     folder = tmp_path_factory.mktemp("origin")
     urls = ["https://nowhere.example/", "http://origin.example/", "https://static.origin.example/missing"]
-    options = ["--origin-ca", str(authority().path), "--into", str(folder / "sites")]
+    options = ["--origin-ca", str(machine_ca_certificate()), "--into", str(folder / "sites")]
     command = [*map(str, namespaced("net", "mount")), sys.executable]
     command += [str(CLIENTS / "origin.py"), str(folder), sys.executable, "-m", "eyelevel", "record", *urls, *options]
     completed = subprocess.run(command, env=environment(), cwd=PROJECT, capture_output=True, text=True, check=False)
@@ -262,7 +262,7 @@ import record.recorder.addon, record.recorder.mitmdump
 def test_the_proxy_s_side_needs_no_package_but_mitmproxy(tmp_path: Path) -> None:
     # -S leaves out the packages that are installed.
     command = [sys.executable, "-I", "-S", "-B", "-c", WITHOUT_PACKAGES]
-    settings = ProxySettings(tmp_path, 1, 0, Reach.PUBLIC, keep_cookies=False)
+    settings = ProxySettings(tmp_path, 1, 0, AddressPolicy.PUBLIC, keep_cookies=False)
     completed = subprocess.run(command, env=settings.environment(), capture_output=True, text=True)
     assert completed.returncode == 0, completed.stderr
 
@@ -310,7 +310,7 @@ def test_requests_of_the_browser_itself_are_distinguished_from_those_of_pages(
             True,
             Path("/ca.pem"),
             ("https://a.example/b",),
-            Reach.ANYWHERE,
+            AddressPolicy.ALL,
         ),
     ],
 )

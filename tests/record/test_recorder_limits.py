@@ -9,25 +9,25 @@ import pytest
 
 from base.places import PROJECT
 from record.limits import BODY_BYTES
-from record.recorder.room import Body, Room
+from record.recorder.budget import Body, ByteBudget
 
 
 def test_bodies_share_the_room_of_a_recording() -> None:
-    room = Room(10)
-    first, second = Body(room, "full"), Body(room, "full")
+    budget = ByteBudget(10)
+    first, second = Body(budget, "full"), Body(budget, "full")
     assert first(b"12345") == b"12345" and second(b"12345") == b"12345"
     assert first(b"6") == b"6", "it is sent on, kept or not"
     assert (first.refusal, bytes(first.bytes)) == ("full", b"")
     assert second(b"67890") == b"67890", "what one gives back another takes"
     assert (second.refusal, bytes(second.bytes)) == (None, b"1234567890")
     assert first(b"") == b"" and first.refusal == "full", "a body with a gap is not kept"
-    assert room.size == 0
+    assert budget.remaining_bytes == 0
     second.drop("it did not end well")
-    assert room.size == 10
+    assert budget.remaining_bytes == 10
 
 
 def test_a_body_alone_may_not_take_all_of_it() -> None:
-    body = Body(Room(4 * BODY_BYTES), "full")
+    body = Body(ByteBudget(4 * BODY_BYTES), "full")
     part = bytes(BODY_BYTES // 4)
     for _ in range(4):
         body(part)

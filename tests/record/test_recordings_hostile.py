@@ -278,8 +278,8 @@ def exchange(number: int, host: str = "a.example", server: str = "192.0.2.1", he
 def test_a_recording_of_more_than_a_page_is_refused(
     count: int, make: Callable[[int], Exchange], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("record.intake.EXCHANGES", 3000)  # of 50,000
-    monkeypatch.setattr("record.intake.TEXT_BYTES", MB)  # of 64
+    monkeypatch.setattr("record.limits.EXCHANGES", 3000)  # of 50,000
+    monkeypatch.setattr("record.limits.TEXT_BYTES", MB)  # of 64
     intake = Intake("x", keep_cookies=False)
     for number in range(count):
         intake.take("x", partial(make, number))

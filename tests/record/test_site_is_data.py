@@ -140,6 +140,16 @@ def to_folder(path: Path) -> None:
     path.mkdir()
 
 
+def make_files(folder: Path, count: int) -> None:
+    for number in range(count):
+        (folder / str(number)).touch()
+
+
+def to_length(path: Path, length: int) -> None:
+    path.touch()
+    os.truncate(path, length)
+
+
 HOST, FILE = Path("a.example"), Path("a.example/00000-index")
 FOLDERS: dict[str, Callable[[Path], object]] = {
     "a file that is a link": lambda folder: to_link(folder / FILE),
@@ -151,6 +161,8 @@ FOLDERS: dict[str, Callable[[Path], object]] = {
     "a host that is a link": lambda folder: to_link(folder / HOST),
     "a further host": lambda folder: shutil.copytree(folder / HOST, folder / "c.example"),
     "a further link": lambda folder: (folder / "etc").symlink_to("/etc"),
+    "many further files beside the index": lambda folder: make_files(folder, 1001),
+    "a further file of a terabyte beside the index": lambda folder: to_length(folder / "notes.txt", 1 << 40),
     "an index that is a link": lambda folder: to_link(folder / INDEX),
     "an index that is a pipe": lambda folder: to_pipe(folder / INDEX),
     "an index that is a folder": lambda folder: to_folder(folder / INDEX),
@@ -166,6 +178,13 @@ def test_what_no_import_puts_into_a_folder_is_refused_in_one_line(case: str, tmp
     site = written(tmp_path / "sites" / "site")
     FOLDERS[case](site.folder)
     refusal(site.folder)
+
+
+def test_files_that_are_longer_together_than_those_of_a_site_are_refused(tmp_path: Path) -> None:
+    site = written(tmp_path / "site", *(exchange(f"https://a.example/{number}") for number in range(13)))
+    for path in (site.folder / HOST).iterdir():
+        to_length(path, 256 << 20)
+    assert "the files in its folder are longer than 3 GiB together" in refusal(site.folder)
 
 
 def test_what_people_and_we_keep_beside_a_recording_does_no_harm(tmp_path: Path) -> None:
@@ -243,7 +262,7 @@ def test_a_long_wait_of_an_older_site_is_cut_where_it_is_served(tmp_path: Path) 
 def test_a_recording_beyond_the_limits_is_not_stored_and_the_old_site_stays(tmp_path: Path) -> None:
     site = written(tmp_path / "site")
     many = [exchange(f"https://a.example/{number}", f"server {number}") for number in range(1001)]
-    with pytest.raises(EyelevelError, match="more than 1000 servers"):
+    with pytest.raises(EyelevelError, match="more than 1,000 servers"):
         written(site.folder, *many)
     assert Site.load(site.folder) == site and [path.name for path in tmp_path.iterdir()] == ["site"]
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from base.jail import jail_user
-from base.places import PROJECT, authority_certificate, tool
+from base.places import PROJECT, ca_certificate, tool
 from base.structure import to_json
 from measure.run.visit import FILM, LOG, TIMINGS, VisitSpec
 from record.http1 import Response
@@ -238,7 +238,7 @@ def test_a_browser_in_foreign_hands_reads_writes_and_reaches_nothing(
     files = [
         host.folder / "secret",
         host.site.folder / "site.json",
-        authority_certificate().with_name("key.pem"),
+        ca_certificate().with_name("key.pem"),
         PROJECT / "pyproject.toml",
         *map(Path, ("/etc/shadow", "/run/eyelevel/certificates/key.pem", "/run/eyelevel/control", "/proc/1/environ")),
     ]

@@ -1,4 +1,4 @@
-"""The machine's authority: its key is its certificate's, whoever makes it, and whatever stopped who made it before."""
+"""The machine's CA: its key is its certificate's, whoever makes it, and whatever stopped who made it before."""
 
 import stat
 import subprocess
@@ -10,17 +10,18 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from base.errors import EyelevelError
-from base.places import PROJECT
+from base.places import PROJECT, ca_certificate
 from servers import certificates
-from servers.certificates import Authority, authority
+from servers.certificate_authority import CertificateAuthority
+from servers.certificates import machine_ca
 
-# Says that it is there, waits for the others, and prints the number of the authority that it has.
+# Says that it is there, waits for the others, and prints the number of the CA that it has.
 STARTER = """
 import sys
-from servers.certificates import authority
+from servers.certificates import machine_ca
 print("there", flush=True)
 sys.stdin.read(1)
-print(authority().certificate.serial_number)
+print(machine_ca().certificate.serial_number)
 """
 
 
@@ -31,46 +32,46 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def assert_sound(one: Authority) -> None:
-    certificate = x509.load_pem_x509_certificate(one.path.read_bytes())
-    key_path = one.path.with_name("key.pem")
+def assert_sound(one: CertificateAuthority) -> None:
+    certificate = x509.load_pem_x509_certificate(ca_certificate().read_bytes())
+    key_path = ca_certificate().with_name("key.pem")
     key = serialization.load_pem_private_key(key_path.read_bytes(), password=None)
     assert certificate == one.certificate
     assert key.public_key() == certificate.public_key() == one.key.public_key()
     assert stat.S_IMODE(key_path.stat().st_mode) == 0o600
 
 
-def test_an_authority_is_made_once() -> None:
-    assert_sound(first := authority())
-    assert authority().certificate == first.certificate
+def test_a_ca_is_made_once() -> None:
+    assert_sound(first := machine_ca())
+    assert machine_ca().certificate == first.certificate
 
 
 def test_a_key_that_is_not_the_certificates_is_replaced_with_it(cache: Path) -> None:
-    first = authority()
-    (cache / "authority").rename(cache / "other")
-    second = authority()
-    (cache / "other" / "key.pem").replace(cache / "authority" / "key.pem")
-    assert_sound(third := authority())
+    first = machine_ca()
+    (cache / "ca").rename(cache / "other")
+    second = machine_ca()
+    (cache / "other" / "key.pem").replace(cache / "ca" / "key.pem")
+    assert_sound(third := machine_ca())
     assert len({one.certificate.serial_number for one in (first, second, third)}) == 3
 
 
 @pytest.mark.parametrize("name", ["key.pem", "certificate.pem"])
 @pytest.mark.parametrize("length", [0, 100, None])
 def test_what_a_stop_left_half_is_made_anew(cache: Path, name: str, length: int | None) -> None:
-    first = authority()
-    path = cache / "authority" / name
+    first = machine_ca()
+    path = cache / "ca" / name
     if length is None:
         path.unlink()
     else:
         path.write_bytes(path.read_bytes()[:length])
-    assert_sound(second := authority())
+    assert_sound(second := machine_ca())
     assert second.certificate != first.certificate
 
 
-def test_an_authority_that_runs_out_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = authority()
+def test_a_ca_that_runs_out_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = machine_ca()
     monkeypatch.setattr(certificates, "RENEWED_BEFORE_END", certificates.LIFETIME)
-    assert_sound(second := authority())
+    assert_sound(second := machine_ca())
     assert second.certificate != first.certificate
 
 
@@ -84,20 +85,20 @@ def test_of_many_that_start_at_once_all_have_the_same(cache: Path) -> None:
         starter.stdin.write("\n")
         starter.stdin.flush()
     numbers = {starter.communicate()[0] for starter in starters}
-    assert numbers == {f"{authority().certificate.serial_number}\n"}
-    assert sorted(path.name for path in cache.iterdir()) == ["authority", "authority.lock"]
+    assert numbers == {f"{machine_ca().certificate.serial_number}\n"}
+    assert sorted(path.name for path in cache.iterdir()) == ["ca", "ca.lock"]
 
 
 def test_a_cache_that_is_not_ours_is_told_in_one_line(cache: Path) -> None:
-    authority()
-    (cache / "authority" / "key.pem").unlink()
-    (cache / "authority" / "key.pem").mkdir()
+    machine_ca()
+    (cache / "ca" / "key.pem").unlink()
+    (cache / "ca" / "key.pem").mkdir()
     with pytest.raises(
         EyelevelError, match=r"key\.pem cannot be read \(.*\); if it is another user's, set EYELEVEL_CACHE"
     ):
-        authority()
-    (cache / "authority" / "key.pem").rmdir()
-    (cache / "authority.lock").unlink()
-    (cache / "authority.lock").mkdir()
-    with pytest.raises(EyelevelError, match=r"authority cannot be written \(.*\); if it is another user's"):
-        authority()
+        machine_ca()
+    (cache / "ca" / "key.pem").rmdir()
+    (cache / "ca.lock").unlink()
+    (cache / "ca.lock").mkdir()
+    with pytest.raises(EyelevelError, match=r"ca cannot be written \(.*\); if it is another user's"):
+        machine_ca()

@@ -26,6 +26,7 @@ from cryptography.x509.oid import NameOID
 from support.http3_order import arrivals_of
 
 from base.errors import EyelevelError
+from base.namespaces import AS_ORDINARY_USER
 from base.places import PROJECT, tool
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
@@ -472,7 +473,6 @@ def browsing(run: list[str], profile: Path, certificate: Certificate) -> Iterato
     binary = Path("/usr/lib/chromium/chromium")  # the wrapper of Debian's in /usr/bin adds flags
     flags = [
         "--headless",
-        "--no-sandbox",
         "--disable-gpu",
         "--no-first-run",
         "--disable-background-networking",
@@ -488,7 +488,14 @@ def browsing(run: list[str], profile: Path, certificate: Certificate) -> Iterato
     # All of its processes end with the first, however that ends. It reads commands from descriptor 3, answers on 4.
     contained = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
     renumbered = ["bash", "-c", f'exec "$@" 3<&{commands} 4>&{answers}', "bash"]
-    program = [*run, *contained, *renumbered, str(binary if binary.exists() else tool("chromium")), *flags]
+    program = [
+        *run,
+        *contained,
+        *AS_ORDINARY_USER,
+        *renumbered,
+        str(binary if binary.exists() else tool("chromium")),
+        *flags,
+    ]
     with (
         # Chromium keeps a Unix socket there, so its path must be short.
         TemporaryDirectory() as temporary,

@@ -218,6 +218,5 @@ def test_quic_server_has_the_limits_of_record() -> None:
         "kMaxBodyBytes": limits.BODY_BYTES,
         "kMaxThinkTimeMs": limits.THINK_TIME_S * 1000,
         "kMaxFileBytes": limits.BODY_BYTES + limits.HEAD_BYTES,
-        # Further bytes are for header fields, and for what makes pages repeatable.
-        "kMaxSiteBytes": limits.SITE_BYTES + (1 << 30),
+        "kMaxSiteBytes": limits.FOLDER_BYTES,
     }

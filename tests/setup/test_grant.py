@@ -6,9 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.needs import AS_ORDINARY_USER
 
-from base.namespaces import PROFILED_UNSHARE, namespaced
+from base.namespaces import AS_ORDINARY_USER, PROFILED_UNSHARE, namespaced
 from base.places import PROJECT
 
 GRANT = PROJECT / "setup" / "grant"

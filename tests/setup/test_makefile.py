@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.needs import AS_ORDINARY_USER
 
+from base.namespaces import AS_ORDINARY_USER
 from base.places import PROJECT
 
 # In the place of Python: says what it was called with.
@@ -79,6 +79,17 @@ def test_short_names_in_the_environment_are_not_ours(tmp_path: Path, text: str) 
 def test_a_variable_that_a_command_does_not_have_is_its_to_refuse(tmp_path: Path) -> None:
     assert called(tmp_path, "campaign", "RUN=3")[0] == ["-m", "eyelevel", "campaign", "--run", "3"]
     assert called(tmp_path, "campaign", "REPEATABLE=no")[0] == ["-m", "eyelevel", "campaign", "--as-recorded"]
+
+
+@pytest.mark.parametrize("command", ["record", "close"])
+@pytest.mark.parametrize(("value", "option"), [("yes", ["--allow-private"]), ("no", [])])
+def test_private_addresses_are_reached_when_it_is_said(
+    tmp_path: Path, command: str, value: str, option: list[str]
+) -> None:
+    words, _ = called(tmp_path, command, f"ALLOW_PRIVATE={value}", "SITES=a")
+    assert words == ["-m", "eyelevel", command, *option, "a"]
+    words, _ = called(tmp_path, command, "SITES=a", ALLOW_PRIVATE="yes")
+    assert words == ["-m", "eyelevel", command, "a"], "not from the environment"
 
 
 def test_what_is_given_to_make_is_not_given_to_what_its_programs_make(tmp_path: Path) -> None:

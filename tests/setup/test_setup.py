@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 from support import leaks
-from support.needs import AS_ORDINARY_USER
 
-from base.namespaces import namespaced
+from base.namespaces import AS_ORDINARY_USER, namespaced
 from base.places import PROJECT
 from record.formats import formats
 

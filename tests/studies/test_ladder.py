@@ -17,6 +17,7 @@ from support.figures import smallest_type
 from support.ladders import TRANSPORT_ARQ, TRANSPORT_SLOW, TRUTH, write_ladder
 
 from analysis.figures.style import SMALL
+from analysis.ratios import mean_over_sites
 from analysis.runs import load
 from base.errors import EyelevelError
 from eyelevel.commands.report import main as report
@@ -29,6 +30,7 @@ from record.site import Exchange, Recording, Site, write_site
 from studies.ladder import measure, waterfall
 from studies.ladder.contributions import (
     CHANGE,
+    DIRECT,
     HIDDEN_LOSSES,
     RUNG,
     SLOW_BROWSER,
@@ -240,20 +242,20 @@ def test_known_contributions_are_found_and_add_up(tmp_path: Path) -> None:
 
 
 def test_a_contribution_is_as_worked_out_by_hand(tmp_path: Path) -> None:
-    folder = write_ladder(tmp_path / "ladder", sites=1, blocks=3, over=["lte"])
+    folder = write_ladder(tmp_path / "ladder", sites=1, blocks=4, over=["lte"])
     runs = load(folder).runs
     times = runs[runs["network"] == "lte"].pivot_table("si", "block", "protocol")
     first, second = (np.log(times[above] / times[below]) for below, above in pairwise(ALL[:3]))
     row = of(contributions(load(folder), CONFIDENCE), "pacing", "lte")
     # Ten rungs, and three changes: each interval has a thirteenth of 5 % outside.
-    reach = stats.t.ppf(1 - 0.05 / 13 / 2, 2) * second.std(ddof=1) / np.sqrt(3)
+    reach = stats.t.ppf(1 - 0.05 / 13 / 2, 3) * second.std(ddof=1) / np.sqrt(4)
     assert row["gain"] == pytest.approx(np.expm1(second.mean()))
     ends = np.expm1(second.mean() + np.array([-reach, reach]))
     assert (row["gain_low"], row["gain_high"]) == pytest.approx(tuple(ends))
     assert row["points"] == pytest.approx(np.exp(first.mean()) * np.expm1(second.mean()))
     assert row["ms"] == pytest.approx((times["tcp-iw32-paced"] - times["tcp-iw32"]).mean())
     alone = of(site_contributions(load(folder)), "pacing", "lte")
-    assert (alone["points"], alone["ms"], alone["blocks"]) == pytest.approx((row["points"], row["ms"], 3))
+    assert (alone["points"], alone["ms"], alone["blocks"]) == pytest.approx((row["points"], row["ms"], 4))
 
 
 def test_rungs_of_different_blocks_do_not_add_up_and_that_is_said(tmp_path: Path) -> None:
@@ -310,18 +312,57 @@ def test_one_block_has_contributions_without_intervals(tmp_path: Path) -> None:
     assert np.isnan(table["gain_low"]).all() and np.isfinite(table["points"]).all()
     assert not table.loc[table["kind"] == RUNG, "is_shown"].any()
     said = section(folder)
-    assert said and "one block has no intervals" in said.paragraphs[0]
+    assert said and "% (too few blocks), " in said.paragraphs[0]
     assert len(waterfall.draw(*said.figures[0].arguments).axes) == 4
 
 
+# Sites and blocks, whether the direct comparison and the rungs have intervals, and how many blocks those without need.
+@pytest.mark.parametrize(
+    ("sites", "blocks", "whole_has", "rungs_have", "needed"),
+    [(1, 2, False, False, 4), (1, 3, True, False, 4), (1, 4, True, True, None), (4, 4, True, True, None)],
+)
+def test_blocks_too_few_for_an_interval_are_said_and_how_many_are_enough(
+    tmp_path: Path, sites: int, blocks: int, whole_has: bool, rungs_have: bool, needed: int | None
+) -> None:
+    folder = write_ladder(tmp_path / "ladder", sites=sites, blocks=blocks, over=["lte"])
+    table = contributions(load(folder), CONFIDENCE)
+    assert of(table, DIRECT, "lte")[["gain_low", "ms_high"]].notna().all() == whole_has
+    rungs = table[table["kind"] == RUNG]
+    assert rungs["gain_low"].notna().all() == rungs["gain_high"].notna().any() == rungs_have
+    said = section(folder)
+    assert said
+    lead, lte = said.paragraphs[:2]
+    figure, (written, _) = said.figures[0], said.tables
+    for text in (lead, lte, figure.caption, written.note):
+        assert ("too few blocks" in text) == (needed is not None), text
+    for text in (lead, figure.caption, written.note):
+        assert (f"RUNS={needed} gives each site enough" in text) == (needed is not None), text
+    cells = dict(zip(written.texts["contribution"], written.texts["95 % interval"], strict=True))
+    assert (cells["pacing"], cells[DIRECT]) == (
+        cells["pacing"] if rungs_have else "too few blocks",
+        cells[DIRECT] if whole_has else "too few blocks",
+    )
+    assert cells["sum of the rungs"] == "-"
+    drawn = figure.draw(*figure.arguments)
+    labels = [text.get_text() for text in drawn.legends[0].get_texts()]
+    assert ("too few blocks for an interval" in labels) == (needed is not None)
+    outlines = [bar for bar in drawn.axes[0].patches if bar.get_facecolor() == (1, 1, 1, 1)]
+    assert bool(outlines) == (needed is not None)
+
+
+def test_ratios_that_are_all_the_same_are_no_proof_when_they_are_few() -> None:
+    two, many = (mean_over_sites(np.full((1, blocks), -0.1)) for blocks in (2, 6))
+    assert not two.has_interval(CONFIDENCE) and many.has_interval(CONFIDENCE)
+
+
 def test_intervals_of_few_blocks_leave_the_bars_their_room(tmp_path: Path) -> None:
-    said = section(write_ladder(tmp_path / "ladder", sites=1, blocks=2, over=["lte"]))
+    said = section(write_ladder(tmp_path / "ladder", sites=1, blocks=4, over=["lte"], run_sd=0.3))
     assert said
     (figure,) = said.figures
     table, sites, *_ = figure.arguments
     for axes, metric in zip(figure.draw(*figure.arguments).axes, ("si", "plt"), strict=True):
         rows = table[(table["network"] == "lte") & (table["metric"] == metric)]
-        assert rows["points_high"].max() > 10
+        assert rows["points_high"].max() > 1
         low, high = axes.get_xlim()
         assert high - low < 4 * (rows["points"].abs().sum() + sites["points"].abs().max())
         assert any(line.get_marker() == CARETRIGHT for line in axes.lines)

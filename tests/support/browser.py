@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from base.namespaces import AS_ORDINARY_USER
 from base.places import tool
 from browsers.chromium.program import BINARY
 from record.recorder.webdriver import Session
@@ -48,7 +49,7 @@ class Browser(Session):
 @contextmanager
 def browsing(profile: Path) -> Iterator[Browser]:
     """The browser without a window while the block runs, with what it keeps in the folder `profile`."""
-    options = ["--headless=new", "--no-sandbox", "--window-size=1400,900", "--disable-gpu", "--mute-audio"]
+    options = ["--headless=new", "--window-size=1400,900", "--disable-gpu", "--mute-audio"]
     options.append(f"--user-data-dir={profile}")
     capabilities = {
         "goog:chromeOptions": {"binary": str(BINARY), "args": options},
@@ -59,7 +60,7 @@ def browsing(profile: Path) -> Iterator[Browser]:
         # A browser that the driver had to kill leaves the folder of its socket, whose path must be short.
         TemporaryDirectory() as temporary,
         subprocess.Popen(
-            [tool("chromedriver"), "--port=0"],
+            [*AS_ORDINARY_USER, tool("chromedriver"), "--port=0"],
             stdout=subprocess.PIPE,
             text=True,
             env=os.environ | {"TMPDIR": temporary},

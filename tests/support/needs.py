@@ -15,7 +15,7 @@ from functools import cache
 from clients.shells_peer import BUFFER_BYTES, hold_everything
 
 from base.errors import EyelevelError
-from base.namespaces import has_capabilities
+from base.namespaces import AS_ORDINARY_USER, has_capabilities
 from base.places import cache_dir, tool
 from base.privileges import require_namespaces
 from measure.host.timekeeping import timekeeping
@@ -23,9 +23,6 @@ from support.material import CORPUS, CORPUS_VARIABLE, REFERENCE
 
 # Programs of services that some proofs run by themselves.
 CLUSTER_PROGRAMS = cache_dir() / "unpacked" / "clusters"
-
-# What makes our user another one, who may read what is ours and has no privilege, in a user namespace.
-AS_ORDINARY_USER = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
 
 
 @dataclass(frozen=True)
@@ -112,7 +109,12 @@ NEEDS = (
     Need("root", "another user than their own", "run `make test` as root, too", lambda: os.geteuid() == 0),
     Need("shells", "the shells", "run `make setup`", lambda: _is_installed("mm-net", "mm-delay", "mm-link", "mm-loss")),
     Need("quic_server", "quic_server", "run `make setup`", lambda: _is_installed("quic_server")),
-    Need("browser", "the packaged Chromium", "run `make setup`", lambda: _is_installed("chromium", "chromedriver")),
+    Need(
+        "browser",
+        "the packaged Chromium, and user namespaces for its sandbox",
+        "run `make setup`; the kernel must allow them",
+        lambda: _is_installed("chromium", "chromedriver") and _has_user_namespaces(),
+    ),
     Need("cluster_programs", "sshd and Slurm", "run `setup/unpack clusters`", CLUSTER_PROGRAMS.is_dir),
     Need("user_namespaces", "user namespaces", "the kernel must allow them", _has_user_namespaces),
     Need("two_cores", "two cores", "a larger machine", lambda: len(os.sched_getaffinity(0)) > 1),

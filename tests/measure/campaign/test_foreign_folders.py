@@ -13,13 +13,14 @@ from factories import campaign_document as document
 
 from base.errors import EyelevelError
 from base.files import replacing_folder
+from base.namespaces import AS_ORDINARY_USER
 from base.places import PROJECT
 from eyelevel.measuring import campaign_name, document_of, interruptible
 from eyelevel.program import program
 from measure.campaign.results import opened
 
 FOREIGN = (".git/config", ".ssh/id", ".env", "sub/.env", "runs/.git/config", "runs/s/lte/tcp/.hidden", "chapter.tex")
-ABANDONED = (
+TEMPORARY_FILES = (
     ".runs.csv.abcd1234",
     ".campaign.json.a_b_c_d_",
     ".hypotheses.toml.00000000",
@@ -55,7 +56,7 @@ def test_a_campaign_removes_what_its_interrupted_writes_left_and_nothing_else(tm
     folder = tmp_path / "c"
     with opened(folder, document()):
         pass
-    fill(folder, *FOREIGN, *ABANDONED)
+    fill(folder, *FOREIGN, *TEMPORARY_FILES)
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "file").touch()
     (folder / ".link").symlink_to(tmp_path / "elsewhere")
@@ -63,7 +64,7 @@ def test_a_campaign_removes_what_its_interrupted_writes_left_and_nothing_else(tm
     with opened(folder, document()):
         pass
     assert {name: contents(folder)[name] for name in FOREIGN} == {name: name for name in FOREIGN}
-    assert not [name for name in ABANDONED if (folder / name).exists()]
+    assert not [name for name in TEMPORARY_FILES if (folder / name).exists()]
     assert (folder / ".link").is_symlink() and not (folder / ".plan.csv.abcd1234").is_symlink()
     assert (tmp_path / "elsewhere" / "file").exists()
 
@@ -106,13 +107,62 @@ def test_only_a_folder_of_its_kind_is_replaced(tmp_path: Path) -> None:
         (OSError(errno.ENOSPC, "No space left on device"), "is full; free some of it, then go on: again"),
         (OSError(errno.EROFS, "Read-only file system"), "is read-only, .* make it writable, then go on: again"),
         (OSError(errno.EIO, "Input/output error"), "has errors .*; repair it, then go on: again"),
-        (PermissionError(errno.EACCES, "no", "/a/file"), r"/a/file may not be written \(no\); name another folder"),
     ],
 )
 def test_a_disk_that_takes_nothing_more_is_told_in_one_line(tmp_path: Path, fault: OSError, text: str) -> None:
     with pytest.raises(EyelevelError, match=text) as raised, interruptible(tmp_path / "results" / "c", "again"):
         raise fault
     assert "\n" not in str(raised.value)
+
+
+DENIED = """
+import subprocess, sys
+from pathlib import Path
+from base.errors import reports_errors
+from eyelevel.measuring import interruptible
+results, other = map(Path, sys.argv[1:3])
+@reports_errors
+def main():
+    with interruptible(results / "c", "again"):
+        exec(sys.argv[3])
+main()
+"""
+
+
+@pytest.mark.needs_user_namespaces
+@pytest.mark.parametrize(
+    ("action", "text"),
+    [
+        (
+            "(results / 'c').mkdir()",
+            "results/c cannot be made: {0}/results may not be written ({1}); name another folder",
+        ),
+        (
+            "(other / 'secret').read_text()",
+            "other/secret may not be read or written ({1}); allow it, then go on: again",
+        ),
+        ("(other / 'data').write_text('')", "other/data may not be written ({1}); allow it, then go on: again"),
+        ("(results / 'mine').unlink()", "results/mine cannot be removed or replaced: {0}/results may not be written"),
+        ("(other / 'shut' / 'x').read_text()", "other/shut/x cannot be reached: {0}/other/shut may not be entered"),
+        ("subprocess.run([other / 'data'])", "other/data may not be run ({1}); allow it, then go on: again"),
+    ],
+)
+def test_the_file_that_may_not_be_used_is_told_and_why(action: str, text: str, tmp_path: Path) -> None:
+    results, other = tmp_path / "results", tmp_path / "other"
+    for folder in (results, other / "shut"):
+        folder.mkdir(parents=True)
+    for file, mode in ((results / "mine", 0o644), (other / "data", 0o444), (other / "secret", 0)):
+        file.touch(mode)
+    results.chmod(0o555)
+    (other / "shut").chmod(0)
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    command: list[str | Path] = [*AS_ORDINARY_USER, sys.executable, "-c", DENIED, results, other, action]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    for folder in (results, other / "shut"):
+        folder.chmod(0o755)
+    assert done.returncode == 1
+    assert f"{tmp_path}/{text}".format(tmp_path, "Permission denied") in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.needs_user_namespaces

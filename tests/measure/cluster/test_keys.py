@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_each_role_has_all_that_it_needs_and_nobody_else_can_read_it(folder: Path) -> None:
     files = [path for path in folder.rglob("*") if path.is_file()]
-    names = {"authority.pem", "certificate.pem", "key.pem"}
+    names = {"ca.pem", "certificate.pem", "key.pem"}
     assert {str(path.relative_to(folder)) for path in files} == {f"{role}/{name}" for role in Role for name in names}
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
     assert {stat.S_IMODE(path.stat().st_mode) for path in (folder, *(folder / role for role in Role))} == {0o700}
@@ -41,11 +41,11 @@ def test_keys_are_never_readable_by_others_whatever_the_umask(tmp_path: Path) ->
 
 def test_the_two_certificates_are_of_one_authority_whose_own_key_is_not_kept(folder: Path) -> None:
     head, worker = keys_of(Role.HEAD, folder), keys_of(Role.WORKER, folder)
-    assert head.authority.read_bytes() == worker.authority.read_bytes()
+    assert head.ca.read_bytes() == worker.ca.read_bytes()
     assert head.key.read_bytes() != worker.key.read_bytes()
-    authority = x509.load_pem_x509_certificate(head.authority.read_bytes())
+    ca = x509.load_pem_x509_certificate(head.ca.read_bytes())
     for certificate in (head.certificate, worker.certificate):
-        x509.load_pem_x509_certificate(certificate.read_bytes()).verify_directly_issued_by(authority)
+        x509.load_pem_x509_certificate(certificate.read_bytes()).verify_directly_issued_by(ca)
     assert len(list(folder.rglob("*key*"))) == 2
 
 
@@ -66,7 +66,7 @@ def test_keys_that_cannot_be_used_are_refused_with_what_to_do(folder: Path, tmp_
         keys_of(Role.WORKER, folder)
     worker.key.chmod(0o600)
     make_keys(tmp_path / "other")
-    for name in ("authority.pem", "certificate.pem", "key.pem"):
+    for name in ("ca.pem", "certificate.pem", "key.pem"):
         content = (folder / "worker" / name).read_bytes()
         (folder / "worker" / name).write_bytes((tmp_path / "other" / "worker" / name).read_bytes())
         with pytest.raises(EyelevelError, match=r"worker are broken \(.+\); copy them again"):

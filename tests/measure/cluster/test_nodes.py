@@ -96,7 +96,7 @@ def arguments(cache: Path, cluster: str = "cluster", role: Role = Role.HEAD) -> 
 
 
 def without_certificate(cache: Path) -> dict[str, Any]:
-    context = ssl.create_default_context(cafile=str(keys_of(Role.HEAD, cache / "cluster").authority))
+    context = ssl.create_default_context(cafile=str(keys_of(Role.HEAD, cache / "cluster").ca))
     context.check_hostname = False
     return {"ssl_context": context}
 

@@ -19,7 +19,7 @@ from base.errors import EyelevelError
 from base.places import PROJECT
 from eyelevel import measuring
 from eyelevel.commands import close, validate
-from eyelevel.measuring import Manner, carry_out
+from eyelevel.measuring import MeasuringOptions, carry_out
 from eyelevel.program import program
 from measure.campaign.campaign import Campaign
 from measure.host import exclusive
@@ -119,7 +119,7 @@ def test_whatever_measures_is_refused_while_others_do(tmp_path: Path, monkeypatc
     for command in (validate, close, measuring):
         monkeypatch.setattr(command, "require_browsing", lambda _: None)
     campaign = Campaign(tmp_path / "results" / "c", {}, {}, {}, runs=1, seed=1)
-    here = Manner(dask=None, trust_workers=True, insecure=False, plain=True, validate=False)
+    here = MeasuringOptions(dask=None, trust_workers=True, insecure=False, plain=True, validate=False)
     with other_process():
         with pytest.raises(EyelevelError, match=r"has been measuring .*; measuring would disturb that"):
             carry_out(campaign, here, Console(), "campaign")

@@ -14,8 +14,6 @@ from browsers.chromium.program import BINARY
 from browsers.registry import DEFAULT, browser_named
 from measure.host.process_times import Account, ProcessTimes, kernel_account
 from measure.run.processor import (
-    AWAITED,
-    COUNTED,
     FILM,
     MOST_SHARE,
     PERIOD_S,
@@ -23,6 +21,8 @@ from measure.run.processor import (
     REST,
     ROLES,
     SERVERS,
+    TIMED_ROLES,
+    WAITING_ROLES,
     Sampler,
     processor_columns,
     sampling,
@@ -151,11 +151,11 @@ def whole(folder: Path, **changes: object) -> Path:
 
 def test_the_columns_are_of_the_load_alone(tmp_path: Path) -> None:
     columns = processor_columns(whole(tmp_path), 5, 15)
-    assert columns == {**{f"{role}_cpu_ms": 100 for role in COUNTED}, "processor_wait_ms": 30 * len(AWAITED)}
+    assert columns == {**{f"{role}_cpu_ms": 100 for role in TIMED_ROLES}, "processor_wait_ms": 30 * len(WAITING_ROLES)}
 
 
 def test_the_table_of_runs_has_a_column_for_each() -> None:
-    assert tuple(f"{role}_cpu_ms" for role in COUNTED) == PROCESSOR_COLUMNS
+    assert tuple(f"{role}_cpu_ms" for role in TIMED_ROLES) == PROCESSOR_COLUMNS
 
 
 def test_a_load_without_samples_of_its_time_has_no_columns(tmp_path: Path) -> None:

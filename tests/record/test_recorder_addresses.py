@@ -11,7 +11,7 @@ from clients.neighbours import ATTEMPTS, LAN, MACHINE, METADATA, UNIQUE_LOCAL
 
 from base.namespaces import namespaced
 from base.places import PROJECT
-from record.recorder.addresses import AddressSpace, Guard, Reach, address_space
+from record.recorder.addresses import AddressPolicy, AddressSpace, Guard, address_space
 from record.site import Site
 
 NEIGHBOURS = PROJECT / "tests" / "clients" / "neighbours.py"
@@ -99,12 +99,12 @@ def test_the_space_of_an_address_is_known_in_each_of_its_forms(address: str, spa
 
 
 def test_the_page_s_own_space_is_that_of_the_first_connection() -> None:
-    guard = Guard(Reach.AS_PAGE)
+    guard = Guard(AddressPolicy.SAME_SPACE)
     # The name of the page may stand for several addresses, of which the first does not answer.
     assert guard.refusal("127.0.0.1") is None
     guard.connected("93.184.216.34")
     assert "127.0.0.1 is a loopback address" in str(guard.refusal("127.0.0.1"))
-    of_local_page = Guard(Reach.AS_PAGE)
+    of_local_page = Guard(AddressPolicy.SAME_SPACE)
     of_local_page.connected("10.0.0.1")
     of_local_page.connected("127.0.0.1")
     assert of_local_page.refusal("10.9.9.9") is None and of_local_page.refusal("93.184.216.34") is None
@@ -112,7 +112,7 @@ def test_the_page_s_own_space_is_that_of_the_first_connection() -> None:
 
 
 def test_what_is_fetched_for_a_site_may_come_from_public_addresses_only() -> None:
-    guard = Guard(Reach.PUBLIC)
+    guard = Guard(AddressPolicy.PUBLIC)
     assert guard.refusal("10.0.0.1") and guard.refusal("127.0.0.1")
     assert guard.refusal("93.184.216.34") is None
-    assert Guard(Reach.ANYWHERE).refusal("127.0.0.1") is None
+    assert Guard(AddressPolicy.ALL).refusal("127.0.0.1") is None

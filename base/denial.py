@@ -1,0 +1,40 @@
+"""Which action on which file the system has denied, in words."""
+
+import os
+import traceback
+from pathlib import Path
+
+# What a right lets one do with a file, as a participle.
+ACTIONS = {os.R_OK: "read", os.W_OK: "written"}
+
+
+def denial(error: PermissionError) -> str | None:
+    """What was denied: "/x/file may not be written (Permission denied)"; None when `error` is about no file.
+
+    An exception does not say what was tried, so it is what this process may not do with the file that it names.
+    """
+    if not isinstance(error.filename, str | bytes | os.PathLike):
+        return None
+    path = Path(os.fsdecode(error.filename))
+    place = traceback.extract_tb(error.__traceback__)[-1:]
+    # Of subprocess, which also names the folder to run in.
+    if place and place[0].name == "_execute_child" and not path.is_dir():
+        return f"{path} may not be run ({error.strerror})"
+    return f"{_fault(path)} ({error.strerror})"
+
+
+def _fault(path: Path) -> str:
+    folder = next(parent for parent in path.absolute().parents if os.path.lexists(parent))
+    if not _may(folder, os.X_OK):
+        return f"{path} cannot be reached: {folder} may not be entered"
+    if not os.path.lexists(path):
+        return f"{path} cannot be made: {folder} may not be written"
+    if actions := [action for right, action in ACTIONS.items() if not _may(path, right)]:
+        return f"{path} may not be {' or '.join(actions)}"
+    if not _may(folder, os.W_OK):
+        return f"{path} cannot be removed or replaced: {folder} may not be written"
+    return f"{path} may not be changed"
+
+
+def _may(path: Path, right: int) -> bool:
+    return os.access(path, right, effective_ids=True)

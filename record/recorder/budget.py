@@ -1,0 +1,51 @@
+"""How many bytes a recording may still hold, and bodies that are collected as long as there are enough of these.
+
+Standard library only: the proxy's addon loads it.
+"""
+
+from record.limits import BODY_BYTES, BODY_TOO_LONG
+
+
+class ByteBudget:
+    """Bytes that several share; each reserves what it holds."""
+
+    def __init__(self, remaining_bytes: int) -> None:
+        self.remaining_bytes = remaining_bytes
+
+    def reserve(self, size: int) -> bool:
+        """Reserve `size` bytes; false when there are not so many."""
+        fits = size <= self.remaining_bytes
+        self.remaining_bytes -= size if fits else 0
+        return fits
+
+    def release(self, size: int) -> None:
+        """Let others have `size` bytes again."""
+        self.remaining_bytes += size
+
+
+class Body:
+    """Collects a body on its way to the browser; `refusal` says why it is not kept, if it is not."""
+
+    def __init__(self, budget: ByteBudget, full: str) -> None:
+        """Reserve what it needs of `budget`; when too little of that remains, `full` is the reason."""
+        self.bytes = bytearray()
+        self.refusal: str | None = None
+        self._budget = budget
+        self._full = full
+
+    def __call__(self, part: bytes) -> bytes:
+        """Keep `part`; returns it, to be sent on."""
+        if self.refusal is None:
+            if len(self.bytes) + len(part) > BODY_BYTES:
+                self.drop(BODY_TOO_LONG)
+            elif not self._budget.reserve(len(part)):
+                self.drop(self._full)
+            else:
+                self.bytes += part
+        return part
+
+    def drop(self, why: str) -> None:
+        """Keep nothing of it, and let others have its bytes."""
+        self.refusal = why
+        self._budget.release(len(self.bytes))
+        self.bytes = bytearray()
