@@ -94,7 +94,7 @@ def carry_out(
     Ends the process when it is interrupted. Raises EyelevelError.
     """
     # The head of a cluster, too, says with what its networks keep time, since all machines must do so alike.
-    (require_namespaces if manner.dask else require_browsing)("measuring")
+    (require_namespaces if options.dask else require_browsing)("measuring")
     require_browser(campaign)
     # A cluster's workers keep their own machines; this one only collects what they have measured.
     place = nullcontext() if options.dask else measuring_alone("measuring")

@@ -87,7 +87,7 @@ def load_times(user_id: int, site: str, network: str, loads: int) -> pd.DataFram
     """Page load times and Speed Indices (ms): a row for each turn, columns (protocol, condition, metric)."""
     rows = []
     for turn in range(loads):
-        row = {}
+        row: dict[tuple[str, str, str], float] = {}
         for protocol in PROTOCOLS:
             for condition in in_turn(turn):
                 answer = measure(condition, user_id, "load", site, network, protocol)
