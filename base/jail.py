@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,13 +94,15 @@ def jail_user() -> tuple[int, int] | None:
 def hand_over(path: Path) -> None:
     """Make `path`, with all that is in it, the jailed programs' user's.
 
-    These may be at work in it already, so no link that they put in place of a folder meanwhile is followed.
+    These may be at work in it already: no link that they put in place of a folder meanwhile is followed, and what they
+    remove is no fault.
     """
     if user := jail_user():
         os.chown(path, *user, follow_symlinks=False)
         for _, folders, files, descriptor in os.fwalk(path):
             for name in (*folders, *files):
-                os.chown(name, *user, dir_fd=descriptor, follow_symlinks=False)
+                with suppress(FileNotFoundError):
+                    os.chown(name, *user, dir_fd=descriptor, follow_symlinks=False)
 
 
 def end_at_once(jailer: "subprocess.Popen[bytes]") -> None:

@@ -25,7 +25,7 @@ import signal
 import stat
 import sys
 
-AWAITED = {signal.SIGTERM, signal.SIGQUIT, signal.SIGCHLD}
+HANDLED_SIGNALS = {signal.SIGTERM, signal.SIGQUIT, signal.SIGCHLD}
 
 # Standard error gets the reason.
 NOT_MADE = 125
@@ -152,7 +152,7 @@ def main(arguments: list[str]) -> None:
         for name, value in os.environ.items()
         if name.startswith(VARIABLES_BEGIN) or name in (*VARIABLES, *given.get("--variable", ()))
     }
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*AWAITED, signal.SIGINT})
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*HANDLED_SIGNALS, signal.SIGINT})
     outcome, outcome_end = os.pipe()
     try:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -202,7 +202,7 @@ def wait(processes: list[int]) -> int:
     last that did, as wait(2) has it."""
     running, asked_to_end = set(processes), False
     while True:
-        if (number := signal.sigwait(AWAITED)) != signal.SIGCHLD:
+        if (number := signal.sigwait(HANDLED_SIGNALS)) != signal.SIGCHLD:
             asked_to_end = True
             for process in running:
                 os.kill(process, signal.SIGTERM if number == signal.SIGTERM else signal.SIGKILL)

@@ -10,7 +10,10 @@ PROFILED_UNSHARE = Path("/usr/local/lib/eyelevel/unshare")
 
 # Begins the command line of what runs as another user than root, who may use what is ours and has no privilege.
 # Chromium's own sandbox is not for root.
-AS_ORDINARY_USER = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
+AS_ORDINARY_USER = (
+    str(PROFILED_UNSHARE) if PROFILED_UNSHARE.exists() else "unshare",
+    *("--user", "--map-user=1000", "--map-group=1000"),
+)
 
 # Bits of CapEff in /proc/self/status (linux/capability.h).
 CAP_NET_ADMIN, CAP_SYS_ADMIN = 1 << 12, 1 << 21

@@ -66,8 +66,14 @@ def _missing_sandbox() -> str | None:
     """What is missing for the browser's sandbox, whose namespaces are made in a jail to find out; or None."""
     namespaces = "user namespaces for the browser's sandbox"
     trial: list[str | Path] = [tool("unshare"), "--user", "--pid", "--net", "--fork", "true"]
-    if (fault := _fault([*namespaced("mount", "net", "ipc"), *jailed(Jail(), trial)])) is None:
+    command = [*namespaced("mount", "net", "ipc"), *jailed(Jail(), trial)]
+    if (fault := _fault(command)) is None:
         return None
+    if _fault([*namespaced("mount", "net", "ipc"), *jailed(Jail(), [tool("true")])]):
+        return (
+            f"a file system of its own for each program, which this system does not let you make ({fault}); in a "
+            "container, its seccomp profile has to allow mount, umount2, pivot_root, mount_setattr and seccomp"
+        )
     return _missing_of_users(namespaces, fault) or (
         f"{namespaces}, which this system does not let an ordinary user make ({fault}); in a container, its seccomp "
         "profile has to allow unshare and clone"

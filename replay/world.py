@@ -13,13 +13,21 @@ from base.places import cache_dir, tool
 from base.processes import run_program
 from record.site import Site
 from replay.spec import PRIVATE
+from servers.contract import BUFFERS
 from tuning import kernel
 
-# Of a file system in memory: more is a full disk to whoever writes there, and to nobody else.
+# Of a file system in memory: more is a full disk to whoever writes there, and to nobody else. Beside those below, /run
+# has what servers send, which is nothing that a page has made.
 MOST_BYTES = 2 << 30
 # File systems of their own: for what the page makes the browser keep, beside the film; what it makes servers log; what
 # names it asks for. It must not be able to take from the servers what they need to answer.
-BYTES_OF = {"tmp": MOST_BYTES, "servers": MOST_BYTES, "names": 64 << 20, "keyboard": 1 << 20}
+BYTES_OF = {
+    "tmp": MOST_BYTES,
+    "servers": 1 << 30,
+    f"servers/{BUFFERS}": 1 << 30,
+    "names": 64 << 20,
+    "keyboard": 1 << 20,
+}
 # A file system with less space may have refused something: its user may have needed it for a moment.
 SPARE_SHARE = 1 / 64
 
@@ -34,9 +42,10 @@ SYSTEM_FILES = {
 def make(site: Site) -> None:
     """Set up the namespaces this process is in for `site`. Raises EyelevelError."""
     mount("-t", "tmpfs", "-o", f"mode=755,size={MOST_BYTES}", "tmpfs", "/run")
-    for folder in ("home", "runtime", "certificates", "system", *BYTES_OF):
+    for folder in ("home", "runtime", "certificates", "system"):
         (PRIVATE / folder).mkdir(parents=True)
     for folder, size_bytes in BYTES_OF.items():
+        (PRIVATE / folder).mkdir()
         mount("-t", "tmpfs", "-o", f"mode=755,size={size_bytes}", "tmpfs", PRIVATE / folder)
     (PRIVATE / "runtime").chmod(0o700)
     _replace_system_files()

@@ -52,13 +52,14 @@ def tune_server_routes(device: str, protocol: Protocol) -> list[dict[str, Any]]:
     control = protocol.congestion_control
     try:
         return _tune_routes(device, {"initcwnd": protocol.initial_window_packets, "congctl": control})
-    except EyelevelError:
+    except EyelevelError as error:
         # Asked for afterwards: for root the kernel loads the module.
         if control in CONGESTION_CONTROLS.read_text().split():
             raise
+        now_and_at_boot = f"{PROJECT}/setup/grant bbr" if control == "bbr" else f"modprobe tcp_{control}"
         raise EyelevelError(
             f"{protocol.name} needs the congestion control {control}, which this kernel does not have or has not "
-            f"loaded; load its module, now and at boot, with: sudo {PROJECT}/setup/grant {control}"
+            f"loaded ({error}); load its module with: sudo {now_and_at_boot}"
         ) from None
 
 

@@ -27,7 +27,9 @@ def main(site_folder: Path, runs: int, folder: Path) -> int:
     view = window(site)
     folder.mkdir(parents=True, exist_ok=True)
     # The display's socket is no other's: the mounts are the replay's own, and end with it.
-    X_SOCKETS.mkdir(exist_ok=True)
+    if not X_SOCKETS.exists():
+        X_SOCKETS.mkdir()
+        X_SOCKETS.chmod(0o1777)  # for the X servers of any user, whatever our umask
     mount("-t", "tmpfs", "tmpfs", X_SOCKETS)
     with x_server(view.screen, folder / "x.log") as display:
         config = {

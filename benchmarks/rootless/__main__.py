@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -14,9 +15,10 @@ import pandas as pd
 
 from analysis.intervals import Estimate, over_runs
 from base.errors import EyelevelError, reports_errors
-from base.places import PROJECT, tool
+from base.places import PROJECT, ca_certificate, cache_dir, tool
 from base.processes import last_line_of
 from benchmarks.shells.measure import deviations
+from servers.certificates import KEY
 
 ROOT, PRIORITY, PLAIN = "root", "user with real-time priority", "user"
 CONDITIONS = (ROOT, PRIORITY, PLAIN)
@@ -34,30 +36,50 @@ def measure(condition: str, user_id: int, *task: str) -> dict[str, Any]:
     """What the worker prints of `task` when root, or the user without any capability, runs it. Raises EyelevelError."""
     command = [sys.executable, "-m", "benchmarks.rootless.worker", *task]
     with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as home:
-        environment = {**os.environ, "HOME": home, "TMPDIR": home, "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {**os.environ, "HOME": home, "TMPDIR": home, "EYELEVEL_CACHE": str(cache_dir())}
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"
         if condition != ROOT:
             os.chown(home, user_id, user_id)
-            user = (f"--reuid={user_id}", f"--regid={user_id}", "--clear-groups", "--inh-caps=-all")
             priority = RTPRIO[condition]
-            command = [str(tool("prlimit")), f"--rtprio={priority}:{priority}", str(tool("setpriv")), *user, *command]
-        completed = subprocess.run(
-            command,
-            cwd=PROJECT,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
+            limits = [str(tool("prlimit")), f"--rtprio={priority}:{priority}"]
+            command = [*limits, *as_user(user_id), *command]
+        try:
+            completed = subprocess.run(
+                command,
+                cwd=PROJECT,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=LIMIT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise EyelevelError(f"{condition}: {' '.join(task)} took longer than {LIMIT_S} s") from None
     if completed.returncode:
         raise EyelevelError(f"{condition}: {last_line_of(completed.stderr)}")
     answer: dict[str, Any] = json.loads(last_line_of(completed.stdout))
     return answer
 
 
+def as_user(user_id: int) -> list[str]:
+    """The beginning of a command line that runs as that user, without any capability."""
+    return [str(tool("setpriv")), f"--reuid={user_id}", f"--regid={user_id}", "--clear-groups", "--inh-caps=-all"]
+
+
+def require_access(user_id: int) -> None:
+    """Raises EyelevelError when the user may not use what root does: the cache with its keys, and this checkout."""
+    for path in (ca_certificate().with_name(KEY), Path(sys.executable), PROJECT / "benchmarks"):
+        trial = subprocess.run([*as_user(user_id), str(tool("test")), "-r", path], check=False)
+        if trial.returncode:
+            raise EyelevelError(
+                f"user {user_id} may not read {path}; run 'make setup' as that user, with EYELEVEL_CACHE and a checkout "
+                "outside of root's home, and then this from there"
+            )
+
+
 def in_turn(turn: int) -> Sequence[str]:
-    """The conditions in the order of that turn: each is first, second and third equally often."""
+    """The conditions in the order of that turn: each is first, second and third in turn."""
     first = turn % len(CONDITIONS)
     return (*CONDITIONS[first:], *CONDITIONS[:first])
 
@@ -122,7 +144,7 @@ def percentages(difference: Estimate) -> Mapping[str, object]:
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--user-id", required=True, type=click.IntRange(min=1), help="The ordinary user, by number.")
 @click.option("--delay-ms", default=20.0, show_default=True, help="Of the network of the round trips, one way.")
-@click.option("--turns", default=5, show_default=True, help="Networks for round trips, for each condition.")
+@click.option("--turns", default=6, show_default=True, help="Networks for round trips, for each condition.")
 @click.option("--count", default=300, show_default=True, help="Round trips through each.")
 @click.option("--site", default="demo-news", show_default=True, help="A recorded site.")
 @click.option("--net", default="lte", show_default=True, help="The network of the loads.")
@@ -130,10 +152,13 @@ def percentages(difference: Estimate) -> Mapping[str, object]:
 def main(user_id: int, delay_ms: float, turns: int, count: int, site: str, net: str, loads: int) -> None:
     """Print how far off round trips and page loads are when an ordinary user measures them, beside root's.
 
+    Run it as root, in a checkout and with a cache (EYELEVEL_CACHE) that are the user's.
+
     Example: python -m benchmarks.rootless --user-id 1000
     """
     if os.geteuid() != 0:
         raise EyelevelError("only root can measure as root and as another user; run it as root")
+    require_access(user_id)
     trips = round_trips(user_id, delay_ms, turns, count)
     click.echo(f"mm-net --delay {delay_ms:g}\n{trips.to_string(float_format='%.3f')}\n")
     table = differences(load_times(user_id, site, net, loads))

@@ -35,7 +35,7 @@ FOR_THE_BROWSER = "sec-fetch-dest: manifest"
 
 # Chromium writes a bounded netlog into ten files in turns (net/log/file_net_log_observer.cc). When all are full it
 # begins the oldest anew: a log to which that has happened has at least nine full ones.
-BEGUN_ANEW = 9 / 10
+LEAST_FULL_SHARE = 9 / 10
 
 
 def read_netlog(path: Path, most_bytes: int | None = None) -> list[Request]:
@@ -45,7 +45,7 @@ def read_netlog(path: Path, most_bytes: int | None = None) -> list[Request]:
     """
     with gzip.open(path, "rb") as file:
         content = file.read()
-    if most_bytes and len(content) >= BEGUN_ANEW * most_bytes:
+    if most_bytes and len(content) >= LEAST_FULL_SHARE * most_bytes:
         raise ValueError(f"the page made the browser log more than {most_bytes >> 20} MiB, so its beginning is missing")
     log = _parse(content.decode(errors="replace"))
     errors = {code: name for name, code in log["constants"]["netError"].items()}

@@ -91,8 +91,9 @@ def keys_of(role: Role, folder: Path | None = None) -> Keys:
         certificate.verify_directly_issued_by(ca)
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(keys.certificate, keys.key)
     except FileNotFoundError as error:
+        command = "eyelevel cluster-keys --renew" if place.exists() else "make cluster-keys"
         raise EyelevelError(
-            f"{error.filename} is missing; 'make cluster-keys' makes the keys of a cluster on its head, "
+            f"{error.filename} is missing; '{command}' makes the keys of a cluster on its head, "
             f"and its workers get copies of the folder {Role.WORKER} (docs/clusters.md)"
         ) from None
     except (OSError, ValueError, TypeError, InvalidSignature) as error:

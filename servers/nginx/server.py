@@ -20,7 +20,7 @@ from base.processes import Daemon, running
 from servers import kernel_sockets
 from servers.application import uwsgi
 from servers.certificates import machine_ca_certificate
-from servers.contract import Server, Serving
+from servers.contract import BUFFERS, Server, Serving
 from tuning.protocols import Protocol
 
 START_TIMEOUT_S = 20.0
@@ -64,8 +64,11 @@ def _nginx(serving: Serving, application: Path) -> Iterator[Daemon]:
     form = Path(__file__).with_name("nginx.conf.j2").read_text()
     template = Template(form, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
     config = serving.folder / "nginx.conf"
+    buffers = serving.folder / BUFFERS
+    buffers.mkdir(exist_ok=True)
     text = template.render(
         folder=serving.folder,
+        buffers=buffers,
         application=application,
         listening=listening,
         certificates=serving.certificates,

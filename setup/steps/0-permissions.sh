@@ -18,11 +18,11 @@ act() {
   while read -r grant; do
     # shellcheck disable=SC2086  # a word each
     if ! fault=$(as_root "$PROJECT/setup/grant" $grant 2>&1 >/dev/null); then
-      reason=${fault##*$'\n'} withheld+=("$grant")
+      reason=${reason:-${fault##*$'\n'}} withheld+=("$grant")
     fi
   done < <("$PROJECT/setup/grant" missing "$(user)")
   # No password is asked for: whoever has none for sudo would be reported, and what is missing may never be needed.
-  [[ -z $reason ]] ||
+  ((${#withheld[@]} == 0)) ||
     echo "note: not granted here (${reason#eyelevel: }); an administrator can: sudo $PROJECT/setup/grant ${withheld[*]}"
 }
 

@@ -7,10 +7,9 @@ remedy="this should not happen, please report it"
 inputs() { :; }
 
 present() {
-  [[ -e $EYELEVEL_CACHE/ca/certificate.pem && ! -e $EYELEVEL_CACHE/authority ]]
+  [[ -e $EYELEVEL_CACHE/ca/certificate.pem ]]
 }
 
 act() {
   "$EYELEVEL_CACHE/venv/bin/python" -m servers.certificates
-  rm -rf "$EYELEVEL_CACHE"/authority{,.lock}  # the one of earlier versions
 }

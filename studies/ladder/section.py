@@ -91,10 +91,10 @@ def lead(rows: pd.DataFrame) -> str:
     )
     unclear = [row["name"] for row in _unclear(rungs)]
     if len(unclear) == len(rungs):
-        return f"{text}; {TOO_FEW} to say which rungs contribute, {_remedy(rows)}."
+        return f"{text}; {TOO_FEW} to say which rungs contribute ({_remedy(rows)})."
     parts = [f"{row['name']} {percent(row['points'])}" for row in _shown(rungs)]
     result = f"of this, {listing(parts)}" if parts else "no rung is shown to contribute"
-    rest = f"; {TOO_FEW} to say whether {listing(unclear)} contribute, {_remedy(rows)}" if unclear else ""
+    rest = f"; {TOO_FEW} to judge {listing(unclear)} ({_remedy(rows)})" if unclear else ""
     return f"{text}; {result}{rest}."
 
 
@@ -108,7 +108,7 @@ def detail(rows: pd.DataFrame, campaign: CampaignTable) -> str:
     unclear = [f"{row['name']} {percent(row['points'])}" for row in _unclear(rungs)]
     sentences = [f"shown to contribute: {listing(parts)}."] if parts else []
     sentences += [f"{'N' if parts else 'n'}ot shown to: {listing(others)}."] if others else []
-    sentences += [f"{'T' if sentences else 't'}{TOO_FEW[1:]} to tell: {listing(unclear)}."] if unclear else []
+    sentences += [f"{'N' if sentences else 'n'}ot judged, of {TOO_FEW}: {listing(unclear)}."] if unclear else []
     entries = rows.to_dict("records")
     sentences += [*_transport(entries), *_slowed(entries, campaign), *_unknown(entries)]
     if np.isfinite(whole["gain_low"]):
@@ -137,12 +137,9 @@ def _unclear(rungs: pd.DataFrame) -> list[dict[Any, Any]]:
 
 
 def _remedy(rows: pd.DataFrame) -> str:
-    """What gives `rows` without intervals some."""
-    return f"of which RUNS={_needed_runs(rows)} gives each site enough"
-
-
-def _needed_runs(rows: pd.DataFrame) -> int:
-    return int(rows["blocks_needed"].max())
+    """What gives intervals to `rows` that have none."""
+    needed = int(rows["blocks_needed"].max())
+    return f"each site needs {needed} that count, so at least RUNS={needed}"
 
 
 def _transport(entries: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -257,7 +254,7 @@ def _note_on_few(table: pd.DataFrame) -> str:
         return ""
     return (
         f" Where it says {TOO_FEW}, or a bar is an outline, an interval would be more than {MOST_WIDENING:g} times as "
-        f"long as if it were known how much runs scatter; RUNS={_needed_runs(without)} gives each site enough."
+        f"long as if it were known how much runs scatter ({_remedy(without)})."
     )
 
 

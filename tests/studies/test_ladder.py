@@ -336,7 +336,7 @@ def test_blocks_too_few_for_an_interval_are_said_and_how_many_are_enough(
     for text in (lead, lte, figure.caption, written.note):
         assert ("too few blocks" in text) == (needed is not None), text
     for text in (lead, figure.caption, written.note):
-        assert (f"RUNS={needed} gives each site enough" in text) == (needed is not None), text
+        assert (f"each site needs {needed} that count, so at least RUNS={needed}" in text) == (needed is not None), text
     cells = dict(zip(written.texts["contribution"], written.texts["95 % interval"], strict=True))
     assert (cells["pacing"], cells[DIRECT]) == (
         cells["pacing"] if rungs_have else "too few blocks",

@@ -292,7 +292,7 @@ def test_a_congestion_control_that_is_not_loaded_is_told_with_the_command_that_l
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     message = done.stderr.strip().splitlines()[-1]
     assert "tcp+bbr needs the congestion control nonesuch, which this kernel does not have or has not loaded" in message
-    assert message.endswith(f"with: sudo {PROJECT}/setup/grant nonesuch")
+    assert message.endswith("with: sudo modprobe tcp_nonesuch")
 
 
 def test_drops_and_repairs_reach_the_shell(tmp_path: Path) -> None:
