@@ -56,11 +56,12 @@ $(call needs,import,FROM,make import FROM=recordings/www.yelp.com)
 $(call needs,status,CAMPAIGN,make status CAMPAIGN=try)
 $(call needs,review,CAMPAIGN,make review CAMPAIGN=try)
 $(call needs,report,CAMPAIGN,make report CAMPAIGN=try)
+$(call needs,quiet-times,CAMPAIGN,make quiet-times CAMPAIGN=try)
 $(call needs,figures,CAMPAIGN,make figures CAMPAIGN=try)
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures validate cluster-keys clean $(STUDIES)
+.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures quiet-times validate cluster-keys clean $(STUDIES)
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-12s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -121,6 +122,9 @@ report: setup ## write the report of CAMPAIGN: one page with all tables, figures
 
 figures: setup ## draw the figures of CAMPAIGN alone
 	@$(EYELEVEL) report --figures-only$(call options,HYPOTHESES SITE)$(call argument,CAMPAIGN)
+
+quiet-times: setup ## tell what shorter waits for further requests would have changed in CAMPAIGN
+	@$(EYELEVEL) quiet-times$(call argument,CAMPAIGN)
 
 validate: setup ## measure each NET and PROTO, and compare with its settings
 	@$(EYELEVEL) validate$(call options,NET PROTO)

@@ -39,6 +39,8 @@ MACHINE = "machine"
 VALIDATION_COLUMNS = ("host", "subject", "name", "configured", "measured", "tolerance", "passed")
 # Columns that say how busy the machine was begin with this.
 CANARY_PREFIX = "canary"
+# The column that says for how long a page had asked for nothing when its run ended (ms).
+QUIET = "quiet_ms"
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,25 @@ def load(folder: Path) -> CampaignTable:
         raise EyelevelError(f"{folder} is no campaign: {RUNS} is missing") from None
     except (ValueError, TypeError) as error:
         raise EyelevelError(f"the campaign in {folder} is broken: {error}") from None
+    _require_one_quiet_time(runs, document, folder)
     return CampaignTable(runs, document, folder, *validation(folder))
+
+
+def _require_one_quiet_time(runs: pd.DataFrame, document: CampaignDocument, folder: Path) -> None:
+    """Raises EyelevelError when runs behind one network were not made with one quiet time: those that ended sooner have
+    seen less of the same page."""
+    if QUIET not in runs:
+        return
+    for network, times_ms in runs.groupby("network")[QUIET]:
+        # Attempts of older versions do not say it; their campaign does.
+        own_ms = document.quiet_ms(str(network))
+        values_ms = sorted({*times_ms.dropna(), *([] if own_ms is None else [float(own_ms)])})
+        if len(values_ms) > 1:
+            first, second = (f"{value:g}" for value in values_ms[:2])
+            raise EyelevelError(
+                f"{folder / RUNS}: behind {network}, runs ended after {first} ms without a request and after "
+                f"{second} ms; these must not be compared: keep those of one quiet time"
+            )
 
 
 def read_runs(path: Path) -> pd.DataFrame:
@@ -192,7 +212,7 @@ def read_runs(path: Path) -> pd.DataFrame:
         if folder and not ATTEMPT_FOLDER.fullmatch(folder):
             raise EyelevelError(f"line {number} of {path}: {folder!r} is no folder of an attempt")
     canaries = [name for name in runs if name.startswith(CANARY_PREFIX)]
-    for column in (*canaries, *processor_columns_in(runs)):
+    for column in (*canaries, *processor_columns_in(runs), *([QUIET] if QUIET in runs else [])):
         runs[column] = pd.to_numeric(runs[column], errors="coerce")
     return runs
 

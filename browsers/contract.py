@@ -34,7 +34,8 @@ class Request:
 
     `protocol` is None until it was sent (else http/1.1, h2 or h3), `status` until it was answered; `error` is
     Chromium's name for what the network did to end it (`ERR_NAME_NOT_RESOLVED`), not for what the page or the cache
-    did. What is `by_browser` was asked for by no page; `initiator` is the origin of the page that asked.
+    did. What is `by_browser` was asked for by no page; `initiator` is the origin of the page that asked. It
+    began and ended at `began_s` and `ended_s` (s since 1970), None when the log does not say it.
     """
 
     url: str
@@ -46,6 +47,8 @@ class Request:
     status: int | None = None
     error: str | None = None
     initiator: str | None = None
+    began_s: float | None = None
+    ended_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ COMMANDS = {
     "review": "look at the films of a campaign, and accept or reject runs by eye",
     "results": "print the first answer of a campaign",
     "report": "write the report of a campaign: tables, figures, one page",
+    "quiet-times": "tell what shorter waits for further requests would have changed in campaigns",
     "validate": "measure networks and protocols, and compare them with their settings",
     "cluster-keys": "make the keys by which the machines of a cluster know each other",
     "scheduler": "give out the blocks of campaigns to the workers of a cluster",

@@ -16,6 +16,7 @@ import click
 from base.clock import now_iso
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
+from browsers.browsertime.configuration import QUIET_MS
 from browsers.window import is_mobile
 from measure.campaign.method import Method
 from measure.completeness import (
@@ -68,7 +69,7 @@ class Closing:
     loads: int
     network: Network
     protocols: Mapping[str, Protocol]
-    loading: Loading = Loading(filmed=False)  # noqa: RUF009 (frozen)
+    loading: Loading = Loading(filmed=False, quiet_ms=QUIET_MS)  # noqa: RUF009 (frozen)
     origin_ca: Path | None = None
     address_policy: AddressPolicy = AddressPolicy.PUBLIC
 

@@ -58,7 +58,8 @@ class Run:
 class Row:
     """One attempt at a run: whether it counts and why not, its metrics by name, what the servers were asked for, and
     where and when it was made: in which block of the plan, on which machine, what that machine's canary took (ms), and
-    for how long during the load its processes ran and waited for a processor (`measure.run.processor`).
+    for how long during the load its processes ran and waited for a processor (`measure.run.processor`), and for how
+    long the page had asked for nothing when it counted as finished.
 
     `further`: the cells of columns that this version does not know.
     """
@@ -91,6 +92,7 @@ class Row:
     emulator_cpu_ms: float | None = None
     film_cpu_ms: float | None = None
     processor_wait_ms: float | None = None
+    quiet_ms: float | None = None
     further: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -225,6 +227,13 @@ class CampaignDocument:
     def protocols(self) -> dict[str, dict[str, Any]]:
         """The protocols: name → settings."""
         return dict(self.settings.get("protocols", {}))
+
+    def quiet_ms(self, network: str) -> float | None:
+        """For how long a page behind `network` must have asked for nothing before it counts as finished (ms), None when
+        the document does not say it."""
+        of_network: float | None = self.networks.get(network, {}).get("quiet_ms")
+        usual: float | None = self.settings.get("browser", {}).get("quiet_ms")
+        return of_network or usual
 
     @property
     def filmed(self) -> bool:

@@ -21,6 +21,8 @@ TRACE_LINE_BYTES = 1504
 
 # A full segment of TCP over Ethernet.
 SEGMENT_BYTES = 1460
+# The shortest quiet time that was studied (docs/quiet-times.md), and the least that Browsertime waits for anyhow.
+LEAST_QUIET_MS = 1000
 # The rate to reckon with where a network has no limit.
 UNLIMITED_MBPS = 1000.0
 
@@ -38,6 +40,9 @@ class Network:
     that fails (ARQ, RFC 3366). `drop_up_packets` and `drop_up_at_ms` are lost for good, whatever else happens: the
     packets of these numbers, from 1, and the first at or after these times since the emulator began. Both are of IP
     packets as on a wire, at the client's end of the network.
+
+    A page behind it has finished when it has asked for nothing for `quiet_ms`, over whatever protocol; what holds where
+    nothing is given, is for browsers to say.
     """
 
     name: str
@@ -56,6 +61,7 @@ class Network:
     drop_down_at_ms: tuple[float, ...] | None = None
     up_trace: str | None = None
     down_trace: str | None = None
+    quiet_ms: int | None = None
     up_trace_sha256: str | None = field(default=None, metadata=DERIVED)
     down_trace_sha256: str | None = field(default=None, metadata=DERIVED)
 
@@ -178,6 +184,8 @@ def _check(network: Network) -> None:
         raise ValueError(f"loss_on must be {BOTH}, {UP} or {DOWN}")
     if network.retransmit_ms is not None and not (network.retransmit_ms > 0 and network.loss > 0):
         raise ValueError("retransmit_ms must be more than 0, and needs a loss of more than 0, which it repairs")
+    if network.quiet_ms is not None and network.quiet_ms < LEAST_QUIET_MS:
+        raise ValueError(f"quiet_ms must be at least {LEAST_QUIET_MS}")
     _check_drops(network)
 
 

@@ -1,7 +1,7 @@
-"""`python -m benchmarks.campaign`: seconds per run beyond the page's load and settle time, beside stock Browsertime.
+"""`python -m benchmarks.campaign`: seconds per run beyond the page's load and quiet time, beside stock Browsertime.
 
-Both measure the same page in the same replay, in turn. The page's load is its page load time; its settle time is the
-quiet time after which a campaign takes a page for finished, the same for both.
+Both measure the same page in the same replay, in turn. The page's load is its page load time; its quiet time is that
+after which a campaign takes a page for finished, the same for both.
 """
 
 import json
@@ -20,7 +20,6 @@ import pandas as pd
 from base.errors import EyelevelError, reports_errors
 from base.files import read_json
 from benchmarks.campaign.stock import RESULT
-from browsers.browsertime.configuration import QUIET_MS
 from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
 from measure.campaign.method import PAGES
 from measure.campaign.slot import Slot
@@ -38,7 +37,6 @@ from tuning import networks, protocols
 from tuning.settings import choose_one
 
 PROTOCOL = "tcp"
-SETTLE_S = QUIET_MS / 1000
 
 
 class Times(Observer):
@@ -69,12 +67,13 @@ def ours(setting: Setting, runs: int) -> tuple[float, "pd.Series[float]"]:
         runs_s = sum(row.seconds for row in store.rows)
         phases["canary"] = (times.starts_s[0] - start_s) / runs
         phases["films, gates, to the disk"] = (end_s - times.starts_s[0] - runs_s) / runs
-        pages_s = sum((row.metrics["plt"] or 0) / 1000 + SETTLE_S for row in valid)
+        pages_s = sum((row.metrics["plt"] or 0) / 1000 + setting.quiet_ms / 1000 for row in valid)
         return (end_s - start_s - pages_s) / len(valid), phases
 
 
 def run_phases(folder: Path, start: float, row: Row) -> dict[str, float]:
     """How long each phase of one run took (s), read from the run's `folder`; it began at `start`."""
+    quiet_s = (row.quiet_ms or 0) / 1000
     times: Mapping[str, float] = json.loads((folder / "times.json").read_text())
     setup_s = json.loads((folder / "replay.json").read_text())["setup_s"]
     navigation = navigated_s(read_json(folder / HAR))
@@ -85,8 +84,8 @@ def run_phases(folder: Path, start: float, row: Row) -> dict[str, float]:
         "trust, X server": times["browsertime"] - times["visit"],
         "browser's start to navigation": navigation - times["browsertime"],
         "load": load_s,
-        "settle": SETTLE_S,
-        "browser's end, HAR": times["browsertime_end"] - navigation - load_s - SETTLE_S,
+        "quiet time": quiet_s,
+        "browser's end, HAR": times["browsertime_end"] - navigation - load_s - quiet_s,
         "packing": times["visit_end"] - times["browsertime_end"],
         "end of the replay": start + row.seconds - times["visit_end"],
     }
@@ -111,7 +110,7 @@ def stock(site: Site, setting: Setting, runs: int) -> float:
         complete = sum(bool(metrics.get("SpeedIndex")) for metrics in page["visualMetrics"])
         if not complete:
             raise EyelevelError("stock Browsertime computed no visual metrics")
-        return (end_s - start_s - sum(load + SETTLE_S for load in loads)) / complete
+        return (end_s - start_s - sum(load + setting.quiet_ms / 1000 for load in loads)) / complete
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -120,7 +119,7 @@ def stock(site: Site, setting: Setting, runs: int) -> float:
 @click.option("--runs", default=5, show_default=True, help="Loads in a turn: a campaign's block, Browsertime's -n.")
 @click.option("--turns", default=3, show_default=True, help="How often each takes its turn.")
 def main(site: str, net: str, runs: int, turns: int) -> None:
-    """Print seconds per run beyond load and settle time, ours and stock Browsertime's, and where ours go.
+    """Print seconds per run beyond load and quiet time, ours and stock Browsertime's, and where ours go.
 
     Example: python -m benchmarks.campaign --site demo-light --turns 3
     """
@@ -137,7 +136,7 @@ def main(site: str, net: str, runs: int, turns: int) -> None:
     means = pd.DataFrame(phases).mean().rename_axis("phase of a run").to_frame("s")
     click.echo(f"\n{means.to_string(float_format='%.2f')}\n")
     click.echo(
-        f"beyond load and settle, {turns} x {runs} runs each: {mean(our_s):.2f} s a run, stock Browsertime "
+        f"beyond load and quiet time, {turns} x {runs} runs each: {mean(our_s):.2f} s a run, stock Browsertime "
         f"{mean(stock_s):.2f} s: {100 * mean(our_s) / mean(stock_s):.0f} %"
     )
 

@@ -13,7 +13,8 @@ from browsers.window import DESKTOP, MOBILE
 SETTLE_MS = 500
 # Between the start of the film and the navigation: some frames of orange, by which the film's zero is found.
 ORANGE_MS = 200
-# A request to a host not asked before takes three round trips (TCP, TLS, HTTP): 2.3 s in the slowest network.
+# A request to a host not asked before takes three round trips (TCP, TLS, HTTP): 2.3 s in the slowest network. A network
+# for which runs have shown that less is enough says so itself (`quiet_ms` in tuning/networks.toml).
 QUIET_MS = 3000
 # The same for a page that asks for nothing after its load event.
 STATIC_QUIET_MS = 100

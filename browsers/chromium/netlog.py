@@ -24,6 +24,8 @@ STREAM_NUMBERS = {
 }
 # The events that end a request. (Others have errors within, which the network stack got over.)
 ENDED_BY = frozenset({"REQUEST_ALIVE", "URL_REQUEST_START_JOB", "FAILED", "CANCELLED"})
+# The phase of an event that ends what an event of its kind began.
+END = 2
 # Chromium's codes from 100 to 399 are of connections, certificates and HTTP; 7 and 21 are timeouts and changes of
 # the network. The others are of the browser itself: broken off by the page, not in the cache, not allowed.
 NETWORK_ERRORS = frozenset({-7, -21, *range(-399, -99)})
@@ -52,16 +54,21 @@ def read_netlog(path: Path, most_bytes: int | None = None) -> list[Request]:
     requests: list[Request] = []
     open_requests: dict[int, Request] = {}
     purposes: dict[int, int] = {}
-    for kind, source, parameters in _events(log):
+    for kind, source, parameters, at_s, is_end in _events(log):
         if kind == "REQUEST_ALIVE" and "traffic_annotation" in parameters:
             purposes[source] = parameters["traffic_annotation"]
-        if kind == "URL_REQUEST_START_JOB" and "url" in parameters:
+        begins = kind == "URL_REQUEST_START_JOB" and "url" in parameters
+        # One of which a redirect makes another has ended, too.
+        if source in open_requests and (begins or (kind == "REQUEST_ALIVE" and is_end)):
+            open_requests[source].ended_s = at_s
+        if begins:
             request = open_requests[source] = Request(
                 url=parameters["url"],
                 method=parameters.get("method", ""),
                 main_frame=parameters.get("request_type") == "main frame",
                 by_browser=parameters.get("initiator") == "not an origin" or purposes.get(source) in BROWSERS_PURPOSES,
                 initiator=parameters.get("initiator"),
+                began_s=at_s,
             )
             requests.append(request)
         elif source in open_requests:
@@ -74,7 +81,7 @@ def read_streams(path: Path) -> list[StreamRequest]:
     with gzip.open(path, "rt", errors="replace") as file:
         log = _parse(file.read())
     streams = []
-    for kind, _, parameters in _events(log):
+    for kind, _, parameters, _, _ in _events(log):
         if (number := parameters.get(STREAM_NUMBERS.get(kind, ""))) is not None:
             # Such as ":path: /" and "priority: u=1, i".
             lines = (header.removeprefix(":").partition(":") for header in parameters["headers"])
@@ -106,11 +113,17 @@ def _address(transport_info: str) -> str | None:
     return rest.partition(",")[0].rpartition(":")[0].strip("[]") if separator else None
 
 
-def _events(log: dict[str, Any]) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """Each event's type, source and parameters."""
+def _events(log: dict[str, Any]) -> Iterator[tuple[str, int, dict[str, Any], float | None, bool]]:
+    """Each event's type, source and parameters, when it was (s since 1970), and whether it is the end of something."""
+    # In ms since 1970; the log's times are text, in ms since the machine's start.
+    start_ms = log["constants"].get("timeTickOffset")
     names = {number: name for name, number in log["constants"]["logEventTypes"].items()}
     for event in log["events"]:
-        yield names.get(event["type"], ""), event["source"]["id"], event.get("params") or {}
+        at_s = (
+            None if start_ms is None or "time" not in event else (int(str(start_ms)) + int(str(event["time"]))) / 1000
+        )
+        kind, source = names.get(event["type"], ""), event["source"]["id"]
+        yield kind, source, event.get("params") or {}, at_s, event.get("phase") == END
 
 
 def _parse(text: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 from base.clock import now_iso
 from base.ownership import give_to_caller
 from browsers.browsertime import configuration
+from browsers.browsertime.configuration import QUIET_MS
 from browsers.registry import browser_named
 from measure.campaign.block import Block, ReplayFailures, apply_policy, measure_block
 from measure.campaign.forecast import Forecast, RunModel, forecast, require_space
@@ -98,10 +99,10 @@ class Campaign:
                 **self.method.settings(),
                 "browser": {
                     "name": self.loading.browser,
-                    **configuration.settings(browser_named(self.loading.browser), self.loading.quiet_ms),
+                    **configuration.settings(browser_named(self.loading.browser), self.loading.quiet_ms or QUIET_MS),
                 },
                 "sites": {name: {"url": site.url, "sha256": digest(site)} for name, site in self.sites.items()},
-                "networks": {name: asdict(network) for name, network in self.networks.items()},
+                "networks": {name: asdict(self._used(network)) for name, network in self.networks.items()},
                 "protocols": {name: asdict(protocol) for name, protocol in self.protocols.items()},
             },
             versions=self.versions(),
@@ -111,6 +112,10 @@ class Campaign:
             study=dict(self.study),
             site_facts={name: asdict(facts_of(site)) for name, site in self.sites.items()},
         )
+
+    def _used(self, network: Network) -> Network:
+        """What of `network` results depend on: not its quiet time, where the campaign has one of its own."""
+        return network if self.loading.quiet_ms is None else replace(network, quiet_ms=None)
 
     def plan(self) -> list[PlannedBlock]:
         """The blocks that are to be measured, in order."""

@@ -64,7 +64,7 @@ class RunModel:
         load_s = page_bits / network.tcp_rate_bps(len(site.servers)) + ROUND_TRIPS * network.min_rtt_ms / 1000
         if not self.filmed:
             return Forecast(UNFILMED_RUN_S + load_s, UNFILMED_BYTES)
-        film_s = load_s + QUIET_MS / 1000
+        film_s = load_s + (network.quiet_ms or QUIET_MS) / 1000
         film_bytes = FILM_BYTES_PER_S[self.films.quality] * film_s if self.films.keeps(run, valid=True) else 0
         return Forecast(RUN_S + film_s + CANARY_S / 2, EVIDENCE_BYTES + film_bytes)
 

@@ -75,6 +75,7 @@ class Method:
             "seconds": round(seconds, 3),
             "clock_shift_s": round(time.time() - clock - seconds, 3),
             "failure": failure,
+            "quiet_ms": setting.quiet_ms,
             "block": circumstances.block,
             "machine": circumstances.machine,
             "canary": asdict(circumstances.canary) if circumstances.canary else None,
@@ -113,6 +114,7 @@ class Method:
             machine=document["machine"],
             canary_cpu_ms=canary.get("cpu_ms"),
             canary_page_ms=canary.get("page_ms"),
+            quiet_ms=document.get("quiet_ms"),
             **evidence.processor,
         )
 

@@ -65,7 +65,7 @@ def load(
         folder,
         film=loading.filmed,
         film_cores=layout.film if layout else (),
-        quiet_ms=loading.quiet_ms,
+        quiet_ms=setting.quiet_ms,
         browser=loading.browser,
     )
     observation = partial(

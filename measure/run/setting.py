@@ -17,14 +17,14 @@ class Loading:
 
     `repeatable`: whether pages are made to ask for the same on every load (`replay.repeatable`).
     `filmed`: whether loads are filmed; without a film, a run has no visual metrics.
-    `quiet_ms`: a page has finished when it has asked for nothing for so long.
+    `quiet_ms`: a page has finished when it has asked for nothing for so long; what suits the network unless given.
     `limit_s`: how long a load may take; what suits the page's size and the network unless given.
     `browser`: its name (`browsers.registry`).
     """
 
     repeatable: bool = True
     filmed: bool = True
-    quiet_ms: int = QUIET_MS
+    quiet_ms: int | None = None
     limit_s: float | None = None
     browser: str = DEFAULT
 
@@ -42,6 +42,11 @@ class Setting:
     loading: Loading = Loading()
     seed: int | None = None
     timekeeping: str | None = None
+
+    @property
+    def quiet_ms(self) -> int:
+        """For how long the page must have asked for nothing before it counts as finished."""
+        return self.loading.quiet_ms or self.network.quiet_ms or QUIET_MS
 
 
 @dataclass(frozen=True)

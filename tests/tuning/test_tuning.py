@@ -92,6 +92,8 @@ PROTOCOL = 'transport = "tcp"\ncongestion_control = "cubic"\ninitial_window_pack
         (f"[x]\n{NETWORK}drop_up_packets = [1.5]", "drop_up_packets must be a whole number, not 1.5"),
         (f"[x]\n{NETWORK}drop_up_at_ms = [-1]", "drop_up_at_ms must be times of at least 0, each once"),
         (f"[x]\n{NETWORK}drop_down_at_ms = [1, 1.0]", "drop_down_at_ms must be .* each once"),
+        (f"[x]\n{NETWORK}quiet_ms = 500", "quiet_ms must be at least 1000"),
+        (f"[x]\n{NETWORK}quiet_ms = 1500.5", "quiet_ms must be a whole number"),
     ],
 )
 def test_a_wrong_networks_file_is_one_line_that_names_the_place(text: str, said: str, tmp_path: Path) -> None:

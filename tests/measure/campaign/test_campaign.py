@@ -32,7 +32,7 @@ from measure.host.canary import Canary
 from measure.reasons import Reason
 from measure.run.evidence import Evidence, RequestCounts
 from measure.run.film import FilmStart, VisualMetrics
-from measure.run.setting import Setting
+from measure.run.setting import Loading, Setting
 from measure.status import status
 from measure.table import read_given_up, read_rows, require_document
 from record import collection
@@ -441,6 +441,42 @@ def test_a_campaign_does_not_mix_with_what_its_network_keeps_time(
         measured_with("ordinary priority", 2)
     measured_with("real-time priority", 2)
     assert [setting.timekeeping for setting in settings] == ["real-time priority"] * 4
+
+
+def test_runs_end_after_the_quiet_time_of_their_network_over_every_protocol(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = networks.load()
+    pages = replace(campaign, runs=1, networks={name: known[name] for name in ("dsl", "lte")})
+    go(pages, monkeypatch, [SOUND])
+    assert sorted((row["network"], row["protocol"], row["quiet_ms"]) for row in rows(pages)) == [
+        ("dsl", "tcp", "3000"),
+        ("dsl", "tcp+", "3000"),
+        ("lte", "tcp", "2000"),
+        ("lte", "tcp+", "2000"),
+    ]
+    document = require_document(pages.folder)
+    assert (document.quiet_ms("dsl"), document.quiet_ms("lte")) == (3000, 2000)
+    # A study with a quiet time of its own has it behind every network, and says so.
+    study = replace(pages, folder=pages.folder.parent / "study", loading=Loading(quiet_ms=100))
+    go(study, monkeypatch, [SOUND])
+    assert {row["quiet_ms"] for row in rows(study)} == {"100"}
+    document = require_document(study.folder)
+    assert (document.quiet_ms("dsl"), document.quiet_ms("lte")) == (100, 100)
+
+
+def test_a_campaign_does_not_go_on_with_another_quiet_time(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+    shorter, older = campaign.networks["lte"], replace(campaign.networks["lte"], quiet_ms=None)
+    go(replace(campaign, runs=1, networks={"lte": older}), monkeypatch, [SOUND])
+    path = campaign.folder / "campaign.json"
+    document = json.loads(path.read_text())
+    # As campaigns of older versions have it, whose networks had no such key.
+    del document["settings"]["networks"]["lte"]["quiet_ms"]
+    path.write_text(json.dumps(document))
+    with pytest.raises(EyelevelError, match="settings/networks/lte/quiet_ms was absent, is 2000"):
+        go(replace(campaign, networks={"lte": shorter}), monkeypatch, [SOUND])
+    go(replace(campaign, networks={"lte": older}), monkeypatch, [SOUND])
+    assert {row["quiet_ms"] for row in rows(campaign)} == {"3000"} and len(rows(campaign)) == 4
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="need root (only root gives files away)")

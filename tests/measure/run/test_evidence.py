@@ -68,6 +68,20 @@ def test_a_request_and_its_answer(tmp_path: Path) -> None:
     assert request == Request("https://a.example/", "GET", True, False, "198.18.0.1", "h3", 200, None, "null")
 
 
+def test_a_request_has_the_times_of_its_beginning_and_end(tmp_path: Path) -> None:
+    events = [
+        {**start(1, "https://a.example/"), "time": "1000", "phase": 1},
+        {**start(1, "https://b.example/"), "time": "1250", "phase": 1},
+        {**event(1, "URL_REQUEST_START_JOB"), "time": "1260", "phase": 2},
+        {**event(1, "REQUEST_ALIVE"), "time": "1500", "phase": 2},
+        {**start(2, "https://a.example/open"), "time": "1600", "phase": 1},
+    ]
+    text = log_text(events).replace('"constants":{', '"constants":{"timeTickOffset": "5000", ')
+    requests = read_netlog(netlog(tmp_path / "n.gz", text))
+    # What a redirect takes on has ended with it; what was under way when the log ended has no end.
+    assert [(one.began_s, one.ended_s) for one in requests] == [(6, 6.25), (6.25, 6.5), (6.6, None)]
+
+
 def test_streams_have_the_priority_that_the_browser_gave_them(tmp_path: Path) -> None:
     common = [":method: GET", ":authority: a.example", ":scheme: https"]
     events = [

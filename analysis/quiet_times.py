@@ -1,0 +1,305 @@
+"""What a shorter quiet time would have changed in runs that were made with a longer one.
+
+A run ends when its page has asked for nothing for a while after the load event (browsers/browsertime/page_complete.js).
+From the times of a run's requests follows when it would have ended after less. What came later would be missing then:
+responses, and changes of the picture. The picture at that time would be the final one, by which all visual metrics are
+measured. A run says nothing of quiet times longer than its own.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import pandas as pd
+
+from base.errors import EyelevelError
+from base.files import read_json
+from browsers.contract import Request
+from browsers.registry import browser_of
+from measure.gates import SHOWN_URL_LENGTH
+from measure.norms import NORMS, RunAppearance, judge
+from measure.run.evidence import REQUEST_LOG, VISUAL, read_request_log
+from measure.run.film import visually_complete
+from measure.run.films import read_last_frame
+from measure.run.visit import TIMES, TIMINGS
+from measure.table import CampaignDocument, Row, read_rows, require_document
+
+CANDIDATES_MS = (1000, 1500, 2000)
+# What is compared: the visual metrics that a shorter film may change. The first change and the load event come before.
+METRICS = ("lvc", "vc85", "si")
+STATISTICS = {"median": 50, "p95": 95, "worst": 100}
+# Nobody asks whether a page has finished before so long after the navigation (Browsertime's loadAndWait).
+FIRST_ASKED_MS = 2000
+# A page that never stops asking is given up on after so many quiet times, and of a page's responses no more than so
+# many are seen (Chromium's buffer of Resource Timing); see page_complete.js.
+PATIENCE = 5
+SEEN_RESPONSES = 250
+# A quiet time is taken for long enough when it is so many times the longest pause that any run had.
+MARGIN = 2
+# The gates that look at single requests: what is asked for too late for them cannot reject a run.
+REQUEST_GATES = ("wrong_protocol", "outside", "request_failed")
+NORM_GATES = tuple(norm.name for norm in NORMS)
+
+RUN = ["campaign", "network", "site", "protocol", "run", "attempt"]
+
+
+@dataclass(frozen=True)
+class RunTimes:
+    """When what happened in an attempt; times in ms from the navigation.
+
+    `quiet_ms`: after how long without a request it ended. `load_ms`: the end of its load event. `responses_ms`: when
+    responses ended that the page's check of its own requests saw. `requests`: all that the browser made; `spans`: of
+    those that the page asked for, when they began and ended (None: that is not known). `progress`: how complete the
+    picture was when, in percent. `ended_ms`: when the browser had been ended.
+    """
+
+    row: Row
+    folder: Path
+    quiet_ms: float
+    load_ms: float
+    ended_ms: float
+    responses_ms: tuple[float, ...]
+    requests: tuple[Request, ...]
+    spans: tuple[tuple[Request, float, float | None], ...]
+    progress: tuple[tuple[float, int], ...]
+
+    def stop_ms(self, quiet_ms: float) -> float:
+        """The earliest time at which it might have ended, had `quiet_ms` been enough; runs ended up to a fifth of a
+        second later, since pages are asked so often."""
+        last = self.load_ms
+        for end in sorted(self.responses_ms):
+            if end > max(last + quiet_ms, FIRST_ASKED_MS):
+                break
+            last = max(last, end)
+        return max(min(last + quiet_ms, self.load_ms + PATIENCE * quiet_ms), FIRST_ASKED_MS)
+
+    @property
+    def last_change_ms(self) -> float:
+        """The last visual change."""
+        return self.progress[-1][0]
+
+    @property
+    def pause_ms(self) -> float:
+        """The longest time without a response, after the load event, that another response or a visual change followed
+        before the run ended."""
+        stop_ms = self.stop_ms(self.quiet_ms)
+        ends = sorted(end for end in self.responses_ms if self.load_ms < end <= stop_ms)
+        pauses = np.diff([self.load_ms, *ends])
+        before_change = max([self.load_ms, *(end for end in ends if end <= self.last_change_ms)])
+        return float(max([*pauses, self.last_change_ms - before_change, 0]))
+
+    def late_requests(self, stop_ms: float) -> list[Request]:
+        """Those that began before the run ended, but after `stop_ms`."""
+        return [request for request, began, _ in self.spans if stop_ms < began <= self.stop_ms(self.quiet_ms)]
+
+    def late_responses(self, stop_ms: float) -> int:
+        """How many ended before the run did, but after `stop_ms`."""
+        last_ms = self.stop_ms(self.quiet_ms)
+        return sum(end is not None and stop_ms < end <= last_ms for _, _, end in self.spans)
+
+    def open_requests(self) -> int:
+        """How many had not ended when the run did."""
+        last_ms = self.stop_ms(self.quiet_ms)
+        return sum(began <= last_ms and (end is None or end > last_ms) for _, began, end in self.spans)
+
+
+def read_run(folder: Path, row: Row, document: CampaignDocument) -> RunTimes:
+    """The times of the attempt in `row` of the campaign in `folder`. Raises EyelevelError when evidence is missing."""
+    quiet_ms = row.quiet_ms or document.quiet_ms(row.network)
+    if quiet_ms is None:
+        raise EyelevelError(f"{folder} does not say after how long without a request its runs ended")
+    run_folder = folder / row.folder
+    browser = browser_of(run_folder)
+    try:
+        page = json.loads((run_folder / TIMINGS).read_text())[0]["browserScripts"][0]
+        start_ms = float(page["pageinfo"]["navigationStartTime"])
+        load_ms = float(page["timings"]["loadEventEnd"])
+        progress = _steps(read_json(run_folder / VISUAL)["metrics"]["progress"])
+        ended_ms = 1000 * read_json(run_folder / TIMES)["browsertime_end"] - start_ms
+        requests = tuple(browser.read_requests(run_folder))
+    except (OSError, EOFError, LookupError, ValueError, TypeError) as error:
+        raise EyelevelError(f"{run_folder} lacks a part of its evidence: {error!r}") from None
+    spans = tuple(
+        (request, began_ms, _since(request.ended_s, start_ms))
+        for request in requests
+        if not request.by_browser and (began_ms := _since(request.began_s, start_ms)) is not None and began_ms >= 0
+    )
+    if not spans:
+        raise EyelevelError(f"{run_folder} has no request whose time is known")
+    origin = _origin(next((request.url for request in reversed(requests) if request.main_frame), ""))
+    # What frames of other sites ask for, the page's own check does not see.
+    seen = [end for request, _, end in spans if end is not None and request.initiator == origin]
+    responses_ms = tuple(sorted(seen)[:SEEN_RESPONSES])
+    return RunTimes(row, run_folder, quiet_ms, load_ms, ended_ms, responses_ms, requests, spans, progress)
+
+
+def changed_metrics(progress: Sequence[tuple[float, int]], stop_ms: float) -> dict[str, float]:
+    """By how much the metrics would have been other ones (ms), had the film ended at `stop_ms`.
+
+    All are 0 when nothing changed later. Otherwise they are an estimate: how complete a picture is, as a share of how
+    complete the one at `stop_ms` is.
+    """
+    shorter = [(time, share) for time, share in progress if time <= stop_ms]
+    if len(shorter) == len(progress) or not shorter or not shorter[-1][1]:
+        return dict.fromkeys(METRICS, 0.0)
+    final = shorter[-1][1]
+    shares = [(time, min(100, round(100 * share / final))) for time, share in shorter]
+    return {name: value - _metrics(progress)[name] for name, value in _metrics(shares).items()}
+
+
+def _metrics(progress: Sequence[tuple[float, int]]) -> dict[str, float]:
+    """METRICS from visual progress, as Browsertime's script computes them."""
+    times, shares = np.array(progress, dtype=float).T
+    text = ", ".join(f"{time:g}={share}" for time, share in progress)
+    speed_index = float((np.diff(times) * (100 - shares[:-1]) / 100).sum())
+    return {"lvc": float(times[-1]), "vc85": float(visually_complete(text, 85)), "si": speed_index}
+
+
+def run_table(folders: Iterable[Path], candidates_ms: Collection[int]) -> pd.DataFrame:
+    """What each of `candidates_ms` would have changed in each run that counts of the campaigns in `folders`.
+
+    A row for each run and quiet time, only such as are shorter than the run's. Columns: RUN; kept_ms (its quiet time),
+    load_ms, pause_ms, open_requests (see RunTimes), lag_ms (how long after its end by the rule the browser had ended);
+    quiet_ms, stop_ms; late_responses, is_late_change, METRICS (changes in ms); is_rejected, is_accepted (whether a gate
+    that let it count would reject it then, and one that did not would let it).
+    Raises EyelevelError when a network of one name is another one in another campaign.
+    """
+    rows: list[dict[str, Any]] = []
+    networks: dict[str, dict[str, Any]] = {}
+    for folder in folders:
+        document = require_document(folder)
+        for name, network in document.networks.items():
+            setting = {key: value for key, value in network.items() if value is not None and key != "quiet_ms"}
+            if networks.setdefault(name, setting) != setting:
+                raise EyelevelError(f"the network {name} of {folder} is another one than in the campaigns before it")
+        attempts = [row for row in read_rows(folder) if row.valid or row.gate in (*REQUEST_GATES, *NORM_GATES)]
+        cells: dict[tuple[str, str], list[RunTimes]] = {}
+        for row in attempts:
+            cells.setdefault((row.site, row.network), []).append(read_run(folder, row, document))
+        for runs in cells.values():
+            for quiet_ms in sorted(candidates_ms):
+                rows += _rows_of_cell(folder.resolve().name, runs, quiet_ms)
+    return pd.DataFrame(rows)
+
+
+def _rows_of_cell(campaign: str, runs: Sequence[RunTimes], quiet_ms: int) -> list[dict[str, Any]]:
+    """The rows of `run_table` of the runs of one site and network, for one quiet time."""
+    compared = [run for run in runs if run.row.valid or run.row.gate in NORM_GATES]
+    places = {run.folder: place for place, run in enumerate(compared)}
+    usual, shorter = _norms(compared, quiet_ms)
+    rows = []
+    for run in runs:
+        if run.quiet_ms <= quiet_ms:
+            continue
+        stop_ms, place = run.stop_ms(quiet_ms), places.get(run.folder)
+        is_late = place is None and _is_late_fault(run, stop_ms)
+        rows.append(
+            {
+                "campaign": campaign,
+                **{name: getattr(run.row, name) for name in RUN if name != "campaign"},
+                "valid": run.row.valid,
+                "kept_ms": run.quiet_ms,
+                "load_ms": run.load_ms,
+                "pause_ms": run.pause_ms,
+                "open_requests": run.open_requests(),
+                "lag_ms": run.ended_ms - run.stop_ms(run.quiet_ms),
+                "quiet_ms": quiet_ms,
+                "stop_ms": stop_ms,
+                "late_responses": run.late_responses(stop_ms),
+                "is_late_change": run.last_change_ms > stop_ms,
+                **changed_metrics(run.progress, stop_ms),
+                "is_rejected": run.row.valid and place in shorter and place not in usual,
+                "is_accepted": not run.row.valid and (is_late or (place in usual and place not in shorter)),
+            }
+        )
+    return rows
+
+
+def _norms(runs: Sequence[RunTimes], quiet_ms: int) -> tuple[Collection[int], Collection[int]]:
+    """Which of `runs`, by their places, norms reject as they are, and which had all ended after `quiet_ms`."""
+    stops_ms = [run.stop_ms(quiet_ms) for run in runs]
+    if not any(
+        run.late_requests(stop_ms) or run.last_change_ms > stop_ms for run, stop_ms in zip(runs, stops_ms, strict=True)
+    ):
+        return (), ()  # the same in both cases, which takes long to find out
+    usual = judge([appearance(run, run.stop_ms(run.quiet_ms)) for run in runs])
+    return usual, judge([appearance(run, stop_ms) for run, stop_ms in zip(runs, stops_ms, strict=True)])
+
+
+def appearance(run: RunTimes, stop_ms: float) -> RunAppearance:
+    """What norms compare of `run`, had it ended at `stop_ms`; without its last picture, if that came later."""
+    late = {id(request) for request in run.late_requests(stop_ms)}
+    # What is the browser's own is not counted, and neither is what it had not asked for by then.
+    requests = [replace(one, by_browser=one.by_browser or id(one) in late) for one in run.requests]
+    counts = read_request_log(run.folder / REQUEST_LOG, requests)
+    picture = None if run.last_change_ms > stop_ms else read_last_frame(run.folder)
+    return RunAppearance(counts.requests, counts.missed, counts.exchanges, picture)
+
+
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """A row for each network and quiet time of `table` (`run_table`).
+
+    Columns: network, quiet_ms, sites, runs (that count); late_responses, late_changes (shares of runs with any);
+    METRICS with `_median`, `_p95`, `_worst` (of the changes without their sign, ms); rejected, accepted (attempts).
+    """
+    rows = []
+    for (network, quiet_ms), attempts in table.groupby(["network", "quiet_ms"], sort=False):
+        runs = attempts[attempts["valid"]]
+        if runs.empty:
+            continue
+        changes = {
+            f"{name}_{statistic}": np.percentile(runs[name].abs(), percent)
+            for name in METRICS
+            for statistic, percent in STATISTICS.items()
+        }
+        rows.append(
+            {
+                "network": network,
+                "quiet_ms": quiet_ms,
+                "sites": runs["site"].nunique(),
+                "runs": len(runs),
+                "late_responses": (runs["late_responses"] > 0).mean(),
+                "late_changes": runs["is_late_change"].mean(),
+                **changes,
+                "rejected": int(attempts["is_rejected"].sum()),
+                "accepted": int(attempts["is_accepted"].sum()),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def sufficient_ms(runs: pd.DataFrame) -> int | None:
+    """The shortest quiet time of `runs` (of one network, from `run_table`) that would have changed nothing, and is
+    MARGIN times the longest pause or more; None when there is none."""
+    for quiet_ms, of_time in runs[runs["valid"]].groupby("quiet_ms"):
+        changed = of_time["late_responses"].any() or of_time["is_late_change"].any() or of_time["is_rejected"].any()
+        if not changed and quiet_ms >= MARGIN * of_time["pause_ms"].max():
+            return int(quiet_ms)
+    return None
+
+
+def _is_late_fault(run: RunTimes, stop_ms: float) -> bool:
+    """Whether the request for which a gate rejected `run` began after `stop_ms`, and none like it before."""
+    # Gates name the request at the end of the reason, by the beginning of a long URL.
+    text = str(run.row.reason).removesuffix("…")
+    faults = [began for request, began, _ in run.spans if text.endswith(f": {request.url[:SHOWN_URL_LENGTH]}")]
+    return run.row.gate in REQUEST_GATES and bool(faults) and min(faults) > stop_ms
+
+
+def _steps(text: str) -> tuple[tuple[float, int], ...]:
+    """Visual progress in the notation of Browsertime's script (`0=0, 66=20, 766=100`) as numbers."""
+    pairs = (step.strip().partition("=") for step in text.split(","))
+    return tuple((float(time_ms), int(share)) for time_ms, _, share in pairs)
+
+
+def _since(time_s: float | None, start_ms: float) -> float | None:
+    return None if time_s is None else 1000 * time_s - start_ms
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"

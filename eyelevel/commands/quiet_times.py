@@ -1,0 +1,76 @@
+"""`eyelevel quiet-times`: what it would have changed to wait less for further requests before runs ended."""
+
+from pathlib import Path
+
+import click
+import pandas as pd
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from analysis.quiet_times import CANDIDATES_MS, MARGIN, METRICS, STATISTICS, run_table, sufficient_ms, summary
+from analysis.text import label, plural
+from base.errors import EyelevelError
+from eyelevel.options import PATH, campaign_folder
+
+
+@click.command()
+@click.argument("campaigns", nargs=-1, required=True, metavar="CAMPAIGN...")
+@click.option("--quiet-ms", "candidates", default=",".join(map(str, CANDIDATES_MS)), show_default=True)
+@click.option("--into", "file", type=PATH, help="A CSV file for the changes of each run.")
+def main(campaigns: tuple[str, ...], candidates: str, file: Path | None) -> None:
+    """Tell by network what shorter quiet times would have changed in the runs of each CAMPAIGN (a folder in results/,
+    or any path of one), which stay as they are.
+
+    A page has finished when it has asked for nothing for a while after its load event: quiet_ms in networks.toml.
+
+    Example: eyelevel quiet-times try --quiet-ms 1000,2000
+    """
+    times_ms = [text.strip() for text in candidates.split(",")]
+    if not all(text.isdecimal() and int(text) for text in times_ms):
+        raise EyelevelError(f"--quiet-ms takes whole numbers of ms, separated by commas, not {candidates!r}")
+    table = run_table([campaign_folder(campaign) for campaign in campaigns], [int(text) for text in times_ms])
+    if table.empty or not table["valid"].any():
+        raise EyelevelError("no run that counts has had a longer quiet time than these, so none says what they change")
+    if file:
+        table.to_csv(file, index=False)
+    console, numbers = Console(highlight=False), summary(table)
+    for network, of_network in table[table["valid"]].groupby("network", sort=False):
+        console.print(network_table(str(network), numbers[numbers["network"] == network]))
+        for line in network_lines(of_network):
+            console.print(line, markup=False, soft_wrap=True)
+        console.print()
+
+
+def network_table(network: str, numbers: pd.DataFrame) -> Table:
+    """The table of one network: a row for each quiet time of `numbers` (`analysis.quiet_times.summary`)."""
+    table = Table(title=network, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    changes = [f"{label(name)} earlier\nms" for name in METRICS]
+    for column in ("quiet time\nms", "later\nresponse", "later\nchange", *changes, "gates\n+/-"):
+        table.add_column(column, justify="right")
+    for row in numbers.to_dict("records"):
+        changes = ["/".join(f"{row[f'{name}_{part}']:.0f}" for part in STATISTICS) for name in METRICS]
+        shares = (row["late_responses"], row["late_changes"])
+        counts = [f"{share * row['runs']:.0f} ({100 * share:.0f} %)" for share in shares]
+        table.add_row(f"{row['quiet_ms']}", *counts, *changes, f"{row['rejected']}/{row['accepted']}")
+    return table
+
+
+def network_lines(runs: pd.DataFrame) -> list[str]:
+    """What the runs behind one network (from `analysis.quiet_times.run_table`) are, and what follows from them."""
+    each = runs.drop_duplicates(["campaign", "site", "protocol", "run", "attempt"])
+    kept = " or ".join(f"{value:g}" for value in sorted(each["kept_ms"].unique()))
+    low, middle, high = each["lag_ms"].quantile([0.05, 0.5, 0.95])
+    sufficient = sufficient_ms(runs)
+    conclusion = (
+        f"{sufficient} ms would have changed nothing, and are {MARGIN} times that or more"
+        if sufficient
+        else f"none of these is enough: one changes something, or is not {MARGIN} times that"
+    )
+    return [
+        f"{plural('run', len(each))} of {plural('site', each['site'].nunique())}, ended after {kept} ms without a "
+        f"request, {(each['open_requests'] > 0).sum()} of them with requests under way. Later: in how many runs; "
+        "earlier: median/p95/worst; gates: how many more attempts they would reject, and how many fewer.",
+        f"The longest pause before a later response or change was {each['pause_ms'].max():.0f} ms: {conclusion}.",
+        f"Browsers had ended {middle:.0f} ms (90 %: {low:.0f} to {high:.0f}) after the time reckoned with here.",
+    ]

@@ -1,0 +1,173 @@
+"""What a shorter quiet time would have changed is read from the runs that were made; runs of two are never compared."""
+
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from factories import ROW, campaign_document, rejected
+
+from analysis import runs
+from analysis.quiet_times import changed_metrics, run_table, sufficient_ms, summary
+from base.errors import EyelevelError
+from eyelevel.commands.quiet_times import main
+from measure.run.evidence import REQUEST_LOG, VISUAL
+from measure.run.visit import TIMES, TIMINGS
+from measure.table import RUNS, Row, header, lines, write_document
+
+START_MS = 1_800_000_000_000
+KINDS = {"REQUEST_ALIVE": 0, "URL_REQUEST_START_JOB": 1, "HTTP_TRANSACTION_SEND_REQUEST_HEADERS": 2}
+HOST = "https://a.example"
+# The page, a picture, and a script that asks for another picture after a pause: (path, began, ended), in ms.
+QUICK = (("/", 0, 300), ("/a.png", 310, 900))
+LATE = (*QUICK, ("/b.js", 910, 2000), ("/c.png", 4300, 4500))
+PROGRESS = "0=0, 400=40, 1000=80"
+
+
+def made_run(
+    folder: Path,
+    row: Row,
+    requests: Any = QUICK,
+    progress: str = PROGRESS,
+    framed: int | None = None,
+) -> None:
+    """The evidence of a run in which `requests` were made, that of the place `framed` by a frame of another site."""
+    run = folder / row.folder
+    run.mkdir(parents=True)
+    page = {"pageinfo": {"navigationStartTime": START_MS}, "timings": {"loadEventEnd": 1000}}
+    (run / TIMINGS).write_text(json.dumps([{"browserScripts": [page]}]))
+    (run / VISUAL).write_text(json.dumps({"metrics": {"progress": progress}}))
+    (run / TIMES).write_text(json.dumps({"browsertime_end": START_MS / 1000 + 9}))
+    events = []
+    for source, (path, began, ended) in enumerate(requests):
+        initiator = "null" if not source else "https://ads.example" if source == framed else HOST
+        common = {"source": {"id": source}}
+        parameters = {
+            "method": "GET",
+            "url": HOST + path,
+            "request_type": "main frame" if not source else "other",
+            "initiator": initiator,
+        }
+        events.append({**common, "type": 1, "phase": 1, "time": str(began), "params": parameters})
+        events.append({**common, "type": 2, "time": str(began)})
+        if ended is not None:
+            events.append({**common, "type": 0, "phase": 2, "time": str(ended)})
+    constants = {"logEventTypes": KINDS, "netError": {}, "timeTickOffset": START_MS}
+    (run / "netlog.json.gz").write_bytes(gzip.compress(json.dumps({"constants": constants, "events": events}).encode()))
+    log = [f"exact\tGET\t{HOST}{path}\ta.example/{number}" for number, (path, _, _) in enumerate(requests)]
+    (run / REQUEST_LOG).write_text("\n".join(log))
+
+
+def campaign(folder: Path, rows: list[Row], **network: Any) -> Path:
+    """A campaign behind lte with `rows`, in which pages were to be quiet for 3 s."""
+    folder.mkdir(parents=True, exist_ok=True)
+    networks = {"lte": {"up_mbps": 2.8, **network}}
+    write_document(folder, campaign_document(browser={"quiet_ms": 3000}, networks=networks))
+    (folder / RUNS).write_text(header() + lines(rows))
+    return folder
+
+
+def rows_of(folder: Path, *candidates_ms: int) -> pd.DataFrame:
+    return run_table([folder], candidates_ms).set_index("quiet_ms")
+
+
+def test_what_comes_after_a_shorter_wait_is_late(tmp_path: Path) -> None:
+    made_run(folder := campaign(tmp_path / "c", [ROW]), ROW, LATE, "0=0, 400=40, 1000=80, 4600=100")
+    table = rows_of(folder, 500, 1500, 2000, 2500)
+    # The load event at 1000, responses at 2000 and 4500; nobody asks before 2000.
+    assert list(table["stop_ms"]) == [2500, 3500, 4000, 7000]
+    assert list(table["late_responses"]) == [1, 1, 1, 0]
+    assert list(table["is_late_change"]) == [True, True, True, False]
+    assert list(table["lvc"]) == [-3600, -3600, -3600, 0]
+    assert set(table["pause_ms"]) == {2500} and set(table["lag_ms"]) == {9000 - 7500}
+    assert sufficient_ms(table.reset_index()) is None
+
+
+def test_a_wait_that_would_have_changed_nothing_must_be_longer_than_the_longest_pause(tmp_path: Path) -> None:
+    made_run(folder := campaign(tmp_path / "c", [ROW]), ROW, (*QUICK, ("/b.js", 910, 1700)))
+    table = rows_of(folder, 1000, 1500)
+    assert not table[["late_responses", "is_late_change"]].to_numpy().any()
+    assert set(table["pause_ms"]) == {700}
+    assert sufficient_ms(table.reset_index()) == 1500
+    (numbers,) = summary(table.reset_index().query("quiet_ms == 1500")).to_dict("records")
+    assert (numbers["runs"], numbers["late_responses"], numbers["si_worst"]) == (1, 0, 0)
+
+
+def test_a_page_that_never_stops_asking_ends_all_the_same(tmp_path: Path) -> None:
+    polls = tuple((f"/{number}", 900 + 500 * number, 1000 + 500 * number) for number in range(30))
+    made_run(folder := campaign(tmp_path / "c", [ROW]), ROW, (*QUICK, *polls, ("/slow", 950, None)))
+    table = rows_of(folder, 1000)
+    assert list(table["stop_ms"]) == [1000 + 5 * 1000]
+    assert list(table["open_requests"]) == [1]
+
+
+def test_the_page_does_not_wait_for_what_frames_of_other_sites_ask_for(tmp_path: Path) -> None:
+    made_run(folder := campaign(tmp_path / "c", [ROW]), ROW, LATE, framed=3)
+    table = rows_of(folder, 2500)
+    assert list(table["stop_ms"]) == [4500] and list(table["late_responses"]) == [0]
+
+
+def test_metrics_of_a_shorter_film_are_measured_by_its_own_last_picture() -> None:
+    # At 1000 the picture is what is final then; what was 40 of 80 is half of that.
+    steps = ((0.0, 0), (400.0, 40), (1000.0, 80), (3000.0, 100))
+    changes = changed_metrics(steps, 2000)
+    assert changes["lvc"] == changes["vc85"] == 1000 - 3000
+    assert changes["si"] == pytest.approx((400 + 600 * 0.5) - (400 + 600 * 0.6 + 2000 * 0.2))
+    assert changed_metrics(steps, 3000) == {"lvc": 0, "vc85": 0, "si": 0}
+
+
+def test_gates_are_asked_again(tmp_path: Path) -> None:
+    rows = [replace(ROW, run=number, folder=f"runs/s/lte/tcp/{number}-1") for number in range(1, 8)]
+    many = tuple((f"/{number}.png", 4300, 4400) for number in range(5))
+    # One run in seven asks late for what the others ask for at once.
+    late_url = "request_failed: ERR_CONNECTION_RESET: https://a.example/late.png"
+    rows.append(rejected(late_url, run=8, folder="runs/s/lte/tcp/8-1"))
+    folder = campaign(tmp_path / "c", rows)
+    for row in rows[:6]:
+        made_run(folder, row, (*QUICK, *((path, 400, 500) for path, _, _ in many)))
+    made_run(folder, rows[6], (*QUICK, ("/b.js", 910, 2000), *many))
+    made_run(folder, rows[7], (*QUICK, ("/b.js", 910, 2000), ("/late.png", 4300, 4400)))
+    table = run_table([folder], [1000])
+    assert table.loc[table["is_rejected"], "run"].tolist() == [7]
+    assert table.loc[table["is_accepted"], "run"].tolist() == [8]
+    assert sufficient_ms(table) is None
+
+
+def test_the_command_tells_it_by_network_and_leaves_the_campaign_as_it_is(tmp_path: Path) -> None:
+    made_run(folder := campaign(tmp_path / "c", [ROW]), ROW)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    done = CliRunner().invoke(main, [str(folder), "--into", str(tmp_path / "runs.csv")], catch_exceptions=False)
+    assert done.exit_code == 0 and "1 run of 1 site, ended after 3000 ms" in done.output
+    assert "1000 ms would have changed nothing" in done.output
+    assert len((tmp_path / "runs.csv").read_text().splitlines()) == 1 + 3
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_what_cannot_be_told_is_one_line(tmp_path: Path) -> None:
+    made_run(folder := campaign(tmp_path / "c", [ROW]), ROW)
+    for arguments, message in (
+        ([str(folder), "--quiet-ms", "1s"], "whole numbers of ms"),
+        ([str(folder), "--quiet-ms", "3000"], "no run that counts has had a longer quiet time"),
+    ):
+        with pytest.raises(EyelevelError, match=message):
+            CliRunner().invoke(main, arguments, catch_exceptions=False)
+    other = campaign(tmp_path / "d", [], down_mbps=1)
+    with pytest.raises(EyelevelError, match=r"lte of .* is another one"):
+        run_table([folder, other], [1000])
+    (folder / ROW.folder / VISUAL).unlink()
+    with pytest.raises(EyelevelError, match=r"visual\.json cannot be read"):
+        run_table([folder], [1000])
+
+
+def test_runs_of_two_quiet_times_are_not_compared(tmp_path: Path) -> None:
+    second = replace(ROW, run=2, folder="runs/s/lte/tcp/2-1")
+    for quiet_ms in (None, 3000.0):
+        assert len(runs.load(campaign(tmp_path / f"{quiet_ms}", [ROW, replace(second, quiet_ms=quiet_ms)])).runs) == 2
+    with pytest.raises(EyelevelError, match="behind lte, runs ended after 1500 ms without a request and after 3000 ms"):
+        runs.load(campaign(tmp_path / "mixed", [ROW, replace(second, quiet_ms=1500.0)]))
+    sound = campaign(tmp_path / "sound", [replace(ROW, quiet_ms=1500.0)], quiet_ms=1500)
+    assert runs.load(sound).runs["quiet_ms"].tolist() == [1500]
