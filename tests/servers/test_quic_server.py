@@ -280,7 +280,7 @@ LINE_FORM = "not ADDRESS<TAB>PORT<TAB>CERTIFICATE<TAB>KEY"
         (SOUND_LINE + "127.0.0.1\t443\t/chain.pem\n", rf"line 2 of the endpoints FILE is broken: {LINE_FORM}: "),
         ("127.0.0.1\t443\t\t/key.pem\n", LINE_FORM),
         ("127.0.0.1\t443\t/chain.pem\t/key.pem\t\n", LINE_FORM),
-        ("localhost\t443\t/chain.pem\t/key.pem\n", "line 1 of the endpoints FILE is broken: no IP address: localhost\n"),
+        ("localhost\t443\t/chain.pem\t/key.pem\n", "line 1 of the endpoints FILE is broken: no IP address: "),
         ("127.0.0.1\t65536\t/chain.pem\t/key.pem\n", "no port: 65536\n"),
         ("127.0.0.1\t-1\t/chain.pem\t/key.pem\n", "no port: -1\n"),
         ("127.0.0.1\t\t/chain.pem\t/key.pem\n", "no port: \n"),
@@ -362,7 +362,8 @@ ADDRESSES = 40
 def many(arguments: dict[str, str | Path], certificate: Certificate, tmp_path: Path) -> dict[str, str | Path]:
     """A command line that serves on many addresses."""
     addresses = [f"127.0.0.{number}" for number in range(1, ADDRESSES + 1)]
-    endpoints_file(tmp_path, *([address, "0", certificate.chain, certificate.key] for address in addresses))
+    endpoints: list[list[str | Path]] = [[address, "0", certificate.chain, certificate.key] for address in addresses]
+    endpoints_file(tmp_path, *endpoints)
     return arguments
 
 

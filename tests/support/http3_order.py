@@ -64,9 +64,7 @@ class _Client(QuicConnectionProtocol):
             self.ended.set_result(None)
 
 
-async def _ask(
-    address: str, port: int, authority: str, requests: Sequence[tuple[str, str]]
-) -> list[tuple[str, int]]:
+async def _ask(address: str, port: int, authority: str, requests: Sequence[tuple[str, str]]) -> list[tuple[str, int]]:
     configuration = QuicConfiguration(alpn_protocols=["h3"], is_client=True, verify_mode=ssl.CERT_NONE)
     configuration.server_name = authority
     async with connect(address, port, configuration=configuration, create_protocol=_Client) as client:
