@@ -41,43 +41,33 @@ class Jail:
     variables: tuple[str, ...] = ()
 
 
-def jailed(jail: Jail, *commands: Sequence[str | Path]) -> list[str | Path]:
-    """The command line that runs `commands` side by side in `jail`; the programs need not be among its files.
+def jailed(jail: Jail, command: Sequence[str | Path]) -> list[str | Path]:
+    """The command line that runs `command` in `jail`; the program need not be among its files.
 
-    The caller must have CAP_SYS_ADMIN in its namespaces, as in those of `base.namespaces.namespaced`. The commands'
+    The caller must have CAP_SYS_ADMIN in its namespaces, as in those of `base.namespaces.namespaced`. The command's
     user is the caller's, or when that is root, the one behind sudo or nobody; the `writable` folders are given to that
-    user. Descriptors that the caller hands on are open in it. SIGTERM reaches all commands. When one of them ends, all
-    do, and the status is its own. They end with the thread that started them.
+    user. Descriptors that the caller hands on are open in it. SIGTERM reaches the command, the status is its own, and
+    what it leaves behind ends with it. It ends with the thread that started it.
 
     Raises EyelevelError when something that they are to get is not there.
     """
-    programs = list(dict.fromkeys(Path(command[0]) for command in commands))
+    program = Path(command[0])
     user = jail_user()
     options: list[str | Path] = [] if user is None else ["--user", f"{user[0]}:{user[1]}"]
     for kind, paths in (
-        ("--readable", (*jail.readable, *(program for program in programs if program.is_absolute()))),
+        ("--readable", (*jail.readable, *((program,) if program.is_absolute() else ()))),
         ("--writable", jail.writable),
     ):
         for path in _with_targets(paths):
             if not path.exists():
-                raise EyelevelError(f"{programs[0].name} needs {path}, which is not there; run 'make setup'")
+                raise EyelevelError(f"{program.name} needs {path}, which is not there; run 'make setup'")
             if not path.is_relative_to("/usr"):
                 options += [kind, path]
     options += ["--x-sockets", jail.x_sockets] if jail.x_sockets else []
     options += [word for name in jail.variables for word in ("--variable", name)]
-    options += [word for command in commands for word in ("--words", str(len(command)))]
     for path in jail.writable:
         hand_over(path)
-    return [
-        sys.executable,
-        "-I",
-        "-S",
-        "-c",
-        START_JAILER,
-        *options,
-        "--",
-        *(word for command in commands for word in command),
-    ]
+    return [sys.executable, "-I", "-S", "-c", START_JAILER, *options, "--", *command]
 
 
 def jail_user() -> tuple[int, int] | None:

@@ -7,12 +7,11 @@
     --writable PATH     what it can read and write; any number of them
     --x-sockets PATH    the folder that it sees as the one for X servers' sockets; writable if it is among those, too
     --variable NAME     what it finds in its environment beside `VARIABLES`; any number of them
-    --words NUMBER      how many of the words that follow are its own: with several of these there are several commands
 
-The jailer waits outside, hands SIGTERM on, and ends as COMMAND does; as the first of several that ends. At SIGQUIT it
-ends them all at once, and itself when they have ended. When process 1 ends, so do all in the jail. It ends with
-COMMAND, and with the jailer, whatever ends that, and has the same few rights as COMMAND. A root of its own is entered
-by pivot_root(2), since in a chroot no user namespace can be made, which Chromium's own sandbox needs.
+The jailer waits outside, hands SIGTERM on, and ends as COMMAND does. At SIGQUIT it ends all at once, and itself when
+they have ended. When process 1 ends, so do all in the jail. It ends with COMMAND, and with the jailer, whatever ends
+that, and has the same few rights as COMMAND. A root of its own is entered by pivot_root(2), since in a chroot no user
+namespace can be made, which Chromium's own sandbox needs.
 
 Standard library only, and little of that: it starts in some 15 ms. (bubblewrap does not hand signals on, and refuses to
 begin with capabilities that belong to another user than root.)
@@ -136,12 +135,11 @@ class NotMade(Exception):
 
 
 def main(arguments: list[str]) -> None:
-    """Run the commands of the command line in a jail; ends as the first of them that ends."""
-    options, words = arguments[: arguments.index("--")], arguments[arguments.index("--") + 1 :]
+    """Run the command of the command line in a jail; ends as it does."""
+    options, command = arguments[: arguments.index("--")], arguments[arguments.index("--") + 1 :]
     given: dict[str, list[str]] = {}
     for name, value in zip(options[::2], options[1::2], strict=True):
         given.setdefault(name, []).append(value)
-    commands = [[words.pop(0) for _ in range(int(number))] for number in given.get("--words", [str(len(words))])]
     user = next((tuple(map(int, value.split(":"))) for value in given.get("--user", ())), None)
     writable = given.get("--writable", [])
     binds = {path: path for path in (*given.get("--readable", ()), *writable)}
@@ -164,25 +162,24 @@ def main(arguments: list[str]) -> None:
             drop_rights(user)
             require_access(binds, writable)
             end_with_jailer(outcome_end)
-            os.write(outcome_end, b"%d" % first_process(commands, environment, mask, outcome_end))
+            os.write(outcome_end, b"%d" % first_process(command, environment, mask, outcome_end))
             os._exit(0)
     except (NotMade, OSError) as error:
-        print(f"eyelevel: {os.path.basename(commands[0][0])} gets no jail: {error}", file=sys.stderr)
+        print(f"eyelevel: {os.path.basename(command[0])} gets no jail: {error}", file=sys.stderr)
         os._exit(NOT_MADE)
     close_descriptors(outcome)
-    status = wait([first])
+    status = wait(first)
     end_as(int(os.read(outcome, 16).strip() or status))
 
 
 def first_process(
-    commands: list[list[str]], environment: dict[str, str], mask: set[int | signal.Signals], outcome_end: int
+    command: list[str], environment: dict[str, str], mask: set[int | signal.Signals], outcome_end: int
 ) -> int:
-    """Be process 1 of the jail: run `commands`, and take what others leave; returns the status of the first that ends,
-    as wait(2) has it."""
+    """Be process 1 of the jail: run `command`, and take what others leave; returns its status as wait(2) has it."""
     prctl(PR_SET_DUMPABLE, 0)  # nobody reads our own environment
-    processes = [os.fork() or execute(command, environment, mask) for command in commands]
+    process = os.fork() or execute(command, environment, mask)
     close_descriptors(outcome_end)
-    return wait(processes)
+    return wait(process)
 
 
 def execute(command: list[str], environment: dict[str, str], mask: set[int | signal.Signals]) -> int:
@@ -197,21 +194,15 @@ def execute(command: list[str], environment: dict[str, str], mask: set[int | sig
         os._exit(COMMAND_NOT_FOUND)
 
 
-def wait(processes: list[int]) -> int:
-    """Wait until one of `processes` has ended, or, once a signal has asked them to, all; returns the status of the
-    last that did, as wait(2) has it."""
-    running, asked_to_end = set(processes), False
+def wait(process: int) -> int:
+    """Wait until `process` has ended, and hand signals on to it; returns its status as wait(2) has it."""
     while True:
         if (number := signal.sigwait(HANDLED_SIGNALS)) != signal.SIGCHLD:
-            asked_to_end = True
-            for process in running:
-                os.kill(process, signal.SIGTERM if number == signal.SIGTERM else signal.SIGKILL)
+            os.kill(process, signal.SIGTERM if number == signal.SIGTERM else signal.SIGKILL)
         # One signal may stand for several children.
-        while running and (ended := os.waitpid(-1, os.WNOHANG))[0]:
-            if ended[0] in running:
-                running.remove(ended[0])
-                if not (asked_to_end and running):
-                    return ended[1]
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            if ended[0] == process:
+                return ended[1]
 
 
 def close_descriptors(kept: int) -> None:

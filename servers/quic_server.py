@@ -1,4 +1,4 @@
-"""Serving a site over QUIC and HTTP/3: one of our `quic_server`s per server address."""
+"""Serving a site over QUIC and HTTP/3: our `quic_server`, which has a process for each server address and port."""
 
 import subprocess
 from collections.abc import Iterator
@@ -38,10 +38,10 @@ class QuicServer(Server):
 
     @contextmanager
     def serve(self, serving: Serving) -> Iterator[None]:
-        endpoints = serving.listening()
-        command = jailed(serving.jail(), *(_command(serving, *endpoint) for endpoint in endpoints))
+        endpoints = _endpoints(serving)
+        command = jailed(serving.jail(), _command(serving, endpoints))
         with running("quic_server", command, serving.folder / "quic_server.log", stdout=subprocess.PIPE) as servers:
-            for _ in endpoints:  # each prints one when it has loaded its responses
+            for _ in serving.listening():  # it prints a line for each when it can serve there
                 servers.first_line()
             yield
 
@@ -91,12 +91,20 @@ def _scheduler(protocol: Protocol) -> str:
     return protocol.scheduler or OWN_SCHEDULER
 
 
-def _command(serving: Serving, address: str, port: int) -> list[str | Path]:
-    """The command line of the server on one address and port."""
-    certificate = serving.certificates[address]
-    command: list[str | Path] = [tool("quic_server"), "--address", address, "--port", str(port)]
-    command += ["--responses", _responses_of(serving, address)]
-    command += ["--certificate", certificate.chain, "--key", certificate.key]
+def _endpoints(serving: Serving) -> Path:
+    """The file that says where to serve, and with which certificates: too much for a command line."""
+    file = serving.folder / "endpoints.tsv"
+    certificates = serving.certificates
+    lines = (
+        f"{address}\t{port}\t{certificates[address].chain}\t{certificates[address].key}\n"
+        for address, port in serving.listening()
+    )
+    file.write_text("".join(lines))
+    return file
+
+
+def _command(serving: Serving, endpoints: Path) -> list[str | Path]:
+    command: list[str | Path] = [tool("quic_server"), "--endpoints", endpoints, "--responses", serving.content]
     # Its own are given, too, since what is its own may change from version to version.
     protocol = serving.protocol
     command += ["--emulated-connections", str(SERVER.cubic_connections(protocol))]
@@ -108,14 +116,3 @@ def _command(serving: Serving, address: str, port: int) -> list[str | Path]:
     if serving.think_time:
         command.append("--think-time")
     return command
-
-
-def _responses_of(serving: Serving, address: str) -> Path:
-    """A folder with (links to) the host folders of one server: what its quic_server loads."""
-    folder = serving.folder / address
-    if not folder.exists():
-        folder.mkdir()
-        for authority in serving.site.servers[address]:
-            host = serving.site.host_folders[authority]
-            (folder / host).symlink_to(serving.content / host)
-    return folder

@@ -16,7 +16,7 @@ def main() -> None:
     for process in psutil.process_iter(["name"]):
         if process.info["name"] in SERVERS:
             sizes[process.info["name"]].append(pss_bytes(process))
-    print(json.dumps({name: {"processes": len(each), "pss_mib": sum(each) / 2**20} for name, each in sizes.items()}))
+    print(json.dumps({name: {"processes": len(each), "pss_mb": sum(each) / 1e6} for name, each in sizes.items()}))
 
 
 if __name__ == "__main__":

@@ -3,12 +3,13 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 
 from base.errors import EyelevelError
 from base.jail import jailed
 from base.places import PROJECT, tool
-from base.processes import first_readable, pidfd, running
+from base.processes import Daemon, first_readable, pidfd, running
 from servers.application.wsgi import READY
 from servers.contract import Serving
 
@@ -25,9 +26,28 @@ THREADS = 8
 THINKING_THREADS = 512
 
 
+class RunningApplication:
+    """The application in uWSGI, which may still be loading its responses."""
+
+    def __init__(self, socket: Path, daemon: Daemon, ready: BufferedReader) -> None:
+        """`socket` is where it speaks uWSGI's protocol; it says in `ready` when it does."""
+        self.socket = socket
+        self._daemon = daemon
+        self._ready = ready
+
+    def await_ready(self) -> None:
+        """Return when it answers requests. Raises EyelevelError with the reason why it does not."""
+        with pidfd(self._daemon.process) as ended:
+            first_readable(self._ready.fileno(), ended, timeout_s=START_TIMEOUT_S)
+        # Nothing, when uWSGI has ended or is not ready in time.
+        answer = self._ready.readline().decode().strip()
+        if answer != READY:
+            raise EyelevelError(answer) if answer else self._daemon.failure()
+
+
 @contextmanager
-def running_application(serving: Serving) -> Iterator[Path]:
-    """The application while the block runs; yields the Unix socket on which it speaks uWSGI's protocol.
+def running_application(serving: Serving) -> Iterator[RunningApplication]:
+    """The application while the block runs; a server can start while it loads its responses.
 
     A single process, so that repeated requests are answered in order. Raises EyelevelError.
     """
@@ -51,10 +71,4 @@ def running_application(serving: Serving) -> Iterator[Path]:
     with os.fdopen(os.open(ready, os.O_RDONLY | os.O_NONBLOCK), "rb") as ready_end:
         log = serving.folder / "uwsgi.log"
         with running("uWSGI", jailed(jail, command), log, environment=environment) as daemon:
-            with pidfd(daemon.process) as ended:
-                first_readable(ready_end.fileno(), ended, timeout_s=START_TIMEOUT_S)
-            # Nothing, when uWSGI has ended or is not ready in time.
-            answer = ready_end.readline().decode().strip()
-            if answer != READY:
-                raise EyelevelError(answer) if answer else daemon.failure()
-            yield listening
+            yield RunningApplication(listening, daemon, ready_end)

@@ -41,9 +41,12 @@ class Nginx(Server):
 
     @contextmanager
     def serve(self, serving: Serving) -> Iterator[None]:
-        with uwsgi.running_application(serving) as application, _nginx(serving, application) as nginx:
+        with uwsgi.running_application(serving) as application, _nginx(serving, application.socket) as nginx:
+            context = ssl.create_default_context(cafile=authority().path)
+            context.set_alpn_protocols(["h2"])
             for address, port in serving.listening():
-                _await_tls(nginx, address, port)
+                _await_tls(nginx, context, address, port)
+            application.await_ready()
             yield
 
     def order_of_service(self, protocol: Protocol) -> str | None:
@@ -112,10 +115,8 @@ def _listening_socket(address: str, port: int, *, paced: bool) -> socket.socket:
     return listener
 
 
-def _await_tls(daemon: Daemon, address: str, port: int) -> None:
-    """Shake hands with one server: it must speak TLS 1.3 and HTTP/2 under a certificate of this machine's CA."""
-    context = ssl.create_default_context(cafile=machine_ca_certificate())
-    context.set_alpn_protocols(["h2"])
+def _await_tls(daemon: Daemon, context: ssl.SSLContext, address: str, port: int) -> None:
+    """Shake hands with one server: it must speak TLS 1.3 and HTTP/2 under a certificate that `context` trusts."""
     try:
         with (
             socket.create_connection((address, port), START_TIMEOUT_S) as plain,

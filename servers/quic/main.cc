@@ -1,15 +1,17 @@
-// quic_server: replays recorded responses over QUIC v1 and HTTP/3 from one
-// address.
+// quic_server: replays recorded responses over QUIC v1 and HTTP/3.
 
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <iostream>
-#include <set>
+#include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/base/log_severity.h"
 #include "absl/log/globals.h"
@@ -17,24 +19,71 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "certificate.h"
+#include "endpoints.h"
 #include "match_lines.h"
 #include "options.h"
+#include "quiche/quic/core/crypto/proof_source.h"
 #include "recorded_responses.h"
 #include "replay.h"
 #include "replay_backend.h"
 #include "replay_server.h"
 #include "request_log.h"
+#include "server_processes.h"
 
 namespace eyelevel {
 namespace {
 
-absl::Status Serve(const Options& options, Replay& replay) {
-  auto certificate = LoadCertificate(options.certificate, options.key);
-  if (!certificate.ok()) {
-    return certificate.status();
+absl::Status ServeOn(const quic::QuicSocketAddress& address,
+                     std::unique_ptr<quic::ProofSource> certificate,
+                     Replay& replay, RequestLog& log, const Options& options) {
+  ReplayBackend backend(replay, log, options.think_time);
+  ReplayServer server(std::move(certificate), &backend, options.settings);
+  absl::Status listening = server.Listen(address);
+  if (!listening.ok()) {
+    return listening;
   }
+  // From here on an error is told by quiche's log or by nobody.
+  absl::SetStderrThreshold(absl::LogSeverityAtLeast::kError);
+  std::cout << "listening on " << server.address().ToString() << std::endl;
+  server.ServeUntilSignal();
+  return absl::OkStatus();
+}
+
+// All that the servers share.
+struct Content {
+  std::unique_ptr<Replay> replay;
+  std::vector<Endpoint> endpoints;
+  std::vector<std::unique_ptr<quic::ProofSource>> certificates;
+};
+
+absl::Status Load(const Options& options, Content& content) {
+  absl::StatusOr<RecordedResponses> responses =
+      LoadRecordedResponses(options.responses);
+  if (!responses.ok()) {
+    return responses.status();
+  }
+  content.replay = std::make_unique<Replay>(*std::move(responses));
+  if (options.match) {
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::vector<Endpoint>> endpoints =
+      LoadEndpoints(options.endpoints);
+  if (!endpoints.ok()) {
+    return endpoints.status();
+  }
+  content.endpoints = *std::move(endpoints);
+  for (const Endpoint& endpoint : content.endpoints) {
+    auto certificate = LoadCertificate(endpoint.certificate, endpoint.key);
+    if (!certificate.ok()) {
+      return certificate.status();
+    }
+    content.certificates.push_back(*std::move(certificate));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Serve(const Options& options, Content& content) {
   RequestLog log;
   if (!options.request_log.empty()) {
     absl::StatusOr<RequestLog> opened = RequestLog::Open(options.request_log);
@@ -48,35 +97,28 @@ absl::Status Serve(const Options& options, Replay& replay) {
     return absl::UnavailableError(absl::StrCat("cannot write qlogs to ", qlog,
                                                ": ", std::strerror(errno)));
   }
-  ReplayBackend backend(replay, log, options.think_time);
-  ReplayServer server(*std::move(certificate), &backend, options.settings);
-  absl::Status listening = server.Listen(options.address);
-  if (!listening.ok()) {
-    return listening;
+  std::vector<std::string> names;
+  for (const Endpoint& endpoint : content.endpoints) {
+    names.push_back(endpoint.address.ToString());
   }
-  // From here on an error is told by quiche's log or by nobody.
-  absl::SetStderrThreshold(absl::LogSeverityAtLeast::kError);
-
-  std::set<absl::string_view> hosts;
-  for (const auto& response : replay.responses()) {
-    hosts.insert(response->authority);
-  }
-  std::cout << "listening on " << server.address().ToString() << ": "
-            << replay.responses().size() << " responses of " << hosts.size()
-            << " hosts" << std::endl;
-  server.ServeUntilSignal();
-  return absl::OkStatus();
+  return RunServers(names, [&](size_t place) {
+    return ServeOn(content.endpoints[place].address,
+                   std::move(content.certificates[place]), *content.replay, log,
+                   options);
+  });
 }
 
 absl::Status Run(const Options& options) {
-  absl::StatusOr<RecordedResponses> responses =
-      LoadRecordedResponses(options.responses);
-  if (!responses.ok()) {
-    return responses.status();
+  Content content;
+  absl::Status loaded;
+  // A thread has a heap of its own. In this one's each server would put what it
+  // needs into the holes between what all share, and so get a copy of that.
+  std::thread([&] { loaded = Load(options, content); }).join();
+  if (!loaded.ok()) {
+    return loaded;
   }
-  Replay replay(*std::move(responses));
-  return options.match ? MatchLines(std::cin, replay, std::cout)
-                       : Serve(options, replay);
+  return options.match ? MatchLines(std::cin, *content.replay, std::cout)
+                       : Serve(options, content);
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "openssl/ssl.h"
-#include "quiche/quic/platform/api/quic_ip_address.h"
 
 namespace eyelevel {
 namespace {
@@ -33,19 +32,18 @@ std::optional<uint16_t> TlsGroup(absl::string_view name) {
 }
 
 constexpr char kHelp[] =
-    R"(Usage: quic_server --address IP --port PORT --responses DIR --certificate PEM --key PEM
+    R"(Usage: quic_server --endpoints FILE --responses DIR
                    [--emulated-connections N] [--scheduler NAME] [--tls-group NAME]
                    [--request-log FILE] [--qlog DIR] [--think-time]
        quic_server --responses DIR --match
 
-Replays recorded responses over QUIC version 1 and HTTP/3.
+Replays recorded responses over QUIC version 1 and HTTP/3, on each address by a process of its own.
 
-  --address IP        address to serve on; no other socket may hold it
-  --port PORT         UDP port; 0 takes a free one
+  --endpoints FILE    where to serve, a line ADDRESS<TAB>PORT<TAB>CERTIFICATE<TAB>KEY for each: an IP address
+                      and UDP port that no other socket may hold (port 0 takes a free one), and PEM files of
+                      the certificate chain, the server's own first, and its private key
   --responses DIR     responses as DIR/<host>/<file>: status line, headers (among them X-Original-Url and
                       X-Original-Method), blank line, body; the file names tell the recorded order
-  --certificate PEM   certificate chain, the server's own first
-  --key PEM           its private key
   --emulated-connections N
                       of how many connections Cubic behaves as one: 1, or 2 (quiche's own, if none is given);
                       after a loss it keeps 0.7 or 0.85 of its window
@@ -67,8 +65,9 @@ Replays recorded responses over QUIC version 1 and HTTP/3.
   --version           say which Chromium's QUIC code this is
   --help              this text
 
-Prints one line when it can serve. Ends on SIGTERM and SIGINT. The congestion control is the client's
-choice (connection options TBBR, B2ON, BYTE, IW10, ...); without one it is paced Cubic from 32 packets.
+Prints a line for each address when it can serve there. Ends on SIGTERM and SIGINT, and when one of its
+processes does. The congestion control is the client's choice (connection options TBBR, B2ON, BYTE,
+IW10, ...); without one it is paced Cubic from 32 packets.
 )";
 
 int BadUsage(absl::string_view message) {
@@ -79,11 +78,8 @@ int BadUsage(absl::string_view message) {
 
 std::variant<Options, int> ParseCommandLine(int argc, char** argv) {
   static constexpr option kOptions[] = {
-      {"address", required_argument, nullptr, 'a'},
-      {"port", required_argument, nullptr, 'p'},
+      {"endpoints", required_argument, nullptr, 'a'},
       {"responses", required_argument, nullptr, 'r'},
-      {"certificate", required_argument, nullptr, 'c'},
-      {"key", required_argument, nullptr, 'k'},
       {"emulated-connections", required_argument, nullptr, 'e'},
       {"scheduler", required_argument, nullptr, 's'},
       {"tls-group", required_argument, nullptr, 'g'},
@@ -96,25 +92,15 @@ std::variant<Options, int> ParseCommandLine(int argc, char** argv) {
       {},
   };
   Options options;
-  std::string address, port;
   std::optional<std::string> emulated_connections, scheduler, tls_group;
   for (int code;
        (code = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
     switch (code) {
       case 'a':
-        address = optarg;
-        break;
-      case 'p':
-        port = optarg;
+        options.endpoints = optarg;
         break;
       case 'r':
         options.responses = optarg;
-        break;
-      case 'c':
-        options.certificate = optarg;
-        break;
-      case 'k':
-        options.key = optarg;
         break;
       case 'l':
         options.request_log = optarg;
@@ -182,27 +168,9 @@ std::variant<Options, int> ParseCommandLine(int argc, char** argv) {
   if (options.responses.empty()) {
     return BadUsage("--responses is missing");
   }
-  if (options.match) {
-    return options;
+  if (options.endpoints.empty() && !options.match) {
+    return BadUsage("--endpoints is missing");
   }
-
-  quic::QuicIpAddress ip;
-  uint32_t port_number;
-  if (!ip.FromString(address)) {
-    return BadUsage(
-        absl::StrCat("--address is no IP address: '", address, "'"));
-  }
-  if (!absl::SimpleAtoi(port, &port_number) || port_number > 65535) {
-    return BadUsage(absl::StrCat("--port is no port: '", port, "'"));
-  }
-  if (options.certificate.empty()) {
-    return BadUsage("--certificate is missing");
-  }
-  if (options.key.empty()) {
-    return BadUsage("--key is missing");
-  }
-  options.address =
-      quic::QuicSocketAddress(ip, static_cast<uint16_t>(port_number));
   return options;
 }
 

@@ -7,16 +7,13 @@
 #include <variant>
 
 #include "absl/strings/string_view.h"
-#include "quiche/quic/platform/api/quic_socket_address.h"
 #include "settings.h"
 
 namespace eyelevel {
 
 struct Options {
-  quic::QuicSocketAddress address;
+  std::string endpoints;
   std::string responses;
-  std::string certificate;
-  std::string key;
   std::string request_log;
   Settings settings;
   bool think_time = false;

@@ -14,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/types/span.h"
 #include "excerpt.h"
 #include "response_files.h"
 #include "site_limits.h"
@@ -269,7 +270,7 @@ std::optional<absl::string_view> StatusOf(absl::string_view line) {
 // Takes the header fields off `head`, which is a part of `text`: their names in
 // lower case, in place, so that they can be views like everything else.
 absl::StatusOr<std::vector<Header>> TakeHeaders(absl::string_view head,
-                                                std::string& text) {
+                                                absl::Span<char> text) {
   std::vector<Header> headers;
   size_t fields = 0, bytes = 0;
   while (!head.empty()) {
@@ -297,20 +298,21 @@ absl::StatusOr<std::vector<Header>> TakeHeaders(absl::string_view head,
 }
 
 // Fills in everything that `text` tells.
-absl::Status Parse(RecordedResponse& response) {
-  const size_t head_end = response.text.find("\r\n\r\n");
-  if (head_end == std::string::npos) {
+absl::Status Parse(absl::Span<char> text, RecordedResponse& response) {
+  const absl::string_view whole(text.data(), text.size());
+  const size_t head_end = whole.find("\r\n\r\n");
+  if (head_end == whole.npos) {
     return absl::InvalidArgumentError("no blank line after the headers");
   }
   if (head_end > kMaxHeadBytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "its header fields have more than ", kMaxHeadBytes, " bytes"));
   }
-  absl::string_view head = absl::string_view(response.text).substr(0, head_end);
+  absl::string_view head = whole.substr(0, head_end);
   if (HasStrayBreak(head)) {
     return absl::InvalidArgumentError("a line break in its header fields");
   }
-  response.body = absl::string_view(response.text).substr(head_end + 4);
+  response.body = whole.substr(head_end + 4);
 
   const std::optional<absl::string_view> status = StatusOf(TakeLine(head));
   if (!status.has_value()) {
@@ -322,8 +324,7 @@ absl::Status Parse(RecordedResponse& response) {
   }
   response.status = *status;
 
-  absl::StatusOr<std::vector<Header>> headers =
-      TakeHeaders(head, response.text);
+  absl::StatusOr<std::vector<Header>> headers = TakeHeaders(head, text);
   if (!headers.ok()) {
     return headers.status();
   }
@@ -370,28 +371,30 @@ absl::StatusOr<RecordedResponses> LoadRecordedResponses(
     return files.status();
   }
   RecordedResponses responses;
+  const auto memory = std::make_shared<SharedMemory>();
   uint64_t bytes = 0;
   for (ResponseFile& file : *files) {
     auto response = std::make_unique<RecordedResponse>();
-    absl::StatusOr<std::string> text = ReadResponseFile(
-        file.path, std::min(kMaxFileBytes, kMaxSiteBytes - bytes));
+    const absl::StatusOr<absl::Span<char>> text = ReadResponseFile(
+        file.path, std::min(kMaxFileBytes, kMaxSiteBytes - bytes), *memory);
     absl::Status status = text.status();
     if (status.ok()) {
-      response->text = *std::move(text);
-      bytes += response->text.size();
-      status = Parse(*response);
+      bytes += text->size();
+      status = Parse(*text, *response);
     }
     if (!status.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "broken response file ", file.path.string(), ": ", status.message()));
     }
     response->file = std::move(file.name);
+    response->text = memory;
     responses.push_back(std::move(response));
   }
   if (responses.empty()) {
     return absl::NotFoundError(
         absl::StrCat("no response in ", folder.string(), "/<host>/<file>"));
   }
+  memory->Seal();
   return responses;
 }
 

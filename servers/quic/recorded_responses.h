@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "shared_memory.h"
 
 namespace eyelevel {
 
@@ -26,15 +27,15 @@ inline constexpr Header kDefaultServer = {"server", "eyelevel"};
 inline constexpr Header kDefaultDate = {"date",
                                         "Thu, 01 Jan 2026 00:00:00 GMT"};
 
-// One recorded exchange as it is replayed. The views point into `text`, so it
-// stays where it is.
+// One recorded exchange as it is replayed. The views point into the `text` of
+// the whole file, whose header names are in lower case.
 struct RecordedResponse {
   RecordedResponse() = default;
   RecordedResponse(const RecordedResponse&) = delete;
   RecordedResponse& operator=(const RecordedResponse&) = delete;
 
   std::string file;  // "host/00007-logo.png"
-  std::string text;  // The whole file, its header names in lower case.
+  std::shared_ptr<const SharedMemory> text;
 
   absl::string_view method;
   std::string authority;  // Lower case, without ":443".

@@ -32,8 +32,6 @@ class Replay {
 
   Answer AnswerTo(const Request& request);
 
-  const RecordedResponses& responses() const { return responses_; }
-
  private:
   const RecordedResponses responses_;
   Matcher matcher_;

@@ -138,8 +138,9 @@ absl::StatusOr<std::vector<ResponseFile>> ListResponseFiles(
   return files;
 }
 
-absl::StatusOr<std::string> ReadResponseFile(const fs::path& path,
-                                             uint64_t max_bytes) {
+absl::StatusOr<absl::Span<char>> ReadResponseFile(const fs::path& path,
+                                                  uint64_t max_bytes,
+                                                  SharedMemory& memory) {
   const absl::StatusOr<fs::path> followed = Followed(path);
   if (!followed.ok()) {
     return followed.status();
@@ -163,7 +164,11 @@ absl::StatusOr<std::string> ReadResponseFile(const fs::path& path,
         absl::StrCat("it has ", status.st_size, " bytes, more than the ",
                      max_bytes, " that it may have"));
   }
-  std::string text(status.st_size, '\0');
+  char* const begin = memory.Allocate(status.st_size);
+  if (begin == nullptr) {
+    return absl::ResourceExhaustedError(std::strerror(errno));
+  }
+  const absl::Span<char> text(begin, status.st_size);
   for (size_t size = 0; size < text.size();) {
     const ssize_t bytes = read(file, text.data() + size, text.size() - size);
     if (bytes < 0 && errno == EINTR) {

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "shared_memory.h"
 
 namespace eyelevel {
 
@@ -25,11 +27,12 @@ struct ResponseFile {
 absl::StatusOr<std::vector<ResponseFile>> ListResponseFiles(
     const std::filesystem::path& folder);
 
-// The content of a file, or of the file that a link stands for. That must be
-// an ordinary file of at most `max_bytes`, and be named by a path without
-// further links.
-absl::StatusOr<std::string> ReadResponseFile(const std::filesystem::path& path,
-                                             uint64_t max_bytes);
+// The content of a file, or of the file that a link stands for, in `memory`.
+// That must be an ordinary file of at most `max_bytes`, and be named by a path
+// without further links.
+absl::StatusOr<absl::Span<char>> ReadResponseFile(
+    const std::filesystem::path& path, uint64_t max_bytes,
+    SharedMemory& memory);
 
 }  // namespace eyelevel
 

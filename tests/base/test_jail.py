@@ -179,21 +179,6 @@ def test_the_environment_has_nothing_that_a_user_may_keep_secret(monkeypatch: py
     assert "http_proxy" not in done.stdout
 
 
-def test_commands_side_by_side_end_together() -> None:
-    """With the first that ends by itself; asked to end, each in order."""
-    waiting = "trap 'echo ended; exit' TERM; sleep 1000 & echo ready; wait"
-    several = [["sh", "-c", waiting], ["sh", "-c", waiting]]
-    failing = [*namespaced("mount"), *jailed(Jail(), *several, ["sh", "-c", "exit 9"])]
-    assert subprocess.run(failing, stdout=subprocess.DEVNULL, check=False).returncode == 9
-    with subprocess.Popen(
-        [*namespaced("mount"), *jailed(Jail(), *several)], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout
-        assert [process.stdout.readline() for _ in several] == ["ready\n"] * 2
-        signal_first_inside(process.pid, signal.SIGTERM)
-        assert process.stdout.read() == "ended\n" * 2
-
-
 def test_a_command_that_is_not_there_is_one_line() -> None:
     done = run(Jail(), "nonesuch")
     assert (done.returncode, done.stderr) == (127, "eyelevel: cannot run nonesuch: No such file or directory\n")

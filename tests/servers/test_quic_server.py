@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
+import psutil
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -202,19 +203,20 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
 def arguments(tmp_path: Path, certificate: Certificate) -> dict[str, str | Path]:
     """A command line that serves; the tests break it."""
     folder = stored(tmp_path, exchange("GET", "https://a.example/", ok(b"hello")))
-    return {
-        "--address": "127.0.0.1",
-        "--port": "0",
-        "--responses": folder,
-        "--certificate": certificate.chain,
-        "--key": certificate.key,
-    }
+    endpoints = endpoints_file(tmp_path, ["127.0.0.1", "0", certificate.chain, certificate.key])
+    return {"--endpoints": endpoints, "--responses": folder}
+
+
+def endpoints_file(folder: Path, *endpoints: list[str | Path]) -> Path:
+    """A file of `endpoints`, each with its address, its port, and the files of its certificate and key."""
+    file = folder / "endpoints"
+    file.write_text("".join("\t".join(map(str, endpoint)) + "\n" for endpoint in endpoints))
+    return file
 
 
 def fails(arguments: dict[str, str | Path]) -> tuple[int, str]:
     """The status and the one line of standard error of a quic_server that does not come up."""
-    command = [tool("quic_server"), *(part for pair in arguments.items() for part in pair)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    ended = subprocess.run(command_of(arguments), capture_output=True, text=True, timeout=10, check=False)
     assert ended.stdout == ""
     assert re.fullmatch(r"\S*quic_server: .+\n", ended.stderr), ended.stderr
     return ended.returncode, ended.stderr
@@ -224,9 +226,7 @@ def fails(arguments: dict[str, str | Path]) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("--address", "localhost"),
-        ("--port", "65536"),
-        ("--port", ""),
+        ("--endpoints", ""),
         ("--responses", ""),
         ("--adress", "127.0.0.1"),
         ("--emulated-connections", "3"),
@@ -242,7 +242,9 @@ def test_bad_usage_is_status_2(option: str, value: str, arguments: dict[str, str
 
 
 @pytest.mark.needs_quic_server
-def test_certificate_errors_name_the_file(arguments: dict[str, str | Path], tmp_path: Path) -> None:
+def test_certificate_errors_name_the_file(
+    arguments: dict[str, str | Path], certificate: Certificate, tmp_path: Path
+) -> None:
     other_key = tmp_path / "other.pem"
     other_key.write_bytes(
         ec.generate_private_key(ec.SECP256R1()).private_bytes(
@@ -251,17 +253,56 @@ def test_certificate_errors_name_the_file(arguments: dict[str, str | Path], tmp_
     )
     not_pem = tmp_path / "not.pem"
     not_pem.write_text("nothing")
-    for option, path, reason in [
-        ("--certificate", tmp_path / "none.pem", "No such file"),
-        ("--certificate", not_pem, "no usable PEM certificate"),
-        ("--key", tmp_path / "none.pem", "No such file"),
-        ("--key", not_pem, "no usable PEM private key"),
-        ("--key", other_key, "does not belong to the certificate"),
+    sound: list[str | Path] = ["127.0.0.1", "0", certificate.chain, certificate.key]
+    for field, path, reason in [
+        (2, tmp_path / "none.pem", "No such file"),
+        (2, not_pem, "no usable PEM certificate"),
+        (3, tmp_path / "none.pem", "No such file"),
+        (3, not_pem, "no usable PEM private key"),
+        (3, other_key, "does not belong to the certificate"),
     ]:
-        status, error = fails(arguments | {option: path})
+        endpoints_file(tmp_path, sound, [*sound[:field], path, *sound[field + 1 :]])
+        status, error = fails(arguments)
         assert status == 1
         assert str(path) in error
         assert reason in error
+
+
+SOUND_LINE = "127.0.0.1\t0\t/chain.pem\t/key.pem\n"
+LINE_FORM = "not ADDRESS<TAB>PORT<TAB>CERTIFICATE<TAB>KEY"
+
+
+@pytest.mark.needs_quic_server
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("", "there is no endpoint in FILE\n"),
+        (SOUND_LINE + "\n", f"line 2 of the endpoints FILE is broken: {LINE_FORM}: \n"),
+        (SOUND_LINE + "127.0.0.1\t443\t/chain.pem\n", rf"line 2 of the endpoints FILE is broken: {LINE_FORM}: "),
+        ("127.0.0.1\t443\t\t/key.pem\n", LINE_FORM),
+        ("127.0.0.1\t443\t/chain.pem\t/key.pem\t\n", LINE_FORM),
+        ("localhost\t443\t/chain.pem\t/key.pem\n", "line 1 of the endpoints FILE is broken: no IP address: "),
+        ("127.0.0.1\t65536\t/chain.pem\t/key.pem\n", "no port: 65536\n"),
+        ("127.0.0.1\t-1\t/chain.pem\t/key.pem\n", "no port: -1\n"),
+        ("127.0.0.1\t\t/chain.pem\t/key.pem\n", "no port: \n"),
+        ("\x1b[2J\xff\0\n", r"KEY: \x1b[2J\xc3\xbf\x00"),
+    ],
+)
+def test_a_broken_endpoint_is_one_line(content: str, reason: str, arguments: dict[str, str | Path]) -> None:
+    file = Path(arguments["--endpoints"])
+    file.write_text(content)
+    status, error = fails(arguments)
+    assert status == 1
+    assert reason.replace("FILE", str(file)) in error
+
+
+@pytest.mark.needs_quic_server
+def test_endpoints_that_cannot_be_read_are_named(arguments: dict[str, str | Path], tmp_path: Path) -> None:
+    for path, reason in ((tmp_path / "none", "No such file or directory"), (tmp_path, "Is a directory")):
+        assert fails(arguments | {"--endpoints": path}) == (
+            1,
+            f"quic_server: cannot read the endpoints {path}: {reason}\n",
+        )
 
 
 @pytest.mark.needs_quic_server
@@ -274,22 +315,31 @@ def test_an_empty_or_missing_response_folder_is_named(arguments: dict[str, str |
         assert str(folder) in error
 
 
+def command_of(arguments: dict[str, str | Path]) -> list[str | Path]:
+    return [tool("quic_server"), *(part for pair in arguments.items() for part in pair)]
+
+
+def started(arguments: dict[str, str | Path]) -> "subprocess.Popen[str]":
+    return subprocess.Popen(command_of(arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
 def interrupt(process: "subprocess.Popen[str]") -> None:
     process.send_signal(signal.SIGINT)
 
 
 @pytest.mark.needs_quic_server
-def test_a_busy_address_is_refused_and_signals_end_the_server(arguments: dict[str, str | Path]) -> None:
-    command = [tool("quic_server"), *(part for pair in arguments.items() for part in pair)]
+def test_a_busy_address_is_refused_and_signals_end_the_server(
+    arguments: dict[str, str | Path], certificate: Certificate, tmp_path: Path
+) -> None:
+    (tmp_path / "busy").mkdir()
     for stop in (subprocess.Popen.terminate, interrupt):
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        with started(arguments) as server:
             assert server.stdout is not None and server.stderr is not None
-            listening = re.fullmatch(
-                r"listening on 127\.0\.0\.1:(\d+): 1 responses of 1 hosts\n", server.stdout.readline()
-            )
+            listening = re.fullmatch(r"listening on 127\.0\.0\.1:(\d+)\n", server.stdout.readline())
             assert listening
+            busy = ["127.0.0.1", listening[1], certificate.chain, certificate.key]
             try:
-                status, error = fails(arguments | {"--port": listening[1]})
+                status, error = fails(arguments | {"--endpoints": endpoints_file(tmp_path / "busy", busy, busy)})
             finally:
                 stop(server)
             assert status == 1
@@ -304,6 +354,89 @@ def test_version_names_the_chromium_it_was_built_from() -> None:
     assert re.fullmatch(r"quic_server \(Eyelevel\) Chromium \d+\.\d+\.\d+\.\d+\n", version.stdout)
 
 
+# Many addresses.
+
+ADDRESSES = 40
+
+
+@pytest.fixture
+def many(arguments: dict[str, str | Path], certificate: Certificate, tmp_path: Path) -> dict[str, str | Path]:
+    """A command line that serves on many addresses."""
+    addresses = [f"127.0.0.{number}" for number in range(1, ADDRESSES + 1)]
+    endpoints: list[list[str | Path]] = [[address, "0", certificate.chain, certificate.key] for address in addresses]
+    endpoints_file(tmp_path, *endpoints)
+    return arguments
+
+
+def endpoints_of(server: "subprocess.Popen[str]") -> dict[str, int]:
+    """The addresses on which a server of many says that it listens, with their ports."""
+    assert server.stdout is not None
+    lines = [server.stdout.readline() for _ in range(ADDRESSES)]
+    parts = [re.fullmatch(r"listening on ([0-9.]+):(\d+)\n", line) for line in lines]
+    return {part[1]: int(part[2]) for part in parts if part}
+
+
+def processes_of(server: "subprocess.Popen[str]") -> list[int]:
+    """Those of its addresses."""
+    return [int(child) for child in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()]
+
+
+@pytest.mark.needs_quic_server
+def test_each_of_many_addresses_answers(many: dict[str, str | Path], tmp_path: Path) -> None:
+    log = tmp_path / "requests.log"
+    with started(many | {"--request-log": log}) as server:
+        try:
+            endpoints = endpoints_of(server)
+            assert len(endpoints) == len(processes_of(server)) == ADDRESSES
+            for address in ("127.0.0.1", f"127.0.0.{ADDRESSES}"):
+                arrivals = arrivals_of(endpoints[address], "a.example", [("/", "u=3")], address=address)
+                assert sum(length for _, length in arrivals) == len(b"hello")
+        finally:
+            server.terminate()
+        assert server.stdout is not None and server.stderr is not None
+        assert (server.stdout.read(), server.stderr.read(), server.wait()) == ("", "", 0)
+    assert log.read_text() == "exact\tGET\thttps://a.example/\ta.example/00000-index\n" * 2
+
+
+@pytest.mark.needs_quic_server
+@pytest.mark.parametrize(
+    ("number", "how"), [(signal.SIGKILL, "was ended by signal 9 (Killed)"), (signal.SIGTERM, "ended with status 0")]
+)
+def test_a_process_that_ends_is_named_and_ends_all(
+    number: signal.Signals, how: str, many: dict[str, str | Path]
+) -> None:
+    with started(many) as server:
+        endpoints_of(server)
+        os.kill(processes_of(server)[ADDRESSES // 2], number)
+        assert server.stdout is not None and server.stderr is not None
+        # To their end: no process holds the pipes any more.
+        assert server.stdout.read() == ""
+        assert server.stderr.read() == f"quic_server: the server of 127.0.0.{ADDRESSES // 2 + 1}:0 {how}\n"
+        assert server.wait() == 1
+
+
+@pytest.mark.needs_quic_server
+def test_all_processes_end_when_the_first_is_killed(many: dict[str, str | Path]) -> None:
+    with started(many) as server:
+        endpoints_of(server)
+        server.kill()
+        assert server.stdout is not None
+        assert server.stdout.read() == ""
+
+
+@pytest.mark.needs_quic_server
+def test_processes_share_the_responses(many: dict[str, str | Path], tmp_path: Path) -> None:
+    (tmp_path / "big").mkdir()
+    folder = stored(tmp_path / "big", exchange("GET", "https://a.example/", ok(BIG)))
+    with started(many | {"--responses": folder}) as server:
+        try:
+            endpoints_of(server)
+            of_one = [psutil.Process(process).memory_full_info().uss for process in processes_of(server)]
+        finally:
+            server.terminate()
+    assert max(of_one) < len(BIG) / 2
+
+
 # The order of service.
 
 BODY_BYTES = 64_000  # four turns of the server's
@@ -314,8 +447,7 @@ PRIORITIES = {"/first": "u=7", "/a": "u=3", "/b": "u=3", "/c": "u=5, i", "/d": "
 @contextmanager
 def listening(arguments: dict[str, str | Path]) -> Iterator[int]:
     """A quic_server; yields its port."""
-    command = [tool("quic_server"), *(part for pair in arguments.items() for part in pair)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    with started(arguments) as server:
         assert server.stdout is not None
         try:
             yield int(server.stdout.readline().split(":")[1])
@@ -394,21 +526,12 @@ def serving(
     run: list[str], folder: Path, certificate: Certificate, log: Path, qlog: Path | None = None
 ) -> Iterator[None]:
     """quic_server on 127.0.0.1:443 of a namespace."""
-    command: list[str | Path] = [
-        *run,
-        tool("quic_server"),
-        "--address",
-        "127.0.0.1",
-        "--port",
-        "443",
-        "--responses",
-        folder,
-    ]
-    command += ["--certificate", certificate.chain, "--key", certificate.key, "--request-log", log]
-    command += ["--qlog", qlog] if qlog else []
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
+    endpoints = endpoints_file(folder.parent, ["127.0.0.1", "443", certificate.chain, certificate.key])
+    arguments: dict[str, str | Path] = {"--endpoints": endpoints, "--responses": folder, "--request-log": log}
+    arguments |= {"--qlog": qlog} if qlog else {}
+    with subprocess.Popen([*run, *command_of(arguments)], stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
-        assert server.stdout.readline().startswith(b"listening on 127.0.0.1:443: ")
+        assert server.stdout.readline() == b"listening on 127.0.0.1:443\n"
         try:
             yield
         finally:

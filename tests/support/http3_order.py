@@ -64,10 +64,10 @@ class _Client(QuicConnectionProtocol):
             self.ended.set_result(None)
 
 
-async def _ask(port: int, authority: str, requests: Sequence[tuple[str, str]]) -> list[tuple[str, int]]:
+async def _ask(address: str, port: int, authority: str, requests: Sequence[tuple[str, str]]) -> list[tuple[str, int]]:
     configuration = QuicConfiguration(alpn_protocols=["h3"], is_client=True, verify_mode=ssl.CERT_NONE)
     configuration.server_name = authority
-    async with connect("127.0.0.1", port, configuration=configuration, create_protocol=_Client) as client:
+    async with connect(address, port, configuration=configuration, create_protocol=_Client) as client:
         assert isinstance(client, _Client)
         # As much as Linux usually allows, for a machine that is too busy to read at once.
         assert client._transport is not None
@@ -77,10 +77,12 @@ async def _ask(port: int, authority: str, requests: Sequence[tuple[str, str]]) -
     return [(requests[stream // 4][0], length) for stream, length in client.arrivals]
 
 
-def arrivals_of(port: int, authority: str, requests: Sequence[tuple[str, str]]) -> list[tuple[str, int]]:
-    """Ask the server at `port` of this machine for all (path, priority) at once, over one connection.
+def arrivals_of(
+    port: int, authority: str, requests: Sequence[tuple[str, str]], *, address: str = "127.0.0.1"
+) -> list[tuple[str, int]]:
+    """Ask the server at `port` of this machine's `address` for all (path, priority) at once, over one connection.
 
     Returns what arrives of bodies, in order: the path, and how many bytes of it came in a row.
     """
-    arrivals = asyncio.run(_ask(port, authority, requests))
+    arrivals = asyncio.run(_ask(address, port, authority, requests))
     return [(path, sum(length for _, length in run)) for path, run in groupby(arrivals, lambda arrival: arrival[0])]

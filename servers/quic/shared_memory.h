@@ -1,0 +1,36 @@
+// Memory that is filled before processes are forked, and that all of them read.
+
+#ifndef EYELEVEL_SERVERS_QUIC_SHARED_MEMORY_H_
+#define EYELEVEL_SERVERS_QUIC_SHARED_MEMORY_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "absl/types/span.h"
+
+namespace eyelevel {
+
+// A fork copies the page tables of ordinary memory, 2 kB for each MB, and with
+// them the time to fork; not those of this.
+class SharedMemory {
+ public:
+  SharedMemory() = default;
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+  ~SharedMemory();
+
+  // So many bytes, which stay where they are until the memory is destroyed. A
+  // null pointer when there is no more; errno says why.
+  char* Allocate(size_t size);
+
+  // From now on nothing in it can be changed, and nothing allocated.
+  void Seal();
+
+ private:
+  std::vector<absl::Span<char>> mappings_;
+  absl::Span<char> free_;  // The rest of the last mapping.
+};
+
+}  // namespace eyelevel
+
+#endif  // EYELEVEL_SERVERS_QUIC_SHARED_MEMORY_H_
