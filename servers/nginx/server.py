@@ -42,7 +42,7 @@ class Nginx(Server):
     @contextmanager
     def serve(self, serving: Serving) -> Iterator[None]:
         with uwsgi.running_application(serving) as application, _nginx(serving, application.socket) as nginx:
-            context = ssl.create_default_context(cafile=authority().path)
+            context = ssl.create_default_context(cafile=machine_ca_certificate())
             context.set_alpn_protocols(["h2"])
             for address, port in serving.listening():
                 _await_tls(nginx, context, address, port)
