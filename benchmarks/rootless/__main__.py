@@ -73,8 +73,8 @@ def require_access(user_id: int) -> None:
         trial = subprocess.run([*as_user(user_id), str(tool("test")), "-r", path], check=False)
         if trial.returncode:
             raise EyelevelError(
-                f"user {user_id} may not read {path}; run 'make setup' as that user, with EYELEVEL_CACHE and a checkout "
-                "outside of root's home, and then this from there"
+                f"user {user_id} may not read {path}; run 'make setup' as that user, with EYELEVEL_CACHE and a "
+                "checkout outside of root's home, and then this from there"
             )
 
 

@@ -61,7 +61,7 @@ def world() -> Iterator[None]:
 
 def give_ipv6() -> None:
     """Give the server an IPv6 address too; without any, shells have no IPv6 either."""
-    subprocess.run(["ip", "address", "add", f"{SERVER_V6[0]}/128", "dev", "lo"], check=True)
+    subprocess.run(["ip", "address", "add", f"{SERVER_V6[0]}/128", "dev", "lo", "nodad"], check=True)
 
 
 def ping_ms(shells: str, count: int = 5, server: tuple[str, int] = SERVER) -> list[float]:

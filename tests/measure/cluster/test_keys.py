@@ -76,7 +76,9 @@ def test_keys_that_cannot_be_used_are_refused_with_what_to_do(folder: Path, tmp_
     with pytest.raises(EyelevelError, match=r"worker are broken \(.+\); copy them again"):
         keys_of(Role.WORKER, folder)
     worker.certificate.unlink()
-    with pytest.raises(EyelevelError, match=r"certificate\.pem is missing; 'make cluster-keys' makes the keys"):
+    with pytest.raises(
+        EyelevelError, match=r"certificate\.pem is missing; 'eyelevel cluster-keys --renew' makes the keys"
+    ):
         keys_of(Role.WORKER, folder)
 
 
