@@ -1,6 +1,7 @@
 """What Browsertime is configured with for one load.
 
-Every wait is the same for every network and protocol: they shift Speed Index and the last visual change.
+Every wait is the same for every protocol, since waits shift Speed Index and the last visual change; only the quiet time
+is the network's.
 """
 
 from pathlib import Path
@@ -25,7 +26,7 @@ PAGE_COMPLETE = Path(__file__).with_name("page_complete.js")
 
 
 def settings(browser: Browser, quiet_ms: int) -> dict[str, Any]:
-    """What is the same for every load and matters to its result. `quiet_ms`: see `configuration`."""
+    """What is the same for every load and matters to its result. `quiet_ms`: where the network does not say its own."""
     return {
         "settle_ms": SETTLE_MS,
         "orange_ms": ORANGE_MS,

@@ -58,7 +58,7 @@ def running_application(serving: Serving) -> Iterator[RunningApplication]:
     command: list[str | Path] = [tool("uwsgi-core"), "--plugin", "python3", "--need-app", "--die-on-term"]
     command += ["--socket", listening, "--listen", "1024"]
     threads = THINKING_THREADS if serving.think_time else THREADS
-    command += ["--processes", "1", "--threads", str(threads), "--buffer-size", "65535", "--post-buffering", "65536"]
+    command += ["--processes", "1", "--threads", str(threads), "--buffer-size", "65535"]
     command += ["--disable-logging", "--pythonpath", PROJECT, "--module", "servers.application.wsgi"]
     environment: Mapping[str, str] = {
         **os.environ,

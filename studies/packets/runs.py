@@ -28,7 +28,7 @@ from studies.packets.head_of_line import (
 )
 from studies.packets.sequence import Step, steps
 
-# The browser may connect just before the start of navigation in its HAR; an earlier visit ended with QUIET_MS of
+# The browser may connect just before the start of navigation in its HAR; an earlier visit ended with the network's quiet time of
 # silence.
 AHEAD_S = 1.0
 ENDS = {"client": CLIENT, "servers": SERVERS}

@@ -80,14 +80,15 @@ def test_bulk_transfers_run_at_the_rates_of_the_link(site: Site) -> None:
     lte = NETWORKS["lte"]
     assert lte.up_mbps
     assert lte.down_mbps
-    times = "-w '%{time_starttransfer} %{time_total}\\n' -sS -o /dev/null"
+    times = "-w '%{time_starttransfer} %{time_total} %{http_code}\\n' -sS -o /dev/null"
     script = f"""
         head -c {BULK_BYTES // 4} /dev/zero > $TMPDIR/up
         curl {times} https://www.bulk.example/bulk
         curl {times} -X POST --data-binary @$TMPDIR/up https://www.bulk.example/upload
     """
     _, printed = replay(site, script, lte, "tcp+")
-    (first_byte_s, down_s), (_, up_s) = [map(float, line.split()) for line in printed.splitlines()]
+    (first_byte_s, down_s, _), (_, up_s, up_status) = [map(float, line.split()) for line in printed.splitlines()]
+    assert up_status == 204, "a long request has another answer than the recorded one"
     payload_share = 1460 / 1500
     assert BULK_BYTES * 8 / (down_s - first_byte_s) / 1e6 == pytest.approx(lte.down_mbps * payload_share, rel=0.1)
     assert BULK_BYTES / 4 * 8 / up_s / 1e6 == pytest.approx(lte.up_mbps * payload_share, rel=0.2)
