@@ -28,8 +28,8 @@ from studies.packets.head_of_line import (
 )
 from studies.packets.sequence import Step, steps
 
-# The browser may connect just before the start of navigation in its HAR; an earlier visit ended with the network's quiet time of
-# silence.
+# The browser may connect just before the start of navigation in its HAR; an earlier visit ended with the network's
+# quiet time.
 AHEAD_S = 1.0
 ENDS = {"client": CLIENT, "servers": SERVERS}
 
