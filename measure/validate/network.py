@@ -22,8 +22,8 @@ RATE_TOLERANCE = 0.02
 # Of all packets together: a sender that a busy machine held up for longer than the queue lasted sent fewer.
 MEAN_RATE_TOLERANCE = 0.05
 TRACE_TOLERANCE = 0.05  # it is known to some ms only which part of it was played
-# A binomial count of n lost packets is within this many times √n of what is expected, but once in 16,000: a validation of
-# all networks makes a dozen such checks, and must not fail by chance.
+# A binomial count of n lost packets is within this many times √n of what is expected, but once in 16,000: a validation
+# of all networks makes a dozen such checks, and must not fail by chance.
 LOSS_DEVIATIONS = 4.0
 # So many make that 12 % of the loss; a quick look takes fewer.
 LOST_PACKETS, LOST_PACKETS_QUICK = 1089, 100

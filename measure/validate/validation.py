@@ -1,13 +1,13 @@
 """Validating networks and protocols, one after another."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from base.errors import EyelevelError
 from measure.validate.checks import Check
@@ -16,6 +16,7 @@ from measure.validate.network import LOST_PACKETS, LOST_PACKETS_QUICK, judge_net
 from measure.validate.order_of_service import judge_order, observe_order
 from measure.validate.protocol import judge_protocol, observe_protocol
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
+from record.site import Site
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
@@ -23,6 +24,20 @@ from tuning.protocols import Protocol
 LOSS_RESPONSE = "loss_response"
 # The order of service (`OrderOfService.document`).
 ORDER_OF_SERVICE = "order_of_service"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One measurement of a network or a protocol, called `subject`.
+
+    `expected_s`: about how long it takes on two cores; only the relation to other steps matters. `measure` returns the
+    checks, and what is to be kept of what was seen; it raises EyelevelError.
+    """
+
+    subject: str
+    description: str
+    expected_s: float
+    measure: Callable[[], tuple[list[Check], dict[str, Any]]]
 
 
 def validate(
@@ -39,43 +54,59 @@ def validate(
     `quick`, fewer losses of a network are looked at, and the answer to one loss and the order of service only of
     protocols that are to be `compared`, or that have a setting for it.
     """
-    networks, protocols = list(networks), list(protocols)
     sites = write_validation_sites(folder)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    steps = [_network_step(network, sites, quick=quick) for network in networks]
+    for protocol in protocols:
+        steps += _protocol_steps(protocol, sites, quick=quick and not compared)
     checks: list[Check] = []
     seen: dict[str, Any] = {}
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=len(networks) + len(protocols))
-        for network in networks:
-            progress.update(task, description=f"measuring {network.name}")
-            lost_packets = LOST_PACKETS_QUICK if quick else LOST_PACKETS
-            with measurable(network.name, checks):
-                measurement = measure_network(network, sites[WINDOW_PAGE], lost_packets)
-                checks += judge_network(network, measurement)
-                seen[network.name] = asdict(measurement)
-            progress.advance(task)
-        for protocol in protocols:
-            progress.update(task, description=f"observing {protocol.name}")
-            with measurable(protocol.name, checks):
-                observation = observe_protocol(protocol, sites)
-                checks += judge_protocol(protocol, observation)
-                seen[protocol.name] = observation.document()
-            if not quick or compared or protocol.emulated_connections is not None:
-                progress.update(task, description=f"observing {protocol.name} after one loss")
-                with measurable(protocol.name, checks):
-                    response = observe_loss_response(protocol, sites)
-                    checks += judge_loss_response(protocol, response)
-                    document = response.document(expected_curve(protocol, response))
-                    seen.setdefault(protocol.name, {})[LOSS_RESPONSE] = document
-            is_set = protocol.scheduler is not None or protocol.notsent_lowat_bytes is not None
-            if not quick or compared or is_set:
-                progress.update(task, description=f"observing the order of service of {protocol.name}")
-                with measurable(protocol.name, checks):
-                    order = observe_order(protocol, sites)
-                    checks += judge_order(protocol, order.numbers)
-                    seen.setdefault(protocol.name, {})[ORDER_OF_SERVICE] = order.document()
-            progress.advance(task)
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("time left"), TimeRemainingColumn())
+    # Steps are seldom: the time left comes from all that are over.
+    with Progress(*columns, console=console, transient=True, speed_estimate_period=3600) as progress:
+        task = progress.add_task("", total=sum(step.expected_s for step in steps))
+        for number, step in enumerate(steps, start=1):
+            progress.update(task, description=step.description)
+            if not console.is_terminal:
+                console.print(f"[{number}/{len(steps)}] {step.description}", highlight=False, markup=False)
+            with measurable(step.subject, checks):
+                judged, document = step.measure()
+                checks += judged
+                seen.setdefault(step.subject, {}).update(document)
+            progress.advance(task, step.expected_s)
     return checks, seen
+
+
+def _network_step(network: Network, sites: Mapping[str, Site], *, quick: bool) -> Step:
+    def measure() -> tuple[list[Check], dict[str, Any]]:
+        measurement = measure_network(network, sites[WINDOW_PAGE], LOST_PACKETS_QUICK if quick else LOST_PACKETS)
+        return judge_network(network, measurement), asdict(measurement)
+
+    return Step(network.name, f"measuring {network.name}", 20, measure)
+
+
+def _protocol_steps(protocol: Protocol, sites: Mapping[str, Site], *, quick: bool) -> Iterator[Step]:
+    """If this is to be `quick`: beside the settings at large, what the protocol has a setting for."""
+
+    def measure() -> tuple[list[Check], dict[str, Any]]:
+        observation = observe_protocol(protocol, sites)
+        return judge_protocol(protocol, observation), observation.document()
+
+    def measure_loss_response() -> tuple[list[Check], dict[str, Any]]:
+        response = observe_loss_response(protocol, sites)
+        document = response.document(expected_curve(protocol, response))
+        return judge_loss_response(protocol, response), {LOSS_RESPONSE: document}
+
+    def measure_order() -> tuple[list[Check], dict[str, Any]]:
+        order = observe_order(protocol, sites)
+        return judge_order(protocol, order.numbers), {ORDER_OF_SERVICE: order.document()}
+
+    name = protocol.name
+    yield Step(name, f"observing {name}", 20, measure)
+    if not quick or protocol.emulated_connections is not None:
+        yield Step(name, f"observing {name} after one loss", 11, measure_loss_response)
+    if not quick or protocol.scheduler is not None or protocol.notsent_lowat_bytes is not None:
+        yield Step(name, f"observing the order of service of {name}", 8, measure_order)
 
 
 @contextmanager
