@@ -3,6 +3,7 @@
 python -m support.importer_fuzz FORM COUNT    prints the most memory that this took, in MiB
 """
 
+import copy
 import gzip
 import json
 import re
@@ -107,7 +108,8 @@ def damaged_json(draw: st.DrawFn, document: Any, values: st.SearchStrategy[Any] 
             key: Any = draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
             if draw(st.integers(0, 3)) == 0 or not isinstance(place[key], dict | list):
                 if draw(st.booleans()):
-                    place[key] = draw(values)
+                    # A later change must not reach what the strategy draws from.
+                    place[key] = copy.deepcopy(draw(values))
                 elif isinstance(place, dict) and draw(st.booleans()):
                     place[str(draw(values))] = place.pop(key)
                 else:
