@@ -13,12 +13,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
 from base.errors import EyelevelError
 from base.places import tool
 from base.processes import interruptible, last_line_of
 
+# linux/if_packet.h: how many packets a socket of a device saw since it was asked last, and could not keep.
+SOL_PACKET, PACKET_STATISTICS, ETH_P_ALL = 263, 6, 3
 # linux/sockios.h, linux/ethtool.h: whether a device takes data of TCP that is larger than its packets.
 SIOCETHTOOL, ETHTOOL_STSO = 0x8946, 0x1F
 
@@ -38,14 +40,17 @@ TOTALS = re.compile(r"received/dropped on interface .*: (\d+)/(\d+)")
 def capturing(device: str, file: Path) -> Iterator[Callable[[], None]]:
     """Write every packet of `device` to `file` (pcapng) while the block runs.
 
-    Yields a function that looks how many packets have passed by the kernel's count. A block at whose end the device
-    may be gone has to call it before, or what dumpcap had not read yet may be missing at the end of the file.
+    Yields a function that looks how many packets have passed. A block at whose end the device may be gone has to call
+    it before, or what dumpcap had not read yet may be missing at the end of the file.
 
     Raises EyelevelError when dumpcap fails, or has missed one of the packets that were seen to have passed.
     """
-    with subprocess.Popen(
-        interruptible([tool("dumpcap"), "-i", device, "-w", file]), stderr=subprocess.PIPE, pipesize=PIPE_BYTES
-    ) as dumpcap:
+    with (
+        _Counter(device) as counter,
+        subprocess.Popen(
+            interruptible([tool("dumpcap"), "-i", device, "-w", file]), stderr=subprocess.PIPE, pipesize=PIPE_BYTES
+        ) as dumpcap,
+    ):
         assert dumpcap.stderr
         output = _Output(dumpcap.stderr)
         passed = 0
@@ -53,11 +58,11 @@ def capturing(device: str, file: Path) -> Iterator[Callable[[], None]]:
             # The packets after this are in the file.
             if not output.until(lambda text: BEGUN.search(text) is not None):
                 raise EyelevelError(f"dumpcap could not capture: {last_line_of(output.text)}")
-            before = _passed(device)
+            counter.more()
 
             def look() -> None:
                 nonlocal passed
-                passed = max(passed, _passed(device) - before)
+                passed += counter.more()
 
             yield look
             look()
@@ -90,13 +95,34 @@ class _Output:
         return True
 
 
-def _passed(device: str) -> int:
-    """How many packets went through `device`, both ways, by the kernel's count; 0 when it is gone (proc(5))."""
-    for line in Path("/proc/self/net/dev").read_text().splitlines():
-        name, _, counts = line.partition(":")
-        if name.strip() == device:
-            return int(counts.split()[1]) + int(counts.split()[9])
-    return 0
+class _Counter:
+    """Counts the packets of a device, both ways, where captures see them, and keeps none.
+
+    The kernel's own count for the device has a packet only when the emulated network has fetched it, which may be late.
+    Raises EyelevelError.
+    """
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        try:
+            self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 0)
+            self._socket.bind((device, ETH_P_ALL))
+        except OSError as error:
+            raise EyelevelError(f"cannot count the packets of {device}: {error.strerror}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def more(self) -> int:
+        """How many have passed since the last call; none when the device is gone."""
+        if self._device not in {name for _, name in socket.if_nameindex()}:
+            return 0
+        packets, _ = struct.unpack("II", self._socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))
+        return int(packets)
 
 
 def segment_before_capture(device: str) -> None:

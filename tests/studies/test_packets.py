@@ -314,6 +314,30 @@ def test_a_capture_has_what_was_sent_just_before_its_end(tmp_path: Path) -> None
     assert list(packet_bytes(tmp_path / CLIENT)).count(IP_AND_UDP_BYTES + len("to the end")) == 50
 
 
+# Nobody fetches what the device is sent, as when the machine lets the emulated network wait.
+UNFETCHED = """
+import fcntl, os, socket, struct, subprocess, sys
+from pathlib import Path
+from base.places import tool
+from measure.captures.recording import capturing
+TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 1, 0x1000
+device = os.open("/dev/net/tun", os.O_RDWR)
+fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH", b"unfetched", IFF_TUN | IFF_NO_PI))
+subprocess.run([tool("ip"), "address", "add", "198.51.100.1/24", "dev", "unfetched"], check=True)
+subprocess.run([tool("ip"), "link", "set", "unfetched", "up"], check=True)
+with capturing("unfetched", Path(sys.argv[1])), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+    for _ in range(50):
+        sender.sendto(b"to the end", ("198.51.100.9", 9))
+"""
+
+
+@pytest.mark.needs_namespaces
+def test_a_capture_has_what_the_emulated_network_has_not_fetched(tmp_path: Path) -> None:
+    shell: list[str | Path] = [tool("mm-delay"), "1", "--", sys.executable, "-c", UNFETCHED]
+    subprocess.run([*shell, tmp_path / CLIENT], cwd=PROJECT, check=True, timeout=60)
+    assert list(packet_bytes(tmp_path / CLIENT)).count(IP_AND_UDP_BYTES + len("to the end")) == 50
+
+
 def test_networks_with_added_round_trips_have_names_and_keep_the_rest() -> None:
     network = Network("lte", min_rtt_ms=74, up_mbps=2.8, down_mbps=10.5, queue_ms=200)
     variants = with_added_rtt(network, delays_in_ms("0, 10,50"))
