@@ -8,6 +8,7 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -113,7 +114,13 @@ absl::Status Run(const Options& options) {
   absl::Status loaded;
   // A thread has a heap of its own. In this one's each server would put what it
   // needs into the holes between what all share, and so get a copy of that.
-  std::thread([&] { loaded = Load(options, content); }).join();
+  try {
+    std::thread([&] { loaded = Load(options, content); }).join();
+  } catch (const std::system_error& error) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no thread can be started to load the responses: ",
+                     error.code().message()));
+  }
   if (!loaded.ok()) {
     return loaded;
   }

@@ -387,14 +387,16 @@ absl::StatusOr<RecordedResponses> LoadRecordedResponses(
           "broken response file ", file.path.string(), ": ", status.message()));
     }
     response->file = std::move(file.name);
-    response->text = memory;
+    response->memory = memory;
     responses.push_back(std::move(response));
   }
   if (responses.empty()) {
     return absl::NotFoundError(
         absl::StrCat("no response in ", folder.string(), "/<host>/<file>"));
   }
-  memory->Seal();
+  if (absl::Status sealed = memory->Seal(); !sealed.ok()) {
+    return sealed;
+  }
   return responses;
 }
 

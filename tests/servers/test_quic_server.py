@@ -1,6 +1,7 @@
 """quic_server: the matching rule, its errors, and Chromium loading from it over HTTP/3."""
 
 import base64
+import errno
 import hashlib
 import itertools
 import json
@@ -315,12 +316,36 @@ def test_an_empty_or_missing_response_folder_is_named(arguments: dict[str, str |
         assert str(folder) in error
 
 
+@pytest.mark.needs_quic_server
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        ("pthread_create", "no thread can be started to load the responses: "),
+        ("mprotect", "the memory that servers share cannot be made read-only: "),
+    ],
+)
+def test_what_the_kernel_refuses_is_one_line(
+    function: str,
+    reason: str,
+    arguments: dict[str, str | Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # In place of the C library's. pthread_create returns the error, mprotect keeps it in errno.
+    library, source = tmp_path / "refusal.so", f"#include <errno.h>\nint {function}() {{ return errno = EAGAIN; }}"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-o", library, "-"], input=source, text=True, check=True)
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    assert fails(arguments) == (1, f"quic_server: {reason}{os.strerror(errno.EAGAIN)}\n")
+
+
 def command_of(arguments: dict[str, str | Path]) -> list[str | Path]:
     return [tool("quic_server"), *(part for pair in arguments.items() for part in pair)]
 
 
-def started(arguments: dict[str, str | Path]) -> "subprocess.Popen[str]":
-    return subprocess.Popen(command_of(arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def start(arguments: dict[str, str | Path], *wrapper: str) -> "subprocess.Popen[str]":
+    """quic_server as `wrapper` (a command that runs another in its place) starts it."""
+    command = [*wrapper, *command_of(arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def interrupt(process: "subprocess.Popen[str]") -> None:
@@ -333,7 +358,7 @@ def test_a_busy_address_is_refused_and_signals_end_the_server(
 ) -> None:
     (tmp_path / "busy").mkdir()
     for stop in (subprocess.Popen.terminate, interrupt):
-        with started(arguments) as server:
+        with start(arguments) as server:
             assert server.stdout is not None and server.stderr is not None
             listening = re.fullmatch(r"listening on 127\.0\.0\.1:(\d+)\n", server.stdout.readline())
             assert listening
@@ -384,7 +409,7 @@ def processes_of(server: "subprocess.Popen[str]") -> list[int]:
 @pytest.mark.needs_quic_server
 def test_each_of_many_addresses_answers(many: dict[str, str | Path], tmp_path: Path) -> None:
     log = tmp_path / "requests.log"
-    with started(many | {"--request-log": log}) as server:
+    with start(many | {"--request-log": log}) as server:
         try:
             endpoints = endpoints_of(server)
             assert len(endpoints) == len(processes_of(server)) == ADDRESSES
@@ -405,7 +430,7 @@ def test_each_of_many_addresses_answers(many: dict[str, str | Path], tmp_path: P
 def test_a_process_that_ends_is_named_and_ends_all(
     number: signal.Signals, how: str, many: dict[str, str | Path]
 ) -> None:
-    with started(many) as server:
+    with start(many) as server:
         endpoints_of(server)
         os.kill(processes_of(server)[ADDRESSES // 2], number)
         assert server.stdout is not None and server.stderr is not None
@@ -416,8 +441,21 @@ def test_a_process_that_ends_is_named_and_ends_all(
 
 
 @pytest.mark.needs_quic_server
+def test_a_process_that_ends_is_noticed_where_the_caller_ignores_that_children_end(
+    many: dict[str, str | Path],
+) -> None:
+    with start(many, "env", "--ignore-signal=CHLD") as server:
+        try:
+            endpoints_of(server)
+            os.kill(processes_of(server)[0], signal.SIGKILL)
+            assert server.wait(timeout=ANSWER_TIMEOUT_S) == 1
+        finally:
+            server.kill()
+
+
+@pytest.mark.needs_quic_server
 def test_all_processes_end_when_the_first_is_killed(many: dict[str, str | Path]) -> None:
-    with started(many) as server:
+    with start(many) as server:
         endpoints_of(server)
         server.kill()
         assert server.stdout is not None
@@ -428,7 +466,7 @@ def test_all_processes_end_when_the_first_is_killed(many: dict[str, str | Path])
 def test_processes_share_the_responses(many: dict[str, str | Path], tmp_path: Path) -> None:
     (tmp_path / "big").mkdir()
     folder = stored(tmp_path / "big", exchange("GET", "https://a.example/", ok(BIG)))
-    with started(many | {"--responses": folder}) as server:
+    with start(many | {"--responses": folder}) as server:
         try:
             endpoints_of(server)
             of_one = [psutil.Process(process).memory_full_info().uss for process in processes_of(server)]
@@ -447,7 +485,7 @@ PRIORITIES = {"/first": "u=7", "/a": "u=3", "/b": "u=3", "/c": "u=5, i", "/d": "
 @contextmanager
 def listening(arguments: dict[str, str | Path]) -> Iterator[int]:
     """A quic_server; yields its port."""
-    with started(arguments) as server:
+    with start(arguments) as server:
         assert server.stdout is not None
         try:
             yield int(server.stdout.readline().split(":")[1])
