@@ -46,7 +46,13 @@ absl::Status ServeOn(const quic::QuicSocketAddress& address,
   }
   // From here on an error is told by quiche's log or by nobody.
   absl::SetStderrThreshold(absl::LogSeverityAtLeast::kError);
-  std::cout << "listening on " << server.address().ToString() << std::endl;
+  // Not by std::cout, whose buffer would take a page of each process.
+  const std::string line =
+      absl::StrCat("listening on ", server.address().ToString(), "\n");
+  if (write(STDOUT_FILENO, line.data(), line.size()) < 0) {
+    return absl::UnavailableError(absl::StrCat(
+        "cannot write to the standard output: ", std::strerror(errno)));
+  }
   server.ServeUntilSignal();
   return absl::OkStatus();
 }
@@ -99,6 +105,7 @@ absl::Status Serve(const Options& options, Content& content) {
                                                ": ", std::strerror(errno)));
   }
   std::vector<std::string> names;
+  names.reserve(content.endpoints.size());
   for (const Endpoint& endpoint : content.endpoints) {
     names.push_back(endpoint.address.ToString());
   }

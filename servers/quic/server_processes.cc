@@ -126,6 +126,7 @@ absl::Status RunServers(const std::vector<std::string>& names,
   };
   const pid_t parent = getpid();
   Processes processes;
+  processes.reserve(names.size());
   for (size_t place = 0; place < names.size(); ++place) {
     const pid_t process = fork();
     if (process == 0) {
