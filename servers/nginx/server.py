@@ -71,6 +71,8 @@ def _nginx(serving: Serving, application: Path) -> Iterator[Daemon]:
     buffers.mkdir(exist_ok=True)
     text = template.render(
         folder=serving.folder,
+        # NGINX's own choice would be one for each core of the machine, on the few that servers may have of it.
+        workers=len(os.sched_getaffinity(0)),
         buffers=buffers,
         application=application,
         listening=listening,
