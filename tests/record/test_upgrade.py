@@ -17,27 +17,8 @@ from record.upgrade import (
     upgrade,
 )
 
-SCRIPT_PARTS = [
-    "location.protocol",
-    "Location.Protocol",
-    "URL.charAt(4)",
-    ".",
-    "a",
-    "$",
-    "_",
-    "é",
-    " ",
-    "=",
-    "==",
-    "+'//'",
-    ")",
-    "]",
-    "\\",
-    "\\x3d",
-    "\\u003D",
-    "3d",
-    "s",
-]
+SCRIPT_PARTS = ["location.protocol", "Location.Protocol", "URL.charAt(4)", ".", "a", "$", "_", "é", " ", "=", "=="]
+SCRIPT_PARTS += ["+'//'", ")", "]", "\\", r"\x3d", r"\u003D", "3d", "s"]
 
 
 def upgraded(url: str, body: bytes, content_type: str, referrer: str = "", *headers: tuple[str, str]) -> Response:
