@@ -195,8 +195,8 @@ def run_changes(folders: Iterable[Path], candidates_ms: Collection[int]) -> RunC
         document = require_document(folder)
         if not document.filmed:
             raise EyelevelError(
-                f"the runs of {folder} were not filmed, so nobody knows when their pictures changed last; take campaigns "
-                "with films"
+                f"the runs of {folder} were not filmed, so nobody knows when their pictures changed last; take filmed "
+                "campaigns"
             )
         for name, network in document.networks.items():
             setting = {key: value for key, value in network.items() if value is not None and key != "quiet_ms"}
@@ -302,8 +302,8 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def sufficient_ms(runs: pd.DataFrame) -> int | None:
-    """The shortest quiet time of `runs` (of one network, from `RunChanges.table`) that would have changed nothing, and is
-    MARGIN times the longest pause or more; None when there is none."""
+    """The shortest quiet time of `runs` (of one network, from `RunChanges.table`) that would have changed nothing, and
+    is MARGIN times the longest pause or more; None when there is none."""
     for quiet_ms, of_time in runs[runs["valid"]].groupby("quiet_ms"):
         changed = of_time["late_responses"].any() or of_time["is_late_change"].any() or of_time["is_rejected"].any()
         if not changed and quiet_ms >= MARGIN * of_time["pause_ms"].max():

@@ -19,8 +19,8 @@ SCRIPTS = Path(__file__).parent
 QUICK_STOP = SCRIPTS / "quick_stop.mjs"
 QUICK_START = SCRIPTS / "quick_start.mjs"
 # Browsertime does not ask whether a page has finished before 2 s are over. Where a page must be quiet for less than so
-# long, it is made to ask at once. Elsewhere these 2 s cost little or nothing, and films begin as Browsertime has it: with
-# the removal of its orange.
+# long, it is made to ask at once. Elsewhere these 2 s cost little or nothing, and films begin as Browsertime has it:
+# with the removal of its orange.
 QUICK_START_BELOW_MS = 1000
 CONFIGURATION = "config.json"
 # How often it is seen whether the results have space, and which share of it must be left: until somebody looks again,

@@ -65,7 +65,7 @@ def test_a_group_that_another_command_took_for_abandoned_is_made_again(
 ) -> None:
     parents: list[Path] = []
 
-    def make(prefix: str, dir: Path) -> str:  # noqa: A002 (as the original)
+    def make(prefix: str, dir: Path) -> str:
         group = MAKE_FOLDER(prefix=prefix, dir=dir)
         if not parents:  # before the group is locked, another command begins
             remove_abandoned(dir)
