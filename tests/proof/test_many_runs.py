@@ -66,4 +66,4 @@ def test_a_campaign_holds_no_more_after_many_runs(tmp_path: Path) -> None:
 
 
 def most(footprints: Sequence[Footprint], name: str) -> int:
-    return max(getattr(footprint, name) for footprint in footprints)
+    return max(int(getattr(footprint, name)) for footprint in footprints)
