@@ -47,6 +47,10 @@ NORM_GATES = tuple(norm.name for norm in NORMS)
 RUN = ["campaign", "network", "site", "protocol", "run", "attempt"]
 
 
+class BrokenAttempt(EyelevelError):
+    """An attempt lacks evidence that is needed; the message says which."""
+
+
 @dataclass(frozen=True)
 class RunTimes:
     """When what happened in an attempt; times in ms from the navigation.
@@ -108,7 +112,10 @@ class RunTimes:
 
 
 def read_run(folder: Path, row: Row, document: CampaignDocument) -> RunTimes:
-    """The times of the attempt in `row` of the campaign in `folder`. Raises EyelevelError when evidence is missing."""
+    """The times of the attempt in `row` of the campaign in `folder`.
+
+    Raises BrokenAttempt, and EyelevelError when the campaign does not say how long its quiet time was.
+    """
     quiet_ms = row.quiet_ms or document.quiet_ms(row.network)
     if quiet_ms is None:
         raise EyelevelError(f"{folder} does not say after how long without a request its runs ended")
@@ -121,15 +128,17 @@ def read_run(folder: Path, row: Row, document: CampaignDocument) -> RunTimes:
         progress = _steps(read_json(run_folder / VISUAL)["metrics"]["progress"])
         ended_ms = 1000 * read_json(run_folder / TIMES)["browsertime_end"] - start_ms
         requests = tuple(browser.read_requests(run_folder))
+    except EyelevelError as error:
+        raise BrokenAttempt(str(error)) from None
     except (OSError, EOFError, LookupError, ValueError, TypeError) as error:
-        raise EyelevelError(f"{run_folder} lacks a part of its evidence: {error!r}") from None
+        raise BrokenAttempt(f"{run_folder} lacks a part of its evidence: {error!r}") from None
     spans = tuple(
         (request, began_ms, _since(request.ended_s, start_ms))
         for request in requests
         if not request.by_browser and (began_ms := _since(request.began_s, start_ms)) is not None and began_ms >= 0
     )
     if not spans:
-        raise EyelevelError(f"{run_folder} has no request whose time is known")
+        raise BrokenAttempt(f"{run_folder} has no request whose time is known")
     origin = _origin(next((request.url for request in reversed(requests) if request.main_frame), ""))
     # What frames of other sites ask for, the page's own check does not see.
     seen = [end for request, _, end in spans if end is not None and request.initiator == origin]
@@ -159,19 +168,36 @@ def _metrics(progress: Sequence[tuple[float, int]]) -> dict[str, float]:
     return {"lvc": float(times[-1]), "vc85": float(visually_complete(text, 85)), "si": speed_index}
 
 
-def run_table(folders: Iterable[Path], candidates_ms: Collection[int]) -> pd.DataFrame:
+@dataclass(frozen=True)
+class RunChanges:
+    """What shorter quiet times would have changed in runs, and why other attempts are left out: a line for each.
+
+    `table` has a row for each run and quiet time, only such as are shorter than the run's. Columns: RUN; kept_ms (its
+    quiet time), load_ms, pause_ms, open_requests (see RunTimes), lag_ms (how long after its end by the rule the browser
+    had ended); quiet_ms, stop_ms; late_responses, is_late_change, METRICS (changes in ms); is_rejected, is_accepted
+    (whether a gate that let it count would reject it then, and one that did not would let it).
+    """
+
+    table: pd.DataFrame
+    omissions: list[str]
+
+
+def run_changes(folders: Iterable[Path], candidates_ms: Collection[int]) -> RunChanges:
     """What each of `candidates_ms` would have changed in each run that counts of the campaigns in `folders`.
 
-    A row for each run and quiet time, only such as are shorter than the run's. Columns: RUN; kept_ms (its quiet time),
-    load_ms, pause_ms, open_requests (see RunTimes), lag_ms (how long after its end by the rule the browser had ended);
-    quiet_ms, stop_ms; late_responses, is_late_change, METRICS (changes in ms); is_rejected, is_accepted (whether a gate
-    that let it count would reject it then, and one that did not would let it).
-    Raises EyelevelError when a network of one name is another one in another campaign.
+    Attempts without the evidence that this needs are left out. Raises EyelevelError when a campaign was not filmed, or
+    a network of one name is another one in another campaign.
     """
     rows: list[dict[str, Any]] = []
+    omissions: list[str] = []
     networks: dict[str, dict[str, Any]] = {}
     for folder in folders:
         document = require_document(folder)
+        if not document.filmed:
+            raise EyelevelError(
+                f"the runs of {folder} were not filmed, so nobody knows when their pictures changed last; take filmed "
+                "campaigns"
+            )
         for name, network in document.networks.items():
             setting = {key: value for key, value in network.items() if value is not None and key != "quiet_ms"}
             if networks.setdefault(name, setting) != setting:
@@ -179,15 +205,18 @@ def run_table(folders: Iterable[Path], candidates_ms: Collection[int]) -> pd.Dat
         attempts = [row for row in read_rows(folder) if row.valid or row.gate in (*REQUEST_GATES, *NORM_GATES)]
         cells: dict[tuple[str, str], list[RunTimes]] = {}
         for row in attempts:
-            cells.setdefault((row.site, row.network), []).append(read_run(folder, row, document))
+            try:
+                cells.setdefault((row.site, row.network), []).append(read_run(folder, row, document))
+            except BrokenAttempt as error:
+                omissions.append(str(error))
         for runs in cells.values():
             for quiet_ms in sorted(candidates_ms):
                 rows += _rows_of_cell(folder.resolve().name, runs, quiet_ms)
-    return pd.DataFrame(rows)
+    return RunChanges(pd.DataFrame(rows), omissions)
 
 
 def _rows_of_cell(campaign: str, runs: Sequence[RunTimes], quiet_ms: int) -> list[dict[str, Any]]:
-    """The rows of `run_table` of the runs of one site and network, for one quiet time."""
+    """The rows of `RunChanges.table` of the runs of one site and network, for one quiet time."""
     compared = [run for run in runs if run.row.valid or run.row.gate in NORM_GATES]
     places = {run.folder: place for place, run in enumerate(compared)}
     usual, shorter = _norms(compared, quiet_ms)
@@ -241,7 +270,7 @@ def appearance(run: RunTimes, stop_ms: float) -> RunAppearance:
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """A row for each network and quiet time of `table` (`run_table`).
+    """A row for each network and quiet time of `table` (`RunChanges.table`).
 
     Columns: network, quiet_ms, sites, runs (that count); late_responses, late_changes (shares of runs with any);
     METRICS with `_median`, `_p95`, `_worst` (of the changes without their sign, ms); rejected, accepted (attempts).
@@ -273,8 +302,8 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def sufficient_ms(runs: pd.DataFrame) -> int | None:
-    """The shortest quiet time of `runs` (of one network, from `run_table`) that would have changed nothing, and is
-    MARGIN times the longest pause or more; None when there is none."""
+    """The shortest quiet time of `runs` (of one network, from `RunChanges.table`) that would have changed nothing, and
+    is MARGIN times the longest pause or more; None when there is none."""
     for quiet_ms, of_time in runs[runs["valid"]].groupby("quiet_ms"):
         changed = of_time["late_responses"].any() or of_time["is_late_change"].any() or of_time["is_rejected"].any()
         if not changed and quiet_ms >= MARGIN * of_time["pause_ms"].max():

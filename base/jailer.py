@@ -331,8 +331,13 @@ def drop_rights(user: tuple[int, ...] | None) -> None:
     nothing = (ctypes.c_uint32 * 6)()
     check(LIBC.capset((ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0), nothing), "capset")
     prctl(PR_SET_NO_NEW_PRIVS, 1)
-    lines = (FilterLine * len(KEY_CALLS))(*(FilterLine(code, jt, jf, k) for code, k, jt, jf in KEY_CALLS))
-    program = ctypes.byref(Filter(len(KEY_CALLS), lines))
+    filter_calls(KEY_CALLS)
+
+
+def filter_calls(lines: tuple[tuple[int, int, int, int], ...]) -> None:
+    """Have the kernel ask `lines` of each system call from now on (seccomp(2)); needs PR_SET_NO_NEW_PRIVS."""
+    array = (FilterLine * len(lines))(*(FilterLine(code, jt, jf, k) for code, k, jt, jf in lines))
+    program = ctypes.byref(Filter(len(lines), array))
     # Without it, kernels before 5.16 would slow all down that is filtered, lest it reads its own memory (seccomp(2)).
     flags = SECCOMP_FILTER_FLAG_SPEC_ALLOW
     check(LIBC.syscall(SYS_SECCOMP, SECCOMP_SET_MODE_FILTER, flags, program), "a filter of system calls")

@@ -108,7 +108,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
         raise EyelevelError(f"the emulated network failed while the client ran (status {status})")
     evidence["timekeeping"] = timekeeping
     evidence["unknown_names"] = names.unknown_names(site)
-    if fault := world.full_file_system():
+    if fault := world.full_file_system(lacked_buffers=server_of(spec.protocol).lacked_buffers(logs)):
         evidence["full"] = fault
     return status
 

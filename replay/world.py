@@ -76,13 +76,20 @@ def client_environment(ca: Path) -> Mapping[str, str]:
     }
 
 
-def full_file_system() -> str | None:
-    """Which part of the replay has no space for what it has to write, in words; None when all have."""
-    for folder, name in (("servers", "the servers"), ("names", "the name server")):
+def full_file_system(*, lacked_buffers: bool) -> str | None:
+    """Which part of the replay had no space for what it had to write, in words; None when all had.
+
+    `lacked_buffers`: whether the server says so of what it keeps until it is read.
+    """
+    for folder, what in (("servers", "the servers write"), ("names", "the name server write")):
         status = os.statvfs(PRIVATE / folder)
         if status.f_bavail < SPARE_SHARE * status.f_blocks:
-            return f"the page made {name} write more than the {BYTES_OF[folder] >> 20} MiB that there are"
-    return None
+            return _too_much(folder, what)
+    return _too_much(f"servers/{BUFFERS}", "the servers keep for it") if lacked_buffers else None
+
+
+def _too_much(folder: str, what: str) -> str:
+    return f"the page made {what} more than the {BYTES_OF[folder] >> 20} MiB that there are"
 
 
 def outward_device() -> str:

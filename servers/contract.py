@@ -85,6 +85,10 @@ class Server(ABC):
         `folder` has what was logged of them: by itself if it logs connections, else of the kernel.
         """
 
+    def lacked_buffers(self, folder: Path) -> bool:
+        """Whether there was ever no space for what it keeps in BUFFERS, according to its log in `folder`."""
+        return False
+
     def refusal(self, protocol: Protocol) -> str | None:
         """Why it cannot serve by `protocol`, in one line; None if it can."""
         if protocol.transport not in self.transports:

@@ -39,7 +39,7 @@ class Kind(StrEnum):
     MISS = "miss"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Recorded(Generic[T]):
     """What of a recorded exchange decides when it is served, and the response as the server has it."""
 

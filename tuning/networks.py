@@ -21,7 +21,7 @@ TRACE_LINE_BYTES = 1504
 
 # A full segment of TCP over Ethernet.
 SEGMENT_BYTES = 1460
-# The shortest quiet time that was studied (docs/quiet-times.md), and the least that Browsertime waits for anyhow.
+# The shortest quiet time that was studied (docs/quiet-times.md).
 LEAST_QUIET_MS = 1000
 # The rate to reckon with where a network has no limit.
 UNLIMITED_MBPS = 1000.0

@@ -48,9 +48,9 @@ class Size:
     memory_target_mb: float
 
 
-ONE = Size(1, 4, 3.0, 150.0)
+SINGLE_SERVER = Size(1, 4, 3.0, 150.0)
 # With as many servers as the site that the paper names as the one with most, and one larger than any page needs.
-LARGE = (Size(76, 4 * 76, 3.0, 150.0), Size(150, 3000, 1.0, 150.0))
+MANY_SERVERS = (Size(76, 4 * 76, 3.0, 150.0), Size(150, 3000, 1.0, 150.0))
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,10 @@ def parse(archive: Path) -> None:
 
 def measure_starts(folder: Path, repeats: int) -> tuple[list[Comparison], list[dict[str, Any]]]:
     """Replays of many servers and of one, and NGINX by itself; and the memory of the servers, by program."""
-    sites = {size: material.site_of(size.exchanges, size.servers, folder / str(size.servers)) for size in (ONE, *LARGE)}
+    sites = {
+        size: material.site_of(size.exchanges, size.servers, folder / str(size.servers))
+        for size in (SINGLE_SERVER, *MANY_SERVERS)
+    }
     nginx_s = median_s(nginx_alone, repeats)
     rows, memory = [], []
     for protocol in ("tcp", "quic"):
@@ -148,9 +151,9 @@ def measure_starts(folder: Path, repeats: int) -> tuple[list[Comparison], list[d
             starts = [start(site, protocol) for _ in range(repeats)]
             times_s[size] = statistics.median(time_s for time_s, _ in starts)
             memory += [use_of(protocol, size, site, program, use) for program, use in starts[-1][1].items()]
-        for size in LARGE:
+        for size in MANY_SERVERS:
             subject, time_s = f"{protocol}, {size.servers} servers", times_s[size]
-            rows.append(Comparison(subject, time_s, "one server", times_s[ONE], size.start_target_s))
+            rows.append(Comparison(subject, time_s, "one server", times_s[SINGLE_SERVER], size.start_target_s))
             rows.append(Comparison(subject, time_s, "nginx, once, by itself", nginx_s, size.start_target_s))
     return rows, memory
 

@@ -18,9 +18,10 @@ from base.processes import first_readable, pidfd, pinned
 SCRIPTS = Path(__file__).parent
 QUICK_STOP = SCRIPTS / "quick_stop.mjs"
 QUICK_START = SCRIPTS / "quick_start.mjs"
-# Browsertime does not ask whether a page has finished before 2 s are over. Where a page must be quiet for so long or
-# longer, that costs little or nothing, and films begin as Browsertime has it: with the removal of its orange.
-LEAST_QUIET_MS = 1000
+# Browsertime does not ask whether a page has finished before 2 s are over. Where a page must be quiet for less than so
+# long, it is made to ask at once. Elsewhere these 2 s cost little or nothing, and films begin as Browsertime has it:
+# with the removal of its orange.
+QUICK_START_BELOW_MS = 1000
 CONFIGURATION = "config.json"
 # How often it is seen whether the results have space, and which share of it must be left: until somebody looks again,
 # nothing may fail for want of it. (A film of noise takes 94 MB a second.)
@@ -47,7 +48,7 @@ def run_browsertime(
     """
     results = Path(configuration["resultDir"])
     (results / CONFIGURATION).write_text(json.dumps(configuration))
-    preloaded = [QUICK_STOP, *([QUICK_START] if configuration["pageCompleteWaitTime"] < LEAST_QUIET_MS else [])]
+    preloaded = [QUICK_STOP, *([QUICK_START] if configuration["pageCompleteWaitTime"] < QUICK_START_BELOW_MS else [])]
     program = tool("browsertime").resolve()
     packages = next(folder for folder in reversed(program.parents) if folder.name == "node_modules")
     # Run by our Node: the script's first line would take whichever comes first in PATH.

@@ -8,7 +8,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from analysis.quiet_times import CANDIDATES_MS, MARGIN, METRICS, STATISTICS, run_table, sufficient_ms, summary
+from analysis.quiet_times import CANDIDATES_MS, MARGIN, METRICS, STATISTICS, run_changes, sufficient_ms, summary
 from analysis.text import label, plural
 from base.errors import EyelevelError
 from eyelevel.options import PATH, campaign_folder
@@ -29,7 +29,12 @@ def main(campaigns: tuple[str, ...], candidates: str, file: Path | None) -> None
     times_ms = [text.strip() for text in candidates.split(",")]
     if not all(text.isdecimal() and int(text) for text in times_ms):
         raise EyelevelError(f"--quiet-ms takes whole numbers of ms, separated by commas, not {candidates!r}")
-    table = run_table([campaign_folder(campaign) for campaign in campaigns], [int(text) for text in times_ms])
+    outcome = run_changes([campaign_folder(campaign) for campaign in campaigns], [int(text) for text in times_ms])
+    for line in outcome.omissions:
+        click.echo(f"left out: {line}", err=True)
+    table = outcome.table
+    if table.empty and outcome.omissions:
+        raise EyelevelError("no attempt has the evidence that this needs; what each lacks stands above")
     if table.empty or not table["valid"].any():
         raise EyelevelError("no run that counts has had a longer quiet time than these, so none says what they change")
     if file:
@@ -57,7 +62,7 @@ def network_table(network: str, numbers: pd.DataFrame) -> Table:
 
 
 def network_lines(runs: pd.DataFrame) -> list[str]:
-    """What the runs behind one network (from `analysis.quiet_times.run_table`) are, and what follows from them."""
+    """What the runs behind one network (from `analysis.quiet_times.run_changes`) are, and what follows from them."""
     each = runs.drop_duplicates(["campaign", "site", "protocol", "run", "attempt"])
     kept = " or ".join(f"{value:g}" for value in sorted(each["kept_ms"].unique()))
     low, middle, high = each["lag_ms"].quantile([0.05, 0.5, 0.95])

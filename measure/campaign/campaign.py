@@ -102,7 +102,9 @@ class Campaign:
                     **configuration.settings(browser_named(self.loading.browser), self.loading.quiet_ms or QUIET_MS),
                 },
                 "sites": {name: {"url": site.url, "sha256": digest(site)} for name, site in self.sites.items()},
-                "networks": {name: asdict(self._used(network)) for name, network in self.networks.items()},
+                "networks": {
+                    name: asdict(self._without_other_quiet_time(network)) for name, network in self.networks.items()
+                },
                 "protocols": {name: asdict(protocol) for name, protocol in self.protocols.items()},
             },
             versions=self.versions(),
@@ -113,8 +115,8 @@ class Campaign:
             site_facts={name: asdict(facts_of(site)) for name, site in self.sites.items()},
         )
 
-    def _used(self, network: Network) -> Network:
-        """What of `network` results depend on: not its quiet time, where the campaign has one of its own."""
+    def _without_other_quiet_time(self, network: Network) -> Network:
+        """What of `network` results depend on: not its quiet time, where the campaign has one for all networks."""
         return network if self.loading.quiet_ms is None else replace(network, quiet_ms=None)
 
     def plan(self) -> list[PlannedBlock]:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -80,14 +80,14 @@ def limited(share: float) -> Iterator[None]:
     This process itself is among it until then. Raises EyelevelError when that is not possible.
     """
     place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
-    _remove_abandoned(place.parent)
-    try:
-        if place.version == 2:
-            (place.parent / "cgroup.subtree_control").write_text("+cpu")
-        group = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place.parent))
-    except OSError as error:
-        raise EyelevelError(f"{CANNOT}: {error}; it needs root and control groups that can be written") from None
-    with locked(group):
+    remove_abandoned(place.parent)
+    with ExitStack() as stack:
+        try:
+            if place.version == 2:
+                (place.parent / "cgroup.subtree_control").write_text("+cpu")
+            group = new_group(place.parent, stack)
+        except OSError as error:
+            raise EyelevelError(f"{CANNOT}: {error}; it needs root and control groups that can be written") from None
         try:
             try:
                 place.limit(group, round(share * PERIOD_US))
@@ -120,7 +120,19 @@ def run(share: float, command: Sequence[str]) -> int:
     return 128 - status if status < 0 else status
 
 
-def _remove_abandoned(parent: Path) -> None:
+def new_group(parent: Path, stack: ExitStack) -> Path:
+    """A group below `parent`, locked until `stack` is closed. Raises OSError."""
+    while True:
+        group = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+        # Until it is locked, others take it for abandoned, and may just be removing it.
+        with suppress(Locked, FileNotFoundError), ExitStack() as attempt:
+            attempt.enter_context(locked(group))
+            if group.exists():
+                stack.push(attempt.pop_all())
+                return group
+
+
+def remove_abandoned(parent: Path) -> None:
     """Remove the groups of callers that were killed; those of others are locked."""
     for group in parent.glob(f"{PREFIX}*/"):
         with suppress(OSError, Locked), locked(group):

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 from base.text import excerpt, printable
@@ -53,8 +54,11 @@ NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
 
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 
+# Header fields, each by itself: those that responses have in common are in memory once.
+Shared = dict[tuple[str, str], tuple[str, str]]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class StoredResponse:
     """A response ready to be sent, and the file it came from (`<host>/<name>`)."""
 
@@ -106,19 +110,21 @@ def load_responses(site: Path) -> Iterator[Recorded[StoredResponse]]:
     Files that quic_server refuses are refused here, too, so that no site is served over one protocol alone. Raises
     MalformedMessage.
     """
-    some = islice(site.glob("*/*"), EXCHANGES + 1)
-    paths = sorted(some, key=lambda path: (path.name, path.parent.name))
-    if beyond := excess(exchanges=len(paths), hosts=len({path.parent for path in paths})):
+    # No list of paths, which would leave holes of their size among what is loaded.
+    names = sorted((path.name, path.parent.name) for path in islice(site.glob("*/*"), EXCHANGES + 1))
+    if beyond := excess(exchanges=len(names), hosts=len({host for _, host in names})):
         raise MalformedMessage(f"{site} holds {beyond}")
-    for path in paths:
+    shared: Shared = {}
+    for name, host in names:
+        path = site / host / name
         try:
-            yield _recorded(path)
+            yield _recorded(path, shared)
         except (OSError, ValueError) as error:
             name = printable(str(path))
             raise MalformedMessage(f"{name} is no recorded response: {error}; import the site again") from None
 
 
-def _recorded(path: Path) -> Recorded[StoredResponse]:
+def _recorded(path: Path, shared: Shared) -> Recorded[StoredResponse]:
     """The exchange in the file `path`. Raises ValueError for one that a server cannot send, and OSError."""
     if not FILE_NAME.fullmatch(path.name):
         raise MalformedMessage("its name is none of a site's files")
@@ -138,12 +144,12 @@ def _recorded(path: Path) -> Recorded[StoredResponse]:
     stored = StoredResponse(
         file=f"{path.parent.name}/{path.name}",
         # HTTP/2 never sends a reason phrase, but WSGI demands one.
-        status=f"{response.status} {response.reason[:REASON_BYTES] or 'Recorded'}",
-        headers=sent_headers(response.headers),
+        status=intern(f"{response.status} {response.reason[:REASON_BYTES] or 'Recorded'}"),
+        headers=tuple(shared.setdefault(header, header) for header in sent_headers(response.headers)),
         body=response.body,
         wait_s=min(float(wait_ms) / 1000, THINK_TIME_S),
     )
-    return Recorded(method, url, response.status, response.header("content-range"), stored)
+    return Recorded(intern(method), url, response.status, response.header("content-range"), stored)
 
 
 def _require_true_length(method: str, response: Response) -> None:

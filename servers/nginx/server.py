@@ -1,5 +1,6 @@
 """Serving a site over TCP, TLS 1.3 and HTTP/2: NGINX on every server address, one uWSGI behind them all."""
 
+import errno
 import os
 import socket
 import ssl
@@ -24,6 +25,10 @@ from servers.contract import BUFFERS, Server, Serving
 from tuning.protocols import Protocol
 
 START_TIMEOUT_S = 20.0
+
+LOG = "nginx.log"
+# How NGINX ends a line about a file that it cannot write.
+NO_SPACE = f"({errno.ENOSPC}: {os.strerror(errno.ENOSPC)})".encode()
 
 # Linux gives TCP's own pacing to a socket that has a maximum pacing rate, and accepted sockets inherit it
 # from the listening one; a rate no machine reaches paces by the congestion window alone.
@@ -54,6 +59,11 @@ class Nginx(Server):
         # written leaves in the order in which it was written, which may be all that there is.
         return "urgency-first-come" if protocol.notsent_lowat_bytes else None
 
+    def lacked_buffers(self, folder: Path) -> bool:
+        # When the page is gone, so are the files that filled the file system.
+        with (folder / LOG).open("rb") as log:
+            return any(NO_SPACE in line for line in log)
+
     def congestion_controls_taken(self, folder: Path) -> set[str]:
         return kernel_sockets.congestion_controls(folder)
 
@@ -71,6 +81,8 @@ def _nginx(serving: Serving, application: Path) -> Iterator[Daemon]:
     buffers.mkdir(exist_ok=True)
     text = template.render(
         folder=serving.folder,
+        # NGINX's own choice would be one for each core of the machine, on the few that servers may have of it.
+        workers=len(os.sched_getaffinity(0)),
         buffers=buffers,
         application=application,
         listening=listening,
@@ -86,8 +98,7 @@ def _nginx(serving: Serving, application: Path) -> Iterator[Daemon]:
         environment = {**os.environ, "NGINX": "".join(f"{fd};" for fd in descriptors)}
         program: list[str | Path] = [tool("nginx"), "-p", serving.folder, "-c", config, "-e", "stderr"]
         command = jailed(replace(serving.jail(), variables=("NGINX",)), program)
-        log = serving.folder / "nginx.log"
-        with running("NGINX", command, log, environment=environment, pass_fds=descriptors) as daemon:
+        with running("NGINX", command, serving.folder / LOG, environment=environment, pass_fds=descriptors) as daemon:
             stack.close()  # from here on a connection is refused when NGINX is gone
             yield daemon
 

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -45,7 +46,13 @@ absl::Status ServeOn(const quic::QuicSocketAddress& address,
   }
   // From here on an error is told by quiche's log or by nobody.
   absl::SetStderrThreshold(absl::LogSeverityAtLeast::kError);
-  std::cout << "listening on " << server.address().ToString() << std::endl;
+  // Not by std::cout, whose buffer would take a page of each process.
+  const std::string line =
+      absl::StrCat("listening on ", server.address().ToString(), "\n");
+  if (write(STDOUT_FILENO, line.data(), line.size()) < 0) {
+    return absl::UnavailableError(absl::StrCat(
+        "cannot write to the standard output: ", std::strerror(errno)));
+  }
   server.ServeUntilSignal();
   return absl::OkStatus();
 }
@@ -98,6 +105,7 @@ absl::Status Serve(const Options& options, Content& content) {
                                                ": ", std::strerror(errno)));
   }
   std::vector<std::string> names;
+  names.reserve(content.endpoints.size());
   for (const Endpoint& endpoint : content.endpoints) {
     names.push_back(endpoint.address.ToString());
   }
@@ -113,7 +121,13 @@ absl::Status Run(const Options& options) {
   absl::Status loaded;
   // A thread has a heap of its own. In this one's each server would put what it
   // needs into the holes between what all share, and so get a copy of that.
-  std::thread([&] { loaded = Load(options, content); }).join();
+  try {
+    std::thread([&] { loaded = Load(options, content); }).join();
+  } catch (const std::system_error& error) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no thread can be started to load the responses: ",
+                     error.code().message()));
+  }
   if (!loaded.ok()) {
     return loaded;
   }

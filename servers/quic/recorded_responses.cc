@@ -366,17 +366,18 @@ absl::Status Parse(absl::Span<char> text, RecordedResponse& response) {
 
 absl::StatusOr<RecordedResponses> LoadRecordedResponses(
     const fs::path& folder) {
-  absl::StatusOr<std::vector<ResponseFile>> files = ListResponseFiles(folder);
+  absl::StatusOr<std::vector<std::string>> files = ListResponseFiles(folder);
   if (!files.ok()) {
     return files.status();
   }
   RecordedResponses responses;
   const auto memory = std::make_shared<SharedMemory>();
   uint64_t bytes = 0;
-  for (ResponseFile& file : *files) {
+  for (std::string& file : *files) {
+    const fs::path path = folder / file;
     auto response = std::make_unique<RecordedResponse>();
     const absl::StatusOr<absl::Span<char>> text = ReadResponseFile(
-        file.path, std::min(kMaxFileBytes, kMaxSiteBytes - bytes), *memory);
+        path, std::min(kMaxFileBytes, kMaxSiteBytes - bytes), *memory);
     absl::Status status = text.status();
     if (status.ok()) {
       bytes += text->size();
@@ -384,17 +385,19 @@ absl::StatusOr<RecordedResponses> LoadRecordedResponses(
     }
     if (!status.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "broken response file ", file.path.string(), ": ", status.message()));
+          "broken response file ", path.string(), ": ", status.message()));
     }
-    response->file = std::move(file.name);
-    response->text = memory;
+    response->file = std::move(file);
+    response->memory = memory;
     responses.push_back(std::move(response));
   }
   if (responses.empty()) {
     return absl::NotFoundError(
         absl::StrCat("no response in ", folder.string(), "/<host>/<file>"));
   }
-  memory->Seal();
+  if (absl::Status sealed = memory->Seal(); !sealed.ok()) {
+    return sealed;
+  }
   return responses;
 }
 

@@ -27,15 +27,15 @@ inline constexpr Header kDefaultServer = {"server", "eyelevel"};
 inline constexpr Header kDefaultDate = {"date",
                                         "Thu, 01 Jan 2026 00:00:00 GMT"};
 
-// One recorded exchange as it is replayed. The views point into the `text` of
-// the whole file, whose header names are in lower case.
+// One recorded exchange as it is replayed. The views point into its file, which
+// is in `memory` with its header names in lower case.
 struct RecordedResponse {
   RecordedResponse() = default;
   RecordedResponse(const RecordedResponse&) = delete;
   RecordedResponse& operator=(const RecordedResponse&) = delete;
 
   std::string file;  // "host/00007-logo.png"
-  std::shared_ptr<const SharedMemory> text;
+  std::shared_ptr<const SharedMemory> memory;
 
   absl::string_view method;
   std::string authority;  // Lower case, without ":443".

@@ -37,8 +37,8 @@ bool IsResponseName(absl::string_view name) {
          });
 }
 
-absl::string_view OwnName(const ResponseFile& file) {
-  return absl::string_view(file.name).substr(file.name.rfind('/') + 1);
+absl::string_view OwnName(absl::string_view name) {
+  return name.substr(name.rfind('/') + 1);
 }
 
 absl::Status ErrorIn(const fs::path& folder, absl::string_view name,
@@ -91,7 +91,7 @@ absl::StatusOr<fs::path> Followed(const fs::path& path) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<ResponseFile>> ListResponseFiles(
+absl::StatusOr<std::vector<std::string>> ListResponseFiles(
     const fs::path& folder) {
   // Beside the hosts' folders there is the index, and whatever a user keeps
   // there.
@@ -99,7 +99,7 @@ absl::StatusOr<std::vector<ResponseFile>> ListResponseFiles(
   if (!hosts.ok()) {
     return hosts.status();
   }
-  std::vector<ResponseFile> files;
+  std::vector<std::string> files;
   size_t folders = 0;
   for (const std::string& host : *hosts) {
     std::error_code error;
@@ -127,13 +127,11 @@ absl::StatusOr<std::vector<ResponseFile>> ListResponseFiles(
             absl::StrCat(folder.string(), " has more than ", kMaxExchanges,
                          " response files"));
       }
-      files.push_back({.name = absl::StrCat(host, "/", name),
-                       .path = folder / host / name});
+      files.push_back(absl::StrCat(host, "/", name));
     }
   }
-  absl::c_sort(files, [](const ResponseFile& a, const ResponseFile& b) {
-    return std::pair(OwnName(a), absl::string_view(a.name)) <
-           std::pair(OwnName(b), absl::string_view(b.name));
+  absl::c_sort(files, [](absl::string_view a, absl::string_view b) {
+    return std::pair(OwnName(a), a) < std::pair(OwnName(b), b);
   });
   return files;
 }

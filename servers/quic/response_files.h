@@ -16,15 +16,11 @@
 
 namespace eyelevel {
 
-struct ResponseFile {
-  std::string name;  // "host/00007-logo.png", in printable ASCII.
-  std::filesystem::path path;
-};
-
-// The files of every folder in `folder`, in recorded order, which is that of
-// their own names. Other things than folders are passed over, such as a site's
-// index. The error has one line.
-absl::StatusOr<std::vector<ResponseFile>> ListResponseFiles(
+// The names of the files of every folder in `folder`, in printable ASCII
+// ("host/00007-logo.png"), in recorded order, which is that of the files' own
+// names. Other things than folders are passed over, such as a site's index. The
+// error has one line. Paths of so many files would take much more memory.
+absl::StatusOr<std::vector<std::string>> ListResponseFiles(
     const std::filesystem::path& folder);
 
 // The content of a file, or of the file that a link stands for, in `memory`.

@@ -57,12 +57,13 @@ void EndAll(const Processes& processes) {
   _exit(status.ok() ? 0 : 1);
 }
 
-// Why a server ended that was not asked to. `how` is of waitpid(2).
-absl::Status Ending(absl::string_view name, int how, int errors) {
-  if (WIFSIGNALED(how)) {
-    return absl::AbortedError(
-        absl::StrCat("the server of ", name, " was ended by signal ",
-                     WTERMSIG(how), " (", strsignal(WTERMSIG(how)), ")"));
+// Why a server ended that was not asked to. `wait_status` is of waitpid(2).
+absl::Status CauseOfEnd(absl::string_view name, int wait_status, int errors) {
+  if (WIFSIGNALED(wait_status)) {
+    const int number = WTERMSIG(wait_status);
+    return absl::AbortedError(absl::StrCat("the server of ", name,
+                                           " was ended by signal ", number,
+                                           " (", strsignal(number), ")"));
   }
   char text[PIPE_BUF];
   const ssize_t size = read(errors, text, sizeof text);
@@ -71,7 +72,7 @@ absl::Status Ending(absl::string_view name, int how, int errors) {
     return absl::UnavailableError(lines.substr(0, lines.find('\n')));
   }
   return absl::AbortedError(absl::StrCat(
-      "the server of ", name, " ended with status ", WEXITSTATUS(how)));
+      "the server of ", name, " ended with status ", WEXITSTATUS(wait_status)));
 }
 
 // Waits until all have ended.
@@ -86,12 +87,12 @@ absl::Status Await(Processes processes, const sigset_t& signals, int errors) {
       continue;
     }
     // One signal may stand for several children.
-    int how;
-    for (pid_t process; (process = waitpid(-1, &how, WNOHANG)) > 0;) {
+    int wait_status;
+    for (pid_t process; (process = waitpid(-1, &wait_status, WNOHANG)) > 0;) {
       const auto ended = processes.extract(process);
       if (!ending && !ended.empty()) {
         ending = true;
-        status = Ending(ended.mapped(), how, errors);
+        status = CauseOfEnd(ended.mapped(), wait_status, errors);
         EndAll(processes);
       }
     }
@@ -103,6 +104,9 @@ absl::Status Await(Processes processes, const sigset_t& signals, int errors) {
 
 absl::Status RunServers(const std::vector<std::string>& names,
                         absl::FunctionRef<absl::Status(size_t)> serve) {
+  // Whoever started this may have ignored it. Processes would end without it
+  // then, and leave no status.
+  signal(SIGCHLD, SIG_DFL);
   // Before the first process, so that none is missed. It stays so in them:
   // until they wait for signals themselves, these wait for them.
   sigset_t signals;
@@ -122,6 +126,7 @@ absl::Status RunServers(const std::vector<std::string>& names,
   };
   const pid_t parent = getpid();
   Processes processes;
+  processes.reserve(names.size());
   for (size_t place = 0; place < names.size(); ++place) {
     const pid_t process = fork();
     if (process == 0) {

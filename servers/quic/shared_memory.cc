@@ -3,8 +3,11 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "absl/base/config.h"
+#include "absl/strings/str_cat.h"
 
 // With it, whoever reads beyond what was allocated is found, as on the heap.
 #ifdef ABSL_HAVE_ADDRESS_SANITIZER
@@ -52,11 +55,16 @@ char* SharedMemory::Allocate(size_t size) {
   return begin;
 }
 
-void SharedMemory::Seal() {
+absl::Status SharedMemory::Seal() {
   for (const absl::Span<char> mapping : mappings_) {
-    mprotect(mapping.data(), mapping.size(), PROT_READ);
+    if (mprotect(mapping.data(), mapping.size(), PROT_READ) != 0) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "the memory that servers share cannot be made read-only: ",
+          std::strerror(errno)));
+    }
   }
   free_ = {};
+  return absl::OkStatus();
 }
 
 }  // namespace eyelevel

@@ -95,9 +95,9 @@ def test_another_seed_is_another_campaign_of_the_same_truth(tmp_path: Path) -> N
 
 def test_of_the_late_campaign_no_block_has_both_protocols(tmp_path: Path) -> None:
     runs = attempts_of("late", tmp_path)
-    started = pd.to_datetime(runs["started_at"], utc=True)
+    starts = pd.to_datetime(runs["started_at"], utc=True)
     quic = runs["protocol"] == "quic"
-    assert started[quic].min() - started[~quic].max() > pd.Timedelta(days=6.9)
+    assert starts[quic].min() - starts[~quic].max() > pd.Timedelta(days=6.9)
     assert set(runs.loc[quic, "block"]).isdisjoint(runs.loc[~quic, "block"])
     assert sorted(runs.loc[quic, "run"].unique()) == sorted(runs.loc[~quic, "run"].unique()) == list(range(1, 32))
 
@@ -106,17 +106,17 @@ def test_of_the_campaign_with_late_stock_tcp_the_pair_is_measured_together(tmp_p
     runs = attempts_of("late-stock", tmp_path)
     members = runs.groupby("block")["protocol"].agg(lambda names: " ".join(sorted(names)))
     assert set(members) == {"quic tcp+", "tcp"}
-    started = pd.to_datetime(runs["started_at"], utc=True).groupby(runs["protocol"])
-    assert started.min()["tcp"] - started.max()["quic"] > pd.Timedelta(days=6.9)
+    starts = pd.to_datetime(runs["started_at"], utc=True).groupby(runs["protocol"])
+    assert starts.min()["tcp"] - starts.max()["quic"] > pd.Timedelta(days=6.9)
 
 
 def test_what_was_added_to_a_campaign_has_later_runs_than_all_else(tmp_path: Path) -> None:
     runs = attempts_of("added", tmp_path)
     is_new = (runs["protocol"] == "quic+bbr") | (runs["network"] == "lte")
-    started = pd.to_datetime(runs["started_at"], utc=True)
+    starts = pd.to_datetime(runs["started_at"], utc=True)
     declared = declaration_of(load(tmp_path).document, tmp_path)
     (moment,) = {*declared.networks.values(), *declared.protocols.values()}
-    assert started[~is_new].max() < pd.Timestamp(moment) <= started[is_new].min()
+    assert starts[~is_new].max() < pd.Timestamp(moment) <= starts[is_new].min()
     assert (list(declared.networks), list(declared.protocols)) == (["lte"], ["quic+bbr"])
     members = runs.groupby(["network", "block"])["protocol"].nunique().groupby("network").unique()
     assert sorted(members["dsl"]) == [1, 3]

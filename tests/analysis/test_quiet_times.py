@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from factories import ROW, campaign_document, rejected
 
 from analysis import runs
-from analysis.quiet_times import changed_metrics, run_table, sufficient_ms, summary
+from analysis.quiet_times import changed_metrics, run_changes, sufficient_ms, summary
 from base.errors import EyelevelError
 from eyelevel.commands.quiet_times import main
 from measure.run.evidence import REQUEST_LOG, VISUAL
@@ -28,14 +28,15 @@ LATE = (*QUICK, ("/b.js", 910, 2000), ("/c.png", 4300, 4500))
 PROGRESS = "0=0, 400=40, 1000=80"
 
 
-def made_run(
+def make_run(
     folder: Path,
     row: Row,
     requests: Any = QUICK,
     progress: str = PROGRESS,
-    framed: int | None = None,
+    in_frame: int | None = None,
 ) -> None:
-    """The evidence of a run in which `requests` were made, that of the place `framed` by a frame of another site."""
+    """The evidence of a run in which `requests` were made, that of the place `in_frame` by a frame of another
+    site."""
     run = folder / row.folder
     run.mkdir(parents=True)
     page = {"pageinfo": {"navigationStartTime": START_MS}, "timings": {"loadEventEnd": 1000}}
@@ -44,7 +45,7 @@ def made_run(
     (run / TIMES).write_text(json.dumps({"browsertime_end": START_MS / 1000 + 9}))
     events = []
     for source, (path, began, ended) in enumerate(requests):
-        initiator = "null" if not source else "https://ads.example" if source == framed else HOST
+        initiator = "null" if not source else "https://ads.example" if source == in_frame else HOST
         common = {"source": {"id": source}}
         parameters = {
             "method": "GET",
@@ -72,11 +73,11 @@ def campaign(folder: Path, rows: list[Row], **network: Any) -> Path:
 
 
 def rows_of(folder: Path, *candidates_ms: int) -> pd.DataFrame:
-    return run_table([folder], candidates_ms).set_index("quiet_ms")
+    return run_changes([folder], candidates_ms).table.set_index("quiet_ms")
 
 
 def test_what_comes_after_a_shorter_wait_is_late(tmp_path: Path) -> None:
-    made_run(folder := campaign(tmp_path / "c", [ROW]), ROW, LATE, "0=0, 400=40, 1000=80, 4600=100")
+    make_run(folder := campaign(tmp_path / "c", [ROW]), ROW, LATE, "0=0, 400=40, 1000=80, 4600=100")
     table = rows_of(folder, 500, 1500, 2000, 2500)
     # The load event at 1000, responses at 2000 and 4500; nobody asks before 2000.
     assert list(table["stop_ms"]) == [2500, 3500, 4000, 7000]
@@ -88,7 +89,7 @@ def test_what_comes_after_a_shorter_wait_is_late(tmp_path: Path) -> None:
 
 
 def test_a_wait_that_would_have_changed_nothing_must_be_longer_than_the_longest_pause(tmp_path: Path) -> None:
-    made_run(folder := campaign(tmp_path / "c", [ROW]), ROW, (*QUICK, ("/b.js", 910, 1700)))
+    make_run(folder := campaign(tmp_path / "c", [ROW]), ROW, (*QUICK, ("/b.js", 910, 1700)))
     table = rows_of(folder, 1000, 1500)
     assert not table[["late_responses", "is_late_change"]].to_numpy().any()
     assert set(table["pause_ms"]) == {700}
@@ -99,14 +100,14 @@ def test_a_wait_that_would_have_changed_nothing_must_be_longer_than_the_longest_
 
 def test_a_page_that_never_stops_asking_ends_all_the_same(tmp_path: Path) -> None:
     polls = tuple((f"/{number}", 900 + 500 * number, 1000 + 500 * number) for number in range(30))
-    made_run(folder := campaign(tmp_path / "c", [ROW]), ROW, (*QUICK, *polls, ("/slow", 950, None)))
+    make_run(folder := campaign(tmp_path / "c", [ROW]), ROW, (*QUICK, *polls, ("/slow", 950, None)))
     table = rows_of(folder, 1000)
     assert list(table["stop_ms"]) == [1000 + 5 * 1000]
     assert list(table["open_requests"]) == [1]
 
 
 def test_the_page_does_not_wait_for_what_frames_of_other_sites_ask_for(tmp_path: Path) -> None:
-    made_run(folder := campaign(tmp_path / "c", [ROW]), ROW, LATE, framed=3)
+    make_run(folder := campaign(tmp_path / "c", [ROW]), ROW, LATE, in_frame=3)
     table = rows_of(folder, 2500)
     assert list(table["stop_ms"]) == [4500] and list(table["late_responses"]) == [0]
 
@@ -128,17 +129,17 @@ def test_gates_are_asked_again(tmp_path: Path) -> None:
     rows.append(rejected(late_url, run=8, folder="runs/s/lte/tcp/8-1"))
     folder = campaign(tmp_path / "c", rows)
     for row in rows[:6]:
-        made_run(folder, row, (*QUICK, *((path, 400, 500) for path, _, _ in many)))
-    made_run(folder, rows[6], (*QUICK, ("/b.js", 910, 2000), *many))
-    made_run(folder, rows[7], (*QUICK, ("/b.js", 910, 2000), ("/late.png", 4300, 4400)))
-    table = run_table([folder], [1000])
+        make_run(folder, row, (*QUICK, *((path, 400, 500) for path, _, _ in many)))
+    make_run(folder, rows[6], (*QUICK, ("/b.js", 910, 2000), *many))
+    make_run(folder, rows[7], (*QUICK, ("/b.js", 910, 2000), ("/late.png", 4300, 4400)))
+    table = run_changes([folder], [1000]).table
     assert table.loc[table["is_rejected"], "run"].tolist() == [7]
     assert table.loc[table["is_accepted"], "run"].tolist() == [8]
     assert sufficient_ms(table) is None
 
 
 def test_the_command_tells_it_by_network_and_leaves_the_campaign_as_it_is(tmp_path: Path) -> None:
-    made_run(folder := campaign(tmp_path / "c", [ROW]), ROW)
+    make_run(folder := campaign(tmp_path / "c", [ROW]), ROW)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     done = CliRunner().invoke(main, [str(folder), "--into", str(tmp_path / "runs.csv")], catch_exceptions=False)
     assert done.exit_code == 0 and "1 run of 1 site, ended after 3000 ms" in done.output
@@ -148,7 +149,7 @@ def test_the_command_tells_it_by_network_and_leaves_the_campaign_as_it_is(tmp_pa
 
 
 def test_what_cannot_be_told_is_one_line(tmp_path: Path) -> None:
-    made_run(folder := campaign(tmp_path / "c", [ROW]), ROW)
+    make_run(folder := campaign(tmp_path / "c", [ROW]), ROW)
     for arguments, message in (
         ([str(folder), "--quiet-ms", "1s"], "whole numbers of ms"),
         ([str(folder), "--quiet-ms", "3000"], "no run that counts has had a longer quiet time"),
@@ -157,10 +158,26 @@ def test_what_cannot_be_told_is_one_line(tmp_path: Path) -> None:
             CliRunner().invoke(main, arguments, catch_exceptions=False)
     other = campaign(tmp_path / "d", [], down_mbps=1)
     with pytest.raises(EyelevelError, match=r"lte of .* is another one"):
-        run_table([folder, other], [1000])
-    (folder / ROW.folder / VISUAL).unlink()
-    with pytest.raises(EyelevelError, match=r"visual\.json cannot be read"):
-        run_table([folder], [1000])
+        run_changes([folder, other], [1000])
+    (unfilmed := tmp_path / "unfilmed").mkdir()
+    write_document(unfilmed, campaign_document(filmed=False))
+    with pytest.raises(EyelevelError, match="unfilmed were not filmed"):
+        run_changes([unfilmed], [1000])
+
+
+def test_an_attempt_without_its_evidence_is_left_out_by_name(tmp_path: Path) -> None:
+    second = replace(ROW, run=2, folder="runs/s/lte/tcp/2-1")
+    folder = campaign(tmp_path / "c", [ROW, second])
+    make_run(folder, ROW)
+    make_run(folder, second)
+    (folder / second.folder / VISUAL).unlink()
+    done = CliRunner().invoke(main, [str(folder)], catch_exceptions=False)
+    assert (done.exit_code, done.stderr.count("\n")) == (0, 1)
+    assert f"left out: {folder / second.folder / VISUAL} cannot be read" in done.stderr
+    assert "1 run of 1 site" in done.stdout
+    (folder / ROW.folder / TIMINGS).write_text("[]")
+    with pytest.raises(EyelevelError, match="no attempt has the evidence"):
+        CliRunner().invoke(main, [str(folder)], catch_exceptions=False)
 
 
 def test_runs_of_two_quiet_times_are_not_compared(tmp_path: Path) -> None:

@@ -51,8 +51,8 @@ def test_a_malformed_response_is_refused(message: bytes) -> None:
 
 @given(st.lists(st.binary(min_size=1)))
 def test_unchunking_joins_what_was_chunked(chunks: list[bytes]) -> None:
-    framed = b"".join(b"%x;extension=1\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
-    assert unchunk(framed) == b"".join(chunks)
+    message = b"".join(b"%x;extension=1\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
+    assert unchunk(message) == b"".join(chunks)
 
 
 @given(st.binary(), st.sampled_from(["", "gzip", "deflate", "br"]))

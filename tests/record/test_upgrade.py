@@ -3,10 +3,22 @@
 import gzip
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from record.http1 import Response
 from record.site import Exchange
-from record.upgrade import upgrade
+from record.upgrade import (
+    PLAIN_LETTER,
+    PLAIN_PROTOCOL,
+    READS_LETTER,
+    READS_PROTOCOL,
+    in_plain_page,
+    upgrade,
+)
+
+SCRIPT_PARTS = ["location.protocol", "Location.Protocol", "URL.charAt(4)", ".", "a", "$", "_", "é", " ", "=", "=="]
+SCRIPT_PARTS += ["+'//'", ")", "]", "\\", r"\x3d", r"\u003D", "3d", "s"]
 
 
 def upgraded(url: str, body: bytes, content_type: str, referrer: str = "", *headers: tuple[str, str]) -> Response:
@@ -49,6 +61,13 @@ def test_a_script_that_looks_at_the_protocol_sees_that_of_the_recording(script: 
 )
 def test_a_protocol_that_is_set_or_begins_an_origin_stays(script: str) -> None:
     assert upgraded("http://a.example/s.js", script.encode(), "text/javascript").body == script.encode()
+
+
+@given(st.lists(st.sampled_from(SCRIPT_PARTS), max_size=12).map("".join))
+@example("location.protocol.location.protocol=1")
+@example(r"\x3da.location.protocol.URL.charAt(4)")
+def test_what_is_changed_is_what_the_patterns_say(script: str) -> None:
+    assert in_plain_page(script) == READS_LETTER.sub(PLAIN_LETTER, READS_PROTOCOL.sub(PLAIN_PROTOCOL, script))
 
 
 def test_what_a_page_of_https_asked_for_stays_as_it_was() -> None:

@@ -169,6 +169,11 @@ def test_what_the_page_may_fill_is_not_what_servers_and_names_need(site: Site) -
 def test_a_name_server_or_servers_without_space_are_told(site: Site) -> None:
     outcome, _ = replay(site, "fallocate --length 63M /run/eyelevel/names/filler", NETWORKS["dsl"])
     assert outcome.evidence["full"] == "the page made the name server write more than the 64 MiB that there are"
+    buffers = "/run/eyelevel/servers/buffers"
+    fill = f"fallocate --length {(1 << 30) - (64 << 10)} {buffers}/filler"
+    upload = f"head --bytes 256K /dev/zero | curl --silent --output /dev/null --data-binary @- {site.url}"
+    outcome, _ = replay(site, f"{fill}; {upload}; rm {buffers}/filler", NETWORKS["dsl"])
+    assert outcome.evidence["full"] == "the page made the servers keep for it more than the 1024 MiB that there are"
 
 
 def test_a_replay_makes_no_folder_of_x_servers_and_hides_none(site: Site) -> None:

@@ -1,6 +1,7 @@
 """quic_server: the matching rule, its errors, and Chromium loading from it over HTTP/3."""
 
 import base64
+import errno
 import hashlib
 import itertools
 import json
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
@@ -26,6 +28,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from support.http3_order import arrivals_of
 
+from base import jailer
 from base.errors import EyelevelError
 from base.namespaces import AS_ORDINARY_USER
 from base.places import PROJECT, tool
@@ -38,6 +41,11 @@ from servers.quic import fetch
 CASES = json.loads((PROJECT / "tests" / "vectors" / "matching.json").read_text())["cases"]
 # The slowest answer, a body of 5 MB on a busy machine, takes a second or two.
 ANSWER_TIMEOUT_S = 20
+# x86-64's numbers of system calls, and where the filters of such calls find the second argument (linux/seccomp.h).
+SYS_MPROTECT, SYS_CLONE3 = 10, 435
+AT_SECOND_ARGUMENT = 24
+# What servers share is at least so large (servers/quic/shared_memory.cc); what else is protected is smaller.
+SHARED_BYTES = 16 << 20
 BIG = hashlib.shake_256(b"a body of 5 MB").digest(5_000_000)
 
 
@@ -214,9 +222,9 @@ def endpoints_file(folder: Path, *endpoints: list[str | Path]) -> Path:
     return file
 
 
-def fails(arguments: dict[str, str | Path]) -> tuple[int, str]:
+def fails(arguments: dict[str, str | Path], **options: Any) -> tuple[int, str]:
     """The status and the one line of standard error of a quic_server that does not come up."""
-    ended = subprocess.run(command_of(arguments), capture_output=True, text=True, timeout=10, check=False)
+    ended = subprocess.run(command_of(arguments), capture_output=True, text=True, timeout=10, check=False, **options)
     assert ended.stdout == ""
     assert re.fullmatch(r"\S*quic_server: .+\n", ended.stderr), ended.stderr
     return ended.returncode, ended.stderr
@@ -315,12 +323,42 @@ def test_an_empty_or_missing_response_folder_is_named(arguments: dict[str, str |
         assert str(folder) in error
 
 
+@pytest.mark.needs_quic_server
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (SYS_CLONE3, "no thread can be started to load the responses: "),
+        (SYS_MPROTECT, "the memory that servers share cannot be made read-only: "),
+    ],
+)
+def test_what_the_kernel_refuses_is_one_line(call: int, reason: str, arguments: dict[str, str | Path]) -> None:
+    error = f"quic_server: {reason}{os.strerror(errno.EAGAIN)}\n"
+    assert fails(arguments, preexec_fn=partial(refuse, call)) == (1, error)
+
+
+def refuse(call: int) -> None:
+    """Have the kernel refuse this process the system call of that number, unless it is about little memory."""
+    lines = (
+        (jailer.LOAD, jailer.AT_NUMBER, 0, 0),
+        (jailer.JUMP_IF_EQUAL, call, 0, 4),
+        (jailer.JUMP_IF_EQUAL, SYS_CLONE3, 2, 0),
+        (jailer.LOAD, AT_SECOND_ARGUMENT, 0, 0),
+        (jailer.JUMP_IF_AT_LEAST, SHARED_BYTES, 0, 1),
+        (jailer.RETURN, jailer.SECCOMP_RET_ERRNO | errno.EAGAIN, 0, 0),
+        (jailer.RETURN, jailer.SECCOMP_RET_ALLOW, 0, 0),
+    )
+    jailer.prctl(jailer.PR_SET_NO_NEW_PRIVS, 1)
+    jailer.filter_calls(lines)
+
+
 def command_of(arguments: dict[str, str | Path]) -> list[str | Path]:
     return [tool("quic_server"), *(part for pair in arguments.items() for part in pair)]
 
 
-def started(arguments: dict[str, str | Path]) -> "subprocess.Popen[str]":
-    return subprocess.Popen(command_of(arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def start(arguments: dict[str, str | Path], *wrapper: str) -> "subprocess.Popen[str]":
+    """quic_server as `wrapper` (a command that runs another in its place) starts it."""
+    command = [*wrapper, *command_of(arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def interrupt(process: "subprocess.Popen[str]") -> None:
@@ -333,7 +371,7 @@ def test_a_busy_address_is_refused_and_signals_end_the_server(
 ) -> None:
     (tmp_path / "busy").mkdir()
     for stop in (subprocess.Popen.terminate, interrupt):
-        with started(arguments) as server:
+        with start(arguments) as server:
             assert server.stdout is not None and server.stderr is not None
             listening = re.fullmatch(r"listening on 127\.0\.0\.1:(\d+)\n", server.stdout.readline())
             assert listening
@@ -384,7 +422,7 @@ def processes_of(server: "subprocess.Popen[str]") -> list[int]:
 @pytest.mark.needs_quic_server
 def test_each_of_many_addresses_answers(many: dict[str, str | Path], tmp_path: Path) -> None:
     log = tmp_path / "requests.log"
-    with started(many | {"--request-log": log}) as server:
+    with start(many | {"--request-log": log}) as server:
         try:
             endpoints = endpoints_of(server)
             assert len(endpoints) == len(processes_of(server)) == ADDRESSES
@@ -405,7 +443,7 @@ def test_each_of_many_addresses_answers(many: dict[str, str | Path], tmp_path: P
 def test_a_process_that_ends_is_named_and_ends_all(
     number: signal.Signals, how: str, many: dict[str, str | Path]
 ) -> None:
-    with started(many) as server:
+    with start(many) as server:
         endpoints_of(server)
         os.kill(processes_of(server)[ADDRESSES // 2], number)
         assert server.stdout is not None and server.stderr is not None
@@ -416,8 +454,21 @@ def test_a_process_that_ends_is_named_and_ends_all(
 
 
 @pytest.mark.needs_quic_server
+def test_a_process_that_ends_is_noticed_where_the_caller_ignores_that_children_end(
+    many: dict[str, str | Path],
+) -> None:
+    with start(many, "env", "--ignore-signal=CHLD") as server:
+        try:
+            endpoints_of(server)
+            os.kill(processes_of(server)[0], signal.SIGKILL)
+            assert server.wait(timeout=ANSWER_TIMEOUT_S) == 1
+        finally:
+            server.kill()
+
+
+@pytest.mark.needs_quic_server
 def test_all_processes_end_when_the_first_is_killed(many: dict[str, str | Path]) -> None:
-    with started(many) as server:
+    with start(many) as server:
         endpoints_of(server)
         server.kill()
         assert server.stdout is not None
@@ -428,7 +479,7 @@ def test_all_processes_end_when_the_first_is_killed(many: dict[str, str | Path])
 def test_processes_share_the_responses(many: dict[str, str | Path], tmp_path: Path) -> None:
     (tmp_path / "big").mkdir()
     folder = stored(tmp_path / "big", exchange("GET", "https://a.example/", ok(BIG)))
-    with started(many | {"--responses": folder}) as server:
+    with start(many | {"--responses": folder}) as server:
         try:
             endpoints_of(server)
             of_one = [psutil.Process(process).memory_full_info().uss for process in processes_of(server)]
@@ -447,7 +498,7 @@ PRIORITIES = {"/first": "u=7", "/a": "u=3", "/b": "u=3", "/c": "u=5, i", "/d": "
 @contextmanager
 def listening(arguments: dict[str, str | Path]) -> Iterator[int]:
     """A quic_server; yields its port."""
-    with started(arguments) as server:
+    with start(arguments) as server:
         assert server.stdout is not None
         try:
             yield int(server.stdout.readline().split(":")[1])

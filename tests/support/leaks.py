@@ -21,19 +21,20 @@ END_TIMEOUT_S = 5.0
 def processes_marked(mark: str, timeout_s: float = END_TIMEOUT_S) -> list[str]:
     """The processes with `mark` in their environment that do not end within `timeout_s`, as a person knows them."""
     deadline = time.monotonic() + timeout_s
-    described = [(pid, _described(pid)) for pid in _pids_marked(mark)]
+    described = [(pid, _described(pid)) for pid in pids_marked(mark)]
     return [description for pid, description in described if description and not _ends(pid, deadline)]
 
 
 def end_marked(mark: str) -> None:
     """End the processes with `mark` in their environment at once."""
-    for pid in _pids_marked(mark):
+    for pid in pids_marked(mark):
         if pid != os.getpid():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
 
-def _pids_marked(mark: str) -> Iterator[int]:
+def pids_marked(mark: str) -> Iterator[int]:
+    """The processes with `mark` in their environment."""
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and mark.encode() in (entry / "environ").read_bytes().split(b"\0"):

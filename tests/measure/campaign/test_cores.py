@@ -16,16 +16,18 @@ from replay import ReplaySpec, run
 from tuning import networks, protocols
 
 CORES = sorted(os.sched_getaffinity(0))
-# Every process of the replay, seen from inside, by its name.
+# Every process of the replay, seen from inside, by its name; and how many are NGINX's.
 LOOK = """
-import json, os, pathlib, sys
-cores = {}
+import collections, json, os, pathlib, sys
+cores, processes = {}, collections.Counter()
 for entry in pathlib.Path("/proc").iterdir():
     if entry.name.isdigit():
         name = (entry / "comm").read_text().strip()
+        processes[name] += 1
         cores.setdefault(name, set()).update(os.sched_getaffinity(int(entry.name)))
 cores["me"] = os.sched_getaffinity(0)
-pathlib.Path(sys.argv[1]).write_text(json.dumps({name: sorted(cores) for name, cores in cores.items()}))
+seen = {"nginx processes": processes["nginx"], **{name: sorted(cores) for name, cores in cores.items()}}
+pathlib.Path(sys.argv[1]).write_text(json.dumps(seen))
 """
 
 pytestmark = pytest.mark.needs_two_cores
@@ -40,6 +42,7 @@ def test_servers_network_and_browser_stay_on_their_cores(tmp_path: Path) -> None
     outcome = run(spec, [*pinned([CORES[0]]), sys.executable, "-c", LOOK, str(seen)])
     assert outcome.status == 0
     cores = json.loads(seen.read_text())
+    assert cores["nginx processes"] == 1 + 1  # a worker for each core that servers may use
     assert cores["nginx"] == cores["uwsgi-core"] == [CORES[0]]
     assert cores["mm-net"] == [CORES[1]]
     assert cores["me"] == [CORES[0]]

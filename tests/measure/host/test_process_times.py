@@ -49,13 +49,13 @@ def account(request: pytest.FixtureRequest) -> Iterator[Account]:
         yield account
 
 
-def started(*command: str) -> "subprocess.Popen[str]":
+def start(*command: str) -> "subprocess.Popen[str]":
     python = [sys.executable, "-c", *command]
     return subprocess.Popen(python, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 def test_the_time_of_threads_that_have_ended_is_in(account: Account) -> None:
-    with started(THREADS) as process:
+    with start(THREADS) as process:
         assert process.stdout
         own_s = float(process.stdout.readline())
         times = account.times(process.pid)
@@ -66,7 +66,7 @@ def test_the_time_of_threads_that_have_ended_is_in(account: Account) -> None:
 
 def test_rivals_for_one_core_wait_for_each_other(account: Account) -> None:
     core = str(min(os.sched_getaffinity(0)))
-    with started(RIVAL, core) as one, started(RIVAL, core) as other:
+    with start(RIVAL, core) as one, start(RIVAL, core) as other:
         assert one.stdout and other.stdout
         one.stdout.readline(), other.stdout.readline()
         times = [account.times(process.pid) for process in (one, other)]

@@ -3,14 +3,17 @@
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from base.errors import EyelevelError
-from measure.host.quota import PREFIX, checked_share, hierarchy
+from measure.host.quota import PREFIX, checked_share, hierarchy, new_group, remove_abandoned
 
+MAKE_FOLDER = tempfile.mkdtemp
 QUOTA = (sys.executable, "-m", "measure.host.quota")
 # Prints what share of a processor it got, of a second.
 BURN = """
@@ -55,6 +58,27 @@ def test_a_command_gets_its_share_and_leaves_no_group(new_groups: Callable[[], s
     # Beside other programs it gets less; starting takes some of its first periods.
     assert 0.02 < float(done.stdout) < 0.45
     assert not new_groups()
+
+
+def test_a_group_that_another_command_took_for_abandoned_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parents: list[Path] = []
+
+    def make(prefix: str, dir: Path) -> str:
+        group = MAKE_FOLDER(prefix=prefix, dir=dir)
+        if not parents:  # before the group is locked, another command begins
+            remove_abandoned(dir)
+        parents.append(dir)
+        return group
+
+    monkeypatch.setattr(tempfile, "mkdtemp", make)
+    # In an ordinary folder, where nobody else makes any.
+    with ExitStack() as stack:
+        group = new_group(tmp_path, stack)
+        assert len(parents) == 2 and [*tmp_path.iterdir()] == [group]
+        remove_abandoned(tmp_path)
+        assert group.exists()
 
 
 def test_the_status_is_the_commands_and_what_it_leaves_running_is_killed(

@@ -1,0 +1,99 @@
+"""What a campaign holds besides its results, looked at before each of its blocks, when no run is under way.
+
+Run as a program: measures a grid's page so many times over each of two protocols, and writes a line of JSON each time.
+"""
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import psutil
+
+from base.places import cache_dir
+from eyelevel.study_command import study_command
+from measure.table import Cell
+from studies.grid import STUDY
+from studies.study import Measurement, Request
+from support.leaks import MARK, pids_marked
+
+KINDS = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What the processes of a campaign hold: the one that measures, with its `descriptors` and resident `memory_bytes`,
+    and all that it has started.
+
+    `mounts` are those that it sees, `namespaces` those that a process of it is in, `temporary_files` all that is in its
+    folder for these, and `cached_files` what is in the cache. `cgroups` and `kernel_networks` (namespaces of networks,
+    also such as no process is in; None unless root asks) are those of the machine.
+    """
+
+    processes: int
+    descriptors: int
+    memory_bytes: int
+    mounts: int
+    namespaces: int
+    temporary_files: int
+    cached_files: int
+    cgroups: int
+    kernel_networks: int | None
+
+
+def look() -> Footprint:
+    """The footprint of this process and of all that bear the mark of its session of tests."""
+    pids = {*pids_marked(f"{MARK}={os.environ[MARK]}"), os.getpid()}
+    namespaces = set()
+    for pid in pids:
+        with suppress(OSError):  # it has ended meanwhile
+            namespaces |= {Path(f"/proc/{pid}/ns/{kind}").readlink() for kind in KINDS}
+    return Footprint(
+        processes=len(pids),
+        descriptors=len([*Path("/proc/self/fd").iterdir()]),
+        memory_bytes=psutil.Process().memory_info().rss,
+        mounts=len(Path("/proc/self/mountinfo").read_text().splitlines()),
+        namespaces=len(namespaces),
+        temporary_files=_files_in(Path(tempfile.gettempdir())),
+        cached_files=_files_in(cache_dir() / "grid") + len([*cache_dir().iterdir()]),
+        cgroups=max(int(line.split()[2]) for line in Path("/proc/cgroups").read_text().splitlines()[1:]),
+        kernel_networks=_kernel_networks(),
+    )
+
+
+def _files_in(folder: Path) -> int:
+    return sum(1 for _ in folder.rglob("*"))
+
+
+def _kernel_networks() -> int | None:
+    try:
+        slabs = Path("/proc/slabinfo").read_text().splitlines()
+    except PermissionError:
+        return None
+    return next((int(line.split()[1]) for line in slabs if line.startswith("net_namespace ")), None)
+
+
+def main(results: Path, runs: int, output: Path) -> None:
+    """Measure a page of 5 KB `runs` times over each of two protocols into `results`."""
+
+    def watched(request: Request) -> Measurement:
+        measurement = STUDY.campaign(request)
+
+        def enough(folder: Path) -> Collection[Cell]:
+            with output.open("a") as file:
+                file.write(json.dumps(asdict(look())) + "\n")
+            return measurement.enough(folder)
+
+        return replace(measurement, enough=enough)
+
+    options = ["--preset", "controlled", "--counts", "1", "--sizes", "5KB", "--net", "controlled-clean"]
+    options += ["--proto", "tcp+,quic", "--runs", str(runs), "--no-validate", "--plain", "--results", str(results)]
+    study_command(replace(STUDY, campaign=watched)).main(options, standalone_mode=False)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
