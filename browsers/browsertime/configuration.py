@@ -25,6 +25,7 @@ ORANGE_LIMIT_MS = 200
 QUIET_MS = 3000
 # The same for a page that asks for nothing after its load event.
 STATIC_QUIET_MS = 100
+# A page that has not begun to show, or is not loaded, is asked again after so long.
 POLL_MS = 200
 FRAMERATE = 30
 

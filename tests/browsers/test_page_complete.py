@@ -1,0 +1,115 @@
+"""When a page has finished, and how Browsertime is made to ask for it."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from base.places import tool
+from browsers.browsertime.configuration import PAGE_COMPLETE, POLL_MS
+from browsers.browsertime.run import SCRIPTS
+
+BROWSERTIME = tool("browsertime").resolve()
+QUIET_MS = 3000
+
+# What the page's script says; it is given the page's time, when its load event ended, and when its resources did.
+ASK = """
+const [check, address, now, load, ends, poll, quiet] = JSON.parse(process.argv[1]);
+globalThis.location = new URL(address);
+globalThis.performance = {
+  now: () => now,
+  getEntriesByType: (type) =>
+    type === "navigation" ? [{ loadEventEnd: load }] : ends.map((responseEnd) => ({ responseEnd })),
+};
+console.log(JSON.stringify(new Function(check)(poll, quiet)));
+"""
+# A driver whose page says what is in `answers`, one after another, and then that it has finished.
+WAIT = """
+const { SeleniumRunner } = await import("LIBRARY/core/seleniumRunner.js");
+const [answers, limit] = [ANSWERS, LIMIT];
+const given = [];
+const runner = {
+  options: { pageCompleteWaitTime: 3000, pageCompleteCheckPollTimeout: 200, timeouts: { pageCompleteCheck: limit } },
+  driver: {
+    executeScript: async (...asked) => {
+      given.push([performance.now(), ...asked]);
+      const answer = answers[given.length - 1] ?? 0;
+      if (typeof answer === "string") throw Object.assign(new Error(answer), { name: answer });
+      return answer;
+    },
+  },
+};
+let error = null;
+const began = performance.now();
+try {
+  await SeleniumRunner.prototype._waitOnPageCompleteCheck.call(runner, "check");
+} catch (one) {
+  error = one.name;
+}
+console.log(JSON.stringify({ given, error, took_ms: performance.now() - began }));
+process.exit();
+"""
+
+
+def said(
+    now_ms: float, load_ms: float = 400, ends_ms: tuple[float, ...] = (), address: str = "https://a.example"
+) -> Any:
+    """For how many ms the page says that it cannot have finished."""
+    question = [PAGE_COMPLETE.read_text(), address, now_ms, load_ms, ends_ms, POLL_MS, QUIET_MS]
+    command: list[str | Path] = [tool("node"), "--eval", ASK, json.dumps(question)]
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+def in_browsertime(tmp_path: Path, script: str, change: str, **values: Any) -> Any:
+    """What `script` prints last, as JSON, in Browsertime's Node with one of our changes; names in it have `values`."""
+    for name, value in {"LIBRARY": None, **values}.items():
+        text = (BROWSERTIME.parents[1] / "lib").as_uri() if name == "LIBRARY" else json.dumps(value)
+        script = script.replace(name, text)
+    file = tmp_path / "script.mjs"
+    file.write_text(script)
+    preloaded: list[str | Path] = ["--import", SCRIPTS / change, "--import", file]
+    command: list[str | Path] = [tool("node"), *preloaded, BROWSERTIME, "--version"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    ("page", "remaining_ms"),
+    [
+        pytest.param({"now_ms": 100, "address": "data:text/html,"}, POLL_MS, id="the empty page before"),
+        pytest.param({"now_ms": 100, "load_ms": 0}, POLL_MS, id="not loaded"),
+        pytest.param({"now_ms": 500}, 2900, id="quiet since the load event"),
+        pytest.param({"now_ms": 500.3}, 2900, id="to the next millisecond, since a timer may be early"),
+        pytest.param({"now_ms": 2000, "ends_ms": (350, 1900.5, 700)}, 2901, id="quiet since the last response"),
+        pytest.param({"now_ms": 15000, "ends_ms": (14000,)}, 400, id="a page that never stops"),
+        pytest.param({"now_ms": 3400}, 0, id="finished"),
+        pytest.param({"now_ms": 9000, "ends_ms": (2000,)}, 0, id="finished for a while"),
+    ],
+)
+def test_a_page_says_when_it_can_have_finished_at_the_earliest(page: dict[str, Any], remaining_ms: int) -> None:
+    assert said(**page) == remaining_ms
+
+
+def test_the_page_is_asked_when_it_can_have_finished_and_not_before(tmp_path: Path) -> None:
+    waited = in_browsertime(tmp_path, WAIT, "quiet.mjs", ANSWERS=[300, 60], LIMIT=60_000)
+    assert waited["error"] is None
+    times_ms, *commands = zip(*waited["given"], strict=True)
+    assert [set(parts) for parts in commands] == [{"check"}, {200}, {3000}]
+    assert len(times_ms) == 3
+    # Node's timers may be early by a millisecond.
+    assert times_ms[1] - times_ms[0] >= 299 and times_ms[2] - times_ms[1] >= 59
+
+
+@pytest.mark.parametrize("answers", [[100_000], ["TimeoutError"]], ids=["asks without end", "does not answer"])
+def test_a_page_that_does_not_finish_is_left_without_an_error_as_browsertime_does(
+    tmp_path: Path, answers: list[Any]
+) -> None:
+    waited = in_browsertime(tmp_path, WAIT, "quiet.mjs", ANSWERS=answers, LIMIT=200)
+    assert waited["error"] is None
+    assert waited["took_ms"] < 60_000
+
+
+def test_a_page_that_breaks_is_an_error(tmp_path: Path) -> None:
+    assert in_browsertime(tmp_path, WAIT, "quiet.mjs", ANSWERS=["NoSuchWindowError"], LIMIT=1000)["error"]
