@@ -18,7 +18,7 @@ from browsers.browsertime.configuration import FILM_PROGRESS, FRAMERATE
 
 SCRIPTS = Path(__file__).parent
 # What is changed in Browsertime, whatever is loaded.
-CHANGES = tuple(SCRIPTS / f"{name}.mjs" for name in ("when_ready", "quiet", "quick_stop"))
+CHANGES = tuple(SCRIPTS / f"{name}.mjs" for name in ("when_ready", "quiet", "page_scripts", "quick_stop"))
 QUICK_START = SCRIPTS / "quick_start.mjs"
 # Browsertime does not ask whether a page has finished before 2 s are over. Where a page must be quiet for so long or
 # longer, that costs little or nothing, and films begin as Browsertime has it: with the removal of its orange.

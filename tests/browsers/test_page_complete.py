@@ -1,4 +1,4 @@
-"""When a page has finished, and how Browsertime is made to ask for it."""
+"""When a page has finished, and how Browsertime is made to ask for it and for what it knows then."""
 
 import json
 import subprocess
@@ -49,6 +49,30 @@ try {
   error = one.name;
 }
 console.log(JSON.stringify({ given, error, took_ms: performance.now() - began }));
+process.exit();
+"""
+# A page that evaluates what the driver is given, if it does at all.
+COLLECT = """
+const { SeleniumRunner } = await import("LIBRARY/core/seleniumRunner.js");
+const { allScriptCategories, getScriptsForCategories } = await import("LIBRARY/support/browserScript.js");
+let clocks = 0;
+const { now } = performance;
+performance.now = () => { clocks += 1; return now.call(performance); };
+const known = await getScriptsForCategories(await allScriptCategories());
+const scripts = CATEGORIES ?? known;
+let asked = 0;
+const runner = Object.create(SeleniumRunner.prototype);
+runner.options = { browser: "chrome", timeouts: { script: 1000 } };
+runner.driver = {
+  executeScript: async (script, ...given) => {
+    asked += 1;
+    if (asked === 1 && FAILS) throw new Error("no page");
+    return JSON.parse(JSON.stringify(new Function(script)(...given) ?? null));
+  },
+};
+const names = Object.fromEntries(Object.entries(scripts).map(([category, named]) => [category, Object.keys(named)]));
+const results = CATEGORIES ? await runner.runScripts(scripts) : null;
+console.log("\\n" + JSON.stringify({ names, results, asked, clocks }));
 process.exit();
 """
 
@@ -113,3 +137,45 @@ def test_a_page_that_does_not_finish_is_left_without_an_error_as_browsertime_doe
 
 def test_a_page_that_breaks_is_an_error(tmp_path: Path) -> None:
     assert in_browsertime(tmp_path, WAIT, "quiet.mjs", ANSWERS=["NoSuchWindowError"], LIMIT=1000)["error"]
+
+
+def test_browsertime_does_not_run_its_benchmark_as_it_starts(tmp_path: Path) -> None:
+    collected = in_browsertime(tmp_path, COLLECT, "page_scripts.mjs", CATEGORIES=None, FAILS=False)
+    assert collected["clocks"] == 0
+    assert {"pageTimings", "paintTiming", "loadEventEnd"} <= set(collected["names"]["timings"])
+
+
+SCRIPTS_OF_A_PAGE = {
+    "browser": {
+        "cpuBenchmark": "(function() { throw 'benchmark' })()",
+        "userAgent": "(function() { return 'a' })();\n",
+    },
+    "timings": {
+        "broken": "(function() { return nonesuch.length; })();",
+        "given": "(function(custom) { return [custom]; })(arguments[arguments.length - 1])",
+        "nothing": "(function() { return undefined; })();",
+        "zero": "(function() { return 0; })();",
+    },
+}
+
+
+@pytest.mark.parametrize(("fails", "commands"), [(False, 1), (True, 5)])
+def test_all_scripts_but_the_benchmark_are_run_at_once_if_that_is_possible(
+    tmp_path: Path, fails: bool, commands: int
+) -> None:
+    categories = {
+        category: {name: {"content": script, "requires": {}} for name, script in scripts.items() if name != "broken"}
+        for category, scripts in SCRIPTS_OF_A_PAGE.items()
+    }
+    collected = in_browsertime(tmp_path, COLLECT, "page_scripts.mjs", CATEGORIES=categories, FAILS=fails)
+    assert collected["results"] == {"browser": {"userAgent": "a"}, "timings": {"given": [None], "zero": 0}}
+    assert collected["asked"] == commands
+
+
+def test_a_script_that_fails_in_the_page_takes_no_other_with_it(tmp_path: Path) -> None:
+    categories = {
+        category: {name: {"content": script} for name, script in scripts.items()}
+        for category, scripts in SCRIPTS_OF_A_PAGE.items()
+    }
+    collected = in_browsertime(tmp_path, COLLECT, "page_scripts.mjs", CATEGORIES=categories, FAILS=False)
+    assert collected["results"]["timings"] == {"given": [None], "zero": 0}
