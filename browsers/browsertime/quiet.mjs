@@ -13,11 +13,16 @@ replace(
     async function (check) {
       const { pageCompleteWaitTime, pageCompleteCheckPollTimeout, timeouts } = this.options;
       const over = new AbortController();
+      // What a page says may be anything.
+      const pauseMs = (waitMs) => {
+        const pause = Math.min(waitMs, pageCompleteWaitTime);
+        return pause >= 1 ? pause : pageCompleteCheckPollTimeout;
+      };
       const finished = async () => {
         while (!over.signal.aborted) {
           const waitMs = await this.driver.executeScript(check, pageCompleteCheckPollTimeout, pageCompleteWaitTime);
           if (waitMs === 0) return true;
-          await delay(waitMs);
+          await delay(pauseMs(waitMs));
         }
       };
       try {
