@@ -10,26 +10,39 @@ from typing import Any
 from browsers.contract import Browser, Page
 from browsers.window import DESKTOP, MOBILE
 
-# Without a pause here navigation may begin while the browser still starts up.
-SETTLE_MS = 500
-# Between the start of the film and the navigation: some frames of orange, by which the film's zero is found.
-ORANGE_MS = 200
+# Navigation begins when the browser has been idle for so long, so that it does not start up while the page loads: its
+# processes together have run, or waited for a processor, for less than IDLE_USED_MS. While it starts that is 10 ms and
+# more. One that does not become idle is waited for no longer than IDLE_LIMIT_MS.
+IDLE_WINDOW_MS = 100
+IDLE_USED_MS = 2
+IDLE_LIMIT_MS = 500
+# It also waits until the film has so many frames more than when the orange, by which its zero is found, was painted;
+# no longer than ORANGE_LIMIT_MS.
+ORANGE_FRAMES = 3
+ORANGE_LIMIT_MS = 200
 # A request to a host not asked before takes three round trips (TCP, TLS, HTTP): 2.3 s in the slowest network. A network
 # for which runs have shown that less is enough says so itself (`quiet_ms` in tuning/networks.toml).
 QUIET_MS = 3000
 # The same for a page that asks for nothing after its load event.
 STATIC_QUIET_MS = 100
+# A page that has not begun to show, or is not loaded, is asked again after so long.
 POLL_MS = 200
 FRAMERATE = 30
 
+# In the results: what FFmpeg says of its progress, and how long browser and film took to be ready.
+FILM_PROGRESS = "film-progress"
+READINESS = "readiness.json"
 PAGE_COMPLETE = Path(__file__).with_name("page_complete.js")
 
 
 def settings(browser: Browser, quiet_ms: int) -> dict[str, Any]:
     """What is the same for every load and matters to its result. `quiet_ms`: where the network does not say its own."""
     return {
-        "settle_ms": SETTLE_MS,
-        "orange_ms": ORANGE_MS,
+        "idle_window_ms": IDLE_WINDOW_MS,
+        "idle_used_ms": IDLE_USED_MS,
+        "idle_limit_ms": IDLE_LIMIT_MS,
+        "orange_frames": ORANGE_FRAMES,
+        "orange_limit_ms": ORANGE_LIMIT_MS,
         "quiet_ms": quiet_ms,
         "poll_ms": POLL_MS,
         "framerate": FRAMERATE,
@@ -61,8 +74,14 @@ def configuration(
         "visualMetrics": False,
         "videoParams": {"framerate": FRAMERATE, "convert": False, "addTimer": False, "createFilmstrip": False},
         "xvfbParams": {"display": display},
-        "orangeDesktopDelayTime": ORANGE_MS,
-        "timeToSettle": SETTLE_MS,
+        # What `when_ready.mjs` waits for in place of Browsertime's own waits, of which it would take 0 for a default.
+        "readiness": {
+            "browser": {"window_ms": IDLE_WINDOW_MS, "used_ms": IDLE_USED_MS, "limit_ms": IDLE_LIMIT_MS},
+            "film": {"frames": ORANGE_FRAMES, "limit_ms": ORANGE_LIMIT_MS},
+            "progress": str(results / FILM_PROGRESS),
+        },
+        "orangeDesktopDelayTime": 0,
+        "timeToSettle": 1,
         # With "normal" the driver itself waits for the load event; with "none" scripts would be run in
         # the page while it loads.
         "pageLoadStrategy": "normal",

@@ -14,9 +14,11 @@ from base.errors import EyelevelError
 from base.jail import Jail, end_at_once, jailed
 from base.places import tool
 from base.processes import first_readable, pidfd, pinned
+from browsers.browsertime.configuration import FILM_PROGRESS, FRAMERATE
 
 SCRIPTS = Path(__file__).parent
-QUICK_STOP = SCRIPTS / "quick_stop.mjs"
+# What is changed in Browsertime, whatever is loaded.
+CHANGES = tuple(SCRIPTS / f"{name}.mjs" for name in ("when_ready", "quiet", "page_scripts", "quick_stop"))
 QUICK_START = SCRIPTS / "quick_start.mjs"
 # Browsertime does not ask whether a page has finished before 2 s are over. Where a page must be quiet for less than so
 # long, it is made to ask at once. Elsewhere these 2 s cost little or nothing, and films begin as Browsertime has it:
@@ -48,7 +50,8 @@ def run_browsertime(
     """
     results = Path(configuration["resultDir"])
     (results / CONFIGURATION).write_text(json.dumps(configuration))
-    preloaded = [QUICK_STOP, *([QUICK_START] if configuration["pageCompleteWaitTime"] < QUICK_START_BELOW_MS else [])]
+    # The first replaces what the others extend.
+    preloaded = [*([QUICK_START] if configuration["pageCompleteWaitTime"] < QUICK_START_BELOW_MS else []), *CHANGES]
     program = tool("browsertime").resolve()
     packages = next(folder for folder in reversed(program.parents) if folder.name == "node_modules")
     # Run by our Node: the script's first line would take whichever comes first in PATH.
@@ -116,10 +119,16 @@ def home_in(results: Path) -> dict[str, str]:
 
 
 def pinned_ffmpeg(results: Path, cores: Collection[int]) -> Path:
-    """A folder with an ffmpeg that runs on `cores`: Browsertime starts whichever comes first in PATH."""
+    """A folder with an ffmpeg that runs on `cores`, and says in FILM_PROGRESS of `results` how many frames it has.
+
+    Browsertime starts whichever comes first in PATH.
+    """
     folder = results / "bin"
     folder.mkdir()
     script = folder / "ffmpeg"
-    script.write_text(f'#!/bin/sh\nexec {shlex.join(str(part) for part in [*pinned(cores), tool("ffmpeg")])} "$@"\n')
+    # A word on each frame, to a file alone: nobody must be woken by it while the page loads.
+    command = [*pinned(cores), tool("ffmpeg"), "-nostats", "-progress", results / FILM_PROGRESS]
+    command += ["-stats_period", f"{1 / FRAMERATE:.3f}"]
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(str(part) for part in command)} "$@"\n')
     script.chmod(0o755)
     return folder

@@ -21,7 +21,7 @@ from measure.campaign.method import PAGES, Method
 from measure.campaign.plan import PlannedBlock, plan, seed_of
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results, opened
-from measure.campaign.slot import Slot, canaries_of, machine_name
+from measure.campaign.slot import CANARY_S, Slot, canaries_of, machine_name
 from measure.campaign.verdicts import Verdict
 from measure.completeness import digest
 from measure.host import affinity
@@ -58,7 +58,7 @@ class Campaign:
 
     `films`: which films are kept. `auto`: whether `runs` is only how many there are at most.
     `repeats`: how often an invalid run is repeated before it is given up.
-    `canary_s`: how old a canary may be when a block begins.
+    `canary_s`: how old a canary may be when a block begins (`measure.campaign.slot`).
     `selection`: names of the sites, networks and protocols whose runs are planned now; all unless given.
     `timekeeping`: with what the network keeps time in all runs (`measure.host.timekeeping`), if that is known.
     `companions`: network → further conditions that are measured in its blocks (`measure.campaign.plan`).
@@ -77,7 +77,7 @@ class Campaign:
     films: FilmPolicy = ALL_FILMS
     repeats: int = REPEATS
     auto: bool = False
-    canary_s: float = 0.0
+    canary_s: float = CANARY_S
     selection: Selection | None = None
     companions: Mapping[str, Sequence[Condition]] = field(default_factory=dict)
     without: frozenset[Cell] = frozenset()

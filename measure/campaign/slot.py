@@ -9,13 +9,16 @@ from pathlib import Path
 from base.errors import EyelevelError
 from browsers.registry import DEFAULT
 from measure.host.affinity import layout
-from measure.host.canary import BUSY, Canary, drift, slowness, time_canary
+from measure.host.canary import BUSY, USUAL, Canary, drift, slowness, time_canary
 from measure.run.setting import Circumstances
 from measure.table import Row
 
 # How long a busy machine is waited for, and how long from one look to the next.
 PATIENCE_S = 900
 PAUSE_S = 10
+# A canary takes two thirds of a second; one a minute tells as well as one before each block how the machine does.
+# Behind slow networks blocks take longer than that anyway.
+CANARY_S = 60.0
 WAY_OUT = "go on when it is quiet, or begin another campaign if it has changed for good"
 
 # Machines made of one image may have one host name.
@@ -23,9 +26,10 @@ MACHINE_ID = Path("/etc/machine-id")
 
 
 class Slot:
-    """This machine. `canaries`, in `browser`, are those so far; one holds for blocks that begin within `canary_s`."""
+    """This machine. `canaries`, in `browser`, are those so far; one holds for blocks that begin within `canary_s`, once
+    it is known what is usual."""
 
-    def __init__(self, canaries: Iterable[Canary] = (), canary_s: float = 0.0, browser: str = DEFAULT) -> None:
+    def __init__(self, canaries: Iterable[Canary] = (), canary_s: float = CANARY_S, browser: str = DEFAULT) -> None:
         self.machine = machine_name()
         self._layout = layout()
         self._canaries = list(canaries)
@@ -38,9 +42,11 @@ class Slot:
 
         Waits while it is too busy for runs that would count. Raises EyelevelError when it stays so.
         """
-        if self._last and time.monotonic() - self._last[0] < self._canary_s:
+        if self._last and self._still_holds(block, *self._last):
             # The canary stands in the rows of the block before which it was timed, and only there.
-            return replace(self._last[1], block=block, canary=None)
+            now = replace(self._last[1], block=block, canary=None)
+            self._last = self._last[0], now
+            return now
         self._canaries.append(time_canary(self._browser))
         until = time.monotonic() + PATIENCE_S
         while (factor := slowness(self._canaries)) > BUSY:
@@ -56,6 +62,13 @@ class Slot:
         now = Circumstances(block, self.machine, self._canaries[-1], factor, self._layout)
         self._last = time.monotonic(), now
         return now
+
+    def _still_holds(self, block: int, timed_at_s: float, last: Circumstances) -> bool:
+        """Whether `block` needs no canary, after that of `last`, since there is one of `timed_at_s` (monotonic)."""
+        # A block that begins again had runs that did not count, perhaps for the machine's sake.
+        is_repeated = block == last.block
+        is_usual_known = len(self._canaries) > USUAL
+        return time.monotonic() - timed_at_s < self._canary_s and is_usual_known and not is_repeated
 
 
 def canaries_of(machine: str, rows: Iterable[Row]) -> list[Canary]:

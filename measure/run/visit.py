@@ -8,6 +8,7 @@ its folder:
     browsertime.har.gz       the page's requests, as the browser's developer tools show them
     netlog.json.gz           all of the browser's requests, as Chromium's network stack logs them
     browsertime.log          the output of Browsertime and of the X server
+    readiness.json           how long before the navigation the browser took to be idle, and the film to have orange
     times.json               when (s since 1970) the visit, the X server and Browsertime began and ended
 """
 
@@ -26,7 +27,7 @@ from base.errors import EyelevelError, reports_errors
 from base.jail import Jail, file_in
 from base.places import ca_certificate, tool
 from base.structure import from_json, to_json
-from browsers.browsertime.configuration import QUIET_MS, configuration
+from browsers.browsertime.configuration import QUIET_MS, READINESS, configuration
 from browsers.browsertime.run import home_in, run_browsertime
 from browsers.contract import Browser
 from browsers.registry import DEFAULT, browser_named
@@ -89,7 +90,7 @@ def visit(spec: VisitSpec) -> int:
         x_sockets.mkdir()
         # The keyboard's maps are the replay's own (`replay.world`).
         screen_jail = Jail(writable=(x_sockets, KEYBOARD_MAPS), x_sockets=x_sockets)
-        files = {"video/1.mp4": FILM, TIMINGS: TIMINGS, HAR: HAR}
+        files = {"video/1.mp4": FILM, TIMINGS: TIMINGS, HAR: HAR, READINESS: READINESS}
         browser.trust(ca_certificate(), Path(home_in(results)["HOME"]))
         try:
             with x_server(page.window.screen, results / LOG, screen_jail) as display, (results / LOG).open("ab") as log:

@@ -34,8 +34,6 @@ from tuning.settings import choose
 
 STUDY = "grid"
 
-# A canary takes as long as a load; one a minute tells as well how the machine does.
-CANARY_S = 60.0
 # A page loads in one round trip after those of the handshake at the earliest.
 ROUND_TRIPS = 2
 # After so many loads that took too long, a cell gets no more rounds.
@@ -230,7 +228,6 @@ def grid_campaign(
         runs=runs,
         seed=seed,
         loading=Loading(repeatable=False, filmed=False, quiet_ms=STATIC_QUIET_MS, limit_s=limit_s, browser=browser),
-        canary_s=CANARY_S,
         without=without,
         study={
             "name": STUDY,

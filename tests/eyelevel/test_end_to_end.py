@@ -1,6 +1,7 @@
 """One true load over TCP and one over QUIC of a demo site and of a real recording, as a campaign of one run."""
 
 import io
+import json
 import os
 import select
 import signal
@@ -18,10 +19,17 @@ from analysis.first_answer import report
 from analysis.quiet_times import read_run
 from analysis.runs import load
 from base.places import PROJECT, tool
-from browsers.browsertime.configuration import FRAMERATE, QUIET_MS
+from browsers.browsertime.configuration import (
+    FRAMERATE,
+    IDLE_LIMIT_MS,
+    ORANGE_FRAMES,
+    ORANGE_LIMIT_MS,
+    QUIET_MS,
+    READINESS,
+)
 from measure.campaign.campaign import Campaign, measure
 from measure.campaign.progress import ProgressDisplay
-from measure.run.evidence import read_evidence
+from measure.run.evidence import VISUAL, read_evidence
 from measure.run.film import film_start
 from measure.run.visit import FILM
 from measure.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT, read_rows, require_document
@@ -106,6 +114,16 @@ def test_the_processor_s_share_is_kept_of_each_part(valid: pd.DataFrame) -> None
         # Up to the samples' distance beside the load is in.
         assert shares.sum() < (os.cpu_count() or 1) * (duration_ms + 300)
         assert run[PROCESSOR_WAIT] > 0
+
+
+def test_a_navigation_begins_when_browser_and_film_are_ready(campaign: Campaign, valid: pd.DataFrame) -> None:
+    for name in valid["folder"]:
+        ready = json.loads((campaign.folder / name / READINESS).read_text())
+        assert ready["browser"]["is_idle"] or ready["browser"]["waited_ms"] >= IDLE_LIMIT_MS
+        assert ready["film"]["frames"] >= ORANGE_FRAMES or ready["film"]["waited_ms"] >= ORANGE_LIMIT_MS
+        # What was waited for is in the film.
+        start = json.loads((campaign.folder / name / VISUAL).read_text())["start"]
+        assert start["orange_frames"] >= ready["film"]["frames"]
 
 
 def test_a_film_ends_after_the_quiet_time_of_its_network(campaign: Campaign) -> None:

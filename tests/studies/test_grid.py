@@ -19,10 +19,8 @@ from eyelevel.commands.campaign import main as campaign_command
 from eyelevel.commands.report import main as report
 from eyelevel.commands.results import main as analysis
 from eyelevel.study_command import study_command
-from measure.campaign import slot
 from measure.campaign.campaign import REPEATS
 from measure.campaign.store import FolderStore
-from measure.host.canary import Canary
 from measure.table import Run, columns, read_rows
 from record import collection
 from record.grid import Page, generate, image, page_named, read_size
@@ -278,25 +276,6 @@ def test_when_the_budget_is_used_up_no_round_is_begun(tmp_path: Path) -> None:
 def test_what_is_left_out_now_gets_no_more_rounds_though_it_was_planned_before(tmp_path: Path) -> None:
     (tmp_path / "runs.csv").write_text(",".join(columns()) + "\n")
     assert set(grid.Rounds({("a", "n")}, {("b", "n")}, None)(tmp_path)) == {("b", "n")}
-
-
-def test_a_canary_serves_for_as_long_as_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    canaries: list[Canary] = []
-
-    def time_canary(browser: str) -> Canary:
-        canaries.append(Canary(50.0, 800.0))
-        return canaries[-1]
-
-    monkeypatch.setattr(slot, "time_canary", time_canary)
-    one = slot.Slot((), 1000.0)
-    first, second = one.circumstances(1, print), one.circumstances(2, print)
-    assert len(canaries) == 1
-    assert (first.block, first.canary) == (1, canaries[0])
-    assert (second.block, second.canary) == (2, None)
-    every = slot.Slot()
-    assert every.circumstances(1, print).canary
-    assert every.circumstances(2, print).canary
-    assert len(canaries) == 3
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,192 @@
+"""When a page has finished, and how Browsertime is made to ask for it and for what it knows then."""
+
+import json
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from base.places import tool
+from browsers.browsertime.configuration import PAGE_COMPLETE, POLL_MS
+from browsers.browsertime.run import SCRIPTS
+
+BROWSERTIME = tool("browsertime").resolve()
+QUIET_MS = 3000
+
+# What the page's script says; it is given the page's time, when its load event ended, and when its resources did.
+ASK = """
+const [check, address, now, load, ends, poll, quiet] = JSON.parse(process.argv[1]);
+globalThis.location = new URL(address);
+globalThis.performance = {
+  now: () => now,
+  getEntriesByType: (type) =>
+    type === "navigation" ? [{ loadEventEnd: load }] : ends.map((responseEnd) => ({ responseEnd })),
+};
+console.log(JSON.stringify(new Function(check)(poll, quiet)));
+"""
+# A driver whose page says what is in `answers`, one after another, and then that it has finished.
+WAIT = """
+const { SeleniumRunner } = await import("LIBRARY/core/seleniumRunner.js");
+const [answers, limit] = [ANSWERS, LIMIT];
+const given = [];
+const runner = {
+  options: { pageCompleteWaitTime: 500, pageCompleteCheckPollTimeout: 200, timeouts: { pageCompleteCheck: limit } },
+  driver: {
+    executeScript: async (...asked) => {
+      given.push([performance.now(), ...asked]);
+      const answer = given.length > answers.length ? 0 : answers[given.length - 1];
+      if (typeof answer === "string") throw Object.assign(new Error(answer), { name: answer });
+      return answer;
+    },
+  },
+};
+let error = null;
+try {
+  await SeleniumRunner.prototype._waitOnPageCompleteCheck.call(runner, "check");
+} catch (one) {
+  error = one.name;
+}
+console.log(JSON.stringify({ given, error }));
+process.exit();
+"""
+# A page that evaluates what the driver is given, if it does at all.
+COLLECT = """
+const { SeleniumRunner } = await import("LIBRARY/core/seleniumRunner.js");
+const { allScriptCategories, getScriptsForCategories } = await import("LIBRARY/support/browserScript.js");
+let clocks = 0;
+const { now } = performance;
+performance.now = () => { clocks += 1; return now.call(performance); };
+const known = await getScriptsForCategories(await allScriptCategories());
+const scripts = CATEGORIES ?? known;
+let asked = 0;
+const runner = Object.create(SeleniumRunner.prototype);
+runner.options = { browser: "chrome", timeouts: { script: 1000 } };
+runner.driver = {
+  executeScript: async (script, ...given) => {
+    asked += 1;
+    if (asked === 1 && FAILS) throw new Error("no page");
+    return JSON.parse(JSON.stringify(new Function(script)(...given) ?? null));
+  },
+};
+const names = Object.fromEntries(Object.entries(scripts).map(([category, named]) => [category, Object.keys(named)]));
+const results = CATEGORIES ? await runner.runScripts(scripts) : null;
+console.log("\\n" + JSON.stringify({ names, results, asked, clocks }));
+process.exit();
+"""
+
+
+def said(
+    now_ms: float, load_ms: float = 400, ends_ms: tuple[float, ...] = (), address: str = "https://a.example"
+) -> Any:
+    """For how many ms the page says that it cannot have finished."""
+    question = [PAGE_COMPLETE.read_text(), address, now_ms, load_ms, ends_ms, POLL_MS, QUIET_MS]
+    command: list[str | Path] = [tool("node"), "--eval", ASK, json.dumps(question)]
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+def in_browsertime(tmp_path: Path, script: str, change: str, **values: Any) -> Any:
+    """What `script` prints last, as JSON, in Browsertime's Node with one of our changes; names in it have `values`."""
+    for name, value in {"LIBRARY": None, **values}.items():
+        text = (BROWSERTIME.parents[1] / "lib").as_uri() if name == "LIBRARY" else json.dumps(value)
+        script = script.replace(name, text)
+    file = tmp_path / "script.mjs"
+    file.write_text(script)
+    preloaded: list[str | Path] = ["--import", SCRIPTS / change, "--import", file]
+    command: list[str | Path] = [tool("node"), *preloaded, BROWSERTIME, "--version"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    ("page", "remaining_ms"),
+    [
+        pytest.param({"now_ms": 100, "address": "data:text/html,"}, POLL_MS, id="the empty page before"),
+        pytest.param({"now_ms": 100, "load_ms": 0}, POLL_MS, id="not loaded"),
+        pytest.param({"now_ms": 500}, 2900, id="quiet since the load event"),
+        pytest.param({"now_ms": 500.3}, 2900, id="to the next millisecond, since a timer may be early"),
+        pytest.param({"now_ms": 2000, "ends_ms": (350, 1900.5, 700)}, 2901, id="quiet since the last response"),
+        pytest.param({"now_ms": 15000, "ends_ms": (14000,)}, 400, id="a page that never stops"),
+        pytest.param({"now_ms": 3400}, 0, id="finished"),
+        pytest.param({"now_ms": 9000, "ends_ms": (2000,)}, 0, id="finished for a while"),
+    ],
+)
+def test_a_page_says_when_it_can_have_finished_at_the_earliest(page: dict[str, Any], remaining_ms: int) -> None:
+    assert said(**page) == remaining_ms
+
+
+def pauses_ms(waited: Any) -> list[float]:
+    """How long it was from each command to the next."""
+    times_ms = [time_ms for time_ms, *_ in waited["given"]]
+    return [later - earlier for earlier, later in pairwise(times_ms)]
+
+
+def test_the_page_is_asked_when_it_can_have_finished_and_not_before(tmp_path: Path) -> None:
+    waited = in_browsertime(tmp_path, WAIT, "quiet.mjs", ANSWERS=[300, 60], LIMIT=60_000)
+    assert waited["error"] is None
+    assert [command for _, *command in waited["given"]] == 3 * [["check", 200, 500]]
+    # Node's timers may be early by a millisecond.
+    assert all(pause >= least - 1 for pause, least in zip(pauses_ms(waited), (300, 60), strict=True))
+
+
+def test_a_page_that_says_what_it_likes_is_asked_no_more_often_than_others(tmp_path: Path) -> None:
+    waited = in_browsertime(tmp_path, WAIT, "quiet.mjs", ANSWERS=[None, -1, 1e15], LIMIT=60_000)
+    assert waited["error"] is None
+    least_ms = (200, 200, 500)
+    assert all(pause >= least - 1 for pause, least in zip(pauses_ms(waited), least_ms, strict=True))
+
+
+@pytest.mark.parametrize("answers", [[500, 500], ["TimeoutError"]], ids=["asks without end", "does not answer"])
+def test_a_page_that_does_not_finish_is_left_without_an_error_as_browsertime_does(
+    tmp_path: Path, answers: list[Any]
+) -> None:
+    waited = in_browsertime(tmp_path, WAIT, "quiet.mjs", ANSWERS=answers, LIMIT=200)
+    assert waited["error"] is None
+    assert len(waited["given"]) == 1
+
+
+def test_a_page_that_breaks_is_an_error(tmp_path: Path) -> None:
+    assert in_browsertime(tmp_path, WAIT, "quiet.mjs", ANSWERS=["NoSuchWindowError"], LIMIT=1000)["error"]
+
+
+def test_browsertime_does_not_run_its_benchmark_as_it_starts(tmp_path: Path) -> None:
+    collected = in_browsertime(tmp_path, COLLECT, "page_scripts.mjs", CATEGORIES=None, FAILS=False)
+    assert collected["clocks"] == 0
+    assert {"pageTimings", "paintTiming", "loadEventEnd"} <= set(collected["names"]["timings"])
+
+
+SCRIPTS_OF_A_PAGE = {
+    "browser": {
+        "cpuBenchmark": "(function() { throw 'benchmark' })()",
+        "userAgent": "(function() { return 'a' })();\n",
+    },
+    "timings": {
+        "broken": "(function() { return nonesuch.length; })();",
+        "given": "(function(custom) { return [custom]; })(arguments[arguments.length - 1])",
+        "nothing": "(function() { return undefined; })();",
+        "zero": "(function() { return 0; })();",
+    },
+}
+
+
+@pytest.mark.parametrize(("fails", "commands"), [(False, 1), (True, 5)])
+def test_all_scripts_but_the_benchmark_are_run_at_once_if_that_is_possible(
+    tmp_path: Path, fails: bool, commands: int
+) -> None:
+    categories = {
+        category: {name: {"content": script, "requires": {}} for name, script in scripts.items() if name != "broken"}
+        for category, scripts in SCRIPTS_OF_A_PAGE.items()
+    }
+    collected = in_browsertime(tmp_path, COLLECT, "page_scripts.mjs", CATEGORIES=categories, FAILS=fails)
+    assert collected["results"] == {"browser": {"userAgent": "a"}, "timings": {"given": [None], "zero": 0}}
+    assert collected["asked"] == commands
+
+
+def test_a_script_that_fails_in_the_page_takes_no_other_with_it(tmp_path: Path) -> None:
+    categories = {
+        category: {name: {"content": script} for name, script in scripts.items()}
+        for category, scripts in SCRIPTS_OF_A_PAGE.items()
+    }
+    collected = in_browsertime(tmp_path, COLLECT, "page_scripts.mjs", CATEGORIES=categories, FAILS=False)
+    assert collected["results"]["timings"] == {"given": [None], "zero": 0}
