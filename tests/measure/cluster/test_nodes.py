@@ -221,7 +221,7 @@ def test_a_campaign_whose_scheduler_ends_while_a_worker_is_busy_says_so(
         scheduler.process.kill()
         return future
 
-    monkeypatch.setattr(Cluster, "_submit_introduction", submit)
+    monkeypatch.setattr(Cluster, "submit_introduction", submit)
     display = ProgressDisplay(Console(file=io.StringIO()), [], 0)
     try:
         with (
