@@ -1,7 +1,7 @@
-"""How the runs of a campaign look in the end, in memory: after each block they are compared with all others of their site
-and network (`measure.norms`).
+"""How the runs of a campaign look in the end, in memory: after each block they are compared with all others of their
+site and network (`measure.norms`).
 
-The same page loaded again mostly ends with the same picture, byte for byte, so pictures that are the same are kept once.
+The same page loaded again mostly ends with the same picture, byte for byte, and such pictures are kept once.
 """
 
 from hashlib import sha256

@@ -7,8 +7,8 @@ then the rows, so that a row's evidence is always there. A worker has its next b
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -35,8 +35,6 @@ from measure.run.evidence import ATTEMPT
 CONNECT_TIMEOUT_S = 30
 # How often it is looked whether workers came or went, which Dask does not tell.
 LOOK_S = 2.0
-# How long a result may take before it is looked whether its worker is still there; then twice as long, and so on.
-RESULT_S = 60.0
 # A worker that dies over a block may have died of it. So many are tried.
 DEATHS = 5
 # So many measured blocks, of 5 to 50 MB each, may wait in memory for the disk; with more, workers wait, too.
@@ -72,14 +70,10 @@ class Cluster:
         with client:
             Dispatch(self, client, iter(blocks), results, display, done).run()
 
-    def connected_workers(self, client: Client) -> list[str]:
-        """The addresses of all workers, as the scheduler says; waits while it is connected anew. Those that have gone
-        are forgotten. Raises EyelevelError when the scheduler is gone."""
-        workers = connected_workers(client, self.scheduler)
-        # Another worker may come to have the same address.
+    def forget_all_but(self, workers: Collection[str]) -> None:
+        """Forget workers that have gone: another may come to have the same address."""
         self._refused.intersection_update(workers)
-        self._machines = {worker: machine for worker, machine in self._machines.items() if worker in workers}
-        return workers
+        self._machines = {worker: self._machines[worker] for worker in workers if worker in self._machines}
 
     def machine_of(self, worker: str) -> str | None:
         """The machine of `worker`, if it may measure."""
@@ -96,6 +90,10 @@ class Cluster:
     def refuse(self, worker: str) -> None:
         """Give `worker` no more work, as long as it is there."""
         self._refused.add(worker)
+        self._machines.pop(worker, None)
+
+    def forget(self, worker: str) -> None:
+        """Know nothing of `worker` any more."""
         self._machines.pop(worker, None)
 
     def submit_introduction(self, client: Client, worker: str) -> Future[Any]:
@@ -159,6 +157,13 @@ class Outcome:
     value: object
 
 
+@dataclass(frozen=True)
+class Presence:
+    """The workers that are there."""
+
+    workers: list[str]
+
+
 class Dispatch:
     """Blocks on their way to the workers of `cluster` and back, until all of `coming` are measured; the other arguments
     are those of `Cluster.measure`."""
@@ -183,11 +188,14 @@ class Dispatch:
         self._again: deque[Block] = deque()
         self._introductions: dict[Future[Any], str] = {}
         self._running: dict[Future[Any], tuple[str, Block]] = {}
-        # Futures that have ended, from Dask's threads; then what they have come to, from those of `_fetchers`.
-        self._news: SimpleQueue[Future[Any] | Outcome] = SimpleQueue()
+        # How often it was begun to look for workers, which of these looks was the last that has ended, and which the
+        # last before a worker was refused.
+        self._looks = self._last_look = self._doubted_look = 0
+        # Futures that have ended, from Dask's thread; then what they have come to, and who is there, from ours.
+        self._news: SimpleQueue[Future[Any] | Outcome | Presence | EyelevelError] = SimpleQueue()
         self._ended: deque[Future[Any]] = deque()
         self._fetching: set[Future[Any]] = set()
-        self._fetchers = ThreadPoolExecutor(FETCHERS, thread_name_prefix="fetch")
+        self._threads = ThreadPoolExecutor(FETCHERS + 1, thread_name_prefix="dispatch")
         self._measured: deque[tuple[Block, MeasuredBlock]] = deque()
         self._deaths: Counter[int] = Counter()
         # Those of each machine, those in blocks that have not been written yet among them.
@@ -198,7 +206,7 @@ class Dispatch:
         try:
             self._run()
         finally:
-            self._fetchers.shutdown(wait=False, cancel_futures=True)
+            self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _run(self) -> None:
         while True:
@@ -206,21 +214,37 @@ class Dispatch:
             self._hand_out()
             if self._measured:
                 self._write_first()
-            elif not self._running and not self._introductions:
+                self._take_news(0.0)
+                continue
+            if not self._running and not self._introductions:
                 if not self._again:
                     if (block := next(self._coming, None)) is None:
                         return
                     self._again.append(block)
-                self._wait_for_workers()
+                self._require_workers()
             elif not self._running and not self._again and self._cluster.has_workers():
                 return  # all is measured; who is still being looked at is not needed
-            self._take_news()
+            is_looking = self._looks != self._last_look
+            self._take_news(LOOK_S if is_looking else max(0.0, self._next_look - time.monotonic()))
 
     def _look_for_workers(self) -> None:
-        """See who has come and who has gone, if the last look was long enough ago."""
-        if time.monotonic() < self._next_look:
-            return
-        self._workers = self._cluster.connected_workers(self._client)
+        """Begin to see who has come and who has gone, if the last look was long enough ago. A busy scheduler takes a
+        while to answer."""
+        if self._looks == self._last_look and time.monotonic() >= self._next_look:
+            self._looks += 1
+            self._threads.submit(self._look)
+
+    def _look(self) -> None:
+        try:
+            self._news.put(Presence(connected_workers(self._client, self._cluster.scheduler)))
+        except EyelevelError as error:
+            self._news.put(error)
+
+    def _meet(self, workers: list[str]) -> None:
+        """See who of these has come and who has gone."""
+        self._workers = workers
+        self._cluster.forget_all_but(workers)
+        self._last_look = self._looks
         self._next_look = time.monotonic() + LOOK_S
         asked = set(self._introductions.values())
         for worker in self._workers:
@@ -231,13 +255,11 @@ class Dispatch:
         present = set(self._workers)
         places = {**self._introductions, **{future: worker for future, (worker, _) in self._running.items()}}
         for future in [future for future, worker in places.items() if worker not in present]:
-            if future not in self._fetching:
-                future.cancel()
-                self._end(Outcome(future, None))
+            self._end(Outcome(future, None))
 
     def _hand_out(self) -> None:
         """Give a block to each worker that has none, unless too many measured ones wait for the disk."""
-        if len(self._measured) > MOST_WAITING:
+        if len(self._measured) >= MOST_WAITING:
             return
         for worker in self._free_workers():
             block = self._again.popleft() if self._again else next(self._coming, None)
@@ -268,60 +290,50 @@ class Dispatch:
     def _follow(self, future: Future[Any]) -> None:
         future.add_done_callback(self._news.put)
 
-    def _take_news(self) -> None:
-        """Take what has ended by now; if there is nothing else to be done, wait for it until the next look."""
-        is_waiting = not self._measured and (self._running or self._introductions)
-        patience_s = max(0.0, self._next_look - time.monotonic()) if is_waiting else 0.0
+    def _take_news(self, patience_s: float) -> None:
+        """Take what has happened by now; wait so long for it if there is none."""
         try:
             self._take(self._news.get(timeout=patience_s))
             while True:
                 self._take(self._news.get_nowait())
         except Empty:
             pass
-        while self._ended and len(self._fetching) + len(self._measured) < MOST_WAITING:
+        while self._ended and len(self._fetching) < min(FETCHERS, MOST_WAITING - len(self._measured)):
             future = self._ended.popleft()
-            if worker := self._worker_of(future):
+            if future in self._running or future in self._introductions:
                 self._fetching.add(future)
-                self._fetchers.submit(self._fetch, future, worker)
+                self._threads.submit(self._fetch, future)
 
-    def _take(self, news: Future[Any] | Outcome) -> None:
-        if isinstance(news, Outcome):
+    def _take(self, news: Future[Any] | Outcome | Presence | EyelevelError) -> None:
+        if isinstance(news, EyelevelError):
+            raise news
+        if isinstance(news, Presence):
+            self._meet(news.workers)
+        elif isinstance(news, Outcome):
             self._fetching.discard(news.future)
             self._end(news)
         else:
             self._ended.append(news)
 
-    def _worker_of(self, future: Future[Any]) -> str | None:
-        """Whose work `future` is, unless that was lost before."""
-        return self._introductions.get(future) or (self._running[future][0] if future in self._running else None)
+    def _fetch(self, future: Future[Any]) -> None:
+        """Fetch what `future` has come to; runs beside all else, since it takes as long as the network does.
 
-    def _fetch(self, future: Future[Any], worker: str) -> None:
-        """Fetch what `future` has come to; runs beside all else, since it takes as long as the network does."""
+        There is no limit of time: what Dask fetches at once is cancelled at once, too. The result of a worker that dies
+        now never comes; then the next look cancels `future`.
+        """
         value: object = None
         try:
-            value = future.exception() if future.status == "error" else self._result(future, worker)
-        except (EyelevelError, CancelledError, OSError):
-            pass  # the scheduler is gone, which is seen at the next look
+            value = future.exception() if future.status == "error" else future.result()
         finally:
+            # Whatever came instead of a result: it is not here.
             self._news.put(Outcome(future, value))
-
-    def _result(self, future: Future[Any], worker: str) -> object:
-        """What `worker` has returned; None when it is gone before all of that is here."""
-        patience_s = RESULT_S
-        while future.status == "finished":
-            try:
-                return future.result(timeout=patience_s)
-            except TimeoutError:
-                if worker not in connected_workers(self._client, self._cluster.scheduler):
-                    return None
-                patience_s *= 2
-        return None
 
     def _end(self, outcome: Outcome) -> None:
         """Do what follows when a worker has done something, or has gone meanwhile."""
         future, value = outcome.future, outcome.value
         if future in self._introductions:
             self._cluster.admit(self._introductions.pop(future), value, self._results, self._display)
+            self._doubted_look = self._looks
         elif future in self._running:
             worker, block = self._running.pop(future)
             if isinstance(value, MeasuredBlock):
@@ -331,19 +343,22 @@ class Dispatch:
             elif isinstance(value, EyelevelError):
                 self._display.warns(f"the worker {worker} gets no more work: {value}")
                 self._cluster.refuse(worker)
+                self._doubted_look, self._next_look = self._looks, 0.0
                 self._again.append(block)
             else:
                 self._lose(worker, block)
-        future.release()
+        # Whatever there is of it: a result is here, and of a worker that is gone nothing will come.
+        future.cancel()
 
     def _lose(self, worker: str, block: Block) -> None:
         self._display.warns(f"the worker {worker} is gone, block {block.number} is measured again elsewhere")
         self._deaths[block.number] += 1
         if self._deaths[block.number] == DEATHS:
             raise EyelevelError(f"{DEATHS} workers were lost over block {block.number}")
-        self._cluster.refuse(worker)
-        self._next_look = 0.0
+        # If it is there all the same, it is looked at once more.
+        self._cluster.forget(worker)
         self._again.append(block)
+        self._next_look = 0.0
 
     def _write_first(self) -> None:
         """Put the block that has waited longest into the results."""
@@ -351,17 +366,17 @@ class Dispatch:
         bring_home(measured, block.repeats, self._results, self._display)
         self._done(block)
 
-    def _wait_for_workers(self) -> None:
-        """Nobody measures, though there is something to be measured. Raises EyelevelError when all were refused."""
-        self._workers = self._cluster.connected_workers(self._client)
-        if self._workers and all(map(self._cluster.is_known, self._workers)) and not self._cluster.has_workers():
+    def _require_workers(self) -> None:
+        """Nobody measures, though there is something to be measured: say so, or raise EyelevelError when all who are
+        there were refused."""
+        if self._last_look <= self._doubted_look:
+            return
+        if not self._workers:
+            self._display.warns(f"no worker is connected to {self._cluster.scheduler}; waiting for one")
+        elif not self._cluster.has_workers():
             raise EyelevelError(
                 f"none of the {len(self._workers)} workers of {self._cluster.scheduler} can measure; see above"
             )
-        if not self._workers:
-            self._display.warns(f"no worker is connected to {self._cluster.scheduler}; waiting for one")
-            time.sleep(LOOK_S)
-        self._next_look = 0.0
 
 
 def submit_to(worker: str, client: Client, function: Callable[..., object], *arguments: object) -> Future[Any]:
