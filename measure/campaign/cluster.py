@@ -246,9 +246,9 @@ class Dispatch:
         self._cluster.forget_all_but(workers)
         self._last_look = self._looks
         self._next_look = time.monotonic() + LOOK_S
-        asked = set(self._introductions.values())
+        newcomers = set(self._introductions.values())
         for worker in self._workers:
-            if worker not in asked and not self._cluster.is_known(worker):
+            if worker not in newcomers and not self._cluster.is_known(worker):
                 self._follow(future := self._cluster.submit_introduction(self._client, worker))
                 self._introductions[future] = worker
         # A future that is bound to a worker that has gone stays as it is for ever.

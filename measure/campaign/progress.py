@@ -28,7 +28,7 @@ class ProgressDisplay(Observer):
         self._open_behind = Counter(run.network for run in self._open)
         self._total = len(open_runs) + done
         # By network: how many runs there were, and how long they took together.
-        self._made: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._rejected: Counter[str] = Counter()
         self._warnings: set[str] = set()
@@ -55,7 +55,7 @@ class ProgressDisplay(Observer):
         self._progress.update(self._task, description=f"{run}{again}")
 
     def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
-        self._made[run.network] += 1
+        self._counts[run.network] += 1
         self._seconds[run.network] += row.seconds
         if row.valid or given_up:
             self._close([run])
@@ -94,10 +94,10 @@ class ProgressDisplay(Observer):
 
     def time_left(self) -> str:
         """How long the open runs will take, in words."""
-        if not self._made or not self._open:
+        if not self._counts or not self._open:
             return "" if self._open else "done"
-        usual = sum(self._seconds.values()) / self._made.total()
-        each = {network: self._seconds[network] / made for network, made in self._made.items()}
+        usual = sum(self._seconds.values()) / self._counts.total()
+        each = {network: self._seconds[network] / count for network, count in self._counts.items()}
         return in_words(sum(count * each.get(network, usual) for network, count in self._open_behind.items())) + " left"
 
     def _close(self, runs: Iterable[Run]) -> None:

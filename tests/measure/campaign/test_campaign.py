@@ -281,16 +281,16 @@ def test_it_is_asked_once_a_round_whether_there_are_enough_runs(
     monkeypatch.setattr(method, "read_evidence", lambda folder, **_: SOUND)
     both = {name: replace(campaign.sites["site"], folder=campaign.folder / name) for name in ("one", "two")}
     monkeypatch.setattr(campaigns, "digest", lambda site: site.name)
-    asked: list[int] = []
+    sizes: list[int] = []
 
     def enough(folder: Path) -> list[tuple[str, str]]:
-        asked.append(len(rows(campaign)))
+        sizes.append(len(rows(campaign)))
         return []
 
     two = replace(campaign, sites=both, runs=3)
     measure(two, partial(ProgressDisplay, Console(file=io.StringIO())), enough=enough)
     # A block of each site has four runs; once more when the campaign is done.
-    assert asked == [0, 4, 8]
+    assert sizes == [0, 4, 8]
 
 
 def test_a_site_that_was_given_up_does_not_keep_others_from_being_asked(
