@@ -5,13 +5,16 @@ import json
 import os
 import resource
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 
 from benchmarks.cluster.made_up import MadeUpRuns, campaign
+from measure.campaign import cluster
 from measure.campaign.campaign import measure
 from measure.campaign.cluster import Cluster
 from measure.campaign.progress import ProgressDisplay
@@ -62,13 +65,19 @@ def main(
 
 def count_syncs() -> list[int]:
     """One number: how often this process has waited for the disk from now on."""
-    count, fsync = [0], os.fsync
+    count = [0]
 
-    def counting(descriptor: int) -> None:
-        count[0] += 1
-        fsync(descriptor)
+    def counting(synchronise: Callable[[Any], None]) -> Callable[[Any], None]:
+        def counted(what: Any) -> None:
+            count[0] += 1
+            synchronise(what)
 
-    os.fsync = counting
+        return counted
+
+    # By names, since an older version may be measured that has not both.
+    for module, name in ((os, "fsync"), (cluster, "sync_file_system")):
+        if synchronise := getattr(module, name, None):
+            setattr(module, name, counting(synchronise))
     return count
 
 

@@ -178,7 +178,7 @@ def measure(
         work.settle()
         expected = work.forecast()
         require_space(expected.bytes, campaign.folder)
-        with display(work.open_runs(), work.ended()).live(expected) as live:
+        with display(work.open_runs(), work.ended()).live(expected, at_most=campaign.auto) as live:
             # A run may be rejected when later ones are known; then it is made again at the end.
             while work.open_runs():
                 attempts = len(results.rows)

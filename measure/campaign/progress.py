@@ -39,11 +39,12 @@ class ProgressDisplay(Observer):
         self._summary = Text(style="dim")
 
     @contextmanager
-    def live(self, expected: Forecast) -> Iterator["ProgressDisplay"]:
-        """Print what is expected, and on a terminal show how the campaign stands below the lines."""
+    def live(self, expected: Forecast, *, at_most: bool = False) -> Iterator["ProgressDisplay"]:
+        """Print what is expected, `at_most` or for sure, and on a terminal show how the campaign stands below the
+        lines."""
         if self._open:
             expectation = f"about {in_words(expected.seconds)}, {in_bytes(expected.bytes)}"
-            self._say(f"{len(self._open)} runs to be made: {expectation}")
+            self._say(f"{'at most ' if at_most else ''}{len(self._open)} runs to be made: {expectation}")
         if not self._live:
             yield self
             return
