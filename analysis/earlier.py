@@ -91,7 +91,8 @@ def measured_behind(network: str, campaign: CampaignTable, hypotheses: Hypothese
         return None
     declared = [pair for pair in hypotheses.family if pair.is_of(samples.protocols)]
     others = [Pair(samples.protocols[0], name) for name in samples.protocols[1:]]
-    gains, scatters, site_variances = {}, [], []
+    gains: dict[tuple[Pair, str], tuple[float, float]] = {}
+    scatters, site_variances = list[float](), list[float]()
     for pair in declared or others:
         ratios = _ratios(samples, pair, network, metrics)
         centres, variances = locations(ratios)
@@ -116,7 +117,7 @@ def measured_behind(network: str, campaign: CampaignTable, hypotheses: Hypothese
 def _ratios(samples: Samples, pair: Pair, network: str, metrics: Sequence[str]) -> np.ndarray:
     """metrics x sites x blocks"""
     of_network = block_ratios(samples, pair)[samples.networks.index(network)]
-    return np.moveaxis(of_network, 1, 0)[[samples.metrics.index(metric) for metric in metrics]]
+    return np.asarray(np.moveaxis(of_network, 1, 0)[[samples.metrics.index(metric) for metric in metrics]])
 
 
 def _is_same(kept: Mapping[str, object] | None, network: Network) -> bool:

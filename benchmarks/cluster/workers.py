@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import dask
 from distributed import get_worker
@@ -49,7 +50,8 @@ async def _run_group(scheduler: str, number: int, size: int, folder: Path, joine
         ]
         await asyncio.gather(*workers)
         joined()
-        await asyncio.gather(*(worker.finished() for worker in workers))
+        nodes: list[Any] = list(workers)
+        await asyncio.gather(*(node.finished() for node in nodes))
 
 
 def simulate() -> None:

@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from factories import ROW
 
@@ -72,11 +74,11 @@ def test_simulated_campaigns_end_as_the_stopping_rule_has_it(declared: Hypothese
     expected = {"dsl": known, "lte": known}
     values = simulated_values(measured, declared, expected, 3, seed=3).reshape((3, 2, 3, 2, 2, 31))
     document = CampaignDocument({"networks": {name: {"min_rtt_ms": rtt} for name, rtt in measured.rtt_ms.items()}})
-    table = CampaignTable(runs=None, document=document)  # type: ignore[arg-type]
+    table = CampaignTable(pd.DataFrame(), document)
     stops = simulated_stops(measured, declared, expected, 3, seed=3)
     assert len({int(stop) for stop in stops.ravel()}) > 1
     for number in range(3):
-        samples = Samples(values[number], ("dsl", "lte"), measured.sites, ("tcp", "quic"), ("si", "plt"))
+        samples = Samples(values[number], ("dsl", "lte"), tuple(measured.sites), ("tcp", "quic"), ("si", "plt"))
         enough = stopping_table(samples, declared, table, looks_until(31))["enough"]
         assert list(enough) == list(stops[number])
 
@@ -162,7 +164,11 @@ def test_a_campaign_announces_what_the_rule_is_expected_to_save(tmp_path: Path) 
 
 
 def test_what_was_saved_is_what_was_planned_and_not_needed(tmp_path: Path) -> None:
-    names = {"sites": {"s": {}}, "networks": {"dsl": {}, "lte": {}}, "protocols": {"tcp": {}, "quic": {}}}
+    names: dict[str, dict[str, Any]] = {
+        "sites": {"s": {}},
+        "networks": {"dsl": {}, "lte": {}},
+        "protocols": {"tcp": {}, "quic": {}},
+    }
     document = CampaignDocument({"seed": 1, "runs": 10, "repeats": 2, "auto": True, **names})
     with opened(tmp_path / "c", document) as results:
         write_plan(tmp_path / "c", plan(["s"], ["dsl", "lte"], ["tcp", "quic"], 10, 1))

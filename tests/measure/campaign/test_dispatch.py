@@ -2,7 +2,7 @@
 clusters: tests/proof/test_campaign_faults.py, benchmarks/cluster.)"""
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,7 +27,7 @@ from measure.completeness import digest
 from measure.run.evidence import ATTEMPT
 from measure.table import CampaignDocument
 from record.http1 import Response
-from record.site import Exchange, Recording, write_site
+from record.site import Exchange, Recording, Site, write_site
 from tuning import networks, protocols
 
 HERE = {"chromium": "156"}
@@ -180,7 +180,7 @@ def test_a_block_whose_worker_is_gone_is_measured_elsewhere_while_others_deliver
 def test_a_worker_that_comes_back_under_its_old_address_is_looked_at_and_measures(cluster: MadeUpCluster) -> None:
     def outcome(worker: str, block: Block) -> object:
         if cluster.events.count("a is looked at") == 1:
-            looks = iter([[], []])
+            looks: Iterator[list[str]] = iter([[], []])
             cluster.workers = Comings(["a"], looks)
             return LOST
         return measured(block)
@@ -238,8 +238,17 @@ def test_the_head_is_looked_at_once_however_many_workers_come(
     cluster: MadeUpCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[str] = []
-    monkeypatch.setattr(campaigns, "versions", lambda *_, **__: looks.append("versions") or HERE)
-    monkeypatch.setattr(module, "digest", lambda site: looks.append("site") or digest(site))
+
+    def versions(*_: object, **__: object) -> dict[str, str]:
+        looks.append("versions")
+        return HERE
+
+    def fingerprint(site: Site) -> str:
+        looks.append("site")
+        return digest(site)
+
+    monkeypatch.setattr(campaigns, "versions", versions)
+    monkeypatch.setattr(module, "digest", fingerprint)
     cluster.workers = [f"worker {number}" for number in range(20)]
     cluster.measure()
     assert looks == ["versions", "site"]

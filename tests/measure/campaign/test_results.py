@@ -21,7 +21,7 @@ from base.places import PROJECT
 from measure import declaration as declarations
 from measure.campaign import results
 from measure.campaign.results import changes, opened
-from measure.campaign.verdicts import Verdict, add_verdict
+from measure.campaign.verdicts import Verdict, add_verdict, read_verdicts
 from measure.reasons import Reason
 from measure.table import Run, columns, read_document, read_rows
 
@@ -149,8 +149,12 @@ def test_a_table_that_lost_lines_is_written_anew(tmp_path: Path) -> None:
 
 def test_verdicts_are_read_when_there_are_new_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reads: list[Path] = []
-    read = results.read_verdicts
-    monkeypatch.setattr(results, "read_verdicts", lambda folder: reads.append(folder) or read(folder))
+
+    def read(folder: Path) -> list[Verdict]:
+        reads.append(folder)
+        return read_verdicts(folder)
+
+    monkeypatch.setattr(results, "read_verdicts", read)
     with opened(tmp_path / "c", document()) as kept:
         kept.keep_attempt(ROW)
         for _ in range(3):
