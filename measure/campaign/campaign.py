@@ -3,7 +3,7 @@
 How a run is made and judged is its `Method`'s; the campaigns of studies differ from that of pages in their method.
 """
 
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -227,7 +227,7 @@ class PlannedWork:
         for number, block in enumerate(self._blocks, start=1):
             if runs := [run for run in self._open(block) if run in open_runs]:
                 # To ask takes half a second of a large campaign, and only whole rounds tell something new.
-                if rounds != (now := self._rounds.numbers(self._given_up)):
+                if rounds != (now := self._rounds.numbers(lambda cell: cell in self._given_up)):
                     rounds, measured = now, frozenset(enough(self._campaign.folder))
                 if runs := [run for run in runs if run.cell not in measured]:
                     yield self._campaign.block(number, runs)
@@ -260,14 +260,14 @@ class Rounds:
         for run in runs:
             self._blocks.setdefault(run.cell, set()).add(block)
 
-    def numbers(self, given_up: Container[Cell]) -> dict[str, tuple[int, int]]:
-        """Network → the number of rounds that are whole, not counting cells that were `given_up`; and how many there
+    def numbers(self, is_given_up: Callable[[Cell], bool]) -> dict[str, tuple[int, int]]:
+        """Network → the number of rounds that are whole, not counting cells that were given up; and how many there
         would be if those that are not planned now, or are measured late, had no part in it."""
         sizes: dict[str, list[int]] = {}
         open_sizes: dict[str, list[int]] = {}
         for cell, blocks in self._blocks.items():
             sizes.setdefault(cell[1], []).append(len(blocks))
-            if cell not in given_up:
+            if not is_given_up(cell):
                 open_sizes.setdefault(cell[1], []).append(len(blocks))
         return {
             network: (min(open_sizes.get(network, [0])), sum(of_cells) // len(of_cells))

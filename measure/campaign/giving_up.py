@@ -34,9 +34,7 @@ class GivenUpSites:
         self._entries: dict[Cell, GivenUp] = {}
         write_given_up(results.folder, ())
 
-    def __contains__(self, cell: object) -> bool:
-        if not isinstance(cell, tuple):
-            return False
+    def __contains__(self, cell: Cell) -> bool:
         if cell in self._entries and self._reason(cell) is None:
             del self._entries[cell]
             self._write()
