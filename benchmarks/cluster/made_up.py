@@ -48,6 +48,8 @@ EVIDENCE_BYTES = {
     "visual.json": 255,
 }
 EXCHANGES = 50
+# How many runs end with a picture that differs a little from the usual one.
+ODD_SHARE = 0.2
 # Of the window's 1366 by 768 pixels, one for each block of 8 by 8.
 LAST_FRAME_SHAPE = (96, 170, 3)
 VERSIONS = {"chromium": "made up"}
@@ -67,6 +69,8 @@ class MadeUpRuns(Method):
         time.sleep(seconds / self.speed)
         for name, content in evidence_files(self.evidence_share).items():
             (folder / name).write_bytes(content)
+        is_odd = draw.random() < ODD_SHARE
+        (folder / LAST).write_bytes(last_picture(draw.randrange(LAST_FRAME_SHAPE[0]) if is_odd else None))
         document = {
             "started_at": now_iso(),
             "seconds": round(seconds, 3),
@@ -151,9 +155,17 @@ def seconds_of(site: str, network: str) -> float:
 
 @cache
 def evidence_files(share: float) -> Mapping[str, bytes]:
-    """What a run leaves behind beside `attempt.json`: that `share` of the bytes of each file, and a true last frame."""
+    """What a run leaves behind beside `attempt.json` and its last picture: that `share` of the bytes of each file."""
+    return {name: os.urandom(int(share * size)) for name, size in EVIDENCE_BYTES.items()}
+
+
+@cache
+def last_picture(grey_row: int | None) -> bytes:
+    """The last picture of a run, one of its rows grey (or none)."""
     picture = io.BytesIO()
     frame = np.random.default_rng(1).integers(0, 255, LAST_FRAME_SHAPE, dtype=np.uint8)
     frame[:, : LAST_FRAME_SHAPE[1] * 3 // 4] = 255
+    if grey_row is not None:
+        frame[grey_row] = 128
     Image.fromarray(frame).save(picture, "png")
-    return {LAST: picture.getvalue(), **{name: os.urandom(int(share * size)) for name, size in EVIDENCE_BYTES.items()}}
+    return picture.getvalue()
