@@ -189,7 +189,7 @@ class Dispatch:
         self._introductions: dict[Future[Any], str] = {}
         self._running: dict[Future[Any], tuple[str, Block]] = {}
         # How often it was begun to look for workers, which of these looks was the last that has ended, and which the
-        # last before a worker was refused.
+        # last before a worker was admitted, refused or lost.
         self._looks = self._last_look = self._doubted_look = 0
         # Futures that have ended, from Dask's thread; then what they have come to, and who is there, from ours.
         self._news: SimpleQueue[Future[Any] | Outcome | Presence | EyelevelError] = SimpleQueue()
@@ -357,8 +357,8 @@ class Dispatch:
             raise EyelevelError(f"{DEATHS} workers were lost over block {block.number}")
         # If it is there all the same, it is looked at once more.
         self._cluster.forget(worker)
+        self._doubted_look, self._next_look = self._looks, 0.0
         self._again.append(block)
-        self._next_look = 0.0
 
     def _write_first(self) -> None:
         """Put the block that has waited longest into the results."""
