@@ -65,7 +65,7 @@ def replacing_folder(path: Path, known_by: str = "*") -> Iterator[Path]:
         with locked(new):
             new.chmod(0o777 & ~_umask())
             yield new
-            _sync_file_system(new)
+            sync_file_system(new)
             if path.is_dir():
                 _exchange(new, path)
             else:
@@ -183,7 +183,7 @@ def _exchange(one: Path, other: Path) -> None:
     aside.replace(one)
 
 
-def _sync_file_system(folder: Path) -> None:
+def sync_file_system(folder: Path) -> None:
     """Make all that was written to the file system of `folder` survive a power cut: one call for many files.
 
     Raises OSError when the disk did not take it.

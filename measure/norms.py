@@ -65,7 +65,11 @@ def last_frame_unlike(run: RunAppearance, others: Sequence[RunAppearance]) -> st
     frames = [other.last_frame for other in others if other.last_frame is not None]
     if run.last_frame is None or not frames:
         return None
-    distances = sorted(unlike_blocks(run.last_frame, frame) for frame in frames)
+    # Most frames are the same object (`measure.campaign.appearances`), which is compared once.
+    distance_of = {
+        id(frame): unlike_blocks(run.last_frame, frame) for frame in {id(one): one for one in frames}.values()
+    }
+    distances = sorted(distance_of[id(frame)] for frame in frames)
     nearest = distances[int(RESEMBLED * (len(distances) - 1))]
     if nearest > UNLIKE_SHARE:
         return f"{100 * nearest:.0f} % or more of the last frame is unlike that of most other runs"

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from base.errors import EyelevelError
 from base.files import lock_holder
+from measure.campaign.campaign import Enough, never_enough
 from measure.campaign.forecast import Forecast, RunModel, forecast
 from measure.campaign.plan import read_plan
 from measure.campaign.store import FolderStore
@@ -22,13 +23,14 @@ from tuning.networks import Network
 
 @dataclass(frozen=True)
 class Status:
-    """How a campaign stands: how many runs are planned, done and given up; which are open; all attempts; the attempts
-    that are being made right now; the sites that get no more runs; and what the open runs will take if that is known.
-    """
+    """How a campaign stands: how many runs are planned, done and given up; how many are spared, since the rule of
+    `RUNS=auto` has decided; which are open; all attempts; the attempts that are being made right now; the sites that
+    get no more runs; and what the open runs will take if that is known."""
 
     planned: int
     done: int
     given_up: int
+    spared: int
     open_runs: tuple[Run, ...]
     rows: tuple[Row, ...]
     current: tuple[str, ...]
@@ -37,8 +39,9 @@ class Status:
     expected: Forecast | None
 
 
-def status(folder: Path) -> Status:
-    """How the campaign in `folder` stands. Raises EyelevelError when there is none."""
+def status(folder: Path, enough: Enough = never_enough) -> Status:
+    """How the campaign in `folder` stands; `enough` says which sites and networks need no more runs. Raises
+    EyelevelError when there is none."""
     document = require_document(folder)
     repeats = document.settings["repeats"]
     rows = read_rows(folder)
@@ -48,7 +51,9 @@ def status(folder: Path) -> Status:
     planned = [run for block in read_plan(folder) for run in block]
     unmeasured = [run for run in planned if not store.is_valid(run)]
     given_up = {run for run in unmeasured if store.is_given_up(run, repeats) or run.cell in given_up_cells}
-    open_runs = tuple(run for run in unmeasured if run not in given_up)
+    decided = frozenset(enough(folder))
+    spared = {run for run in unmeasured if run not in given_up and run.cell in decided}
+    open_runs = tuple(run for run in unmeasured if run not in given_up and run not in spared)
     try:
         sites = {name: collection.load_site(name) for name in document.sites}
         films = FilmPolicy(**document.films)
@@ -62,6 +67,7 @@ def status(folder: Path) -> Status:
         planned=len(planned),
         done=len({row.of for row in rows if row.valid}),
         given_up=len(given_up),
+        spared=len(spared),
         open_runs=open_runs,
         rows=tuple(rows),
         current=current,

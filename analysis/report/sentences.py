@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from analysis import balance, deviations, heterogeneity, losses, processor, stability
+from analysis.auto_runs import saving
 from analysis.comparison import PAPER_SITES
 from analysis.findings import Findings
 from analysis.gain import SETTING
@@ -14,7 +15,9 @@ from analysis.hypotheses import Hypotheses
 from analysis.outcomes import FEW_RUNS, FEW_SITES, LEAST_SITES
 from analysis.runs import CampaignTable, rows_of
 from analysis.samples import OVER_SITES
+from analysis.stopping import decided_cells
 from analysis.text import label, level, listing, percent, percent_interval, plural, span
+from measure.campaign.progress import in_words
 from measure.metrics import metric_names
 from measure.table import read_given_up
 
@@ -97,9 +100,12 @@ def warnings(findings: Findings) -> list[str]:
     texts = []
     sites = len(findings.samples.sites)
     if findings.campaign.document.settings.get("auto"):
+        saved = saving(findings.campaign.folder, decided_cells(findings.campaign, findings.declared))
+        total = saved.runs + saved.made_runs
+        share = f" and spared {saved.runs} of {total} (about {in_words(saved.seconds)})" if saved.runs else ""
         texts.append(
-            "The stopping rule chose the number of runs. The verdicts and intervals of the declared hypotheses allow "
-            "for that. All other gains, p values and intervals take the runs as fixed beforehand, and exaggerate "
+            f"The stopping rule chose the number of runs{share}. The verdicts and intervals of the declared hypotheses "
+            "allow for that. All other gains, p values and intervals take the runs as fixed beforehand, and exaggerate "
             "differences."
         )
     if findings["confirmatory"]["gain_shrunken"].notna().any():

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from analysis import hypotheses
 from analysis import runs as tables
+from analysis.auto_runs import announcement, saved_line, saving
 from analysis.first_answer import report
 from analysis.stopping import decided_cells
 from base.errors import EyelevelError
@@ -98,10 +99,14 @@ def main(**options: Any) -> None:
         hypotheses=declaration,
     )
     console = Console(highlight=False)
-    carry_out(
-        campaign, MeasuringOptions.take(options), console, "campaign", enough_runs if campaign.auto else never_enough
-    )
+    measuring = MeasuringOptions.take(options)
+    if campaign.auto and not document.settings:
+        for line in announcement(campaign):
+            console.print(line, markup=False, soft_wrap=True)
+    carry_out(campaign, measuring, console, "campaign", enough_runs if campaign.auto else never_enough)
     report(folder, console)
+    if campaign.auto:
+        console.print(saved_line(saving(folder, enough_runs(folder))), markup=False, soft_wrap=True)
 
 
 def number_of_runs(wanted: str | None, most: int | None, settings: Mapping[str, Any]) -> int:

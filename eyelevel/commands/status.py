@@ -6,10 +6,14 @@ from collections import Counter
 import click
 from rich.console import Console
 
+from analysis.auto_runs import saved_line, saving
+from eyelevel.commands.campaign import enough_runs
 from eyelevel.options import campaign_argument, campaign_folder
+from measure.campaign.campaign import never_enough
 from measure.campaign.forecast import in_bytes
 from measure.campaign.progress import in_words
 from measure.status import rejections, status
+from measure.table import require_document
 
 
 @click.command()
@@ -20,8 +24,12 @@ def main(campaign: str, as_json: bool) -> None:
 
     Example: eyelevel status try
     """
-    now = status(campaign_folder(campaign))
+    folder = campaign_folder(campaign)
+    is_auto = require_document(folder).settings.get("auto", False)
+    now = status(folder, enough_runs if is_auto else never_enough)
     counts = {"planned": now.planned, "done": now.done, "left": len(now.open_runs), "given_up": now.given_up}
+    if is_auto:
+        counts["spared"] = now.spared
     if as_json:
         gates = Counter(row.gate for row in now.rows if not row.valid)
         seconds = now.expected.seconds if now.expected else None
@@ -32,6 +40,8 @@ def main(campaign: str, as_json: bool) -> None:
     console.print(f"{runs}; {'running' if now.running else 'not running'}")
     for entry in now.given_up_sites:
         console.print(str(entry), markup=False, soft_wrap=True)
+    if now.spared:
+        console.print(saved_line(saving(folder, enough_runs(folder))), markup=False, soft_wrap=True)
     if now.open_runs and now.expected:
         console.print(f"left: about {in_words(now.expected.seconds)}, {in_bytes(now.expected.bytes)}")
     for run in now.current if now.running else ():

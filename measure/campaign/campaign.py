@@ -14,6 +14,7 @@ from base.ownership import give_to_caller
 from browsers.browsertime import configuration
 from browsers.browsertime.configuration import QUIET_MS
 from browsers.registry import browser_named
+from measure.campaign.appearances import Appearances
 from measure.campaign.block import Block, ReplayFailures, apply_policy, measure_block
 from measure.campaign.forecast import Forecast, RunModel, forecast, require_space
 from measure.campaign.giving_up import GivenUpSites
@@ -26,9 +27,9 @@ from measure.campaign.verdicts import Verdict
 from measure.completeness import digest
 from measure.host import affinity
 from measure.host.machine import machine, versions
-from measure.norms import RunAppearance, judge
+from measure.norms import judge
 from measure.reasons import Reason
-from measure.run.films import ALL_FILMS, FilmPolicy, read_last_frame
+from measure.run.films import ALL_FILMS, FilmPolicy
 from measure.run.setting import Loading, Setting
 from measure.site_facts import facts_of
 from measure.table import CampaignDocument, Cell, Condition, Row, Run
@@ -179,7 +180,7 @@ def measure(
         work.settle()
         expected = work.forecast()
         require_space(expected.bytes, campaign.folder)
-        with display(work.open_runs(), work.ended()).live(expected) as live:
+        with display(work.open_runs(), work.ended()).live(expected, at_most=campaign.auto) as live:
             # A run may be rejected when later ones are known; then it is made again at the end.
             while work.open_runs():
                 attempts = len(results.rows)
@@ -196,12 +197,16 @@ class PlannedWork:
         self._results = results
         self._blocks = results.extend_plan(campaign.plan())
         self._given_up = GivenUpSites(self._blocks, results, campaign.repeats)
+        self._appearances = Appearances(results.folder)
+        self._rounds = Rounds(run.cell for block in self._blocks for run in block)
+        for row in results.rows:
+            self._rounds.count(row.block, (row.of,))
 
     def settle(self) -> None:
         """Do what a stop may have left undone: owners, films, the comparison of the last runs with others."""
         give_to_caller(self._campaign.folder)
         apply_policy(self._campaign.films, self._campaign.folder, self._results.rows)
-        apply_norms(self._results, self._results.rows[-UNSETTLED_ROWS:])
+        apply_norms(self._results, self._results.rows[-UNSETTLED_ROWS:], self._appearances)
 
     def forecast(self) -> Forecast:
         """What the open runs will take."""
@@ -220,17 +225,21 @@ class PlannedWork:
     def open_blocks(self, enough: Enough) -> Iterable[Block]:
         """The open runs of each block, one block after another, without what needs no more runs by then."""
         open_runs = set(self.open_runs())
+        rounds, measured = None, frozenset[Cell]()
         for number, block in enumerate(self._blocks, start=1):
             if runs := [run for run in self._open(block) if run in open_runs]:
-                measured = enough(self._campaign.folder)
+                # To ask takes half a second of a large campaign, and only whole rounds tell something new.
+                if rounds != (now := self._rounds.numbers(lambda cell: cell in self._given_up)):
+                    rounds, measured = now, frozenset(enough(self._campaign.folder))
                 if runs := [run for run in runs if run.cell not in measured]:
                     yield self._campaign.block(number, runs)
 
     def end(self, display: ProgressDisplay, block: Block) -> None:
         """Do what follows when `block` has been measured."""
         results = self._results
+        self._rounds.count(block.number, block.settings)
         results.follow_verdicts()
-        display.rejects(apply_norms(results, [row for row in results.rows if row.block == block.number]))
+        display.rejects(apply_norms(results, results.rows_of(block.settings), self._appearances))
         for cell in dict.fromkeys(run.cell for run in block.settings):
             if entry := self._given_up.look_at(cell):
                 display.gives_up(entry, self._given_up.runs_of(cell))
@@ -240,6 +249,32 @@ class PlannedWork:
         given_up = {cell for cell in dict.fromkeys(run.cell for run in block) if cell in self._given_up}
         repeats = self._campaign.repeats
         return [run for run in block if run.cell not in given_up and self._results.is_open(run, repeats)]
+
+
+class Rounds:
+    """How often all `cells` of a network have been measured: a block of each is a round."""
+
+    def __init__(self, cells: Iterable[Cell]) -> None:
+        self._blocks: dict[Cell, set[int]] = {cell: set() for cell in cells}
+
+    def count(self, block: int, runs: Iterable[Run]) -> None:
+        """Count that some `runs` of a block were measured."""
+        for run in runs:
+            self._blocks.setdefault(run.cell, set()).add(block)
+
+    def numbers(self, is_given_up: Callable[[Cell], bool]) -> dict[str, tuple[int, int]]:
+        """Network → the number of rounds that are whole, not counting cells that were given up; and how many there
+        would be if those that are not planned now, or are measured late, had no part in it."""
+        sizes: dict[str, list[int]] = {}
+        open_sizes: dict[str, list[int]] = {}
+        for cell, blocks in self._blocks.items():
+            sizes.setdefault(cell[1], []).append(len(blocks))
+            if not is_given_up(cell):
+                open_sizes.setdefault(cell[1], []).append(len(blocks))
+        return {
+            network: (min(open_sizes.get(network, [0])), sum(of_cells) // len(of_cells))
+            for network, of_cells in sizes.items()
+        }
 
 
 def measure_here(
@@ -260,32 +295,25 @@ def measure_here(
 
 def hand_over(block: Block, results: Results) -> None:
     """Make what `block` has written belong to who ran the campaign with sudo."""
-    for row in results.rows:
-        if row.of in block.settings:
-            give_to_caller(results.folder / row.folder, results.folder)
+    for row in results.rows_of(block.settings):
+        give_to_caller(results.folder / row.folder, results.folder)
     for file in results.folder.glob("*.*"):
         give_to_caller(file)
 
 
-def apply_norms(results: Results, fresh: Sequence[Row]) -> list[tuple[Row, Reason]]:
+def apply_norms(results: Results, fresh: Sequence[Row], appearances: Appearances) -> list[tuple[Row, Reason]]:
     """Compare the runs in `fresh` with all of their site and network (`norms`); returns those rejected, and why."""
     rejected = []
-    for site, network in dict.fromkeys((row.site, row.network) for row in fresh):
-        rows = [row for row in results.rows if (row.site, row.network) == (site, network)]
+    for cell in dict.fromkeys(row.of.cell for row in fresh):
+        rows = results.rows_of_cell(cell)
         # What was sound when it came stays among those that are compared, whatever was decided later.
         verdicts = {row.folder: results.first_verdict(row.folder) for row in rows}
         sound = [row for row in rows if (first.was_valid if (first := verdicts[row.folder]) else row.valid)]
-        appearances = [appearance(row, results.folder) for row in sound]
         unsettled = {row.folder for row in fresh}
         start = next((place for place, row in enumerate(sound) if row.folder in unsettled), len(sound))
-        for place, reason in judge(appearances, start).items():
-            row = sound[place]
-            if verdicts[row.folder] is None:
-                results.decide(Verdict.of(row, reason, by=reason.gate))
-                rejected.append((row, reason))
+        for place, reason in judge([appearances.of(row) for row in sound], start).items():
+            if verdicts[sound[place].folder] is None:
+                rejected.append((sound[place], reason))
+    # All at once, since the table is written anew for them.
+    results.decide(*(Verdict.of(row, reason, by=reason.gate) for row, reason in rejected))
     return rejected
-
-
-def appearance(row: Row, folder: Path) -> RunAppearance:
-    """What of an attempt of the campaign in `folder` is compared with others."""
-    return RunAppearance(row.requests, row.missed, row.exchanges, read_last_frame(folder / row.folder))

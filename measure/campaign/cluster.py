@@ -2,22 +2,23 @@
 
 Workers are looked at before they are given work (`remote.introduce`), and refused when they differ from this machine.
 A block whose worker dies is given to another. What was measured comes back to the campaign's folder: evidence first,
-then the rows, so that a row's evidence is always there.
+then the rows, so that a row's evidence is always there. A worker has its next block before that.
 """
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import CancelledError
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from distributed import Client, Future
-from distributed import wait as wait_for
 
 from base.errors import EyelevelError
-from base.files import sync
+from base.files import sync_file_system
 from measure.campaign.block import Block
 from measure.campaign.campaign import Campaign
 from measure.campaign.progress import ProgressDisplay
@@ -27,6 +28,7 @@ from measure.campaign.slot import canaries_of
 from measure.cluster.addresses import security_of
 from measure.cluster.keys import Role
 from measure.completeness import digest
+from measure.host.canary import Canary
 from measure.run.aliases import distinct
 from measure.run.evidence import ATTEMPT
 
@@ -35,6 +37,10 @@ CONNECT_TIMEOUT_S = 30
 LOOK_S = 2.0
 # A worker that dies over a block may have died of it. So many are tried.
 DEATHS = 5
+# So many measured blocks, of 5 to 50 MB each, may wait in memory for the disk; with more, workers wait, too.
+MOST_WAITING = 10
+# So many are fetched at once.
+FETCHERS = 4
 
 
 class Cluster:
@@ -46,7 +52,7 @@ class Cluster:
     """
 
     def __init__(self, scheduler: str, campaign: Campaign, validate: Validation | None = None) -> None:
-        self._scheduler = scheduler
+        self.scheduler = scheduler
         self._security = security_of(Role.HEAD, scheduler)
         self._campaign = campaign
         self._validate = validate
@@ -58,74 +64,40 @@ class Cluster:
     ) -> None:
         """Measure `blocks` into `results`, and call `done` after each. Raises EyelevelError."""
         try:
-            client = Client(self._scheduler, timeout=CONNECT_TIMEOUT_S, security=self._security)
+            client = Client(self.scheduler, timeout=CONNECT_TIMEOUT_S, security=self._security)
         except (OSError, TimeoutError) as error:
-            raise EyelevelError(f"there is no Dask scheduler at {self._scheduler}: {error}") from None
+            raise EyelevelError(f"there is no Dask scheduler at {self.scheduler}: {error}") from None
         with client:
-            self._measure(client, iter(blocks), results, display, done)
+            Dispatch(self, client, iter(blocks), results, display, done).run()
 
-    def _measure(
-        self,
-        client: Client,
-        coming: Iterator[Block],
-        results: Results,
-        display: ProgressDisplay,
-        done: Callable[[Block], None],
-    ) -> None:
-        again: deque[Block] = deque()
-        introductions: dict[Future[Any], str] = {}
-        running: dict[Future[Any], tuple[str, Block]] = {}
-        deaths: Counter[int] = Counter()
-        while True:
-            workers = connected_workers(client, self._scheduler)
-            for worker in workers:
-                if worker not in {*self._machines, *self._refused, *introductions.values()}:
-                    introductions[self._submit_introduction(client, worker)] = worker
-            busy = {worker for worker, _ in running.values()}
-            for worker in [worker for worker in workers if worker in self._machines and worker not in busy]:
-                block = again.popleft() if again else next(coming, None)
-                if block is None:
-                    break
-                running[self._submit(client, worker, block, results)] = worker, block
-                for run in block.settings:
-                    display.begins(run, results.attempts(run) + 1)
-            if not running and not introductions:
-                if not again:
-                    if (block := next(coming, None)) is None:
-                        return
-                    again.append(block)
-                if workers:
-                    raise EyelevelError(
-                        f"none of the {len(workers)} workers of {self._scheduler} can measure; see above"
-                    )
-                display.warns(f"no worker is connected to {self._scheduler}; waiting for one")
-                time.sleep(LOOK_S)
-                continue
-            if not running and not again and self._machines:
-                return  # all is measured; who is still being looked at is not needed
-            places = {**introductions, **{future: worker for future, (worker, _) in running.items()}}
-            for future in _finished(places, client, self._scheduler):
-                if future in introductions:
-                    self._admit(future, introductions.pop(future), results, display)
-                    continue
-                worker, block = running.pop(future)
-                if future.status == "finished":
-                    bring_home(future.result(), block.repeats, results, display)
-                    done(block)
-                elif future.status == "error" and isinstance(fault := future.exception(), EyelevelError):
-                    display.warns(f"the worker {worker} gets no more work: {fault}")
-                    self._refuse(worker)
-                    again.append(block)
-                else:
-                    display.warns(f"the worker {worker} is gone, block {block.number} is measured again elsewhere")
-                    deaths[block.number] += 1
-                    if deaths[block.number] == DEATHS:
-                        raise EyelevelError(f"{DEATHS} workers were lost over block {block.number}")
-                    self._refuse(worker)
-                    future.cancel()
-                    again.append(block)
+    def forget_all_but(self, workers: Collection[str]) -> None:
+        """Forget workers that have gone: another may come to have the same address."""
+        self._refused.intersection_update(workers)
+        self._machines = {worker: self._machines[worker] for worker in workers if worker in self._machines}
 
-    def _submit_introduction(self, client: Client, worker: str) -> Future[Any]:
+    def machine_of(self, worker: str) -> str | None:
+        """The machine of `worker`, if it may measure."""
+        return self._machines.get(worker)
+
+    def is_known(self, worker: str) -> bool:
+        """Whether `worker` has been looked at."""
+        return worker in self._machines or worker in self._refused
+
+    def has_workers(self) -> bool:
+        """Whether any worker may measure."""
+        return bool(self._machines)
+
+    def refuse(self, worker: str) -> None:
+        """Give `worker` no more work, as long as it is there."""
+        self._refused.add(worker)
+        self._machines.pop(worker, None)
+
+    def forget(self, worker: str) -> None:
+        """Know nothing of `worker` any more."""
+        self._machines.pop(worker, None)
+
+    def submit_introduction(self, client: Client, worker: str) -> Future[Any]:
+        """Let `worker` be looked at."""
         campaign = self._campaign
         question = Question(
             sites={name: site.folder for name, site in campaign.sites.items()},
@@ -135,30 +107,18 @@ class Cluster:
             captures=campaign.method.captures,
             validate=self._validate,
         )
-        return _submit_to(worker, client, introduce, question)
+        return submit_to(worker, client, introduce, question)
 
-    def _admit(self, future: Future[Any], worker: str, results: Results, display: ProgressDisplay) -> None:
-        if future.status not in ("finished", "error"):
-            future.cancel()  # it is gone, and may come again
-            return
-        outcome: Introduction | BaseException = future.result() if future.status == "finished" else future.exception()
+    def admit(self, worker: str, outcome: object, results: Results, display: ProgressDisplay) -> None:
+        """Let `worker` measure, or refuse it, as its introduction says, or the error that came of it. None: it is gone,
+        and may come again."""
         if isinstance(outcome, Introduction) and outcome.keep_validation:
             outcome.keep_validation(results.folder)
-        if fault := self._fault(outcome):
-            self._refuse(worker)
+        if isinstance(outcome, Introduction | BaseException) and (fault := self._fault(outcome)):
+            self.refuse(worker)
             display.warns(f"the worker {worker} is refused: {fault}")
         elif isinstance(outcome, Introduction):
             self._machines[worker] = outcome.name
-
-    def _refuse(self, worker: str) -> None:
-        self._refused.add(worker)
-        self._machines.pop(worker, None)
-
-    def _submit(self, client: Client, worker: str, block: Block, results: Results) -> Future[Any]:
-        settings = {run: one for run, one in block.settings.items() if results.is_open(run, block.repeats)}
-        earlier = {run: (results.attempts(run), results.failures(run)) for run in settings}
-        canaries = canaries_of(self._machines[worker], results.rows)
-        return _submit_to(worker, client, measure_remotely, replace(block, settings=settings), earlier, canaries)
 
     def _fault(self, introduction: Introduction | BaseException) -> str | None:
         """Why a worker must not measure, or None."""
@@ -166,20 +126,261 @@ class Cluster:
             return f"it could not be looked at: {introduction!r}"
         if introduction.fault:
             return introduction.fault
-        here = self._campaign.versions()
+        here = self._versions
         there = {name: introduction.versions.get(name, "absent") for name in here}
         differences = [
             f"{name} is {there[name]}, here {version}" for name, version in here.items() if there[name] != version
         ]
         differences += [
             f"the site {name} is another"
-            for name, site in self._campaign.sites.items()
-            if introduction.sites.get(name) != digest(site)
+            for name, fingerprint in self._fingerprints.items()
+            if introduction.sites.get(name) != fingerprint
         ]
         return "; ".join(differences) or None
 
+    @cached_property
+    def _versions(self) -> Mapping[str, str]:
+        """Those of this machine. To find them out takes a second, and hundreds of workers are held to them."""
+        return self._campaign.versions()
 
-def _submit_to(worker: str, client: Client, function: Callable[..., object], *arguments: object) -> Future[Any]:
+    @cached_property
+    def _fingerprints(self) -> Mapping[str, str]:
+        """Site → what its folder's contents are known by; to read them takes as long."""
+        return {name: digest(site) for name, site in self._campaign.sites.items()}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a worker was asked for: what it has returned or raised, or None when it is gone."""
+
+    future: Future[Any]
+    value: object
+
+
+@dataclass(frozen=True)
+class Presence:
+    """The workers that are there."""
+
+    workers: list[str]
+
+
+class Dispatch:
+    """Blocks on their way to the workers of `cluster` and back, until all of `coming` are measured; the other arguments
+    are those of `Cluster.measure`."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        client: Client,
+        coming: Iterator[Block],
+        results: Results,
+        display: ProgressDisplay,
+        done: Callable[[Block], None],
+    ) -> None:
+        self._cluster = cluster
+        self._client = client
+        self._coming = coming
+        self._results = results
+        self._display = display
+        self._done = done
+        self._workers: list[str] = []
+        self._next_look = 0.0
+        self._again: deque[Block] = deque()
+        self._introductions: dict[Future[Any], str] = {}
+        self._running: dict[Future[Any], tuple[str, Block]] = {}
+        # How often it was begun to look for workers, which of these looks was the last that has ended, and which the
+        # last before a worker was admitted, refused or lost.
+        self._looks = self._last_look = self._doubted_look = 0
+        # Futures that have ended, from Dask's thread; then what they have come to, and who is there, from ours.
+        self._news: SimpleQueue[Future[Any] | Outcome | Presence | EyelevelError] = SimpleQueue()
+        self._ended: deque[Future[Any]] = deque()
+        self._fetching: set[Future[Any]] = set()
+        self._threads = ThreadPoolExecutor(FETCHERS + 1, thread_name_prefix="dispatch")
+        self._measured: deque[tuple[Block, MeasuredBlock]] = deque()
+        self._deaths: Counter[int] = Counter()
+        # Those of each machine, those in blocks that have not been written yet among them.
+        self._canaries: dict[str, list[Canary]] = {}
+
+    def run(self) -> None:
+        """Measure all blocks. Raises EyelevelError."""
+        try:
+            self._run()
+        finally:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self) -> None:
+        while True:
+            self._look_for_workers()
+            self._hand_out()
+            if self._measured:
+                self._write_first()
+                self._take_news(0.0)
+                continue
+            if not self._running and not self._introductions:
+                if not self._again:
+                    if (block := next(self._coming, None)) is None:
+                        return
+                    self._again.append(block)
+                self._require_workers()
+            elif not self._running and not self._again and self._cluster.has_workers():
+                return  # all is measured; who is still being looked at is not needed
+            is_looking = self._looks != self._last_look
+            self._take_news(LOOK_S if is_looking else max(0.0, self._next_look - time.monotonic()))
+
+    def _look_for_workers(self) -> None:
+        """Begin to see who has come and who has gone, if the last look was long enough ago. A busy scheduler takes a
+        while to answer."""
+        if self._looks == self._last_look and time.monotonic() >= self._next_look:
+            self._looks += 1
+            self._threads.submit(self._look)
+
+    def _look(self) -> None:
+        try:
+            self._news.put(Presence(connected_workers(self._client, self._cluster.scheduler)))
+        except EyelevelError as error:
+            self._news.put(error)
+
+    def _meet(self, workers: list[str]) -> None:
+        """See who of these has come and who has gone."""
+        self._workers = workers
+        self._cluster.forget_all_but(workers)
+        self._last_look = self._looks
+        self._next_look = time.monotonic() + LOOK_S
+        newcomers = set(self._introductions.values())
+        for worker in self._workers:
+            if worker not in newcomers and not self._cluster.is_known(worker):
+                self._follow(future := self._cluster.submit_introduction(self._client, worker))
+                self._introductions[future] = worker
+        # A future that is bound to a worker that has gone stays as it is for ever.
+        present = set(self._workers)
+        places = {**self._introductions, **{future: worker for future, (worker, _) in self._running.items()}}
+        for future in [future for future, worker in places.items() if worker not in present]:
+            self._end(Outcome(future, None))
+
+    def _hand_out(self) -> None:
+        """Give a block to each worker that has none, unless too many measured ones wait for the disk."""
+        if len(self._measured) >= MOST_WAITING:
+            return
+        for worker in self._free_workers():
+            block = self._again.popleft() if self._again else next(self._coming, None)
+            if block is None:
+                return
+            self._follow(future := self._submit(worker, block))
+            self._running[future] = worker, block
+            for run in block.settings:
+                self._display.begins(run, self._results.attempts(run) + 1)
+
+    def _free_workers(self) -> list[str]:
+        busy = {worker for worker, _ in self._running.values()}
+        return [worker for worker in self._workers if self._cluster.machine_of(worker) and worker not in busy]
+
+    def _submit(self, worker: str, block: Block) -> Future[Any]:
+        results = self._results
+        settings = {run: one for run, one in block.settings.items() if results.is_open(run, block.repeats)}
+        earlier = {run: (results.attempts(run), results.failures(run)) for run in settings}
+        canaries = list(self._canaries_of(worker))
+        return submit_to(worker, self._client, measure_remotely, replace(block, settings=settings), earlier, canaries)
+
+    def _canaries_of(self, worker: str) -> list[Canary]:
+        machine = self._cluster.machine_of(worker) or ""
+        if machine not in self._canaries:
+            self._canaries[machine] = canaries_of(machine, self._results.rows)
+        return self._canaries[machine]
+
+    def _follow(self, future: Future[Any]) -> None:
+        future.add_done_callback(self._news.put)
+
+    def _take_news(self, patience_s: float) -> None:
+        """Take what has happened by now; wait so long for it if there is none."""
+        try:
+            self._take(self._news.get(timeout=patience_s))
+            while True:
+                self._take(self._news.get_nowait())
+        except Empty:
+            pass
+        while self._ended and len(self._fetching) < min(FETCHERS, MOST_WAITING - len(self._measured)):
+            future = self._ended.popleft()
+            if future in self._running or future in self._introductions:
+                self._fetching.add(future)
+                self._threads.submit(self._fetch, future)
+
+    def _take(self, news: Future[Any] | Outcome | Presence | EyelevelError) -> None:
+        if isinstance(news, EyelevelError):
+            raise news
+        if isinstance(news, Presence):
+            self._meet(news.workers)
+        elif isinstance(news, Outcome):
+            self._fetching.discard(news.future)
+            self._end(news)
+        else:
+            self._ended.append(news)
+
+    def _fetch(self, future: Future[Any]) -> None:
+        """Fetch what `future` has come to; runs beside all else, since it takes as long as the network does.
+
+        There is no limit of time: what Dask fetches at once is cancelled at once, too. The result of a worker that dies
+        now never comes; then the next look cancels `future`.
+        """
+        value: object = None
+        try:
+            value = future.exception() if future.status == "error" else future.result()
+        finally:
+            # Whatever came instead of a result: it is not here.
+            self._news.put(Outcome(future, value))
+
+    def _end(self, outcome: Outcome) -> None:
+        """Do what follows when a worker has done something, or has gone meanwhile."""
+        future, value = outcome.future, outcome.value
+        if future in self._introductions:
+            self._cluster.admit(self._introductions.pop(future), value, self._results, self._display)
+            self._doubted_look = self._looks
+        elif future in self._running:
+            worker, block = self._running.pop(future)
+            if isinstance(value, MeasuredBlock):
+                for machine in {row.machine for row in value.rows} & self._canaries.keys():
+                    self._canaries[machine] += canaries_of(machine, value.rows)
+                self._measured.append((block, value))
+            elif isinstance(value, EyelevelError):
+                self._display.warns(f"the worker {worker} gets no more work: {value}")
+                self._cluster.refuse(worker)
+                self._doubted_look, self._next_look = self._looks, 0.0
+                self._again.append(block)
+            else:
+                self._lose(worker, block)
+        # Whatever there is of it: a result is here, and of a worker that is gone nothing will come.
+        future.cancel()
+
+    def _lose(self, worker: str, block: Block) -> None:
+        self._display.warns(f"the worker {worker} is gone, block {block.number} is measured again elsewhere")
+        self._deaths[block.number] += 1
+        if self._deaths[block.number] == DEATHS:
+            raise EyelevelError(f"{DEATHS} workers were lost over block {block.number}")
+        # If it is there all the same, it is looked at once more.
+        self._cluster.forget(worker)
+        self._doubted_look, self._next_look = self._looks, 0.0
+        self._again.append(block)
+
+    def _write_first(self) -> None:
+        """Put the block that has waited longest into the results."""
+        block, measured = self._measured.popleft()
+        bring_home(measured, block.repeats, self._results, self._display)
+        self._done(block)
+
+    def _require_workers(self) -> None:
+        """Nobody measures, though there is something to be measured: say so, or raise EyelevelError when all who are
+        there were refused."""
+        if self._last_look <= self._doubted_look:
+            return
+        if not self._workers:
+            self._display.warns(f"no worker is connected to {self._cluster.scheduler}; waiting for one")
+        elif not self._cluster.has_workers():
+            raise EyelevelError(
+                f"none of the {len(self._workers)} workers of {self._cluster.scheduler} can measure; see above"
+            )
+
+
+def submit_to(worker: str, client: Client, function: Callable[..., object], *arguments: object) -> Future[Any]:
+    """Let `worker` alone call `function`."""
     return client.submit(function, *arguments, workers=[worker], allow_other_workers=False, pure=False, retries=0)
 
 
@@ -190,7 +391,7 @@ def connected_workers(client: Client, scheduler: str) -> list[str]:
         try:
             # Asked directly: what the client keeps of such answers is at times one without any workers.
             scheduler_itself: Any = client.scheduler
-            return list(client.sync(scheduler_itself.identity, n_workers=-1)["workers"])
+            return list(client.sync(scheduler_itself.ncores))
         except OSError:
             time.sleep(LOOK_S)
     raise EyelevelError(
@@ -198,32 +399,23 @@ def connected_workers(client: Client, scheduler: str) -> list[str]:
     )
 
 
-def _finished(places: Mapping[Future[Any], str], client: Client, scheduler: str) -> list[Future[Any]]:
-    """Which futures have ended, or lost the worker that they are bound to; waits for a while until there is one.
-
-    Raises EyelevelError when the scheduler is gone.
-    """
-    try:
-        wait_for(list(places), timeout=LOOK_S, return_when="FIRST_COMPLETED")
-    except TimeoutError:
-        workers = connected_workers(client, scheduler)
-        return [future for future, worker in places.items() if worker not in workers]
-    except CancelledError:
-        pass  # all are, when the scheduler is gone
-    return [future for future in places if future.done()]
-
-
 def bring_home(measured: MeasuredBlock, repeats: int, results: Results, display: ProgressDisplay) -> None:
-    """Put what a worker measured into `results`; a row when its evidence is on the disk."""
+    """Put what a worker measured into `results`; its rows when all evidence is on the disk.
+
+    The whole file system is synchronised (twice), which takes about as long as it takes for one file; a run has a
+    dozen.
+    """
     for warning in measured.warnings:
         display.warns(warning)
-    for row, evidence in zip(measured.rows, measured.evidence, strict=True):
-        folder = results.empty_run_folder(row.of, row.attempt)
-        # Written last, since it says that all else is there (`attempt.is_made`).
-        for name in sorted(evidence, key=lambda name: name == ATTEMPT):
-            (folder / Path(name).name).write_bytes(evidence[name])
-            sync(folder / Path(name).name)
-        sync(folder)
-        sync(folder.parent)
-        results.keep_attempt(row)
-        display.ends(row.of, row, given_up=results.is_given_up(row.of, repeats))
+    folders = [results.empty_run_folder(row.of, row.attempt) for row in measured.rows]
+    # Written last, since it says that all else is there (`method.is_made`).
+    for is_last in (False, True):
+        for folder, evidence in zip(folders, measured.evidence, strict=True):
+            for name in evidence:
+                if (name == ATTEMPT) == is_last:
+                    (folder / Path(name).name).write_bytes(evidence[name])
+        sync_file_system(results.folder)
+    results.keep_attempts(measured.rows)
+    last = {row.of: row for row in measured.rows}
+    for row in measured.rows:
+        display.ends(row.of, row, given_up=row is last[row.of] and results.is_given_up(row.of, repeats))

@@ -55,13 +55,17 @@ class RunModel:
         """Whether there are such a site and such a network."""
         return cell[0] in self.sites and cell[1] in self.networks
 
-    def forecast(self, cell: Cell, run: int = 1) -> Forecast:
-        """What run number `run` of `cell` takes: the size over the rate that TCP connections reach, and some round
+    def load_s(self, cell: Cell) -> float:
+        """How long the page of `cell` takes to load: its size over the rate that TCP connections reach, and some round
         trips."""
         site, network = self.sites[cell[0]], self.networks[cell[1]]
         page_bits = 8 * sum(exchange.bytes for exchange in site.exchanges)
         # A page's servers each have a connection, and share the link.
-        load_s = page_bits / network.tcp_rate_bps(len(site.servers)) + ROUND_TRIPS * network.min_rtt_ms / 1000
+        return page_bits / network.tcp_rate_bps(len(site.servers)) + ROUND_TRIPS * network.min_rtt_ms / 1000
+
+    def forecast(self, cell: Cell, run: int = 1) -> Forecast:
+        """What run number `run` of `cell` takes."""
+        load_s, network = self.load_s(cell), self.networks[cell[1]]
         if not self.filmed:
             return Forecast(UNFILMED_RUN_S + load_s, UNFILMED_BYTES)
         film_s = load_s + (network.quiet_ms or QUIET_MS) / 1000

@@ -55,9 +55,11 @@ class GivenUpSites:
 
     def _reason(self, cell: Cell) -> Reason | None:
         """Why `cell` is given up: the last reason, or None when it is not."""
-        rows = [row for row in self._results.rows if (row.site, row.network) == cell]
+        rows = self._results.rows_of_cell(cell)
+        if any(row.valid for row in rows):
+            return None
         reasons = [row.reason for row in rows if row.reason and not is_pardoned(row.reason)]
-        if any(row.valid for row in rows) or len({reason.gate for reason in reasons}) != 1:
+        if len({reason.gate for reason in reasons}) != 1:
             return None
         given_up = (all(self._results.is_given_up(run, self._repeats) for run in block) for block in self._blocks[cell])
         return reasons[-1] if sum(given_up) >= BLOCKS else None

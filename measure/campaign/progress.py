@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from statistics import mean
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -26,8 +25,11 @@ class ProgressDisplay(Observer):
         """`open_runs`: those to be made; `done`: how many have been made before; `plain`: lines only, for logs."""
         self._console = console
         self._open = set(open_runs)
+        self._open_behind = Counter(run.network for run in self._open)
         self._total = len(open_runs) + done
-        self._seconds: dict[str, list[float]] = defaultdict(list)
+        # By network: how many runs there were, and how long they took together.
+        self._counts: Counter[str] = Counter()
+        self._seconds: defaultdict[str, float] = defaultdict(float)
         self._rejected: Counter[str] = Counter()
         self._warnings: set[str] = set()
         self._live = console.is_terminal and not plain
@@ -37,11 +39,12 @@ class ProgressDisplay(Observer):
         self._summary = Text(style="dim")
 
     @contextmanager
-    def live(self, expected: Forecast) -> Iterator["ProgressDisplay"]:
-        """Print what is expected, and on a terminal show how the campaign stands below the lines."""
+    def live(self, expected: Forecast, *, at_most: bool = False) -> Iterator["ProgressDisplay"]:
+        """Print what is expected, `at_most` or for sure, and on a terminal show how the campaign stands below the
+        lines."""
         if self._open:
             expectation = f"about {in_words(expected.seconds)}, {in_bytes(expected.bytes)}"
-            self._say(f"{len(self._open)} runs to be made: {expectation}")
+            self._say(f"{'at most ' if at_most else ''}{len(self._open)} runs to be made: {expectation}")
         if not self._live:
             yield self
             return
@@ -53,9 +56,10 @@ class ProgressDisplay(Observer):
         self._progress.update(self._task, description=f"{run}{again}")
 
     def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
-        self._seconds[run.network].append(row.seconds)
+        self._counts[run.network] += 1
+        self._seconds[run.network] += row.seconds
         if row.valid or given_up:
-            self._open.discard(run)
+            self._close([run])
         if row.valid:
             text = f"{_metrics(row)}{row.requests} requests, {row.missed} missed"
         else:
@@ -71,13 +75,15 @@ class ProgressDisplay(Observer):
         """Runs that counted do not any more, each for its reason."""
         for row, reason in rows:
             self._rejected[reason.gate] += 1
-            self._open.add(row.of)
+            if row.of not in self._open:
+                self._open.add(row.of)
+                self._open_behind[row.network] += 1
             self._say(f"{row.of}: does not count any more: {reason}", style="yellow")
         self._stands()
 
     def gives_up(self, entry: GivenUp, runs: Iterable[Run]) -> None:
         """A site behind a network gets no more runs: these `runs` are not made."""
-        self._open -= set(runs)
+        self._close(runs)
         self._say(str(entry), style="yellow")
         self._stands()
 
@@ -89,12 +95,17 @@ class ProgressDisplay(Observer):
 
     def time_left(self) -> str:
         """How long the open runs will take, in words."""
-        known = [second for seconds in self._seconds.values() for second in seconds]
-        if not known or not self._open:
+        if not self._counts or not self._open:
             return "" if self._open else "done"
-        usual = mean(known)
-        each = {network: mean(seconds) for network, seconds in self._seconds.items()}
-        return in_words(sum(each.get(run.network, usual) for run in self._open)) + " left"
+        usual = sum(self._seconds.values()) / self._counts.total()
+        each = {network: self._seconds[network] / count for network, count in self._counts.items()}
+        return in_words(sum(count * each.get(network, usual) for network, count in self._open_behind.items())) + " left"
+
+    def _close(self, runs: Iterable[Run]) -> None:
+        for run in runs:
+            if run in self._open:
+                self._open.remove(run)
+                self._open_behind[run.network] -= 1
 
     def _stands(self) -> None:
         self._progress.update(self._task, completed=self._total - len(self._open), left=self.time_left())

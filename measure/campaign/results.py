@@ -21,7 +21,7 @@ from base.errors import EyelevelError
 from base.files import Locked, locked, sync, write_atomically
 from measure.campaign.plan import PlannedBlock, extended, read_plan, write_plan
 from measure.campaign.store import FolderStore
-from measure.campaign.verdicts import Verdict, add_verdict, read_verdicts
+from measure.campaign.verdicts import Verdict, add_verdict, read_verdicts, state_of_verdicts
 from measure.declaration import (
     HYPOTHESES,
     continued_declaration,
@@ -69,6 +69,8 @@ class Results(FolderStore):
         self._runs_csv = folder / RUNS
         self._further: tuple[str, ...] = ()
         self._verdicts: list[Verdict] = []
+        self._first_verdicts: dict[str, Verdict] = {}
+        self._state_of_verdicts: tuple[int, int] | None = None
         if not self._runs_csv.exists():
             self._write(())
         text = self._runs_csv.read_text()
@@ -90,7 +92,11 @@ class Results(FolderStore):
 
     def keep_attempt(self, row: Row) -> None:
         """Add a row; when this returns it survives a power cut."""
-        line = lines([row], self._further).encode()
+        self.keep_attempts([row])
+
+    def keep_attempts(self, rows: Sequence[Row]) -> None:
+        """The same for `rows`, of which all survive, or none."""
+        line = lines(rows, self._further).encode()
         with self._runs_csv.open("ab", buffering=0) as file:
             before = file.tell()
             try:
@@ -101,32 +107,52 @@ class Results(FolderStore):
                 # Half a line would take the next one with it.
                 os.ftruncate(file.fileno(), before)
                 raise
-        self.count_attempt(row)
+        for row in rows:
+            self.count_attempt(row)
 
     def count_attempt(self, row: Row) -> None:
         if row.valid and self.is_valid(row.of):
             raise EyelevelError(f"{self._runs_csv} has two valid rows of {row.of}; remove one by 'make review'")
         super().count_attempt(row)
 
-    def decide(self, verdict: Verdict) -> None:
-        """Keep `verdict` and let `runs.csv` follow it."""
-        add_verdict(self.folder, verdict)
+    def decide(self, *verdicts: Verdict) -> None:
+        """Keep `verdicts` and let `runs.csv` follow them."""
+        for verdict in verdicts:
+            add_verdict(self.folder, verdict)
         self.follow_verdicts()
 
     def follow_verdicts(self) -> None:
         """Make `runs.csv` say what the verdicts say, those included that other processes have added meanwhile."""
+        # Looked at after every block, and seldom another one.
+        if (state := state_of_verdicts(self.folder)) == self._state_of_verdicts:
+            return
+        self._state_of_verdicts = state
         verdicts = read_verdicts(self.folder)
         if len(verdicts) == len(self._verdicts):
             return
         self._verdicts = verdicts
+        for verdict in verdicts:
+            self._first_verdicts.setdefault(verdict.folder, verdict)
         rows = followed(self.rows, verdicts)
         if rows != self.rows:
-            self._write(rows)
+            self._rewrite(rows)
             self.recount(rows)
 
     def first_verdict(self, folder: str) -> Verdict | None:
         """The first verdict on the attempt in `folder`: what was said before it is what its gates said."""
-        return next((verdict for verdict in self._verdicts if verdict.folder == folder), None)
+        return self._first_verdicts.get(folder)
+
+    def _rewrite(self, rows: Sequence[Row]) -> None:
+        """Put `rows` in the place of those that there are; the lines of those that stay as they are do so, too."""
+        # No cell has a line feed in it.
+        _, *present, end = self._runs_csv.read_text().split("\n")
+        if end or not len(present) == len(self.rows) == len(rows):
+            self._write(rows)
+            return
+        for place, (before, row) in enumerate(zip(self.rows, rows, strict=True)):
+            if row != before:
+                present[place] = lines([row], self._further).rstrip("\n")
+        write_atomically(self._runs_csv, header(self._further) + "".join(f"{line}\n" for line in present))
 
     def _write(self, rows: Iterable[Row]) -> None:
         write_atomically(self._runs_csv, header(self._further) + lines(rows, self._further))

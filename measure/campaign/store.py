@@ -3,11 +3,11 @@ has been tried, and when that is enough: the rule by which a run is given up."""
 
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from measure.gates import PARDONS, attempts_against, is_pardoned
-from measure.table import Row, Run
+from measure.table import Cell, Row, Run
 
 
 class FolderStore:
@@ -29,13 +29,24 @@ class FolderStore:
         """Let `rows` be the attempts so far."""
         self.rows: list[Row] = []
         self._rows_of: defaultdict[Run, list[Row]] = defaultdict(list)
+        self._rows_of_cell: defaultdict[Cell, list[Row]] = defaultdict(list)
         for row in rows:
             self.count_attempt(row)
 
     def count_attempt(self, row: Row) -> None:
         """Add the attempt in `row`."""
         self.rows.append(row)
-        self._rows_of[row.of].append(row)
+        run = row.of
+        self._rows_of[run].append(row)
+        self._rows_of_cell[run.cell].append(row)
+
+    def rows_of(self, runs: Iterable[Run]) -> list[Row]:
+        """The attempts at `runs`, without those made elsewhere."""
+        return [row for run in runs for row in self._rows_of[run]]
+
+    def rows_of_cell(self, cell: Cell) -> Sequence[Row]:
+        """The attempts at all runs of `cell`, in the order in which they were made."""
+        return self._rows_of_cell[cell]
 
     def attempts(self, run: Run) -> int:
         """How often `run` has been tried."""

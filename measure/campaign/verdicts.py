@@ -46,6 +46,15 @@ def read_verdicts(campaign: Path) -> list[Verdict]:
     return [from_json(line, Verdict, f"{path} is broken") for line in lines[:-1] if line]
 
 
+def state_of_verdicts(campaign: Path) -> tuple[int, int] | None:
+    """What changes whenever a verdict is added in the campaign's folder; None while there is none."""
+    try:
+        status = (campaign / VERDICTS).stat()
+    except FileNotFoundError:
+        return None
+    return status.st_size, status.st_mtime_ns
+
+
 def add_verdict(campaign: Path, verdict: Verdict) -> None:
     """Add `verdict`; when this returns it survives a power cut. Any process may, at any time."""
     descriptor = os.open(campaign / VERDICTS, os.O_RDWR | os.O_CREAT, 0o666)

@@ -1,5 +1,6 @@
 """RUNS=auto: a site gets no more runs when the rule that was fixed beforehand has decided, and no sooner."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +13,10 @@ from factories import ROW, with_metrics
 from analysis.hypotheses import DECLARED
 from base.errors import EyelevelError
 from eyelevel.commands.campaign import MAX_RUNS, declared_text, enough_runs, main, number_of_runs
+from eyelevel.commands.status import main as status
+from measure.campaign.plan import plan, write_plan
 from measure.campaign.results import opened
-from measure.table import CampaignDocument, require_document
+from measure.table import CampaignDocument, require_document, write_document
 
 Times = Callable[[int], float]
 
@@ -50,6 +53,24 @@ def test_a_site_that_is_decided_needs_no_more_runs(
 ) -> None:
     folder = campaign(tmp_path / "c", runs, tcp, quic)
     assert enough_runs(folder) == ([("s", "lte")] if enough else [])
+
+
+def test_status_says_what_was_spared(tmp_path: Path) -> None:
+    folder = campaign(tmp_path / "c", 5, lambda n: 1000 + n, lambda n: 700 + n)
+    document = require_document(folder)
+    write_plan(folder, plan(["s"], ["lte"], ["tcp", "quic"], 31, 1))
+    undecided = CliRunner().invoke(status, [str(folder), "--json"], catch_exceptions=False)
+    assert json.loads(undecided.output)["left"] == 52, "it is no campaign of RUNS=auto"
+    write_document(folder, replace(document, settings={**document.settings, "auto": True}))
+    stands = CliRunner().invoke(status, [str(folder), "--json"], catch_exceptions=False)
+    assert {name: json.loads(stands.output)[name] for name in ("planned", "done", "left", "spared")} == {
+        "planned": 62,
+        "done": 10,
+        "left": 0,
+        "spared": 52,
+    }
+    printed = CliRunner().invoke(status, [str(folder)], catch_exceptions=False).output
+    assert "RUNS=auto saved 52 of 62 runs (84 %)" in printed
 
 
 def test_enough_is_what_the_campaign_declared(tmp_path: Path) -> None:

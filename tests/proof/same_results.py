@@ -28,7 +28,7 @@ from analysis.report.write import write_report
 from base.errors import EyelevelError
 from base.files import read_json
 from browsers.browsertime.configuration import QUIET_MS
-from measure.campaign.campaign import appearance
+from measure.campaign.appearances import Appearances
 from measure.campaign.method import PAGES, Method
 from measure.campaign.plan import seed_of
 from measure.norms import judge
@@ -108,7 +108,7 @@ def judged_anew(folder: Path, rows: list[Row], catalogue: Catalogue, method: Met
         anew.append(replace(fresh, further=row.further))
     for cell in dict.fromkeys((row.site, row.network) for row in anew):
         places = [n for n, row in enumerate(anew) if (row.site, row.network) == cell and row.valid]
-        for place, reason in judge([appearance(anew[n], folder) for n in places]).items():
+        for place, reason in judge([Appearances(folder).of(anew[n]) for n in places]).items():
             anew[places[place]] = replace(anew[places[place]], valid=False, reason=reason)
     return anew
 

@@ -23,7 +23,7 @@ from measure.campaign import campaign as campaigns
 from measure.campaign import method, slot
 from measure.campaign.block import REPLAY_FAILURES_IN_A_ROW
 from measure.campaign.campaign import REPEATS, Campaign, Selection, measure
-from measure.campaign.plan import read_plan
+from measure.campaign.plan import read_plan, write_plan
 from measure.campaign.progress import ProgressDisplay, in_words
 from measure.campaign.verdicts import Verdict, add_verdict
 from measure.declaration import kept_hypotheses
@@ -272,6 +272,53 @@ def test_sites_with_enough_runs_get_no_more(campaign: Campaign, monkeypatch: pyt
 
     measure(replace(campaign, runs=5), partial(ProgressDisplay, Console(file=io.StringIO())), enough=enough)
     assert len(rows(campaign)) == 4
+
+
+def test_it_is_asked_once_a_round_whether_there_are_enough_runs(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(method, "load", lambda *_, **__: None)
+    monkeypatch.setattr(method, "read_evidence", lambda folder, **_: SOUND)
+    both = {name: replace(campaign.sites["site"], folder=campaign.folder / name) for name in ("one", "two")}
+    monkeypatch.setattr(campaigns, "digest", lambda site: site.name)
+    sizes: list[int] = []
+
+    def enough(folder: Path) -> list[tuple[str, str]]:
+        sizes.append(len(rows(campaign)))
+        return []
+
+    two = replace(campaign, sites=both, runs=3)
+    measure(two, partial(ProgressDisplay, Console(file=io.StringIO())), enough=enough)
+    # A block of each site has four runs; once more when the campaign is done.
+    assert sizes == [0, 4, 8]
+
+
+def test_a_site_that_was_given_up_does_not_keep_others_from_being_asked(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(method, "load", lambda *_, **__: None)
+    broken, sound = (("one", "lte"), ("two", "lte"))
+    monkeypatch.setattr(method, "read_evidence", lambda folder, **_: FAILED if "/one/" in str(folder) else SOUND)
+    both = {name: replace(campaign.sites["site"], folder=campaign.folder / name) for name, _ in (broken, sound)}
+    monkeypatch.setattr(campaigns, "digest", lambda site: site.name)
+    two = replace(campaign, sites=both, runs=9)
+
+    def enough(folder: Path) -> list[tuple[str, str]]:
+        return [sound] if sum(row["site"] == "two" for row in rows(campaign)) >= 10 else []
+
+    measure(two, partial(ProgressDisplay, Console(file=io.StringIO())), enough=enough)
+    assert read_given_up(campaign.folder)[0].site == "one"
+    assert sum(row["site"] == "two" for row in rows(campaign)) == 10
+
+
+def test_what_is_not_needed_is_spared_and_not_open(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collection, "load_site", lambda name: campaign.sites[name])
+    go(campaign, monkeypatch, [SOUND])
+    go(replace(campaign, runs=3, without=frozenset([("site", "lte")])), monkeypatch, [SOUND])
+    write_plan(campaign.folder, replace(campaign, runs=3).plan())
+    assert len(status(campaign.folder).open_runs) == 2
+    stands = status(campaign.folder, lambda folder: [("site", "lte")])
+    assert (stands.planned, stands.done, stands.spared, stands.open_runs) == (6, 4, 2, ())
 
 
 def test_replays_that_fail_again_and_again_stop_the_campaign(

@@ -21,7 +21,7 @@ from base.places import PROJECT
 from measure import declaration as declarations
 from measure.campaign import results
 from measure.campaign.results import changes, opened
-from measure.campaign.verdicts import Verdict
+from measure.campaign.verdicts import Verdict, add_verdict, read_verdicts
 from measure.reasons import Reason
 from measure.table import Run, columns, read_document, read_rows
 
@@ -116,6 +116,56 @@ def test_a_reason_with_what_no_file_and_no_terminal_can_take_is_kept_with_escape
     table = tmp_path / "c" / "runs.csv"
     table.write_text(table.read_text().replace(r"\x1b]0", "\x1b]0"))
     assert str(read_rows(tmp_path / "c")[0].reason) == rf"gate\x1b: {escaped}"
+
+
+def test_a_verdict_changes_the_line_of_its_attempt_alone(tmp_path: Path) -> None:
+    table = tmp_path / "c" / "runs.csv"
+    with opened(tmp_path / "c", document()) as results:
+        attempts = [replace(ROW, run=n, folder=f"runs/s/lte/tcp/{n}-1") for n in (1, 2, 3)]
+        results.keep_attempts(attempts)
+        # As nobody would write it now.
+        table.write_text(table.read_text().replace(",1234.5,", ",1234.50,"))
+        before = table.read_text().splitlines()
+        results.decide(*(Verdict.of(row, Reason("gate", "it is wrong"), by="review") for row in attempts[1:]))
+        after = table.read_text().splitlines()
+        assert [row.valid for row in results.rows] == [True, False, False]
+        assert (results.is_valid(RUN), results.is_valid(replace(RUN, number=2))) == (True, False)
+    assert after[:2] == before[:2]
+    assert [row["reason"] for row in rows(tmp_path / "c")] == ["", "gate: it is wrong", "gate: it is wrong"]
+    with opened(tmp_path / "c", document()) as results:
+        assert table.read_text().splitlines() == after
+        results.decide(Verdict.of(results.rows[1], Reason("gate", "it is right"), by="review", valid=True))
+    assert [row["valid"] for row in rows(tmp_path / "c")] == ["true", "true", "false"]
+
+
+def test_a_table_that_lost_lines_is_written_anew(tmp_path: Path) -> None:
+    table = tmp_path / "c" / "runs.csv"
+    with opened(tmp_path / "c", document()) as results:
+        results.keep_attempts([replace(ROW, run=n, folder=f"runs/s/lte/tcp/{n}-1") for n in (1, 2)])
+        table.write_text("".join(table.read_text().splitlines(keepends=True)[:-1]))
+        results.decide(Verdict.of(results.rows[0], Reason("gate", "it is wrong"), by="review"))
+    assert [(row["run"], row["valid"]) for row in rows(tmp_path / "c")] == [("1", "false"), ("2", "true")]
+
+
+def test_verdicts_are_read_when_there_are_new_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[Path] = []
+
+    def read(folder: Path) -> list[Verdict]:
+        reads.append(folder)
+        return read_verdicts(folder)
+
+    monkeypatch.setattr(results, "read_verdicts", read)
+    with opened(tmp_path / "c", document()) as kept:
+        kept.keep_attempt(ROW)
+        for _ in range(3):
+            kept.follow_verdicts()
+        assert reads == []
+        # By another process, at any time.
+        add_verdict(tmp_path / "c", Verdict.of(ROW, Reason("gate", "it is wrong"), by="review"))
+        for _ in range(3):
+            kept.follow_verdicts()
+        assert len(reads) == 1
+        assert not kept.is_valid(RUN)
 
 
 def test_an_interrupted_attempt_leaves_nothing_to_the_next(tmp_path: Path) -> None:

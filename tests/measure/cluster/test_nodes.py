@@ -221,14 +221,14 @@ def test_a_campaign_whose_scheduler_ends_while_a_worker_is_busy_says_so(
         scheduler.process.kill()
         return future
 
-    monkeypatch.setattr(Cluster, "_submit_introduction", submit)
+    monkeypatch.setattr(Cluster, "submit_introduction", submit)
     display = ProgressDisplay(Console(file=io.StringIO()), [], 0)
     try:
         with (
             opened(tmp_path / "campaign", CampaignDocument({"seed": 1, "runs": 1})) as results,
             pytest.raises(EyelevelError, match=f"the scheduler {scheduler.address} is gone; start it and its workers"),
         ):
-            Cluster(scheduler.address, cast(Campaign, None)).measure([cast(Block, None)], results, display, print)
+            Cluster(scheduler.address, cast(Campaign, None)).measure([cast(Block, object())], results, display, print)
     finally:
         end(worker.process, scheduler.process)
 

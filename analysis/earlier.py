@@ -1,0 +1,124 @@
+"""What earlier campaigns tell of one that is to be measured: how much runs scatter behind each network, and how large
+gains are there. Where none tells it, defaults stand in, which say that they do.
+
+This serves planning alone. No verdict depends on it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from analysis.hypotheses import Hypotheses, Pair
+from analysis.ratios import block_ratios, locations, mean_over_sites
+from analysis.runs import CampaignTable, load
+from analysis.samples import Samples, counts, samples_of
+from base.errors import EyelevelError
+from measure.host.machine import machine
+from measure.table import RUNS
+from tuning.networks import Network
+
+# So many of the newest campaigns are read, half a second each.
+NEWEST = 5
+# A site with fewer blocks does not tell how much they scatter.
+LEAST_BLOCKS = 5
+# The defaults, of log ratios: runs scatter by 5 %, and by 10 % where packets are lost at random, the ratio of two runs
+# by the square root of 2 times as much; mean gains differ by 10 % from none, and those of single sites by 5 % from
+# their mean, as `eyelevel simulate` has them.
+SCATTER = 0.05 * 2**0.5
+LOSSY_SCATTER = 0.10 * 2**0.5
+GAIN_SD = 0.10
+SITE_SD = 0.05
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is expected behind a network, all of it of ln(compared / reference).
+
+    `scatter`: standard deviation of a block's around its site's. `site_sd`: that of the sites' around their mean.
+    `gains`: of pairs that were measured there, by metric, the mean over sites and its standard error; of all others it
+    is drawn around 0. `source`: the campaign that measured all of that, nothing where it is a default.
+    """
+
+    scatter: float
+    site_sd: float = SITE_SD
+    gains: Mapping[tuple[Pair, str], tuple[float, float]] = field(default_factory=dict)
+    source: str = ""
+
+
+def default(network: Network) -> Expected:
+    """What is expected behind `network` when nothing is known of it."""
+    return Expected(LOSSY_SCATTER if network.loss else SCATTER)
+
+
+def expected_behind(
+    networks: Mapping[str, Network], hypotheses: Hypotheses, results: Path, itself: Path
+) -> dict[str, Expected]:
+    """What is expected behind each of `networks`: as the newest campaign in `results` measured on this machine that has
+    the network, set as now. The campaign `itself` is none of these."""
+    expected = {name: default(network) for name, network in networks.items()}
+    for campaign in earlier_campaigns(results, itself):
+        for name, network in networks.items():
+            if not expected[name].source and _is_same(campaign.document.networks.get(name), network):
+                expected[name] = measured_behind(name, campaign, hypotheses) or expected[name]
+    return expected
+
+
+def earlier_campaigns(results: Path, itself: Path) -> list[CampaignTable]:
+    """The newest campaigns in `results` that were measured on this machine; those that cannot be read are left out."""
+    tables = [table for table in results.glob(f"*/{RUNS}") if table.parent != itself]
+    campaigns = []
+    for table in sorted(tables, key=lambda path: path.stat().st_mtime, reverse=True)[:NEWEST]:
+        try:
+            campaign = load(table.parent)
+        except EyelevelError:
+            continue
+        if campaign.document.machine.get("host") == machine()["host"]:
+            campaigns.append(campaign)
+    return campaigns
+
+
+def measured_behind(network: str, campaign: CampaignTable, hypotheses: Hypotheses) -> Expected | None:
+    """What `campaign` measured behind `network`, None when that is too little."""
+    try:
+        samples = samples_of(campaign)
+    except EyelevelError:
+        return None
+    metrics = [metric for metric in hypotheses.family_metrics if metric in samples.metrics]
+    if network not in samples.networks or not metrics:
+        return None
+    declared = [pair for pair in hypotheses.family if pair.is_of(samples.protocols)]
+    others = [Pair(samples.protocols[0], name) for name in samples.protocols[1:]]
+    gains: dict[tuple[Pair, str], tuple[float, float]] = {}
+    scatters, site_variances = list[float](), list[float]()
+    for pair in declared or others:
+        ratios = _ratios(samples, pair, network, metrics)
+        centres, variances = locations(ratios)
+        sizes = counts(ratios)
+        is_told = (sizes >= LEAST_BLOCKS) & np.isfinite(variances)
+        if not is_told.any():
+            continue
+        scatters.append(float((variances * sizes)[is_told].mean()))
+        if is_told.sum(axis=-1).min() > 2:
+            surplus = centres.var(axis=-1, ddof=1) - np.nanmean(variances, axis=-1)
+            site_variances.append(float(np.maximum(0, surplus).mean()))
+        if pair in declared:
+            ratio = mean_over_sites(ratios)
+            known = zip(metrics, ratio.centre, ratio.error, strict=True)
+            gains |= {(pair, metric): (float(centre), float(error)) for metric, centre, error in known}
+    if not scatters:
+        return None
+    site_sd = float(np.sqrt(np.mean(site_variances))) if site_variances else SITE_SD
+    return Expected(float(np.sqrt(np.mean(scatters))), site_sd, gains, campaign.name)
+
+
+def _ratios(samples: Samples, pair: Pair, network: str, metrics: Sequence[str]) -> np.ndarray:
+    """metrics x sites x blocks"""
+    of_network = block_ratios(samples, pair)[samples.networks.index(network)]
+    return np.asarray(np.moveaxis(of_network, 1, 0)[[samples.metrics.index(metric) for metric in metrics]])
+
+
+def _is_same(kept: Mapping[str, object] | None, network: Network) -> bool:
+    return kept is not None and json.dumps(kept, sort_keys=True) == json.dumps(asdict(network), sort_keys=True)

@@ -1,0 +1,171 @@
+"""Runs that are made up: how long each takes is drawn from its name, and so is whether it counts. No browser, no
+network. The engine cannot tell them from others."""
+
+import io
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+
+import numpy as np
+from PIL import Image
+
+from base.clock import now_iso
+from base.files import read_json, write_json
+from measure.campaign.campaign import Campaign
+from measure.campaign.method import Method
+from measure.metrics import metric_names
+from measure.reasons import Reason
+from measure.run.evidence import ATTEMPT
+from measure.run.films import LAST, FilmPolicy
+from measure.run.setting import Circumstances, Setting
+from measure.table import Row, Run
+from record.http1 import Response
+from record.site import Exchange, Recording, Site, write_site
+from tuning import networks, protocols
+
+NETWORKS = ("dsl", "lte", "da2gc", "mss")
+PROTOCOLS = ("tcp", "tcp+", "tcp+bbr", "quic", "quic+bbr")
+# What a run of each network takes (README, "What it costs"), from the smallest page to the largest (s).
+SECONDS = {"dsl": (6.0, 9.0), "lte": (7.0, 15.0), "da2gc": (13.0, 80.0), "mss": (17.0, 63.0)}
+# How much of a run's time is chance (ln), and how many attempts a gate rejects, so that they are made again.
+SCATTER = 0.05
+REJECTED_SHARE = 0.01
+# A run's evidence without its film (bytes): of demo-light over lte.
+EVIDENCE_BYTES = {
+    "browsertime.har.gz": 4115,
+    "browsertime.json": 29949,
+    "browsertime.log": 407,
+    "netlog.json.gz": 64497,
+    "replay.json": 671,
+    "replay.log": 0,
+    "requests.tsv": 833,
+    "strip.jpg": 14063,
+    "times.json": 135,
+    "visual.json": 255,
+}
+EXCHANGES = 50
+# How many runs end with a picture that differs a little from the usual one.
+ODD_SHARE = 0.2
+# Of the window's 1366 by 768 pixels, one for each block of 8 by 8.
+LAST_FRAME_SHAPE = (96, 170, 3)
+VERSIONS = {"chromium": "made up"}
+
+
+@dataclass(frozen=True)
+class MadeUpRuns(Method):
+    """Runs that sleep. `speed`: how many times as fast as true ones; `evidence_share`: how much of the evidence of a
+    true run there is."""
+
+    speed: float = 10.0
+    evidence_share: float = 0.1
+
+    def make(self, setting: Setting, circumstances: Circumstances, folder: Path, attempt: int = 1) -> None:
+        draw = Random(f"{setting.seed}/{attempt}")
+        seconds = seconds_of(setting.site.name, setting.network.name) * draw.lognormvariate(0, SCATTER)
+        time.sleep(seconds / self.speed)
+        for name, content in evidence_files(self.evidence_share).items():
+            (folder / name).write_bytes(content)
+        is_odd = draw.random() < ODD_SHARE
+        (folder / LAST).write_bytes(last_picture(draw.randrange(LAST_FRAME_SHAPE[0]) if is_odd else None))
+        document = {
+            "started_at": now_iso(),
+            "seconds": round(seconds, 3),
+            "block": circumstances.block,
+            "machine": circumstances.machine,
+            "is_rejected": draw.random() < REJECTED_SHARE,
+        }
+        write_json(folder / ATTEMPT, document)
+
+    def analyse(self, folder: Path) -> None:
+        pass
+
+    def judge(self, setting: Setting, run: Run, attempt: int, folder: Path, campaign: Path) -> Row:
+        document = read_json(folder / ATTEMPT)
+        is_rejected = document["is_rejected"]
+        draw = Random(f"{setting.seed}/{attempt}/metrics")
+        return Row(
+            site=run.site,
+            network=run.network,
+            protocol=run.protocol,
+            run=run.number,
+            attempt=attempt,
+            valid=not is_rejected,
+            reason=Reason("load_finished", "made up as one that did not") if is_rejected else None,
+            metrics={} if is_rejected else {name: round(draw.uniform(500, 2000), 1) for name in metric_names()},
+            requests=EXCHANGES,
+            served=EXCHANGES,
+            missed=0,
+            exchanges=EXCHANGES,
+            unrecorded=0,
+            started_at=document["started_at"],
+            seconds=document["seconds"],
+            folder=str(folder.relative_to(campaign)),
+            block=document["block"],
+            machine=document["machine"],
+            canary_cpu_ms=50.0,
+            canary_page_ms=800.0,
+        )
+
+
+class MadeUpCampaign(Campaign):
+    """A campaign whose programs are not asked for their versions."""
+
+    def versions(self) -> dict[str, str]:
+        return VERSIONS
+
+
+def campaign(folder: Path, sites: int, runs: int, method: MadeUpRuns) -> MadeUpCampaign:
+    """The paper's campaign, but for its number of `sites` and `runs`, in `folder`, with sites of generated texts beside
+    it."""
+    all_networks, all_protocols = networks.load(), protocols.load()
+    return MadeUpCampaign(
+        folder=folder,
+        sites={site.name: site for site in (made_up_site(folder.parent, number) for number in range(1, sites + 1))},
+        networks={name: all_networks[name] for name in NETWORKS},
+        protocols={name: all_protocols[name] for name in PROTOCOLS},
+        runs=runs,
+        seed=1,
+        method=method,
+        films=FilmPolicy("none"),
+    )
+
+
+def made_up_site(folder: Path, number: int) -> Site:
+    """A page of some small texts, in `folder` if it is not there yet."""
+    name = f"site-{number:02}"
+    place = folder / "sites" / name
+    if place.exists():
+        return Site.load(place)
+    exchanges = tuple(
+        Exchange("GET", f"https://{name}.example/{text or ''}", Response(200, "OK", (), b"x"), "192.0.2.1")
+        for text in range(EXCHANGES)
+    )
+    return write_site(Recording(exchanges[0].url, exchanges, {"tool": "made up"}), place)
+
+
+def seconds_of(site: str, network: str) -> float:
+    """What a run of that site behind that network takes on average."""
+    least, most = SECONDS[network]
+    return least + (most - least) * Random(site).betavariate(2, 4)
+
+
+@cache
+def evidence_files(share: float) -> Mapping[str, bytes]:
+    """What a run leaves behind beside `attempt.json` and its last picture: that `share` of the bytes of each file."""
+    return {name: os.urandom(int(share * size)) for name, size in EVIDENCE_BYTES.items()}
+
+
+@cache
+def last_picture(grey_row: int | None) -> bytes:
+    """The last picture of a run, one of its rows grey (or none)."""
+    picture = io.BytesIO()
+    frame = np.random.default_rng(1).integers(0, 255, LAST_FRAME_SHAPE, dtype=np.uint8)
+    frame[:, : LAST_FRAME_SHAPE[1] * 3 // 4] = 255
+    if grey_row is not None:
+        frame[grey_row] = 128
+    Image.fromarray(frame).save(picture, "png")
+    return picture.getvalue()

@@ -1,0 +1,185 @@
+"""What RUNS=auto is said to save before a campaign, and what it has saved after it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from factories import ROW
+
+from analysis import auto_runs, hypotheses
+from analysis.auto_runs import (
+    Plan,
+    announcement,
+    expectation,
+    expected_lines,
+    saved_line,
+    saving,
+    simulated_stops,
+    simulated_values,
+)
+from analysis.earlier import LOSSY_SCATTER, SCATTER, Expected, expected_behind
+from analysis.hypotheses import DECLARED, Hypotheses, Pair
+from analysis.runs import CampaignTable
+from analysis.samples import Samples
+from analysis.simulate import Truth, write
+from analysis.stopping import looks_until, stopping_table
+from measure.campaign.campaign import Campaign
+from measure.campaign.plan import plan, write_plan
+from measure.campaign.results import opened
+from measure.host.machine import machine
+from measure.table import CampaignDocument, read_document, write_document
+from record.demo import generate
+from record.site import write_site
+from tuning import networks, protocols
+
+PAIR = Pair("tcp", "quic")
+DECIDED_AT_ONCE = Expected(0.02, 0.0, {(PAIR, metric): (-0.3, 0.0) for metric in ("si", "plt")}, "large")
+# Within the margin of half a round trip, of which the scatter lets nobody be sure.
+NEVER_DECIDED = Expected(0.5, 0.0, {(PAIR, metric): (0.0, 0.0) for metric in ("si", "plt")}, "large")
+
+
+@pytest.fixture
+def declared() -> Hypotheses:
+    return hypotheses.load().restricted_to(("tcp", "quic"), ("si", "plt"))
+
+
+def plan_of(runs: int = 31, sites: int = 3) -> Plan:
+    names = tuple(f"s{number}" for number in range(sites))
+    cells = [(site, network) for site in names for network in ("dsl", "lte")]
+    run_s = {cell: 10.0 if cell[1] == "dsl" else 20.0 for cell in cells}
+    return Plan(names, {"dsl": 24.0, "lte": 74.0}, ("tcp", "quic"), runs, dict.fromkeys(cells, 1.0), run_s)
+
+
+def test_a_network_that_is_decided_at_once_ends_at_the_first_look_and_another_never(declared: Hypotheses) -> None:
+    expected = expectation(plan_of(), declared, {"dsl": DECIDED_AT_ONCE, "lte": NEVER_DECIDED})
+    runs = 3 * 2 * (5 + 31)
+    assert (expected.runs.low, expected.runs.high) == (runs, runs)
+    # One campaign of a hundred decides by chance what there is not.
+    assert expected.runs.mean == pytest.approx(runs, rel=0.01)
+    assert expected.seconds.high == 3 * 2 * (5 * 10 + 31 * 20)
+    assert (expected.total_runs, expected.total_s) == (3 * 2 * 2 * 31, 3 * 2 * 31 * (10 + 20))
+
+
+def test_without_a_look_before_its_end_a_campaign_is_expected_to_make_all_runs(declared: Hypotheses) -> None:
+    expected = expectation(plan_of(runs=4), declared, {"dsl": DECIDED_AT_ONCE, "lte": DECIDED_AT_ONCE})
+    assert expected.runs.mean == expected.total_runs == 3 * 2 * 2 * 4
+
+
+def test_simulated_campaigns_end_as_the_stopping_rule_has_it(declared: Hypotheses) -> None:
+    """One campaign after the other, by the function that tells in reports when the rule would have stopped."""
+    measured, known = plan_of(), Expected(0.1, 0.03)
+    expected = {"dsl": known, "lte": known}
+    values = simulated_values(measured, declared, expected, 3, seed=3).reshape((3, 2, 3, 2, 2, 31))
+    document = CampaignDocument({"networks": {name: {"min_rtt_ms": rtt} for name, rtt in measured.rtt_ms.items()}})
+    table = CampaignTable(pd.DataFrame(), document)
+    stops = simulated_stops(measured, declared, expected, 3, seed=3)
+    assert len({int(stop) for stop in stops.ravel()}) > 1
+    for number in range(3):
+        samples = Samples(values[number], ("dsl", "lte"), tuple(measured.sites), ("tcp", "quic"), ("si", "plt"))
+        enough = stopping_table(samples, declared, table, looks_until(31))["enough"]
+        assert list(enough) == list(stops[number])
+
+
+def test_simulated_ratios_scatter_as_expected(declared: Hypotheses) -> None:
+    known = Expected(0.1, 0.0, DECIDED_AT_ONCE.gains)
+    values = simulated_values(plan_of(), declared, {"dsl": known, "lte": known}, 50, seed=1)
+    ratios = np.log(values[:, :, 1] / values[:, :, 0])
+    assert ratios.mean() == pytest.approx(-0.3, abs=0.005)
+    assert ratios.std() == pytest.approx(0.1, rel=0.03)
+
+
+def test_a_large_campaign_is_simulated_less_often(declared: Hypotheses) -> None:
+    few, many = (auto_runs.number_of_campaigns(plan_of(sites=sites), declared) for sites in (3, 500))
+    assert (few, many) == (auto_runs.MOST_CAMPAIGNS, auto_runs.LEAST_CAMPAIGNS)
+
+
+def earlier_campaign(folder: Path, host: str) -> Path:
+    """One of which the truth is known, as if it had been measured on `host`."""
+    truth = Truth(
+        sites=12, networks=("dsl",), protocols=("tcp", "quic"), effects={"quic": -0.2}, effect_sd=0.1, noise_sd=0.06
+    )
+    document = read_document(write(folder, truth))
+    assert document
+    write_document(folder, replace(document, machine={"host": host}))
+    return folder
+
+
+def test_scatter_and_gains_are_those_of_the_newest_campaign_of_this_machine(
+    tmp_path: Path, declared: Hypotheses
+) -> None:
+    earlier_campaign(tmp_path / "earlier", str(machine()["host"]))
+    known = {name: networks.load()[name] for name in ("dsl", "mss")}
+    expected = expected_behind(known, declared, tmp_path, tmp_path / "new")
+    dsl = expected["dsl"]
+    assert dsl.source == "earlier"
+    # Each run scatters by 6 %, and each of its metrics by a third of that besides.
+    assert dsl.scatter == pytest.approx(0.06 * (2 * (1 + 1 / 9)) ** 0.5, rel=0.1)
+    assert dsl.site_sd == pytest.approx(0.1, rel=0.6)
+    assert dsl.gains[PAIR, "si"][0] == pytest.approx(-0.22, abs=0.1)
+    assert expected["mss"] == Expected(LOSSY_SCATTER)
+
+
+def test_what_another_machine_or_network_showed_is_not_taken(tmp_path: Path, declared: Hypotheses) -> None:
+    earlier_campaign(tmp_path / "elsewhere", "another")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "runs.csv").write_text("no table")
+    earlier_campaign(tmp_path / "here", str(machine()["host"]))
+    dsl = networks.load()["dsl"]
+    slower = {"dsl": replace(dsl, down_mbps=1.0)}
+    assert expected_behind(slower, declared, tmp_path, tmp_path / "new")["dsl"] == Expected(SCATTER)
+    assert expected_behind({"dsl": dsl}, declared, tmp_path, tmp_path / "here")["dsl"] == Expected(SCATTER)
+
+
+def test_what_is_assumed_is_said(declared: Hypotheses) -> None:
+    expected = {"dsl": DECIDED_AT_ONCE, "lte": Expected(SCATTER)}
+    first, measured, assumed = expected_lines(expectation(plan_of(), declared, expected), expected)
+    assert " of 372 runs are expected (" in first
+    assert first.endswith("of 1 h 33 min")
+    assert "as the campaign large measured here" in measured
+    assert "dsl 2.0 %" in measured
+    assert "since no earlier campaign here has measured it" in assumed
+    assert "lte 7.1 %" in assumed
+
+
+def test_a_campaign_announces_what_the_rule_is_expected_to_save(tmp_path: Path) -> None:
+    site = write_site(generate("demo-light"), tmp_path / "demo-light")
+    known = {name: protocols.load()[name] for name in ("tcp", "quic")}
+    campaign = Campaign(
+        tmp_path / "results" / "c",
+        {"demo-light": site},
+        {"dsl": networks.load()["dsl"]},
+        known,
+        runs=31,
+        seed=1,
+        auto=True,
+        hypotheses=DECLARED.read_text(),
+    )
+    first, _ = announcement(campaign)
+    assert first.startswith("RUNS=auto: about ")
+    (line,) = announcement(replace(campaign, protocols={"tcp": known["tcp"]}))
+    assert "compares nothing" in line
+
+
+def test_what_was_saved_is_what_was_planned_and_not_needed(tmp_path: Path) -> None:
+    names: dict[str, dict[str, Any]] = {
+        "sites": {"s": {}},
+        "networks": {"dsl": {}, "lte": {}},
+        "protocols": {"tcp": {}, "quic": {}},
+    }
+    document = CampaignDocument({"seed": 1, "runs": 10, "repeats": 2, "auto": True, **names})
+    with opened(tmp_path / "c", document) as results:
+        write_plan(tmp_path / "c", plan(["s"], ["dsl", "lte"], ["tcp", "quic"], 10, 1))
+        for network, runs in (("dsl", 5), ("lte", 10)):
+            for number in range(1, runs + 1):
+                for protocol in ("tcp", "quic"):
+                    place = f"runs/s/{network}/{protocol}/{number}-1"
+                    row = replace(ROW, network=network, protocol=protocol, run=number, folder=place, seconds=60.0)
+                    results.keep_attempt(row)
+    saved = saving(tmp_path / "c", [("s", "dsl"), ("s", "lte")])
+    assert (saved.runs, saved.seconds, saved.made_runs) == (10, 600.0, 30)
+    line = "RUNS=auto saved 10 of 40 runs (25 %), about 10 min of 40 min: dsl after 5 runs of each setting"
+    assert saved_line(saved) == line
+    assert "saved nothing" in saved_line(saving(tmp_path / "c", []))

@@ -1,0 +1,255 @@
+"""Blocks on their way to workers and back, on a cluster that is made up: who comes, goes, and measures what. (True
+clusters: tests/proof/test_campaign_faults.py, benchmarks/cluster.)"""
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Event
+from typing import Any, cast
+
+import pytest
+from distributed import Client
+from factories import ROW
+from rich.console import Console
+
+from base.errors import EyelevelError
+from measure.campaign import campaign as campaigns
+from measure.campaign import cluster as module
+from measure.campaign.block import Block
+from measure.campaign.campaign import Campaign
+from measure.campaign.cluster import MOST_WAITING, Cluster, Dispatch
+from measure.campaign.progress import ProgressDisplay
+from measure.campaign.remote import Introduction, MeasuredBlock, introduce
+from measure.campaign.results import opened
+from measure.completeness import digest
+from measure.run.evidence import ATTEMPT
+from measure.table import CampaignDocument
+from record.http1 import Response
+from record.site import Exchange, Recording, Site, write_site
+from tuning import networks, protocols
+
+HERE = {"chromium": "156"}
+LOST, UNREACHABLE, BROKEN = "never ends", "does not come", "comes in pieces"
+PATIENCE_S = 30
+
+
+class MadeUpFuture:
+    """What a worker was asked for: it has come to `value`, or never will (LOST). What is UNREACHABLE is there, but does
+    not come until it is cancelled."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+        self.is_cancelled = Event()
+        self.status = "pending" if value == LOST else "error" if isinstance(value, EyelevelError) else "finished"
+
+    def add_done_callback(self, callback: Callable[[Any], None]) -> None:
+        if self.status != "pending":
+            callback(self)
+
+    def result(self) -> object:
+        if self.value == UNREACHABLE:
+            assert self.is_cancelled.wait(PATIENCE_S)
+            raise CancelledError
+        if self.value == BROKEN:
+            raise OSError("the connection to the scheduler is lost")
+        return self.value
+
+    def exception(self) -> object:
+        return self.value
+
+    def cancel(self) -> None:
+        self.is_cancelled.set()
+
+
+def measured(block: Block) -> MeasuredBlock:
+    rows = [
+        replace(
+            ROW,
+            site=run.site,
+            network=run.network,
+            protocol=run.protocol,
+            run=run.number,
+            block=block.number,
+            folder=f"runs/{run.site}/{run.network}/{run.protocol}/{run.number}-1",
+        )
+        for run in block.settings
+    ]
+    return MeasuredBlock(tuple(rows), ({ATTEMPT: b"{}"},) * len(rows), ())
+
+
+@dataclass
+class MadeUpCluster:
+    """What happens in a cluster with these `workers`. `outcome`: what comes of a block at a worker."""
+
+    campaign: Campaign
+    workers: list[str]
+    outcome: Callable[[str, Block], object] = lambda _, block: measured(block)
+    events: list[str] = field(default_factory=list)
+
+    def submit(self, worker: str, client: Client, function: Callable[..., object], *arguments: Any) -> MadeUpFuture:
+        if function is introduce:
+            self.events.append(f"{worker} is looked at")
+            sites = {name: digest(site) for name, site in self.campaign.sites.items()}
+            return MadeUpFuture(Introduction(f"machine of {worker}", HERE, sites))
+        self.events.append(f"{worker} gets {arguments[0].number}")
+        return MadeUpFuture(self.outcome(worker, arguments[0]))
+
+    def bring_home(self, block: MeasuredBlock, *arguments: Any) -> None:
+        self.events.append(f"{block.rows[0].block} is written")
+        bring_home(block, *arguments)
+
+    def measure(self) -> str:
+        """Measure the campaign; returns what was printed."""
+        printed = io.StringIO()
+        with opened(self.campaign.folder, CampaignDocument({"seed": 1, "runs": 1})) as results:
+            blocks = [self.campaign.block(n, runs) for n, runs in enumerate(self.campaign.plan(), start=1)]
+            display = ProgressDisplay(Console(file=printed, width=200), [], 0)
+            cluster = Cluster("tcp://127.0.0.1:1", self.campaign)
+            Dispatch(cluster, cast(Client, None), iter(blocks), results, display, lambda _: None).run()
+            assert all(results.is_valid(run) for block in blocks for run in block.settings)
+        return printed.getvalue()
+
+
+bring_home = module.bring_home
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MadeUpCluster:
+    """Of one worker, with a campaign of four blocks."""
+    page = Exchange("GET", "https://a.example/", Response(200, "OK", (), b"x"), "192.0.2.1")
+    site = write_site(Recording(page.url, (page,), {"tool": "test"}), tmp_path / "site")
+    monkeypatch.setattr(campaigns, "versions", lambda *_, **__: HERE)
+    known = {"tcp": protocols.load()["tcp"]}
+    campaign = Campaign(tmp_path / "c", {"site": site}, {"dsl": networks.load()["dsl"]}, known, runs=4, seed=1)
+    made_up = MadeUpCluster(campaign, ["a"])
+    monkeypatch.setattr(module, "submit_to", made_up.submit)
+    monkeypatch.setattr(module, "connected_workers", lambda *_: list(made_up.workers))
+    monkeypatch.setattr(module, "bring_home", made_up.bring_home)
+    # Each turn looks for workers, and none waits.
+    monkeypatch.setattr(module, "LOOK_S", 0.0)
+    return made_up
+
+
+def test_a_worker_has_its_next_block_before_the_last_one_is_written(
+    cluster: MadeUpCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOOK_S", 60.0)
+    cluster.measure()
+    expected = ["a is looked at", "a gets 1", "a gets 2", "1 is written", "a gets 3", "2 is written", "a gets 4"]
+    assert cluster.events == [*expected, "3 is written", "4 is written"]
+
+
+def test_a_disk_that_is_slow_makes_workers_wait_in_the_end(
+    cluster: MadeUpCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.campaign = replace(cluster.campaign, runs=4 * MOST_WAITING)
+    cluster.workers = [f"worker {number}" for number in range(2 * MOST_WAITING)]
+    most = 0
+
+    def end(dispatch: Dispatch, outcome: Any) -> None:
+        nonlocal most
+        real_end(dispatch, outcome)
+        most = max(most, len(dispatch._measured))
+
+    real_end = Dispatch._end
+    monkeypatch.setattr(Dispatch, "_end", end)
+    cluster.measure()
+    assert 0 < most <= MOST_WAITING
+
+
+def test_a_block_whose_worker_is_gone_is_measured_elsewhere_while_others_deliver(cluster: MadeUpCluster) -> None:
+    cluster.workers = ["a", "b"]
+    cluster.campaign = replace(cluster.campaign, runs=12)
+
+    def outcome(worker: str, block: Block) -> object:
+        if worker == "b":
+            cluster.workers = ["a"]
+            return LOST
+        return measured(block)
+
+    cluster.outcome = outcome
+    printed = cluster.measure()
+    lost = next(event for event in cluster.events if event.startswith("b gets")).removeprefix("b gets ")
+    again = cluster.events.index(f"a gets {lost}")
+    assert again < cluster.events.index("a gets 12"), "it is not left for the end"
+    assert f"the worker b is gone, block {lost} is measured again elsewhere" in printed
+
+
+def test_a_worker_that_comes_back_under_its_old_address_is_looked_at_and_measures(cluster: MadeUpCluster) -> None:
+    def outcome(worker: str, block: Block) -> object:
+        if cluster.events.count("a is looked at") == 1:
+            looks: Iterator[list[str]] = iter([[], []])
+            cluster.workers = Comings(["a"], looks)
+            return LOST
+        return measured(block)
+
+    cluster.outcome = outcome
+    assert "the worker a is gone" in cluster.measure()
+    assert cluster.events.count("a is looked at") == 2
+
+
+class Comings(list[str]):
+    """Workers that are there only after so many looks."""
+
+    def __init__(self, workers: Sequence[str], looks: Any) -> None:
+        super().__init__(workers)
+        self._looks = looks
+
+    def __iter__(self) -> Any:
+        return iter(next(self._looks, list(super().__iter__())))
+
+
+def test_a_result_whose_worker_dies_before_it_is_here_is_measured_again(cluster: MadeUpCluster) -> None:
+    cluster.workers = ["a", "b"]
+
+    def outcome(worker: str, block: Block) -> object:
+        if worker == "b":
+            cluster.workers = ["a"]
+            return UNREACHABLE
+        return measured(block)
+
+    cluster.outcome = outcome
+    assert "the worker b is gone" in cluster.measure()
+
+
+def test_a_worker_whose_result_is_lost_on_its_way_is_looked_at_and_measures_again(cluster: MadeUpCluster) -> None:
+    outcomes = iter([BROKEN])
+    cluster.outcome = lambda _, block: next(outcomes, None) or measured(block)
+    assert "the worker a is gone, block 1 is measured again" in cluster.measure()
+    assert cluster.events[:4] == ["a is looked at", "a gets 1", "a is looked at", "a gets 1"]
+
+
+def test_a_worker_that_cannot_measure_any_more_gets_no_more_work(cluster: MadeUpCluster) -> None:
+    cluster.workers = ["a", "b"]
+    cluster.outcome = lambda worker, block: EyelevelError("it is busy") if worker == "b" else measured(block)
+    assert "the worker b gets no more work: it is busy" in cluster.measure()
+    assert sum(event.startswith("b gets") for event in cluster.events) == 1
+
+
+def test_when_all_workers_are_refused_the_campaign_ends(cluster: MadeUpCluster) -> None:
+    cluster.outcome = lambda *_: EyelevelError("it is busy")
+    with pytest.raises(EyelevelError, match=r"none of the 1 workers of tcp://127\.0\.0\.1:1 can measure; see above"):
+        cluster.measure()
+
+
+def test_the_head_is_looked_at_once_however_many_workers_come(
+    cluster: MadeUpCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[str] = []
+
+    def versions(*_: object, **__: object) -> dict[str, str]:
+        looks.append("versions")
+        return HERE
+
+    def fingerprint(site: Site) -> str:
+        looks.append("site")
+        return digest(site)
+
+    monkeypatch.setattr(campaigns, "versions", versions)
+    monkeypatch.setattr(module, "digest", fingerprint)
+    cluster.workers = [f"worker {number}" for number in range(20)]
+    cluster.measure()
+    assert looks == ["versions", "site"]
+    assert sum(event.endswith("is looked at") for event in cluster.events) == 20
