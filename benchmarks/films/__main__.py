@@ -39,7 +39,7 @@ def by_script(folder: Path) -> None:
     command: list[str | Path] = [sys.executable, script, "--video", folder / FILM, "--orange", "--force"]
     command += ["--renderignore", "5", "--json"]
     environment = {**os.environ, "TMPDIR": str(folder), "OPENBLAS_NUM_THREADS": "1"}
-    subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(command, env=environment, capture_output=True, check=True)
 
 
 WAYS: dict[str, Callable[[Path], None]] = {"ours": ours, "script": by_script}

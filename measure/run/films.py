@@ -116,7 +116,8 @@ def read_last_frame(folder: Path) -> NDArray[np.uint8] | None:
 
 def keep_strip(pictures: FilmPictures, start: FilmStart, lvc_ms: float, folder: Path) -> None:
     """Store a strip of a film, which begins as `start` says and changes last at `lvc_ms`. Raises EyelevelError."""
-    zero_s = Fraction(f"{(start.stray_frames + start.orange_frames) / FRAMERATE:.3f}")
+    # FFmpeg sometimes takes the screen's rate for 29.97 frames a second, and on a busy machine for another one.
+    zero_s = Fraction(f"{(start.stray_frames + start.orange_frames) / round(pictures.frames_per_s):.3f}")
     # To the end of the last picture's share, so that the last picture has the final look.
     step_s = Fraction(f"{max(lvc_ms / 1000 / (STRIP_PICTURES - 1), 1 / FRAMERATE) * (1 + 1e-6):.6f}")
     frames = frames_at_steps(pictures, zero_s, step_s)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from support.film_reference import keep_reference, metrics_of
 from support.films import LOSSLESS, ORANGE, WHITE, film, frame, page
 
@@ -89,6 +90,17 @@ def test_missing_frames_and_another_rate_change_nothing(tmp_path: Path) -> None:
     assert len(film_pictures(path).times) == 95 - 3 - 4
     assert film_start(film_pictures(path)) == FilmStart(0, 9, blank_after=True)
     assert_same(path, reference)
+
+
+def test_a_strip_begins_with_the_navigation_at_any_rate(tmp_path: Path) -> None:
+    # As on a busy machine, where FFmpeg took the screen's rate for 120.
+    scenes = [(frame(ORANGE), 90), (frame(WHITE), 30), (page(1.0), 90)]
+    film(tmp_path / FILM, scenes, "120")
+    analyse_film(tmp_path)
+    with Image.open(tmp_path / STRIP) as strip:
+        first, *_, last = np.split(np.asarray(strip.convert("L")), 8, axis=1)
+    assert first.min() > 240
+    assert last.mean() < 140
 
 
 def test_metrics_of_a_small_film_are_those_of_the_script(tmp_path: Path) -> None:
