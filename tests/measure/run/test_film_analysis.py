@@ -26,6 +26,13 @@ def noisy(picture: Pixels, amount: int, pixels: slice) -> Pixels:
     return result.clip(0, 255).astype(np.uint8)
 
 
+def faint(picture: Pixels, depth: int, rows: slice) -> Pixels:
+    """`picture` with some rows darker by `depth`."""
+    result = picture.copy()
+    result[rows] -= depth
+    return result
+
+
 def with_dot(picture: Pixels, row: int, column: int, size: int = 1) -> Pixels:
     result = picture.copy()
     result[row : row + size, column : column + size] = (0, 0, 0)
@@ -49,6 +56,16 @@ FILMS = {
         (noisy(page(0.8), 30, slice(60, 120)), 6),
         (with_dot(page(0.8), 100, 100, 2), 7),
         (page(0.8), 30),
+    ],
+    # What first changes is in the middle, which is passed over; what changes last is faint, small, or in the top rows.
+    "middle and end": [
+        *BEGINNING,
+        (with_dot(frame(WHITE), 118, 158, 4), 4),
+        (page(0.3), 6),
+        (page(0.8), 8),
+        (faint(page(0.8), 32, slice(200, 230)), 7),
+        (with_dot(page(0.8), 220, 100), 6),
+        (with_dot(page(0.8), 2, 100, 10), 9),
     ],
     # It flashes, falls back, and never stops moving, to the film's last frame.
     "carousel": [*BEGINNING, (page(1.0), 1), (page(0.2), 4), (page(1.0), 1), *moving(28)],
@@ -94,7 +111,7 @@ def test_missing_frames_and_another_rate_change_nothing(tmp_path: Path) -> None:
 
 def test_a_strip_begins_with_the_navigation_at_any_rate(tmp_path: Path) -> None:
     # As on a busy machine, where FFmpeg took the screen's rate for 120.
-    scenes = [(frame(ORANGE), 90), (frame(WHITE), 30), (page(1.0), 90)]
+    scenes = [(frame(ORANGE), 90), (frame(WHITE), 60), (page(1.0), 90)]
     film(tmp_path / FILM, scenes, "120")
     analyse_film(tmp_path)
     with Image.open(tmp_path / STRIP) as strip:
