@@ -130,7 +130,7 @@ def keep_strip(pictures: FilmPictures, start: FilmStart, lvc_ms: float, folder: 
     command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-y", "-f", "rawvideo", "-pix_fmt", "yuvj444p"]
     command += ["-s", f"{planes.shape[2]}x{planes.shape[1]}", "-i", "-", "-q:v", "5", folder / STRIP]
     done = subprocess.run(command, input=planes.tobytes(), capture_output=True, check=False)
-    if done.returncode:
+    if done.returncode or not (folder / STRIP).exists():
         raise EyelevelError(f"no film strip in {folder}: {last_line_of(done.stderr.decode(errors='replace'))}")
     sync(folder / STRIP)
 

@@ -105,7 +105,7 @@ def film_pictures(film: Path) -> FilmPictures:
             if done.returncode:
                 raise ValueError("FFmpeg failed")
             return _read(files, log)
-        except ValueError:
+        except (ValueError, ZeroDivisionError):
             raise EyelevelError(f"{film} cannot be decoded: {last_line_of(log)}") from None
 
 
@@ -114,6 +114,8 @@ def _read(files: Mapping[str, IO[bytes]], log: str) -> FilmPictures:
     frames, changes, thumbnails = (_times(files[name]) for name in TIMES)
     width, height = (int(pixels) for pixels in _groups(SIZE, log))
     time_base_s, frames_per_s = (Fraction(text) for text in _groups(CLOCK, log))
+    if frames_per_s < 1:
+        raise ValueError(f"{frames_per_s} frames a second")
     # As FFmpeg computes it, in floating point.
     scale = min(THUMBNAIL_PIXELS / width, THUMBNAIL_PIXELS / height)
     return FilmPictures(

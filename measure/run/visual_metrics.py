@@ -31,6 +31,8 @@ ORANGE_SIDE = 200
 ORANGE_DIFFERENT_PIXELS = 10_000
 # A pixel of which every colour is at least this is white, and not counted.
 WHITE = 250
+# Of narrower thumbnails nothing is left but the edges, where changes do not count.
+LEAST_PIXELS = 51
 # The share of a thumbnail's width and height in its middle that is passed over when the first change is searched: the
 # script's `--renderignore`, in percent, as Browsertime gives it.
 IGNORED_PERCENT = 5
@@ -73,7 +75,9 @@ class Region(NamedTuple):
 
 
 def visual_metrics(pictures: FilmPictures) -> VisualMetrics:
-    """The visual metrics of a film. Raises EyelevelError when it shows only orange."""
+    """The visual metrics of a film. Raises EyelevelError when it shows only orange, or is too narrow for a page."""
+    if min(pictures.thumbnails.shape[1:3]) < LEAST_PIXELS:
+        raise EyelevelError(f"no visual metrics: the film is {pictures.width} by {pictures.height} pixels large")
     filmed = [Thumbnail(*both) for both in zip(pictures.thumbnail_times_ms, pictures.thumbnails, strict=True)]
     of_page = _without_orange(_from_orange(filmed))
     if not of_page:

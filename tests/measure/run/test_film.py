@@ -57,6 +57,12 @@ def test_a_broken_film_is_an_error(tmp_path: Path, content: bytes) -> None:
         film_pictures(path)
 
 
+def test_a_film_too_narrow_for_a_browser_has_no_metrics(tmp_path: Path) -> None:
+    pictures = film_pictures(film(tmp_path / "film.mp4", [(frame(ORANGE, 400, 20), 9), (frame(WHITE, 400, 20), 9)]))
+    with pytest.raises(EyelevelError, match="400 by 20 pixels"):
+        visual_metrics(pictures)
+
+
 def test_a_film_of_nothing_but_orange_has_no_metrics(tmp_path: Path) -> None:
     pictures = film_pictures(film(tmp_path / "film.mp4", [(frame(ORANGE), 9)]))
     assert film_start(pictures) == FilmStart(stray_frames=0, orange_frames=9, blank_after=False)
