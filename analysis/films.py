@@ -17,9 +17,11 @@ from analysis.runs import metrics_in, rows_of
 from base.errors import EyelevelError
 from base.places import tool
 from measure.run.evidence import VISUAL
-from measure.run.film import FilmStart, film_start, visual_metrics
+from measure.run.film import FilmStart, film_start
 from measure.run.films import SMALL_FILM, is_film
+from measure.run.pictures import film_pictures
 from measure.run.visit import FILM
+from measure.run.visual_metrics import visual_metrics
 
 FILMS = (FILM, SMALL_FILM)
 STRIP_FRAMES = 8
@@ -113,7 +115,7 @@ def zero_s(film: Path) -> float:
     A film that was compressed has another orange; the measurement wrote down where the original one ended.
     """
     recorded_start = _visual_document(film).get("start")
-    start = FilmStart(**recorded_start) if recorded_start else film_start(film)
+    start = FilmStart(**recorded_start) if recorded_start else film_start(film_pictures(film))
     return (start.stray_frames + start.orange_frames) / _rate(film) if start.orange_frames else 0.0
 
 
@@ -127,12 +129,12 @@ def playable(shot: Shot, into: Path) -> None:
 
 
 def progress(film: Path) -> list[tuple[float, int]]:
-    """Visual completeness over time, by Browsertime's script: (ms from the film's zero, percent).
+    """Visual completeness over time, as Browsertime's script has it: (ms from the film's zero, percent).
 
     The measurement's result is used where it lies beside the film. Raises EyelevelError.
     """
     steps = _visual_document(film).get("metrics", {}).get("progress")
-    return _steps(steps or visual_metrics(film).progress)
+    return _steps(steps or visual_metrics(film_pictures(film)).progress)
 
 
 def _visual_document(film: Path) -> dict[str, Any]:

@@ -23,9 +23,9 @@ from browsers.registry import browser_of
 from measure.gates import SHOWN_URL_LENGTH
 from measure.norms import NORMS, RunAppearance, judge
 from measure.run.evidence import REQUEST_LOG, VISUAL, read_request_log
-from measure.run.film import visually_complete
 from measure.run.films import read_last_frame
 from measure.run.visit import TIMES, TIMINGS
+from measure.run.visual_metrics import visually_complete
 from measure.table import CampaignDocument, Row, read_rows, require_document
 
 CANDIDATES_MS = (1000, 1500, 2000)

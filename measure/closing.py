@@ -32,7 +32,8 @@ from measure.completeness import (
 from measure.gates import GATES, Gate
 from measure.host.machine import versions
 from measure.run.evidence import Evidence, read_evidence
-from measure.run.film import Frame, last_frame, unlike
+from measure.run.film import last_frame, unlike
+from measure.run.pictures import Pixels
 from measure.run.setting import Loading, Setting
 from measure.run.visit import FILM
 from measure.single_load import single_load
@@ -79,7 +80,7 @@ class SiteLoad:
     """One load: the URLs that the page asked for, and the film's last frame if there is a film."""
 
     urls: tuple[RequestedUrl, ...]
-    last_frame: Frame | None
+    last_frame: Pixels | None
 
 
 class ClosingMethod(Method):

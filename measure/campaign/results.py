@@ -52,7 +52,7 @@ SUPERSEDED = "superseded"
 # What may be there of a campaign before its `campaign.json` is.
 FIRST_FILES = (HYPOTHESES, "validation.json")
 
-# The names of what an interrupted write leaves (`base.files`, `measure.run.film`, `measure.run.films`).
+# The names of what an interrupted write leaves (`base.files`, `measure.run.films`); `metrics` in earlier versions.
 TEMPORARY_NAME = re.compile(r"\.(?:[a-z_-]+\.(?:json|csv|toml)\.[a-z0-9_]{8}|metrics-[a-z0-9_]{8}|film-small\.mp4)")
 
 # Where in `campaign.json` names may be added, as they may to `versions`: a program that no run needed before may be of

@@ -15,10 +15,12 @@ from base.errors import EyelevelError
 from base.files import write_json
 from browsers.contract import Request
 from browsers.registry import browser_of
-from measure.run.film import FilmStart, VisualMetrics, film_size, film_start, last_frame, visual_metrics
+from measure.run.film import FilmStart, film_start
 from measure.run.films import keep_last_frame, keep_strip
+from measure.run.pictures import film_pictures
 from measure.run.processor import processor_columns
 from measure.run.visit import FILM, HAR, LOG, TIMES, TIMINGS
+from measure.run.visual_metrics import VisualMetrics, visual_metrics
 from servers.matching import Kind
 
 REQUEST_LOG = "requests.tsv"
@@ -101,11 +103,14 @@ def analyse_film(folder: Path) -> None:
         return
     analysis: dict[str, Any] = {"faults": []}
     try:
-        analysis["size"] = film_size(film)
-        analysis["start"] = asdict(film_start(film))
-        keep_last_frame(last_frame(film, reduced=True), folder)
-        analysis["metrics"] = asdict(visual_metrics(film))
-        keep_strip(film, analysis["start"], analysis["metrics"]["lvc"], folder)
+        pictures = film_pictures(film)
+        analysis["size"] = (pictures.width, pictures.height)
+        start = film_start(pictures)
+        analysis["start"] = asdict(start)
+        keep_last_frame(pictures, folder)
+        metrics = visual_metrics(pictures)
+        analysis["metrics"] = asdict(metrics)
+        keep_strip(pictures, start, metrics.lvc, folder)
     except EyelevelError as error:
         analysis["faults"].append(str(error))
     write_json(folder / VISUAL, analysis)

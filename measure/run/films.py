@@ -8,20 +8,22 @@ film-small.mp4    or instead of it a lossy one
 
 import math
 import subprocess
-from collections.abc import Mapping
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from base.errors import EyelevelError
 from base.files import sync
 from base.places import tool
-from base.processes import run_program
+from base.processes import last_line_of
 from browsers.browsertime.configuration import FRAMERATE
-from measure.run.film import Frame
+from measure.run.film import FilmStart
+from measure.run.pictures import STRIP_WIDTH_PIXELS, FilmPictures
 from measure.run.visit import FILM
 
 STRIP = "strip.jpg"
@@ -29,7 +31,8 @@ LAST = "last.png"
 SMALL_FILM = "film-small.mp4"
 
 STRIP_PICTURES = 8
-STRIP_WIDTH_PIXELS = 240
+# In Y, Cb and Cr of full range (JFIF).
+BLACK = (0, 128, 128)
 
 KEPT = ("all", "sample", "none")
 QUALITIES = ("lossless", "small")
@@ -96,9 +99,9 @@ def is_film(path: Path, campaign: Path) -> bool:
         return file.read(8).endswith(b"ftyp")  # ISO/IEC 14496-12, section 4.3
 
 
-def keep_last_frame(look: Frame, folder: Path) -> None:
+def keep_last_frame(pictures: FilmPictures, folder: Path) -> None:
     """Store the last frame's blocks in `folder`."""
-    Image.fromarray(look).save(folder / LAST)
+    Image.fromarray(pictures.blocks[-1]).save(folder / LAST)
     sync(folder / LAST)
 
 
@@ -111,13 +114,34 @@ def read_last_frame(folder: Path) -> NDArray[np.uint8] | None:
         return None
 
 
-def keep_strip(film: Path, start: Mapping[str, Any], lvc_ms: float, folder: Path) -> None:
-    """Store a strip of `film`, which begins as `start` says and changes last at `lvc_ms`. Raises EyelevelError."""
-    zero_s = (start["stray_frames"] + start["orange_frames"]) / FRAMERATE
+def keep_strip(pictures: FilmPictures, start: FilmStart, lvc_ms: float, folder: Path) -> None:
+    """Store a strip of a film, which begins as `start` says and changes last at `lvc_ms`. Raises EyelevelError."""
+    # FFmpeg sometimes takes the screen's rate for 29.97 frames a second, and on a busy machine for another one.
+    zero_s = Fraction(f"{(start.stray_frames + start.orange_frames) / round(pictures.frames_per_s):.3f}")
     # To the end of the last picture's share, so that the last picture has the final look.
-    step_s = max(lvc_ms / 1000 / (STRIP_PICTURES - 1), 1 / FRAMERATE) * (1 + 1e-6)
-    pictures = f"fps=1/{step_s:.6f}:round=up,scale={STRIP_WIDTH_PIXELS}:-2,tile={STRIP_PICTURES}x1"
-    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-y", "-ss", f"{zero_s:.3f}", "-i", film]
-    command += ["-t", f"{math.ceil(lvc_ms / 100) / 10 + step_s:.3f}", "-vf", pictures, "-frames:v", "1", "-q:v", "5"]
-    run_program([*command, folder / STRIP], f"no film strip of {film}")
+    step_s = Fraction(f"{max(lvc_ms / 1000 / (STRIP_PICTURES - 1), 1 / FRAMERATE) * (1 + 1e-6):.6f}")
+    frames = frames_at_steps(pictures, zero_s, step_s)
+    strip = pictures.strip[np.searchsorted(pictures.changes, frames, side="right") - 1]
+    # Side by side: the planes (Y, Cb, Cr) first, then rows. Where the film is shorter it is black.
+    planes = np.concatenate(strip, axis=2)
+    missing_columns = STRIP_PICTURES * STRIP_WIDTH_PIXELS - planes.shape[2]
+    black = np.broadcast_to(np.array(BLACK, dtype=np.uint8)[:, None, None], (*planes.shape[:2], missing_columns))
+    planes = np.concatenate([planes, black], axis=2)
+    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-y", "-f", "rawvideo", "-pix_fmt", "yuvj444p"]
+    command += ["-s", f"{planes.shape[2]}x{planes.shape[1]}", "-i", "-", "-q:v", "5", folder / STRIP]
+    done = subprocess.run(command, input=planes.tobytes(), capture_output=True, check=False)
+    if done.returncode or not (folder / STRIP).exists():
+        raise EyelevelError(f"no film strip in {folder}: {last_line_of(done.stderr.decode(errors='replace'))}")
     sync(folder / STRIP)
+
+
+def frames_at_steps(pictures: FilmPictures, zero_s: Fraction, step_s: Fraction) -> list[int]:
+    """The numbers of the frames in a strip: at steps of `step_s` after `zero_s`, from the first frame on that does not
+    begin before that; fewer at the film's end."""
+    zero = round(zero_s / pictures.time_base_s)
+    # From which step on a frame is the one to see.
+    steps = [math.ceil((time - zero) * pictures.time_base_s / step_s) for time in pictures.times]
+    first = min(bisect_left(pictures.times, zero), len(steps) - 1)
+    film_end_s = (pictures.times[-1] - zero) * pictures.time_base_s + 1 / pictures.frames_per_s
+    end = min(steps[first] + STRIP_PICTURES, max(steps[first] + 1, math.ceil(film_end_s / step_s)))
+    return [bisect_right(steps, step) - 1 for step in range(steps[first], end)]

@@ -17,7 +17,8 @@ from measure.gates import (
 from measure.host.canary import BUSY
 from measure.reasons import Reason
 from measure.run.evidence import Evidence, RequestCounts
-from measure.run.film import FilmStart, VisualMetrics
+from measure.run.film import FilmStart
+from measure.run.visual_metrics import VisualMetrics
 
 CLAIM = Claim("h3", {"198.18.0.1", "198.18.0.2"}, {"a.example", "b.example"}, (1366, 768), limit_s=60)
 PAGE = Request("https://a.example/", "GET", True, False, "198.18.0.1", "h3", 200)

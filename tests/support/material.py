@@ -1,15 +1,18 @@
-"""Where the recordings and numbers are that some tests read and that are not part of this project.
+"""Where the recordings, films and numbers are that some tests read and that are not part of this project.
 
 The corpus is the folder that EYELEVEL_CORPUS names, or `shared/corpus` beside the checkout. It holds `mahimahi/`
-(folders of save.* files), `warc/` and `har/`. The numbers of published studies lie in `reference/` beside it.
+(folders of save.* files), `warc/` and `har/`. The numbers of published studies lie in `reference/` beside it. The films
+are those below the folder that EYELEVEL_FILMS names, such as one with campaigns.
 """
 
 import os
 from pathlib import Path
 
 from base.places import PROJECT
+from measure.run.visit import FILM
 
 CORPUS_VARIABLE = "EYELEVEL_CORPUS"
+FILMS_VARIABLE = "EYELEVEL_FILMS"
 FORMATS = ("mahimahi", "warc", "har")
 
 _FOLDER = Path(os.environ.get(CORPUS_VARIABLE) or PROJECT.parent / "shared" / "corpus").resolve()
@@ -27,3 +30,9 @@ def recording_path(name: str) -> Path:
 def recording_names() -> list[str]:
     """The names of all recordings of the corpus; none where there is no corpus."""
     return sorted(f"{form}/{path.name}" for form in FORMATS for path in (_FOLDER / form).glob("*"))
+
+
+def film_paths() -> list[Path]:
+    """The films of campaigns; none where no folder is named."""
+    folder = os.environ.get(FILMS_VARIABLE)
+    return sorted(Path(folder).resolve().rglob(FILM)) if folder else []

@@ -19,7 +19,7 @@ from base.namespaces import AS_ORDINARY_USER, has_capabilities
 from base.places import cache_dir, tool
 from base.privileges import require_namespaces
 from measure.host.timekeeping import timekeeping
-from support.material import CORPUS, CORPUS_VARIABLE, REFERENCE
+from support.material import CORPUS, CORPUS_VARIABLE, FILMS_VARIABLE, REFERENCE, film_paths
 
 # Programs of services that some proofs run by themselves.
 CLUSTER_PROGRAMS = cache_dir() / "unpacked" / "clusters"
@@ -123,6 +123,12 @@ NEEDS = (
         "the corpus",
         f"{CORPUS_VARIABLE}=FOLDER, a folder with mahimahi/, warc/ and har/, each with recordings",
         lambda: CORPUS is not None,
+    ),
+    Need(
+        "films",
+        "films of campaigns",
+        f"{FILMS_VARIABLE}=FOLDER, a folder with campaigns that kept their films",
+        lambda: bool(film_paths()),
     ),
     Need(
         "reference",

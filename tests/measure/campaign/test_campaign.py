@@ -31,8 +31,9 @@ from measure.gates import PARDONS
 from measure.host.canary import Canary
 from measure.reasons import Reason
 from measure.run.evidence import Evidence, RequestCounts
-from measure.run.film import FilmStart, VisualMetrics
+from measure.run.film import FilmStart
 from measure.run.setting import Loading, Setting
+from measure.run.visual_metrics import VisualMetrics
 from measure.status import status
 from measure.table import read_given_up, read_rows, require_document
 from record import collection

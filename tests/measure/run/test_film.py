@@ -7,24 +7,17 @@ import pytest
 from support.films import HEIGHT, ORANGE, RATE, WHITE, WIDTH, film, frame, page
 
 from base.errors import EyelevelError
-from measure.run.film import (
-    FilmStart,
-    film_start,
-    is_blank,
-    is_orange,
-    last_frame,
-    unlike,
-    visual_metrics,
-    visually_complete,
-)
+from measure.run.film import FilmStart, film_start, is_blank, is_orange, last_frame, unlike
+from measure.run.pictures import film_pictures
+from measure.run.visual_metrics import visual_metrics, visually_complete
 
 
 def test_the_times_of_a_film_are_those_it_shows(tmp_path: Path) -> None:
     # Half the page appears after 300 ms, the rest after 600 ms.
     scenes = [(frame(ORANGE), 12), (frame(WHITE), 9), (page(0.5), 9), (page(1.0), 30)]
-    path = film(tmp_path / "film.mp4", scenes)
-    assert film_start(path) == FilmStart(stray_frames=0, orange_frames=12, blank_after=True)
-    metrics = visual_metrics(path)
+    pictures = film_pictures(film(tmp_path / "film.mp4", scenes))
+    assert film_start(pictures) == FilmStart(stray_frames=0, orange_frames=12, blank_after=True)
+    metrics = visual_metrics(pictures)
     assert metrics.fvc == pytest.approx(300, abs=2)
     assert metrics.lvc == pytest.approx(600, abs=2)
     assert metrics.vc85 == pytest.approx(600, abs=2)
@@ -35,13 +28,15 @@ def test_the_times_of_a_film_are_those_it_shows(tmp_path: Path) -> None:
 def test_a_strip_of_orange_that_stays_is_seen(tmp_path: Path) -> None:
     strip = frame(WHITE)
     strip[-2:] = ORANGE
-    path = film(tmp_path / "film.mp4", [(frame(ORANGE), 5), (strip, 1), (frame(WHITE), 9), (page(1.0), 9)])
-    assert film_start(path) == FilmStart(stray_frames=0, orange_frames=5, blank_after=False)
+    pictures = film_pictures(
+        film(tmp_path / "film.mp4", [(frame(ORANGE), 5), (strip, 1), (frame(WHITE), 9), (page(1.0), 9)])
+    )
+    assert film_start(pictures) == FilmStart(stray_frames=0, orange_frames=5, blank_after=False)
 
 
 def test_a_film_without_orange_is_seen(tmp_path: Path) -> None:
-    path = film(tmp_path / "film.mp4", [(frame(WHITE), 9), (page(1.0), 9)])
-    assert film_start(path) == FilmStart(stray_frames=18, orange_frames=0, blank_after=False)
+    pictures = film_pictures(film(tmp_path / "film.mp4", [(frame(WHITE), 9), (page(1.0), 9)]))
+    assert film_start(pictures) == FilmStart(stray_frames=18, orange_frames=0, blank_after=False)
 
 
 def test_a_blended_last_row_is_still_orange() -> None:
@@ -58,10 +53,21 @@ def test_a_blended_last_row_is_still_orange() -> None:
 def test_a_broken_film_is_an_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "film.mp4"
     path.write_bytes(content)
-    with pytest.raises(EyelevelError, match=r"film\.mp4"):
-        film_start(path)
-    with pytest.raises(EyelevelError, match=r"film\.mp4"):
-        visual_metrics(path)
+    with pytest.raises(EyelevelError, match=r"film\.mp4 cannot be decoded"):
+        film_pictures(path)
+
+
+def test_a_film_too_narrow_for_a_browser_has_no_metrics(tmp_path: Path) -> None:
+    pictures = film_pictures(film(tmp_path / "film.mp4", [(frame(ORANGE, 400, 20), 9), (frame(WHITE, 400, 20), 9)]))
+    with pytest.raises(EyelevelError, match="400 by 20 pixels"):
+        visual_metrics(pictures)
+
+
+def test_a_film_of_nothing_but_orange_has_no_metrics(tmp_path: Path) -> None:
+    pictures = film_pictures(film(tmp_path / "film.mp4", [(frame(ORANGE), 9)]))
+    assert film_start(pictures) == FilmStart(stray_frames=0, orange_frames=9, blank_after=False)
+    with pytest.raises(EyelevelError, match="shows only orange"):
+        visual_metrics(pictures)
 
 
 @pytest.mark.parametrize(

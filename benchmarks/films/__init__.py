@@ -1,0 +1,1 @@
+"""What it costs to read a film, beside Browsertime's own script."""

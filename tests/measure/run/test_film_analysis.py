@@ -1,0 +1,140 @@
+"""What a run keeps of its film is what Browsertime's own script, and a decoder for each other question, make of it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from support.film_reference import keep_reference, metrics_of
+from support.films import LOSSLESS, ORANGE, WHITE, film, frame, page
+
+from measure.run.evidence import VISUAL, analyse_film
+from measure.run.film import FilmStart, film_start
+from measure.run.films import LAST, SMALL_FILM, STRIP, shrink
+from measure.run.pictures import Pixels, film_pictures
+from measure.run.visit import FILM
+from measure.run.visual_metrics import visual_metrics
+
+KEPT = {VISUAL, LAST, STRIP}
+BEGINNING = [(frame(ORANGE), 9), (frame(WHITE), 11)]
+
+
+def noisy(picture: Pixels, amount: int, pixels: slice) -> Pixels:
+    """`picture` with colours that are up to `amount` off in some rows."""
+    result = picture.astype(np.int16)
+    result[pixels] += np.random.default_rng(2).integers(-amount, amount + 1, result[pixels].shape)
+    return result.clip(0, 255).astype(np.uint8)
+
+
+def faint(picture: Pixels, depth: int, rows: slice) -> Pixels:
+    """`picture` with some rows darker by `depth`."""
+    result = picture.copy()
+    result[rows] -= depth
+    return result
+
+
+def with_dot(picture: Pixels, row: int, column: int, size: int = 1) -> Pixels:
+    result = picture.copy()
+    result[row : row + size, column : column + size] = (0, 0, 0)
+    return result
+
+
+def moving(frames: int) -> list[tuple[Pixels, int]]:
+    return [(with_dot(page(0.5), 150, 10 * number, 20), 1) for number in range(frames)]
+
+
+FILMS = {
+    # Before the orange another frame; what changes is in the first columns, too faint, at the edges, or a few pixels.
+    "stray and faint": [
+        (frame(WHITE), 2),
+        *BEGINNING,
+        (noisy(frame(WHITE), 20, slice(100, 200)), 3),
+        (with_dot(frame(WHITE), 30, 0, 8), 3),
+        (with_dot(frame(WHITE), 2, 100, 10), 3),
+        (with_dot(page(0.3), 239, 319), 4),
+        (page(0.8), 5),
+        (noisy(page(0.8), 30, slice(60, 120)), 6),
+        (with_dot(page(0.8), 100, 100, 2), 7),
+        (page(0.8), 30),
+    ],
+    # What first changes is in the middle, which is passed over; what changes last is faint, small, or in the top rows.
+    "middle and end": [
+        *BEGINNING,
+        (with_dot(frame(WHITE), 118, 158, 4), 4),
+        (page(0.3), 6),
+        (page(0.8), 8),
+        (faint(page(0.8), 32, slice(200, 230)), 7),
+        (with_dot(page(0.8), 220, 100), 6),
+        (with_dot(page(0.8), 2, 100, 10), 9),
+    ],
+    # It flashes, falls back, and never stops moving, to the film's last frame.
+    "carousel": [*BEGINNING, (page(1.0), 1), (page(0.2), 4), (page(1.0), 1), *moving(28)],
+    # Nothing appears; then the browser's window goes.
+    "blank": [*BEGINNING, (frame(WHITE), 20), (frame(ORANGE), 3)],
+    "mobile": [
+        (frame(ORANGE, 412, 732), 7),
+        (frame(WHITE, 412, 732), 3),
+        (np.tile(frame((30, 90, 200), 206, 732), (1, 2, 1)), 40),
+    ],
+}
+
+
+def assert_same(path: Path, folder: Path) -> None:
+    keep_reference(path, folder)
+    analyse_film(path.parent)
+    for name in KEPT:
+        assert (path.parent / name).read_bytes() == (folder / name).read_bytes(), name
+
+
+@pytest.mark.parametrize("name", FILMS)
+def test_what_is_kept_of_a_film_is_what_the_long_way_gives(tmp_path: Path, name: str) -> None:
+    run, reference = tmp_path / "run", tmp_path / "reference"
+    run.mkdir()
+    reference.mkdir()
+    assert_same(film(run / FILM, FILMS[name]), reference)
+    # Nothing else is left.
+    assert {path.name for path in run.iterdir()} == {FILM, *KEPT}
+
+
+def test_missing_frames_and_another_rate_change_nothing(tmp_path: Path) -> None:
+    run, reference = tmp_path / "run", tmp_path / "reference"
+    run.mkdir()
+    reference.mkdir()
+    # As a recorder that is late leaves it.
+    options = ("-vf", "select=not(between(n\\,3\\,5)+between(n\\,31\\,34))", "-fps_mode", "vfr", *LOSSLESS)
+    scenes = [*BEGINNING, (page(0.5), 15), (page(1.0), 60)]
+    path = film(run / FILM, scenes, "30000/1001", options)
+    assert len(film_pictures(path).times) == 95 - 3 - 4
+    assert film_start(film_pictures(path)) == FilmStart(0, 9, blank_after=True)
+    assert_same(path, reference)
+
+
+def test_a_strip_begins_with_the_navigation_at_any_rate(tmp_path: Path) -> None:
+    # As on a busy machine, where FFmpeg took the screen's rate for 120.
+    scenes = [(frame(ORANGE), 90), (frame(WHITE), 60), (page(1.0), 90)]
+    film(tmp_path / FILM, scenes, "120")
+    analyse_film(tmp_path)
+    with Image.open(tmp_path / STRIP) as strip:
+        first, *_, last = np.split(np.asarray(strip.convert("L")), 8, axis=1)
+    assert first.min() > 240
+    assert last.mean() < 140
+
+
+def test_metrics_of_a_small_film_are_those_of_the_script(tmp_path: Path) -> None:
+    shrink(film(tmp_path / FILM, [*BEGINNING, (page(0.5), 9), (page(1.0), 30)]))
+    metrics, reference = visual_metrics(film_pictures(tmp_path / SMALL_FILM)), metrics_of(tmp_path / SMALL_FILM)
+    assert (metrics.fvc, metrics.lvc, metrics.si, metrics.progress) == (
+        reference["FirstVisualChange"],
+        reference["LastVisualChange"],
+        reference["SpeedIndex"],
+        reference["VisualProgress"],
+    )
+
+
+def test_only_changes_have_pictures(tmp_path: Path) -> None:
+    # A pixel in the first column of the last row is a change, and so is its end.
+    scenes = [*BEGINNING, (with_dot(frame(WHITE), 239, 0), 5), (frame(WHITE), 5)]
+    pictures = film_pictures(film(tmp_path / FILM, scenes))
+    assert pictures.changes == (0, 9, 20, 25)
+    assert len(pictures.times) == 30
+    assert len(pictures.blocks) == len(pictures.strip) == 4
