@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from analysis.runs import CANARY_PREFIX, MACHINE, gates, metrics_in, processor_columns_in
+from analysis.runs import CANARY_PREFIX, LANE, MACHINE, gates, metrics_in, processor_columns_in
 from analysis.samples import Array, blocks_of, starts_of
 from measure.campaign.results import SUPERSEDED
 from measure.gates import GATES
@@ -46,8 +46,8 @@ def tried_runs(runs: pd.DataFrame) -> pd.DataFrame:
     Columns: network, site, protocol, run; block (`analysis.samples.blocks_of`); attempts;
     valid (whether one counts); judged (whether an attempt said anything of the page); lost (whether the first that did
     was rejected) and gate (by which; else empty); started (of the attempt that counts, else of the last one; NaT where
-    unknown); machine and the canaries, if the campaign has them; the metrics and the processor's share of the attempt
-    that counts.
+    unknown); machine, lane and the canaries, if the campaign has them; the metrics and the processor's share of the
+    attempt that counts.
     """
     attempts = rejections(runs.assign(block=blocks_of(runs)))
     telling = attempts[attempts["kind"].isin(["", LOAD, PAGE])].drop_duplicates(RUN).set_index(RUN)
@@ -63,7 +63,7 @@ def tried_runs(runs: pd.DataFrame) -> pd.DataFrame:
         started=starts_of(table),
         **table[metrics].where(table["valid"]),
     ).reset_index()
-    others = [name for name in table if name == MACHINE or name.startswith(CANARY_PREFIX)]
+    others = [name for name in table if name in (MACHINE, LANE) or name.startswith(CANARY_PREFIX)]
     columns = [*RUN, "block", "attempts", "valid", "judged", "lost", "gate", "started", *others, *metrics]
     return table[columns].sort_values(["started", "block"], kind="stable", ignore_index=True)
 

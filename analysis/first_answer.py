@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from analysis import lanes
 from analysis.gain import exclusions, gains, in_order, means
 from analysis.hypotheses import Pair
 from analysis.outcomes import SIGNIFICANT_P
@@ -42,7 +43,7 @@ def report(folder: Path, console: Console) -> None:
     if len(campaign.protocols) > 1:
         text = f"Gain against {reference}: negative is faster; * p < {SIGNIFICANT_P} (the paper's one-way ANOVA)."
         console.print(text, style="dim")
-    for line in exclusion_lines(campaign):
+    for line in [*lanes.warnings(campaign.document), *exclusion_lines(campaign)]:
         console.print(line, markup=False, soft_wrap=True)
 
 

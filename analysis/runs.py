@@ -31,9 +31,9 @@ from record.site import Site
 
 KEYS = ("site", "network", "protocol", "run", "valid", "reason")
 # Columns of whole numbers that runs are paired by; an empty cell is 0, which is unknown.
-WHOLE_NUMBERS = ("run", "attempt", "block")
-# The column with the machine that made a run, where a campaign has several.
-MACHINE = "machine"
+WHOLE_NUMBERS = ("run", "attempt", "block", "lane")
+# The column with the machine that made a run, where a campaign has several; and that with its lane, where it has some.
+MACHINE, LANE = "machine", "lane"
 # A check of a network or protocol: the machine, the thing checked, the check, the value that should be and the one
 # that was, how far the two may differ, and whether they do not.
 VALIDATION_COLUMNS = ("host", "subject", "name", "configured", "measured", "tolerance", "passed")
@@ -115,6 +115,11 @@ class CampaignTable:
     def machine_column(self) -> str | None:
         """The column that says which machine made a run, if there was more than one machine."""
         return MACHINE if MACHINE in self.runs and self.runs[MACHINE].nunique() > 1 else None
+
+    @property
+    def has_lanes(self) -> bool:
+        """Whether runs were made in several lanes."""
+        return LANE in self.runs and self.runs[LANE].nunique() > 1
 
 
 def _recorded(name: str, entry: Mapping[str, str]) -> Site | None:

@@ -16,7 +16,7 @@ from analysis.attempts import RUN, tried_runs
 from analysis.corrections import holm
 from analysis.hypotheses import Pair
 from analysis.ratios import MeanRatio, block_ratios, mean_over_sites
-from analysis.runs import CANARY_PREFIX, MACHINE, CampaignTable, metrics_in
+from analysis.runs import CANARY_PREFIX, LANE, MACHINE, CampaignTable, metrics_in
 from analysis.samples import Array, Samples, counts, t_test_p
 from analysis.text import label, listing, pair_label, percent, percent_interval
 
@@ -92,14 +92,14 @@ def _difference(first: MeanRatio, second: MeanRatio) -> MeanRatio:
 def block_means(campaign: CampaignTable) -> pd.DataFrame:
     """How slow each block was: a row for each block with a valid run and a known start, in the order measured.
 
-    Columns: network, site, block, started, hours (since the first), machine and the canaries if the campaign has them,
-    and off_<metric>: the mean over the block's runs of ln(time / median of its setting), from which the mean of its
-    site and network has been taken. Settings with one run have no such distance, and do not take part.
+    Columns: network, site, block, started, hours (since the first), machine, lane and the canaries if the campaign has
+    them, and off_<metric>: the mean over the block's runs of ln(time / median of its setting), from which the mean of
+    its site and network has been taken. Settings with one run have no such distance, and do not take part.
     """
     runs = _residuals(campaign)
     key = ["network", "site", "block"]
     off = [f"off_{metric}" for metric in campaign.metrics]
-    others = [name for name in runs if name == MACHINE or name.startswith(CANARY_PREFIX)]
+    others = [name for name in runs if name in (MACHINE, LANE) or name.startswith(CANARY_PREFIX)]
     groups = runs.groupby(key, sort=False)
     table = groups[off].mean().join(groups[others].first()).assign(started=groups["started"].min())
     table[off] -= table.groupby(key[:2])[off].transform("mean")
@@ -198,8 +198,8 @@ def canaries(blocks: pd.DataFrame, confidence: float) -> pd.DataFrame:
         for metric in metrics_off(blocks):
             known = blocks[blocks[[canary, f"off_{metric}"]].notna().all(axis=1)]
             values = known[canary]
-            if MACHINE in known:
-                values = values - values.groupby(known[MACHINE]).transform("mean")
+            if places := [known[name] for name in (MACHINE, LANE) if name in known]:
+                values = values - values.groupby(places).transform("mean")
             ranks = [stats.rankdata(values), stats.rankdata(known[f"off_{metric}"])]
             row: dict[str, Any] = {"canary": canary, "metric": metric, "blocks": len(known)}
             if _freedom(known) >= LEAST_FREEDOM and all(np.ptp(rank) > 0 for rank in ranks):
@@ -217,9 +217,9 @@ def canaries(blocks: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 
 def steps(campaign: CampaignTable, blocks: pd.DataFrame) -> pd.DataFrame:
-    """Whether times depend on the place in the block, and on the machine, if there were several.
+    """Whether times depend on the place in the block, and on the machine and the lane, if there were several.
 
-    `blocks` are the `block_means`. Columns: factor (place or machine), metric, groups, spread (share by which the
+    `blocks` are the `block_means`. Columns: factor (place, machine or lane), metric, groups, spread (share by which the
     slowest group's mean is above the fastest's), p (F test: of runs less their block's mean, in blocks of the usual
     size; of block means), warning.
     """
@@ -231,6 +231,12 @@ def steps(campaign: CampaignTable, blocks: pd.DataFrame) -> pd.DataFrame:
         if machine := campaign.machine_column:
             known = blocks[blocks[f"off_{metric}"].notna()]
             rows.append((MACHINE, metric, *_group_effect(known[machine], known[f"off_{metric}"], _freedom(known))))
+        if campaign.has_lanes:
+            known = blocks[blocks[f"off_{metric}"].notna()]
+            within = known[f"off_{metric}"]
+            if MACHINE in known:  # lane 1 of one machine is not lane 1 of another, but for where it lies
+                within = within - within.groupby(known[MACHINE]).transform("mean")
+            rows.append((LANE, metric, *_group_effect(known[LANE], within, _freedom(known))))
     table = pd.DataFrame(rows, columns=["factor", "metric", "groups", "spread", "p"])
     is_large = (table["spread"] > LARGE_CHANGE) & (table["p"] * len(table) < ALARM_P)
     table["warning"] = np.where(is_large, "depends on the " + table["factor"], "")
@@ -290,7 +296,7 @@ def warnings(halves: pd.DataFrame, drift: pd.DataFrame, steps: pd.DataFrame) -> 
         )
     texts += _of_metrics(drift, DRIFTS, "drift", percent, "Times change from the first block to the last")
     texts += _of_metrics(drift, ALIKE, "serial", _correlation, "Blocks go with the block before them (correlation)")
-    for factor, name in (("place", "place in the block"), (MACHINE, "machine")):
+    for factor, name in (("place", "place in the block"), (MACHINE, "machine"), (LANE, "lane")):
         rows = steps[steps["factor"] == factor]
         texts += _of_metrics(rows, factor, "spread", percent, f"Times depend on the {name} (slowest against fastest)")
     return texts

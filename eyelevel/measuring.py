@@ -22,9 +22,11 @@ from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_browsing, require_namespaces
 from browsers.registry import DEFAULT, all_browsers, browser_named
+from eyelevel.lanes import LANES_HELP, lanes_of_campaign
 from eyelevel.options import INSECURE_HELP, PATH
-from measure.campaign.campaign import Campaign, Enough, measure, never_enough
+from measure.campaign.campaign import Campaign, Enough, Workers, measure, never_enough
 from measure.campaign.cluster import Cluster
+from measure.campaign.lanes import measure_in_lanes
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import require_no_others
 from measure.cluster.addresses import scheduler_address
@@ -57,6 +59,7 @@ def measuring_options(*, validates: bool, default: str = "the time of day") -> l
         click.Option(
             ["--trust-workers"], is_flag=True, help="Do not hold a cluster's workers to 'make validate' before."
         ),
+        click.Option(["--lanes"], help=LANES_HELP),
         click.Option(["--insecure"], is_flag=True, help=INSECURE_HELP),
         click.Option(["--plain"], is_flag=True, help="Lines only, for logs."),
         click.Option(
@@ -77,11 +80,12 @@ class MeasuringOptions:
     insecure: bool
     plain: bool
     validate: bool
+    lanes: str | None = None
 
     @classmethod
     def take(cls, options: dict[str, Any]) -> "MeasuringOptions":
         """Take what is in `options` of it away from them. Raises EyelevelError when it cannot be here."""
-        names = ("dask", "trust_workers", "insecure", "plain", "validate")
+        names = ("dask", "trust_workers", "insecure", "plain", "validate", "lanes")
         chosen = cls(**{name: options.pop(name) for name in names})
         return replace(chosen, dask=chosen.dask and scheduler_address(chosen.dask, insecure=chosen.insecure))
 
@@ -106,9 +110,17 @@ def carry_out(
             networks = distinct_networks(campaign.networks[name] for name in planned)
             if checks := validate_campaign(campaign.folder, networks, distinct(campaign.protocols.values())):
                 console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
-        validate = None if options.trust_workers else validate_worker
-        workers = Cluster(options.dask, campaign, validate).measure if options.dask else None
-        measure(campaign, partial(ProgressDisplay, console, plain=options.plain), workers, enough)
+        lanes = lanes_of_campaign(campaign.folder, options.lanes, options.dask, console, campaign.loading.browser)
+        campaign = replace(campaign, lanes=lanes)
+        display = partial(ProgressDisplay, console, plain=options.plain, lanes=lanes.count)
+        measure(campaign, display, workers_of(campaign, options), enough)
+
+
+def workers_of(campaign: Campaign, options: MeasuringOptions) -> Workers | None:
+    """Who measures `campaign`: a cluster's workers, the lanes of this machine, or None, the machine as a whole."""
+    if options.dask:
+        return Cluster(options.dask, campaign, None if options.trust_workers else validate_worker).measure
+    return partial(measure_in_lanes, campaign) if campaign.lanes.count > 1 else None
 
 
 def distinct_networks(networks: Iterable[Network]) -> list[Network]:

@@ -25,7 +25,7 @@ from tuning.networks import Network
 class Status:
     """How a campaign stands: how many runs are planned, done and given up; how many are spared, since the rule of
     `RUNS=auto` has decided; which are open; all attempts; the attempts that are being made right now; the sites that
-    get no more runs; and what the open runs will take if that is known."""
+    get no more runs; what the open runs will take if that is known; and how many lanes each machine measures in."""
 
     planned: int
     done: int
@@ -37,6 +37,7 @@ class Status:
     running: bool
     given_up_sites: tuple[GivenUp, ...]
     expected: Forecast | None
+    lanes: int
 
 
 def status(folder: Path, enough: Enough = never_enough) -> Status:
@@ -59,7 +60,7 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
         films = FilmPolicy(**document.films)
         networks = {name: Network(**values) for name, values in document.networks.items()}
         model = RunModel(sites, networks, films, filmed=document.filmed)
-        expected = forecast(open_runs, rows, folder, model)
+        expected = forecast(open_runs, rows, folder, model).in_lanes(document.lane_count)
     except (EyelevelError, KeyError, TypeError):  # a site has gone since, or a network has keys of another version
         expected = None
     current = tuple(str(run) for run in open_runs if _being_made(store.run_folder(run, store.attempts(run) + 1)))
@@ -74,6 +75,7 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
         running=lock_holder(folder) is not None,
         given_up_sites=tuple(given_up_sites),
         expected=expected,
+        lanes=document.lane_count,
     )
 
 

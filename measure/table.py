@@ -58,8 +58,8 @@ class Run:
 class Row:
     """One attempt at a run: whether it counts and why not, its metrics by name, what the servers were asked for, and
     where and when it was made: in which block of the plan, on which machine, what that machine's canary took (ms), and
-    for how long during the load its processes ran and waited for a processor (`measure.run.processor`), and for how
-    long the page had asked for nothing when it counted as finished.
+    for how long during the load its processes ran and waited for a processor (`measure.run.processor`), for how long
+    the page had asked for nothing when it counted as finished, and in which lane of the machine, if that had any.
 
     `further`: the cells of columns that this version does not know.
     """
@@ -93,6 +93,7 @@ class Row:
     film_cpu_ms: float | None = None
     processor_wait_ms: float | None = None
     quiet_ms: float | None = None
+    lane: int | None = None
     further: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -182,6 +183,7 @@ def _row(cells: Mapping[str, str]) -> Row:
 _CELLS = cattrs.Converter(detailed_validation=False)
 _CELLS.register_structure_hook(bool, lambda cell, _: cell == "true")
 _CELLS.register_structure_hook(float | None, lambda cell, _: float(cell) if cell else None)
+_CELLS.register_structure_hook(int | None, lambda cell, _: int(cell) if cell else None)
 _CELLS.register_structure_hook(Reason | None, lambda cell, _: Reason.parse(cell))
 
 
@@ -200,7 +202,8 @@ class CampaignDocument:
 
     `study` is what a study says of itself, with its `name`. `hypotheses` says which were declared before the first run
     (`measure.declaration`), `site_facts` what each site is in numbers (`measure.site_facts`); campaigns of older
-    versions have neither. `further` are keys that this version does not know.
+    versions have neither. `lanes` says of each machine that measured in lanes, or found that it must not, which they
+    are and why (`measure.host.lanes.Lanes.record`). `further` are keys that this version does not know.
     """
 
     settings: dict[str, Any]
@@ -211,6 +214,7 @@ class CampaignDocument:
     study: dict[str, Any] = field(default_factory=dict)
     hypotheses: dict[str, Any] = field(default_factory=dict)
     site_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    lanes: dict[str, dict[str, Any]] = field(default_factory=dict)
     further: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -246,6 +250,17 @@ class CampaignDocument:
         return str(self.settings.get("browser", {}).get("name", ""))
 
     @property
+    def lane_count(self) -> int:
+        """How many runs each of its machines measures at once."""
+        return int(self.settings.get("lanes", 1))
+
+    @property
+    def cores_of_a_run(self) -> int | None:
+        """How many processors a run has, the fewest of all machines with lanes; None when that is not known."""
+        sizes = [len(cores) for record in self.lanes.values() for cores in record.get("cores", ())]
+        return min(sizes) if sizes else self.machine.get("cpus")
+
+    @property
     def study_name(self) -> str:
         """The study that the campaign is of; nothing when it is one of pages."""
         return str(self.study.get("name", ""))
@@ -257,7 +272,7 @@ class CampaignDocument:
 
 
 # Keys of `campaign.json` that not every campaign has.
-_OPTIONAL = ("study", "hypotheses", "site_facts")
+_OPTIONAL = ("study", "hypotheses", "site_facts", "lanes")
 
 
 def parse_document(values: Mapping[str, Any], path: Path) -> CampaignDocument:

@@ -14,6 +14,7 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
+from analysis import lanes
 from analysis.findings import Findings
 from analysis.hypotheses import Hypotheses, Pair
 from analysis.report import sentences
@@ -118,7 +119,7 @@ def _common(document: CampaignDocument, contents: Contents) -> dict[str, Any]:
         "sections": contents.sections,
         "versions": contents.versions,
         "campaign_versions": document.versions,
-        "machine": document.machine,
+        "machine": {**document.machine, **lanes.facts(document)},
         "settings": document.settings,
         "browser": document.settings.get("browser", {}),
         "begun_at": document.begun_at,

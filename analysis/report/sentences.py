@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import balance, deviations, heterogeneity, losses, processor, stability
+from analysis import balance, deviations, heterogeneity, lanes, losses, processor, stability
 from analysis.auto_runs import saving
 from analysis.comparison import PAPER_SITES
 from analysis.findings import Findings
@@ -130,7 +130,8 @@ def warnings(findings: Findings) -> list[str]:
     texts += deviations.warnings(findings.campaign, findings.declared, findings["success_rates"])
     texts += losses.warnings(findings["success_rates"], findings["empty_settings"], findings["loss_bounds"])
     texts += balance_warnings(findings)
-    texts += processor.warnings(findings["processor_waits"], findings.campaign.document.machine.get("cpus"))
+    texts += processor.warnings(findings["processor_waits"], findings.campaign.document.cores_of_a_run)
+    texts += lanes.warnings(findings.campaign.document)
     texts += heterogeneity.warnings(_of_family(findings, findings["contrasts"]), findings["sensitivity"])
     texts += stability.warnings(findings["halves"], findings["drift"], findings["steps"])
     texts += [

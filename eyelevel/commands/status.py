@@ -33,11 +33,13 @@ def main(campaign: str, as_json: bool) -> None:
     if as_json:
         gates = Counter(row.gate for row in now.rows if not row.valid)
         seconds = now.expected.seconds if now.expected else None
-        click.echo(json.dumps({**counts, "running": now.running, "rejected": gates, "seconds_left": seconds}))
+        state = {"running": now.running, "lanes": now.lanes, "rejected": gates, "seconds_left": seconds}
+        click.echo(json.dumps({**counts, **state}))
         return
     console = Console(highlight=False)
     runs = f"{now.done} of {now.planned} runs done, {len(now.open_runs)} left, {now.given_up} given up"
-    console.print(f"{runs}; {'running' if now.running else 'not running'}")
+    lanes = f" in {now.lanes} lanes" if now.lanes > 1 else ""
+    console.print(f"{runs}; {'running' if now.running else 'not running'}{lanes}")
     for entry in now.given_up_sites:
         console.print(str(entry), markup=False, soft_wrap=True)
     if now.spared:

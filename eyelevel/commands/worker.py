@@ -1,8 +1,10 @@
 """`eyelevel worker`: measure on this machine for a cluster's campaigns."""
 
 import click
+from rich.console import Console
 
 from base.privileges import require_browsing
+from eyelevel.lanes import AUTO, LANES_HELP, lanes_by_number, measured_lanes, number_of_lanes
 from eyelevel.options import insecure
 from measure.cluster.addresses import scheduler_address
 from measure.cluster.nodes import run_worker
@@ -12,15 +14,17 @@ from measure.host.exclusive import measuring_alone
 @click.command()
 @click.argument("scheduler")
 @click.option("--host", help="This machine's address to listen at; that from which SCHEDULER is reached, unless given.")
+@click.option("--lanes", default="1", help=LANES_HELP)
 @insecure
-def main(scheduler: str, host: str | None, insecure: bool) -> None:
+def main(scheduler: str, host: str | None, lanes: str, insecure: bool) -> None:
     """Be a worker of the cluster whose scheduler has the address SCHEDULER, until Ctrl-C or until that ends.
 
-    A machine has one worker, and measures nothing else meanwhile.
+    A machine has one worker, and measures nothing else meanwhile. A campaign must say how many lanes workers have.
 
     Example: eyelevel worker tls://10.0.0.1:8786
     """
     address = scheduler_address(scheduler, insecure=insecure)
     require_browsing("a worker")
     with measuring_alone("a worker"):
-        run_worker(address, host, click.echo)
+        places = measured_lanes(Console(highlight=False)) if lanes == AUTO else lanes_by_number(number_of_lanes(lanes))
+        run_worker(address, host, click.echo, places)

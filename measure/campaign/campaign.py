@@ -26,6 +26,7 @@ from measure.campaign.slot import CANARY_S, Slot, canaries_of, machine_name
 from measure.campaign.verdicts import Verdict
 from measure.completeness import digest
 from measure.host import affinity
+from measure.host.lanes import ONE_LANE, Lanes
 from measure.host.machine import machine, versions
 from measure.norms import judge
 from measure.reasons import Reason
@@ -62,6 +63,7 @@ class Campaign:
     `canary_s`: how old a canary may be when a block begins (`measure.campaign.slot`).
     `selection`: names of the sites, networks and protocols whose runs are planned now; all unless given.
     `timekeeping`: with what the network keeps time in all runs (`measure.host.timekeeping`), if that is known.
+    `lanes`: how many runs each machine measures at once, and where (`measure.host.lanes`).
     `companions`: network → further conditions that are measured in its blocks (`measure.campaign.plan`).
     `without`: of these, sites and networks whose runs are not planned. `study`: what the campaign's study says of
     itself. `hypotheses`: the text of those that it declares.
@@ -85,6 +87,7 @@ class Campaign:
     study: Mapping[str, Any] = field(default_factory=dict)
     hypotheses: str = ""
     timekeeping: str | None = None
+    lanes: Lanes = ONE_LANE
 
     def document(self) -> CampaignDocument:
         """All of it that results depend on, and the facts of its sites, as `campaign.json` keeps it."""
@@ -97,6 +100,7 @@ class Campaign:
                 "repeatable": self.loading.repeatable,
                 "filmed": self.loading.filmed,
                 "limit_s": self.loading.limit_s,
+                **({"lanes": self.lanes.count} if self.lanes.count > 1 else {}),
                 **self.method.settings(),
                 "browser": {
                     "name": self.loading.browser,
@@ -109,12 +113,17 @@ class Campaign:
                 "protocols": {name: asdict(protocol) for name, protocol in self.protocols.items()},
             },
             versions=self.versions(),
-            machine={**machine(), "cores": affinity.described(affinity.layout())},
+            machine={**machine(), **self._places()},
             films=asdict(self.films),
             begun_at=now_iso(),
             study=dict(self.study),
             site_facts={name: asdict(facts_of(site)) for name, site in self.sites.items()},
+            lanes={machine_name(): record} if (record := self.lanes.record()) and self.lanes.is_here else {},
         )
+
+    def _places(self) -> dict[str, Any]:
+        """Which of this machine's cores do what in a run, unless each lane says it for itself."""
+        return {} if self.lanes.count > 1 else {"cores": affinity.described(affinity.layout())}
 
     def _without_other_quiet_time(self, network: Network) -> Network:
         """What of `network` results depend on: not its quiet time, where the campaign has one for all networks."""
@@ -209,10 +218,10 @@ class PlannedWork:
         apply_norms(self._results, self._results.rows[-UNSETTLED_ROWS:], self._appearances)
 
     def forecast(self) -> Forecast:
-        """What the open runs will take."""
+        """What the open runs will take, in all lanes at once."""
         campaign = self._campaign
         model = RunModel(campaign.sites, campaign.networks, campaign.films, filmed=campaign.loading.filmed)
-        return forecast(self.open_runs(), self._results.rows, campaign.folder, model)
+        return forecast(self.open_runs(), self._results.rows, campaign.folder, model).in_lanes(campaign.lanes.count)
 
     def open_runs(self) -> list[Run]:
         """All runs that are still to be measured."""

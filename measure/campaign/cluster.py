@@ -1,4 +1,4 @@
-"""Measuring on a Dask cluster: each worker is one testbed's place, and gets a block at a time.
+"""Measuring on a Dask cluster: each worker is a testbed's place, and gets a block at a time, or one for each lane.
 
 Workers are looked at before they are given work (`remote.introduce`), and refused when they differ from this machine.
 A block whose worker dies is given to another. What was measured comes back to the campaign's folder: evidence first,
@@ -23,7 +23,7 @@ from measure.campaign.block import Block
 from measure.campaign.campaign import Campaign
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.remote import Introduction, MeasuredBlock, Question, Validation, introduce, measure_remotely
-from measure.campaign.results import Results
+from measure.campaign.results import Results, keep_lanes, lanes_fault
 from measure.campaign.slot import canaries_of
 from measure.cluster.addresses import security_of
 from measure.cluster.keys import Role
@@ -31,10 +31,14 @@ from measure.completeness import digest
 from measure.host.canary import Canary
 from measure.run.aliases import distinct
 from measure.run.evidence import ATTEMPT
+from measure.table import require_document
 
 CONNECT_TIMEOUT_S = 30
 # How often it is looked whether workers came or went, which Dask does not tell.
 LOOK_S = 2.0
+# The address or the machine of a worker, and the number of a lane of it, if it has several.
+Place = tuple[str, int | None]
+
 # A worker that dies over a block may have died of it. So many are tried.
 DEATHS = 5
 # So many measured blocks, of 5 to 50 MB each, may wait in memory for the disk; with more, workers wait, too.
@@ -114,11 +118,22 @@ class Cluster:
         and may come again."""
         if isinstance(outcome, Introduction) and outcome.keep_validation:
             outcome.keep_validation(results.folder)
-        if isinstance(outcome, Introduction | BaseException) and (fault := self._fault(outcome)):
+        if not isinstance(outcome, Introduction | BaseException):
+            return
+        fault = self._fault(outcome)
+        if not fault and isinstance(outcome, Introduction):
+            fault = lanes_fault(require_document(results.folder), outcome.name, outcome.lanes.record())
+        if fault:
             self.refuse(worker)
             display.warns(f"the worker {worker} is refused: {fault}")
         elif isinstance(outcome, Introduction):
+            keep_lanes(results.folder, outcome.name, outcome.lanes.record())
             self._machines[worker] = outcome.name
+
+    def places(self, worker: str) -> list[Place]:
+        """The places of `worker`, of which each measures a block at a time: its lanes, or itself."""
+        count = self._campaign.lanes.count
+        return [(worker, None)] if count == 1 else [(worker, lane) for lane in range(1, count + 1)]
 
     def _fault(self, introduction: Introduction | BaseException) -> str | None:
         """Why a worker must not measure, or None."""
@@ -126,6 +141,8 @@ class Cluster:
             return f"it could not be looked at: {introduction!r}"
         if introduction.fault:
             return introduction.fault
+        if (lanes := introduction.lanes.count) != (count := self._campaign.lanes.count):
+            return f"it measures {lanes} runs at once, and the campaign is one of {count}: 'eyelevel worker --lanes'"
         here = self._versions
         there = {name: introduction.versions.get(name, "absent") for name in here}
         differences = [
@@ -187,7 +204,7 @@ class Dispatch:
         self._next_look = 0.0
         self._again: deque[Block] = deque()
         self._introductions: dict[Future[Any], str] = {}
-        self._running: dict[Future[Any], tuple[str, Block]] = {}
+        self._running: dict[Future[Any], tuple[Place, Block]] = {}
         # How often it was begun to look for workers, which of these looks was the last that has ended, and which the
         # last before a worker was admitted, refused or lost.
         self._looks = self._last_look = self._doubted_look = 0
@@ -198,8 +215,8 @@ class Dispatch:
         self._threads = ThreadPoolExecutor(FETCHERS + 1, thread_name_prefix="dispatch")
         self._measured: deque[tuple[Block, MeasuredBlock]] = deque()
         self._deaths: Counter[int] = Counter()
-        # Those of each machine, those in blocks that have not been written yet among them.
-        self._canaries: dict[str, list[Canary]] = {}
+        # Those of each machine and lane, those in blocks that have not been written yet among them.
+        self._canaries: dict[Place, list[Canary]] = {}
 
     def run(self) -> None:
         """Measure all blocks. Raises EyelevelError."""
@@ -253,39 +270,42 @@ class Dispatch:
                 self._introductions[future] = worker
         # A future that is bound to a worker that has gone stays as it is for ever.
         present = set(self._workers)
-        places = {**self._introductions, **{future: worker for future, (worker, _) in self._running.items()}}
+        places = {**self._introductions, **{future: worker for future, ((worker, _), _) in self._running.items()}}
         for future in [future for future, worker in places.items() if worker not in present]:
             self._end(Outcome(future, None))
 
     def _hand_out(self) -> None:
-        """Give a block to each worker that has none, unless too many measured ones wait for the disk."""
+        """Give a block to each place that has none, unless too many measured ones wait for the disk."""
         if len(self._measured) >= MOST_WAITING:
             return
-        for worker in self._free_workers():
+        for place in self._free_places():
             block = self._again.popleft() if self._again else next(self._coming, None)
             if block is None:
                 return
-            self._follow(future := self._submit(worker, block))
-            self._running[future] = worker, block
+            self._follow(future := self._submit(place, block))
+            self._running[future] = place, block
             for run in block.settings:
                 self._display.begins(run, self._results.attempts(run) + 1)
 
-    def _free_workers(self) -> list[str]:
-        busy = {worker for worker, _ in self._running.values()}
-        return [worker for worker in self._workers if self._cluster.machine_of(worker) and worker not in busy]
+    def _free_places(self) -> list[Place]:
+        busy = {place for place, _ in self._running.values()}
+        known = [worker for worker in self._workers if self._cluster.machine_of(worker)]
+        return [place for worker in known for place in self._cluster.places(worker) if place not in busy]
 
-    def _submit(self, worker: str, block: Block) -> Future[Any]:
+    def _submit(self, place: Place, block: Block) -> Future[Any]:
+        worker, lane = place
         results = self._results
         settings = {run: one for run, one in block.settings.items() if results.is_open(run, block.repeats)}
         earlier = {run: (results.attempts(run), results.failures(run)) for run in settings}
-        canaries = list(self._canaries_of(worker))
-        return submit_to(worker, self._client, measure_remotely, replace(block, settings=settings), earlier, canaries)
+        canaries = list(self._canaries_of(worker, lane))
+        open_block = replace(block, settings=settings)
+        return submit_to(worker, self._client, measure_remotely, open_block, earlier, canaries, lane)
 
-    def _canaries_of(self, worker: str) -> list[Canary]:
+    def _canaries_of(self, worker: str, lane: int | None) -> list[Canary]:
         machine = self._cluster.machine_of(worker) or ""
-        if machine not in self._canaries:
-            self._canaries[machine] = canaries_of(machine, self._results.rows)
-        return self._canaries[machine]
+        if (machine, lane) not in self._canaries:
+            self._canaries[machine, lane] = canaries_of(machine, self._results.rows, lane)
+        return self._canaries[machine, lane]
 
     def _follow(self, future: Future[Any]) -> None:
         future.add_done_callback(self._news.put)
@@ -335,10 +355,10 @@ class Dispatch:
             self._cluster.admit(self._introductions.pop(future), value, self._results, self._display)
             self._doubted_look = self._looks
         elif future in self._running:
-            worker, block = self._running.pop(future)
+            (worker, _), block = self._running.pop(future)
             if isinstance(value, MeasuredBlock):
-                for machine in {row.machine for row in value.rows} & self._canaries.keys():
-                    self._canaries[machine] += canaries_of(machine, value.rows)
+                for machine, lane in {(row.machine, row.lane) for row in value.rows} & self._canaries.keys():
+                    self._canaries[machine, lane] += canaries_of(machine, value.rows, lane)
                 self._measured.append((block, value))
             elif isinstance(value, EyelevelError):
                 self._display.warns(f"the worker {worker} gets no more work: {value}")

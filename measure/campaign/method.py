@@ -78,6 +78,7 @@ class Method:
             "quiet_ms": setting.quiet_ms,
             "block": circumstances.block,
             "machine": circumstances.machine,
+            "lane": circumstances.lane,
             "canary": asdict(circumstances.canary) if circumstances.canary else None,
             "slowness": round(circumstances.slowness, 3),
         }
@@ -112,6 +113,7 @@ class Method:
             folder=str(folder.relative_to(campaign)),
             block=document["block"],
             machine=document["machine"],
+            lane=document.get("lane"),
             canary_cpu_ms=canary.get("cpu_ms"),
             canary_page_ms=canary.get("page_ms"),
             quiet_ms=document.get("quiet_ms"),

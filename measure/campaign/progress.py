@@ -21,8 +21,11 @@ LINE_METRICS = ("plt", "si")
 class ProgressDisplay(Observer):
     """Prints a campaign's runs, and estimates the time left from how long runs of each network took."""
 
-    def __init__(self, console: Console, open_runs: Sequence[Run], done: int, *, plain: bool = False) -> None:
-        """`open_runs`: those to be made; `done`: how many have been made before; `plain`: lines only, for logs."""
+    def __init__(
+        self, console: Console, open_runs: Sequence[Run], done: int, *, plain: bool = False, lanes: int = 1
+    ) -> None:
+        """`open_runs`: those to be made; `done`: how many have been made before; `plain`: lines only, for logs;
+        `lanes`: how many are made at once."""
         self._console = console
         self._open = set(open_runs)
         self._open_behind = Counter(run.network for run in self._open)
@@ -31,7 +34,10 @@ class ProgressDisplay(Observer):
         self._counts: Counter[str] = Counter()
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._rejected: Counter[str] = Counter()
-        self._warnings: set[str] = set()
+        self._warnings: set[tuple[int | None, str]] = set()
+        self._lanes = lanes
+        # Of each lane, what it makes.
+        self._present: dict[int | None, str] = {}
         self._live = console.is_terminal and not plain
         columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), "{task.fields[left]}")
         self._progress = Progress(*columns, console=console)
@@ -44,16 +50,20 @@ class ProgressDisplay(Observer):
         lines."""
         if self._open:
             expectation = f"about {in_words(expected.seconds)}, {in_bytes(expected.bytes)}"
-            self._say(f"{'at most ' if at_most else ''}{len(self._open)} runs to be made: {expectation}")
+            what = f"{'at most ' if at_most else ''}{len(self._open)} runs to be made"
+            lanes = f" in {self._lanes} lanes" if self._lanes > 1 else ""
+            self._say(f"{what}{lanes}: {expectation}")
         if not self._live:
             yield self
             return
         with Live(Group(self._progress, self._summary), console=self._console, transient=True):
             yield self
 
-    def begins(self, run: Run, attempt: int) -> None:
+    def begins(self, run: Run, attempt: int, lane: int | None = None) -> None:
+        """An attempt at `run` begins, in `lane` if there are several."""
         again = f" (attempt {attempt})" if attempt > 1 else ""
-        self._progress.update(self._task, description=f"{run}{again}")
+        self._present[lane] = f"{run}{again}"
+        self._progress.update(self._task, description="\n".join(self._present.values()))
 
     def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
         self._counts[run.network] += 1
@@ -68,7 +78,8 @@ class ProgressDisplay(Observer):
         self._stands()
         done = self._total - len(self._open)
         ending = "" if self._live else f" · {self.time_left()}"
-        line = f"[{done:{len(str(self._total))}}/{self._total}] {run}: {text} · {row.seconds:.1f} s{ending}"
+        lane = f" · lane {row.lane}" if row.lane else ""
+        line = f"[{done:{len(str(self._total))}}/{self._total}] {run}: {text} · {row.seconds:.1f} s{lane}{ending}"
         self._say(line, style=None if row.valid else "yellow")
 
     def rejects(self, rows: Sequence[tuple[Row, Reason]]) -> None:
@@ -87,11 +98,11 @@ class ProgressDisplay(Observer):
         self._say(str(entry), style="yellow")
         self._stands()
 
-    def warns(self, text: str) -> None:
-        """Print a warning; of those that begin alike, the first alone."""
-        if (beginning := " ".join(text.split()[:3])) not in self._warnings:
+    def warns(self, text: str, lane: int | None = None) -> None:
+        """Print a warning, of `lane` if there are several; of those that begin alike, the first alone."""
+        if (beginning := (lane, " ".join(text.split()[:3]))) not in self._warnings:
             self._warnings.add(beginning)
-            self._say(f"warning: {text}", style="yellow")
+            self._say(f"warning: {f'lane {lane}: ' if lane else ''}{text}", style="yellow")
 
     def time_left(self) -> str:
         """How long the open runs will take, in words."""
@@ -99,7 +110,8 @@ class ProgressDisplay(Observer):
             return "" if self._open else "done"
         usual = sum(self._seconds.values()) / self._counts.total()
         each = {network: self._seconds[network] / count for network, count in self._counts.items()}
-        return in_words(sum(count * each.get(network, usual) for network, count in self._open_behind.items())) + " left"
+        total_s = sum(count * each.get(network, usual) for network, count in self._open_behind.items())
+        return in_words(total_s / self._lanes) + " left"
 
     def _close(self, runs: Iterable[Run]) -> None:
         for run in runs:

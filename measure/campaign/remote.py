@@ -15,10 +15,12 @@ from distributed import get_worker
 from base.errors import EyelevelError
 from base.privileges import require_browsing
 from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
+from measure.campaign.lane import Ending, LaneSetting, Notice, running_lane
 from measure.campaign.slot import Slot, machine_name
 from measure.campaign.store import FolderStore
 from measure.completeness import digest
 from measure.host.canary import Canary
+from measure.host.lanes import ONE_LANE, Lanes
 from measure.host.machine import versions
 from measure.table import Row, Run
 from record.site import Site
@@ -31,7 +33,7 @@ class Introduction:
     """A worker's machine: its name, the versions of all programs, and the fingerprints of its sites.
 
     `fault` is why it cannot measure, if it cannot. `keep_validation` keeps in a campaign's folder what was measured of
-    networks and protocols there, passed or not.
+    networks and protocols there, passed or not. `lanes`: how many blocks it measures at once, and where.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Introduction:
     sites: Mapping[str, str]
     fault: str | None = None
     keep_validation: Callable[[Path], None] | None = None
+    lanes: Lanes = ONE_LANE
 
 
 # Measures networks and protocols, in a folder for what it needs meanwhile. Returns what is wrong with them, if anything
@@ -76,14 +79,15 @@ def introduce(question: Question) -> Introduction:
     """Look at this machine before it is given work: what it is, and whether it can measure at all."""
     try:
         require_browsing("a worker")
-        if get_worker().state.nthreads != 1:
+        lanes = lanes_of_worker()
+        if get_worker().state.nthreads != lanes.count:
             raise EyelevelError(
                 "one worker is one place to measure, and this one has several threads; start it by 'eyelevel worker'"
             )
         sites = {name: digest(Site.load(folder)) for name, folder in question.sites.items()}
         servers = {protocol.server for protocol in question.protocols}
         programs = versions(servers, question.browser, capturing=question.captures)
-        introduction = Introduction(machine_name(), programs, sites)
+        introduction = Introduction(machine_name(), programs, sites, lanes=lanes)
         if question.validate is None:
             return introduction
         with tempfile.TemporaryDirectory(dir=get_worker().local_directory, prefix="validate-") as temporary:
@@ -93,8 +97,17 @@ def introduce(question: Question) -> Introduction:
         return Introduction(machine_name(), {}, {}, str(error))
 
 
-def measure_remotely(block: Block, earlier: Mapping[Run, tuple[int, int]], canaries: Sequence[Canary]) -> MeasuredBlock:
-    """Measure `block` on this machine, whose canaries so far are `canaries`; `earlier` as in `FolderStore`.
+def lanes_of_worker() -> Lanes:
+    """The lanes of the worker that this is a task of (`measure.cluster.nodes`)."""
+    lanes: Lanes = getattr(get_worker(), "lanes", ONE_LANE)
+    return lanes
+
+
+def measure_remotely(
+    block: Block, earlier: Mapping[Run, tuple[int, int]], canaries: Sequence[Canary], lane: int | None = None
+) -> MeasuredBlock:
+    """Measure `block` on this machine, or in a `lane` of it, whose canaries so far are `canaries`; `earlier` as in
+    `FolderStore`.
 
     Raises EyelevelError.
     """
@@ -102,10 +115,27 @@ def measure_remotely(block: Block, earlier: Mapping[Run, tuple[int, int]], canar
     # Dask removes the folder of a worker that was killed when the next one starts there.
     with tempfile.TemporaryDirectory(dir=get_worker().local_directory, prefix="block-") as temporary:
         store = FolderStore(Path(temporary), earlier=earlier)
-        slot = Slot(canaries, browser=next(iter(block.settings.values())).loading.browser)
-        circumstances = partial(slot.circumstances, block.number, warnings.append)
-        measure_block(block, store, circumstances, ReplayFailures(), Observer())
+        browser = next(iter(block.settings.values())).loading.browser
+        if lane is None:
+            slot = Slot(canaries, browser=browser)
+            circumstances = partial(slot.circumstances, block.number, warnings.append)
+            measure_block(block, store, circumstances, ReplayFailures(), Observer())
+        else:
+            place = next(place for place in lanes_of_worker().lanes if place.number == lane)
+            measure_in(LaneSetting(place, store.folder, canaries, browser=browser), block, store, warnings.append)
         evidence = tuple(
             {file.name: file.read_bytes() for file in (store.folder / row.folder).iterdir()} for row in store.rows
         )
         return MeasuredBlock(tuple(store.rows), evidence, tuple(warnings))
+
+
+def measure_in(setting: LaneSetting, block: Block, store: FolderStore, warn: Callable[[str], None]) -> None:
+    """Measure `block` into `store` in a lane, for which there is a process meanwhile. Raises what ends it."""
+    with running_lane(setting) as running:
+        running.begin(block, store)
+        while not isinstance(message := running.message(), Ending):
+            if isinstance(message, Row):
+                store.keep_attempt(message)
+                running.go_on()
+            elif isinstance(message, Notice):
+                warn(message.text)

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +44,7 @@ from measure.table import (
     read_document,
     read_rows,
     read_table,
+    require_document,
     write_document,
 )
 
@@ -196,6 +197,21 @@ def opened(folder: Path, document: CampaignDocument, hypotheses: str = "") -> It
         yield results
 
 
+def keep_lanes(folder: Path, machine: str, record: Mapping[str, Any]) -> None:
+    """Keep in the campaign in `folder` what is known of the lanes of `machine` (`measure.host.lanes.Lanes.record`)."""
+    document = require_document(folder)
+    if record and machine not in document.lanes:
+        write_document(folder, replace(document, lanes={**document.lanes, machine: dict(record)}))
+
+
+def lanes_fault(document: CampaignDocument, machine: str, record: Mapping[str, Any]) -> str | None:
+    """Why `machine` must not go on with the campaign of `document` in lanes of this `record`, or None."""
+    cores, cores_before = record.get("cores", []), document.lanes.get(machine, {}).get("cores", [])
+    if machine not in document.lanes or cores == cores_before:
+        return None
+    return f"the lanes of {machine} had the processors {cores_before} when it began to measure, and now {cores}"
+
+
 def require_no_others(folder: Path) -> None:
     """Raises EyelevelError when there is something in `folder` that is of no campaign, and no campaign either."""
     if not folder.exists() or (folder / DOCUMENT).exists():
@@ -263,9 +279,10 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
             begun_at=original.begun_at,
             hypotheses=continued_declaration(folder, original, document.settings, has_runs=has_runs),
             site_facts={**document.site_facts, **original.site_facts},
+            lanes={**document.lanes, **original.lanes},
         )
         is_known = _terms(original) == _terms(document) and original.site_facts == document.site_facts
-        if is_known and original.study == document.study:
+        if is_known and original.study == document.study and original.lanes == document.lanes:
             return
     else:
         # First, so that no campaign says that it has declared what it does not have.
@@ -277,5 +294,6 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
 def _terms(document: CampaignDocument) -> dict[str, Any]:
     """What results depend on, as JSON has it: lists, no tuples."""
     versions = {"timekeeping": OF_ROOT, **document.versions}
-    terms: dict[str, Any] = json.loads(json.dumps({"settings": document.settings, "versions": versions}))
+    settings = {"lanes": 1, **document.settings}
+    terms: dict[str, Any] = json.loads(json.dumps({"settings": settings, "versions": versions}))
     return terms

@@ -1,4 +1,4 @@
-"""A machine's place for measuring: one run at a time, with the machine's canaries and its cores' layout."""
+"""A place for measuring, a machine or a lane of it: one run at a time, with its canaries and its cores' layout."""
 
 import platform
 import time
@@ -26,12 +26,19 @@ MACHINE_ID = Path("/etc/machine-id")
 
 
 class Slot:
-    """This machine. `canaries`, in `browser`, are those so far; one holds for blocks that begin within `canary_s`, once
-    it is known what is usual."""
+    """This machine, or the `lane` with this number, on whose cores this process is. `canaries`, in `browser`, are those
+    so far; one holds for blocks that begin within `canary_s`, once it is known what is usual."""
 
-    def __init__(self, canaries: Iterable[Canary] = (), canary_s: float = CANARY_S, browser: str = DEFAULT) -> None:
+    def __init__(
+        self,
+        canaries: Iterable[Canary] = (),
+        canary_s: float = CANARY_S,
+        browser: str = DEFAULT,
+        lane: int | None = None,
+    ) -> None:
         self.machine = machine_name()
         self._layout = layout()
+        self._lane = lane
         self._canaries = list(canaries)
         self._canary_s = canary_s
         self._browser = browser
@@ -59,7 +66,7 @@ class Slot:
             self._canaries[-1] = time_canary(self._browser)
         if slower := drift(self._canaries):
             warn(slower)
-        now = Circumstances(block, self.machine, self._canaries[-1], factor, self._layout)
+        now = Circumstances(block, self.machine, self._canaries[-1], factor, self._layout, self._lane)
         self._last = time.monotonic(), now
         return now
 
@@ -71,9 +78,10 @@ class Slot:
         return time.monotonic() - timed_at_s < self._canary_s and is_usual_known and not is_repeated
 
 
-def canaries_of(machine: str, rows: Iterable[Row]) -> list[Canary]:
-    """The canaries of `machine` in `rows`, in order."""
-    rows_of_machine = [row for row in rows if row.machine == machine and row.canary_cpu_ms and row.canary_page_ms]
+def canaries_of(machine: str, rows: Iterable[Row], lane: int | None = None) -> list[Canary]:
+    """The canaries of `machine`, or of a `lane` of it, in `rows`, in order."""
+    of_place = [row for row in rows if (row.machine, row.lane) == (machine, lane)]
+    rows_of_machine = [row for row in of_place if row.canary_cpu_ms and row.canary_page_ms]
     # All rows of a block that were made after one canary have the same values.
     canaries = dict.fromkeys((row.block, row.canary_cpu_ms or 0, row.canary_page_ms or 0) for row in rows_of_machine)
     return [Canary(cpu_ms, page_ms) for _, cpu_ms, page_ms in canaries]

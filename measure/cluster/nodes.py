@@ -25,6 +25,7 @@ from base.errors import EyelevelError
 from base.processes import last_line_of
 from measure.cluster.addresses import bracketed, security_of
 from measure.cluster.keys import Role
+from measure.host.lanes import ONE_LANE, Lanes
 
 # A scheduler that is not there is looked for again after this time.
 LOOK_S = 2.0
@@ -48,7 +49,9 @@ class SilentScheduler(Scheduler):
 
 
 class SilentWorker(Worker):
-    """A worker without an HTTP server."""
+    """A worker without an HTTP server. Its tasks may look which `lanes` the machine has, a thread for each."""
+
+    lanes: Lanes = ONE_LANE
 
     def start_http_server(self, *_: object, **__: object) -> None:
         """Do nothing."""
@@ -78,18 +81,19 @@ async def _run_scheduler(address: str, security: Security | None, announce: Call
         await _until_signal(life(), lambda: scheduler.close(reason="signal"))
 
 
-def run_worker(scheduler: str, host: str | None, announce: Callable[[str], None]) -> None:
+def run_worker(scheduler: str, host: str | None, announce: Callable[[str], None], lanes: Lanes = ONE_LANE) -> None:
     """Be a worker of the cluster whose `scheduler` has this address until SIGINT or SIGTERM, or until that is gone.
 
-    It listens at the address `host`; unless given, at that from which the scheduler is reached. `announce` is called
-    with what is waited for, and when it has joined. Raises EyelevelError.
+    It measures as many blocks at once as it has `lanes`. It listens at the address `host`; unless given, at that from
+    which the scheduler is reached. `announce` is called with what is waited for, and when it has joined. Raises
+    EyelevelError.
     """
     security = security_of(Role.WORKER, scheduler)
-    asyncio.run(_run_worker(scheduler, host, security, announce))
+    asyncio.run(_run_worker(scheduler, host, security, announce, lanes))
 
 
 async def _run_worker(
-    scheduler: str, host: str | None, security: Security | None, announce: Callable[[str], None]
+    scheduler: str, host: str | None, security: Security | None, announce: Callable[[str], None], lanes: Lanes
 ) -> None:
     parts = urlsplit(scheduler)
     worker: Worker | None = None
@@ -99,7 +103,8 @@ async def _run_worker(
             nonlocal worker
             await _wait_for(scheduler, security, announce)
             place = bracketed(host or get_ip(str(parts.hostname)))
-            worker = SilentWorker(scheduler, nthreads=1, host=place, protocol=parts.scheme, security=security)
+            worker = SilentWorker(scheduler, nthreads=lanes.count, host=place, protocol=parts.scheme, security=security)
+            worker.lanes = lanes
             await _started(worker, f"a worker cannot listen at {place}, or join {scheduler}")
             announce(f"this worker listens at {worker.address}, and measures for {scheduler}")
             await _ended(worker)

@@ -1,5 +1,7 @@
 """One measurement at a time on a machine, whoever its users are: two would measure each other's noise.
 
+A campaign that measures several runs at once, in lanes, is one measurement: its own process has the lock.
+
 The lock is the kernel's (flock(2)), on a file that all users of the machine share: it ends with the process that has
 it. Nothing is ever written into the file, since it may be another user's: who has the lock is known from the kernel.
 """

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +48,8 @@ class Sampler:
         # Of each process of the tree: its role, and how often it was looked at.
         self._roles: dict[int, tuple[str, int]] = {root: (REST, 0)}
         self._others: set[int] = set()
+        # All processors on which one of these processes could run.
+        self.affinity: set[int] = set()
         self._last: dict[int, tuple[int, int | None]] = {}
         self._run_ns = dict.fromkeys(ROLES, 0)
         self._wait_ns: dict[str, int | None] = dict.fromkeys(ROLES, 0)
@@ -102,6 +104,8 @@ class Sampler:
         for process, (_, looks) in self._roles.items():
             if looks < LOOKS:
                 self._roles[process] = (self._role(process), looks + 1)
+                with suppress(ProcessLookupError):
+                    self.affinity |= os.sched_getaffinity(process)
 
     def _role(self, process: int) -> str:
         command = _kernel_file(process, "cmdline").replace(b"\0", b" ").decode(errors="replace")
@@ -155,6 +159,7 @@ def sampling(root: int, folder: Path, browser: Browser, server: Server, cores: C
             {
                 "account": account.name,
                 "cores": len(os.sched_getaffinity(0)),
+                "affinity": sorted(sampler.affinity),
                 "own_ms": round(1e3 * sampler.cost_s, 1),
                 "at_s": [round(at_s, 4) for at_s in sampler.at_s],
                 "run_ms": sampler.run_ms,

@@ -52,10 +52,11 @@ class Setting:
 @dataclass(frozen=True)
 class Circumstances:
     """Where a block's runs are made: the block's number, the machine, its canary, how many times as long as usual
-    the canary took, and which cores do what."""
+    the canary took, which cores do what, and in which of the machine's lanes, if it has any."""
 
     block: int
     machine: str
     canary: Canary | None = None
     slowness: float = 1.0
     layout: Layout | None = None
+    lane: int | None = None

@@ -269,7 +269,7 @@ def without_rate(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[str]
     )
     return [
         "Without a rate limit the processor is the limit, and not the same for both: browser and server handle QUIC's "
-        f"packets one by one, the kernel handles TCP's in bulk. On this machine ({campaign.document.machine['cpus']} "
+        f"packets one by one, the kernel handles TCP's in bulk. On this machine ({campaign.document.cores_of_a_run} "
         f"processors) {page} behind {network} came at {mbps[0]} over {label(cell['reference'])} and at {mbps[1]} over "
         f"{label(cell['compared'])}. Pages of many megabytes there show how fast the programs are, not the protocols."
     ]

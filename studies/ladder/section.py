@@ -216,7 +216,7 @@ def waiting_sentences(campaign: CampaignTable) -> list[str]:
     """Whether the machine was too small or too busy for the loads, but those that were slowed on purpose."""
     runs = campaign.runs
     usual = runs[runs["valid"] & (runs["network"].map(suffix_of) != SLOW)]
-    return busy_warnings(usual, campaign.document.machine.get("cpus"))
+    return busy_warnings(usual, campaign.document.cores_of_a_run)
 
 
 def explanations(campaign: CampaignTable, confidence: float) -> list[str]:

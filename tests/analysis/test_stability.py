@@ -120,6 +120,19 @@ def test_a_place_that_matters_and_a_slow_machine_are_found() -> None:
     assert steps.loc[("machine", "plt"), "warning"] == ""
 
 
+def test_a_slow_lane_is_found_and_no_lane_is_no_factor() -> None:
+    table = campaign(World(sites=8, runs=10), 1)
+    second = np.random.default_rng(1).permutation(np.arange(2000) % 2)[table.runs["block"]]
+    slow = table.runs.assign(lane=1 + second, machine="a", si=table.runs["si"] * np.where(second, 1.1, 1))
+    steps = tables(CampaignTable(slow, table.document))[3].set_index(["factor", "metric"])
+    assert steps.loc[("lane", "si"), "spread"] == pytest.approx(0.1, abs=0.03)
+    assert steps.loc[("lane", "si"), "warning"] == "depends on the lane"
+    assert steps.loc[("lane", "plt"), "warning"] == ""
+    assert any("Times depend on the lane" in text for text in texts(CampaignTable(slow, table.document)))
+    without = tables(CampaignTable(table.runs.assign(lane=0), table.document))[3]
+    assert "lane" not in set(without["factor"])
+
+
 @given(st.integers(0, 10_000), st.floats(0.1, 10))
 @settings(max_examples=5)
 def test_units_do_not_matter(seed: int, factor: float) -> None:

@@ -20,6 +20,7 @@ from measure.campaign.remote import Introduction, MeasuredBlock
 from measure.campaign.results import opened
 from measure.campaign.store import FolderStore
 from measure.completeness import digest
+from measure.host.lanes import Lane, Lanes
 from measure.table import CampaignDocument, Run
 from record.demo import generate
 from record.site import write_site
@@ -49,6 +50,10 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
         ),
         ({"sites": {"demo-light": "0" * 64}}, "the site demo-light is another"),
         ({"fault": "nginx is not installed"}, "nginx is not installed"),
+        (
+            {"lanes": Lanes(2, (Lane(1, (0,)), Lane(2, (1,))))},
+            "it measures 2 runs at once, and the campaign is one of 1: 'eyelevel worker --lanes'",
+        ),
     ],
 )
 def test_a_worker_that_differs_is_refused_with_the_difference(
@@ -57,6 +62,14 @@ def test_a_worker_that_differs_is_refused_with_the_difference(
     sites = {name: digest(site) for name, site in campaign.sites.items()}
     sound = Introduction("there", HERE, sites)
     assert Cluster("tcp://nowhere:1", campaign)._fault(replace(sound, **changed)) == fault
+
+
+def test_a_worker_has_a_place_for_each_lane(campaign: Campaign) -> None:
+    assert Cluster("tcp://nowhere:1", campaign).places("w") == [("w", None)]
+    in_lanes = replace(campaign, lanes=Lanes(3))
+    assert Cluster("tcp://nowhere:1", in_lanes).places("w") == [("w", 1), ("w", 2), ("w", 3)]
+    # Which lanes they are, each worker says for itself.
+    assert in_lanes.document().lane_count == 3 and in_lanes.document().lanes == {}
 
 
 def test_a_scheduler_that_is_not_there_is_told(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:

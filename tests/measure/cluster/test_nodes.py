@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import json
 import os
 import signal
 import ssl
@@ -20,6 +21,7 @@ import pytest
 from distributed import Client
 from distributed.comm.core import connect
 from rich.console import Console
+from support.lanes import CoresMethod
 
 from base.errors import EyelevelError
 from base.places import PROJECT
@@ -28,11 +30,18 @@ from measure.campaign.block import Block
 from measure.campaign.campaign import Campaign
 from measure.campaign.cluster import Cluster
 from measure.campaign.progress import ProgressDisplay
+from measure.campaign.remote import lanes_of_worker, measure_remotely
 from measure.campaign.results import opened
 from measure.cluster import nodes
 from measure.cluster.addresses import security
 from measure.cluster.keys import Role, keys_of, make_keys
-from measure.table import CampaignDocument
+from measure.host.lanes import Lanes, lanes_of
+from measure.run.films import ALL_FILMS
+from measure.run.setting import Setting
+from measure.table import CampaignDocument, Run
+from record.demo import generate
+from record.site import write_site
+from tuning import networks, protocols
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs_namespaces]
 
@@ -138,6 +147,35 @@ def test_work_is_done_in_the_worker_which_has_one_thread(cache: Path, cluster: d
         (worker,) = client.scheduler_info()["workers"].values()
         assert (worker["nthreads"], worker["nanny"]) == (1, None)
         assert client.submit(os.getpid, pure=False).result(PATIENCE_S) == cluster["worker"].process.pid
+
+
+@pytest.mark.needs_browser
+@pytest.mark.needs_two_cores
+def test_a_worker_with_two_lanes_measures_two_blocks_at_once_each_on_its_cores(
+    cache: Path, cluster: dict[str, Node], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(PROJECT / "tests"))
+    scheduler = cluster["scheduler"].address
+    worker = node(cache, "worker", "--lanes", "2", scheduler)
+    try:
+        with Client(scheduler, security=security(keys_of(Role.HEAD, cache / "cluster"))) as client:
+            client.wait_for_workers(2, PATIENCE_S)
+            assert client.scheduler_info()["workers"][worker.address]["nthreads"] == 2
+            there: dict[str, Any] = {"workers": [worker.address], "pure": False}
+            assert client.submit(lanes_of_worker, **there).result(PATIENCE_S) == Lanes(2, lanes_of(2))
+            os.mkfifo(meeting := tmp_path / "meeting")
+            site = write_site(generate("demo-light"), tmp_path / "site")
+            setting = Setting(site, networks.load()["dsl"], protocols.load()["tcp"])
+            method = CoresMethod(meeting=meeting)
+            blocks = [Block(n, {Run("site", "dsl", "tcp", n): setting}, method, 0, ALL_FILMS) for n in (1, 2)]
+            futures = [client.submit(measure_remotely, block, {}, [], block.number, **there) for block in blocks]
+            measured = [future.result(PATIENCE_S) for future in futures]
+        for lane, block in zip(lanes_of(2), measured, strict=True):
+            assert [row.lane for row in block.rows] == [lane.number]
+            (evidence,) = block.evidence
+            assert json.loads(evidence["processor.json"])["affinity"] == list(lane.cores)
+    finally:
+        end(worker.process)
 
 
 def test_a_worker_that_is_there_is_never_overlooked(cache: Path, cluster: dict[str, Node]) -> None:

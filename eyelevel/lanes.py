@@ -1,0 +1,80 @@
+"""The option --lanes: how many runs a machine measures at once."""
+
+import signal
+from pathlib import Path
+
+from rich.console import Console
+
+from base.errors import EyelevelError
+from browsers.registry import DEFAULT
+from measure.calibration.trial import calibrated_lanes
+from measure.campaign.results import lanes_fault
+from measure.campaign.slot import machine_name
+from measure.host.lanes import ONE_LANE, Lanes, lanes_of
+from measure.table import CampaignDocument, read_document
+
+AUTO = "auto"
+LANES_HELP = (
+    "How many blocks are measured at once, each on cores of its own (1); auto: as many as do not disturb each other, "
+    "which is measured before (docs/lanes.md)."
+)
+
+
+def lanes_by_number(count: int) -> Lanes:
+    """So many lanes on this machine, as a person wants them. Raises EyelevelError when it has not so many cores."""
+    return ONE_LANE if count == 1 else Lanes(count, lanes_of(count))
+
+
+def measured_lanes(console: Console, browser: str = DEFAULT) -> Lanes:
+    """As many lanes as this machine takes, which is measured now. Raises EyelevelError."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like Ctrl-C does, and leaves nothing
+    return calibrated_lanes(browser, lambda text: console.print(text, markup=False, soft_wrap=True))
+
+
+def number_of_lanes(wanted: str) -> int:
+    """The number that `wanted` is. Raises EyelevelError."""
+    if not wanted.isdecimal() or not int(wanted):
+        raise EyelevelError(f"the number of lanes must be 1 or more, or {AUTO}, not {wanted!r}")
+    return int(wanted)
+
+
+def lanes_of_campaign(folder: Path, wanted: str | None, dask: str | None, console: Console, browser: str) -> Lanes:
+    """The lanes in which the campaign in `folder` is measured: those that are `wanted`, or those of its beginning.
+
+    Raises EyelevelError.
+    """
+    document = read_document(folder)
+    if dask and wanted == AUTO:
+        raise EyelevelError(
+            "a cluster's workers find out for themselves how many lanes they take ('eyelevel worker --lanes auto', or "
+            "'eyelevel lanes'); give the campaign that number"
+        )
+    if wanted == AUTO:
+        return _automatic(document, folder, console, browser)
+    count = number_of_lanes(wanted) if wanted else document.lane_count if document else 1
+    return _continued(document, folder, Lanes(count) if dask and count > 1 else lanes_by_number(count))
+
+
+def _automatic(document: CampaignDocument | None, folder: Path, console: Console, browser: str) -> Lanes:
+    """What LANES=auto means for the campaign in `folder`. It is measured once for each machine."""
+    machine = machine_name()
+    if document and not any(record.get("calibration") for record in document.lanes.values()):
+        raise EyelevelError(
+            f"the campaign {folder.name} was begun with {document.lane_count} at once, and nothing was measured of "
+            "lanes; go on with it without LANES, or use another campaign name"
+        )
+    if document and machine in document.lanes:
+        return _continued(document, folder, lanes_by_number(document.lane_count))
+    text = "how many lanes this machine takes is measured; nothing else may run on it meanwhile"
+    console.print(text, soft_wrap=True)
+    return measured_lanes(console, browser)
+
+
+def _continued(document: CampaignDocument | None, folder: Path, lanes: Lanes) -> Lanes:
+    """`lanes`, with the calibration that is kept of them. Raises EyelevelError when they are on other cores than
+    before."""
+    if document is None or not lanes.lanes:
+        return lanes
+    if fault := lanes_fault(document, machine_name(), lanes.record()):
+        raise EyelevelError(f"{folder.name}: {fault}; give this process the same ones, or use another campaign name")
+    return lanes

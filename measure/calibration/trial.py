@@ -1,0 +1,158 @@
+"""The rounds of a calibration: a demo page over TCP and over QUIC, with the machine to itself, in a lane alone, and in
+a lane while each other lane loads the same page again and again.
+
+The page, its film and all that is done with them are those of a campaign; each turn has fresh processes. Nothing here
+knows what follows from the times.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from multiprocessing.connection import wait
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from base.errors import EyelevelError
+from measure.calibration.calibration import LoadsDoNotCount, calibrate
+from measure.calibration.equivalence import ALONE, BESIDE, CONDITIONS, WHOLE, Round
+from measure.campaign.block import Block
+from measure.campaign.campaign import REPEATS
+from measure.campaign.lane import Beginning, Ending, LaneSetting, RunningLane, running_lane
+from measure.campaign.method import PAGES
+from measure.campaign.store import FolderStore
+from measure.host.lanes import Lane, Lanes, cores_beside, lanes_of, whole_cores, working_on
+from measure.run.films import FilmPolicy
+from measure.run.setting import Loading, Setting
+from measure.table import Row, Run
+from record import collection
+from tuning import networks, protocols
+
+# Much is computed for this page, and its network makes least of that invisible.
+SITE, NETWORK, PROTOCOLS = "demo-news", "dsl", ("tcp", "quic")
+METRICS = ("plt", "si")
+CANARY = "the canary's task"
+SEED = 1
+
+
+def calibrated_lanes(browser: str, announce: Callable[[str], None]) -> Lanes:
+    """The lanes that this machine takes, measured with `browser`; takes minutes on a small machine and hours on a large
+    one. Raises EyelevelError when loads do not count even with the machine to themselves."""
+    cores = whole_cores()
+    known = protocols.load()
+    site, network = collection.load_site(SITE), networks.load()[NETWORK]
+    loading = Loading(browser=browser)
+    settings = {name: Setting(site, network, known[name], loading) for name in PROTOCOLS}
+    material: dict[str, Any] = {"site": SITE, "network": NETWORK, "protocols": list(PROTOCOLS)}
+
+    def measure_round(count: int, number: int) -> Round:
+        return one_round(lanes_of(count, cores), settings, number)
+
+    return calibrate(cores, measure_round, announce, material)
+
+
+def one_round(lanes: Sequence[Lane], settings: Mapping[str, Setting], number: int) -> Round:
+    """Time `settings` (by the names of their protocols) under each condition, in an order drawn for the round.
+
+    The lane that is timed takes turns. Raises LoadsDoNotCount, EyelevelError.
+    """
+    one = lanes[number % len(lanes)]
+    others = [lane for lane in lanes if lane != one]
+    whole = Lane(one.number, tuple(sorted(core for of_core in whole_cores() for core in of_core)))
+    turns: dict[str, tuple[Lane, Sequence[Lane]]] = {WHOLE: (whole, ()), ALONE: (one, ()), BESIDE: (one, others)}
+    times = {}
+    with working_on(cores_beside(lanes)):
+        for condition in Random(f"{SEED}/{number}").sample(CONDITIONS, len(CONDITIONS)):
+            rows = one_turn(*turns[condition], settings)
+            if fault := next((text for row in rows.values() if (text := _fault(row))), None):
+                if condition == WHOLE:
+                    raise EyelevelError(f"a load that has the machine to itself does not count: {fault}")
+                raise LoadsDoNotCount(f"a load in a lane {_PLACE[condition]} does not count: {fault}")
+            times[condition] = times_of(rows)
+    return times
+
+
+def one_turn(one: Lane, others: Sequence[Lane], settings: Mapping[str, Setting]) -> dict[str, Row]:
+    """Measure `settings` in lane `one` while the `others` measure the same again and again; returns the last row of
+    each."""
+    with tempfile.TemporaryDirectory(prefix="calibration-") as temporary, ExitStack() as stack:
+        browser = next(iter(settings.values())).loading.browser
+        stores = {lane: FolderStore(Path(tempfile.mkdtemp(dir=temporary))) for lane in (one, *others)}
+        running = {
+            lane: stack.enter_context(running_lane(LaneSetting(lane, store.folder, browser=browser)))
+            for lane, store in stores.items()
+        }
+        stack.callback(_stop, running.values())  # all at once: each takes its time
+        neighbours: dict[object, Neighbour] = {
+            running[lane].connection: Neighbour(running[lane], stores[lane], settings) for lane in others
+        }
+        for neighbour in neighbours.values():
+            neighbour.begin()
+        running[one].begin(_block(settings, 1), stores[one])
+        while True:
+            for connection in wait([lane.connection for lane in running.values()]):
+                if connection in neighbours:
+                    neighbours[connection].hear()
+                    continue
+                match running[one].message():
+                    case Ending():
+                        return {row.protocol: row for row in stores[one].rows}
+                    case Row() as row:
+                        stores[one].keep_attempt(row)
+                        running[one].go_on()
+
+
+class Neighbour:
+    """A lane that measures `settings` again and again, so that others have a neighbour."""
+
+    def __init__(self, lane: RunningLane, store: FolderStore, settings: Mapping[str, Setting]) -> None:
+        self._lane, self._store, self._settings = lane, store, settings
+        self._number = 0
+
+    def begin(self) -> None:
+        """Begin, and return once it has begun with its first load."""
+        self._number += 1
+        self._lane.begin(_block(self._settings, self._number), self._store)
+        while not isinstance(self._lane.message(), Beginning):
+            pass
+
+    def hear(self) -> None:
+        """Do what its next message asks for, and let it begin anew when it has ended."""
+        match self._lane.message():
+            case Ending():
+                self._number += 1
+                self._lane.begin(_block(self._settings, self._number), self._store)
+            case Row() as row:
+                self._store.keep_attempt(row)
+                self._lane.go_on()
+
+
+def times_of(rows: Mapping[str, Row]) -> dict[str, float]:
+    """Quantity → what it took (ms), of rows by their protocols."""
+    times = {
+        f"{metric.upper()} over {name}": value
+        for name, row in rows.items()
+        for metric in METRICS
+        if (value := row.metrics[metric]) is not None
+    }
+    canary_ms = next(row.canary_cpu_ms for row in rows.values())
+    return times | ({} if canary_ms is None else {CANARY: canary_ms})
+
+
+def _fault(row: Row) -> str | None:
+    """Why `row` tells nothing, or None."""
+    absent = [metric for metric in METRICS if row.metrics.get(metric) is None]
+    return str(row.reason) if row.reason else f"it has no {absent[0]}" if absent else None
+
+
+def _stop(lanes: Iterable[RunningLane]) -> None:
+    for lane in lanes:
+        lane.stop()
+
+
+def _block(settings: Mapping[str, Setting], number: int) -> Block:
+    runs = {Run(SITE, NETWORK, name, number): setting for name, setting in settings.items()}
+    return Block(number, runs, PAGES, REPEATS, FilmPolicy("none"))
+
+
+_PLACE = {ALONE: "without neighbours", BESIDE: "beside others"}

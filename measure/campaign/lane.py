@@ -1,0 +1,152 @@
+"""A lane at work, seen by who started it: a process on cores of its own (`measure.host.lanes`), which measures a block
+after another (`measure.campaign.lane_process`).
+
+    whoever has the lane ── a pair of sockets ── measure.campaign.lane_process ── replay, browser, films
+
+Whatever the process starts inherits its cores. It tells of each attempt as it begins, and gives away a row and waits
+before it goes on, so that one process writes all rows, whatever the number of lanes. It ends with who started it.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from base.errors import EyelevelError
+from base.places import PROJECT, tool
+from base.processes import end_within, pinned
+from browsers.registry import DEFAULT
+from measure.campaign.block import Block
+from measure.campaign.store import FolderStore
+from measure.host.canary import Canary
+from measure.host.lanes import Lane
+from measure.table import Row, Run
+
+PROGRAM = "measure.campaign.lane_process"
+# How long the replay of a lane may take to end (its own limit is `replay.sandbox.TEARDOWN_TIMEOUT_S`), and the rest.
+END_S = 20.0
+
+
+@dataclass(frozen=True)
+class LaneSetting:
+    """What a lane is given first: which it is, the folder of the campaign, the lane's canaries so far and how long one
+    holds (`Slot`), and the browser."""
+
+    lane: Lane
+    folder: Path
+    canaries: Sequence[Canary] = ()
+    canary_s: float = 0.0
+    browser: str = DEFAULT
+
+
+@dataclass(frozen=True)
+class Task:
+    """A block to be measured; `earlier` as in `FolderStore`."""
+
+    block: Block
+    earlier: Mapping[Run, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """An attempt at `run` begins."""
+
+    run: Run
+    attempt: int
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What a person should know."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The block has been measured; or, with a `fault`, it and the lane end here."""
+
+    fault: Exception | None = None
+
+
+Message = Beginning | Notice | Row | Ending
+
+
+class RunningLane:
+    """A lane at work. `connection` has something to read when there is a message."""
+
+    def __init__(self, lane: Lane, process: "subprocess.Popen[bytes]", connection: Connection) -> None:
+        self.lane = lane
+        self.connection = connection
+        self._process = process
+
+    @property
+    def process(self) -> int:
+        """The number of its process."""
+        return self._process.pid
+
+    def begin(self, block: Block, store: FolderStore) -> None:
+        """Let it measure what is open of `block` in `store`. Raises EyelevelError when the lane has ended."""
+        settings = {run: one for run, one in block.settings.items() if store.is_open(run, block.repeats)}
+        earlier = {run: (store.attempts(run), store.failures(run)) for run in settings}
+        self._send(Task(replace(block, settings=settings), earlier))
+
+    def message(self) -> Message:
+        """What it says next; waits for that. Raises what has ended the lane."""
+        try:
+            message: Message = self.connection.recv()
+        except (EOFError, OSError):
+            raise self._failure() from None
+        if isinstance(message, Ending) and message.fault:
+            raise message.fault
+        return message
+
+    def go_on(self) -> None:
+        """Let it go on after a row, which is kept by now. Raises EyelevelError when the lane has ended."""
+        self._send(None)
+
+    def stop(self) -> None:
+        """Let it end soon, whatever it does."""
+        self._process.terminate()
+
+    def _send(self, content: object) -> None:
+        try:
+            self.connection.send(content)
+        except OSError:
+            raise self._failure() from None
+
+    def _failure(self) -> EyelevelError:
+        status = self._process.wait()
+        return EyelevelError(f"lane {self.lane.number} has ended with status {status}; what it printed is above")
+
+
+@contextmanager
+def running_lane(setting: LaneSetting) -> Iterator[RunningLane]:
+    """Have a lane at work while the block runs; what it does when the block ends is broken off."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        # The kernel ends it when we are killed, and what it has started then.
+        mortal: list[str | Path] = [tool("setpriv"), "--pdeathsig", "KILL"]
+        program = [sys.executable, "-m", PROGRAM, str(theirs.fileno())]
+        paths = [str(PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        process = subprocess.Popen(
+            [*mortal, *pinned(setting.lane.cores), *program],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            start_new_session=True,  # a terminal's Ctrl-C is not for it: we end it
+        )
+        theirs.close()
+        try:
+            with Connection(ours.detach()) as connection:
+                lane = RunningLane(setting.lane, process, connection)
+                connection.send(setting)
+                yield lane
+        finally:
+            process.terminate()
+            end_within(process, END_S)

@@ -1,0 +1,117 @@
+"""`python -m measure.campaign.lane_process SOCKET`: be a lane (`measure.campaign.lane`), for who is at the other end of
+the open socket with this number."""
+
+import os
+import pickle
+import signal
+import sys
+import traceback
+from collections.abc import Mapping
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from base.errors import EyelevelError
+from base.files import read_json
+from measure.campaign.block import Observer, ReplayFailures, measure_block
+from measure.campaign.lane import Beginning, Ending, LaneSetting, Notice, Task
+from measure.campaign.slot import Slot
+from measure.campaign.store import FolderStore
+from measure.host.lanes import Lane
+from measure.run.processor import PROCESSOR
+from measure.table import Row, Run
+
+
+class LaneStore(FolderStore):
+    """The folder of a campaign, as a lane sees it: a row goes to who keeps rows."""
+
+    def __init__(
+        self, folder: Path, earlier: Mapping[Run, tuple[int, int]], connection: Connection, lane: Lane
+    ) -> None:
+        super().__init__(folder, earlier=earlier)
+        self._connection = connection
+        self._lane = lane
+
+    def keep_attempt(self, row: Row) -> None:
+        """Give `row` away; when this returns it is kept. Raises EyelevelError when the attempt was made beyond the
+        lane."""
+        require_cores(self.folder / row.folder, self._lane)
+        self._connection.send(row)
+        self._connection.recv()
+        super().keep_attempt(row)
+
+
+class Sender(Observer):
+    """Tells of attempts as they begin. Of their ends, rows tell."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def begins(self, run: Run, attempt: int) -> None:
+        """Tell it."""
+        self._connection.send(Beginning(run, attempt))
+
+
+def require_cores(folder: Path, lane: Lane) -> None:
+    """Raises EyelevelError when a process of the attempt in `folder` could run outside of `lane`, says the kernel."""
+    if not (folder / PROCESSOR).exists():
+        return
+    if strange := set(read_json(folder / PROCESSOR).get("affinity", ())) - set(lane.cores):
+        raise EyelevelError(
+            f"lane {lane.number} has the processors {list(lane.cores)}, but a process of {folder} could run on "
+            f"{sorted(strange)}, too, and disturb others there; measure with LANES=1"
+        )
+
+
+def serve(setting: LaneSetting, connection: Connection) -> None:
+    """Measure the blocks that come by `connection` until it is closed, or a block cannot be measured."""
+    slot = Slot(setting.canaries, setting.canary_s, setting.browser, setting.lane.number)
+    failures = ReplayFailures()
+    while True:
+        try:
+            task: Task = connection.recv()
+        except EOFError:
+            return
+        store = LaneStore(setting.folder, task.earlier, connection, setting.lane)
+        circumstances = partial(slot.circumstances, task.block.number, lambda text: connection.send(Notice(text)))
+        try:
+            measure_block(task.block, store, circumstances, failures, Sender(connection))
+        except (EyelevelError, OSError) as error:
+            error.add_note(f"in lane {setting.lane.number}: {traceback.format_exc()}")
+            connection.send(Ending(portable(error)))
+            return
+        connection.send(Ending())
+
+
+def portable(error: Exception) -> Exception:
+    """`error`, or one with its text where it cannot be sent itself."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except (TypeError, AttributeError, pickle.PickleError):
+        return EyelevelError(str(error))
+    return error
+
+
+def _stop(number: int, _: object) -> None:
+    # Once: what cleans up then must not be broken off, too.
+    signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def main(descriptor: int) -> None:
+    """Be a lane until the other end of the socket `descriptor` is closed, or until SIGTERM."""
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        with Connection(descriptor) as connection:
+            setting: LaneSetting = connection.recv()
+            if (cores := os.sched_getaffinity(0)) != set(setting.lane.cores):
+                text = f"lane {setting.lane.number} runs on the processors {sorted(cores)}, not {setting.lane.cores}"
+                connection.send(Ending(EyelevelError(text)))
+                return
+            serve(setting, connection)
+    except (KeyboardInterrupt, EOFError, BrokenPipeError, ConnectionResetError):
+        sys.exit(128 + signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,321 @@
+"""Runs in lanes: each block stays in one, different blocks run beside each other, on cores of their own."""
+
+import errno
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from multiprocessing import Pipe
+from pathlib import Path
+from typing import Any
+
+import pytest
+from factories import ROW
+from rich.console import Console
+from support.lanes import CoresMethod
+
+from base.errors import EyelevelError
+from base.places import PROJECT
+from base.processes import first_readable
+from measure.campaign import campaign as campaigns
+from measure.campaign import slot
+from measure.campaign.campaign import Campaign, measure
+from measure.campaign.forecast import Forecast
+from measure.campaign.lane import Beginning, Ending, LaneSetting, RunningLane, running_lane
+from measure.campaign.lane_process import require_cores, serve
+from measure.campaign.lanes import deal_out, measure_in_lanes
+from measure.campaign.progress import ProgressDisplay
+from measure.campaign.results import keep_lanes, lanes_fault, opened
+from measure.campaign.slot import canaries_of, machine_name
+from measure.campaign.store import FolderStore
+from measure.host.canary import Canary
+from measure.host.lanes import ONE_LANE, Lane, Lanes, lanes_of
+from measure.run.evidence import ATTEMPT
+from measure.run.films import FilmPolicy
+from measure.run.setting import Circumstances, Setting
+from measure.status import status
+from measure.table import Row, read_rows, require_document
+from record.demo import generate
+from record.site import write_site
+from tuning import networks, protocols
+
+PATIENCE_S = 60
+TWO = tuple(Lane(number, tuple(os.sched_getaffinity(0))) for number in (1, 2))
+
+
+@pytest.fixture
+def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
+    """Eight blocks of two runs."""
+    site = write_site(generate("demo-light"), tmp_path / "site")
+    monkeypatch.setattr(campaigns, "versions", lambda *_, **__: {"chromium": "1"})
+    monkeypatch.setattr(slot, "time_canary", lambda browser: Canary(50.0, 800.0))
+    known_networks, known_protocols = networks.load(), protocols.load()
+    return Campaign(
+        folder=tmp_path / "results" / "try",
+        sites={"site": site},
+        networks={name: known_networks[name] for name in ("dsl", "lte")},
+        protocols={name: known_protocols[name] for name in ("tcp", "quic")},
+        runs=4,
+        seed=1,
+        method=CoresMethod(),
+        lanes=Lanes(2, TWO),
+        films=FilmPolicy("none"),
+        canary_s=1000.0,  # (one canary for each lane)
+    )
+
+
+class Thread:
+    """In the place of the process of a lane."""
+
+    def __init__(self, thread: threading.Thread) -> None:
+        self._thread = thread
+
+    def wait(self) -> int:
+        self._thread.join(PATIENCE_S)
+        return 1
+
+
+@pytest.fixture
+def lanes(campaign: Campaign) -> Iterator[list[RunningLane]]:
+    """Two lanes that are threads of this process."""
+    running, threads = [], []
+    for lane in TWO:
+        ours, theirs = Pipe()
+        setting = LaneSetting(lane, campaign.folder, canary_s=1000.0)
+        threads.append(threading.Thread(target=serve, args=(setting, theirs)))
+        threads[-1].start()
+        process: Any = Thread(threads[-1])
+        running.append(RunningLane(lane, process, ours))
+    yield running
+    for one in running:
+        one.connection.close()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive()
+
+
+class Meeting(CoresMethod):
+    """Runs that note what begins and ends; the first of each lane ends once that of the other has begun."""
+
+    barrier = threading.Barrier(2)
+    events: list[tuple[str, int, int]] = []  # noqa: RUF012 (of one test)
+
+    def make(self, setting: Setting, circumstances: Circumstances, folder: Path, attempt: int = 1, **_: object) -> None:
+        lane = circumstances.lane or 0
+        self.events.append(("begins", lane, circumstances.block))
+        if sum(event[:2] == ("begins", lane) for event in self.events) == 1:
+            self.barrier.wait(PATIENCE_S)
+        (folder / ATTEMPT).write_text(
+            f'{{"block": {circumstances.block}, "machine": "{circumstances.machine}", "lane": {lane}}}'
+        )
+        self.events.append(("ends", lane, circumstances.block))
+
+
+class Full(CoresMethod):
+    """Runs for which there is no space."""
+
+    def make(self, *_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "film.mp4")
+
+
+def display(lanes: int = 2, file: io.StringIO | None = None) -> ProgressDisplay:
+    return ProgressDisplay(Console(file=file or io.StringIO(), width=200), [], 0, lanes=lanes)
+
+
+def test_blocks_run_beside_each_other_and_the_runs_of_a_block_one_after_another(
+    campaign: Campaign, lanes: list[RunningLane]
+) -> None:
+    campaign = replace(campaign, method=Meeting())
+    printed = io.StringIO()
+    with opened(campaign.folder, campaign.document()) as results:
+        blocks = [campaign.block(number, runs) for number, runs in enumerate(campaign.plan(), start=1)]
+        ends: list[int] = []
+        deal_out(lanes, blocks, results, display(file=printed), lambda block: ends.append(block.number))
+    rows = read_rows(campaign.folder)
+    assert sorted(str(row.of) for row in rows) == sorted(str(run) for block in campaign.plan() for run in block)
+    assert sorted(ends) == list(range(1, 9))
+    # The barrier would have broken if the first two had not been made at once.
+    assert [event[0] for event in Meeting.events[:2]] == ["begins", "begins"]
+    of_lane = defaultdict(list)
+    for _, lane, block in Meeting.events:
+        of_lane[lane].append(block)
+    assert set(of_lane) == {1, 2}
+    for blocks_of_lane in of_lane.values():
+        # Four events of each block, and none of another between them.
+        assert blocks_of_lane == [block for block in dict.fromkeys(blocks_of_lane) for _ in range(4)]
+    assert {row.block: row.lane for row in rows} == {
+        block: lane for lane, blocks_of_lane in of_lane.items() for block in blocks_of_lane
+    }
+    assert "· lane 1 ·" in printed.getvalue() and "· lane 2 ·" in printed.getvalue()
+
+
+def test_a_lane_goes_on_only_when_its_row_is_kept(campaign: Campaign, lanes: list[RunningLane]) -> None:
+    lane, _ = lanes
+    store = FolderStore(campaign.folder)
+    block = campaign.block(1, campaign.plan()[0])
+    lane.begin(block, store)
+    while not isinstance(message := lane.message(), Row):
+        pass
+    # The next row is made of what is there, and yet does not come.
+    assert not lane.connection.poll(0.2)
+    lane.go_on()
+    second = lane.message()
+    assert isinstance(second, Row) and second.of != message.of
+    lane.go_on()
+    assert isinstance(lane.message(), Ending)
+
+
+def test_what_ends_a_lane_ends_the_campaign_as_it_is(campaign: Campaign, lanes: list[RunningLane]) -> None:
+    block = campaign.block(1, campaign.plan()[0])
+    lanes[0].begin(replace(block, method=Full()), FolderStore(campaign.folder))
+    with pytest.raises(OSError) as failure:
+        while True:
+            lanes[0].message()
+    assert (failure.value.errno, failure.value.filename) == (errno.ENOSPC, "film.mp4")
+    (note,) = failure.value.__notes__
+    assert note.startswith("in lane 1: Traceback") and "in make" in note
+
+
+def test_a_run_beyond_its_lane_is_told(tmp_path: Path) -> None:
+    (tmp_path / "processor.json").write_text('{"affinity": [2, 3]}')
+    require_cores(tmp_path, Lane(2, (2, 3)))
+    with pytest.raises(EyelevelError, match=r"lane 2 has the processors \[2\], but a process of .* could run on \[3\]"):
+        require_cores(tmp_path, Lane(2, (2,)))
+
+
+def test_each_lane_has_canaries_of_its_own() -> None:
+    rows = [replace(ROW, lane=lane, canary_cpu_ms=ms) for lane, ms in ((1, 50.0), (2, 60.0), (1, 51.0), (None, 70.0))]
+    assert [canary.cpu_ms for canary in canaries_of("here", rows, 1)] == [50.0, 51.0]
+    assert [canary.cpu_ms for canary in canaries_of("here", rows)] == [70.0]
+
+
+# Lanes that are processes. (No canary is replaced in them.)
+
+
+@pytest.fixture
+def support(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the processes of lanes find the runs of these tests."""
+    monkeypatch.setenv("PYTHONPATH", str(PROJECT / "tests"))
+
+
+@pytest.mark.slow
+@pytest.mark.needs_browser
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_two_cores
+@pytest.mark.usefixtures("support")
+def test_what_a_lane_starts_stays_on_its_cores_and_this_process_comes_back(campaign: Campaign) -> None:
+    before = os.sched_getaffinity(0)
+    campaign = replace(campaign, runs=2, lanes=Lanes(2, lanes_of(2)))
+    printed = io.StringIO()
+    watch = partial(ProgressDisplay, Console(file=printed, width=200), lanes=2)
+    measure(campaign, watch, partial(measure_in_lanes, campaign))
+    rows = read_rows(campaign.folder)
+    assert len(rows) == 8 and {row.lane for row in rows} == {1, 2}
+    assert "8 runs to be made in 2 lanes" in printed.getvalue()
+    for row in rows:
+        document = json.loads((campaign.folder / row.folder / "processor.json").read_text())
+        assert row.lane and document["affinity"] == list(campaign.lanes.lanes[row.lane - 1].cores)
+    assert os.sched_getaffinity(0) == before
+    kept = require_document(campaign.folder)
+    assert kept.lane_count == status(campaign.folder).lanes == 2
+    assert kept.lanes[machine_name()]["cores"] == [list(lane.cores) for lane in campaign.lanes.lanes]
+    assert kept.cores_of_a_run == len(campaign.lanes.lanes[0].cores)
+
+
+@pytest.mark.slow
+@pytest.mark.needs_browser
+@pytest.mark.needs_namespaces
+@pytest.mark.usefixtures("support")
+def test_a_lane_that_dies_is_told_and_one_that_never_ends_is_ended(campaign: Campaign) -> None:
+    lane = lanes_of(1)[0]
+    campaign = replace(campaign, method=CoresMethod(fault="tcp", endless="quic"))
+    fatal, endless = ([run for run in campaign.plan()[0] if run.protocol == name] for name in ("tcp", "quic"))
+    store = FolderStore(campaign.folder)
+    with running_lane(LaneSetting(lane, campaign.folder)) as running:
+        running.begin(campaign.block(1, fatal), store)
+        assert isinstance(running.message(), Beginning)
+        with pytest.raises(EyelevelError, match="lane 1 has ended with status -9"):
+            running.message()
+    with running_lane(LaneSetting(lane, campaign.folder)) as running:
+        running.begin(campaign.block(1, endless), store)
+        assert isinstance(running.message(), Beginning)
+    # (Nothing but the lane's process could end the message that never comes.)
+    with pytest.raises(EyelevelError):
+        running.message()
+
+
+def test_a_lane_ends_with_who_started_it(tmp_path: Path) -> None:
+    script = """
+import sys
+from pathlib import Path
+from measure.campaign.forecast import Forecast
+from measure.campaign.lane import Beginning, Ending, LaneSetting, running_lane
+from measure.host.lanes import lanes_of
+with running_lane(LaneSetting(lanes_of(1)[0], Path(sys.argv[1]))) as lane:
+    print(lane.process, flush=True)
+    sys.stdin.read()
+"""
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": environment}
+    with subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], **streams) as starter:
+        assert starter.stdout
+        lane = os.pidfd_open(int(starter.stdout.readline()))
+        try:
+            assert first_readable(lane, timeout_s=0) is None
+            starter.kill()
+            assert first_readable(lane, timeout_s=PATIENCE_S) == lane
+        finally:
+            os.close(lane)
+
+
+def test_a_campaign_does_not_go_on_in_another_number_of_lanes(campaign: Campaign) -> None:
+    with opened(campaign.folder, campaign.document()):
+        pass
+    message = "begun with other settings: settings/lanes was 2, is 1"
+    with (
+        pytest.raises(EyelevelError, match=message),
+        opened(campaign.folder, replace(campaign, lanes=ONE_LANE).document()),
+    ):
+        pass
+    with opened(campaign.folder, campaign.document()):
+        pass
+
+
+def test_a_campaign_without_lanes_is_what_it_was(campaign: Campaign) -> None:
+    document = replace(campaign, lanes=ONE_LANE).document()
+    assert "lanes" not in document.settings and "lanes" not in document.content()
+    with opened(campaign.folder, document):
+        pass
+    with pytest.raises(EyelevelError, match="settings/lanes was 1, is 2"), opened(campaign.folder, campaign.document()):
+        pass
+
+
+def test_the_lanes_of_a_machine_keep_their_cores_and_their_calibration(campaign: Campaign) -> None:
+    calibrated = replace(campaign, lanes=replace(campaign.lanes, calibration={"reason": "measured"}))
+    with opened(campaign.folder, calibrated.document()) as results:
+        keep_lanes(results.folder, "worker", Lanes(2, TWO).record())
+    with opened(campaign.folder, campaign.document()):
+        pass
+    document = require_document(campaign.folder)
+    assert document.lanes[machine_name()]["calibration"] == {"reason": "measured"}
+    assert set(document.lanes) == {machine_name(), "worker"}
+    assert lanes_fault(document, "worker", Lanes(2, TWO).record()) is None
+    assert lanes_fault(document, "other", Lanes(2, TWO).record()) is None
+    other = Lanes(2, tuple(replace(lane, cores=(7,)) for lane in TWO)).record()
+    assert "the lanes of worker had the processors" in (lanes_fault(document, "worker", other) or "")
+
+
+def test_two_lanes_take_half_the_time(campaign: Campaign) -> None:
+    row = replace(ROW, site="site", network="dsl", seconds=10.0)
+    watch = ProgressDisplay(
+        Console(file=io.StringIO()), [row.of, *(replace(row.of, number=n) for n in (2, 3))], 0, lanes=2
+    )
+    watch.ends(row.of, row, given_up=False)
+    assert watch.time_left() == "10 s left"
+    assert Forecast(100.0, 5.0).in_lanes(4) == Forecast(25.0, 5.0)

@@ -1,0 +1,89 @@
+"""Runs without a browser, for lanes that are processes of their own and see nothing that a test replaces."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from multiprocessing import Pipe
+from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
+
+from factories import ROW
+
+from measure.campaign.lane import LaneSetting, RunningLane
+from measure.campaign.lane_process import serve
+from measure.campaign.method import Method
+from measure.run.evidence import ATTEMPT
+from measure.run.processor import PROCESSOR
+from measure.run.setting import Circumstances, Setting
+from measure.table import Row, Run
+
+LOOK = "import os; print(sorted(os.sched_getaffinity(0)))"
+
+
+class NotedMethod(Method):
+    """A run notes where it was made, and nothing else."""
+
+    def prepare(self, *_: object) -> None:
+        """There is nothing to prepare."""
+
+    def make(self, setting: Setting, circumstances: Circumstances, folder: Path, attempt: int = 1, **_: object) -> None:
+        """Make the run."""
+        notes = {"block": circumstances.block, "machine": circumstances.machine, "lane": circumstances.lane}
+        (folder / ATTEMPT).write_text(json.dumps(notes))
+
+    def analyse(self, folder: Path) -> None:
+        """There is no film."""
+
+    def judge(self, setting: Setting, run: Run, attempt: int, folder: Path, campaign: Path) -> Row:
+        """The row of a run, whatever it left."""
+        notes = json.loads((folder / ATTEMPT).read_text())
+        changes: dict[str, Any] = {**vars(run), **notes}
+        changes["run"] = changes.pop("number")
+        return replace(ROW, **changes, attempt=attempt, folder=str(folder.relative_to(campaign)))
+
+
+@dataclass(frozen=True)
+class CoresMethod(NotedMethod):
+    """A run notes on which processors what it starts may run. `fault` names a protocol whose runs end their lane, and
+    `endless` one whose runs never end. At the pipe `meeting`, runs of an odd block wait for one of an even block."""
+
+    fault: str = ""
+    endless: str = ""
+    meeting: Path | None = None
+
+    def make(self, setting: Setting, circumstances: Circumstances, folder: Path, attempt: int = 1, **_: object) -> None:
+        """Make the run."""
+        if setting.protocol.name == self.endless:
+            signal.pause()
+        if setting.protocol.name == self.fault:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.meeting:
+            os.close(os.open(self.meeting, os.O_WRONLY if circumstances.block % 2 else os.O_RDONLY))
+        child = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=True)
+        (folder / PROCESSOR).write_text(json.dumps({"affinity": json.loads(child.stdout)}))
+        super().make(setting, circumstances, folder, attempt)
+
+
+@contextmanager
+def lane_thread(setting: LaneSetting) -> Iterator[RunningLane]:
+    """In the place of `measure.campaign.lane.running_lane`: a lane that is a thread, and sees what a test replaces."""
+    ours, theirs = Pipe()
+
+    def work() -> None:
+        with suppress(EOFError, OSError):  # the test has ended it
+            serve(setting, theirs)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield RunningLane(setting.lane, MagicMock(), ours)
+    finally:
+        ours.close()
+        thread.join()
