@@ -22,7 +22,7 @@ from measure.campaign.method import PAGES, Method
 from measure.campaign.plan import PlannedBlock, plan, seed_of
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results, opened
-from measure.campaign.slot import CANARY_S, Slot, canaries_of, machine_name
+from measure.campaign.slot import CANARY_MAX_AGE_S, Slot, canaries_of, machine_name
 from measure.campaign.verdicts import Verdict
 from measure.completeness import digest
 from measure.host import affinity
@@ -80,7 +80,7 @@ class Campaign:
     films: FilmPolicy = ALL_FILMS
     repeats: int = REPEATS
     auto: bool = False
-    canary_s: float = CANARY_S
+    canary_s: float = CANARY_MAX_AGE_S
     selection: Selection | None = None
     companions: Mapping[str, Sequence[Condition]] = field(default_factory=dict)
     without: frozenset[Cell] = frozenset()

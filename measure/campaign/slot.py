@@ -18,7 +18,7 @@ PATIENCE_S = 900
 PAUSE_S = 10
 # A canary takes two thirds of a second; one a minute tells as well as one before each block how the machine does.
 # Behind slow networks blocks take longer than that anyway.
-CANARY_S = 60.0
+CANARY_MAX_AGE_S = 60.0
 WAY_OUT = "go on when it is quiet, or begin another campaign if it has changed for good"
 
 # Machines made of one image may have one host name.
@@ -32,7 +32,7 @@ class Slot:
     def __init__(
         self,
         canaries: Iterable[Canary] = (),
-        canary_s: float = CANARY_S,
+        canary_s: float = CANARY_MAX_AGE_S,
         browser: str = DEFAULT,
         lane: int | None = None,
     ) -> None:

@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from factories import ROW
+from PIL import Image
 
 from measure.campaign import appearances
 from measure.campaign.appearances import Appearances, LastFrame
-from measure.run.films import LAST, keep_last_frame, read_last_frame
+from measure.run.films import LAST, read_last_frame
 from measure.table import Row
 
 WHITE = np.full((9, 16, 3), 255, dtype=np.uint8)
@@ -36,7 +37,7 @@ def run_of(campaign: Path, number: int, look: np.ndarray | None) -> Row:
     folder = campaign / f"runs/s/lte/tcp/{number}-1"
     folder.mkdir(parents=True)
     if look is not None:
-        keep_last_frame(look, folder)
+        Image.fromarray(look).save(folder / LAST)
     return replace(ROW, run=number, folder=str(folder.relative_to(campaign)))
 
 
