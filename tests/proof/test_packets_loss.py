@@ -31,7 +31,7 @@ RUNS = 3
 RTT_MS = 400.0
 # Of the packets to the browser, which begin with the answers to the pings: one of many in a row that carry content,
 # over either transport. Those before acknowledge requests, many of them.
-LOST_PACKET = ECHOES + 93
+LOST_PACKET = ECHOES + 100
 # So small that what follows a lost packet is of other streams.
 STYLES, STYLE_BYTES = 120, 1100
 # From the loss being seen to its repair there is a round trip, and what a busy machine adds.
