@@ -252,10 +252,14 @@ class Dispatch:
             self._threads.submit(self._look)
 
     def _look(self) -> None:
+        news: Presence | EyelevelError = EyelevelError(f"{self._cluster.scheduler} does not say which workers it has")
         try:
-            self._news.put(Presence(connected_workers(self._client, self._cluster.scheduler)))
+            news = Presence(connected_workers(self._client, self._cluster.scheduler))
         except EyelevelError as error:
-            self._news.put(error)
+            news = error
+        finally:
+            # Whatever came instead: nobody looks again before there are news.
+            self._news.put(news)
 
     def _meet(self, workers: list[str]) -> None:
         """See who of these has come and who has gone."""
