@@ -252,10 +252,14 @@ class Dispatch:
             self._threads.submit(self._look)
 
     def _look(self) -> None:
+        scheduler = self._cluster.scheduler
         try:
-            self._news.put(Presence(connected_workers(self._client, self._cluster.scheduler)))
+            self._news.put(Presence(connected_workers(self._client, scheduler)))
         except EyelevelError as error:
             self._news.put(error)
+        except Exception as error:
+            # Without news nobody would look again, nor learn that a worker is gone.
+            self._news.put(EyelevelError(f"the scheduler {scheduler} does not say which workers it has: {error!r}"))
 
     def _meet(self, workers: list[str]) -> None:
         """See who of these has come and who has gone."""

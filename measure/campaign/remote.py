@@ -5,10 +5,12 @@ Nothing here knows of the scheduler.
 """
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from threading import Lock
 
 from distributed import get_worker
 
@@ -90,11 +92,31 @@ def introduce(question: Question) -> Introduction:
         introduction = Introduction(machine_name(), programs, sites, lanes=lanes)
         if question.validate is None:
             return introduction
-        with tempfile.TemporaryDirectory(dir=get_worker().local_directory, prefix="validate-") as temporary:
+        with (
+            having(lane.number for lane in lanes.lanes),
+            tempfile.TemporaryDirectory(dir=get_worker().local_directory, prefix="validate-") as temporary,
+        ):
             fault, keep = question.validate(Path(temporary), question.networks, question.protocols)
         return replace(introduction, fault=fault, keep_validation=keep)
     except EyelevelError as error:
         return Introduction(machine_name(), {}, {}, str(error))
+
+
+# Of each worker of this process and each of its lanes: held by the task that measures there.
+_PLACES: dict[tuple[str, int], Lock] = {}
+
+
+@contextmanager
+def having(lanes: Iterable[int]) -> Iterator[None]:
+    """Have the `lanes` with these numbers to oneself while the block runs, and wait for them before.
+
+    Dask counts tasks, and knows of no lanes. What a campaign has left running when it was stopped, or thinks lost, goes
+    on in its lane, while the same campaign, begun again, may ask for that lane.
+    """
+    with ExitStack() as stack:
+        for lane in sorted(lanes):
+            stack.enter_context(_PLACES.setdefault((get_worker().id, lane), Lock()))
+        yield
 
 
 def lanes_of_worker() -> Lanes:
@@ -113,7 +135,10 @@ def measure_remotely(
     """
     warnings: list[str] = []
     # Dask removes the folder of a worker that was killed when the next one starts there.
-    with tempfile.TemporaryDirectory(dir=get_worker().local_directory, prefix="block-") as temporary:
+    with (
+        having([] if lane is None else [lane]),
+        tempfile.TemporaryDirectory(dir=get_worker().local_directory, prefix="block-") as temporary,
+    ):
         store = FolderStore(Path(temporary), earlier=earlier)
         browser = next(iter(block.settings.values())).loading.browser
         if lane is None:

@@ -28,7 +28,7 @@ from measure.campaign import slot
 from measure.campaign.campaign import Campaign, measure
 from measure.campaign.forecast import Forecast
 from measure.campaign.lane import Beginning, Ending, LaneSetting, RunningLane, running_lane
-from measure.campaign.lane_process import require_cores, serve
+from measure.campaign.lane_process import LaneStore, require_cores, serve
 from measure.campaign.lanes import deal_out, measure_in_lanes
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import keep_lanes, lanes_fault, opened
@@ -187,6 +187,19 @@ def test_a_run_beyond_its_lane_is_told(tmp_path: Path) -> None:
     require_cores(tmp_path, Lane(2, (2, 3)))
     with pytest.raises(EyelevelError, match=r"lane 2 has the processors \[2\], but a process of .* could run on \[3\]"):
         require_cores(tmp_path, Lane(2, (2,)))
+
+
+def test_what_another_lane_made_before_a_stop_is_judged_in_any_lane(tmp_path: Path) -> None:
+    ours, theirs = Pipe()
+    with ours, theirs:
+        store = LaneStore(tmp_path, {}, theirs, Lane(1, (2,)))
+        (tmp_path / ROW.folder).mkdir(parents=True)
+        (tmp_path / ROW.folder / "processor.json").write_text('{"affinity": [3]}')
+        ours.send(None)
+        store.keep_attempt(replace(ROW, lane=2))
+        assert ours.recv() == replace(ROW, lane=2)
+        with pytest.raises(EyelevelError, match=r"lane 1 has the processors \[2\], but a process of"):
+            store.keep_attempt(replace(ROW, lane=1))
 
 
 def test_each_lane_has_canaries_of_its_own() -> None:
