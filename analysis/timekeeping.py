@@ -1,4 +1,4 @@
-"""What a reader must know of a campaign whose emulated network had no real-time priority (`measure.host.timekeeping`)."""
+"""What a reader must know of a campaign without real-time priority for its network (`measure.host.timekeeping`)."""
 
 from measure.host.timekeeping import REAL_TIME_PRIORITY
 from measure.table import CampaignDocument
@@ -12,8 +12,8 @@ def warnings(document: CampaignDocument) -> list[str]:
     if REAL_TIME_PRIORITY in document.versions.get("timekeeping", REAL_TIME_PRIORITY):
         return []
     return [
-        "The emulated network had no real-time priority. On another machine (two cores, 30 loads of demo-news behind lte "
-        "each) that changed page load times by +0.5 % over tcp+ and -0.4 % over quic, and the Speed Index by -0.1 % and "
-        "+3.5 % (90 % intervals: up to 3 % either way, and 0.7 to 6.4 % for the last). Compare these runs with each "
-        "other, and trust no difference as small as that. `setup/grant priority` grants it."
+        "The emulated network had no real-time priority. On another machine (two cores, 30 loads of demo-news behind "
+        "lte each) that changed page load times by +0.5 % over tcp+ and -0.4 % over quic, and the Speed Index by "
+        "-0.1 % and +3.5 % (90 % intervals: up to 3 % either way, and 0.7 to 6.4 % for the last). Compare these runs "
+        "with each other, and trust no difference as small as that. `setup/grant priority` grants it."
     ]

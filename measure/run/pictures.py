@@ -112,6 +112,8 @@ def film_pictures(film: Path) -> FilmPictures:
 def _read(files: Mapping[str, IO[bytes]], log: str) -> FilmPictures:
     """What FFmpeg wrote to `files` and its `log`. Raises ValueError when something is missing."""
     frames, changes, thumbnails = (_times(files[name]) for name in TIMES)
+    if not changes or int(changes[-1][0]) >= len(frames):
+        raise ValueError("times of frames are missing")
     width, height = (int(pixels) for pixels in _groups(SIZE, log))
     time_base_s, frames_per_s = (Fraction(text) for text in _groups(CLOCK, log))
     if frames_per_s < 1:
