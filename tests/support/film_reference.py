@@ -25,6 +25,13 @@ from measure.run.visual_metrics import visually_complete
 
 BLOCK = 8
 
+# The script gives the filter its options by their places. Since FFmpeg 6.1 another option (`keep`) has the second.
+FFMPEG_BY_NAMES = """#!{python}
+import os, sys
+named = [part.replace("mpdecimate=0:64:640:0.001", "mpdecimate=max=0:hi=64:lo=640:frac=0.001") for part in sys.argv[1:]]
+os.execv({ffmpeg!r}, [{ffmpeg!r}, *named])
+"""
+
 
 def keep_reference(film: Path, folder: Path) -> None:
     """Store in `folder` what a run keeps of `film`."""
@@ -58,7 +65,10 @@ def metrics_of(film: Path) -> dict[str, Any]:
         "--json",
     ]
     with tempfile.TemporaryDirectory() as temporary:
-        environment = {**os.environ, "TMPDIR": temporary}
+        ffmpeg = Path(temporary) / "ffmpeg"
+        ffmpeg.write_text(FFMPEG_BY_NAMES.format(python=sys.executable, ffmpeg=str(tool("ffmpeg"))))
+        ffmpeg.chmod(0o755)
+        environment = {**os.environ, "TMPDIR": temporary, "PATH": f"{temporary}:{os.environ['PATH']}"}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     metrics: dict[str, Any] = json.loads(done.stdout)
     return metrics
