@@ -58,9 +58,11 @@ class Node:
 
 
 def environment_of(cache: Path) -> dict[str, str]:
-    """Of a machine with this cache. It is another machine than any before: one has only one worker."""
+    """Of a machine with this cache, which knows what tests give it to do. It is another machine than any before: one
+    has only one worker."""
     lock = f"{cache}/lock-{time.monotonic_ns()}"
-    return {**os.environ, "EYELEVEL_CACHE": str(cache), "TMPDIR": str(cache), "EYELEVEL_MEASURING_LOCK": lock}
+    own = {"EYELEVEL_CACHE": str(cache), "TMPDIR": str(cache), "EYELEVEL_MEASURING_LOCK": lock}
+    return {**os.environ, **own, "PYTHONPATH": str(PROJECT / "tests")}
 
 
 def node(cache: Path, *command: str) -> Node:
@@ -152,9 +154,8 @@ def test_work_is_done_in_the_worker_which_has_one_thread(cache: Path, cluster: d
 @pytest.mark.needs_browser
 @pytest.mark.needs_two_cores
 def test_a_worker_with_two_lanes_measures_two_blocks_at_once_each_on_its_cores(
-    cache: Path, cluster: dict[str, Node], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cache: Path, cluster: dict[str, Node], tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(PROJECT / "tests"))
     scheduler = cluster["scheduler"].address
     worker = node(cache, "worker", "--lanes", "2", scheduler)
     try:
