@@ -61,8 +61,8 @@ def environment_of(cache: Path) -> dict[str, str]:
     """Of a machine with this cache, which knows what tests give it to do. It is another machine than any before: one
     has only one worker."""
     lock = f"{cache}/lock-{time.monotonic_ns()}"
-    own = {"EYELEVEL_CACHE": str(cache), "TMPDIR": str(cache), "EYELEVEL_MEASURING_LOCK": lock}
-    return {**os.environ, **own, "PYTHONPATH": str(PROJECT / "tests")}
+    places = {"EYELEVEL_CACHE": str(cache), "TMPDIR": str(cache), "EYELEVEL_MEASURING_LOCK": lock}
+    return {**os.environ, **places, "PYTHONPATH": str(PROJECT / "tests")}
 
 
 def node(cache: Path, *command: str) -> Node:
