@@ -100,14 +100,15 @@ def test_fifty_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
                 else:
                     assert running.returncode in (0, -signal.SIGKILL), last_lines
                 assert running.returncode or killed.total() >= KILLS, "done before all kills: give it more runs"
-                running = start(tmp_path)
+                # The same options: what was killed may have ended the campaign before it was begun.
+                running = start(tmp_path, *options)
                 continue
             if what := kill_one(draw, running, draw.choice(VICTIMS)):
                 killed[what] += 1
         if running.poll() is None:
             assert running.wait(1800) == 0, (tmp_path / "log").read_text()[-2000:]
         else:
-            assert start(tmp_path).wait(1800) == 0, (tmp_path / "log").read_text()[-2000:]
+            assert start(tmp_path, *options).wait(1800) == 0, (tmp_path / "log").read_text()[-2000:]
     finally:
         running.kill()
         running.wait()

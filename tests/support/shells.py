@@ -5,6 +5,7 @@ import os
 import select
 import socket
 import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Iterator
@@ -13,7 +14,8 @@ from pathlib import Path
 
 from clients import shells_peer
 
-from base.places import tool
+from base.namespaces import unshare
+from base.places import PROJECT, tool
 
 SERVER = shells_peer.SERVER
 SERVER_V6 = shells_peer.SERVER_V6
@@ -50,6 +52,15 @@ def devices() -> list[str]:
 def stack(shells: str) -> list[str]:
     """The words of a stack of shells, each program as an absolute path."""
     return [str(tool(word)) if word.startswith("mm-") else word for word in shells.split()]
+
+
+def assert_passes_in_user_namespace(tests: Path, folder: Path) -> None:
+    """The file `tests` passes where an ordinary user has capabilities: in a user namespace of its own."""
+    command: list[str | Path] = [unshare(), "--user", "--map-current-user", "--keep-caps", "--net", sys.executable]
+    command += ["-m", "pytest", "--quiet", "-p", "no:cacheprovider", tests]
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    done = subprocess.run(command, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 def run(shells: str, command: list[str], timeout_s: float = 20) -> subprocess.CompletedProcess[str]:
