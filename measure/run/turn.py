@@ -1,0 +1,91 @@
+"""The turn of a load: when it begins, as the visit in the replay and whoever has prepared it agree.
+
+    visit: the browser is ready          other end: the load before has been analysed
+                    └──────── "begin" ──────────┘
+                      the processors are idle
+                             navigation
+    "over": the film has ended; nothing is measured any more
+
+They agree over a pair of sockets, of which the visit has one as its standard input. When the other end is closed, the
+load is not wanted any more, whatever has closed it.
+"""
+
+import os
+import socket
+import time
+from collections.abc import MutableMapping
+from contextlib import suppress
+from pathlib import Path
+
+from base.errors import EyelevelError
+from base.processes import first_readable
+from browsers.browsertime.run import Turn
+from measure.host.idleness import Idleness
+
+BEGIN, OVER = b"begin\n", b"over\n"
+STANDARD_INPUT = 0
+
+# A load begins when its processors had nothing to do in this share of a while: all but what the kernel's counting by
+# hundredths of a second makes unsure (two of ten, with two processors), and what a machine always does.
+IDLE_SHARE = 0.75
+IDLE_S = 0.05
+LOOK_S = 0.01
+# On a machine that others use as well it begins all the same, as the gates judge what others did to the load.
+LATEST_S = 0.5
+
+
+def turn_of_visit(stamps: MutableMapping[str, float | None], *, awaited: bool) -> Turn:
+    """The turn of the load by this process, on its processors; if `awaited`, it has to be said over the standard input.
+
+    `stamps` gets when the browser was `ready` and when the load was to `begin` (s since 1970), and how idle the
+    processors were then (`idle_share`, None when the kernel does not tell).
+    """
+
+    prompter = _taken_standard_input() if awaited else None
+
+    def await_begin(ended: int) -> None:
+        stamps["ready"] = time.time()
+        if prompter and first_readable(ended, prompter.fileno()) != ended and not prompter.recv(len(BEGIN)):
+            raise EyelevelError("the load was given up before it began")
+        idleness, until_s = Idleness(os.sched_getaffinity(0), IDLE_S), time.monotonic() + LATEST_S
+        while ((share := idleness.look()) is None or share < IDLE_SHARE) and time.monotonic() < until_s:
+            if first_readable(ended, timeout_s=LOOK_S) is not None:
+                break
+        stamps["idle_share"] = None if share is None else round(share, 3)
+        stamps["begin"] = time.time()
+
+    def over() -> None:
+        if prompter:
+            with suppress(OSError):  # nobody wants to know any more
+                prompter.sendall(OVER)
+
+    return Turn(await_begin, over)
+
+
+def _taken_standard_input() -> socket.socket:
+    """The standard input, as a socket; the programs that this process starts have an empty one from now on."""
+    taken = socket.socket(fileno=os.dup(STANDARD_INPUT))
+    with Path(os.devnull).open("rb") as nothing:
+        os.dup2(nothing.fileno(), STANDARD_INPUT)
+    return taken
+
+
+class Prompter:
+    """The other end. `standard_input` is for the visit; it is to be closed here once the visit has it."""
+
+    def __init__(self) -> None:
+        self._socket, self.standard_input = socket.socketpair()
+
+    def say_begin(self) -> None:
+        """Let the load begin when it is ready."""
+        with suppress(OSError):  # it has ended, and its outcome says why
+            self._socket.sendall(BEGIN)
+
+    def await_over(self, ended: int) -> None:
+        """Wait until nothing is measured any more, or the descriptor `ended` can be read."""
+        first_readable(ended, self._socket.fileno())
+
+    def close(self) -> None:
+        """Let go of it: a load that has not begun ends."""
+        self._socket.close()
+        self.standard_input.close()
