@@ -1,18 +1,27 @@
 """One block on one machine: every open run of it, one after another, and again those that do not count.
 
-    canary  →  each run is made  →  their films are analysed  →  each is judged  →  once more for those rejected
+    canary  →  each run is made, its film analysed  →  each is judged  →  once more for those rejected
 
-Films are analysed when no run is being made, or on cores of their own (`affinity`) while the next is.
+From the moment when nothing of a run is measured any more, the next one is prepared (`ahead`). It begins when no film
+is analysed any more (`analyses`).
+
+    one run     ─── load, quiet ─┬─ browser's end ── film analysed ─┐
+    the next                     └─ prepared ───────────────────────┴─ load, quiet ─┬─ …
 """
 
+import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 
 from base.errors import EyelevelError
+from measure.campaign.ahead import Ahead
+from measure.campaign.analyses import Analyses
 from measure.campaign.method import Method, is_made
 from measure.campaign.slot import machine_name
 from measure.campaign.store import FolderStore
@@ -73,21 +82,24 @@ def measure_block(
     method = block.method
     while open_runs := [run for run in block.settings if store.is_open(run, block.repeats)]:
         folders = {run: store.run_folder(run, store.attempts(run) + 1) for run in open_runs}
-        now = None if all(is_made(folder) for folder in folders.values()) else circumstances()
+        coming = [run for run in open_runs if not is_made(folders[run])]
+        now = circumstances() if coming else None
         layout = now.layout if now else None
-        with _analysts(layout.analysis if layout else sorted(os.sched_getaffinity(0))) as analysts:
-            analyses = []
+        with Analyses(method.analyse, layout) as analyses, Ahead(block.settings, method, store, layout) as ahead:
             for run in open_runs:
-                attempt = store.attempts(run) + 1
-                if now and not is_made(folders[run]):
-                    observer.begins(run, attempt)
-                    method.make(block.settings[run], now, store.empty_run_folder(run, attempt), attempt)
-                if layout:
-                    analyses.append(analysts.submit(method.analyse, folders[run]))
-            if not layout:
-                analyses = [analysts.submit(method.analyse, folder) for folder in folders.values()]
-            for analysis in analyses:
-                analysis.result()
+                if run not in coming:
+                    analyses.add(folders[run], math.inf)
+            for run, following in zip_longest(coming, coming[1:]):
+                assert now
+                analyses.await_quiet()
+                began_s, attempt = time.monotonic(), store.attempts(run) + 1
+                observer.begins(run, attempt)
+                if not (prepared := ahead.take(run)):
+                    store.empty_run_folder(run, attempt)
+                over = partial(ahead.prepare, following)
+                method.make(block.settings[run], now, folders[run], attempt, prepared=prepared, over=over)
+                analyses.add(folders[run], time.monotonic() - began_s)
+            analyses.finish()
         for run in open_runs:
             row = method.judge(block.settings[run], run, store.attempts(run) + 1, folders[run], store.folder)
             store.keep_attempt(row)
@@ -114,14 +126,3 @@ def apply_policy(films: FilmPolicy, folder: Path, rows: Iterable[Row]) -> None:
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as workers:
         for film in [workers.submit(films.apply, folder / row.folder, row.run, valid=row.valid) for row in rows]:
             film.result()
-
-
-@contextmanager
-def _analysts(cores: Sequence[int]) -> Iterator[ThreadPoolExecutor]:
-    """Workers for films on `cores`, one on each; what has not begun when the block ends is not done any more."""
-    # Affinity belongs to a thread, and the programs that it starts inherit it.
-    workers = ThreadPoolExecutor(len(cores), initializer=os.sched_setaffinity, initargs=(0, cores))
-    try:
-        yield workers
-    finally:
-        workers.shutdown(cancel_futures=True)
