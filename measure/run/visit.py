@@ -9,8 +9,8 @@ its folder:
     netlog.json.gz           all of the browser's requests, as Chromium's network stack logs them
     browsertime.log          the output of Browsertime and of the X server
     readiness.json           how long before the navigation the browser took to be idle, and the film to have orange
-    times.json               when (s since 1970) the visit and Browsertime began and ended, when the browser was ready and
-                             the load began, and how idle the processors were then (`measure.run.turn`)
+    times.json               when (s since 1970) the visit and Browsertime began and ended, when the browser was ready,
+                             when the load began, and how idle the processors were then (`measure.run.turn`)
 """
 
 import json

@@ -1,0 +1,250 @@
+"""Runs are prepared while nothing is measured, and begin when no film is analysed any more.
+
+The loads are made up here; true ones are in `tests/measure/run/test_turn.py`.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from factories import ROW
+
+from base.errors import EyelevelError
+from measure.campaign import analyses as analyses_module
+from measure.campaign import method as method_module
+from measure.campaign.analyses import Analyses
+from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
+from measure.campaign.method import PAGES, Method
+from measure.campaign.store import FolderStore
+from measure.host.affinity import Layout
+from measure.reasons import Reason
+from measure.run.evidence import ATTEMPT
+from measure.run.films import ALL_FILMS
+from measure.run.load import Instruments, Load
+from measure.run.setting import Circumstances, Setting
+from measure.table import Row, Run
+from record.demo import generate
+from record.site import Site, write_site
+from tuning import networks, protocols
+
+RUNS = tuple(Run("site", "dsl", "tcp", number) for number in (1, 2, 3))
+HERE = Circumstances(1, "here")
+CORE = (min(os.sched_getaffinity(0)),)
+PLACES = Layout(servers=CORE, emulator=CORE, browser=CORE, film=CORE, analysis=CORE)
+
+
+@dataclass(frozen=True)
+class ScriptedMethod(Method):
+    """A method whose loads are made up; `events` has what happened, in order."""
+
+    events: list[str] = field(default_factory=list)
+
+    def prepare(self, setting: Setting, layout: Layout | None, folder: Path, attempt: int = 1) -> Load | None:
+        self.events.append(f"prepare {folder.name}")
+        return cast(Load, ScriptedLoad(self.events, folder))
+
+    def make(
+        self,
+        setting: Setting,
+        circumstances: Circumstances,
+        folder: Path,
+        attempt: int = 1,
+        *,
+        prepared: Load | None = None,
+        over: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.events.append(f"make {folder.name}" + (" prepared" if prepared else ""))
+        over()
+        self.events.append(f"made {folder.name}")
+        (folder / ATTEMPT).touch()
+
+    def analyse(self, folder: Path) -> None:
+        self.events.append(f"analysed {folder.name}")
+
+    def judge(self, setting: Setting, run: Run, attempt: int, folder: Path, campaign: Path) -> Row:
+        self.events.append(f"judge {folder.name}")
+        return row_of(run, attempt, folder, campaign)
+
+
+class ScriptedLoad:
+    """A load that notes its end."""
+
+    def __init__(self, events: list[str], folder: Path) -> None:
+        self.events, self.folder = events, folder
+
+    def close(self) -> None:
+        self.events.append(f"close {self.folder.name}")
+
+
+def row_of(run: Run, attempt: int, folder: Path, campaign: Path, *, valid: bool = True) -> Row:
+    return replace(
+        ROW,
+        site=run.site,
+        network=run.network,
+        protocol=run.protocol,
+        run=run.number,
+        attempt=attempt,
+        valid=valid,
+        reason=None if valid else Reason("load_failed", "it broke"),
+        folder=str(folder.relative_to(campaign)),
+    )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    return write_site(generate("demo-light"), tmp_path_factory.mktemp("site") / "site")
+
+
+@pytest.fixture
+def setting(site: Site) -> Setting:
+    return Setting(site, networks.load()["dsl"], protocols.load()["tcp"])
+
+
+def measured(folder: Path, setting: Setting, method: Method) -> FolderStore:
+    store = FolderStore(folder)
+    block = Block(1, dict.fromkeys(RUNS, setting), method, 0, ALL_FILMS)
+    measure_block(block, store, lambda: HERE, ReplayFailures(), Observer())
+    return store
+
+
+def test_the_next_run_is_prepared_when_one_is_over_and_begins_when_its_film_is_analysed(
+    tmp_path: Path, setting: Setting
+) -> None:
+    method = ScriptedMethod()
+    measured(tmp_path, setting, method)
+    assert method.events == [
+        *("make 1-1", "prepare 2-1", "made 1-1", "analysed 1-1"),
+        *("make 2-1 prepared", "prepare 3-1", "made 2-1", "analysed 2-1"),
+        *("make 3-1 prepared", "made 3-1", "analysed 3-1"),
+        *("judge 1-1", "judge 2-1", "judge 3-1"),
+    ]
+
+
+def test_films_of_long_runs_are_analysed_when_all_runs_are_made(
+    tmp_path: Path, setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(analyses_module, "BRIEF_S", -1.0)
+    method = ScriptedMethod()
+    measured(tmp_path, setting, method)
+    assert [event for event in method.events if event.startswith(("make", "analysed"))][:3] == [
+        "make 1-1",
+        "make 2-1 prepared",
+        "make 3-1 prepared",
+    ]
+    assert sorted(event for event in method.events if event.startswith("analysed")) == [
+        "analysed 1-1",
+        "analysed 2-1",
+        "analysed 3-1",
+    ]
+
+
+def test_what_was_made_before_a_stop_is_neither_prepared_nor_made(tmp_path: Path, setting: Setting) -> None:
+    method = ScriptedMethod()
+    made = FolderStore(tmp_path).empty_run_folder(RUNS[1], 1)
+    (made / ATTEMPT).touch()
+    measured(tmp_path, setting, method)
+    assert [event for event in method.events if "2-1" in event] == ["analysed 2-1", "judge 2-1"]
+    assert "make 3-1 prepared" in method.events
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt(), EyelevelError("no disk"), OSError("no disk")])
+def test_what_ends_a_block_ends_what_is_prepared_and_removes_its_folder(
+    tmp_path: Path, setting: Setting, fault: Exception
+) -> None:
+    class Interrupted(ScriptedMethod):
+        def make(
+            self,
+            setting: Setting,
+            circumstances: Circumstances,
+            folder: Path,
+            attempt: int = 1,
+            *,
+            prepared: Load | None = None,
+            over: Callable[[], None] = lambda: None,
+        ) -> None:
+            over()
+            raise fault
+
+    method = Interrupted()
+    with pytest.raises(type(fault)):
+        measured(tmp_path, setting, method)
+    assert method.events == ["prepare 2-1", "close 2-1"]
+    assert {path.name for path in tmp_path.glob("runs/*/*/*/*")} == {"1-1"}
+
+
+def test_a_run_that_does_not_count_leaves_the_prepared_one_in_its_place(tmp_path: Path, setting: Setting) -> None:
+    class FirstFails(ScriptedMethod):
+        def judge(self, setting: Setting, run: Run, attempt: int, folder: Path, campaign: Path) -> Row:
+            valid = (run.number, attempt) != (1, 1)
+            return row_of(run, attempt, folder, campaign, valid=valid)
+
+    method, store = FirstFails(), FolderStore(tmp_path)
+    block = Block(1, dict.fromkeys(RUNS, setting), method, 1, ALL_FILMS)
+    measure_block(block, store, lambda: HERE, ReplayFailures(), Observer())
+    assert [event for event in method.events if event.startswith("make ")] == [
+        "make 1-1",
+        "make 2-1 prepared",
+        "make 3-1 prepared",
+        "make 1-2",
+    ]
+    assert not any(event.startswith("close") for event in method.events)
+
+
+def test_a_run_that_cannot_be_prepared_is_made_all_the_same(tmp_path: Path, setting: Setting) -> None:
+    class Unprepared(ScriptedMethod):
+        def prepare(self, setting: Setting, layout: Layout | None, folder: Path, attempt: int = 1) -> Load | None:
+            raise OSError("no space")
+
+    method = Unprepared()
+    store = measured(tmp_path, setting, method)
+    assert [row.valid for row in store.rows] == [True] * 3
+    assert "make 2-1" in method.events
+
+
+@pytest.mark.parametrize(("layout", "order"), [(None, ["analysed", "begins"]), (PLACES, ["begins", "analysed"])])
+def test_a_run_waits_for_films_unless_they_have_cores_of_their_own(layout: Layout | None, order: list[str]) -> None:
+    events: list[str] = []
+    begun = threading.Event()
+
+    def analyse(_folder: Path) -> None:
+        if layout:
+            assert begun.wait(20)
+        events.append("analysed")
+
+    with Analyses(analyse, layout) as analyses:
+        analyses.add(Path(), 0.0)
+        analyses.await_quiet()
+        events.append("begins")
+        begun.set()
+        analyses.finish()
+    assert events == order
+
+
+def test_what_a_network_does_in_time_does_not_begin_before_the_run(
+    tmp_path: Path, setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(method_module, "Load", lambda *_, **__: object())
+    assert PAGES.prepare(setting, None, tmp_path)
+    changes: list[dict[str, Any]] = [
+        {"drop_up_at_ms": (1.0,)},
+        {"drop_down_at_ms": (1.0,)},
+        {"drop_up_packets": (1,)},
+        {"drop_down_packets": (1,)},
+        {"up_trace": "a"},
+        {"down_trace": "a"},
+    ]
+    for change in changes:
+        network = replace(setting.network, **change)
+        assert PAGES.prepare(replace(setting, network=network), None, tmp_path) is None, change
+
+
+def test_what_looks_on_does_so_from_the_beginning_of_the_run(tmp_path: Path, setting: Setting) -> None:
+    class Watched(Method):
+        def instruments(self, setting: Setting, folder: Path) -> Instruments:
+            return Instruments(monitor=("true",))
+
+    assert Watched().prepare(setting, None, tmp_path) is None
