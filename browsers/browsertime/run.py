@@ -131,7 +131,11 @@ def _attend(ended: int, signs: socket.socket, turn: Turn, results: Path, limit_s
             return
         if readable is None:
             continue
-        if not signs.recv(SIGN_BYTES) or has_begun:
+        try:
+            has_spoken = bool(signs.recv(SIGN_BYTES))
+        except ConnectionResetError:  # it ended before it had read all
+            has_spoken = False
+        if has_begun or not has_spoken:
             watched = [ended]
             turn.over()
         else:

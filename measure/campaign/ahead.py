@@ -1,26 +1,36 @@
-"""The next run of a block, prepared while the one before it ends and its film is analysed: nothing is measured then."""
+"""The next run, prepared while the one before it ends and its film is analysed: nothing is measured then."""
 
 import shutil
-from collections.abc import Mapping
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 
-from measure.campaign.method import Method
+from measure.campaign.method import Method, is_made
 from measure.campaign.store import FolderStore
 from measure.host.affinity import Layout
 from measure.run.load import Load
 from measure.run.setting import Setting
 from measure.table import Run
 
+# Says which run is next, with its setting, as far as is known; None when none is.
+Next = Callable[[], tuple[Run, Setting] | None]
+
+# A browser that has been there for longer is another than one that has just been started.
+STALE_S = 30.0
+
+
+def nothing_follows() -> None:
+    """No run is known to be next."""
+
 
 class Ahead:
     """At most one run that is prepared before its turn. What nobody has taken ends with the context, and its folder."""
 
-    def __init__(
-        self, settings: Mapping[Run, Setting], method: Method, store: FolderStore, layout: Layout | None
-    ) -> None:
-        self._settings, self._method, self._store, self._layout = settings, method, store, layout
-        self._prepared: tuple[Run, Load] | None = None
+    def __init__(self, store: FolderStore) -> None:
+        self._store = store
+        self._load: Load | None = None
+        self._since_s = 0.0
 
     def __enter__(self) -> "Ahead":
         return self
@@ -30,33 +40,41 @@ class Ahead:
     ) -> None:
         self._drop()
 
-    def prepare(self, run: Run | None) -> None:
-        """Begin to prepare the next attempt at `run`, if there is one and it may be prepared.
+    def prepare(self, following: Next, method: Method, layout: Layout | None) -> None:
+        """Begin to prepare the next attempt at the run that is `following`, if there is one and it may be prepared.
 
         A fault is not told here, where it would be one of the run that is ending: the run is made without then.
         """
         self._drop()
-        if not run:
+        if not (coming := following()):
             return
+        run, setting = coming
         attempt = self._store.attempts(run) + 1
+        if is_made(self._store.run_folder(run, attempt)):
+            return  # before a stop
         with suppress(OSError):
             folder = self._store.empty_run_folder(run, attempt)
-            if load := self._method.prepare(self._settings[run], self._layout, folder, attempt):
-                self._prepared = run, load
-            else:
+            self._load, self._since_s = method.prepare(setting, layout, folder, attempt), time.monotonic()
+            if not self._load:
                 folder.rmdir()
 
+    def settle(self) -> None:
+        """Wait until it is prepared, so that nothing happens any more."""
+        if self._load:
+            self._load.await_ready()
+
     def take(self, run: Run) -> Load | None:
-        """What has been prepared of `run`, for its taker to end; None if nothing has been."""
-        if self._prepared and self._prepared[0] == run:
-            (_, load), self._prepared = self._prepared, None
+        """What has been prepared of `run`, lately, for its taker to end; None if nothing has been."""
+        folder = self._store.run_folder(run, self._store.attempts(run) + 1)
+        if self._load and self._load.folder == folder and time.monotonic() - self._since_s < STALE_S:
+            load, self._load = self._load, None
             return load
         self._drop()
         return None
 
     def _drop(self) -> None:
         """End what has been prepared, without a trace."""
-        if self._prepared:
-            (_, load), self._prepared = self._prepared, None
+        if self._load:
+            load, self._load = self._load, None
             load.close()
             shutil.rmtree(load.folder, ignore_errors=True)

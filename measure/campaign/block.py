@@ -12,15 +12,14 @@ is analysed any more (`analyses`).
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 
 from base.errors import EyelevelError
-from measure.campaign.ahead import Ahead
+from measure.campaign.ahead import Ahead, Next, nothing_follows
 from measure.campaign.analyses import Analyses
 from measure.campaign.method import Method, is_made
 from measure.campaign.slot import machine_name
@@ -74,29 +73,40 @@ def measure_block(
     circumstances: Callable[[], Circumstances],
     failures: ReplayFailures,
     observer: Observer,
+    ahead: Ahead | None = None,
+    after: Next = nothing_follows,
 ) -> None:
     """Measure `block`; every attempt's row is in `store` when this returns. `circumstances` times the canary.
 
+    `ahead` has what was prepared before, and what is prepared for later: the run that seems to be next `after` it.
+
     Raises EyelevelError when replays fail again and again.
     """
+    if not ahead:
+        with Ahead(store) as own:
+            measure_block(block, store, circumstances, failures, observer, own)
+        return
     method = block.method
     while open_runs := [run for run in block.settings if store.is_open(run, block.repeats)]:
         folders = {run: store.run_folder(run, store.attempts(run) + 1) for run in open_runs}
         coming = [run for run in open_runs if not is_made(folders[run])]
+        if coming:
+            ahead.settle()
         now = circumstances() if coming else None
         layout = now.layout if now else None
-        with Analyses(method.analyse, layout) as analyses, Ahead(block.settings, method, store, layout) as ahead:
+        with Analyses(method.analyse, layout) as analyses:
             for run in open_runs:
                 if run not in coming:
                     analyses.add(folders[run], math.inf)
-            for run, following in zip_longest(coming, coming[1:]):
+            for number, run in enumerate(coming, start=1):
                 assert now
                 analyses.await_quiet()
                 began_s, attempt = time.monotonic(), store.attempts(run) + 1
                 observer.begins(run, attempt)
                 if not (prepared := ahead.take(run)):
                     store.empty_run_folder(run, attempt)
-                over = partial(ahead.prepare, following)
+                following = _first_of(block, coming[number:]) if coming[number:] else after
+                over = partial(ahead.prepare, following, method, layout)
                 method.make(block.settings[run], now, folders[run], attempt, prepared=prepared, over=over)
                 analyses.add(folders[run], time.monotonic() - began_s)
             analyses.finish()
@@ -119,6 +129,10 @@ def measure_one(run: Run, setting: Setting, method: Method, folder: Path, repeat
     block = Block(1, {run: setting}, method, repeats, ALL_FILMS)
     measure_block(block, store, lambda: circumstances, ReplayFailures(), Observer())
     return store.rows[-1]
+
+
+def _first_of(block: Block, runs: Sequence[Run]) -> Next:
+    return lambda: (runs[0], block.settings[runs[0]])
 
 
 def apply_policy(films: FilmPolicy, folder: Path, rows: Iterable[Row]) -> None:

@@ -20,7 +20,7 @@ from measure.run.browser import load_limit_s
 from measure.run.evidence import REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LOG, last_line
 from measure.run.processor import sampling
 from measure.run.setting import Setting
-from measure.run.turn import Prompter
+from measure.run.turn import OVER, READY, Prompter
 from measure.run.visit import VisitSpec
 from replay import Replay, ReplayOutcome, ReplaySpec
 from servers.registry import server_of
@@ -81,6 +81,11 @@ class Load:
     ) -> None:
         self.close()
 
+    def await_ready(self) -> None:
+        """Wait until it is prepared, or has failed."""
+        if self._replay:
+            self._prompter.await_sign(READY, self._replay.ended)
+
     def make(self, over: Callable[[], None] = lambda: None) -> str | None:
         """Let it begin, when it is ready, and wait for its end; returns why the replay failed, if it did.
 
@@ -112,7 +117,7 @@ class Load:
             cores=self._layout.analysis if self._layout else (),
         ):
             self._prompter.say_begin()
-            self._prompter.await_over(replay.ended)
+            self._prompter.await_sign(OVER, replay.ended)
             over()
             replay.await_end()
         return replay.outcome()

@@ -1,10 +1,10 @@
 """The turn of a load: when it begins, as the visit in the replay and whoever has prepared it agree.
 
-    visit: the browser is ready          other end: the load before has been analysed
-                    └──────── "begin" ──────────┘
-                      the processors are idle
-                             navigation
-    "over": the film has ended; nothing is measured any more
+    visit                                               other end
+    "ready"   the browser shows an empty page     →
+                                                  ←     "begin"   it is the load's turn
+              (its processors are idle: it is made)
+    "over"    nothing is measured any more        →
 
 They agree over a pair of sockets, of which the visit has one as its standard input. When the other end is closed, the
 load is not wanted any more, whatever has closed it.
@@ -15,6 +15,7 @@ import socket
 import time
 from collections.abc import MutableMapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from base.errors import EyelevelError
@@ -22,7 +23,8 @@ from base.processes import first_readable
 from browsers.browsertime.run import Turn
 from measure.host.idleness import Idleness
 
-BEGIN, OVER = b"begin\n", b"over\n"
+READY, BEGIN, OVER = b"ready\n", b"begin\n", b"over\n"
+SIGN_BYTES = 64
 STANDARD_INPUT = 0
 
 # A load begins when its processors had nothing to do in this share of a while: all but what the kernel's counting by
@@ -45,7 +47,8 @@ def turn_of_visit(stamps: MutableMapping[str, float | None], *, awaited: bool) -
 
     def await_begin(ended: int) -> None:
         stamps["ready"] = time.time()
-        if prompter and first_readable(ended, prompter.fileno()) != ended and not prompter.recv(len(BEGIN)):
+        say(READY)
+        if prompter and first_readable(ended, prompter.fileno()) != ended and not _received(prompter):
             raise EyelevelError("the load was given up before it began")
         idleness, until_s = Idleness(os.sched_getaffinity(0), IDLE_S), time.monotonic() + LATEST_S
         while ((share := idleness.look()) is None or share < IDLE_SHARE) and time.monotonic() < until_s:
@@ -54,12 +57,12 @@ def turn_of_visit(stamps: MutableMapping[str, float | None], *, awaited: bool) -
         stamps["idle_share"] = None if share is None else round(share, 3)
         stamps["begin"] = time.time()
 
-    def over() -> None:
+    def say(sign: bytes) -> None:
         if prompter:
             with suppress(OSError):  # nobody wants to know any more
-                prompter.sendall(OVER)
+                prompter.sendall(sign)
 
-    return Turn(await_begin, over)
+    return Turn(await_begin, partial(say, OVER))
 
 
 def _taken_standard_input() -> socket.socket:
@@ -75,17 +78,29 @@ class Prompter:
 
     def __init__(self) -> None:
         self._socket, self.standard_input = socket.socketpair()
+        self._signs = b""
 
     def say_begin(self) -> None:
         """Let the load begin when it is ready."""
         with suppress(OSError):  # it has ended, and its outcome says why
             self._socket.sendall(BEGIN)
 
-    def await_over(self, ended: int) -> None:
-        """Wait until nothing is measured any more, or the descriptor `ended` can be read."""
-        first_readable(ended, self._socket.fileno())
+    def await_sign(self, sign: bytes, ended: int) -> None:
+        """Wait until the visit has said `sign`, has ended, or the descriptor `ended` can be read."""
+        while sign not in self._signs and first_readable(ended, self._socket.fileno()) != ended:
+            if not (more := _received(self._socket)):
+                return
+            self._signs += more
 
     def close(self) -> None:
         """Let go of it: a load that has not begun ends."""
         self._socket.close()
         self.standard_input.close()
+
+
+def _received(end: socket.socket) -> bytes:
+    """What the other end says; nothing when it was closed, be it before it had read all."""
+    try:
+        return end.recv(SIGN_BYTES)
+    except ConnectionResetError:
+        return b""

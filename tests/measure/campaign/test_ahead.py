@@ -3,32 +3,43 @@
 The loads are made up here; true ones are in `tests/measure/run/test_turn.py`.
 """
 
+import io
 import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from factories import ROW
+from rich.console import Console
 
 from base.errors import EyelevelError
+from measure.campaign import ahead as ahead_module
 from measure.campaign import analyses as analyses_module
+from measure.campaign import campaign as campaigns
 from measure.campaign import method as method_module
+from measure.campaign import slot
+from measure.campaign.ahead import Ahead
 from measure.campaign.analyses import Analyses
 from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
-from measure.campaign.method import PAGES, Method
+from measure.campaign.campaign import Campaign, measure
+from measure.campaign.method import PAGES, Method, is_made
+from measure.campaign.progress import ProgressDisplay
+from measure.campaign.results import Results
 from measure.campaign.store import FolderStore
 from measure.host.affinity import Layout
+from measure.host.canary import Canary
 from measure.reasons import Reason
 from measure.run.evidence import ATTEMPT
 from measure.run.films import ALL_FILMS
 from measure.run.load import Instruments, Load
 from measure.run.setting import Circumstances, Setting
-from measure.table import Row, Run
-from record.demo import generate
-from record.site import Site, write_site
+from measure.table import Row, Run, read_rows
+from record.http1 import Response
+from record.site import Exchange, Recording, Site, write_site
 from tuning import networks, protocols
 
 RUNS = tuple(Run("site", "dsl", "tcp", number) for number in (1, 2, 3))
@@ -76,6 +87,9 @@ class ScriptedLoad:
     def __init__(self, events: list[str], folder: Path) -> None:
         self.events, self.folder = events, folder
 
+    def await_ready(self) -> None:
+        self.events.append(f"ready {self.folder.name}")
+
     def close(self) -> None:
         self.events.append(f"close {self.folder.name}")
 
@@ -96,7 +110,8 @@ def row_of(run: Run, attempt: int, folder: Path, campaign: Path, *, valid: bool 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    return write_site(generate("demo-light"), tmp_path_factory.mktemp("site") / "site")
+    page = Exchange("GET", "https://a.example/", Response(200, "OK", (), b"x"), "192.0.2.1")
+    return write_site(Recording(page.url, (page,), {"tool": "test"}), tmp_path_factory.mktemp("site") / "site")
 
 
 @pytest.fixture
@@ -203,6 +218,84 @@ def test_a_run_that_cannot_be_prepared_is_made_all_the_same(tmp_path: Path, sett
     store = measured(tmp_path, setting, method)
     assert [row.valid for row in store.rows] == [True] * 3
     assert "make 2-1" in method.events
+
+
+def test_the_first_run_of_the_next_block_is_prepared_too_and_begins_after_the_canary(
+    tmp_path: Path, setting: Setting
+) -> None:
+    method, store = ScriptedMethod(), FolderStore(tmp_path)
+    blocks = [Block(number, {run: setting}, method, 0, ALL_FILMS) for number, run in enumerate(RUNS[:2], start=1)]
+
+    def circumstances() -> Circumstances:
+        method.events.append("canary")
+        return HERE
+
+    with Ahead(store) as ahead:
+        for block, coming in zip(blocks, (RUNS[1], RUNS[2]), strict=True):
+            following = partial(lambda run: (run, setting), coming)
+            measure_block(block, store, circumstances, ReplayFailures(), Observer(), ahead, following)
+    assert method.events == [
+        *("canary", "make 1-1", "prepare 2-1", "made 1-1", "analysed 1-1", "judge 1-1"),
+        *("ready 2-1", "canary", "make 2-1 prepared", "prepare 3-1", "made 2-1", "analysed 2-1", "judge 2-1"),
+        "close 3-1",
+    ]
+    assert {path.name for path in tmp_path.glob("runs/*/*/*/*")} == {"1-1", "2-1"}
+
+
+def test_what_was_prepared_in_vain_or_long_ago_ends_before_another_run_begins(
+    tmp_path: Path, setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method, store = ScriptedMethod(), FolderStore(tmp_path)
+    with Ahead(store) as ahead:
+        ahead.prepare(lambda: (RUNS[0], setting), method, None)
+        assert ahead.take(RUNS[1]) is None
+        assert method.events == ["prepare 1-1", "close 1-1"]
+        ahead.prepare(lambda: (RUNS[0], setting), method, None)
+        monkeypatch.setattr(ahead_module, "STALE_S", 0.0)
+        assert ahead.take(RUNS[0]) is None
+    assert method.events == ["prepare 1-1", "close 1-1"] * 2
+    assert [path.name for path in tmp_path.glob("runs/*/*/*/*")] == []
+
+
+def test_what_was_made_before_a_stop_is_not_overwritten_by_preparing_it(tmp_path: Path, setting: Setting) -> None:
+    method, store = ScriptedMethod(), FolderStore(tmp_path)
+    (store.empty_run_folder(RUNS[0], 1) / ATTEMPT).touch()
+    with Ahead(store) as ahead:
+        ahead.prepare(lambda: (RUNS[0], setting), method, None)
+    assert method.events == []
+    assert is_made(store.run_folder(RUNS[0], 1))
+
+
+@pytest.mark.parametrize("enough", [False, True])
+def test_a_campaign_prepares_what_its_plan_has_next_and_ends_it_when_it_is_not_needed(
+    tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch, enough: bool
+) -> None:
+    monkeypatch.setattr(campaigns, "versions", lambda *_, **__: {"chromium": "1"})
+    monkeypatch.setattr(slot, "time_canary", lambda browser: Canary(50.0, 800.0))
+    method = ScriptedMethod()
+    campaign = Campaign(
+        folder=tmp_path / "try",
+        sites={"site": site},
+        networks={"dsl": networks.load()["dsl"]},
+        protocols={"tcp": protocols.load()["tcp"]},
+        runs=2,
+        seed=1,
+        method=method,
+    )
+    display = partial(ProgressDisplay, Console(file=io.StringIO()))
+    measure(campaign, display, enough=lambda folder: [("site", "dsl")] if enough and read_rows(folder) else [])
+    ending = ["close 2-1"] if enough else ["ready 2-1", "make 2-1 prepared", "made 2-1", "analysed 2-1", "judge 2-1"]
+    assert method.events == ["make 1-1", "prepare 2-1", "made 1-1", "analysed 1-1", "judge 1-1", *ending]
+    assert len(list(campaign.folder.glob("runs/*/*/*/*"))) == (1 if enough else 2)
+
+
+def test_a_campaign_that_goes_on_removes_what_was_prepared_when_it_was_killed(tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    for name in ("1-1", "2-1", "notes"):
+        (tmp_path / "runs" / "site" / "dsl" / "tcp" / name).mkdir(parents=True)
+    (results.run_folder(RUNS[0], 1) / ATTEMPT).touch()
+    results.remove_unmade()
+    assert {path.name for path in tmp_path.glob("runs/*/*/*/*")} == {"1-1", "notes"}
 
 
 @pytest.mark.parametrize(("layout", "order"), [(None, ["analysed", "begins"]), (PLACES, ["begins", "analysed"])])

@@ -14,12 +14,12 @@ import pytest
 from support.processes import awaited_descendants, still_there
 
 from base.places import PROJECT
-from base.processes import first_readable
+from base.processes import first_readable, pidfd
 from measure.run import turn
 from measure.run.evidence import read_evidence
 from measure.run.load import Load
 from measure.run.setting import Loading, Setting
-from measure.run.turn import LATEST_S, Prompter, turn_of_visit
+from measure.run.turn import LATEST_S, OVER, READY, Prompter, turn_of_visit
 from measure.run.visit import TIMES
 from record.demo import generate
 from record.site import write_site
@@ -62,11 +62,14 @@ def visit_and_prompter() -> Iterator[tuple["subprocess.Popen[str]", Prompter]]:
 def test_a_load_begins_when_it_is_told_and_tells_when_it_is_over() -> None:
     with visit_and_prompter() as (visit, prompter):
         assert visit.stdout
+        with pidfd(visit) as ended:
+            prompter.await_sign(READY, ended)
         assert first_readable(visit.stdout.fileno(), timeout_s=2 * LATEST_S) is None, "it did not wait"
         prompter.say_begin()
         stamps = json.loads(visit.stdout.readline())
         assert stamps["begin"] - stamps["ready"] >= 2 * LATEST_S
-        prompter.await_over(os.pidfd_open(visit.pid))
+        with pidfd(visit) as ended:
+            prompter.await_sign(OVER, ended)
         # What it starts does not meet what is said there.
         assert visit.stdout.readline() == "b''\n"
 
