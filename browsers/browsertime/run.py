@@ -119,10 +119,10 @@ def _attend(ended: int, signs: socket.socket, turn: Turn, results: Path, limit_s
 
     Raises EyelevelError that says why it must be ended.
     """
-    watched, has_begun = [ended, signs.fileno()], False
+    descriptors, has_begun = [ended, signs.fileno()], False
     until_s = time.monotonic() + limit_s
     while (remaining_s := until_s - time.monotonic()) > 0:
-        readable = first_readable(*watched, timeout_s=min(LOOK_S, remaining_s))
+        readable = first_readable(*descriptors, timeout_s=min(LOOK_S, remaining_s))
         space = os.statvfs(results)
         if space.f_bavail < SPARE_SHARE * space.f_blocks:
             size_mib = space.f_blocks * space.f_frsize >> 20
@@ -136,7 +136,7 @@ def _attend(ended: int, signs: socket.socket, turn: Turn, results: Path, limit_s
         except ConnectionResetError:  # it ended before it had read all
             has_spoken = False
         if has_begun or not has_spoken:
-            watched = [ended]
+            descriptors = [ended]
             turn.over()
         else:
             turn.await_begin(ended)

@@ -1,7 +1,6 @@
 """The next run, prepared while the one before it ends and its film is analysed: nothing is measured then."""
 
 import shutil
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
@@ -30,7 +29,6 @@ class Ahead:
     def __init__(self, store: FolderStore) -> None:
         self._store = store
         self._load: Load | None = None
-        self._since_s = 0.0
 
     def __enter__(self) -> "Ahead":
         return self
@@ -40,21 +38,21 @@ class Ahead:
     ) -> None:
         self._drop()
 
-    def prepare(self, following: Next, method: Method, layout: Layout | None) -> None:
-        """Begin to prepare the next attempt at the run that is `following`, if there is one and it may be prepared.
+    def prepare(self, next_run: Next, method: Method, layout: Layout | None) -> None:
+        """Begin to prepare the next attempt at the `next_run`, if there is one and it may be prepared.
 
         A fault is not told here, where it would be one of the run that is ending: the run is made without then.
         """
         self._drop()
-        if not (coming := following()):
+        if not (pair := next_run()):
             return
-        run, setting = coming
+        run, setting = pair
         attempt = self._store.attempts(run) + 1
         if is_made(self._store.run_folder(run, attempt)):
             return  # before a stop
         with suppress(OSError):
             folder = self._store.empty_run_folder(run, attempt)
-            self._load, self._since_s = method.prepare(setting, layout, folder, attempt), time.monotonic()
+            self._load = method.prepare(setting, layout, folder, attempt)
             if not self._load:
                 folder.rmdir()
 
@@ -66,7 +64,7 @@ class Ahead:
     def take(self, run: Run) -> Load | None:
         """What has been prepared of `run`, lately, for its taker to end; None if nothing has been."""
         folder = self._store.run_folder(run, self._store.attempts(run) + 1)
-        if self._load and self._load.folder == folder and time.monotonic() - self._since_s < STALE_S:
+        if self._load and self._load.folder == folder and self._load.age_s() < STALE_S:
             load, self._load = self._load, None
             return load
         self._drop()

@@ -83,31 +83,31 @@ def measure_block(
     Raises EyelevelError when replays fail again and again.
     """
     if not ahead:
-        with Ahead(store) as own:
-            measure_block(block, store, circumstances, failures, observer, own)
+        with Ahead(store) as new:
+            measure_block(block, store, circumstances, failures, observer, new)
         return
     method = block.method
     while open_runs := [run for run in block.settings if store.is_open(run, block.repeats)]:
         folders = {run: store.run_folder(run, store.attempts(run) + 1) for run in open_runs}
-        coming = [run for run in open_runs if not is_made(folders[run])]
-        if coming:
+        unmade_runs = [run for run in open_runs if not is_made(folders[run])]
+        if unmade_runs:
             ahead.settle()
-        now = circumstances() if coming else None
+        now = circumstances() if unmade_runs else None
         layout = now.layout if now else None
         with Analyses(method.analyse, layout) as analyses:
             for run in open_runs:
-                if run not in coming:
+                if run not in unmade_runs:
                     analyses.add(folders[run], math.inf)
-            for number, run in enumerate(coming, start=1):
+            for number, run in enumerate(unmade_runs, start=1):
                 assert now
                 analyses.await_quiet()
                 began_s, attempt = time.monotonic(), store.attempts(run) + 1
                 observer.begins(run, attempt)
-                if not (prepared := ahead.take(run)):
+                if not (preparation := ahead.take(run)):
                     store.empty_run_folder(run, attempt)
-                following = _first_of(block, coming[number:]) if coming[number:] else after
-                over = partial(ahead.prepare, following, method, layout)
-                method.make(block.settings[run], now, folders[run], attempt, prepared=prepared, over=over)
+                next_run = _first_of(block, unmade_runs[number:]) if unmade_runs[number:] else after
+                over = partial(ahead.prepare, next_run, method, layout)
+                method.make(block.settings[run], now, folders[run], attempt, preparation=preparation, over=over)
                 analyses.add(folders[run], time.monotonic() - began_s)
             analyses.finish()
         for run in open_runs:

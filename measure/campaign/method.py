@@ -74,21 +74,22 @@ class Method:
         folder: Path,
         attempt: int = 1,
         *,
-        prepared: Load | None = None,
+        preparation: Load | None = None,
         over: Callable[[], None] = lambda: None,
     ) -> None:
         """Load the page once in a fresh browser behind a fresh replay; the evidence is in `folder`.
 
-        Another `attempt` meets other losses. `prepared` is what `prepare` has prepared of it, if anything. `over` is
-        called when nothing is measured any more, though the run has not ended.
+        Another `attempt` meets other losses. `preparation` is what `prepare` has begun of it, if anything; the run
+        itself begins now. `over` is called when nothing is measured any more, though the run has not ended.
         """
+        preparation_s = None if preparation is None else round(preparation.age_s(), 3)
         started_at, clock, started = now_iso(), time.time(), time.monotonic()
         failure = load(
             _of_attempt(setting, attempt),
             folder,
             layout=circumstances.layout,
             instruments=self.instruments(setting, folder),
-            prepared=prepared,
+            preparation=preparation,
             over=over,
         )
         seconds = time.monotonic() - started
@@ -96,7 +97,7 @@ class Method:
             "started_at": started_at,
             "seconds": round(seconds, 3),
             "clock_shift_s": round(time.time() - clock - seconds, 3),
-            "prepared": prepared is not None,
+            "preparation_s": preparation_s,
             "failure": failure,
             "quiet_ms": setting.quiet_ms,
             "block": circumstances.block,

@@ -5,6 +5,7 @@
 From `Load` on there are namespaces, servers, emulated network, X server, and a browser that shows an empty page.
 """
 
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -57,6 +58,7 @@ class Load:
     ) -> None:
         """Begin to prepare it; this does not wait for anything, and a fault is one of the load's."""
         self.folder = folder
+        self._since_s = time.monotonic()
         self._setting, self._layout = setting, layout
         self._ends = ExitStack()
         self._fault: str | None = None
@@ -80,6 +82,10 @@ class Load:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def age_s(self) -> float:
+        """For how long it has been prepared (s)."""
+        return time.monotonic() - self._since_s
 
     def await_ready(self) -> None:
         """Wait until it is prepared, or has failed."""
@@ -159,12 +165,12 @@ def load(
     *,
     layout: Layout | None = None,
     instruments: Instruments = Instruments(),
-    prepared: Load | None = None,
+    preparation: Load | None = None,
     over: Callable[[], None] = lambda: None,
 ) -> str | None:
     """Load the page of `setting` once (see `Load`); returns why the replay failed, if it did.
 
-    `prepared` is this load, if somebody has prepared it. `over` is called when nothing is measured any more.
+    `preparation` is this load, if somebody has begun to prepare it. `over` is called when nothing is measured any more.
     """
-    with prepared or Load(setting, folder, layout=layout, instruments=instruments) as one:
+    with preparation or Load(setting, folder, layout=layout, instruments=instruments) as one:
         return one.make(over)

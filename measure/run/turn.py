@@ -36,14 +36,14 @@ LOOK_S = 0.01
 LATEST_S = 0.5
 
 
-def turn_of_visit(stamps: MutableMapping[str, float | None], *, awaited: bool) -> Turn:
-    """The turn of the load by this process, on its processors; if `awaited`, it has to be said over the standard input.
+def turn_of_visit(stamps: MutableMapping[str, float | None], *, is_prompted: bool) -> Turn:
+    """The turn of the load by this process, on its processors; if it `is_prompted`, over the standard input.
 
     `stamps` gets when the browser was `ready` and when the load was to `begin` (s since 1970), and how idle the
     processors were then (`idle_share`, None when the kernel does not tell).
     """
 
-    prompter = _taken_standard_input() if awaited else None
+    prompter = _take_standard_input() if is_prompted else None
 
     def await_begin(ended: int) -> None:
         stamps["ready"] = time.time()
@@ -65,12 +65,12 @@ def turn_of_visit(stamps: MutableMapping[str, float | None], *, awaited: bool) -
     return Turn(await_begin, partial(say, OVER))
 
 
-def _taken_standard_input() -> socket.socket:
+def _take_standard_input() -> socket.socket:
     """The standard input, as a socket; the programs that this process starts have an empty one from now on."""
-    taken = socket.socket(fileno=os.dup(STANDARD_INPUT))
+    end = socket.socket(fileno=os.dup(STANDARD_INPUT))
     with Path(os.devnull).open("rb") as nothing:
         os.dup2(nothing.fileno(), STANDARD_INPUT)
-    return taken
+    return end
 
 
 class Prompter:

@@ -84,7 +84,7 @@ def visit(spec: VisitSpec) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / LOG).unlink(missing_ok=True)
     times: dict[str, float | None] = {"visit": time.time()}
-    turn = turn_of_visit(times, awaited=spec.awaits_turn)
+    turn = turn_of_visit(times, is_prompted=spec.awaits_turn)
     if fault := browser.refusal(spec.protocol):
         raise EyelevelError(f"{browser.name} cannot load over {spec.protocol.name}: {fault}")
     page = page_of(site)

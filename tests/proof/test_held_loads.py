@@ -55,7 +55,7 @@ def metrics_of(setting: Setting, folder: Path, held_s: float) -> dict[str, float
     assert load
     load.await_ready()
     time.sleep(held_s)
-    PAGES.make(replace(setting, seed=None), Circumstances(1, "here"), folder, prepared=load)
+    PAGES.make(replace(setting, seed=None), Circumstances(1, "here"), folder, preparation=load)
     times = json.loads((folder / TIMES).read_text())
     assert times["begin"] - times["ready"] >= held_s
     PAGES.analyse(folder)

@@ -32,7 +32,7 @@ def test_a_prepared_load_of_which_a_process_is_killed_is_an_attempt_and_no_more(
     assert load
     below = awaited_descendants(os.getpid(), lambda names: "chromium" in names and victim_in(names, victim))
     os.kill(next(pid for pid, name in below if victim_in([name], victim)), signal.SIGKILL)
-    PAGES.make(setting, Circumstances(1, "here"), folder, prepared=load)
+    PAGES.make(setting, Circumstances(1, "here"), folder, preparation=load)
     assert is_made(folder)
     assert still_there([pid for pid, _ in below]) == []
 

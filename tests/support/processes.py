@@ -44,7 +44,7 @@ def awaited_descendants(pid: int, is_there: Callable[[list[str]], bool]) -> list
 def still_there(pids: Iterable[int], timeout_s: float = 5.0) -> list[int]:
     """Which of the processes do not end within `timeout_s`."""
     deadline = time.monotonic() + timeout_s
-    remaining = []
+    present = []
     for pid in pids:
         try:
             descriptor = os.pidfd_open(pid)
@@ -52,7 +52,7 @@ def still_there(pids: Iterable[int], timeout_s: float = 5.0) -> list[int]:
             continue
         try:
             if not select.select([descriptor], [], [], max(0, deadline - time.monotonic()))[0]:
-                remaining.append(pid)
+                present.append(pid)
         finally:
             os.close(descriptor)
-    return remaining
+    return present

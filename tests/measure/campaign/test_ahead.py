@@ -65,10 +65,10 @@ class ScriptedMethod(Method):
         folder: Path,
         attempt: int = 1,
         *,
-        prepared: Load | None = None,
+        preparation: Load | None = None,
         over: Callable[[], None] = lambda: None,
     ) -> None:
-        self.events.append(f"make {folder.name}" + (" prepared" if prepared else ""))
+        self.events.append(f"make {folder.name}" + (" prepared" if preparation else ""))
         over()
         self.events.append(f"made {folder.name}")
         (folder / ATTEMPT).touch()
@@ -86,6 +86,9 @@ class ScriptedLoad:
 
     def __init__(self, events: list[str], folder: Path) -> None:
         self.events, self.folder = events, folder
+
+    def age_s(self) -> float:
+        return 1.0
 
     def await_ready(self) -> None:
         self.events.append(f"ready {self.folder.name}")
@@ -159,8 +162,7 @@ def test_films_of_long_runs_are_analysed_when_all_runs_are_made(
 
 def test_what_was_made_before_a_stop_is_neither_prepared_nor_made(tmp_path: Path, setting: Setting) -> None:
     method = ScriptedMethod()
-    made = FolderStore(tmp_path).empty_run_folder(RUNS[1], 1)
-    (made / ATTEMPT).touch()
+    (FolderStore(tmp_path).empty_run_folder(RUNS[1], 1) / ATTEMPT).touch()
     measured(tmp_path, setting, method)
     assert [event for event in method.events if "2-1" in event] == ["analysed 2-1", "judge 2-1"]
     assert "make 3-1 prepared" in method.events
@@ -178,7 +180,7 @@ def test_what_ends_a_block_ends_what_is_prepared_and_removes_its_folder(
             folder: Path,
             attempt: int = 1,
             *,
-            prepared: Load | None = None,
+            preparation: Load | None = None,
             over: Callable[[], None] = lambda: None,
         ) -> None:
             over()
@@ -231,9 +233,9 @@ def test_the_first_run_of_the_next_block_is_prepared_too_and_begins_after_the_ca
         return HERE
 
     with Ahead(store) as ahead:
-        for block, coming in zip(blocks, (RUNS[1], RUNS[2]), strict=True):
-            following = partial(lambda run: (run, setting), coming)
-            measure_block(block, store, circumstances, ReplayFailures(), Observer(), ahead, following)
+        for block, run in zip(blocks, (RUNS[1], RUNS[2]), strict=True):
+            after = partial(lambda run: (run, setting), run)
+            measure_block(block, store, circumstances, ReplayFailures(), Observer(), ahead, after)
     assert method.events == [
         *("canary", "make 1-1", "prepare 2-1", "made 1-1", "analysed 1-1", "judge 1-1"),
         *("ready 2-1", "canary", "make 2-1 prepared", "prepare 3-1", "made 2-1", "analysed 2-1", "judge 2-1"),

@@ -31,7 +31,7 @@ import json, os
 from base.errors import EyelevelError
 from measure.run.turn import turn_of_visit
 stamps = {}
-turn = turn_of_visit(stamps, awaited=True)
+turn = turn_of_visit(stamps, is_prompted=True)
 never_ended, _ = os.pipe()
 print("ready", flush=True)
 try:
@@ -100,10 +100,10 @@ def test_a_load_waits_for_idle_processors_but_not_for_long(
 ) -> None:
     monkeypatch.setattr(Busy, "shares", shares, raising=False)
     monkeypatch.setattr(turn, "Idleness", Busy)
-    monkeypatch.setattr(turn, "LATEST_S", 0.1)
+    monkeypatch.setattr(turn, "LATEST_S", 60.0 if kept == 0.9 else 0.1)
     stamps: dict[str, float | None] = {}
     never_ended, other_end = os.pipe()
-    turn_of_visit(stamps, awaited=False).await_begin(never_ended)
+    turn_of_visit(stamps, is_prompted=False).await_begin(never_ended)
     os.close(never_ended)
     os.close(other_end)
     assert stamps["idle_share"] == kept
