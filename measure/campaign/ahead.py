@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 
+from base.errors import EyelevelError
 from measure.campaign.method import Method, is_made
 from measure.campaign.store import FolderStore
 from measure.host.affinity import Layout
@@ -50,25 +51,30 @@ class Ahead:
         attempt = self._store.attempts(run) + 1
         if is_made(self._store.run_folder(run, attempt)):
             return  # before a stop
-        with suppress(OSError):
+        with suppress(OSError, EyelevelError):
             folder = self._store.empty_run_folder(run, attempt)
             self._load = method.prepare(setting, layout, folder, attempt)
             if not self._load:
                 folder.rmdir()
 
-    def settle(self) -> None:
-        """Wait until it is prepared, so that nothing happens any more."""
-        if self._load:
+    def settle(self, run: Run) -> None:
+        """Wait until what is prepared of `run` is ready, or end what is of another: nothing happens any more."""
+        if self._load and self._is_of(run):
             self._load.await_ready()
+        else:
+            self._drop()
 
     def take(self, run: Run) -> Load | None:
         """What has been prepared of `run`, lately, for its taker to end; None if nothing has been."""
-        folder = self._store.run_folder(run, self._store.attempts(run) + 1)
-        if self._load and self._load.folder == folder and self._load.age_s() < STALE_S:
+        if self._load and self._is_of(run) and self._load.age_s() < STALE_S:
             load, self._load = self._load, None
             return load
         self._drop()
         return None
+
+    def _is_of(self, run: Run) -> bool:
+        folder = self._store.run_folder(run, self._store.attempts(run) + 1)
+        return self._load is not None and self._load.folder == folder
 
     def _drop(self) -> None:
         """End what has been prepared, without a trace."""

@@ -91,7 +91,7 @@ def measure_block(
         folders = {run: store.run_folder(run, store.attempts(run) + 1) for run in open_runs}
         unmade_runs = [run for run in open_runs if not is_made(folders[run])]
         if unmade_runs:
-            ahead.settle()
+            ahead.settle(unmade_runs[0])
         now = circumstances() if unmade_runs else None
         layout = now.layout if now else None
         with Analyses(method.analyse, layout) as analyses:

@@ -1,6 +1,6 @@
 """One page load as the client of a replay, from outside: the site is replayed, and `measure.run.visit` run in it.
 
-    prepared (`Load`)  →  begun  →  over: its film has ended, nothing is measured any more  →  ended (`finish`)
+    prepared (`Load`)  →  begun  →  over: its film has ended, nothing is measured any more  →  ended
 
 From `Load` on there are namespaces, servers, emulated network, X server, and a browser that shows an empty page.
 """

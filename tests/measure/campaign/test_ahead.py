@@ -211,10 +211,11 @@ def test_a_run_that_does_not_count_leaves_the_prepared_one_in_its_place(tmp_path
     assert not any(event.startswith("close") for event in method.events)
 
 
-def test_a_run_that_cannot_be_prepared_is_made_all_the_same(tmp_path: Path, setting: Setting) -> None:
+@pytest.mark.parametrize("fault", [OSError("no space"), EyelevelError("no server")])
+def test_a_run_that_cannot_be_prepared_is_made_all_the_same(tmp_path: Path, setting: Setting, fault: Exception) -> None:
     class Unprepared(ScriptedMethod):
         def prepare(self, setting: Setting, layout: Layout | None, folder: Path, attempt: int = 1) -> Load | None:
-            raise OSError("no space")
+            raise fault
 
     method = Unprepared()
     store = measured(tmp_path, setting, method)
@@ -252,10 +253,16 @@ def test_what_was_prepared_in_vain_or_long_ago_ends_before_another_run_begins(
         ahead.prepare(lambda: (RUNS[0], setting), method, None)
         assert ahead.take(RUNS[1]) is None
         assert method.events == ["prepare 1-1", "close 1-1"]
+        method.events.clear()
+        # Nor is it waited for.
+        ahead.prepare(lambda: (RUNS[0], setting), method, None)
+        ahead.settle(RUNS[1])
+        assert method.events == ["prepare 1-1", "close 1-1"]
+        method.events.clear()
         ahead.prepare(lambda: (RUNS[0], setting), method, None)
         monkeypatch.setattr(ahead_module, "STALE_S", 0.0)
         assert ahead.take(RUNS[0]) is None
-    assert method.events == ["prepare 1-1", "close 1-1"] * 2
+    assert method.events == ["prepare 1-1", "close 1-1"]
     assert [path.name for path in tmp_path.glob("runs/*/*/*/*")] == []
 
 
