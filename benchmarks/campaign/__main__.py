@@ -20,9 +20,9 @@ import pandas as pd
 from base.errors import EyelevelError, reports_errors
 from base.files import read_json
 from benchmarks.campaign.stock import RESULT
-from measure.campaign.ahead import Ahead
 from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
 from measure.campaign.method import PAGES
+from measure.campaign.preparer import Preparer
 from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
 from measure.run.evidence import navigated_s
@@ -67,12 +67,12 @@ def ours(setting: Setting, runs: int, blocks: int) -> tuple[float, "pd.Series[fl
             return now
 
         start_s = time.time()
-        with Ahead(store) as ahead:
+        with Preparer(store) as preparer:
             for number in range(1, blocks + 1):
                 runs_of_block, further = all_runs[runs * (number - 1) : runs * number], all_runs[runs * number :]
                 block = Block(number, dict.fromkeys(runs_of_block, setting), PAGES, 0, ALL_FILMS)
                 after = partial(_first, further, setting)
-                measure_block(block, store, partial(circumstances, number), ReplayFailures(), times, ahead, after)
+                measure_block(block, store, partial(circumstances, number), ReplayFailures(), times, preparer, after)
         end_s = time.time()
         valid = [row for row in store.rows if row.valid]
         if not valid:

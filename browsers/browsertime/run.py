@@ -47,7 +47,7 @@ class Turn:
     """
 
     await_begin: Callable[[int], None] = lambda _ended: None
-    over: Callable[[], None] = lambda: None
+    say_over: Callable[[], None] = lambda: None
 
 
 def run_browsertime(
@@ -137,7 +137,7 @@ def _attend(ended: int, signs: socket.socket, turn: Turn, results: Path, limit_s
             has_spoken = False
         if has_begun or not has_spoken:
             descriptors = [ended]
-            turn.over()
+            turn.say_over()
         else:
             turn.await_begin(ended)
             until_s, has_begun = time.monotonic() + limit_s, True

@@ -9,9 +9,9 @@ from types import TracebackType
 from measure.host.affinity import Layout
 
 # The film of a run up to so long is analysed while the next one is prepared. To prepare a run keeps one core busy for
-# 1.9 s, and to analyse a film another for 0.4 s a second of film: a longer one would keep the next run waiting for
-# longer than it takes to analyse it after all runs, when every core has a film.
-BRIEF_S = 9.0
+# more than 1 s, and to analyse a film another for about 0.1 s a second of film: a longer one would keep the next run
+# waiting for longer than it takes to analyse it after all runs, when every core has a film.
+BRIEF_S = 20.0
 
 
 class Analyses:
@@ -28,8 +28,8 @@ class Analyses:
         cores = layout.analysis if layout else sorted(os.sched_getaffinity(0))
         # Affinity belongs to a thread, and the programs that it starts inherit it.
         self._workers = ThreadPoolExecutor(len(cores), initializer=os.sched_setaffinity, initargs=(0, cores))
-        self._begun: list[Future[None]] = []
-        self._later: list[Path] = []
+        self._analyses: list[Future[None]] = []
+        self._later_films: list[Path] = []
 
     def __enter__(self) -> "Analyses":
         return self
@@ -42,17 +42,17 @@ class Analyses:
     def add(self, folder: Path, seconds: float) -> None:
         """Analyse the film in `folder`, of a run that took so long."""
         if self._has_cores or seconds <= BRIEF_S:
-            self._begun.append(self._workers.submit(self._analyse, folder))
+            self._analyses.append(self._workers.submit(self._analyse, folder))
         else:
-            self._later.append(folder)
+            self._later_films.append(folder)
 
     def await_quiet(self) -> None:
         """Wait until a run can be measured: nothing is analysed on its cores."""
         if not self._has_cores:
-            wait(self._begun)
+            wait(self._analyses)
 
     def finish(self) -> None:
         """Wait until all films have been analysed."""
-        self._begun += [self._workers.submit(self._analyse, folder) for folder in self._later]
-        for analysis in self._begun:
+        self._analyses += [self._workers.submit(self._analyse, folder) for folder in self._later_films]
+        for analysis in self._analyses:
             analysis.result()

@@ -2,8 +2,8 @@
 
     canary  →  each run is made, its film analysed  →  each is judged  →  once more for those rejected
 
-From the moment when nothing of a run is measured any more, the next one is prepared (`ahead`). It begins when no film
-is analysed any more (`analyses`).
+From the moment when nothing of a run is measured any more, the next one is prepared (`preparer`). It begins when no
+film is analysed any more (`analyses`).
 
     one run     ─── load, quiet ─┬─ browser's end ── film analysed ─┐
     the next                     └─ prepared ───────────────────────┴─ load, quiet ─┬─ …
@@ -19,9 +19,9 @@ from functools import partial
 from pathlib import Path
 
 from base.errors import EyelevelError
-from measure.campaign.ahead import Ahead, Next, nothing_follows
 from measure.campaign.analyses import Analyses
 from measure.campaign.method import Method, is_made
+from measure.campaign.preparer import NextRun, Preparer, no_next_run
 from measure.campaign.slot import machine_name
 from measure.campaign.store import FolderStore
 from measure.gates import REPLAY
@@ -73,17 +73,17 @@ def measure_block(
     circumstances: Callable[[], Circumstances],
     failures: ReplayFailures,
     observer: Observer,
-    ahead: Ahead | None = None,
-    after: Next = nothing_follows,
+    preparer: Preparer | None = None,
+    after: NextRun = no_next_run,
 ) -> None:
     """Measure `block`; every attempt's row is in `store` when this returns. `circumstances` times the canary.
 
-    `ahead` has what was prepared before, and what is prepared for later: the run that seems to be next `after` it.
+    `preparer` has what was prepared before, and what is prepared for later: the run that seems to be next `after` it.
 
     Raises EyelevelError when replays fail again and again.
     """
-    if not ahead:
-        with Ahead(store) as new:
+    if not preparer:
+        with Preparer(store) as new:
             measure_block(block, store, circumstances, failures, observer, new)
         return
     method = block.method
@@ -91,7 +91,7 @@ def measure_block(
         folders = {run: store.run_folder(run, store.attempts(run) + 1) for run in open_runs}
         unmade_runs = [run for run in open_runs if not is_made(folders[run])]
         if unmade_runs:
-            ahead.settle(unmade_runs[0])
+            preparer.settle(unmade_runs[0])
         now = circumstances() if unmade_runs else None
         layout = now.layout if now else None
         with Analyses(method.analyse, layout) as analyses:
@@ -103,11 +103,11 @@ def measure_block(
                 analyses.await_quiet()
                 began_s, attempt = time.monotonic(), store.attempts(run) + 1
                 observer.begins(run, attempt)
-                if not (preparation := ahead.take(run)):
+                if not (preparation := preparer.take(run)):
                     store.empty_run_folder(run, attempt)
                 next_run = _first_of(block, unmade_runs[number:]) if unmade_runs[number:] else after
-                over = partial(ahead.prepare, next_run, method, layout)
-                method.make(block.settings[run], now, folders[run], attempt, preparation=preparation, over=over)
+                prepare = partial(preparer.prepare, next_run, method, layout)
+                method.make(block.settings[run], now, folders[run], attempt, preparation=preparation, when_over=prepare)
                 analyses.add(folders[run], time.monotonic() - began_s)
             analyses.finish()
         for run in open_runs:
@@ -131,7 +131,7 @@ def measure_one(run: Run, setting: Setting, method: Method, folder: Path, repeat
     return store.rows[-1]
 
 
-def _first_of(block: Block, runs: Sequence[Run]) -> Next:
+def _first_of(block: Block, runs: Sequence[Run]) -> NextRun:
     return lambda: (runs[0], block.settings[runs[0]])
 
 

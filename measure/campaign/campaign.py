@@ -14,13 +14,13 @@ from base.ownership import give_to_caller
 from browsers.browsertime import configuration
 from browsers.browsertime.configuration import QUIET_MS
 from browsers.registry import browser_named
-from measure.campaign.ahead import Ahead
 from measure.campaign.appearances import Appearances
 from measure.campaign.block import Block, ReplayFailures, apply_policy, measure_block
 from measure.campaign.forecast import Forecast, RunModel, forecast, require_space
 from measure.campaign.giving_up import GivenUpSites
 from measure.campaign.method import PAGES, Method
 from measure.campaign.plan import PlannedBlock, plan, seed_of
+from measure.campaign.preparer import Preparer
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results, opened
 from measure.campaign.slot import CANARY_MAX_AGE_S, Slot, canaries_of, machine_name
@@ -311,11 +311,11 @@ def measure_here(
     """
     canaries, failures = canaries_of(machine_name(), results.rows), ReplayFailures()
     slot = Slot(canaries, campaign.canary_s, campaign.loading.browser)
-    with Ahead(results) as ahead:
+    with Preparer(results) as preparer:
         for block in blocks:
             require_space(0, results.folder)
             circumstances = partial(slot.circumstances, block.number, display.warns)
-            measure_block(block, results, circumstances, failures, display, ahead, partial(after, block))
+            measure_block(block, results, circumstances, failures, display, preparer, partial(after, block))
             done(block)
 
 

@@ -75,12 +75,12 @@ class Method:
         attempt: int = 1,
         *,
         preparation: Load | None = None,
-        over: Callable[[], None] = lambda: None,
+        when_over: Callable[[], None] = lambda: None,
     ) -> None:
         """Load the page once in a fresh browser behind a fresh replay; the evidence is in `folder`.
 
         Another `attempt` meets other losses. `preparation` is what `prepare` has begun of it, if anything; the run
-        itself begins now. `over` is called when nothing is measured any more, though the run has not ended.
+        itself begins now. `when_over` is called when nothing is measured any more, though the run has not ended.
         """
         preparation_s = None if preparation is None else round(preparation.age_s(), 3)
         started_at, clock, started = now_iso(), time.time(), time.monotonic()
@@ -90,7 +90,7 @@ class Method:
             layout=circumstances.layout,
             instruments=self.instruments(setting, folder),
             preparation=preparation,
-            over=over,
+            when_over=when_over,
         )
         seconds = time.monotonic() - started
         document = {

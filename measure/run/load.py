@@ -92,15 +92,15 @@ class Load:
         if self._replay:
             self._prompter.await_sign(READY, self._replay.ended)
 
-    def make(self, over: Callable[[], None] = lambda: None) -> str | None:
+    def make(self, when_over: Callable[[], None] = lambda: None) -> str | None:
         """Let it begin, when it is ready, and wait for its end; returns why the replay failed, if it did.
 
-        `over` is called when nothing is measured any more.
+        `when_over` is called when nothing is measured any more.
         """
         if not self._replay:
             return self._fault
         try:
-            outcome = self._made(self._replay, over)
+            outcome = self._made(self._replay, when_over)
         except EyelevelError as error:
             last = last_line(self.folder / REPLAY_LOG)
             return f"{error}; the last line of {REPLAY_LOG}: {last}" if last else str(error)
@@ -114,7 +114,7 @@ class Load:
         """End it, however far it is; afterwards there is nothing of it but what is in its folder."""
         self._ends.close()
 
-    def _made(self, replay: Replay, over: Callable[[], None]) -> ReplayOutcome:
+    def _made(self, replay: Replay, when_over: Callable[[], None]) -> ReplayOutcome:
         with sampling(
             replay.pid,
             folder=self.folder,
@@ -124,7 +124,7 @@ class Load:
         ):
             self._prompter.say_begin()
             self._prompter.await_sign(OVER, replay.ended)
-            over()
+            when_over()
             replay.await_end()
         return replay.outcome()
 
@@ -166,11 +166,12 @@ def load(
     layout: Layout | None = None,
     instruments: Instruments = Instruments(),
     preparation: Load | None = None,
-    over: Callable[[], None] = lambda: None,
+    when_over: Callable[[], None] = lambda: None,
 ) -> str | None:
     """Load the page of `setting` once (see `Load`); returns why the replay failed, if it did.
 
-    `preparation` is this load, if somebody has begun to prepare it. `over` is called when nothing is measured any more.
+    `preparation` is this load, if somebody has begun to prepare it. `when_over` is called when nothing is measured any
+    more.
     """
     with preparation or Load(setting, folder, layout=layout, instruments=instruments) as one:
-        return one.make(over)
+        return one.make(when_over)

@@ -37,7 +37,7 @@ print("ready", flush=True)
 try:
     turn.await_begin(never_ended)
     print(json.dumps(stamps), flush=True)
-    turn.over()
+    turn.say_over()
     print(repr(os.read(0, 1)), flush=True)
 except EyelevelError as error:
     print(error, flush=True)
@@ -125,7 +125,7 @@ def test_a_prepared_load_asks_for_nothing_before_it_begins_and_is_then_as_any_ot
     folder.mkdir()
     with Load(setting_in(tmp_path), folder) as load:
         awaited_descendants(os.getpid(), lambda names: "chromium" in names)
-        assert load.make(over=lambda: (folder / "over").touch()) is None
+        assert load.make(when_over=lambda: (folder / "over").touch()) is None
     times = json.loads((folder / TIMES).read_text())
     order = ["visit", "browsertime", "ready", "begin", "browsertime_end", "visit_end"]
     assert sorted(order, key=lambda name: times[name]) == order

@@ -17,16 +17,16 @@ from factories import ROW
 from rich.console import Console
 
 from base.errors import EyelevelError
-from measure.campaign import ahead as ahead_module
 from measure.campaign import analyses as analyses_module
 from measure.campaign import campaign as campaigns
 from measure.campaign import method as method_module
+from measure.campaign import preparer as preparer_module
 from measure.campaign import slot
-from measure.campaign.ahead import Ahead
 from measure.campaign.analyses import Analyses
 from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
 from measure.campaign.campaign import Campaign, measure
 from measure.campaign.method import PAGES, Method, is_made
+from measure.campaign.preparer import Preparer
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results
 from measure.campaign.store import FolderStore
@@ -66,10 +66,10 @@ class ScriptedMethod(Method):
         attempt: int = 1,
         *,
         preparation: Load | None = None,
-        over: Callable[[], None] = lambda: None,
+        when_over: Callable[[], None] = lambda: None,
     ) -> None:
         self.events.append(f"make {folder.name}" + (" prepared" if preparation else ""))
-        over()
+        when_over()
         self.events.append(f"made {folder.name}")
         (folder / ATTEMPT).touch()
 
@@ -181,9 +181,9 @@ def test_what_ends_a_block_ends_what_is_prepared_and_removes_its_folder(
             attempt: int = 1,
             *,
             preparation: Load | None = None,
-            over: Callable[[], None] = lambda: None,
+            when_over: Callable[[], None] = lambda: None,
         ) -> None:
-            over()
+            when_over()
             raise fault
 
     method = Interrupted()
@@ -233,10 +233,10 @@ def test_the_first_run_of_the_next_block_is_prepared_too_and_begins_after_the_ca
         method.events.append("canary")
         return HERE
 
-    with Ahead(store) as ahead:
+    with Preparer(store) as preparer:
         for block, run in zip(blocks, (RUNS[1], RUNS[2]), strict=True):
             after = partial(lambda run: (run, setting), run)
-            measure_block(block, store, circumstances, ReplayFailures(), Observer(), ahead, after)
+            measure_block(block, store, circumstances, ReplayFailures(), Observer(), preparer, after)
     assert method.events == [
         *("canary", "make 1-1", "prepare 2-1", "made 1-1", "analysed 1-1", "judge 1-1"),
         *("ready 2-1", "canary", "make 2-1 prepared", "prepare 3-1", "made 2-1", "analysed 2-1", "judge 2-1"),
@@ -249,19 +249,19 @@ def test_what_was_prepared_in_vain_or_long_ago_ends_before_another_run_begins(
     tmp_path: Path, setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     method, store = ScriptedMethod(), FolderStore(tmp_path)
-    with Ahead(store) as ahead:
-        ahead.prepare(lambda: (RUNS[0], setting), method, None)
-        assert ahead.take(RUNS[1]) is None
+    with Preparer(store) as preparer:
+        preparer.prepare(lambda: (RUNS[0], setting), method, None)
+        assert preparer.take(RUNS[1]) is None
         assert method.events == ["prepare 1-1", "close 1-1"]
         method.events.clear()
         # Nor is it waited for.
-        ahead.prepare(lambda: (RUNS[0], setting), method, None)
-        ahead.settle(RUNS[1])
+        preparer.prepare(lambda: (RUNS[0], setting), method, None)
+        preparer.settle(RUNS[1])
         assert method.events == ["prepare 1-1", "close 1-1"]
         method.events.clear()
-        ahead.prepare(lambda: (RUNS[0], setting), method, None)
-        monkeypatch.setattr(ahead_module, "STALE_S", 0.0)
-        assert ahead.take(RUNS[0]) is None
+        preparer.prepare(lambda: (RUNS[0], setting), method, None)
+        monkeypatch.setattr(preparer_module, "STALE_S", 0.0)
+        assert preparer.take(RUNS[0]) is None
     assert method.events == ["prepare 1-1", "close 1-1"]
     assert [path.name for path in tmp_path.glob("runs/*/*/*/*")] == []
 
@@ -269,8 +269,8 @@ def test_what_was_prepared_in_vain_or_long_ago_ends_before_another_run_begins(
 def test_what_was_made_before_a_stop_is_not_overwritten_by_preparing_it(tmp_path: Path, setting: Setting) -> None:
     method, store = ScriptedMethod(), FolderStore(tmp_path)
     (store.empty_run_folder(RUNS[0], 1) / ATTEMPT).touch()
-    with Ahead(store) as ahead:
-        ahead.prepare(lambda: (RUNS[0], setting), method, None)
+    with Preparer(store) as preparer:
+        preparer.prepare(lambda: (RUNS[0], setting), method, None)
     assert method.events == []
     assert is_made(store.run_folder(RUNS[0], 1))
 

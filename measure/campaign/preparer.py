@@ -14,24 +14,24 @@ from measure.run.setting import Setting
 from measure.table import Run
 
 # Says which run is next, with its setting, as far as is known; None when none is.
-Next = Callable[[], tuple[Run, Setting] | None]
+NextRun = Callable[[], tuple[Run, Setting] | None]
 
 # A browser that has been there for longer is another than one that has just been started.
 STALE_S = 30.0
 
 
-def nothing_follows() -> None:
+def no_next_run() -> None:
     """No run is known to be next."""
 
 
-class Ahead:
+class Preparer:
     """At most one run that is prepared before its turn. What nobody has taken ends with the context, and its folder."""
 
     def __init__(self, store: FolderStore) -> None:
         self._store = store
         self._load: Load | None = None
 
-    def __enter__(self) -> "Ahead":
+    def __enter__(self) -> "Preparer":
         return self
 
     def __exit__(
@@ -39,7 +39,7 @@ class Ahead:
     ) -> None:
         self._drop()
 
-    def prepare(self, next_run: Next, method: Method, layout: Layout | None) -> None:
+    def prepare(self, next_run: NextRun, method: Method, layout: Layout | None) -> None:
         """Begin to prepare the next attempt at the `next_run`, if there is one and it may be prepared.
 
         A fault is not told here, where it would be one of the run that is ending: the run is made without then.
