@@ -25,7 +25,7 @@ from measure.campaign.method import PAGES
 from measure.campaign.preparer import Preparer
 from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
-from measure.run.evidence import navigated_s
+from measure.run.evidence import ATTEMPT, navigated_s
 from measure.run.films import ALL_FILMS
 from measure.run.setting import Circumstances, Setting
 from measure.run.visit import HAR
@@ -96,7 +96,9 @@ def run_phases(folder: Path, start: float, row: Row) -> dict[str, float]:
     times: Mapping[str, float] = json.loads((folder / "times.json").read_text())
     navigation = navigated_s(read_json(folder / HAR))
     load_s = (row.metrics["plt"] or 0) / 1000
+    preparation_s = read_json(folder / ATTEMPT)["preparation_s"] or 0.0
     return {
+        "(preparation in all)": preparation_s + times["ready"] - start,
         "preparation, from the run's turn on": max(0.0, times["ready"] - start),
         "idle processors": times["begin"] - max(times["ready"], start),
         "begin to navigation": navigation - times["begin"],
