@@ -63,9 +63,6 @@ class MadeUpRuns(Method):
     speed: float = 10.0
     evidence_share: float = 0.1
 
-    def prepare(self, *_: object) -> None:
-        pass  # there is nothing to prepare
-
     def make(self, setting: Setting, circumstances: Circumstances, folder: Path, attempt: int = 1, **_: object) -> None:
         draw = Random(f"{setting.seed}/{attempt}")
         seconds = seconds_of(setting.site.name, setting.network.name) * draw.lognormvariate(0, SCATTER)
