@@ -85,7 +85,7 @@ def _log_text(log: Path) -> str:
 
 
 @contextmanager
-def pidfd(process: subprocess.Popen[bytes]) -> Iterator[int]:
+def pidfd(process: "subprocess.Popen[bytes] | subprocess.Popen[str]") -> Iterator[int]:
     """A descriptor that can be read when `process` has ended."""
     descriptor = os.pidfd_open(process.pid)
     try:

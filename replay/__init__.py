@@ -1,6 +1,6 @@
 """A recorded site behind an emulated network, in fresh namespaces."""
 
-from replay.sandbox import run
+from replay.sandbox import Replay, run
 from replay.spec import ReplayOutcome, ReplaySpec
 
-__all__ = ["ReplayOutcome", "ReplaySpec", "run"]
+__all__ = ["Replay", "ReplayOutcome", "ReplaySpec", "run"]

@@ -14,19 +14,77 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
 from base.errors import EyelevelError
 from base.namespaces import namespaced
 from base.places import PROJECT, cache_dir
 from base.privileges import require_namespaces
-from base.processes import end_within
+from base.processes import end_within, first_readable
 from base.structure import to_json
 from replay.spec import ReplayOutcome, ReplaySpec
 from servers.registry import require_served
 
 TEARDOWN_TIMEOUT_S = 15.0
+
+
+class Replay:
+    """A replay that runs: of a site, with a command as its client, in fresh namespaces.
+
+    `pid` is the process from which all of its processes descend. `ended` is a descriptor that can be read when it has
+    ended. It ends with the thread that started it, whatever ends that.
+    """
+
+    def __init__(self, spec: ReplaySpec, command: Sequence[str | Path], **streams: int | None) -> None:
+        """Start it. `streams` (stdin, stdout, stderr) are handed to the command as in `subprocess.Popen`.
+
+        Raises EyelevelError when this user may not replay, or no server serves the protocol.
+        """
+        require_namespaces("replaying")
+        require_served([spec.protocol])
+        self._site = spec.site.name
+        leash_end, self._leash = os.pipe()
+        self.ended, report_end = os.pipe()
+        inside = [sys.executable, "-m", "replay.inside", str(leash_end), str(report_end), to_json(spec), *command]
+        try:
+            self._process = subprocess.Popen(
+                [*namespaced("mount", "net", "ipc"), *inside],
+                pass_fds=(leash_end, report_end),
+                env={**os.environ, "EYELEVEL_CACHE": str(cache_dir()), "PYTHONPATH": str(PROJECT)},
+                **streams,  # type: ignore[call-overload]
+            )
+        except BaseException:
+            os.close(self._leash)
+            os.close(self.ended)
+            raise
+        finally:
+            os.close(leash_end)
+            os.close(report_end)
+        self.pid = self._process.pid
+
+    def await_end(self) -> None:
+        """Wait until it has ended."""
+        first_readable(self.ended)
+
+    def outcome(self) -> ReplayOutcome:
+        """How it went, when all of it has ended. Raises EyelevelError when it could not be set up, or a part of it
+        failed while the command ran."""
+        with os.fdopen(os.dup(self.ended), "rb") as reader:
+            text = reader.read()
+        status = self._process.wait()
+        if not text:
+            raise EyelevelError(f"the replay of {self._site} was killed, or failed (status {status})")
+        outcome = json.loads(text)
+        if outcome["error"]:
+            raise EyelevelError(outcome["error"])
+        return ReplayOutcome(outcome["status"], outcome["evidence"])
+
+    def close(self) -> None:
+        """End all of it, in order if it can; afterwards there is nothing of it. To be called once."""
+        os.close(self._leash)
+        end_within(self._process, TEARDOWN_TIMEOUT_S)
+        os.close(self.ended)
 
 
 def run(
@@ -38,33 +96,9 @@ def run(
     """Replay `spec` and run `command` as its client; returns when all of it has ended.
 
     Meanwhile the context of `observation` is open, which is given the process from which all of the replay's descend.
-    `streams` (stdin, stdout, stderr) are handed to the command as in `subprocess.Popen`. Raises
-    EyelevelError when the replay could not be set up, or a part of it failed while the command ran.
+    `streams` and errors are those of `Replay`.
     """
-    require_namespaces("replaying")
-    require_served([spec.protocol])
-    leash_end, leash = os.pipe()
-    report, report_end = os.pipe()
-    inside = [sys.executable, "-m", "replay.inside", str(leash_end), str(report_end), to_json(spec), *command]
-    process = subprocess.Popen(
-        [*namespaced("mount", "net", "ipc"), *inside],
-        pass_fds=(leash_end, report_end),
-        env={**os.environ, "EYELEVEL_CACHE": str(cache_dir()), "PYTHONPATH": str(PROJECT)},
-        **streams,  # type: ignore[call-overload]
-    )
-    os.close(leash_end)
-    os.close(report_end)
-    try:
-        with os.fdopen(report, "rb") as reader, observation(process.pid) if observation else nullcontext():
-            text = reader.read()
-        process.wait()
-    finally:
-        os.close(leash)
-        end_within(process, TEARDOWN_TIMEOUT_S)
-    if not text:
-        status = process.returncode
-        raise EyelevelError(f"the replay of {spec.site.name} was killed, or failed (status {status})")
-    outcome = json.loads(text)
-    if outcome["error"]:
-        raise EyelevelError(outcome["error"])
-    return ReplayOutcome(outcome["status"], outcome["evidence"])
+    with closing(Replay(spec, command, **streams)) as replay:
+        with observation(replay.pid) if observation else nullcontext():
+            replay.await_end()
+        return replay.outcome()

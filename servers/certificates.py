@@ -4,7 +4,6 @@ The CA is short-lived and is trusted by nothing but the testbed's own browser pr
 of chain (an ECDSA P-256 leaf signed by the CA), so that a handshake carries the same bytes on either.
 """
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -19,6 +18,7 @@ from base.files import lock, replacing_folder, write_private
 from base.ownership import give_to_caller
 from base.places import ca_certificate, cache_dir
 from servers.certificate_authority import CertificateAuthority, certificate_pem, new_key, private_pem
+from servers.contract import ServerCertificate
 
 LIFETIME = timedelta(days=90)
 RENEWED_BEFORE_END = timedelta(days=14)
@@ -27,14 +27,6 @@ NAME = "Eyelevel replay testbed"
 KEY = "key.pem"
 LOCK = "ca.lock"
 OWN_CACHE = "if it is another user's, set EYELEVEL_CACHE to a folder of yours, or have its owner run 'make setup'"
-
-
-@dataclass(frozen=True)
-class ServerCertificate:
-    """PEM files of a server's certificate chain and private key."""
-
-    chain: Path
-    key: Path
 
 
 def machine_ca() -> CertificateAuthority:

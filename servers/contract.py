@@ -9,12 +9,19 @@ from typing import ClassVar
 
 from base.jail import Jail
 from record.site import Site
-from servers.certificates import ServerCertificate
 from tuning.protocols import Protocol
 
 # Where, in `Serving.folder`, servers keep what was not read by its receiver yet. In a replay it is a file system of its
 # own: what is kept there for a moment cannot take space from the logs, which only grow.
 BUFFERS = "buffers"
+
+
+@dataclass(frozen=True)
+class ServerCertificate:
+    """PEM files of a server's certificate chain and private key."""
+
+    chain: Path
+    key: Path
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,16 @@ class Network:
     down_trace_sha256: str | None = field(default=None, metadata=DERIVED)
 
     @property
+    def follows_clock(self) -> bool:
+        """Whether what it does to a packet depends on when the emulator began, or on the packets before."""
+        return self.drops_chosen_packets or self.up_trace is not None or self.down_trace is not None
+
+    @property
+    def drops_chosen_packets(self) -> bool:
+        """Whether it loses packets that are chosen by number or time."""
+        return any((self.drop_up_packets, self.drop_down_packets, self.drop_up_at_ms, self.drop_down_at_ms))
+
+    @property
     def delay_ms(self) -> float:
         """Propagation delay of each direction."""
         return self.min_rtt_ms / 2
@@ -117,8 +127,7 @@ class Network:
     def __str__(self) -> str:
         up, down = ("no limit" if mbps is None else f"{mbps:.3g} Mbit/s" for mbps in (self.up_mbps, self.down_mbps))
         repaired = "" if self.retransmit_ms is None else f" repaired in {self.retransmit_ms:g} ms"
-        chosen = (self.drop_up_packets, self.drop_down_packets, self.drop_up_at_ms, self.drop_down_at_ms)
-        drops = ", chosen packets dropped" if any(chosen) else ""
+        drops = ", chosen packets dropped" if self.drops_chosen_packets else ""
         return f"{up} up, {down} down, {self.min_rtt_ms:g} ms, loss {self.loss:g}{repaired}{drops}"
 
 

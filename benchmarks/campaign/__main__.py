@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import mean
@@ -22,11 +22,12 @@ from base.files import read_json
 from benchmarks.campaign.stock import RESULT
 from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
 from measure.campaign.method import PAGES
+from measure.campaign.preparer import Preparer
 from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
-from measure.run.evidence import navigated_s
+from measure.run.evidence import ATTEMPT, navigated_s
 from measure.run.films import ALL_FILMS
-from measure.run.setting import Setting
+from measure.run.setting import Circumstances, Setting
 from measure.run.visit import HAR
 from measure.table import Row, Run
 from record import collection
@@ -50,14 +51,28 @@ class Times(Observer):
         self.starts_s.append(time.time())
 
 
-def ours(setting: Setting, runs: int) -> tuple[float, "pd.Series[float]"]:
-    """Measure one block of `runs` runs; returns the overhead per valid run and the phases (s), each per run."""
+def ours(setting: Setting, runs: int, blocks: int) -> tuple[float, "pd.Series[float]"]:
+    """Measure so many blocks of `runs` runs, one after another as in a campaign; returns the overhead per valid run and
+    the phases (s), each per run."""
     with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as temporary:
         store, times, slot = FolderStore(Path(temporary)), Times(), Slot()
-        runs_of_block = {Run(setting.site.name, setting.network.name, PROTOCOL, n): setting for n in range(1, runs + 1)}
-        block = Block(1, runs_of_block, PAGES, 0, ALL_FILMS)
+        all_runs = [Run(setting.site.name, setting.network.name, PROTOCOL, n) for n in range(1, runs * blocks + 1)]
+        canary_s = 0.0
+
+        def circumstances(block: int) -> Circumstances:
+            nonlocal canary_s
+            began_s = time.time()
+            now = slot.circumstances(block, click.echo)
+            canary_s += time.time() - began_s
+            return now
+
         start_s = time.time()
-        measure_block(block, store, partial(slot.circumstances, 1, click.echo), ReplayFailures(), times)
+        with Preparer(store) as preparer:
+            for number in range(1, blocks + 1):
+                runs_of_block, further = all_runs[runs * (number - 1) : runs * number], all_runs[runs * number :]
+                block = Block(number, dict.fromkeys(runs_of_block, setting), PAGES, 0, ALL_FILMS)
+                after = partial(_first, further, setting)
+                measure_block(block, store, partial(circumstances, number), ReplayFailures(), times, preparer, after)
         end_s = time.time()
         valid = [row for row in store.rows if row.valid]
         if not valid:
@@ -65,24 +80,28 @@ def ours(setting: Setting, runs: int) -> tuple[float, "pd.Series[float]"]:
         starts = zip(times.starts_s, store.rows, strict=True)
         phases = pd.DataFrame([run_phases(Path(temporary) / row.folder, start, row) for start, row in starts]).mean()
         runs_s = sum(row.seconds for row in store.rows)
-        phases["canary"] = (times.starts_s[0] - start_s) / runs
-        phases["films, gates, to the disk"] = (end_s - times.starts_s[0] - runs_s) / runs
+        phases["canary"] = canary_s / len(store.rows)
+        phases["films, gates, to the disk"] = (end_s - start_s - canary_s - runs_s) / len(store.rows)
         pages_s = sum((row.metrics["plt"] or 0) / 1000 + setting.quiet_ms / 1000 for row in valid)
         return (end_s - start_s - pages_s) / len(valid), phases
 
 
+def _first(runs: Sequence[Run], setting: Setting) -> tuple[Run, Setting] | None:
+    return (runs[0], setting) if runs else None
+
+
 def run_phases(folder: Path, start: float, row: Row) -> dict[str, float]:
-    """How long each phase of one run took (s), read from the run's `folder`; it began at `start`."""
+    """How long each phase of one run took (s), read from the run's `folder`; its turn came at `start`."""
     quiet_s = (row.quiet_ms or 0) / 1000
     times: Mapping[str, float] = json.loads((folder / "times.json").read_text())
-    setup_s = json.loads((folder / "replay.json").read_text())["setup_s"]
     navigation = navigated_s(read_json(folder / HAR))
     load_s = (row.metrics["plt"] or 0) / 1000
+    preparation_s = read_json(folder / ATTEMPT)["preparation_s"] or 0.0
     return {
-        "namespaces, servers, network": setup_s,
-        "programs that start": times["visit"] - start - setup_s,
-        "trust, X server": times["browsertime"] - times["visit"],
-        "browser's start to navigation": navigation - times["browsertime"],
+        "(preparation in all)": preparation_s + times["ready"] - start,
+        "preparation, from the run's turn on": max(0.0, times["ready"] - start),
+        "idle processors": times["begin"] - max(times["ready"], start),
+        "begin to navigation": navigation - times["begin"],
         "load": load_s,
         "quiet time": quiet_s,
         "browser's end, HAR": times["browsertime_end"] - navigation - load_s - quiet_s,
@@ -117,8 +136,9 @@ def stock(site: Site, setting: Setting, runs: int) -> float:
 @click.option("--site", default="demo-light", show_default=True, help="A recorded site.")
 @click.option("--net", default="dsl", show_default=True, help="A network.")
 @click.option("--runs", default=5, show_default=True, help="Loads in a turn: a campaign's block, Browsertime's -n.")
+@click.option("--blocks", default=1, show_default=True, help="Our blocks in a turn.")
 @click.option("--turns", default=3, show_default=True, help="How often each takes its turn.")
-def main(site: str, net: str, runs: int, turns: int) -> None:
+def main(site: str, net: str, runs: int, blocks: int, turns: int) -> None:
     """Print seconds per run beyond load and quiet time, ours and stock Browsertime's, and where ours go.
 
     Example: python -m benchmarks.campaign --site demo-light --turns 3
@@ -128,7 +148,7 @@ def main(site: str, net: str, runs: int, turns: int) -> None:
     setting = Setting(recorded, choose_one("network", net, networks.load()), protocol)
     our_s, stock_s, phases = [], [], []
     for turn in range(1, turns + 1):
-        overhead_s, phases_of_turn = ours(setting, runs)
+        overhead_s, phases_of_turn = ours(setting, runs, blocks)
         our_s.append(overhead_s)
         phases.append(phases_of_turn)
         stock_s.append(stock(recorded, setting, runs))
@@ -136,8 +156,8 @@ def main(site: str, net: str, runs: int, turns: int) -> None:
     means = pd.DataFrame(phases).mean().rename_axis("phase of a run").to_frame("s")
     click.echo(f"\n{means.to_string(float_format='%.2f')}\n")
     click.echo(
-        f"beyond load and quiet time, {turns} x {runs} runs each: {mean(our_s):.2f} s a run, stock Browsertime "
-        f"{mean(stock_s):.2f} s: {100 * mean(our_s) / mean(stock_s):.0f} %"
+        f"beyond load and quiet time: {mean(our_s):.2f} s each of {turns} x {blocks} x {runs} runs, stock Browsertime "
+        f"{mean(stock_s):.2f} s each of {turns} x {runs}: {100 * mean(our_s) / mean(stock_s):.0f} %"
     )
 
 

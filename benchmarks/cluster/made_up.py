@@ -63,7 +63,7 @@ class MadeUpRuns(Method):
     speed: float = 10.0
     evidence_share: float = 0.1
 
-    def make(self, setting: Setting, circumstances: Circumstances, folder: Path, attempt: int = 1) -> None:
+    def make(self, setting: Setting, circumstances: Circumstances, folder: Path, attempt: int = 1, **_: object) -> None:
         draw = Random(f"{setting.seed}/{attempt}")
         seconds = seconds_of(setting.site.name, setting.network.name) * draw.lognormvariate(0, SCATTER)
         time.sleep(seconds / self.speed)

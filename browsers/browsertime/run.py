@@ -3,10 +3,12 @@
 import json
 import os
 import shlex
+import socket
 import subprocess
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,7 +20,7 @@ from browsers.browsertime.configuration import FILM_PROGRESS, FRAMERATE
 
 SCRIPTS = Path(__file__).parent
 # What is changed in Browsertime, whatever is loaded.
-CHANGES = tuple(SCRIPTS / f"{name}.mjs" for name in ("when_ready", "quiet", "page_scripts", "quick_stop"))
+CHANGES = tuple(SCRIPTS / f"{name}.mjs" for name in ("turn", "when_ready", "quiet", "page_scripts", "quick_stop"))
 QUICK_START = SCRIPTS / "quick_start.mjs"
 # Browsertime does not ask whether a page has finished before 2 s are over. Where a page must be quiet for less than so
 # long, it is made to ask at once. Elsewhere these 2 s cost little or nothing, and films begin as Browsertime has it:
@@ -30,6 +32,23 @@ CONFIGURATION = "config.json"
 LOOK_S = 0.5
 SPARE_SHARE = 1 / 8
 
+# What is said over Browsertime's standard input; what it says there is shorter (`turn.mjs`).
+BEGIN = b"begin\n"
+SIGN_BYTES = 64
+
+
+@dataclass(frozen=True)
+class Turn:
+    """When a load is to begin, once the browser shows an empty page and has settled; and who is to know when its film
+    has ended, after which nothing is measured any more.
+
+    `await_begin` returns when it is to begin, or the descriptor that it gets can be read, since Browsertime has ended.
+    It raises EyelevelError when the load is not wanted any more.
+    """
+
+    await_begin: Callable[[int], None] = lambda _ended: None
+    say_over: Callable[[], None] = lambda: None
+
 
 def run_browsertime(
     target: str,
@@ -40,13 +59,16 @@ def run_browsertime(
     film_cores: Collection[int],
     limit_s: float,
     log: IO[bytes],
+    turn: Turn = Turn(),
 ) -> int:
-    """Have Browsertime load `target`, a URL or a script, and film it on `film_cores`; returns its exit status.
+    """Have Browsertime load `target`, a URL or a script, when it is its `turn`, and film it on `film_cores`; returns
+    its exit status.
 
     It runs in a jail with the browser, where nothing can be written but the results. `readable` is what it gets to read
     beside its own files; the socket of its display is in `x_sockets`. What is in `environment` is added to ours, and
     HOME and the like are below the results; its output is appended to `log`. Raises EyelevelError, which is also the
-    log's last line, when it does not end within `limit_s`, or has all but filled the file system of the results.
+    log's last line, when it is not ready within `limit_s` or does not end within `limit_s` of its turn, when it has all
+    but filled the file system of the results, or when the load is not wanted any more.
     """
     results = Path(configuration["resultDir"])
     (results / CONFIGURATION).write_text(json.dumps(configuration))
@@ -68,39 +90,60 @@ def run_browsertime(
     }
     files = (packages, SCRIPTS, *readable)
     jail = Jail(readable=files, writable=(results,), x_sockets=x_sockets, variables=tuple(variables))
-    process = subprocess.Popen(
-        jailed(jail, command),
-        cwd=results,
-        env={**os.environ, **variables},
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=log,
-        start_new_session=True,
-    )
+    signs, standard_input = socket.socketpair()
+    with standard_input:
+        process = subprocess.Popen(
+            jailed(jail, command),
+            cwd=results,
+            env={**os.environ, **variables},
+            stdin=standard_input.fileno(),
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
     try:
-        if fault := _fault(process, results, limit_s):
-            with suppress(OSError):  # there may be no space for it
-                os.write(log.fileno(), f"{fault}\n".encode())
-            raise EyelevelError(fault)
+        with signs, pidfd(process) as ended:
+            _attend(ended, signs, turn, results, limit_s)
         return process.wait()
+    except EyelevelError as fault:
+        with suppress(OSError):  # there may be no space for it
+            os.write(log.fileno(), f"{fault}\n".encode())
+        raise
     finally:
         # Also the browser, its driver and ffmpeg, which do not end with Browsertime itself.
         end_at_once(process)
 
 
-def _fault(process: "subprocess.Popen[bytes]", results: Path, limit_s: float) -> str | None:
-    """Wait until `process` ends; returns None when it has, or why it must be ended."""
+def _attend(ended: int, signs: socket.socket, turn: Turn, results: Path, limit_s: float) -> None:
+    """Let Browsertime, which speaks by `signs`, begin at its `turn`; returns when it has `ended`.
+
+    Raises EyelevelError that says why it must be ended.
+    """
+    descriptors, has_begun = [ended, signs.fileno()], False
     until_s = time.monotonic() + limit_s
-    with pidfd(process) as ended:
-        while (remaining_s := until_s - time.monotonic()) > 0:
-            has_ended = first_readable(ended, timeout_s=min(LOOK_S, remaining_s)) is not None
-            space = os.statvfs(results)
-            if space.f_bavail < SPARE_SHARE * space.f_blocks:
-                size_mib = space.f_blocks * space.f_frsize >> 20
-                return f"the load was ended since it filled the {size_mib} MiB that it may write"
-            if has_ended:
-                return None
-    return f"the load was ended since it took longer than {limit_s:.0f} s"
+    while (remaining_s := until_s - time.monotonic()) > 0:
+        readable = first_readable(*descriptors, timeout_s=min(LOOK_S, remaining_s))
+        space = os.statvfs(results)
+        if space.f_bavail < SPARE_SHARE * space.f_blocks:
+            size_mib = space.f_blocks * space.f_frsize >> 20
+            raise EyelevelError(f"the load was ended since it filled the {size_mib} MiB that it may write")
+        if readable == ended:
+            return
+        if readable is None:
+            continue
+        try:
+            has_spoken = bool(signs.recv(SIGN_BYTES))
+        except ConnectionResetError:  # it ended before it had read all
+            has_spoken = False
+        if has_begun or not has_spoken:
+            descriptors = [ended]
+            turn.say_over()
+        else:
+            turn.await_begin(ended)
+            until_s, has_begun = time.monotonic() + limit_s, True
+            with suppress(OSError):  # it has ended
+                signs.sendall(BEGIN)
+    raise EyelevelError(f"the load was ended since it took longer than {limit_s:.0f} s")
 
 
 def home_in(results: Path) -> dict[str, str]:

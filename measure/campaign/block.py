@@ -1,19 +1,27 @@
 """One block on one machine: every open run of it, one after another, and again those that do not count.
 
-    canary  →  each run is made  →  their films are analysed  →  each is judged  →  once more for those rejected
+    canary  →  each run is made, its film analysed  →  each is judged  →  once more for those rejected
 
-Films are analysed when no run is being made, or on cores of their own (`affinity`) while the next is.
+From the moment when nothing of a run is measured any more, the next one is prepared (`preparer`). It begins when no
+film is analysed any more (`analyses`).
+
+    one run     ─── load, quiet ─┬─ browser's end ── film analysed ─┐
+    the next                     └─ prepared ───────────────────────┴─ load, quiet ─┬─ …
 """
 
+import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from base.errors import EyelevelError
+from measure.campaign.analyses import Analyses
 from measure.campaign.method import Method, is_made
+from measure.campaign.preparer import NextRun, Preparer, no_next_run
 from measure.campaign.slot import machine_name
 from measure.campaign.store import FolderStore
 from measure.gates import REPLAY
@@ -65,29 +73,43 @@ def measure_block(
     circumstances: Callable[[], Circumstances],
     failures: ReplayFailures,
     observer: Observer,
+    preparer: Preparer | None = None,
+    after: NextRun = no_next_run,
 ) -> None:
     """Measure `block`; every attempt's row is in `store` when this returns. `circumstances` times the canary.
 
+    `preparer` has what was prepared before, and what is prepared for later: the run that seems to be next `after` it.
+
     Raises EyelevelError when replays fail again and again.
     """
+    if not preparer:
+        with Preparer(store) as new:
+            measure_block(block, store, circumstances, failures, observer, new)
+        return
     method = block.method
     while open_runs := [run for run in block.settings if store.is_open(run, block.repeats)]:
         folders = {run: store.run_folder(run, store.attempts(run) + 1) for run in open_runs}
-        now = None if all(is_made(folder) for folder in folders.values()) else circumstances()
+        unmade_runs = [run for run in open_runs if not is_made(folders[run])]
+        if unmade_runs:
+            preparer.settle(unmade_runs[0])
+        now = circumstances() if unmade_runs else None
         layout = now.layout if now else None
-        with _analysts(layout.analysis if layout else sorted(os.sched_getaffinity(0))) as analysts:
-            analyses = []
+        with Analyses(method.analyse, layout) as analyses:
             for run in open_runs:
-                attempt = store.attempts(run) + 1
-                if now and not is_made(folders[run]):
-                    observer.begins(run, attempt)
-                    method.make(block.settings[run], now, store.empty_run_folder(run, attempt), attempt)
-                if layout:
-                    analyses.append(analysts.submit(method.analyse, folders[run]))
-            if not layout:
-                analyses = [analysts.submit(method.analyse, folder) for folder in folders.values()]
-            for analysis in analyses:
-                analysis.result()
+                if run not in unmade_runs:
+                    analyses.add(folders[run], math.inf)
+            for number, run in enumerate(unmade_runs, start=1):
+                assert now
+                analyses.await_quiet()
+                began_s, attempt = time.monotonic(), store.attempts(run) + 1
+                observer.begins(run, attempt)
+                if not (preparation := preparer.take(run)):
+                    store.empty_run_folder(run, attempt)
+                next_run = _first_of(block, unmade_runs[number:]) if unmade_runs[number:] else after
+                prepare = partial(preparer.prepare, next_run, method, layout)
+                method.make(block.settings[run], now, folders[run], attempt, preparation=preparation, when_over=prepare)
+                analyses.add(folders[run], time.monotonic() - began_s)
+            analyses.finish()
         for run in open_runs:
             row = method.judge(block.settings[run], run, store.attempts(run) + 1, folders[run], store.folder)
             store.keep_attempt(row)
@@ -109,19 +131,12 @@ def measure_one(run: Run, setting: Setting, method: Method, folder: Path, repeat
     return store.rows[-1]
 
 
+def _first_of(block: Block, runs: Sequence[Run]) -> NextRun:
+    return lambda: (runs[0], block.settings[runs[0]])
+
+
 def apply_policy(films: FilmPolicy, folder: Path, rows: Iterable[Row]) -> None:
     """Do with the films of the attempts in `rows` of the campaign in `folder` as `films` says, on all cores."""
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as workers:
         for film in [workers.submit(films.apply, folder / row.folder, row.run, valid=row.valid) for row in rows]:
             film.result()
-
-
-@contextmanager
-def _analysts(cores: Sequence[int]) -> Iterator[ThreadPoolExecutor]:
-    """Workers for films on `cores`, one on each; what has not begun when the block ends is not done any more."""
-    # Affinity belongs to a thread, and the programs that it starts inherit it.
-    workers = ThreadPoolExecutor(len(cores), initializer=os.sched_setaffinity, initargs=(0, cores))
-    try:
-        yield workers
-    finally:
-        workers.shutdown(cancel_futures=True)

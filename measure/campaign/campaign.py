@@ -20,6 +20,7 @@ from measure.campaign.forecast import Forecast, RunModel, forecast, require_spac
 from measure.campaign.giving_up import GivenUpSites
 from measure.campaign.method import PAGES, Method
 from measure.campaign.plan import PlannedBlock, plan, seed_of
+from measure.campaign.preparer import Preparer
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results, opened
 from measure.campaign.slot import CANARY_MAX_AGE_S, Slot, canaries_of, machine_name
@@ -180,13 +181,13 @@ def measure(
     `workers` are those who do it, by default this machine; `enough` ends sites before the planned number of runs.
     Raises EyelevelError when the disk is too small, or replays fail again and again.
     """
-    measure_blocks = workers or partial(measure_here, campaign)
     document = campaign.document()
     with opened(campaign.folder, document, campaign.hypotheses) as results:
         # As in what is kept: a campaign has no runs with another.
         campaign = replace(campaign, timekeeping=document.versions.get("timekeeping"))
         work = PlannedWork(campaign, results)
         work.settle()
+        measure_blocks = workers or partial(measure_here, campaign, work.after)
         expected = work.forecast()
         require_space(expected.bytes, campaign.folder)
         with display(work.open_runs(), work.ended()).live(expected, at_most=campaign.auto) as live:
@@ -210,9 +211,11 @@ class PlannedWork:
         self._rounds = Rounds(run.cell for block in self._blocks for run in block)
         for row in results.rows:
             self._rounds.count(row.block, (row.of,))
+        self._enough = frozenset[Cell]()
 
     def settle(self) -> None:
-        """Do what a stop may have left undone: owners, films, the comparison of the last runs with others."""
+        """Do what a stop may have left undone: attempts, owners, films, the comparison of the last runs with others."""
+        self._results.remove_unmade()
         give_to_caller(self._campaign.folder)
         apply_policy(self._campaign.films, self._campaign.folder, self._results.rows)
         apply_norms(self._results, self._results.rows[-UNSETTLED_ROWS:], self._appearances)
@@ -234,14 +237,22 @@ class PlannedWork:
     def open_blocks(self, enough: Enough) -> Iterable[Block]:
         """The open runs of each block, one block after another, without what needs no more runs by then."""
         open_runs = set(self.open_runs())
-        rounds, measured = None, frozenset[Cell]()
+        rounds, self._enough = None, frozenset[Cell]()
         for number, block in enumerate(self._blocks, start=1):
             if runs := [run for run in self._open(block) if run in open_runs]:
                 # To ask takes half a second of a large campaign, and only whole rounds tell something new.
                 if rounds != (now := self._rounds.numbers(lambda cell: cell in self._given_up)):
-                    rounds, measured = now, frozenset(enough(self._campaign.folder))
-                if runs := [run for run in runs if run.cell not in measured]:
+                    rounds, self._enough = now, frozenset(enough(self._campaign.folder))
+                if runs := [run for run in runs if run.cell not in self._enough]:
                     yield self._campaign.block(number, runs)
+
+    def after(self, block: Block) -> tuple[Run, Setting] | None:
+        """Which run will be first after `block`, with its setting, as far as is known before its end; None if none."""
+        for coming in self._blocks[block.number :]:
+            for run in self._open(coming):
+                if run.cell not in self._enough:
+                    return run, self._campaign.setting(run)
+        return None
 
     def end(self, display: ProgressDisplay, block: Block) -> None:
         """Do what follows when `block` has been measured."""
@@ -288,18 +299,24 @@ class Rounds:
 
 def measure_here(
     campaign: Campaign,
+    after: Callable[[Block], tuple[Run, Setting] | None],
     blocks: Iterable[Block],
     results: Results,
     display: ProgressDisplay,
     done: Callable[[Block], None],
 ) -> None:
-    """Measure on this machine, a block at a time; `campaign` says how canaries are timed."""
+    """Measure on this machine, a block at a time; `campaign` says how canaries are timed.
+
+    `after` says which run will be first after a block, as far as is known: it is prepared when the block ends.
+    """
     canaries, failures = canaries_of(machine_name(), results.rows), ReplayFailures()
     slot = Slot(canaries, campaign.canary_s, campaign.loading.browser)
-    for block in blocks:
-        require_space(0, results.folder)
-        measure_block(block, results, partial(slot.circumstances, block.number, display.warns), failures, display)
-        done(block)
+    with Preparer(results) as preparer:
+        for block in blocks:
+            require_space(0, results.folder)
+            circumstances = partial(slot.circumstances, block.number, display.warns)
+            measure_block(block, results, circumstances, failures, display, preparer, partial(after, block))
+            done(block)
 
 
 def hand_over(block: Block, results: Results) -> None:

@@ -1,13 +1,13 @@
 """How a run is made and judged. `Method` is the method of pages; a study's method is a subclass of it.
 
-    made (`make`)  →  its film analysed (`analyse`)  →  judged (`judge`)
+    prepared (`prepare`)  →  made (`make`)  →  its film analysed (`analyse`)  →  judged (`judge`)
 
 `attempt.json` in a run's folder says that the run was made in full: it is written last, when all else is on the disk.
 So after a power cut, what was made in full is judged, and the rest is made again.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,12 @@ from typing import Any
 from base.clock import now_iso
 from base.files import read_json, sync, write_json
 from measure.gates import GATES, Claim, Gate, reason_against
+from measure.host.affinity import Layout
 from measure.metrics import read_metrics
 from measure.reasons import Reason
 from measure.run.browser import window
 from measure.run.evidence import ATTEMPT, Evidence, analyse_film, read_evidence
-from measure.run.load import Instruments, load
+from measure.run.load import Instruments, Load, load
 from measure.run.setting import Circumstances, Setting
 from measure.table import Row, Run
 
@@ -57,23 +58,46 @@ class Method:
         """What takes long and is done while no run is being made, or on other cores."""
         analyse_film(folder)
 
-    def make(self, setting: Setting, circumstances: Circumstances, folder: Path, attempt: int = 1) -> None:
+    def prepare(self, setting: Setting, layout: Layout | None, folder: Path, attempt: int = 1) -> Load | None:
+        """Begin to prepare a load for `make`, while another is ending; None where a load must not be prepared before.
+
+        That is so where the network would have gone on meanwhile, or instruments look on from the beginning.
+        """
+        if setting.network.follows_clock or self.instruments(setting, folder) != Instruments():
+            return None
+        return Load(_of_attempt(setting, attempt), folder, layout=layout)
+
+    def make(
+        self,
+        setting: Setting,
+        circumstances: Circumstances,
+        folder: Path,
+        attempt: int = 1,
+        *,
+        preparation: Load | None = None,
+        when_over: Callable[[], None] = lambda: None,
+    ) -> None:
         """Load the page once in a fresh browser behind a fresh replay; the evidence is in `folder`.
 
-        Another `attempt` meets other losses.
+        Another `attempt` meets other losses. `preparation` is what `prepare` has begun of it, if anything; the run
+        itself begins now. `when_over` is called when nothing is measured any more, though the run has not ended.
         """
+        preparation_s = None if preparation is None else round(preparation.age_s(), 3)
         started_at, clock, started = now_iso(), time.time(), time.monotonic()
         failure = load(
-            replace(setting, seed=None if setting.seed is None else setting.seed + attempt),
+            _of_attempt(setting, attempt),
             folder,
             layout=circumstances.layout,
             instruments=self.instruments(setting, folder),
+            preparation=preparation,
+            when_over=when_over,
         )
         seconds = time.monotonic() - started
         document = {
             "started_at": started_at,
             "seconds": round(seconds, 3),
             "clock_shift_s": round(time.time() - clock - seconds, 3),
+            "preparation_s": preparation_s,
             "failure": failure,
             "quiet_ms": setting.quiet_ms,
             "block": circumstances.block,
@@ -122,6 +146,11 @@ class Method:
 
 
 PAGES = Method()
+
+
+def _of_attempt(setting: Setting, attempt: int) -> Setting:
+    """`setting` with the seed of an attempt at a run of it."""
+    return replace(setting, seed=None if setting.seed is None else setting.seed + attempt)
 
 
 def is_made(folder: Path) -> bool:

@@ -31,6 +31,7 @@ from measure.declaration import (
 )
 from measure.host.timekeeping import OF_ROOT
 from measure.reasons import Reason
+from measure.run.evidence import ATTEMPT
 from measure.table import (
     DOCUMENT,
     GROWING,
@@ -55,6 +56,9 @@ FIRST_FILES = (HYPOTHESES, "validation.json")
 
 # The names of what an interrupted write leaves (`base.files`, `measure.run.films`); `metrics` in earlier versions.
 TEMPORARY_NAME = re.compile(r"\.(?:[a-z_-]+\.(?:json|csv|toml)\.[a-z0-9_]{8}|metrics-[a-z0-9_]{8}|film-small\.mp4)")
+
+# The name of an attempt's folder (`FolderStore.run_folder`).
+ATTEMPT_NAME = re.compile(r"\d+-\d+")
 
 # Where in `campaign.json` names may be added, as they may to `versions`: a program that no run needed before may be of
 # any version.
@@ -138,6 +142,14 @@ class Results(FolderStore):
         if rows != self.rows:
             self._rewrite(rows)
             self.recount(rows)
+
+    def remove_unmade(self) -> None:
+        """Remove the folders of attempts that a stop has ended, or that were prepared and never begun."""
+        folders = {row.folder for row in self.rows}
+        for path in self.folder.glob("runs/*/*/*/*"):
+            is_folder = ATTEMPT_NAME.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
+            if is_folder and str(path.relative_to(self.folder)) not in folders and not (path / ATTEMPT).exists():
+                shutil.rmtree(path)
 
     def first_verdict(self, folder: str) -> Verdict | None:
         """The first verdict on the attempt in `folder`: what was said before it is what its gates said."""

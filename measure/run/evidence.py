@@ -211,10 +211,11 @@ def _lateness(log: Path) -> tuple[int, float]:
 
 
 def _browsed_s(path: Path) -> float:
-    """How long Browsertime ran, or 0 when that is unknown."""
+    """How long the load took to Browsertime's end, or 0 when that is unknown."""
     try:
         times = json.loads(path.read_text())
-        return float(times["browsertime_end"] - times["browsertime"])
+        # Loads of older versions began with Browsertime.
+        return float(times["browsertime_end"] - times.get("begin", times["browsertime"]))
     except (OSError, ValueError, KeyError, TypeError):
         return 0.0
 

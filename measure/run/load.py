@@ -1,9 +1,16 @@
-"""One page load as the client of a replay, from outside: the site is replayed, and `measure.run.visit` run in it."""
+"""One page load as the client of a replay, from outside: the site is replayed, and `measure.run.visit` run in it.
 
-import subprocess
+    prepared (`Load`)  →  begun  →  over: its film has ended, nothing is measured any more  →  ended
+
+From `Load` on there are namespaces, servers, emulated network, X server, and a browser that shows an empty page.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from types import TracebackType
 
 from base.errors import EyelevelError
 from base.files import write_json
@@ -14,9 +21,9 @@ from measure.run.browser import load_limit_s
 from measure.run.evidence import REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LOG, last_line
 from measure.run.processor import sampling
 from measure.run.setting import Setting
+from measure.run.turn import OVER, READY, Prompter
 from measure.run.visit import VisitSpec
-from replay import ReplaySpec
-from replay import run as replay
+from replay import Replay, ReplayOutcome, ReplaySpec
 from servers.registry import server_of
 
 
@@ -33,58 +40,138 @@ class Instruments:
     qlog: Path | None = None
 
 
+class Load:
+    """A load of a page that is being prepared, and made once.
+
+    It ends with its context, and with the thread that began it. What it leaves is in its `folder` (see
+    `measure.run.visit`), with the servers' log of requests (`REQUEST_LOG`) and the settings as they were read back
+    (`REPLAY_EVIDENCE`). Each part runs on its cores of `layout`.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        folder: Path,
+        *,
+        layout: Layout | None = None,
+        instruments: Instruments = Instruments(),
+    ) -> None:
+        """Begin to prepare it; this does not wait for anything, and a fault is one of the load's."""
+        self.folder = folder
+        self._since_s = time.monotonic()
+        self._setting, self._layout = setting, layout
+        self._ends = ExitStack()
+        self._fault: str | None = None
+        self._replay: Replay | None = None
+        with ExitStack() as ends:
+            self._prompter = ends.enter_context(closing(Prompter()))
+            log = ends.enter_context((folder / REPLAY_LOG).open("wb"))
+            streams = {"stdin": self._prompter.standard_input.fileno(), "stdout": log.fileno(), "stderr": log.fileno()}
+            try:
+                command = self._command(instruments)
+                self._replay = ends.enter_context(closing(Replay(self._spec(instruments), command, **streams)))
+            except EyelevelError as error:
+                self._fault = str(error)
+            self._prompter.standard_input.close()
+            self._ends = ends.pop_all()
+
+    def __enter__(self) -> "Load":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def age_s(self) -> float:
+        """For how long it has been prepared (s)."""
+        return time.monotonic() - self._since_s
+
+    def await_ready(self) -> None:
+        """Wait until it is prepared, or has failed."""
+        if self._replay:
+            self._prompter.await_sign(READY, self._replay.ended)
+
+    def make(self, when_over: Callable[[], None] = lambda: None) -> str | None:
+        """Let it begin, when it is ready, and wait for its end; returns why the replay failed, if it did.
+
+        `when_over` is called when nothing is measured any more.
+        """
+        if not self._replay:
+            return self._fault
+        try:
+            outcome = self._made(self._replay, when_over)
+        except EyelevelError as error:
+            last = last_line(self.folder / REPLAY_LOG)
+            return f"{error}; the last line of {REPLAY_LOG}: {last}" if last else str(error)
+        write_json(self.folder / REPLAY_EVIDENCE, outcome.evidence)
+        timekeeping = outcome.evidence["timekeeping"]
+        if self._setting.timekeeping not in (None, timekeeping):
+            return f"the network kept time with {timekeeping}, that of other runs with {self._setting.timekeeping}"
+        return None
+
+    def close(self) -> None:
+        """End it, however far it is; afterwards there is nothing of it but what is in its folder."""
+        self._ends.close()
+
+    def _made(self, replay: Replay, when_over: Callable[[], None]) -> ReplayOutcome:
+        with sampling(
+            replay.pid,
+            folder=self.folder,
+            browser=browser_named(self._setting.loading.browser),
+            server=server_of(self._setting.protocol),
+            cores=self._layout.analysis if self._layout else (),
+        ):
+            self._prompter.say_begin()
+            self._prompter.await_sign(OVER, replay.ended)
+            when_over()
+            replay.await_end()
+        return replay.outcome()
+
+    def _spec(self, instruments: Instruments) -> ReplaySpec:
+        setting, layout = self._setting, self._layout
+        return ReplaySpec(
+            setting.site.folder,
+            setting.network,
+            setting.protocol,
+            self.folder / REQUEST_LOG,
+            repeatable=setting.loading.repeatable,
+            seed=setting.seed,
+            monitor=instruments.monitor,
+            qlog=instruments.qlog,
+            server_cores=layout.servers if layout else (),
+            emulator_cores=layout.emulator if layout else (),
+        )
+
+    def _command(self, instruments: Instruments) -> list[str | Path]:
+        site, loading, layout = self._setting.site, self._setting.loading, self._layout
+        visit = VisitSpec(
+            site.folder,
+            self._setting.protocol,
+            round(loading.limit_s or load_limit_s(site, self._setting.network), 3),
+            self.folder,
+            film=loading.filmed,
+            film_cores=layout.film if layout else (),
+            quiet_ms=self._setting.quiet_ms,
+            browser=loading.browser,
+            awaits_turn=True,
+        )
+        return [*instruments.around, *pinned(layout.browser if layout else ()), *visit.command()]
+
+
 def load(
     setting: Setting,
     folder: Path,
     *,
     layout: Layout | None = None,
     instruments: Instruments = Instruments(),
+    preparation: Load | None = None,
+    when_over: Callable[[], None] = lambda: None,
 ) -> str | None:
-    """Load the page of `setting` once; returns why the replay failed, if it did.
+    """Load the page of `setting` once (see `Load`); returns why the replay failed, if it did.
 
-    What the load leaves is in `folder` (see `measure.run.visit`), with the servers' log of requests (`REQUEST_LOG`)
-    and the settings as they were read back (`REPLAY_EVIDENCE`). Each part runs on its cores of `layout`.
+    `preparation` is this load, if somebody has begun to prepare it. `when_over` is called when nothing is measured any
+    more.
     """
-    site, loading = setting.site, setting.loading
-    spec = ReplaySpec(
-        site.folder,
-        setting.network,
-        setting.protocol,
-        folder / REQUEST_LOG,
-        repeatable=loading.repeatable,
-        seed=setting.seed,
-        monitor=instruments.monitor,
-        qlog=instruments.qlog,
-        server_cores=layout.servers if layout else (),
-        emulator_cores=layout.emulator if layout else (),
-    )
-    visit = VisitSpec(
-        site.folder,
-        setting.protocol,
-        round(loading.limit_s or load_limit_s(site, setting.network), 3),
-        folder,
-        film=loading.filmed,
-        film_cores=layout.film if layout else (),
-        quiet_ms=setting.quiet_ms,
-        browser=loading.browser,
-    )
-    observation = partial(
-        sampling,
-        folder=folder,
-        browser=browser_named(loading.browser),
-        server=server_of(setting.protocol),
-        cores=layout.analysis if layout else (),
-    )
-    command = [*instruments.around, *pinned(layout.browser if layout else ()), *visit.command()]
-    with (folder / REPLAY_LOG).open("wb") as log:
-        try:
-            streams = {"stdin": subprocess.DEVNULL, "stdout": log.fileno(), "stderr": log.fileno()}
-            outcome = replay(spec, command, observation, **streams)
-        except EyelevelError as error:
-            last = last_line(folder / REPLAY_LOG)
-            return f"{error}; the last line of {REPLAY_LOG}: {last}" if last else str(error)
-    write_json(folder / REPLAY_EVIDENCE, outcome.evidence)
-    timekeeping = outcome.evidence["timekeeping"]
-    if setting.timekeeping not in (None, timekeeping):
-        return f"the network kept time with {timekeeping}, that of other runs with {setting.timekeeping}"
-    return None
+    with preparation or Load(setting, folder, layout=layout, instruments=instruments) as one:
+        return one.make(when_over)

@@ -9,7 +9,8 @@ its folder:
     netlog.json.gz           all of the browser's requests, as Chromium's network stack logs them
     browsertime.log          the output of Browsertime and of the X server
     readiness.json           how long before the navigation the browser took to be idle, and the film to have orange
-    times.json               when (s since 1970) the visit, the X server and Browsertime began and ended
+    times.json               when (s since 1970) the visit and Browsertime began and ended, when the browser was ready,
+                             when the load began, and how idle the processors were then (`measure.run.turn`)
 """
 
 import json
@@ -32,6 +33,7 @@ from browsers.browsertime.run import home_in, run_browsertime
 from browsers.contract import Browser
 from browsers.registry import DEFAULT, browser_named
 from measure.run.browser import page_of
+from measure.run.turn import turn_of_visit
 from record.site import Site
 from servers.registry import server_of
 from tuning.protocols import Protocol
@@ -54,7 +56,8 @@ class VisitSpec:
     """One load: of the site in a folder, over a protocol; what it leaves is in `folder`.
 
     It may take `limit_s`. The page has finished when it has asked for nothing for `quiet_ms`. It is filmed or not, on
-    `film_cores` if there are any; they are not those of the browser.
+    `film_cores` if there are any; they are not those of the browser. If it `awaits_turn`, it is prepared and begins
+    when somebody says so (`measure.run.turn`).
     """
 
     site: Path
@@ -65,6 +68,7 @@ class VisitSpec:
     film_cores: tuple[int, ...] = ()
     quiet_ms: int = QUIET_MS
     browser: str = DEFAULT
+    awaits_turn: bool = False
 
     def command(self) -> list[str | Path]:
         """The command line that makes the load, as the client of a replay."""
@@ -79,7 +83,8 @@ def visit(spec: VisitSpec) -> int:
     site, browser, folder = Site.load(spec.site), browser_named(spec.browser), spec.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / LOG).unlink(missing_ok=True)
-    times = {"visit": time.time()}
+    times: dict[str, float | None] = {"visit": time.time()}
+    turn = turn_of_visit(times, is_prompted=spec.awaits_turn)
     if fault := browser.refusal(spec.protocol):
         raise EyelevelError(f"{browser.name} cannot load over {spec.protocol.name}: {fault}")
     page = page_of(site)
@@ -110,7 +115,7 @@ def visit(spec: VisitSpec) -> int:
                 times["browsertime"] = time.time()
                 try:
                     return run_browsertime(
-                        target, config, environment, readable, x_sockets, spec.film_cores, limit_s, log
+                        target, config, environment, readable, x_sockets, spec.film_cores, limit_s, log, turn
                     )
                 except EyelevelError:
                     del files[TIMINGS]  # what had to be ended does not count, however far it came

@@ -55,7 +55,7 @@ class ToyMethod(Method):
     def analyse(self, folder):
         """Toys are not filmed."""
 
-    def make(self, setting, circumstances, folder, attempt=1):
+    def make(self, setting, circumstances, folder, attempt=1, **_):
         heavy = setting.protocol.name == "quic" and attempt == 1
         weight = 200.0 if heavy else 40.0 + setting.seed % 10
         (folder / "toy.json").write_text(json.dumps({"weight": weight}))

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from support.campaigns import assert_whole, rows
+from support.processes import descendants
 
 from base.places import PROJECT
 
@@ -39,26 +40,6 @@ def start(folder: Path, *more: str) -> "subprocess.Popen[bytes]":
     command = [sys.executable, "-m", "eyelevel", "campaign", *CAMPAIGN, *OPTIONS, "--results", str(folder), *more]
     with (folder / "log").open("ab") as log:
         return subprocess.Popen(command, cwd=PROJECT, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-
-
-def descendants(pid: int) -> list[tuple[int, str]]:
-    """The processes below `pid`, with their names."""
-    children: dict[int, list[int]] = {}
-    names: dict[int, str] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                name, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(")")
-            except OSError:
-                continue
-            children.setdefault(int(rest.split()[1]), []).append(int(entry.name))
-            names[int(entry.name)] = name
-    descendants, parents = [], [pid]
-    while parents:
-        for child in children.get(parents.pop(), ()):
-            descendants.append((child, names[child]))
-            parents.append(child)
-    return descendants
 
 
 def kill_one(draw: random.Random, orchestrator: "subprocess.Popen[bytes]", wanted: str) -> str | None:

@@ -41,10 +41,11 @@ from measure.run import visit
 target, binary, limit_s, specification = sys.argv[1:]
 genuine = visit.run_browsertime
 
-def run_browsertime(url, configuration, environment, readable, x_sockets, film_cores, usual_limit_s, log):
+def run_browsertime(url, configuration, environment, readable, x_sockets, film_cores, usual_limit_s, log, turn):
     given = [Path(path) for path in (target, binary) if path.startswith("/")]
     limit = float(limit_s or usual_limit_s)
-    return genuine(target or url, configuration, environment, [*readable, *given], x_sockets, film_cores, limit, log)
+    readable = [*readable, *given]
+    return genuine(target or url, configuration, environment, readable, x_sockets, film_cores, limit, log, turn)
 
 visit.run_browsertime = run_browsertime
 if binary:

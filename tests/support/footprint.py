@@ -1,4 +1,5 @@
-"""What a campaign holds besides its results, looked at before each of its blocks, when no run is under way.
+"""What a campaign holds besides its results, looked at before each of its blocks, when at most one run is prepared and
+none is under way.
 
 Run as a program: measures a grid's page so many times over each of two protocols, and writes a line of JSON each time.
 """

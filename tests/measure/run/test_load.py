@@ -1,6 +1,7 @@
 """One load from outside: why its replay failed."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,6 +29,24 @@ def test_a_network_that_cannot_be_set_up_is_a_reason_with_what_the_shell_printed
     assert "/nowhere/trace" in quotation and "above" not in reason
 
 
+class EndedReplay:
+    """A replay that has ended as `outcome` says."""
+
+    def __init__(self, outcome: ReplayOutcome) -> None:
+        self._outcome, self.pid = outcome, os.getpid()
+        self.ended, report = os.pipe()
+        os.close(report)
+
+    def await_end(self) -> None:
+        pass
+
+    def outcome(self) -> ReplayOutcome:
+        return self._outcome
+
+    def close(self) -> None:
+        os.close(self.ended)
+
+
 @pytest.mark.parametrize(
     ("wanted", "reason"),
     [
@@ -43,7 +62,7 @@ def test_a_load_whose_network_kept_time_otherwise_has_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str | None, reason: str | None
 ) -> None:
     kept = {"timekeeping": "real-time priority"}
-    monkeypatch.setattr(module, "replay", lambda *_, **__: ReplayOutcome(0, kept))
+    monkeypatch.setattr(module, "Replay", lambda *_, **__: EndedReplay(ReplayOutcome(0, kept)))
     site = write_site(generate("demo-light"), tmp_path / "demo-light")
     setting = Setting(site, networks.load()["dsl"], protocols.load()["tcp"], timekeeping=wanted)
     assert load(setting, tmp_path) == reason

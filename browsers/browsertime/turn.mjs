@@ -1,0 +1,35 @@
+// Loaded into Browsertime's Node before Browsertime itself, so that a load begins when it is its turn. Over the standard
+// input, a socket, it says "ready" when the browser shows an empty page, and goes on when somebody says "begin"; it says
+// "over" when the film has ended, after which nothing is measured any more. When the other end is closed before, it
+// ends. What is waited for immediately before a page is navigated to (`when_ready.mjs`) comes after "begin".
+import { Socket } from "node:net";
+import { part, replace } from "./browsertime.mjs";
+
+const { Iteration } = await part("core/engine/iteration.js");
+const { MeasureVideo } = await part("core/engine/command/measure/video.js");
+
+const turns = new Socket({ fd: 0, readable: true, writable: true });
+
+replace(
+  Iteration,
+  "_runScripts",
+  (original) =>
+    async function (...parameters) {
+      turns.write("ready\n");
+      const giveUp = () => process.exit(1);
+      turns.once("end", giveUp);
+      await new Promise((begin) => turns.once("data", begin));
+      turns.off("end", giveUp);
+      return original.apply(this, parameters);
+    },
+);
+
+replace(
+  MeasureVideo,
+  "stop",
+  (original) =>
+    async function (...parameters) {
+      await original.apply(this, parameters);
+      turns.write("over\n");
+    },
+);

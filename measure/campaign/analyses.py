@@ -1,0 +1,58 @@
+"""The analyses of a block's films: when, and on which cores."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from types import TracebackType
+
+from measure.host.affinity import Layout
+
+# The film of a run up to so long is analysed while the next one is prepared. To prepare a run keeps one core busy for
+# more than 1 s, and to analyse a film another for about 0.1 s a second of film: a longer one would keep the next run
+# waiting for longer than it takes to analyse it after all runs, when every core has a film.
+BRIEF_S = 20.0
+
+
+class Analyses:
+    """Analyses the films in runs' folders, some at once.
+
+    Where `layout` has cores for it, that is while further runs are measured. Elsewhere it is when nothing is measured:
+    those of brief runs before the next run begins, the others at the end. What has not begun when the context ends is
+    not done any more.
+    """
+
+    def __init__(self, analyse: Callable[[Path], None], layout: Layout | None) -> None:
+        self._analyse = analyse
+        self._has_cores = layout is not None
+        cores = layout.analysis if layout else sorted(os.sched_getaffinity(0))
+        # Affinity belongs to a thread, and the programs that it starts inherit it.
+        self._workers = ThreadPoolExecutor(len(cores), initializer=os.sched_setaffinity, initargs=(0, cores))
+        self._analyses: list[Future[None]] = []
+        self._later_films: list[Path] = []
+
+    def __enter__(self) -> "Analyses":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._workers.shutdown(cancel_futures=True)
+
+    def add(self, folder: Path, seconds: float) -> None:
+        """Analyse the film in `folder`, of a run that took so long."""
+        if self._has_cores or seconds <= BRIEF_S:
+            self._analyses.append(self._workers.submit(self._analyse, folder))
+        else:
+            self._later_films.append(folder)
+
+    def await_quiet(self) -> None:
+        """Wait until a run can be measured: nothing is analysed on its cores."""
+        if not self._has_cores:
+            wait(self._analyses)
+
+    def finish(self) -> None:
+        """Wait until all films have been analysed."""
+        self._analyses += [self._workers.submit(self._analyse, folder) for folder in self._later_films]
+        for analysis in self._analyses:
+            analysis.result()

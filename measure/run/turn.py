@@ -1,0 +1,106 @@
+"""The turn of a load: when it begins, as the visit in the replay and whoever has prepared it agree.
+
+    visit                                               other end
+    "ready"   the browser shows an empty page     →
+                                                  ←     "begin"   it is the load's turn
+              (its processors are idle: it is made)
+    "over"    nothing is measured any more        →
+
+They agree over a pair of sockets, of which the visit has one as its standard input. When the other end is closed, the
+load is not wanted any more, whatever has closed it.
+"""
+
+import os
+import socket
+import time
+from collections.abc import MutableMapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from base.errors import EyelevelError
+from base.processes import first_readable
+from browsers.browsertime.run import Turn
+from measure.host.idleness import Idleness
+
+READY, BEGIN, OVER = b"ready\n", b"begin\n", b"over\n"
+SIGN_BYTES = 64
+STANDARD_INPUT = 0
+
+# A load begins when its processors had nothing to do in this share of a while: all but what the kernel's counting by
+# hundredths of a second makes unsure (two of ten, with two processors), and what a machine always does.
+IDLE_SHARE = 0.75
+IDLE_S = 0.05
+LOOK_S = 0.01
+# On a machine that others use as well it begins all the same, as the gates judge what others did to the load.
+LATEST_S = 0.5
+
+
+def turn_of_visit(stamps: MutableMapping[str, float | None], *, is_prompted: bool) -> Turn:
+    """The turn of the load by this process, on its processors; if it `is_prompted`, over the standard input.
+
+    `stamps` gets when the browser was `ready` and when the load was to `begin` (s since 1970), and how idle the
+    processors were then (`idle_share`, None when the kernel does not tell).
+    """
+
+    prompter = _take_standard_input() if is_prompted else None
+
+    def await_begin(ended: int) -> None:
+        stamps["ready"] = time.time()
+        say(READY)
+        if prompter and first_readable(ended, prompter.fileno()) != ended and not _received(prompter):
+            raise EyelevelError("the load was given up before it began")
+        idleness, until_s = Idleness(os.sched_getaffinity(0), IDLE_S), time.monotonic() + LATEST_S
+        while ((share := idleness.look()) is None or share < IDLE_SHARE) and time.monotonic() < until_s:
+            if first_readable(ended, timeout_s=LOOK_S) is not None:
+                break
+        stamps["idle_share"] = None if share is None else round(share, 3)
+        stamps["begin"] = time.time()
+
+    def say(sign: bytes) -> None:
+        if prompter:
+            with suppress(OSError):  # nobody wants to know any more
+                prompter.sendall(sign)
+
+    return Turn(await_begin, partial(say, OVER))
+
+
+def _take_standard_input() -> socket.socket:
+    """The standard input, as a socket; the programs that this process starts have an empty one from now on."""
+    end = socket.socket(fileno=os.dup(STANDARD_INPUT))
+    with Path(os.devnull).open("rb") as nothing:
+        os.dup2(nothing.fileno(), STANDARD_INPUT)
+    return end
+
+
+class Prompter:
+    """The other end. `standard_input` is for the visit; it is to be closed here once the visit has it."""
+
+    def __init__(self) -> None:
+        self._socket, self.standard_input = socket.socketpair()
+        self._signs = b""
+
+    def say_begin(self) -> None:
+        """Let the load begin when it is ready."""
+        with suppress(OSError):  # it has ended, and its outcome says why
+            self._socket.sendall(BEGIN)
+
+    def await_sign(self, sign: bytes, ended: int) -> None:
+        """Wait until the visit has said `sign`, has ended, or the descriptor `ended` can be read."""
+        while sign not in self._signs and first_readable(ended, self._socket.fileno()) != ended:
+            if not (more := _received(self._socket)):
+                return
+            self._signs += more
+
+    def close(self) -> None:
+        """Let go of it: a load that has not begun ends."""
+        self._socket.close()
+        self.standard_input.close()
+
+
+def _received(end: socket.socket) -> bytes:
+    """What the other end says; nothing when it was closed, be it before it had read all."""
+    try:
+        return end.recv(SIGN_BYTES)
+    except ConnectionResetError:
+        return b""

@@ -1,0 +1,352 @@
+"""Runs are prepared while nothing is measured, and begin when no film is analysed any more.
+
+The loads are made up here; true ones are in `tests/measure/run/test_turn.py`.
+"""
+
+import io
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from factories import ROW
+from rich.console import Console
+
+from base.errors import EyelevelError
+from measure.campaign import analyses as analyses_module
+from measure.campaign import campaign as campaigns
+from measure.campaign import method as method_module
+from measure.campaign import preparer as preparer_module
+from measure.campaign import slot
+from measure.campaign.analyses import Analyses
+from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
+from measure.campaign.campaign import Campaign, measure
+from measure.campaign.method import PAGES, Method, is_made
+from measure.campaign.preparer import Preparer
+from measure.campaign.progress import ProgressDisplay
+from measure.campaign.results import Results
+from measure.campaign.store import FolderStore
+from measure.host.affinity import Layout
+from measure.host.canary import Canary
+from measure.reasons import Reason
+from measure.run.evidence import ATTEMPT
+from measure.run.films import ALL_FILMS
+from measure.run.load import Instruments, Load
+from measure.run.setting import Circumstances, Setting
+from measure.table import Row, Run, read_rows
+from record.http1 import Response
+from record.site import Exchange, Recording, Site, write_site
+from tuning import networks, protocols
+
+RUNS = tuple(Run("site", "dsl", "tcp", number) for number in (1, 2, 3))
+HERE = Circumstances(1, "here")
+CORE = (min(os.sched_getaffinity(0)),)
+PLACES = Layout(servers=CORE, emulator=CORE, browser=CORE, film=CORE, analysis=CORE)
+
+
+@dataclass(frozen=True)
+class ScriptedMethod(Method):
+    """A method whose loads are made up; `events` has what happened, in order."""
+
+    events: list[str] = field(default_factory=list)
+
+    def prepare(self, setting: Setting, layout: Layout | None, folder: Path, attempt: int = 1) -> Load | None:
+        self.events.append(f"prepare {folder.name}")
+        return cast(Load, ScriptedLoad(self.events, folder))
+
+    def make(
+        self,
+        setting: Setting,
+        circumstances: Circumstances,
+        folder: Path,
+        attempt: int = 1,
+        *,
+        preparation: Load | None = None,
+        when_over: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.events.append(f"make {folder.name}" + (" prepared" if preparation else ""))
+        when_over()
+        self.events.append(f"made {folder.name}")
+        (folder / ATTEMPT).touch()
+
+    def analyse(self, folder: Path) -> None:
+        self.events.append(f"analysed {folder.name}")
+
+    def judge(self, setting: Setting, run: Run, attempt: int, folder: Path, campaign: Path) -> Row:
+        self.events.append(f"judge {folder.name}")
+        return row_of(run, attempt, folder, campaign)
+
+
+class ScriptedLoad:
+    """A load that notes its end."""
+
+    def __init__(self, events: list[str], folder: Path) -> None:
+        self.events, self.folder = events, folder
+
+    def age_s(self) -> float:
+        return 1.0
+
+    def await_ready(self) -> None:
+        self.events.append(f"ready {self.folder.name}")
+
+    def close(self) -> None:
+        self.events.append(f"close {self.folder.name}")
+
+
+def row_of(run: Run, attempt: int, folder: Path, campaign: Path, *, valid: bool = True) -> Row:
+    return replace(
+        ROW,
+        site=run.site,
+        network=run.network,
+        protocol=run.protocol,
+        run=run.number,
+        attempt=attempt,
+        valid=valid,
+        reason=None if valid else Reason("load_failed", "it broke"),
+        folder=str(folder.relative_to(campaign)),
+    )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    page = Exchange("GET", "https://a.example/", Response(200, "OK", (), b"x"), "192.0.2.1")
+    return write_site(Recording(page.url, (page,), {"tool": "test"}), tmp_path_factory.mktemp("site") / "site")
+
+
+@pytest.fixture
+def setting(site: Site) -> Setting:
+    return Setting(site, networks.load()["dsl"], protocols.load()["tcp"])
+
+
+def measured(folder: Path, setting: Setting, method: Method) -> FolderStore:
+    store = FolderStore(folder)
+    block = Block(1, dict.fromkeys(RUNS, setting), method, 0, ALL_FILMS)
+    measure_block(block, store, lambda: HERE, ReplayFailures(), Observer())
+    return store
+
+
+def test_the_next_run_is_prepared_when_one_is_over_and_begins_when_its_film_is_analysed(
+    tmp_path: Path, setting: Setting
+) -> None:
+    method = ScriptedMethod()
+    measured(tmp_path, setting, method)
+    assert method.events == [
+        *("make 1-1", "prepare 2-1", "made 1-1", "analysed 1-1"),
+        *("make 2-1 prepared", "prepare 3-1", "made 2-1", "analysed 2-1"),
+        *("make 3-1 prepared", "made 3-1", "analysed 3-1"),
+        *("judge 1-1", "judge 2-1", "judge 3-1"),
+    ]
+
+
+def test_films_of_long_runs_are_analysed_when_all_runs_are_made(
+    tmp_path: Path, setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(analyses_module, "BRIEF_S", -1.0)
+    method = ScriptedMethod()
+    measured(tmp_path, setting, method)
+    assert [event for event in method.events if event.startswith(("make", "analysed"))][:3] == [
+        "make 1-1",
+        "make 2-1 prepared",
+        "make 3-1 prepared",
+    ]
+    assert sorted(event for event in method.events if event.startswith("analysed")) == [
+        "analysed 1-1",
+        "analysed 2-1",
+        "analysed 3-1",
+    ]
+
+
+def test_what_was_made_before_a_stop_is_neither_prepared_nor_made(tmp_path: Path, setting: Setting) -> None:
+    method = ScriptedMethod()
+    (FolderStore(tmp_path).empty_run_folder(RUNS[1], 1) / ATTEMPT).touch()
+    measured(tmp_path, setting, method)
+    assert [event for event in method.events if "2-1" in event] == ["analysed 2-1", "judge 2-1"]
+    assert "make 3-1 prepared" in method.events
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt(), EyelevelError("no disk"), OSError("no disk")])
+def test_what_ends_a_block_ends_what_is_prepared_and_removes_its_folder(
+    tmp_path: Path, setting: Setting, fault: Exception
+) -> None:
+    class Interrupted(ScriptedMethod):
+        def make(
+            self,
+            setting: Setting,
+            circumstances: Circumstances,
+            folder: Path,
+            attempt: int = 1,
+            *,
+            preparation: Load | None = None,
+            when_over: Callable[[], None] = lambda: None,
+        ) -> None:
+            when_over()
+            raise fault
+
+    method = Interrupted()
+    with pytest.raises(type(fault)):
+        measured(tmp_path, setting, method)
+    assert method.events == ["prepare 2-1", "close 2-1"]
+    assert {path.name for path in tmp_path.glob("runs/*/*/*/*")} == {"1-1"}
+
+
+def test_a_run_that_does_not_count_leaves_the_prepared_one_in_its_place(tmp_path: Path, setting: Setting) -> None:
+    class FirstFails(ScriptedMethod):
+        def judge(self, setting: Setting, run: Run, attempt: int, folder: Path, campaign: Path) -> Row:
+            valid = (run.number, attempt) != (1, 1)
+            return row_of(run, attempt, folder, campaign, valid=valid)
+
+    method, store = FirstFails(), FolderStore(tmp_path)
+    block = Block(1, dict.fromkeys(RUNS, setting), method, 1, ALL_FILMS)
+    measure_block(block, store, lambda: HERE, ReplayFailures(), Observer())
+    assert [event for event in method.events if event.startswith("make ")] == [
+        "make 1-1",
+        "make 2-1 prepared",
+        "make 3-1 prepared",
+        "make 1-2",
+    ]
+    assert not any(event.startswith("close") for event in method.events)
+
+
+@pytest.mark.parametrize("fault", [OSError("no space"), EyelevelError("no server")])
+def test_a_run_that_cannot_be_prepared_is_made_all_the_same(tmp_path: Path, setting: Setting, fault: Exception) -> None:
+    class Unprepared(ScriptedMethod):
+        def prepare(self, setting: Setting, layout: Layout | None, folder: Path, attempt: int = 1) -> Load | None:
+            raise fault
+
+    method = Unprepared()
+    store = measured(tmp_path, setting, method)
+    assert [row.valid for row in store.rows] == [True] * 3
+    assert "make 2-1" in method.events
+
+
+def test_the_first_run_of_the_next_block_is_prepared_too_and_begins_after_the_canary(
+    tmp_path: Path, setting: Setting
+) -> None:
+    method, store = ScriptedMethod(), FolderStore(tmp_path)
+    blocks = [Block(number, {run: setting}, method, 0, ALL_FILMS) for number, run in enumerate(RUNS[:2], start=1)]
+
+    def circumstances() -> Circumstances:
+        method.events.append("canary")
+        return HERE
+
+    with Preparer(store) as preparer:
+        for block, run in zip(blocks, (RUNS[1], RUNS[2]), strict=True):
+            after = partial(lambda run: (run, setting), run)
+            measure_block(block, store, circumstances, ReplayFailures(), Observer(), preparer, after)
+    assert method.events == [
+        *("canary", "make 1-1", "prepare 2-1", "made 1-1", "analysed 1-1", "judge 1-1"),
+        *("ready 2-1", "canary", "make 2-1 prepared", "prepare 3-1", "made 2-1", "analysed 2-1", "judge 2-1"),
+        "close 3-1",
+    ]
+    assert {path.name for path in tmp_path.glob("runs/*/*/*/*")} == {"1-1", "2-1"}
+
+
+def test_what_was_prepared_in_vain_or_long_ago_ends_before_another_run_begins(
+    tmp_path: Path, setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method, store = ScriptedMethod(), FolderStore(tmp_path)
+    with Preparer(store) as preparer:
+        preparer.prepare(lambda: (RUNS[0], setting), method, None)
+        assert preparer.take(RUNS[1]) is None
+        assert method.events == ["prepare 1-1", "close 1-1"]
+        method.events.clear()
+        # Nor is it waited for.
+        preparer.prepare(lambda: (RUNS[0], setting), method, None)
+        preparer.settle(RUNS[1])
+        assert method.events == ["prepare 1-1", "close 1-1"]
+        method.events.clear()
+        preparer.prepare(lambda: (RUNS[0], setting), method, None)
+        monkeypatch.setattr(preparer_module, "STALE_S", 0.0)
+        assert preparer.take(RUNS[0]) is None
+    assert method.events == ["prepare 1-1", "close 1-1"]
+    assert [path.name for path in tmp_path.glob("runs/*/*/*/*")] == []
+
+
+def test_what_was_made_before_a_stop_is_not_overwritten_by_preparing_it(tmp_path: Path, setting: Setting) -> None:
+    method, store = ScriptedMethod(), FolderStore(tmp_path)
+    (store.empty_run_folder(RUNS[0], 1) / ATTEMPT).touch()
+    with Preparer(store) as preparer:
+        preparer.prepare(lambda: (RUNS[0], setting), method, None)
+    assert method.events == []
+    assert is_made(store.run_folder(RUNS[0], 1))
+
+
+@pytest.mark.parametrize("enough", [False, True])
+def test_a_campaign_prepares_what_its_plan_has_next_and_ends_it_when_it_is_not_needed(
+    tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch, enough: bool
+) -> None:
+    monkeypatch.setattr(campaigns, "versions", lambda *_, **__: {"chromium": "1"})
+    monkeypatch.setattr(slot, "time_canary", lambda browser: Canary(50.0, 800.0))
+    method = ScriptedMethod()
+    campaign = Campaign(
+        folder=tmp_path / "try",
+        sites={"site": site},
+        networks={"dsl": networks.load()["dsl"]},
+        protocols={"tcp": protocols.load()["tcp"]},
+        runs=2,
+        seed=1,
+        method=method,
+    )
+    display = partial(ProgressDisplay, Console(file=io.StringIO()))
+    measure(campaign, display, enough=lambda folder: [("site", "dsl")] if enough and read_rows(folder) else [])
+    ending = ["close 2-1"] if enough else ["ready 2-1", "make 2-1 prepared", "made 2-1", "analysed 2-1", "judge 2-1"]
+    assert method.events == ["make 1-1", "prepare 2-1", "made 1-1", "analysed 1-1", "judge 1-1", *ending]
+    assert len(list(campaign.folder.glob("runs/*/*/*/*"))) == (1 if enough else 2)
+
+
+def test_a_campaign_that_goes_on_removes_what_was_prepared_when_it_was_killed(tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    for name in ("1-1", "2-1", "notes"):
+        (tmp_path / "runs" / "site" / "dsl" / "tcp" / name).mkdir(parents=True)
+    (results.run_folder(RUNS[0], 1) / ATTEMPT).touch()
+    results.remove_unmade()
+    assert {path.name for path in tmp_path.glob("runs/*/*/*/*")} == {"1-1", "notes"}
+
+
+@pytest.mark.parametrize(("layout", "order"), [(None, ["analysed", "begins"]), (PLACES, ["begins", "analysed"])])
+def test_a_run_waits_for_films_unless_they_have_cores_of_their_own(layout: Layout | None, order: list[str]) -> None:
+    events: list[str] = []
+    begun = threading.Event()
+
+    def analyse(_folder: Path) -> None:
+        if layout:
+            assert begun.wait(20)
+        events.append("analysed")
+
+    with Analyses(analyse, layout) as analyses:
+        analyses.add(Path(), 0.0)
+        analyses.await_quiet()
+        events.append("begins")
+        begun.set()
+        analyses.finish()
+    assert events == order
+
+
+def test_what_a_network_does_in_time_does_not_begin_before_the_run(
+    tmp_path: Path, setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(method_module, "Load", lambda *_, **__: object())
+    assert PAGES.prepare(setting, None, tmp_path)
+    changes: list[dict[str, Any]] = [
+        {"drop_up_at_ms": (1.0,)},
+        {"drop_down_at_ms": (1.0,)},
+        {"drop_up_packets": (1,)},
+        {"drop_down_packets": (1,)},
+        {"up_trace": "a"},
+        {"down_trace": "a"},
+    ]
+    for change in changes:
+        network = replace(setting.network, **change)
+        assert PAGES.prepare(replace(setting, network=network), None, tmp_path) is None, change
+
+
+def test_what_looks_on_does_so_from_the_beginning_of_the_run(tmp_path: Path, setting: Setting) -> None:
+    class Watched(Method):
+        def instruments(self, setting: Setting, folder: Path) -> Instruments:
+            return Instruments(monitor=("true",))
+
+    assert Watched().prepare(setting, None, tmp_path) is None

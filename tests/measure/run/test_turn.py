@@ -1,0 +1,174 @@
+"""A load begins when it is told and its processors are idle, and leaves nothing when it is not wanted any more."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from support.processes import awaited_descendants, still_there
+
+from base.places import PROJECT
+from base.processes import first_readable, pidfd
+from measure.run import turn
+from measure.run.evidence import read_evidence
+from measure.run.load import Load
+from measure.run.setting import Loading, Setting
+from measure.run.turn import LATEST_S, OVER, READY, Prompter, turn_of_visit
+from measure.run.visit import TIMES
+from record.demo import generate
+from record.site import write_site
+from tuning import networks, protocols
+
+# A visit without a browser: it says what its turn has come to.
+VISIT = """
+import json, os
+from base.errors import EyelevelError
+from measure.run.turn import turn_of_visit
+stamps = {}
+turn = turn_of_visit(stamps, is_prompted=True)
+never_ended, _ = os.pipe()
+print("ready", flush=True)
+try:
+    turn.await_begin(never_ended)
+    print(json.dumps(stamps), flush=True)
+    turn.say_over()
+    print(repr(os.read(0, 1)), flush=True)
+except EyelevelError as error:
+    print(error, flush=True)
+"""
+QUIET_MS = 500
+
+
+@contextmanager
+def visit_and_prompter() -> Iterator[tuple["subprocess.Popen[str]", Prompter]]:
+    prompter = Prompter()
+    command, stdin = [sys.executable, "-c", VISIT], prompter.standard_input.fileno()
+    with subprocess.Popen(command, cwd=PROJECT, stdin=stdin, stdout=subprocess.PIPE, text=True) as visit:
+        try:
+            prompter.standard_input.close()
+            assert visit.stdout and visit.stdout.readline() == "ready\n"
+            yield visit, prompter
+        finally:
+            prompter.close()
+            visit.kill()
+
+
+def test_a_load_begins_when_it_is_told_and_tells_when_it_is_over() -> None:
+    with visit_and_prompter() as (visit, prompter):
+        assert visit.stdout
+        with pidfd(visit) as ended:
+            prompter.await_sign(READY, ended)
+        assert first_readable(visit.stdout.fileno(), timeout_s=2 * LATEST_S) is None, "it did not wait"
+        prompter.say_begin()
+        stamps = json.loads(visit.stdout.readline())
+        assert stamps["begin"] - stamps["ready"] >= 2 * LATEST_S
+        with pidfd(visit) as ended:
+            prompter.await_sign(OVER, ended)
+        # What it starts does not meet what is said there.
+        assert visit.stdout.readline() == "b''\n"
+
+
+def test_a_load_that_nobody_wants_any_more_does_not_begin() -> None:
+    with visit_and_prompter() as (visit, prompter):
+        prompter.close()
+        assert visit.stdout and visit.stdout.readline() == "the load was given up before it began\n"
+
+
+class Busy:
+    """Processors that have nothing to do in these shares of the time, one after another."""
+
+    shares: list[float | None]
+
+    def __init__(self, _cores: object, _window_s: float) -> None:
+        pass
+
+    def look(self) -> float | None:
+        return self.shares.pop(0) if len(self.shares) > 1 else self.shares[0]
+
+
+@pytest.mark.parametrize(
+    ("shares", "kept"), [([None, 0.2, 0.9], 0.9), ([0.1], 0.1), ([None], None)], ids=["idle at last", "busy", "unknown"]
+)
+def test_a_load_waits_for_idle_processors_but_not_for_long(
+    shares: list[float | None], kept: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Busy, "shares", shares, raising=False)
+    monkeypatch.setattr(turn, "Idleness", Busy)
+    monkeypatch.setattr(turn, "LATEST_S", 60.0 if kept == 0.9 else 0.1)
+    stamps: dict[str, float | None] = {}
+    never_ended, other_end = os.pipe()
+    turn_of_visit(stamps, is_prompted=False).await_begin(never_ended)
+    os.close(never_ended)
+    os.close(other_end)
+    assert stamps["idle_share"] == kept
+    assert stamps["begin"] is not None and stamps["ready"] is not None
+    if kept != 0.9:
+        assert stamps["begin"] - stamps["ready"] >= 0.1
+
+
+def setting_in(folder: Path) -> Setting:
+    site = write_site(generate("demo-light"), folder / "site")
+    return Setting(site, networks.load()["dsl"], protocols.load()["quic"], Loading(filmed=False, quiet_ms=QUIET_MS))
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_browser
+@pytest.mark.loads
+def test_a_prepared_load_asks_for_nothing_before_it_begins_and_is_then_as_any_other(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    with Load(setting_in(tmp_path), folder) as load:
+        awaited_descendants(os.getpid(), lambda names: "chromium" in names)
+        assert load.make(when_over=lambda: (folder / "over").touch()) is None
+    times = json.loads((folder / TIMES).read_text())
+    order = ["visit", "browsertime", "ready", "begin", "browsertime_end", "visit_end"]
+    assert sorted(order, key=lambda name: times[name]) == order
+    assert (folder / "over").stat().st_mtime < times["visit_end"]
+    evidence = read_evidence(folder, filmed=False)
+    assert evidence.failures == () and evidence.request_counts.missed == 0
+    assert min(request.began_s or 0 for request in evidence.requests if request.main_frame) > times["begin"]
+    assert gzip.decompress((folder / "netlog.json.gz").read_bytes())
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_browser
+@pytest.mark.loads
+def test_of_a_load_that_is_not_made_nothing_is_there_when_it_is_closed(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    with Load(setting_in(tmp_path), folder):
+        below = awaited_descendants(os.getpid(), lambda names: "chromium" in names)
+    assert still_there([pid for pid, _ in below], timeout_s=0) == []
+
+
+# Prepares a load, and waits to be killed.
+HOLDER = """
+import signal, sys
+from pathlib import Path
+from measure.run.load import Load
+from measure.run.setting import Setting
+from record.site import Site
+from tuning import networks, protocols
+
+setting = Setting(Site.load(Path(sys.argv[1])), networks.load()["dsl"], protocols.load()["quic"])
+load = Load(setting, Path(sys.argv[2]))
+signal.pause()
+"""
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_browser
+@pytest.mark.loads
+def test_a_prepared_load_ends_with_whoever_has_prepared_it(tmp_path: Path) -> None:
+    site, folder = setting_in(tmp_path).site, tmp_path / "run"
+    folder.mkdir()
+    with subprocess.Popen([sys.executable, "-c", HOLDER, site.folder, folder], cwd=PROJECT) as holder:
+        below = awaited_descendants(holder.pid, lambda names: "chromium" in names)
+        holder.send_signal(signal.SIGKILL)
+    assert still_there([pid for pid, _ in below]) == []
