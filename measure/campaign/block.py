@@ -2,7 +2,8 @@
 
     canary  →  each run is made  →  their films are analysed  →  each is judged  →  once more for those rejected
 
-Films are analysed when no run is being made, or on cores of their own (`affinity`) while the next is.
+Films are analysed when no run is being made, or on cores of their own (`affinity`), by processes of their own, while
+the next is.
 """
 
 import os
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from base.errors import EyelevelError
+from measure.campaign.analyst import analyse_apart
 from measure.campaign.method import Method, is_made
 from measure.campaign.slot import machine_name
 from measure.campaign.store import FolderStore
@@ -83,7 +85,7 @@ def measure_block(
                     observer.begins(run, attempt)
                     method.make(block.settings[run], now, store.empty_run_folder(run, attempt), attempt)
                 if layout:
-                    analyses.append(analysts.submit(method.analyse, folders[run]))
+                    analyses.append(analysts.submit(analyse_apart, method, folders[run]))
             if not layout:
                 analyses = [analysts.submit(method.analyse, folder) for folder in folders.values()]
             for analysis in analyses:
