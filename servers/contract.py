@@ -60,7 +60,8 @@ class Server(ABC):
     `programs` are its programs, each with the option by which it prints its version. `logs_connections` says whether it
     logs the congestion control of its connections to `Serving.qlog`; that of others is the kernel's, and is asked there
     (`servers.kernel_sockets`). `schedulers` are those that a protocol may name, and `emulated_connections` the numbers
-    of connections as which Cubic may be made to behave; a server that leaves no choice has none.
+    of connections as which Cubic may be made to behave; a server that leaves no choice has none. `chooses_tls_records`:
+    whether it takes `tls_record_bytes`.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Server(ABC):
         Raises EyelevelError when the server cannot serve, or has ended by itself.
         """
 
+    chooses_tls_records: bool = False
     @abstractmethod
     def congestion_controls_taken(self, folder: Path) -> set[str]:
         """The server's account of a load: the congestion controls that its connections had.
@@ -104,6 +106,8 @@ class Server(ABC):
         """Why it does not take `value` for a `key` of which the protocol may say nothing (None)."""
         if value is None or value in choices:
             return None
+        if protocol.tls_record_bytes is not None and not self.chooses_tls_records:
+            return f"{self.name} has no tls_record_bytes to choose"
         if not choices:
             return f"{self.name} has no {key} to choose"
         return f"{key} must be one of {', '.join(map(str, choices))} for {self.name}, not {value!r}"

@@ -45,6 +45,7 @@ class Nginx(Server):
     programs: ClassVar = {"nginx": "-v", **uwsgi.PROGRAMS}
 
     @contextmanager
+    chooses_tls_records = True
     def serve(self, serving: Serving) -> Iterator[None]:
         with uwsgi.running_application(serving) as application, _nginx(serving, application.socket) as nginx:
             context = ssl.create_default_context(cafile=machine_ca_certificate())
