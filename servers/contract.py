@@ -1,9 +1,10 @@
 """What a server is to the rest of the testbed."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
@@ -31,14 +32,21 @@ class Serving:
     content: Path
     protocol: Protocol
     folder: Path
-    certificates: dict[str, ServerCertificate]
+    certify: Callable[[], dict[str, ServerCertificate]]
     request_log: Path | None
     qlog: Path | None = None
     think_time: bool = False
 
-    def jail(self, *more: Path) -> Jail:
-        """What a server's programs need to have, and `more` to read."""
-        files = [file for certificate in self.certificates.values() for file in (certificate.chain, certificate.key)]
+    @cached_property
+    def certificates(self) -> dict[str, ServerCertificate]:
+        """The servers' certificates, by address. They are made when they are asked for first, which for 150 servers
+        takes a tenth of a second: what needs none may start before."""
+        return self.certify()
+
+    def jail(self, *more: Path, certified: bool = True) -> Jail:
+        """What a server's programs need to have, and `more` to read; the certificates if they are `certified`."""
+        certificates = self.certificates.values() if certified else ()
+        files = [file for certificate in certificates for file in (certificate.chain, certificate.key)]
         # The content may be links into the site's folder.
         readable = (self.content, self.site.folder, *dict.fromkeys(file.parent for file in files), *more)
         return Jail(readable, writable=(self.folder,))
@@ -71,6 +79,7 @@ class Server(ABC):
     logs_connections: bool = False
     schedulers: tuple[str, ...] = ()
     emulated_connections: tuple[int, ...] = ()
+    chooses_tls_records: bool = False
 
     @abstractmethod
     def serve(self, serving: Serving) -> AbstractContextManager[None]:
@@ -79,7 +88,6 @@ class Server(ABC):
         Raises EyelevelError when the server cannot serve, or has ended by itself.
         """
 
-    chooses_tls_records: bool = False
     @abstractmethod
     def congestion_controls_taken(self, folder: Path) -> set[str]:
         """The server's account of a load: the congestion controls that its connections had.
@@ -98,6 +106,8 @@ class Server(ABC):
         if protocol.congestion_control not in self.congestion_controls:
             allowed = ", ".join(self.congestion_controls)
             return f"congestion_control must be one of {allowed} for {self.name}, not {protocol.congestion_control!r}"
+        if protocol.tls_record_bytes is not None and not self.chooses_tls_records:
+            return f"{self.name} has no tls_record_bytes to choose"
         return self._refused_choice("scheduler", protocol.scheduler, self.schedulers) or self._refused_choice(
             "emulated_connections", protocol.emulated_connections, self.emulated_connections
         )
@@ -106,8 +116,6 @@ class Server(ABC):
         """Why it does not take `value` for a `key` of which the protocol may say nothing (None)."""
         if value is None or value in choices:
             return None
-        if protocol.tls_record_bytes is not None and not self.chooses_tls_records:
-            return f"{self.name} has no tls_record_bytes to choose"
         if not choices:
             return f"{self.name} has no {key} to choose"
         return f"{key} must be one of {', '.join(map(str, choices))} for {self.name}, not {value!r}"
