@@ -94,9 +94,9 @@ class ComingBlocks:
         if self._waiting[lane]:
             return self._waiting[lane].popleft()
         for block in self._coming:
-            if (own := self._lane_of.get(block.number) or lane) == lane:
+            if (first := self._lane_of.get(block.number) or lane) == lane:
                 return block
-            self._waiting[own].append(block)
+            self._waiting[first].append(block)
         return None
 
 

@@ -27,17 +27,17 @@ def tests_in_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(PROJECT / "tests"))
 
 
-@pytest.mark.parametrize("apart", [True, False])
-def test_with_cores_for_it_a_film_is_analysed_by_a_process_on_these(tmp_path: Path, apart: bool) -> None:
+@pytest.mark.parametrize("has_cores", [True, False])
+def test_with_cores_for_it_a_film_is_analysed_by_a_process_on_these(tmp_path: Path, has_cores: bool) -> None:
     place = (CORE,)
-    circumstances = Circumstances(1, "m", layout=Layout(place, place, place, place, place) if apart else None)
+    circumstances = Circumstances(1, "m", layout=Layout(place, place, place, place, place) if has_cores else None)
     run = Run("s", "dsl", "tcp", 1)
     store = FolderStore(tmp_path)
     block = Block(1, {run: MagicMock()}, AnalysedMethod(), 0, ALL_FILMS)
     measure_block(block, store, lambda: circumstances, ReplayFailures(), Observer())
     process, cores = json.loads((store.run_folder(run, 1) / "analysis.json").read_text())
-    assert (process != os.getpid()) == apart
-    if apart:
+    assert (process != os.getpid()) == has_cores
+    if has_cores:
         assert cores == [CORE]
 
 

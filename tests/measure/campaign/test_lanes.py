@@ -161,9 +161,9 @@ def test_what_is_made_later_of_a_block_is_made_in_its_lane(campaign: Campaign, l
         # Of each block, lane 2 has made one run, and the campaign was stopped.
         for number, runs in enumerate(campaign.plan(), start=1):
             place = f"runs/{runs[0].site}/dsl/tcp/{number}-9"
-            made = {**vars(runs[0]), "run": runs[0].number, "block": number, "lane": 2 if number > 1 else 1}
-            made.pop("number")
-            results.keep_attempt(replace(ROW, **made, machine=machine_name(), folder=place))
+            values = {**vars(runs[0]), "run": runs[0].number, "block": number, "lane": 2 if number > 1 else 1}
+            values.pop("number")
+            results.keep_attempt(replace(ROW, **values, machine=machine_name(), folder=place))
         blocks = [campaign.block(number, runs) for number, runs in enumerate(campaign.plan(), start=1)]
         deal_out(lanes, blocks, results, display(), lambda block: None)
         rows = read_rows(campaign.folder)
