@@ -170,7 +170,7 @@ class PictureSeries:
         self._bytes = 0
         self.count = 0
 
-    def read(self, descriptor: int, log: bytes) -> bool:
+    def read(self, descriptor: int, log: bytearray) -> bool:
         """Read what is there; returns whether there was something before the end. The film's size stands in `log`.
 
         Raises ValueError when a picture is not whole.
