@@ -25,7 +25,7 @@ from measure.campaign.progress import in_words
 from measure.declaration import HYPOTHESES
 from measure.metrics import metric_names
 from measure.run.films import FilmPolicy
-from measure.table import Cell, read_given_up, read_rows
+from measure.table import Cell, read_given_up, read_rows, require_document
 
 SEED = 17
 # Of simulated campaigns; fewer of large ones, of which so many contrasts of single sites take ten seconds.
@@ -49,8 +49,8 @@ class Range:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be measured: sites, network → its round-trip time (ms), protocols, the most runs of each setting, and
-    for each cell how long its page takes to load and a run of it altogether (s)."""
+    """What is to be measured: sites, network → its round-trip time (ms), protocols, the most runs of each setting, for
+    each cell how long its page takes to load and a run of it altogether (s), and how many runs are measured at once."""
 
     sites: Sequence[str]
     rtt_ms: Mapping[str, float]
@@ -58,6 +58,7 @@ class Plan:
     runs: int
     load_s: Mapping[Cell, float]
     run_s: Mapping[Cell, float]
+    lanes: int = 1
 
     @property
     def total_runs(self) -> int:
@@ -65,7 +66,7 @@ class Plan:
         return len(self.sites) * len(self.rtt_ms) * len(self.protocols) * self.runs
 
     def round_s(self, network: str) -> float:
-        """How long one block of every site behind `network` takes."""
+        """How long one block of every site behind `network` takes in one lane."""
         return len(self.protocols) * sum(self.run_s[site, network] for site in self.sites)
 
 
@@ -86,7 +87,7 @@ def expectation(plan: Plan, hypotheses: Hypotheses, expected: Mapping[str, Expec
     campaigns = number_of_campaigns(plan, hypotheses)
     stops = simulated_stops(plan, hypotheses, expected, campaigns, seed)
     runs = stops.sum(axis=1) * len(plan.sites) * len(plan.protocols)
-    round_s = np.array([plan.round_s(network) for network in plan.rtt_ms])
+    round_s = np.array([plan.round_s(network) for network in plan.rtt_ms]) / plan.lanes
     return Expectation(
         _range(runs), _range(stops @ round_s), plan.total_runs, float(plan.runs * round_s.sum()), campaigns
     )
@@ -183,9 +184,12 @@ def announcement(campaign: Campaign) -> list[str]:
         campaign.runs,
         {cell: model.load_s(cell) for cell in cells},
         {cell: model.forecast(cell).seconds for cell in cells},
+        campaign.lanes.count,
     )
-    expected = expected_behind(campaign.networks, hypotheses, campaign.folder.parent, campaign.folder)
-    return expected_lines(expectation(plan, hypotheses, expected), expected)
+    notes: list[str] = []
+    results = campaign.folder.parent
+    expected = expected_behind(campaign.networks, hypotheses, results, campaign.folder, notes.append)
+    return [*expected_lines(expectation(plan, hypotheses, expected), expected), *(f"  note: {note}" for note in notes)]
 
 
 def expected_lines(expectation: Expectation, expected: Mapping[str, Expected]) -> list[str]:
@@ -219,7 +223,9 @@ def expected_lines(expectation: Expectation, expected: Mapping[str, Expected]) -
 @dataclass(frozen=True)
 class Saving:
     """What the rule has saved: the runs of the plan that it made unnecessary, how long they would have taken, how many
-    were made and how long these took, and for each network that ended how many runs of a setting it has had."""
+    were made and how long these took, and for each network that ended how many runs of a setting it has had.
+
+    Times are those in all lanes at once."""
 
     runs: int
     seconds: float
@@ -238,7 +244,8 @@ def saving(folder: Path, decided: Collection[Cell]) -> Saving:
     attempted = {row.of for row in rows}
     given_up = {(entry.site, entry.network) for entry in read_given_up(folder)}
     spared = [run for run in planned if run.cell in decided and run.cell not in given_up and run not in attempted]
-    seconds = forecast(spared, rows, folder, RunModel({}, {}, FilmPolicy("none"))).seconds
+    lanes = require_document(folder).lane_count
+    spared_s = forecast(spared, rows, folder, RunModel({}, {}, FilmPolicy("none"))).in_lanes(lanes).seconds
     numbers: dict[Cell, set[int]] = {}
     for run in attempted:
         numbers.setdefault(run.cell, set()).add(run.number)
@@ -247,9 +254,9 @@ def saving(folder: Path, decided: Collection[Cell]) -> Saving:
         ends.setdefault(cell[1], []).append(len(numbers.get(cell, ())))
     return Saving(
         len(spared),
-        seconds,
+        spared_s,
         len(attempted),
-        sum(row.seconds for row in rows),
+        sum(row.seconds for row in rows) / lanes,
         {network: (min(counts), max(counts)) for network, counts in ends.items()},
     )
 

@@ -5,7 +5,7 @@ This serves planning alone. No verdict depends on it.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from analysis.ratios import block_ratios, locations, mean_over_sites
 from analysis.runs import CampaignTable, load
 from analysis.samples import Samples, counts, samples_of
 from base.errors import EyelevelError
+from base.text import printable
 from measure.host.machine import machine
 from measure.table import RUNS
 from tuning.networks import Network
@@ -54,38 +55,47 @@ def default(network: Network) -> Expected:
 
 
 def expected_behind(
-    networks: Mapping[str, Network], hypotheses: Hypotheses, results: Path, itself: Path
+    networks: Mapping[str, Network], hypotheses: Hypotheses, results: Path, itself: Path, warn: Callable[[str], None]
 ) -> dict[str, Expected]:
     """What is expected behind each of `networks`: as the newest campaign in `results` measured on this machine that has
-    the network, set as now. The campaign `itself` is none of these."""
+    the network, set as now. The campaign `itself` is none of these. `warn` is called for each that cannot be read."""
     expected = {name: default(network) for name, network in networks.items()}
-    for campaign in earlier_campaigns(results, itself):
-        for name, network in networks.items():
-            if not expected[name].source and _is_same(campaign.document.networks.get(name), network):
-                expected[name] = measured_behind(name, campaign, hypotheses) or expected[name]
+    for folder in newest_campaigns(results, itself):
+        # All or nothing of a campaign. It may be damaged, or of a version that kept things otherwise, in ways that
+        # nobody has foreseen: what only planning would like to know must not keep a new campaign from being measured.
+        try:
+            expected |= _measured_in(folder, networks, hypotheses, expected)
+        except Exception as error:
+            reason = str(error) if isinstance(error, EyelevelError) else f"it cannot be read ({error!r})"
+            warn(f"the earlier campaign {printable(folder.name)} is left aside: {printable(reason)}")
     return expected
 
 
-def earlier_campaigns(results: Path, itself: Path) -> list[CampaignTable]:
-    """The newest campaigns in `results` that were measured on this machine; those that cannot be read are left out."""
+def newest_campaigns(results: Path, itself: Path) -> list[Path]:
+    """The folders of the newest campaigns in `results` without `itself`."""
     tables = [table for table in results.glob(f"*/{RUNS}") if table.parent != itself]
-    campaigns = []
-    for table in sorted(tables, key=lambda path: path.stat().st_mtime, reverse=True)[:NEWEST]:
-        try:
-            campaign = load(table.parent)
-        except EyelevelError:
-            continue
-        if campaign.document.machine.get("host") == machine()["host"]:
-            campaigns.append(campaign)
-    return campaigns
+    return [table.parent for table in sorted(tables, key=lambda path: path.stat().st_mtime, reverse=True)[:NEWEST]]
+
+
+def _measured_in(
+    folder: Path, networks: Mapping[str, Network], hypotheses: Hypotheses, expected: Mapping[str, Expected]
+) -> dict[str, Expected]:
+    """What the campaign in `folder`, if it was measured on this machine, tells of those `networks` that nothing is
+    known of yet in `expected`."""
+    campaign = load(folder)
+    if campaign.document.machine.get("host") != machine()["host"]:
+        return {}
+    measured = {
+        name: measured_behind(name, campaign, hypotheses)
+        for name, network in networks.items()
+        if not expected[name].source and _is_same(campaign.document.networks.get(name), network)
+    }
+    return {name: known for name, known in measured.items() if known}
 
 
 def measured_behind(network: str, campaign: CampaignTable, hypotheses: Hypotheses) -> Expected | None:
-    """What `campaign` measured behind `network`, None when that is too little."""
-    try:
-        samples = samples_of(campaign)
-    except EyelevelError:
-        return None
+    """What `campaign` measured behind `network`, None when that is too little. Raises EyelevelError."""
+    samples = samples_of(campaign)
     metrics = [metric for metric in hypotheses.family_metrics if metric in samples.metrics]
     if network not in samples.networks or not metrics:
         return None

@@ -18,8 +18,8 @@ from base.errors import EyelevelError
 from base.places import tool
 from measure.run.evidence import VISUAL
 from measure.run.film import FilmStart, film_start
+from measure.run.film_contents import film_contents
 from measure.run.films import SMALL_FILM, is_film
-from measure.run.pictures import film_pictures
 from measure.run.visit import FILM
 from measure.run.visual_metrics import visual_metrics
 
@@ -115,7 +115,11 @@ def zero_s(film: Path) -> float:
     A film that was compressed has another orange; the measurement wrote down where the original one ended.
     """
     recorded_start = _visual_document(film).get("start")
-    start = FilmStart(**recorded_start) if recorded_start else film_start(film_pictures(film))
+    if recorded_start:
+        start = FilmStart(**recorded_start)
+    else:
+        contents = film_contents(film)
+        start = film_start(contents.times, contents.looks)
     return (start.stray_frames + start.orange_frames) / _rate(film) if start.orange_frames else 0.0
 
 
@@ -133,8 +137,10 @@ def progress(film: Path) -> list[tuple[float, int]]:
 
     The measurement's result is used where it lies beside the film. Raises EyelevelError.
     """
-    steps = _visual_document(film).get("metrics", {}).get("progress")
-    return _steps(steps or visual_metrics(film_pictures(film)).progress)
+    if steps := _visual_document(film).get("metrics", {}).get("progress"):
+        return _steps(steps)
+    contents = film_contents(film)
+    return _steps(visual_metrics(contents.times, contents.thumbnails).progress)
 
 
 def _visual_document(film: Path) -> dict[str, Any]:

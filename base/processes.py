@@ -4,12 +4,13 @@ import os
 import select
 import stat
 import subprocess
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from base.errors import EyelevelError
-from base.places import tool
+from base.places import PROJECT, tool
 
 GRACE_S = 5.0
 
@@ -22,6 +23,14 @@ LOG_TAIL_BYTES = 1 << 16
 def pinned(cores: Collection[int]) -> list[str | Path]:
     """The beginning of a command line that runs on `cores` alone; empty when there are none."""
     return [tool("taskset"), "--cpu-list", ",".join(str(core) for core in sorted(cores))] if cores else []
+
+
+def python_process(module: str, *arguments: str) -> tuple[list[str | Path], dict[str, str]]:
+    """The command line and the environment of a process of ours that runs `module`, and that the kernel ends when the
+    thread that starts it has ended."""
+    paths = [str(PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    return [tool("setpriv"), "--pdeathsig", "KILL", sys.executable, "-m", module, *arguments], environment
 
 
 def interruptible(command: Sequence[str | Path]) -> list[str | Path]:

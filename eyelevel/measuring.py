@@ -90,12 +90,23 @@ class MeasuringOptions:
         return replace(chosen, dask=chosen.dask and scheduler_address(chosen.dask, insecure=chosen.insecure))
 
 
+def no_announcement(campaign: Campaign) -> Iterable[str]:
+    """Nothing is printed before `campaign`."""
+    return ()
+
+
 def carry_out(
-    campaign: Campaign, options: MeasuringOptions, console: Console, command: str, enough: Enough = never_enough
+    campaign: Campaign,
+    options: MeasuringOptions,
+    console: Console,
+    command: str,
+    enough: Enough = never_enough,
+    announcement: Callable[[Campaign], Iterable[str]] = no_announcement,
 ) -> None:
     """Measure `campaign`, and print how it goes; `command` of `eyelevel` goes on with it.
 
-    Ends the process when it is interrupted. Raises EyelevelError.
+    The lines of the `announcement` are printed before the first run, when the number of lanes is known. Ends the
+    process when it is interrupted. Raises EyelevelError.
     """
     # The head of a cluster, too, says with what its networks keep time, since all machines must do so alike.
     (require_namespaces if options.dask else require_browsing)("measuring")
@@ -112,6 +123,8 @@ def carry_out(
                 console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
         lanes = lanes_of_campaign(campaign.folder, options.lanes, options.dask, console, campaign.loading.browser)
         campaign = replace(campaign, lanes=lanes)
+        for line in announcement(campaign):
+            console.print(line, markup=False, soft_wrap=True)
         display = partial(ProgressDisplay, console, plain=options.plain, lanes=lanes.count)
         measure(campaign, display, workers_of(campaign, options), enough)
 

@@ -142,7 +142,7 @@ def admitted(exchange: Exchange, *, keep_cookies: bool) -> Exchange:
     # What a recording calls by the names of our own fields (gateways do) would say which request it answers.
     headers = without_originals(_sendable(response.headers))
     headers = headers if keep_cookies else without_credentials(headers)
-    sound = replace(response, reason=NOT_IN_A_LINE.sub(" ", _latin1(response.reason))[:REASON_BYTES], headers=headers)
+    sound = response._replace(reason=NOT_IN_A_LINE.sub(" ", _latin1(response.reason))[:REASON_BYTES], headers=headers)
     require_sendable_fields(sound.replayable(method).headers)
     _require_decodable(response)
     return replace(

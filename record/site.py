@@ -7,7 +7,7 @@ and the application in uWSGI load it too.
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -141,7 +141,7 @@ class Site:
         return Exchange(
             method=indexed.method,
             url=indexed.url,
-            response=replace(stored, headers=without_originals(stored.headers)),
+            response=stored._replace(headers=without_originals(stored.headers)),
             recorded_ip=self.recorded_ips[indexed.server],
             started_ms=indexed.started_ms,
             ttfb_ms=indexed.ttfb_ms,
@@ -221,7 +221,7 @@ def _store(folder: Path, order: int, exchange: Exchange, server: str) -> Indexed
     origin: Headers = ((ORIGINAL_URL, exchange.url), (ORIGINAL_METHOD, exchange.method))
     if exchange.ttfb_ms is not None:
         origin += ((ORIGINAL_WAIT_MS, f"{exchange.ttfb_ms:g}"),)
-    path.write_bytes(format_response(replace(response, headers=origin + response.headers)))
+    path.write_bytes(format_response(response._replace(headers=origin + response.headers)))
     return IndexedExchange(
         method=exchange.method,
         url=exchange.url,

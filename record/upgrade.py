@@ -86,7 +86,7 @@ def _rewriter(hosts: Iterable[str]) -> Callable[[str], str]:
 
 def _upgraded_response(response: Response, to_https: Callable[[str], str]) -> Response:
     headers = tuple((name, to_https(value)) for name, value in response.headers)
-    return replace(response, headers=headers, body=_changed_text(response, to_https))
+    return response._replace(headers=headers, body=_changed_text(response, to_https))
 
 
 def _changed_text(response: Response, change: Callable[[str], str]) -> bytes:
@@ -112,7 +112,7 @@ def _as_in_plain_page(response: Response) -> Response:
     """The response with its scripts and header fields changed for the upgrade at run time."""
     body = _changed_text(response, in_plain_page)
     headers = (*response.headers, UPGRADE_AT_RUN_TIME) if response.is_html else response.headers
-    return replace(response, headers=headers, body=body)
+    return response._replace(headers=headers, body=body)
 
 
 def in_plain_page(text: str) -> str:

@@ -1,19 +1,21 @@
 """What the servers of a replay are given: a folder that stands in for the site's own.
 
 It has the responses that the site's index lists, and nothing else: links to the recorded files or, where the page is
-made repeatable, changed documents. A site may come from anybody, so each file is read here before a server reads it.
+made repeatable, changed documents. A site may come from anybody, so what each file says of itself is read here before a
+server reads it.
 """
 
-from dataclasses import replace
 from pathlib import Path
 
 from base.errors import EyelevelError
-from record.bounded import read_regular
-from record.http1 import MalformedMessage, Response, format_response, parse_response, require_sendable_fields
+from record.bounded import read_head, read_message
+from record.http1 import MalformedMessage, Response, format_response, require_sendable_fields, response_of
 from record.layout import INDEX, ORIGINAL_METHOD, ORIGINAL_URL, require_single_originals, without_originals
 from record.limits import BODY_BYTES, HEAD_BYTES
 from record.site import IndexedExchange, Site
 from replay.repeatable import script_evidence, script_of, with_script
+
+FILE_BYTES = BODY_BYTES + HEAD_BYTES
 
 
 def make_content(site: Site, folder: Path, *, repeatable: bool) -> dict[str, object] | None:
@@ -29,8 +31,9 @@ def make_content(site: Site, folder: Path, *, repeatable: bool) -> dict[str, obj
     # Servers follow a link to a file that is named by a path without further links.
     recorded = site.folder.resolve()
     for exchange in site.exchanges:
-        response = _checked(recorded / exchange.file, exchange)
-        changed = _changed(response, script) if script else None
+        file = recorded / exchange.file
+        document = _document(file, exchange)
+        changed = _changed(document, script) if script and document else None
         if changed is None:
             (folder / exchange.file).symlink_to(recorded / exchange.file)
         else:
@@ -39,11 +42,15 @@ def make_content(site: Site, folder: Path, *, repeatable: bool) -> dict[str, obj
     return script_evidence(script, documents) if script else None
 
 
-def _checked(file: Path, exchange: IndexedExchange) -> Response:
-    """The response in `file`, with the fields that say which request it answers; that is the one of `exchange`."""
+def _document(file: Path, exchange: IndexedExchange) -> Response | None:
+    """The response in `file` if it is an HTML document, with the fields that say which request it answers.
+
+    Raises EyelevelError when the file is not the response of `exchange`.
+    """
     try:
-        response = parse_response(read_regular(file, BODY_BYTES + HEAD_BYTES))
+        response = response_of(read_head(file, FILE_BYTES), b"")
         require_single_originals(response.headers)
+        document = response_of(*read_message(file, FILE_BYTES)) if response.is_html else None
     except (OSError, MalformedMessage) as error:
         raise EyelevelError(f"{file} is no recorded response: {error}; import the site again") from None
     answered = (response.header(ORIGINAL_METHOD.lower()), response.header(ORIGINAL_URL.lower()), response.status)
@@ -53,7 +60,7 @@ def _checked(file: Path, exchange: IndexedExchange) -> Response:
             f"{file} is not the response with status {exchange.status} to {exchange.method} {exchange.url}, "
             f"as {INDEX} has it; import the site again"
         )
-    return response
+    return document
 
 
 def _changed(response: Response, script: bytes) -> Response | None:
@@ -67,4 +74,4 @@ def _changed(response: Response, script: bytes) -> Response | None:
         require_sendable_fields(without_originals(headers))
     except MalformedMessage:
         return None
-    return replace(changed, headers=headers)
+    return changed._replace(headers=headers)

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from replay import names, world
 from replay.content import make_content
 from replay.spec import CONTROL, MONITORED_DEVICE, PRIVATE, TIMEKEEPING, ReplaySpec
 from replay.stack import shell
-from servers.certificates import certify, machine_ca
+from servers.certificates import ServerCertificate, certify, machine_ca
 from servers.contract import Serving
 from servers.qlog import SUFFIX
 from servers.registry import server_of
@@ -78,13 +79,12 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
         content=_content(site, evidence, repeatable=spec.repeatable),
         protocol=spec.protocol,
         folder=logs,
-        certificates=certify(machine_ca(), _certified_names(site), PRIVATE / "certificates"),
+        certify=partial(_certificates, site),
         request_log=logs / REQUEST_LOG if spec.request_log else None,
         qlog=logs / QLOG if spec.qlog else None,
         think_time=spec.think_time,
     )
     (logs / QLOG).mkdir()
-    hand_over(PRIVATE / "certificates")
     evidence["seed"] = spec.seed
     evidence["server_sysctls"] = kernel.apply_sysctls(spec.protocol.server_kernel)
     with _kept_logs(spec, logs), _served(serving), _control_socket() as control:
@@ -144,6 +144,13 @@ def _content(site: Site, evidence: dict[str, Any], *, repeatable: bool) -> Path:
     content.mkdir()
     evidence["repeatable"] = make_content(site, content, repeatable=repeatable)
     return content
+
+
+def _certificates(site: Site) -> dict[str, ServerCertificate]:
+    """A certificate for each server, which the servers' user may read. Raises EyelevelError."""
+    certificates = certify(machine_ca(), _certified_names(site), PRIVATE / "certificates")
+    hand_over(PRIVATE / "certificates")
+    return certificates
 
 
 def _certified_names(site: Site) -> dict[str, tuple[str, ...]]:

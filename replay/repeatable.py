@@ -8,7 +8,6 @@ else pages make unrepeatable URLs of. The recording itself stays as it is: the d
 import base64
 import hashlib
 import re
-from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
@@ -56,7 +55,7 @@ def with_script(response: Response, script: bytes) -> Response | None:
         (name, _allowing(value, f"'sha256-{digest}'")) if name.lower() in POLICIES else (name, value)
         for name, value in response.headers
     )
-    return replace(response, headers=headers, body=body)
+    return response._replace(headers=headers, body=body)
 
 
 def script_of(site: Site) -> bytes:

@@ -1,9 +1,10 @@
 """What a server is to the rest of the testbed."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
@@ -38,14 +39,21 @@ class Serving:
     content: Path
     protocol: Protocol
     folder: Path
-    certificates: dict[str, ServerCertificate]
+    certify: Callable[[], dict[str, ServerCertificate]]
     request_log: Path | None
     qlog: Path | None = None
     think_time: bool = False
 
-    def jail(self, *more: Path) -> Jail:
-        """What a server's programs need to have, and `more` to read."""
-        files = [file for certificate in self.certificates.values() for file in (certificate.chain, certificate.key)]
+    @cached_property
+    def certificates(self) -> dict[str, ServerCertificate]:
+        """The servers' certificates, by address. They are made when they are asked for first, which for 150 servers
+        takes a tenth of a second: what needs none may start before."""
+        return self.certify()
+
+    def jail(self, *more: Path, certified: bool = True) -> Jail:
+        """What a server's programs need to have, and `more` to read; the certificates if they are `certified`."""
+        certificates = self.certificates.values() if certified else ()
+        files = [file for certificate in certificates for file in (certificate.chain, certificate.key)]
         # The content may be links into the site's folder.
         readable = (self.content, self.site.folder, *dict.fromkeys(file.parent for file in files), *more)
         return Jail(readable, writable=(self.folder,))
@@ -67,7 +75,8 @@ class Server(ABC):
     `programs` are its programs, each with the option by which it prints its version. `logs_connections` says whether it
     logs the congestion control of its connections to `Serving.qlog`; that of others is the kernel's, and is asked there
     (`servers.kernel_sockets`). `schedulers` are those that a protocol may name, and `emulated_connections` the numbers
-    of connections as which Cubic may be made to behave; a server that leaves no choice has none.
+    of connections as which Cubic may be made to behave; a server that leaves no choice has none. `chooses_tls_records`:
+    whether it takes `tls_record_bytes`.
     """
 
     name: str
@@ -77,6 +86,7 @@ class Server(ABC):
     logs_connections: bool = False
     schedulers: tuple[str, ...] = ()
     emulated_connections: tuple[int, ...] = ()
+    chooses_tls_records: bool = False
 
     @abstractmethod
     def serve(self, serving: Serving) -> AbstractContextManager[None]:
@@ -103,6 +113,8 @@ class Server(ABC):
         if protocol.congestion_control not in self.congestion_controls:
             allowed = ", ".join(self.congestion_controls)
             return f"congestion_control must be one of {allowed} for {self.name}, not {protocol.congestion_control!r}"
+        if protocol.tls_record_bytes is not None and not self.chooses_tls_records:
+            return f"{self.name} has no tls_record_bytes to choose"
         return self._refused_choice("scheduler", protocol.scheduler, self.schedulers) or self._refused_choice(
             "emulated_connections", protocol.emulated_connections, self.emulated_connections
         )

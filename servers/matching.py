@@ -16,12 +16,11 @@ and query are compared as they were sent. Among the recorded exchanges of the au
 Standard library only: uWSGI's interpreter loads this file.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from os.path import commonprefix
-from typing import Generic, TypeVar
+from sys import intern
+from typing import Generic, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from servers.fit import fit_of
@@ -39,8 +38,7 @@ class Kind(StrEnum):
     MISS = "miss"
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded(Generic[T]):
+class Recorded(NamedTuple, Generic[T]):
     """What of a recorded exchange decides when it is served, and the response as the server has it."""
 
     method: str
@@ -50,8 +48,15 @@ class Recorded(Generic[T]):
     response: T
 
 
-@dataclass(frozen=True)
-class Match(Generic[T]):
+class Candidate(NamedTuple, Generic[T]):
+    """What is kept of a recorded exchange beside its request, by which it is found."""
+
+    status: int
+    content_range: str | None
+    response: T
+
+
+class Match(NamedTuple, Generic[T]):
     """The recorded response that answers a request; none for a preflight granted or a miss."""
 
     kind: Kind
@@ -63,12 +68,18 @@ class Matcher(Generic[T]):
 
     def __init__(self, recorded: Iterable[Recorded[T]]) -> None:
         """`recorded`: the exchanges in recorded order."""
-        self._by_path: dict[tuple[str, str, str], dict[str, list[Recorded[T]]]] = defaultdict(lambda: defaultdict(list))
+        self._by_path: dict[tuple[str, str, str], dict[str, list[Candidate[T]]]] = {}
         self._served: set[int] = set()
         for exchange in recorded:
             parts = urlsplit(exchange.url)
-            path = (exchange.method, normal_authority(parts.netloc), parts.path or "/")
-            self._by_path[path][parts.query].append(exchange)
+            # Of a site of thousands of exchanges, authorities are in memory once, and lists no longer than they are.
+            path = (exchange.method, intern(normal_authority(parts.netloc)), parts.path or "/")
+            candidate = Candidate(exchange.status, exchange.content_range, exchange.response)
+            queries = self._by_path.setdefault(path, {})
+            if repeats := queries.get(parts.query):
+                repeats.append(candidate)
+            else:
+                queries[parts.query] = [candidate]
 
     def match(self, method: str, authority: str, target: str, headers: Mapping[str, str]) -> Match[T]:
         """The answer to one request. `headers`: the request's, names in lower case."""
@@ -91,14 +102,14 @@ class Matcher(Generic[T]):
         nearest = max(queries, key=lambda recorded: len(commonprefix((recorded, query))))  # noqa: RUF071 (no path)
         return Match(Kind.PREFIX, _best_fitting(queries[nearest], headers)[0].response)
 
-    def _next(self, repeats: Sequence[Recorded[T]]) -> Recorded[T]:
+    def _next(self, repeats: Sequence[Candidate[T]]) -> Candidate[T]:
         """The next of `repeats` to be served."""
         chosen = next((exchange for exchange in repeats if id(exchange) not in self._served), repeats[-1])
         self._served.add(id(chosen))
         return chosen
 
 
-def _best_fitting(repeats: Iterable[Recorded[T]], headers: Mapping[str, str]) -> list[Recorded[T]]:
+def _best_fitting(repeats: Iterable[Candidate[T]], headers: Mapping[str, str]) -> list[Candidate[T]]:
     """Those of `repeats` that fit a request with `headers` best, in recorded order."""
     requested_range = headers.get("range")
     conditional = "if-none-match" in headers or "if-modified-since" in headers

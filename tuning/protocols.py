@@ -42,6 +42,8 @@ NOTSENT_LOWAT_LIMIT_BYTES = 1 << 32  # the kernel holds it in 32 bits, all of th
 SYSCTLS = ("server_sysctls", "client_sysctls")
 # The maximum segment size in packets of 1500 bytes, the least that Linux takes, and what time stamps take of it.
 LARGEST_MSS_BYTES, LEAST_MSS_BYTES, TIMESTAMPS_BYTES = 1460, 536, 12
+# What a TLS record carries at most (RFC 8446, section 5.1), and the least that a server is made to send.
+LARGEST_RECORD_BYTES, LEAST_RECORD_BYTES = 16384, 512
 # For the key exchange. The browser sends a share for one of those that the servers have.
 TLS_GROUPS = ("X25519", "P-256", "P-384")
 BROWSERS_GROUP = "X25519"
@@ -64,6 +66,7 @@ class Protocol:
     fast_open: bool = False
     mss_bytes: int | None = None
     notsent_lowat_bytes: int | None = None
+    tls_record_bytes: int | None = None
     emulated_connections: int | None = None
     scheduler: str | None = None
     server_sysctls: Mapping[str, str] = field(default_factory=dict)
@@ -163,6 +166,10 @@ def _check_kernel_settings(protocol: Protocol) -> None:
     mss_bytes = protocol.mss_bytes
     if mss_bytes is not None and not LEAST_MSS_BYTES <= mss_bytes <= LARGEST_MSS_BYTES:
         raise ValueError(f"mss_bytes must be from {LEAST_MSS_BYTES} to {LARGEST_MSS_BYTES}, not {mss_bytes}")
+    record_bytes = protocol.tls_record_bytes
+    if record_bytes is not None and not LEAST_RECORD_BYTES <= record_bytes <= LARGEST_RECORD_BYTES:
+        allowed = f"from {LEAST_RECORD_BYTES} to {LARGEST_RECORD_BYTES}"
+        raise ValueError(f"tls_record_bytes must be {allowed}, not {record_bytes}")
     for name in SYSCTLS:
         if any(not key.startswith("net.") for key in getattr(protocol, name)):
             raise ValueError(f"{name} must map names under net. to text")
@@ -172,8 +179,9 @@ def _check_userspace_settings(protocol: Protocol) -> None:
     for key in ("fast_open", "mss_bytes", "notsent_lowat_bytes", *SYSCTLS):
         if _is_given(protocol, key):
             raise ValueError(f"{key} is the kernel's, for transport tcp")
-    if protocol.backup_connections is not None:
-        raise ValueError("backup_connections are for transport tcp: there are none over QUIC")
+    for key in ("backup_connections", "tls_record_bytes"):
+        if _is_given(protocol, key):
+            raise ValueError(f"{key} are for transport tcp: there are none over QUIC")
 
 
 def _is_given(protocol: Protocol, key: str) -> bool:

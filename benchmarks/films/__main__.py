@@ -20,7 +20,7 @@ from base.errors import EyelevelError, reports_errors
 from base.places import tool
 from benchmarks.films.material import make_film
 from measure.run.evidence import analyse_film
-from measure.run.pictures import film_pictures
+from measure.run.pictures import decode
 from measure.run.visit import FILM
 
 # Of the films that are made.
@@ -84,8 +84,8 @@ def measure(folders: Sequence[Path], turns: int) -> tuple[pd.DataFrame, pd.Serie
     """Costs of the films in `folders` (s): a row for each film alone, and, per film, all at once."""
     rows = []
     for folder in folders:
-        pictures = film_pictures(folder / FILM)
-        row: dict[str, float] = {"frames": len(pictures.times), "changes": len(pictures.changes)}
+        times = decode(folder / FILM, {"blocks": lambda blocks: None})
+        row: dict[str, float] = {"frames": len(times.times), "changes": len(times.changes)}
         for _ in range(turns):
             for name, work in WAYS.items():
                 row[f"{name} s"], row[f"{name} CPU s"] = cost(partial(work, folder))

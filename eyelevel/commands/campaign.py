@@ -14,7 +14,14 @@ from analysis.first_answer import report
 from analysis.stopping import decided_cells
 from base.errors import EyelevelError
 from browsers.registry import DEFAULT
-from eyelevel.measuring import MeasuringOptions, campaign_name, carry_out, document_of, measuring_options
+from eyelevel.measuring import (
+    MeasuringOptions,
+    campaign_name,
+    carry_out,
+    document_of,
+    measuring_options,
+    no_announcement,
+)
 from eyelevel.options import PATH
 from eyelevel.study_command import command_of
 from measure.campaign.campaign import REPEATS, Campaign, never_enough
@@ -100,10 +107,14 @@ def main(**options: Any) -> None:
     )
     console = Console(highlight=False)
     measuring = MeasuringOptions.take(options)
-    if campaign.auto and not document.settings:
-        for line in announcement(campaign):
-            console.print(line, markup=False, soft_wrap=True)
-    carry_out(campaign, measuring, console, "campaign", enough_runs if campaign.auto else never_enough)
+    carry_out(
+        campaign,
+        measuring,
+        console,
+        "campaign",
+        enough_runs if campaign.auto else never_enough,
+        announcement if campaign.auto and not document.settings else no_announcement,
+    )
     report(folder, console)
     if campaign.auto:
         console.print(saved_line(saving(folder, enough_runs(folder))), markup=False, soft_wrap=True)

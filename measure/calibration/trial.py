@@ -21,7 +21,8 @@ from measure.campaign.campaign import REPEATS
 from measure.campaign.lane import Beginning, Ending, LaneSetting, RunningLane, running_lane
 from measure.campaign.method import PAGES
 from measure.campaign.store import FolderStore
-from measure.host.lanes import Lane, Lanes, cores_beside, lanes_of, whole_cores, working_on
+from measure.host.lanes import Lane, Lanes, cores_beside, lanes_of, working_on
+from measure.host.topology import whole_cores
 from measure.run.films import FilmPolicy
 from measure.run.setting import Loading, Setting
 from measure.table import Row, Run

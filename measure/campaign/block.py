@@ -3,7 +3,7 @@
     canary  →  each run is made, its film analysed  →  each is judged  →  once more for those rejected
 
 From the moment when nothing of a run is measured any more, the next one is prepared (`preparer`). It begins when no
-film is analysed any more (`analyses`).
+film is analysed any more (`analyses`), but where films have cores of their own (`affinity`), and processes (`analyst`).
 
     one run     ─── load, quiet ─┬─ browser's end ── film analysed ─┐
     the next                     └─ prepared ───────────────────────┴─ load, quiet ─┬─ …
@@ -20,6 +20,7 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from measure.campaign.analyses import Analyses
+from measure.campaign.analyst import analyse_apart
 from measure.campaign.method import Method, is_made
 from measure.campaign.preparer import NextRun, Preparer, no_next_run
 from measure.campaign.slot import machine_name
@@ -94,7 +95,8 @@ def measure_block(
             preparer.settle(unmade_runs[0])
         now = circumstances() if unmade_runs else None
         layout = now.layout if now else None
-        with Analyses(method.analyse, layout) as analyses:
+        analyse = partial(analyse_apart, method) if layout else method.analyse
+        with Analyses(analyse, layout) as analyses:
             for run in open_runs:
                 if run not in unmade_runs:
                     analyses.add(folders[run], math.inf)

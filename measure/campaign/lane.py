@@ -7,10 +7,8 @@ Whatever the process starts inherits its cores. It tells of each attempt as it b
 before it goes on, so that one process writes all rows, whatever the number of lanes. It ends with who started it.
 """
 
-import os
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,8 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from base.errors import EyelevelError
-from base.places import PROJECT, tool
-from base.processes import end_within, pinned
+from base.processes import end_within, pinned, python_process
 from browsers.registry import DEFAULT
 from measure.campaign.block import Block
 from measure.campaign.store import FolderStore
@@ -131,14 +128,12 @@ def running_lane(setting: LaneSetting) -> Iterator[RunningLane]:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         # The kernel ends it when we are killed, and what it has started then.
-        mortal: list[str | Path] = [tool("setpriv"), "--pdeathsig", "KILL"]
-        program = [sys.executable, "-m", PROGRAM, str(theirs.fileno())]
-        paths = [str(PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        program, environment = python_process(PROGRAM, str(theirs.fileno()))
         process = subprocess.Popen(
-            [*mortal, *pinned(setting.lane.cores), *program],
+            [*pinned(setting.lane.cores), *program],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            env=environment,
             start_new_session=True,  # a terminal's Ctrl-C is not for it: we end it
         )
         theirs.close()

@@ -2,7 +2,6 @@
 the open socket with this number."""
 
 import os
-import pickle
 import signal
 import sys
 import traceback
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from base.files import read_json
+from base.portable import portable
 from measure.campaign.block import Observer, ReplayFailures, measure_block
 from measure.campaign.lane import Beginning, Ending, LaneSetting, Notice, Task
 from measure.campaign.slot import Slot
@@ -83,15 +83,6 @@ def serve(setting: LaneSetting, connection: Connection) -> None:
             connection.send(Ending(portable(error)))
             return
         connection.send(Ending())
-
-
-def portable(error: Exception) -> Exception:
-    """`error`, or one with its text where it cannot be sent itself."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except (TypeError, AttributeError, pickle.PickleError):
-        return EyelevelError(str(error))
-    return error
 
 
 def _stop(number: int, _: object) -> None:

@@ -1,12 +1,14 @@
 """Measuring in the lanes of this machine: a block in each at a time, and the next of the plan in whichever is free.
 
-What is compared stays together: all runs of a block are made in one lane, one after another. What runs beside it is
-another block, whose runs begin at other moments and in another order, so that it favours none of those compared.
+What is compared stays together: all runs of a block are made in one lane, one after another, also those that are made
+later, since the campaign was stopped or a run was rejected. What runs beside it is another block, whose runs begin at
+other moments and in another order, so that it favours none of those compared.
 
 This process alone writes rows, and decides what follows from them, as when there is one lane.
 """
 
-from collections.abc import Callable, Iterable
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable
 from contextlib import ExitStack
 from multiprocessing.connection import wait
 
@@ -17,6 +19,7 @@ from measure.campaign.lane import Beginning, Ending, LaneSetting, Notice, Runnin
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results
 from measure.campaign.slot import canaries_of, machine_name
+from measure.campaign.store import FolderStore
 from measure.host.lanes import cores_beside, working_on
 
 
@@ -57,14 +60,15 @@ def deal_out(
     done: Callable[[Block], None],
 ) -> None:
     """Give each of `lanes` a block, and another when it has ended, until all `blocks` have. Raises what ends a lane."""
-    coming = iter(blocks)
     idle, busy = list(lanes), dict[object, tuple[RunningLane, Block]]()
+    coming = ComingBlocks(blocks, results, {lane.lane.number for lane in idle})
     while True:
-        while idle and (block := next(coming, None)):
-            require_space(0, results.folder)
-            lane = idle.pop(0)
-            lane.begin(block, results)
-            busy[lane.connection] = lane, block
+        for lane in tuple(idle):
+            if block := coming.next_in(lane.lane.number):
+                require_space(0, results.folder)
+                lane.begin(block, results)
+                idle.remove(lane)
+                busy[lane.connection] = lane, block
         if not busy:
             return
         for connection in wait([lane.connection for lane, _ in busy.values()]):
@@ -73,6 +77,27 @@ def deal_out(
                 del busy[connection]
                 idle.append(lane)
                 done(block)
+
+
+class ComingBlocks:
+    """The `blocks` that are still to be measured in `lanes` of this machine. One of which a lane has measured something
+    before, according to `results`, waits for that lane: its runs are compared with those."""
+
+    def __init__(self, blocks: Iterable[Block], results: FolderStore, lanes: Collection[int]) -> None:
+        self._coming = iter(blocks)
+        here = machine_name()
+        self._lane_of = {row.block: row.lane for row in results.rows if row.machine == here and row.lane in lanes}
+        self._waiting: defaultdict[int, deque[Block]] = defaultdict(deque)
+
+    def next_in(self, lane: int) -> Block | None:
+        """The next for the lane with this number; None when there is none any more."""
+        if self._waiting[lane]:
+            return self._waiting[lane].popleft()
+        for block in self._coming:
+            if (first := self._lane_of.get(block.number) or lane) == lane:
+                return block
+            self._waiting[first].append(block)
+        return None
 
 
 def hear(lane: RunningLane, block: Block, results: Results, display: ProgressDisplay) -> bool:

@@ -4,8 +4,9 @@ A block is measured into a temporary folder on the worker's machine, and its evi
 Nothing here knows of the scheduler.
 """
 
+import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,7 +23,7 @@ from measure.campaign.slot import Slot, machine_name
 from measure.campaign.store import FolderStore
 from measure.completeness import digest
 from measure.host.canary import Canary
-from measure.host.lanes import ONE_LANE, Lanes
+from measure.host.lanes import ONE_LANE, Lanes, working_on
 from measure.host.machine import versions
 from measure.table import Row, Run
 from record.site import Site
@@ -94,6 +95,7 @@ def introduce(question: Question) -> Introduction:
             return introduction
         with (
             having(lane.number for lane in lanes.lanes),
+            working_on(cores_of_worker()),
             tempfile.TemporaryDirectory(dir=get_worker().local_directory, prefix="validate-") as temporary,
         ):
             fault, keep = question.validate(Path(temporary), question.networks, question.protocols)
@@ -123,6 +125,12 @@ def lanes_of_worker() -> Lanes:
     """The lanes of the worker that this is a task of (`measure.cluster.nodes`)."""
     lanes: Lanes = getattr(get_worker(), "lanes", ONE_LANE)
     return lanes
+
+
+def cores_of_worker() -> Collection[int]:
+    """The processors of the machine of the worker that this is a task of: those of its lanes, and those beside them."""
+    cores: Collection[int] = getattr(get_worker(), "cores", ())
+    return cores or os.sched_getaffinity(0)
 
 
 def measure_remotely(

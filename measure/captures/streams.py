@@ -132,6 +132,13 @@ def _over_tcp(connection: CapturedConnection) -> Iterator[_Part]:
         furthest = max(furthest, end)
 
 
+def longest_record_bytes(connection: CapturedConnection) -> int:
+    """The most that one TLS record of the server carries of HTTP/2, of a connection that was read with STREAM_FIELDS;
+    0 without any."""
+    records = (record for packet in connection.packets if packet.from_server for record in _records(packet))
+    return max((length - RECORD_TRAILER_BYTES for length, has_frames in records if has_frames), default=0)
+
+
 def _records(packet: CapturedPacket) -> Iterator[tuple[int, bool]]:
     """The TLS records that are complete with this packet: length, and whether frames of HTTP/2 are inside."""
     # The content type of an encrypted record is that of what is inside.

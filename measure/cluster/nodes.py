@@ -5,12 +5,12 @@ would be one more port at which programs are run.
 """
 
 import asyncio
+import os
 import signal
 import stat
 import tempfile
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from os import geteuid
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -25,7 +25,7 @@ from base.errors import EyelevelError
 from base.processes import last_line_of
 from measure.cluster.addresses import bracketed, security_of
 from measure.cluster.keys import Role
-from measure.host.lanes import ONE_LANE, Lanes
+from measure.host.lanes import ONE_LANE, Lanes, cores_beside, working_on
 
 # A scheduler that is not there is looked for again after this time.
 LOOK_S = 2.0
@@ -49,9 +49,11 @@ class SilentScheduler(Scheduler):
 
 
 class SilentWorker(Worker):
-    """A worker without an HTTP server. Its tasks may look which `lanes` the machine has, a thread for each."""
+    """A worker without an HTTP server. Its tasks may look which `lanes` the machine has, a thread for each, and which
+    `cores` it has altogether, since with lanes the worker itself is beside them."""
 
     lanes: Lanes = ONE_LANE
+    cores: frozenset[int] = frozenset()
 
     def start_http_server(self, *_: object, **__: object) -> None:
         """Do nothing."""
@@ -89,11 +91,19 @@ def run_worker(scheduler: str, host: str | None, announce: Callable[[str], None]
     EyelevelError.
     """
     security = security_of(Role.WORKER, scheduler)
-    asyncio.run(_run_worker(scheduler, host, security, announce, lanes))
+    cores = frozenset(os.sched_getaffinity(0))
+    # Dask's own work, and the evidence on its way, take no time from lanes where a core remains beside them.
+    with working_on(cores_beside(lanes.lanes)):
+        asyncio.run(_run_worker(scheduler, host, security, announce, lanes, cores))
 
 
 async def _run_worker(
-    scheduler: str, host: str | None, security: Security | None, announce: Callable[[str], None], lanes: Lanes
+    scheduler: str,
+    host: str | None,
+    security: Security | None,
+    announce: Callable[[str], None],
+    lanes: Lanes,
+    cores: frozenset[int],
 ) -> None:
     parts = urlsplit(scheduler)
     worker: Worker | None = None
@@ -104,7 +114,7 @@ async def _run_worker(
             await _wait_for(scheduler, security, announce)
             place = bracketed(host or get_ip(str(parts.hostname)))
             worker = SilentWorker(scheduler, nthreads=lanes.count, host=place, protocol=parts.scheme, security=security)
-            worker.lanes = lanes
+            worker.lanes, worker.cores = lanes, cores
             await _started(worker, f"a worker cannot listen at {place}, or join {scheduler}")
             announce(f"this worker listens at {worker.address}, and measures for {scheduler}")
             await _ended(worker)
@@ -175,10 +185,10 @@ def private_folder() -> Path:
     Dask puts it into Python's path. It is the same for all nodes, so that the next one removes what one that was killed
     has left. Raises EyelevelError when somebody else has made it.
     """
-    folder = Path(tempfile.gettempdir(), f"eyelevel-cluster-{geteuid()}")
+    folder = Path(tempfile.gettempdir(), f"eyelevel-cluster-{os.geteuid()}")
     with suppress(FileExistsError):
         folder.mkdir(0o700)
     status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != geteuid() or status.st_mode & 0o077:
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
         raise EyelevelError(f"{folder} is not a folder of yours alone; remove it, or set TMPDIR to a folder of yours")
     return folder

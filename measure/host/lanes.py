@@ -13,11 +13,7 @@ from typing import Any
 
 from base.errors import EyelevelError
 from measure.host.affinity import described, layout
-
-# What the kernel says of its processors, a folder for each.
-PROCESSORS = Path("/sys/devices/system/cpu")
-# The last cache before the memory, which several cores share.
-LAST_CACHE = "cache/index3/id"
+from measure.host.topology import whole_cores
 
 
 @dataclass(frozen=True)
@@ -60,20 +56,6 @@ class Lanes:
 ONE_LANE = Lanes()
 
 
-def whole_cores(processors: Collection[int] | None = None, folder: Path = PROCESSORS) -> list[tuple[int, ...]]:
-    """The cores of which this process may use any (or one of `processors`), each with its processors; neighbours in
-    package and cache are neighbours in the list. A processor of which the kernel says nothing is a core."""
-    usable = set(os.sched_getaffinity(0) if processors is None else processors)
-    cores: dict[tuple[int, int, int], list[int]] = {}
-    for processor in sorted(usable):
-        of_processor = folder / f"cpu{processor}"
-        siblings = processors_in(_text(of_processor / "topology/core_cpus_list") or str(processor))
-        package = _text(of_processor / "topology/physical_package_id")
-        cache = _text(of_processor / LAST_CACHE)
-        cores.setdefault((int(package or 0), int(cache or 0), min(siblings)), []).append(processor)
-    return [tuple(cores[key]) for key in sorted(cores)]
-
-
 def lanes_of(count: int, cores: list[tuple[int, ...]] | None = None) -> tuple[Lane, ...]:
     """`count` lanes of equal numbers of `cores` (`whole_cores` unless given); what remains is in none. Raises
     EyelevelError when there are too few."""
@@ -114,17 +96,3 @@ def _move_threads(cores: set[int]) -> None:
     for entry in Path("/proc/self/task").iterdir():
         with suppress(ProcessLookupError):
             os.sched_setaffinity(int(entry.name), cores)
-
-
-def processors_in(text: str) -> list[int]:
-    """The processors in a list of the kernel's: `0-2,8` has 0, 1, 2 and 8."""
-    ends = [[int(number) for number in part.split("-")] for part in text.split(",")]
-    return [processor for part in ends for processor in range(part[0], part[-1] + 1)]
-
-
-def _text(path: Path) -> str:
-    """What is in `path`; nothing when the kernel has no such file."""
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""

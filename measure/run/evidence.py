@@ -16,8 +16,8 @@ from base.files import write_json
 from browsers.contract import Request
 from browsers.registry import browser_of
 from measure.run.film import FilmStart, film_start
+from measure.run.film_contents import film_contents
 from measure.run.films import keep_last_frame, keep_strip
-from measure.run.pictures import film_pictures
 from measure.run.processor import processor_columns
 from measure.run.visit import FILM, HAR, LOG, TIMES, TIMINGS
 from measure.run.visual_metrics import VisualMetrics, visual_metrics
@@ -96,21 +96,22 @@ class Evidence:
 def analyse_film(folder: Path) -> None:
     """Store beside the film of the run in `folder` what is seen in it; nothing when there is no film.
 
-    What is stored survives a power cut. The film is not needed after that.
+    What is stored survives a power cut. The film is not needed after that. Raises OSError where it cannot be stored.
     """
     film = folder / FILM
     if not film.exists():
         return
     analysis: dict[str, Any] = {"faults": []}
     try:
-        pictures = film_pictures(film)
-        analysis["size"] = (pictures.width, pictures.height)
-        start = film_start(pictures)
+        contents = film_contents(film)
+        times = contents.times
+        analysis["size"] = (times.width, times.height)
+        start = film_start(times, contents.looks)
         analysis["start"] = asdict(start)
-        keep_last_frame(pictures, folder)
-        metrics = visual_metrics(pictures)
+        keep_last_frame(contents.looks, folder)
+        metrics = visual_metrics(times, contents.thumbnails)
         analysis["metrics"] = asdict(metrics)
-        keep_strip(pictures, start, metrics.lvc, folder)
+        keep_strip(times, contents.strip, start, metrics.lvc, folder)
     except EyelevelError as error:
         analysis["faults"].append(str(error))
     write_json(folder / VISUAL, analysis)

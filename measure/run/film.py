@@ -18,7 +18,7 @@ from PIL import Image
 from base.errors import EyelevelError
 from base.places import tool
 from base.processes import last_line_of
-from measure.run.pictures import BLOCK, FilmPictures, Pixels
+from measure.run.pictures import BLOCK, FilmTimes, Pixels
 
 # Browsertime's orange, and how far a colour may be off it (the film is lossless, the screen has 24 bits).
 ORANGE = np.array([0xDE, 0x64, 0x0D], dtype=np.int16)
@@ -41,18 +41,39 @@ class FilmStart:
     blank_after: bool
 
 
-def film_start(pictures: FilmPictures) -> FilmStart:
+class FilmLooks:
+    """How a film looks in its beginning, to the end of the orange, and at its end; from the blocks of its changes
+    (`measure.run.pictures.decode`), of which only the last are kept, as `last`."""
+
+    def __init__(self) -> None:
+        self.last: Pixels | None = None
+        # Of each change: whether it is orange.
+        self.is_orange: list[bool] = []
+        # Whether the change after the orange, which is the last of these, is blank.
+        self.is_blank_after: bool | None = None
+
+    def add(self, blocks_of_change: Pixels) -> None:
+        """Look at the next change."""
+        self.last = blocks_of_change
+        if self.is_blank_after is None:
+            after_orange = bool(self.is_orange) and self.is_orange[-1]
+            self.is_orange.append(is_orange(blocks_of_change))
+            if after_orange and not self.is_orange[-1]:
+                self.is_blank_after = is_blank(blocks_of_change)
+
+
+def film_start(times: FilmTimes, looks: FilmLooks) -> FilmStart:
     """How a film begins. A frame that is missing in it counts as like the one before."""
-    end = min(pictures.position(-1) + 1, START_FRAMES)
+    end = min(times.position(-1) + 1, START_FRAMES)
     orange_begins = None
-    for frame, blocks_of_frame in zip(pictures.changes, pictures.blocks, strict=True):
-        position = pictures.position(frame)
+    for frame, orange in zip(times.changes, looks.is_orange, strict=False):
+        position = times.position(frame)
         if position >= end:
             break
-        if is_orange(blocks_of_frame):
+        if orange:
             orange_begins = position if orange_begins is None else orange_begins
         elif orange_begins is not None:
-            return FilmStart(orange_begins, position - orange_begins, blank_after=is_blank(blocks_of_frame))
+            return FilmStart(orange_begins, position - orange_begins, blank_after=bool(looks.is_blank_after))
     stray = end if orange_begins is None else orange_begins
     return FilmStart(stray, end - stray, blank_after=False)
 

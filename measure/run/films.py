@@ -6,9 +6,11 @@ film.mp4          the film as it was made, without loss
 film-small.mp4    or instead of it a lossy one
 """
 
+import itertools
 import math
 import subprocess
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -22,8 +24,8 @@ from base.files import sync
 from base.places import tool
 from base.processes import last_line_of
 from browsers.browsertime.configuration import FRAMERATE
-from measure.run.film import FilmStart
-from measure.run.pictures import STRIP_WIDTH_PIXELS, FilmPictures
+from measure.run.film import FilmLooks, FilmStart
+from measure.run.pictures import STRIP_WIDTH_PIXELS, FilmTimes, Pixels, decode
 from measure.run.visit import FILM
 
 STRIP = "strip.jpg"
@@ -31,6 +33,9 @@ LAST = "last.png"
 SMALL_FILM = "film-small.mp4"
 
 STRIP_PICTURES = 8
+# Of a film with more pictures for its strip than this, those in the strip are decoded once more: of a desktop's page
+# more than 340, which has moved for at least 11 s.
+STRIP_BYTES = 32 << 20
 # In Y, Cb and Cr of full range (JFIF).
 BLACK = (0, 128, 128)
 
@@ -99,9 +104,10 @@ def is_film(path: Path, campaign: Path) -> bool:
         return file.read(8).endswith(b"ftyp")  # ISO/IEC 14496-12, section 4.3
 
 
-def keep_last_frame(pictures: FilmPictures, folder: Path) -> None:
+def keep_last_frame(looks: FilmLooks, folder: Path) -> None:
     """Store the last frame's blocks in `folder`."""
-    Image.fromarray(pictures.blocks[-1]).save(folder / LAST)
+    assert looks.last is not None  # a film that was decoded has a first frame
+    Image.fromarray(looks.last).save(folder / LAST)
     sync(folder / LAST)
 
 
@@ -114,34 +120,66 @@ def read_last_frame(folder: Path) -> NDArray[np.uint8] | None:
         return None
 
 
-def keep_strip(pictures: FilmPictures, start: FilmStart, lvc_ms: float, folder: Path) -> None:
-    """Store a strip of a film, which begins as `start` says and changes last at `lvc_ms`. Raises EyelevelError."""
+class StripPictures:
+    """Pictures of a film's changes for its strip (`measure.run.pictures.decode`), at most STRIP_BYTES of them."""
+
+    def __init__(self, film: Path) -> None:
+        self._film = film
+        self._pictures: list[Pixels] | None = []
+
+    def add(self, picture: Pixels) -> None:
+        """Keep the next, or none any more."""
+        if self._pictures is not None:
+            self._pictures.append(picture)
+            if len(self._pictures) * picture.nbytes > STRIP_BYTES:
+                self._pictures = None
+
+    def of(self, changes: Sequence[int]) -> list[Pixels]:
+        """The pictures of the changes with these numbers. Raises EyelevelError."""
+        if self._pictures is not None:
+            return [self._pictures[change] for change in changes]
+        numbers, pictures = itertools.count(), dict[int, Pixels]()
+
+        def add(picture: Pixels) -> None:
+            if (number := next(numbers)) in changes:
+                pictures[number] = picture
+
+        decode(self._film, {"strip": add})
+        return [pictures[change] for change in changes]
+
+
+def keep_strip(times: FilmTimes, pictures: StripPictures, start: FilmStart, lvc_ms: float, folder: Path) -> None:
+    """Store a strip of a film, which begins as `start` says and changes last at `lvc_ms`. Raises EyelevelError, and
+    OSError where it cannot be written."""
     # FFmpeg sometimes takes the screen's rate for 29.97 frames a second, and on a busy machine for another one.
-    zero_s = Fraction(f"{(start.stray_frames + start.orange_frames) / round(pictures.frames_per_s):.3f}")
+    zero_s = Fraction(f"{(start.stray_frames + start.orange_frames) / round(times.frames_per_s):.3f}")
     # To the end of the last picture's share, so that the last picture has the final look.
     step_s = Fraction(f"{max(lvc_ms / 1000 / (STRIP_PICTURES - 1), 1 / FRAMERATE) * (1 + 1e-6):.6f}")
-    frames = frames_at_steps(pictures, zero_s, step_s)
-    strip = pictures.strip[np.searchsorted(pictures.changes, frames, side="right") - 1]
+    frames = frames_at_steps(times, zero_s, step_s)
+    strip = pictures.of([bisect_right(times.changes, frame) - 1 for frame in frames])
     # Side by side: the planes (Y, Cb, Cr) first, then rows. Where the film is shorter it is black.
     planes = np.concatenate(strip, axis=2)
     missing_columns = STRIP_PICTURES * STRIP_WIDTH_PIXELS - planes.shape[2]
     black = np.broadcast_to(np.array(BLACK, dtype=np.uint8)[:, None, None], (*planes.shape[:2], missing_columns))
     planes = np.concatenate([planes, black], axis=2)
-    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-y", "-f", "rawvideo", "-pix_fmt", "yuvj444p"]
-    command += ["-s", f"{planes.shape[2]}x{planes.shape[1]}", "-i", "-", "-q:v", "5", folder / STRIP]
+    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-f", "rawvideo", "-pix_fmt", "yuvj444p"]
+    command += ["-s", f"{planes.shape[2]}x{planes.shape[1]}", "-i", "-", "-q:v", "5"]
+    # Not to the file: a full disk must not look like a film that is broken.
+    command += ["-c:v", "mjpeg", "-f", "image2pipe", "-"]
     done = subprocess.run(command, input=planes.tobytes(), capture_output=True, check=False)
-    if done.returncode or not (folder / STRIP).exists():
+    if done.returncode or not done.stdout:
         raise EyelevelError(f"no film strip in {folder}: {last_line_of(done.stderr.decode(errors='replace'))}")
+    (folder / STRIP).write_bytes(done.stdout)
     sync(folder / STRIP)
 
 
-def frames_at_steps(pictures: FilmPictures, zero_s: Fraction, step_s: Fraction) -> list[int]:
+def frames_at_steps(film: FilmTimes, zero_s: Fraction, step_s: Fraction) -> list[int]:
     """The numbers of the frames in a strip: at steps of `step_s` after `zero_s`, from the first frame on that does not
     begin before that; fewer at the film's end."""
-    zero = round(zero_s / pictures.time_base_s)
+    zero = round(zero_s / film.time_base_s)
     # From which step on a frame is the one to see.
-    steps = [math.ceil((time - zero) * pictures.time_base_s / step_s) for time in pictures.times]
-    first = min(bisect_left(pictures.times, zero), len(steps) - 1)
-    film_end_s = (pictures.times[-1] - zero) * pictures.time_base_s + 1 / pictures.frames_per_s
+    steps = [math.ceil((time - zero) * film.time_base_s / step_s) for time in film.times]
+    first = min(bisect_left(film.times, zero), len(steps) - 1)
+    film_end_s = (film.times[-1] - zero) * film.time_base_s + 1 / film.frames_per_s
     end = min(steps[first] + STRIP_PICTURES, max(steps[first] + 1, math.ceil(film_end_s / step_s)))
     return [bisect_right(steps, step) - 1 for step in range(steps[first], end)]

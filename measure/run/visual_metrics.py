@@ -6,8 +6,11 @@ names its counterpart; what looks odd in one is so there. `tests/measure/run/tes
 `tests/proof/test_films.py` compare the results.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +19,7 @@ from PIL import Image
 
 from base.errors import EyelevelError
 from measure.run.film import ORANGE
-from measure.run.pictures import FilmPictures, Pixels
+from measure.run.pictures import FilmTimes, Pixels, decode
 
 # How far a colour may be off (of 255) in pictures that are alike: noise of 10 %, of 15 % at the end of the film and
 # in what is orange.
@@ -36,6 +39,9 @@ LEAST_PIXELS = 51
 # The share of a thumbnail's width and height in its middle that is passed over when the first change is searched: the
 # script's `--renderignore`, in percent, as Browsertime gives it.
 IGNORED_PERCENT = 5
+# So much of a film's last thumbnails is kept: the end of the changes is searched backwards. Of a desktop's page these
+# are the last 124, which show at least 4 s. Where that is not enough, the film is decoded once more.
+LAST_BYTES = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -50,13 +56,6 @@ class VisualMetrics:
     vc85: float
     si: float
     progress: str = ""
-
-
-class Thumbnail(NamedTuple):
-    """A thumbnail (rows by columns by RGB) and when it is shown, in ms."""
-
-    time_ms: int
-    picture: Pixels
 
 
 class Region(NamedTuple):
@@ -74,18 +73,124 @@ class Region(NamedTuple):
         return picture[y : min(height - 1, y + self.height), x : min(width - 1, x + self.width)]
 
 
-def visual_metrics(pictures: FilmPictures) -> VisualMetrics:
+class Thumbnails:
+    """The thumbnails of a film, one after another (`measure.run.pictures.decode`): their numbers in the film, and
+    histograms, from the first change of the page on. Of the pictures are kept that of the blank page, and the last
+    (LAST_BYTES)."""
+
+    def __init__(self, film: Path) -> None:
+        self._film = film
+        self._count = 0
+        # Those so far, among which orange is searched; None when that is over.
+        self._stray: list[Pixels] | None = []
+        self._blank: Pixels | None = None
+        self._is_rendered = self._is_changing = False
+        self._last = deque[Pixels]()
+        # Of the blank page, and of each thumbnail from the first change on.
+        self.numbers: list[int] = []
+        self.histograms: list[NDArray[np.int32]] = []
+        self.is_too_narrow = False
+
+    def add(self, picture: Pixels) -> None:
+        """Look at the next."""
+        self._last.append(picture)
+        if len(self._last) > max(1, LAST_BYTES // picture.nbytes):
+            self._last.popleft()
+        self._count += 1
+        if min(picture.shape[:2]) < LEAST_PIXELS:
+            self.is_too_narrow = True
+        elif self._stray is None:
+            self._look(self._count - 1, picture)
+        else:
+            self._stray.append(picture)
+            if _is_orange(picture):
+                self._stray = None  # nothing before the first orange counts (`remove_frames_before_orange`)
+            elif self._count == STRAY:
+                self._look_at_stray()
+
+    def end(self) -> int:
+        """How many of `numbers` count: not orange at the end, nor what shows there what one before it does.
+
+        To be called when there are no more. Raises EyelevelError.
+        """
+        self._look_at_stray()
+        is_orange = self._tested(_is_orange)
+        end = len(self.numbers)
+        while end > 1 and is_orange(end - 1):
+            end -= 1
+        # The second pass of `eliminate_duplicate_frames`.
+        if end > 2:
+            seen = _page(last := self._picture(end - 1))
+            is_last = self._tested(lambda picture: _is_like_last(seen.of(last), seen.of(picture)))
+            while end > 1 and is_last(end - 2):
+                end -= 1
+        return end
+
+    def _look_at_stray(self) -> None:
+        stray, self._stray = self._stray or [], None
+        for number, picture in enumerate(stray):
+            self._look(number, picture)
+
+    def _look(self, number: int, picture: Pixels) -> None:
+        if self._blank is None:
+            if _is_orange(picture):
+                return  # `remove_orange_frames`
+            self._blank = picture
+        elif not self._is_changing:
+            # What follows the blank page and is like it, or orange (`find_render_start`).
+            self._is_rendered = self._is_rendered or (_is_render(self._blank, picture) and not _is_orange(picture))
+            # What follows it and is like it (`eliminate_duplicate_frames`, first pass).
+            seen = _page(self._blank)
+            is_change = self._is_rendered and _different(seen.of(self._blank), seen.of(picture), NOISE).any()
+            self._is_changing = bool(is_change)
+            if not is_change:
+                return
+        self.numbers.append(number)
+        self.histograms.append(_histogram(picture))
+
+    def _tested(self, test: Callable[[Pixels], bool]) -> Callable[[int], bool]:
+        """A function that says of the thumbnail at a place in `numbers` what `test` does of its picture."""
+        results: list[bool] = []
+
+        def result(place: int) -> bool:
+            if (picture := self._picture_in_memory(place)) is not None:
+                return test(picture)
+            if not results:
+                decode(self._film, {"thumbnails": lambda picture: results.append(test(picture))})
+            return results[self.numbers[place]]
+
+        return result
+
+    def _picture(self, place: int) -> Pixels:
+        """The picture of the thumbnail at `place` in `numbers`. Raises EyelevelError."""
+        if (picture := self._picture_in_memory(place)) is not None:
+            return picture
+        places, pictures = itertools.count(), list[Pixels]()
+
+        def add(picture: Pixels) -> None:
+            if next(places) == self.numbers[place]:
+                pictures.append(picture)
+
+        decode(self._film, {"thumbnails": add})
+        return pictures[0]
+
+    def _picture_in_memory(self, place: int) -> Pixels | None:
+        if place == 0:
+            return self._blank
+        position = self.numbers[place] - (self._count - len(self._last))
+        return self._last[position] if position >= 0 else None
+
+
+def visual_metrics(times: FilmTimes, thumbnails: Thumbnails) -> VisualMetrics:
     """The visual metrics of a film. Raises EyelevelError when it shows only orange, or is too narrow for a page."""
-    if min(pictures.thumbnails.shape[1:3]) < LEAST_PIXELS:
-        raise EyelevelError(f"no visual metrics: the film is {pictures.width} by {pictures.height} pixels large")
-    filmed = [Thumbnail(*both) for both in zip(pictures.thumbnail_times_ms, pictures.thumbnails, strict=True)]
-    of_page = _without_orange(_from_orange(filmed))
-    if not of_page:
+    if thumbnails.is_too_narrow:
+        raise EyelevelError(f"no visual metrics: the film is {times.width} by {times.height} pixels large")
+    end = thumbnails.end()
+    if not end:
         raise EyelevelError("no visual metrics: the film shows only orange")
-    thumbnails = _without_end(_without_blank(_without_unrendered(of_page)))
-    zero_ms = thumbnails[0].time_ms
-    progress = _progress([_histogram(thumbnail.picture) for thumbnail in thumbnails])
-    steps = [(thumbnail.time_ms - zero_ms, percent) for thumbnail, percent in zip(thumbnails, progress, strict=True)]
+    times_ms = [times.thumbnail_times_ms[number] for number in thumbnails.numbers[:end]]
+    progress = _progress(thumbnails.histograms[:end])
+    steps = [(time_ms - times_ms[0], percent) for time_ms, percent in zip(times_ms, progress, strict=True)]
     text = ", ".join(f"{time_ms}={percent}" for time_ms, percent in steps)
     return VisualMetrics(
         fvc=float(steps[1][0] if len(steps) > 1 else 0),
@@ -113,64 +218,20 @@ def visually_complete(progress: str, percent: int) -> int:
     return reached
 
 
-def _from_orange(thumbnails: Sequence[Thumbnail]) -> Sequence[Thumbnail]:
-    """Without what is shown before the first orange (`remove_frames_before_orange`)."""
-    early = enumerate(thumbnails[:STRAY])
-    return thumbnails[next((place for place, thumbnail in early if _is_orange(thumbnail.picture)), 0) :]
-
-
-def _without_orange(thumbnails: Sequence[Thumbnail]) -> Sequence[Thumbnail]:
-    """Without orange at the beginning and the end (`remove_orange_frames`)."""
-    first, end = 0, len(thumbnails)
-    while first < end and _is_orange(thumbnails[first].picture):
-        first += 1
-    while first < end and _is_orange(thumbnails[end - 1].picture):
-        end -= 1
-    return thumbnails[first:end]
-
-
-def _without_unrendered(thumbnails: Sequence[Thumbnail]) -> Sequence[Thumbnail]:
-    """Without what follows the first thumbnail and is like it, or orange (`find_render_start`)."""
-    blank = thumbnails[0].picture
+def _is_render(blank: Pixels, picture: Pixels) -> bool:
+    """Whether `picture` differs from the `blank` page where that counts (`find_render_start`)."""
     height, width = blank.shape[:2]
     seen = Region(max(width - 10, 1), max(height - 10 - 24, 1), 0, 10)
     ignored = Region(width * IGNORED_PERCENT // 100, height * IGNORED_PERCENT // 100)
     x, y = int(width / 2 - ignored.width / 2), int(height / 2 - ignored.height / 2)
     counts = np.ones((height, width), dtype=bool)
     counts[y : y + ignored.height, x : x + ignored.width] = False
-    counts = seen.of(counts)
-    place = 1
-    while place < len(thumbnails) and (
-        not (_different(seen.of(blank), seen.of(thumbnails[place].picture), NOISE) & counts).any()
-        or _is_orange(thumbnails[place].picture)
-    ):
-        place += 1
-    return [thumbnails[0], *thumbnails[place:]]
+    return bool((_different(seen.of(blank), seen.of(picture), NOISE) & seen.of(counts)).any())
 
 
-def _without_blank(thumbnails: Sequence[Thumbnail]) -> Sequence[Thumbnail]:
-    """Without what follows the first thumbnail and is like it (`eliminate_duplicate_frames`, first pass)."""
-    seen = _page(thumbnails[0].picture)
-    blank = seen.of(thumbnails[0].picture)
-    place = 1
-    while place < len(thumbnails) and not _different(blank, seen.of(thumbnails[place].picture), NOISE).any():
-        place += 1
-    return [thumbnails[0], *thumbnails[place:]]
-
-
-def _without_end(thumbnails: Sequence[Thumbnail]) -> Sequence[Thumbnail]:
-    """Without the thumbnails at the end that show what one before them does (`eliminate_duplicate_frames`, second
-    pass)."""
-    if len(thumbnails) <= 2:
-        return thumbnails
-    seen = _page(thumbnails[0].picture)
-    last = seen.of(thumbnails[-1].picture)
-    place = len(thumbnails) - 1
-    while place and np.count_nonzero(_different(last, seen.of(thumbnails[place - 1].picture), MORE_NOISE)) <= (
-        LAST_DIFFERENT_PIXELS
-    ):
-        place -= 1
-    return thumbnails[: place + 1]
+def _is_like_last(last: Pixels, picture: Pixels) -> bool:
+    """Whether `picture` shows what the `last` does, both cut to where changes count."""
+    return int(np.count_nonzero(_different(last, picture, MORE_NOISE))) <= LAST_DIFFERENT_PIXELS
 
 
 def _page(picture: Pixels) -> Region:
@@ -198,13 +259,13 @@ def _different(one: Pixels, other: NDArray[Any], noise: int) -> NDArray[np.bool_
     return np.asarray((np.abs(one.astype(np.int16) - other) > noise).any(axis=2))
 
 
-def _histogram(picture: Pixels) -> NDArray[np.int64]:
+def _histogram(picture: Pixels) -> NDArray[np.int32]:
     """How many pixels that are not white have which value of each colour (`calculate_image_histogram`)."""
     pixels = picture[(picture < WHITE).any(axis=2)]
-    return np.array([np.bincount(values, minlength=256) for values in pixels.T])
+    return np.array([np.bincount(values, minlength=256) for values in pixels.T], dtype=np.int32)
 
 
-def _progress(histograms: Sequence[NDArray[np.int64]]) -> list[int]:
+def _progress(histograms: Sequence[NDArray[np.int32]]) -> list[int]:
     """How complete each picture is, in percent (`calculate_visual_progress`)."""
     first = histograms[0]
     final = np.abs(histograms[-1] - first)

@@ -17,7 +17,7 @@ from measure.captures.reading import (
     read_connections,
     request_after_s,
 )
-from measure.captures.streams import STREAM_FIELDS, requests
+from measure.captures.streams import STREAM_FIELDS, longest_record_bytes, requests
 from measure.gates import LOAD_FAILED, REPLAY, Gate
 from measure.run.load import Instruments
 from measure.run.monitor import CAPTURE
@@ -161,6 +161,9 @@ def judge_protocol(protocol: Protocol, seen: ProtocolObservation) -> list[Check]
     if protocol.in_kernel:
         mss_bytes = protocol.mss_bytes or LARGEST_MSS_BYTES
         checks.append(within(name, "maximum segment size", mss_bytes, seen.clear.announced_mss_bytes, 0, "bytes"))
+    if protocol.tls_record_bytes:
+        record_bytes = longest_record_bytes(seen.clear)
+        checks.append(within(name, "longest TLS record", protocol.tls_record_bytes, record_bytes, 0, "bytes"))
     if options := server_of(protocol).connection_options(protocol):
         arrived = " ".join(tag for tag in seen.clear.connection_options if tag not in BROWSERS_TAGS)
         checks.append(same(name, "connection options that arrived", " ".join(options), arrived))

@@ -10,7 +10,6 @@ import binascii
 import json
 import re
 from collections import defaultdict
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -201,9 +200,9 @@ def _response(response: dict[str, Any]) -> Response:
     if content.get(ENCODED) or len(plain.body) > BODY_BYTES:
         return plain
     try:
-        return replace(plain, body=encode(plain.body, plain.encoding))
+        return plain._replace(body=encode(plain.body, plain.encoding))
     except UndecodableContent:
-        return replace(plain, headers=without_fields(headers, {"content-encoding"}))
+        return plain._replace(headers=without_fields(headers, {"content-encoding"}))
 
 
 def _content_of(content: dict[str, Any], status: int) -> bytes:

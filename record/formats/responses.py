@@ -5,7 +5,6 @@ has no server IPs, so every host gets a server of its own.
 """
 
 import os
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -79,7 +78,7 @@ def _exchange(file: Path, place: Path) -> Exchange:
     require_single_originals(response.headers)
     url = normal_url(response.header(ORIGINAL_URL.lower()) or f"https://{place.as_posix()}")
     method = response.header(ORIGINAL_METHOD.lower()) or "GET"
-    replayed = with_true_length(method, replace(response, headers=without_originals(response.headers)))
+    replayed = with_true_length(method, response._replace(headers=without_originals(response.headers)))
     return Exchange(method, url, replayed, authority_of(url), ttfb_ms=_wait_ms(response))
 
 

@@ -22,6 +22,8 @@ START_TIMEOUT_S = 20.0
 PACKAGES = ("base", "record", "servers")
 
 THREADS = 8
+# So many connections may wait for a thread.
+BACKLOG = 1024
 # A response that waits for its time keeps a thread: as many as a page may ask for at once.
 THINKING_THREADS = 512
 
@@ -45,20 +47,28 @@ class RunningApplication:
             raise EyelevelError(answer) if answer else self._daemon.failure()
 
 
+def most_connections(serving: Serving) -> int:
+    """How many connections to the application there can be: one more is refused."""
+    return BACKLOG + _threads(serving)
+
+
+def _threads(serving: Serving) -> int:
+    return THINKING_THREADS if serving.think_time else THREADS
+
+
 @contextmanager
 def running_application(serving: Serving) -> Iterator[RunningApplication]:
     """The application while the block runs; a server can start while it loads its responses.
 
     A single process, so that repeated requests are answered in order. Raises EyelevelError.
     """
-    jail = serving.jail(*(PROJECT / package for package in PACKAGES))
+    jail = serving.jail(*(PROJECT / package for package in PACKAGES), certified=False)
     listening = serving.folder / "uwsgi.socket"
     ready = serving.folder / "uwsgi.ready"
     os.mkfifo(ready)
     command: list[str | Path] = [tool("uwsgi-core"), "--plugin", "python3", "--need-app", "--die-on-term"]
-    command += ["--socket", listening, "--listen", "1024"]
-    threads = THINKING_THREADS if serving.think_time else THREADS
-    command += ["--processes", "1", "--threads", str(threads), "--buffer-size", "65535"]
+    command += ["--socket", listening, "--listen", str(BACKLOG)]
+    command += ["--processes", "1", "--threads", str(_threads(serving)), "--buffer-size", "65535"]
     command += ["--disable-logging", "--pythonpath", PROJECT, "--module", "servers.application.wsgi"]
     environment: Mapping[str, str] = {
         **os.environ,

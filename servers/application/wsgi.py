@@ -11,14 +11,13 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from sys import intern
-from typing import Any
+from typing import Any, NamedTuple
 
 from base.text import excerpt, printable
-from record.bounded import read_regular
+from record.bounded import read_message
 from record.http1 import (
     METHOD,
     NOT_IN_A_LINE,
@@ -28,8 +27,8 @@ from record.http1 import (
     Headers,
     MalformedMessage,
     Response,
-    parse_response,
     require_sendable_fields,
+    response_of,
 )
 from record.layout import (
     AUTHORITY,
@@ -58,8 +57,7 @@ StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 Shared = dict[tuple[str, str], tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredResponse:
+class StoredResponse(NamedTuple):
     """A response ready to be sent, and the file it came from (`<host>/<name>`)."""
 
     file: str
@@ -110,27 +108,31 @@ def load_responses(site: Path) -> Iterator[Recorded[StoredResponse]]:
     Files that quic_server refuses are refused here, too, so that no site is served over one protocol alone. Raises
     MalformedMessage.
     """
-    # No list of paths, which would leave holes of their size among what is loaded.
-    names = sorted((path.name, path.parent.name) for path in islice(site.glob("*/*"), EXCHANGES + 1))
-    if beyond := excess(exchanges=len(names), hosts=len({host for _, host in names})):
+    # No list of paths, which would leave holes of their size among what is loaded; nor is that of names kept.
+    paths = islice(site.glob("*/*"), EXCHANGES + 1)
+    names = sorted(((path.name, intern(path.parent.name)) for path in paths), reverse=True)
+    folders = {host: site / host for _, host in names}
+    if beyond := excess(exchanges=len(names), hosts=len(folders)):
         raise MalformedMessage(f"{site} holds {beyond}")
     shared: Shared = {}
-    for name, host in names:
-        path = site / host / name
+    while names:
+        name, host = names.pop()
+        path = folders[host] / name
         try:
-            yield _recorded(path, shared)
+            yield _recorded(path, f"{host}/{name}", shared)
         except (OSError, ValueError) as error:
             name = printable(str(path))
             raise MalformedMessage(f"{name} is no recorded response: {error}; import the site again") from None
 
 
-def _recorded(path: Path, shared: Shared) -> Recorded[StoredResponse]:
-    """The exchange in the file `path`. Raises ValueError for one that a server cannot send, and OSError."""
+def _recorded(path: Path, file: str, shared: Shared) -> Recorded[StoredResponse]:
+    """The exchange in the file `path`, which is `file` in its site. Raises ValueError for one that a server cannot
+    send, and OSError."""
     if not FILE_NAME.fullmatch(path.name):
         raise MalformedMessage("its name is none of a site's files")
     # The replay links the site's files, which `Site.load` has seen, into the folder that servers are given.
-    response = parse_response(read_regular(path, BODY_BYTES + HEAD_BYTES, follow=True))
-    _require_sendable(response)
+    response = response_of(*read_message(path, BODY_BYTES + HEAD_BYTES, follow=True))
+    _require_sendable(response, shared)
     original = {name.lower(): value for name, value in response.headers}
     method, url = original.get(ORIGINAL_METHOD.lower(), ""), original.get(ORIGINAL_URL.lower(), "")
     if not METHOD.fullmatch(method):
@@ -142,7 +144,7 @@ def _recorded(path: Path, shared: Shared) -> Recorded[StoredResponse]:
     if not NUMBER.fullmatch(wait_ms):
         raise MalformedMessage(f"its {ORIGINAL_WAIT_MS} is no time")
     stored = StoredResponse(
-        file=f"{path.parent.name}/{path.name}",
+        file=file,
         # HTTP/2 never sends a reason phrase, but WSGI demands one.
         status=intern(f"{response.status} {response.reason[:REASON_BYTES] or 'Recorded'}"),
         headers=tuple(shared.setdefault(header, header) for header in sent_headers(response.headers)),
@@ -162,8 +164,9 @@ def _require_true_length(method: str, response: Response) -> None:
         )
 
 
-def _require_sendable(response: Response) -> None:
-    """Refuse a response that cannot be sent over every protocol as what it is. Raises MalformedMessage."""
+def _require_sendable(response: Response, known: Shared) -> None:
+    """Refuse a response that cannot be sent over every protocol as what it is; `known` fields can be. Raises
+    MalformedMessage."""
     if response.status not in STATUSES:
         raise MalformedMessage(f"status {response.status} is none that can be replayed")
     require_single_originals(response.headers)
@@ -171,6 +174,8 @@ def _require_sendable(response: Response) -> None:
     if NOT_IN_A_LINE.search(response.reason):
         raise MalformedMessage("its reason phrase has a line break or a NUL")
     for name, value in response.headers:
+        if (name, value) in known:
+            continue
         if not TOKEN.fullmatch(name) or NOT_IN_A_LINE.search(value):
             raise MalformedMessage(f"a header field cannot be sent: {excerpt(name)}")
 

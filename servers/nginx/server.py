@@ -27,6 +27,9 @@ from tuning.protocols import Protocol
 START_TIMEOUT_S = 20.0
 
 LOG = "nginx.log"
+# At most, of a browser at a time: Chromium makes 256, and as many of WebSockets. Each that could be takes 0.4 kB of
+# each worker.
+BROWSER_CONNECTIONS = 1000
 # How NGINX ends a line about a file that it cannot write.
 NO_SPACE = f"({errno.ENOSPC}: {os.strerror(errno.ENOSPC)})".encode()
 
@@ -42,6 +45,7 @@ class Nginx(Server):
     name = "nginx"
     transports = ("tcp",)
     congestion_controls = ("cubic", "bbr")
+    chooses_tls_records = True
     programs: ClassVar = {"nginx": "-v", **uwsgi.PROGRAMS}
 
     @contextmanager
@@ -83,6 +87,7 @@ def _nginx(serving: Serving, application: Path) -> Iterator[Daemon]:
         folder=serving.folder,
         # NGINX's own choice would be one for each core of the machine, on the few that servers may have of it.
         workers=len(os.sched_getaffinity(0)),
+        connections=len(serving.listening()) + BROWSER_CONNECTIONS + uwsgi.most_connections(serving),
         buffers=buffers,
         application=application,
         listening=listening,

@@ -1,5 +1,6 @@
 """What RUNS=auto is said to save before a campaign, and what it has saved after it."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from analysis.stopping import looks_until, stopping_table
 from measure.campaign.campaign import Campaign
 from measure.campaign.plan import plan, write_plan
 from measure.campaign.results import opened
+from measure.host.lanes import Lanes
 from measure.host.machine import machine
 from measure.table import CampaignDocument, read_document, write_document
 from record.demo import generate
@@ -112,9 +114,11 @@ def test_scatter_and_gains_are_those_of_the_newest_campaign_of_this_machine(
 ) -> None:
     earlier_campaign(tmp_path / "earlier", str(machine()["host"]))
     known = {name: networks.load()[name] for name in ("dsl", "mss")}
-    expected = expected_behind(known, declared, tmp_path, tmp_path / "new")
+    notes: list[str] = []
+    expected = expected_behind(known, declared, tmp_path, tmp_path / "new", notes.append)
     dsl = expected["dsl"]
     assert dsl.source == "earlier"
+    assert not notes
     # Each run scatters by 6 %, and each of its metrics by a third of that besides.
     assert dsl.scatter == pytest.approx(0.06 * (2 * (1 + 1 / 9)) ** 0.5, rel=0.1)
     assert dsl.site_sd == pytest.approx(0.1, rel=0.6)
@@ -129,8 +133,57 @@ def test_what_another_machine_or_network_showed_is_not_taken(tmp_path: Path, dec
     earlier_campaign(tmp_path / "here", str(machine()["host"]))
     dsl = networks.load()["dsl"]
     slower = {"dsl": replace(dsl, down_mbps=1.0)}
-    assert expected_behind(slower, declared, tmp_path, tmp_path / "new")["dsl"] == Expected(SCATTER)
-    assert expected_behind({"dsl": dsl}, declared, tmp_path, tmp_path / "here")["dsl"] == Expected(SCATTER)
+    notes: list[str] = []
+    assert expected_behind(slower, declared, tmp_path, tmp_path / "new", notes.append)["dsl"] == Expected(SCATTER)
+    assert notes == [
+        f"the earlier campaign broken is left aside: {tmp_path / 'broken'} is no campaign: campaign.json is missing"
+    ]
+    itself = tmp_path / "here"
+    assert expected_behind({"dsl": dsl}, declared, tmp_path, itself, notes.append)["dsl"] == Expected(SCATTER)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"machine": None},
+        {"machine": "a text"},
+        {"settings": {"networks": ["dsl"]}},
+        {"settings": {"networks": {"dsl": None}, "protocols": 3}},
+        {"hypotheses": {"text": 3}},
+    ],
+    ids=str,
+)
+def test_a_campaign_that_is_damaged_is_left_aside_in_one_line(
+    tmp_path: Path, declared: Hypotheses, change: dict[str, Any]
+) -> None:
+    """Whatever is wrong with it: what stands beside a new campaign must not keep it from being measured."""
+    earlier_campaign(tmp_path / "earlier", str(machine()["host"]))
+    odd = earlier_campaign(tmp_path / "odd", str(machine()["host"]))
+    file = odd / "campaign.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    known, notes = {"dsl": networks.load()["dsl"]}, list[str]()
+    assert expected_behind(known, declared, tmp_path, tmp_path / "new", notes.append)["dsl"].source in (
+        "earlier",
+        "odd",
+    )
+    assert len(notes) <= 1 and not any("\n" in note for note in notes)
+
+
+def test_a_table_that_cannot_be_read_is_left_aside_in_one_line(tmp_path: Path, declared: Hypotheses) -> None:
+    earlier_campaign(tmp_path / "earlier", str(machine()["host"]))
+    odd = earlier_campaign(tmp_path / "odd", str(machine()["host"]))
+    (odd / "runs.csv").write_bytes(b"\xff\xfe" + (odd / "runs.csv").read_bytes())
+    known, notes = {"dsl": networks.load()["dsl"]}, list[str]()
+    assert expected_behind(known, declared, tmp_path, tmp_path / "new", notes.append)["dsl"].source == "earlier"
+    (note,) = notes
+    assert note.startswith("the earlier campaign odd is left aside: ")
+
+
+def test_in_lanes_hours_are_fewer_and_runs_are_not(declared: Hypotheses) -> None:
+    expected = {"dsl": DECIDED_AT_ONCE, "lte": NEVER_DECIDED}
+    one, four = (expectation(replace(plan_of(), lanes=count), declared, expected) for count in (1, 4))
+    assert (four.runs, four.total_runs) == (one.runs, one.total_runs)
+    assert (four.seconds.mean, four.total_s) == (one.seconds.mean / 4, one.total_s / 4)
 
 
 def test_what_is_assumed_is_said(declared: Hypotheses) -> None:
@@ -159,17 +212,22 @@ def test_a_campaign_announces_what_the_rule_is_expected_to_save(tmp_path: Path) 
     )
     first, _ = announcement(campaign)
     assert first.startswith("RUNS=auto: about ")
+    in_lanes, *_ = announcement(replace(campaign, lanes=Lanes(2)))
+    assert (first.rpartition(" of ")[2], in_lanes.rpartition(" of ")[2]) == ("10 min", "5 min")
     (line,) = announcement(replace(campaign, protocols={"tcp": known["tcp"]}))
     assert "compares nothing" in line
 
 
-def test_what_was_saved_is_what_was_planned_and_not_needed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("lanes", "minutes"), [(1, (10, 40)), (2, (5, 20))])
+def test_what_was_saved_is_what_was_planned_and_not_needed(
+    tmp_path: Path, lanes: int, minutes: tuple[int, int]
+) -> None:
     names: dict[str, dict[str, Any]] = {
         "sites": {"s": {}},
         "networks": {"dsl": {}, "lte": {}},
         "protocols": {"tcp": {}, "quic": {}},
     }
-    document = CampaignDocument({"seed": 1, "runs": 10, "repeats": 2, "auto": True, **names})
+    document = CampaignDocument({"seed": 1, "runs": 10, "repeats": 2, "auto": True, "lanes": lanes, **names})
     with opened(tmp_path / "c", document) as results:
         write_plan(tmp_path / "c", plan(["s"], ["dsl", "lte"], ["tcp", "quic"], 10, 1))
         for network, runs in (("dsl", 5), ("lte", 10)):
@@ -179,7 +237,9 @@ def test_what_was_saved_is_what_was_planned_and_not_needed(tmp_path: Path) -> No
                     row = replace(ROW, network=network, protocol=protocol, run=number, folder=place, seconds=60.0)
                     results.keep_attempt(row)
     saved = saving(tmp_path / "c", [("s", "dsl"), ("s", "lte")])
-    assert (saved.runs, saved.seconds, saved.made_runs) == (10, 600.0, 30)
-    line = "RUNS=auto saved 10 of 40 runs (25 %), about 10 min of 40 min: dsl after 5 runs of each setting"
+    saved_min, total_min = minutes
+    assert (saved.runs, saved.seconds, saved.made_runs) == (10, 60.0 * saved_min, 30)
+    line = f"RUNS=auto saved 10 of 40 runs (25 %), about {saved_min} min of {total_min} min: "
+    line += "dsl after 5 runs of each setting"
     assert saved_line(saved) == line
     assert "saved nothing" in saved_line(saving(tmp_path / "c", []))

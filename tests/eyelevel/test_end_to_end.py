@@ -31,7 +31,7 @@ from measure.campaign.campaign import Campaign, measure
 from measure.campaign.progress import ProgressDisplay
 from measure.run.evidence import VISUAL, read_evidence
 from measure.run.film import film_start
-from measure.run.pictures import film_pictures
+from measure.run.film_contents import film_contents
 from measure.run.visit import FILM
 from measure.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT, read_rows, require_document
 from record.demo import generate
@@ -133,7 +133,7 @@ def test_a_film_ends_after_the_quiet_time_of_its_network(campaign: Campaign) -> 
         run = read_run(campaign.folder, row, document)
         assert run.quiet_ms == LTE.quiet_ms == 2000
         film = run.folder / FILM
-        start = film_start(film_pictures(film))
+        start = film_start((contents := film_contents(film)).times, contents.looks)
         film_ms = 1000 * (_frame_count(film) - start.stray_frames - start.orange_frames) / FRAMERATE
         # The first frame after the orange is up to two frames ahead of the navigation, and the last one may be lost.
         assert run.stop_ms(2000) - 100 < film_ms < run.stop_ms(QUIET_MS)

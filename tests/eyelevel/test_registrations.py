@@ -97,6 +97,7 @@ STUDIES.append(
 
 if __name__ == "__main__":
     slot.time_canary = lambda browser: Canary(50.0, 800.0)
+    slot.layout = lambda: None  # another process would not know the toys
     main()
 '''
 

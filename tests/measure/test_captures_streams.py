@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from measure.captures.reading import FIELDS, CapturedConnection, CapturedPacket
-from measure.captures.streams import STREAM_FIELDS, CarriedBytes, carried, requests
+from measure.captures.streams import STREAM_FIELDS, CarriedBytes, carried, longest_record_bytes, requests
 
 
 def packet(at_s: float, payload_bytes: int, fields: Mapping[str, str], *, from_server: bool = True) -> CapturedPacket:
@@ -36,6 +36,8 @@ def test_frames_of_http2_are_found_in_records_that_are_complete_only_packets_lat
         ),
     )
     assert carried(connection) == [CarriedBytes(1.0, 1, 217), CarriedBytes(2.0, 1, 83), CarriedBytes(2.0, 3, 200)]
+    # The handshake's do not count.
+    assert longest_record_bytes(connection) == 500
 
 
 def test_stream_frames_of_quic_are_counted_once() -> None:

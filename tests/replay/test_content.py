@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,7 @@ URL = "https://a.example/"
 def site(tmp_path: Path) -> Site:
     exchanges = (
         Exchange("GET", URL, PAGE, "192.0.2.1"),
-        Exchange("GET", "https://a.example:8080/x", replace(PAGE, body=b"plain"), "192.0.2.1"),
+        Exchange("GET", "https://a.example:8080/x", PAGE._replace(body=b"plain"), "192.0.2.1"),
     )
     return write_site(Recording(URL, exchanges, {"tool": "test"}), tmp_path / "site")
 
@@ -92,7 +91,7 @@ def test_policies_that_become_too_long_with_the_script_leave_the_document_as_it_
     tmp_path: Path, content: Path
 ) -> None:
     policies = ",".join(["script-src a"] * (HEADER_BYTES // 26))
-    page = replace(PAGE, headers=(*PAGE.headers, ("Content-Security-Policy", policies)))
+    page = PAGE._replace(headers=(*PAGE.headers, ("Content-Security-Policy", policies)))
     site = write_site(Recording(URL, (Exchange("GET", URL, page, "192.0.2.1"),), {"tool": "test"}), tmp_path / "site")
     evidence = make_content(site, content, repeatable=True)
     assert evidence is not None
@@ -113,5 +112,5 @@ def test_policies_that_become_too_long_with_the_script_leave_the_document_as_it_
 def test_no_document_takes_long(body: bytes, is_document: bool) -> None:
     """30 comments took minutes, each further one twice as long; unfinished tags took the square of their number."""
     before = time.process_time()
-    assert (with_script(replace(PAGE, body=body), b"") is not None) == is_document
+    assert (with_script(PAGE._replace(body=body), b"") is not None) == is_document
     assert time.process_time() - before < 1

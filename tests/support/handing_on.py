@@ -41,4 +41,4 @@ def without_encoding(exchange: Exchange) -> Exchange:
         body = decode(response.body, response.header("content-encoding") or "")
     except UndecodableContent:
         body = response.body
-    return replace(exchange, response=replace(response, headers=headers, body=body))
+    return replace(exchange, response=response._replace(headers=headers, body=body))

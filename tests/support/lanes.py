@@ -50,6 +50,19 @@ class NotedMethod(Method):
 
 
 @dataclass(frozen=True)
+class AnalysedMethod(NotedMethod):
+    """The analysis of a run notes in which process and on which processors it is done, or raises `fault`."""
+
+    fault: Exception | None = None
+
+    def analyse(self, folder: Path) -> None:
+        """Analyse the run in `folder`."""
+        if self.fault:
+            raise self.fault
+        (folder / "analysis.json").write_text(json.dumps([os.getpid(), sorted(os.sched_getaffinity(0))]))
+
+
+@dataclass(frozen=True)
 class CoresMethod(NotedMethod):
     """A run notes on which processors what it starts may run. `fault` names a protocol whose runs end their lane, and
     `endless` one whose runs never end. At the pipe `meeting`, runs of an odd block wait for one of an even block."""

@@ -16,7 +16,7 @@ from base.structure import from_json, to_json, unstructured
 from measure.run.aliases import choose_protocols
 from replay.spec import ReplaySpec
 from replay.stack import shell
-from servers.registry import require_served
+from servers.registry import require_served, server_of
 from tuning import kernel, networks, protocols
 from tuning.settings import USER_FOLDER, choose
 
@@ -121,6 +121,9 @@ def test_a_wrong_networks_file_is_one_line_that_names_the_place(text: str, said:
             "notsent_lowat_bytes and net.ipv4.tcp_notsent_lowat of server_sysctls are the same",
         ),
         (f"[x]\n{QUIC}pacing = true\nnotsent_lowat_bytes = 0", "notsent_lowat_bytes is the kernel's"),
+        (f"[x]\n{PROTOCOL}tls_record_bytes = 511", "tls_record_bytes must be from 512 to 16384, not 511"),
+        (f"[x]\n{PROTOCOL}tls_record_bytes = 16385", "tls_record_bytes must be from 512 to 16384, not 16385"),
+        (f"[x]\n{QUIC}pacing = true\ntls_record_bytes = 4096", "tls_record_bytes are for transport tcp"),
         (f'[x]\n{PROTOCOL}tls_group = "P-256"\nearly_data = true', "HelloRetryRequest"),
         (f"[x]\n{QUIC}pacing = true\nfast_open = true", "transport tcp"),
         (f"[x]\n{QUIC}pacing = true\nbackup_connections = true", "backup_connections are for transport tcp"),
@@ -197,6 +200,14 @@ def test_what_a_browser_knows_over_quic_is_said_also_where_a_setting_does_not(tm
     )
     known = {name: protocol.known_servers for name, protocol in protocols.load(file).items()}
     assert known == {"mine": True, "unknown": False, "t": None}
+
+
+def test_a_server_that_leaves_no_choice_of_tls_records_refuses_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    protocol = replace(protocols.load()["tcp"], tls_record_bytes=4096)
+    server = server_of(protocol)
+    assert server.refusal(protocol) is None
+    monkeypatch.setattr(type(server), "chooses_tls_records", False)
+    assert server.refusal(protocol) == "nginx has no tls_record_bytes to choose"
 
 
 def test_every_protocol_of_the_testbed_is_served_and_is_what_it_was() -> None:

@@ -63,6 +63,7 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
     monkeypatch.setattr(campaigns, "versions", lambda *_, **__: {"chromium": "1"})
     monkeypatch.setattr(method, "analyse_film", lambda folder: None)
     monkeypatch.setattr(slot, "time_canary", lambda browser: Canary(50.0, 800.0))
+    monkeypatch.setattr(slot, "layout", lambda: None)  # another process would not see what a test replaces
     known_networks, known_protocols = networks.load(), protocols.load()
     return Campaign(
         folder=tmp_path / "results" / "try",

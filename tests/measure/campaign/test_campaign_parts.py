@@ -13,6 +13,7 @@ from base.places import tool
 from measure.campaign import slot
 from measure.campaign.forecast import RunModel, forecast, require_space
 from measure.campaign.slot import Slot
+from measure.host import topology
 from measure.host.affinity import CORES_FOR_PLACES, layout
 from measure.host.canary import DRIFT, RECENT, USUAL, Canary, drift, slowness, time_canary
 from measure.run.aliases import base_name, choose_protocols
@@ -49,7 +50,8 @@ def test_an_unknown_protocol_is_told_under_any_name() -> None:
         choose_protocols("tcp,quick~2", protocols.load())
 
 
-def test_with_enough_cores_each_part_has_its_own() -> None:
+def test_with_enough_cores_each_part_has_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topology, "PROCESSORS", tmp_path)  # of which nothing is known: each is a core
     assert layout(range(CORES_FOR_PLACES - 1)) is None
     for count in (CORES_FOR_PLACES, 8, 12, 64):
         places = layout(range(count))

@@ -29,7 +29,7 @@ from measure.campaign.campaign import Campaign, measure
 from measure.campaign.forecast import Forecast
 from measure.campaign.lane import Beginning, Ending, LaneSetting, RunningLane, running_lane
 from measure.campaign.lane_process import LaneStore, require_cores, serve
-from measure.campaign.lanes import deal_out, measure_in_lanes
+from measure.campaign.lanes import ComingBlocks, deal_out, measure_in_lanes
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import keep_lanes, lanes_fault, opened
 from measure.campaign.slot import canaries_of, machine_name
@@ -55,6 +55,7 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
     site = write_site(generate("demo-light"), tmp_path / "site")
     monkeypatch.setattr(campaigns, "versions", lambda *_, **__: {"chromium": "1"})
     monkeypatch.setattr(slot, "time_canary", lambda browser: Canary(50.0, 800.0))
+    monkeypatch.setattr(slot, "layout", lambda: None)  # another process would not see what a test replaces
     known_networks, known_protocols = networks.load(), protocols.load()
     return Campaign(
         folder=tmp_path / "results" / "try",
@@ -153,6 +154,34 @@ def test_blocks_run_beside_each_other_and_the_runs_of_a_block_one_after_another(
         block: lane for lane, blocks_of_lane in of_lane.items() for block in blocks_of_lane
     }
     assert "· lane 1 ·" in printed.getvalue() and "· lane 2 ·" in printed.getvalue()
+
+
+def test_what_is_made_later_of_a_block_is_made_in_its_lane(campaign: Campaign, lanes: list[RunningLane]) -> None:
+    with opened(campaign.folder, campaign.document()) as results:
+        # Of each block, lane 2 has made one run, and the campaign was stopped.
+        for number, runs in enumerate(campaign.plan(), start=1):
+            place = f"runs/{runs[0].site}/dsl/tcp/{number}-9"
+            values = {**vars(runs[0]), "run": runs[0].number, "block": number, "lane": 2 if number > 1 else 1}
+            values.pop("number")
+            results.keep_attempt(replace(ROW, **values, machine=machine_name(), folder=place))
+        blocks = [campaign.block(number, runs) for number, runs in enumerate(campaign.plan(), start=1)]
+        deal_out(lanes, blocks, results, display(), lambda block: None)
+        rows = read_rows(campaign.folder)
+    assert len(rows) == sum(map(len, campaign.plan()))
+    assert {row.lane for row in rows if row.block == 1} == {1}
+    assert {row.lane for row in rows if row.block != 1} == {2}
+
+
+def test_blocks_that_another_machine_or_lane_began_are_made_in_any(campaign: Campaign) -> None:
+    blocks = [campaign.block(number, runs) for number, runs in enumerate(campaign.plan(), start=1)]
+    rows = [replace(ROW, block=1, lane=2, machine="another"), replace(ROW, block=2, lane=3, machine=machine_name())]
+    store = FolderStore(campaign.folder, [*rows, replace(ROW, block=3, lane=2, machine=machine_name())])
+    coming = ComingBlocks(blocks[:4], store, {1, 2})
+    numbers = [block.number for block in (coming.next_in(1), coming.next_in(1), coming.next_in(1)) if block]
+    assert numbers == [1, 2, 4]
+    assert coming.next_in(1) is None
+    last = coming.next_in(2)
+    assert last and last.number == 3
 
 
 def test_a_lane_goes_on_only_when_its_row_is_kept(campaign: Campaign, lanes: list[RunningLane]) -> None:

@@ -10,9 +10,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import dask
@@ -26,6 +28,7 @@ from support.lanes import CoresMethod
 from base.errors import EyelevelError
 from base.places import PROJECT
 from measure.campaign import cluster as cluster_of_campaign
+from measure.campaign import remote
 from measure.campaign.block import Block
 from measure.campaign.campaign import Campaign
 from measure.campaign.cluster import Cluster
@@ -298,3 +301,55 @@ def test_the_folder_for_temporary_files_is_the_users_alone(tmp_path: Path, monke
     folder.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(EyelevelError, match="is not a folder of yours alone; remove it"):
         nodes.private_folder()
+
+
+@pytest.mark.parametrize(("usable", "place"), [(5, {4}), (4, {0, 1, 2, 3})])
+def test_dasks_own_work_is_beside_the_lanes_where_a_core_remains(
+    usable: int, place: set[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places: list[set[int]] = []
+
+    @contextmanager
+    def working_on(cores: set[int]) -> Iterator[None]:
+        places.append(cores)
+        yield
+
+    workers: list[frozenset[int]] = []
+
+    async def run(*arguments: Any) -> None:
+        workers.append(arguments[-1])
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(usable)))
+    monkeypatch.setattr(nodes, "working_on", working_on)
+    monkeypatch.setattr(nodes, "_run_worker", run)
+    lanes = Lanes(2, lanes_of(2, [(0,), (1,), (2,), (3,)]))
+    nodes.run_worker("tcp://127.0.0.1:8786", None, lambda _: None, lanes)
+    assert places == [place]
+    # Validation has the whole machine.
+    assert workers == [frozenset(range(usable))]
+
+
+def test_a_worker_with_lanes_validates_with_all_its_cores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    worker = SimpleNamespace(
+        id="w", lanes=Lanes(2), cores=frozenset({0, 1, 2}), state=SimpleNamespace(nthreads=2), local_directory=tmp_path
+    )
+    places: list[frozenset[int]] = []
+
+    @contextmanager
+    def working_on(cores: frozenset[int]) -> Iterator[None]:
+        places.append(cores)
+        yield
+        places.pop()
+
+    seen: list[frozenset[int]] = []
+
+    def validate(*_: object) -> tuple[None, Callable[[Path], None]]:
+        seen.extend(places)
+        return None, lambda folder: None
+
+    monkeypatch.setattr(remote, "get_worker", lambda: worker)
+    monkeypatch.setattr(remote, "require_browsing", lambda _: None)
+    monkeypatch.setattr(remote, "versions", lambda *_, **__: {})
+    monkeypatch.setattr(remote, "working_on", working_on)
+    introduction = remote.introduce(remote.Question({}, (), (), "chromium", captures=False, validate=validate))
+    assert introduction.fault is None and seen == [worker.cores]

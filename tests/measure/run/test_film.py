@@ -8,16 +8,16 @@ from support.films import HEIGHT, ORANGE, RATE, WHITE, WIDTH, film, frame, page
 
 from base.errors import EyelevelError
 from measure.run.film import FilmStart, film_start, is_blank, is_orange, last_frame, unlike
-from measure.run.pictures import film_pictures
+from measure.run.film_contents import film_contents
 from measure.run.visual_metrics import visual_metrics, visually_complete
 
 
 def test_the_times_of_a_film_are_those_it_shows(tmp_path: Path) -> None:
     # Half the page appears after 300 ms, the rest after 600 ms.
     scenes = [(frame(ORANGE), 12), (frame(WHITE), 9), (page(0.5), 9), (page(1.0), 30)]
-    pictures = film_pictures(film(tmp_path / "film.mp4", scenes))
-    assert film_start(pictures) == FilmStart(stray_frames=0, orange_frames=12, blank_after=True)
-    metrics = visual_metrics(pictures)
+    contents = film_contents(film(tmp_path / "film.mp4", scenes))
+    assert film_start(contents.times, contents.looks) == FilmStart(stray_frames=0, orange_frames=12, blank_after=True)
+    metrics = visual_metrics(contents.times, contents.thumbnails)
     assert metrics.fvc == pytest.approx(300, abs=2)
     assert metrics.lvc == pytest.approx(600, abs=2)
     assert metrics.vc85 == pytest.approx(600, abs=2)
@@ -28,15 +28,15 @@ def test_the_times_of_a_film_are_those_it_shows(tmp_path: Path) -> None:
 def test_a_strip_of_orange_that_stays_is_seen(tmp_path: Path) -> None:
     strip = frame(WHITE)
     strip[-2:] = ORANGE
-    pictures = film_pictures(
+    contents = film_contents(
         film(tmp_path / "film.mp4", [(frame(ORANGE), 5), (strip, 1), (frame(WHITE), 9), (page(1.0), 9)])
     )
-    assert film_start(pictures) == FilmStart(stray_frames=0, orange_frames=5, blank_after=False)
+    assert film_start(contents.times, contents.looks) == FilmStart(stray_frames=0, orange_frames=5, blank_after=False)
 
 
 def test_a_film_without_orange_is_seen(tmp_path: Path) -> None:
-    pictures = film_pictures(film(tmp_path / "film.mp4", [(frame(WHITE), 9), (page(1.0), 9)]))
-    assert film_start(pictures) == FilmStart(stray_frames=18, orange_frames=0, blank_after=False)
+    contents = film_contents(film(tmp_path / "film.mp4", [(frame(WHITE), 9), (page(1.0), 9)]))
+    assert film_start(contents.times, contents.looks) == FilmStart(stray_frames=18, orange_frames=0, blank_after=False)
 
 
 def test_a_blended_last_row_is_still_orange() -> None:
@@ -54,20 +54,20 @@ def test_a_broken_film_is_an_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "film.mp4"
     path.write_bytes(content)
     with pytest.raises(EyelevelError, match=r"film\.mp4 cannot be decoded"):
-        film_pictures(path)
+        film_contents(path)
 
 
 def test_a_film_too_narrow_for_a_browser_has_no_metrics(tmp_path: Path) -> None:
-    pictures = film_pictures(film(tmp_path / "film.mp4", [(frame(ORANGE, 400, 20), 9), (frame(WHITE, 400, 20), 9)]))
+    contents = film_contents(film(tmp_path / "film.mp4", [(frame(ORANGE, 400, 20), 9), (frame(WHITE, 400, 20), 9)]))
     with pytest.raises(EyelevelError, match="400 by 20 pixels"):
-        visual_metrics(pictures)
+        visual_metrics(contents.times, contents.thumbnails)
 
 
 def test_a_film_of_nothing_but_orange_has_no_metrics(tmp_path: Path) -> None:
-    pictures = film_pictures(film(tmp_path / "film.mp4", [(frame(ORANGE), 9)]))
-    assert film_start(pictures) == FilmStart(stray_frames=0, orange_frames=9, blank_after=False)
+    contents = film_contents(film(tmp_path / "film.mp4", [(frame(ORANGE), 9)]))
+    assert film_start(contents.times, contents.looks) == FilmStart(stray_frames=0, orange_frames=9, blank_after=False)
     with pytest.raises(EyelevelError, match="shows only orange"):
-        visual_metrics(pictures)
+        visual_metrics(contents.times, contents.thumbnails)
 
 
 @pytest.mark.parametrize(

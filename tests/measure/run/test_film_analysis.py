@@ -1,5 +1,9 @@
 """What a run keeps of its film is what Browsertime's own script, and a decoder for each other question, make of it."""
 
+import json
+import subprocess
+import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +12,13 @@ from PIL import Image
 from support.film_reference import keep_reference, metrics_of
 from support.films import LOSSLESS, ORANGE, WHITE, film, frame, page
 
+from measure.run import films
+from measure.run import visual_metrics as visual_metrics_module
 from measure.run.evidence import VISUAL, analyse_film
 from measure.run.film import FilmStart, film_start
+from measure.run.film_contents import film_contents
 from measure.run.films import LAST, SMALL_FILM, STRIP, shrink
-from measure.run.pictures import Pixels, film_pictures
+from measure.run.pictures import Pixels, decode
 from measure.run.visit import FILM
 from measure.run.visual_metrics import visual_metrics
 
@@ -104,8 +111,9 @@ def test_missing_frames_and_another_rate_change_nothing(tmp_path: Path) -> None:
     options = ("-vf", "select=not(between(n\\,3\\,5)+between(n\\,31\\,34))", "-fps_mode", "vfr", *LOSSLESS)
     scenes = [*BEGINNING, (page(0.5), 15), (page(1.0), 60)]
     path = film(run / FILM, scenes, "30000/1001", options)
-    assert len(film_pictures(path).times) == 95 - 3 - 4
-    assert film_start(film_pictures(path)) == FilmStart(0, 9, blank_after=True)
+    contents = film_contents(path)
+    assert len(contents.times.times) == 95 - 3 - 4
+    assert film_start(contents.times, contents.looks) == FilmStart(0, 9, blank_after=True)
     assert_same(path, reference)
 
 
@@ -122,7 +130,8 @@ def test_a_strip_begins_with_the_navigation_at_any_rate(tmp_path: Path) -> None:
 
 def test_metrics_of_a_small_film_are_those_of_the_script(tmp_path: Path) -> None:
     shrink(film(tmp_path / FILM, [*BEGINNING, (page(0.5), 9), (page(1.0), 30)]))
-    metrics, reference = visual_metrics(film_pictures(tmp_path / SMALL_FILM)), metrics_of(tmp_path / SMALL_FILM)
+    contents = film_contents(tmp_path / SMALL_FILM)
+    metrics, reference = visual_metrics(contents.times, contents.thumbnails), metrics_of(tmp_path / SMALL_FILM)
     assert (metrics.fvc, metrics.lvc, metrics.si, metrics.progress) == (
         reference["FirstVisualChange"],
         reference["LastVisualChange"],
@@ -134,7 +143,52 @@ def test_metrics_of_a_small_film_are_those_of_the_script(tmp_path: Path) -> None
 def test_only_changes_have_pictures(tmp_path: Path) -> None:
     # A pixel in the first column of the last row is a change, and so is its end.
     scenes = [*BEGINNING, (with_dot(frame(WHITE), 239, 0), 5), (frame(WHITE), 5)]
-    pictures = film_pictures(film(tmp_path / FILM, scenes))
-    assert pictures.changes == (0, 9, 20, 25)
-    assert len(pictures.times) == 30
-    assert len(pictures.blocks) == len(pictures.strip) == 4
+    pictures: dict[str, list[Pixels]] = {"blocks": [], "strip": []}
+    times = decode(film(tmp_path / FILM, scenes), {name: each.append for name, each in pictures.items()})
+    assert times.changes == (0, 9, 20, 25)
+    assert len(times.times) == 30
+    assert {name: len(each) for name, each in pictures.items()} == {"blocks": 4, "strip": 4}
+
+
+def test_a_film_that_moves_for_long_takes_little_memory_and_none_of_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Thumbnails of 30 MB, and pictures for the strip of 13 MB.
+    film(tmp_path / FILM, [*BEGINNING, *moving(80)])
+    monkeypatch.setattr(films, "STRIP_BYTES", 1 << 20)
+    monkeypatch.setattr(visual_metrics_module, "LAST_BYTES", 1 << 20)
+    analyse = "import sys; from pathlib import Path; from measure.run.evidence import analyse_film\n"
+    analyse += "analyse_film(Path(sys.argv[1]))"
+    # What it stores is small; a larger file cannot be written.
+    command: list[str | Path] = ["prlimit", f"--fsize={1 << 20}", sys.executable, "-c", analyse, tmp_path]
+    subprocess.run(command, check=True)
+    assert json.loads((tmp_path / VISUAL).read_text())["faults"] == []
+    tracemalloc.start()
+    try:
+        analyse_film(tmp_path)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # The stray ones among the thumbnails, too, and what is computed of them.
+    assert peak_bytes < 16 << 20
+
+
+@pytest.mark.parametrize("name", FILMS)
+def test_pictures_that_were_not_kept_are_decoded_again(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    film(tmp_path / FILM, FILMS[name])
+    analyse_film(tmp_path)
+    kept = {name: (tmp_path / name).read_bytes() for name in KEPT}
+    monkeypatch.setattr(films, "STRIP_BYTES", 0)
+    monkeypatch.setattr(visual_metrics_module, "LAST_BYTES", 0)
+    analyse_film(tmp_path)
+    assert {name: (tmp_path / name).read_bytes() for name in KEPT} == kept
+
+
+@pytest.mark.parametrize("name", [LAST, STRIP])
+def test_a_full_disk_is_no_fault_of_the_film(tmp_path: Path, name: str) -> None:
+    film(tmp_path / FILM, [*BEGINNING, (page(1.0), 9)])
+    (tmp_path / name).symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left on device"):
+        analyse_film(tmp_path)

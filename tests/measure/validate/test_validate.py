@@ -156,6 +156,10 @@ def observation_of(sites: Mapping[str, Site]) -> Callable[[Protocol], ProtocolOb
 LANE = [pytest.mark.loads(group="validation", lane=lane) for lane in range(2)]
 
 
+# Of servers that have shorter TLS records than those of others.
+RECORDS: dict[str, object] = {"tls_record_bytes": 4096}
+
+
 @pytest.mark.needs_namespaces
 @pytest.mark.parametrize(
     ("claimed", "applied", "wrong"),
@@ -179,7 +183,7 @@ LANE = [pytest.mark.loads(group="validation", lane=lane) for lane in range(2)]
             id="no early data",
             marks=LANE[1],
         ),
-        pytest.param("tcp+mss1238", {}, set(), id="short segments", marks=LANE[1]),
+        pytest.param("tcp+mss1238", RECORDS, set(), id="short segments and records", marks=LANE[1]),
         pytest.param(
             "tcp+",
             {"mss_bytes": 1238},
@@ -227,6 +231,17 @@ def test_a_protocol_that_is_not_as_configured_fails_its_check(
     allowed = {"initial window"} if "bbr" in str(applied) else set[str]()
     measured = {check.name: check for check in checks if not check.passed}
     assert set(measured) - allowed == wrong, measured
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.loads(group="validation", lane=1)
+@pytest.mark.parametrize(("claimed_bytes", "passed"), [(4096, True), (4097, False), (16384, False)])
+def test_the_length_of_tls_records_is_what_it_is_set_to(
+    claimed_bytes: int, passed: bool, observation_of: Callable[[Protocol], ProtocolObservation]
+) -> None:
+    applied: Protocol = replace(PROTOCOLS["tcp+mss1238"], **RECORDS)  # type: ignore[arg-type]
+    checks = judge_protocol(replace(applied, tls_record_bytes=claimed_bytes), observation_of(applied))
+    assert [check.passed for check in checks if check.name.startswith("longest TLS record")] == [passed]
 
 
 def test_a_rate_that_holds_between_packets_but_not_over_all_is_found() -> None:

@@ -1,0 +1,57 @@
+"""While other runs are made, films are analysed by processes of their own."""
+
+import errno
+import json
+import os
+from pathlib import Path
+from unittest.mock import MagicMock
+
+import pytest
+from support.lanes import AnalysedMethod
+
+from base.errors import EyelevelError
+from base.places import PROJECT
+from measure.campaign.analyst import analyse_apart
+from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
+from measure.campaign.store import FolderStore
+from measure.host.affinity import Layout
+from measure.run.films import ALL_FILMS
+from measure.run.setting import Circumstances
+from measure.table import Run
+
+CORE = min(os.sched_getaffinity(0))
+
+
+@pytest.fixture(autouse=True)
+def tests_in_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(PROJECT / "tests"))
+
+
+@pytest.mark.parametrize("has_cores", [True, False])
+def test_with_cores_for_it_a_film_is_analysed_by_a_process_on_these(tmp_path: Path, has_cores: bool) -> None:
+    place = (CORE,)
+    circumstances = Circumstances(1, "m", layout=Layout(place, place, place, place, place) if has_cores else None)
+    run = Run("s", "dsl", "tcp", 1)
+    store = FolderStore(tmp_path)
+    block = Block(1, {run: MagicMock()}, AnalysedMethod(), 0, ALL_FILMS)
+    measure_block(block, store, lambda: circumstances, ReplayFailures(), Observer())
+    process, cores = json.loads((store.run_folder(run, 1) / "analysis.json").read_text())
+    assert (process != os.getpid()) == has_cores
+    if has_cores:
+        assert cores == [CORE]
+
+
+@pytest.mark.parametrize("fault", [OSError(errno.ENOSPC, "No space left on device", "strip.jpg"), EyelevelError("odd")])
+def test_what_an_analysis_raises_is_raised_here(tmp_path: Path, fault: Exception) -> None:
+    with pytest.raises(type(fault)) as raised:
+        analyse_apart(AnalysedMethod(fault=fault), tmp_path)
+    assert str(raised.value) == str(fault)
+    if isinstance(fault, OSError):
+        assert isinstance(raised.value, OSError)
+        assert (raised.value.errno, raised.value.filename) == (errno.ENOSPC, "strip.jpg")
+
+
+def test_an_analysis_that_ends_otherwise_is_an_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(EyelevelError, match=r"the analysis of .* has ended with status 1; its errors are above"):
+        analyse_apart(AnalysedMethod(fault=ValueError("a fault of ours")), tmp_path)
+    assert "ValueError: a fault of ours" in capfd.readouterr().err
