@@ -27,8 +27,8 @@ from replay import names, world
 from replay.content import make_content
 from replay.spec import CONTROL, MONITORED_DEVICE, PRIVATE, TIMEKEEPING, ReplaySpec
 from replay.stack import shell
-from servers.certificates import ServerCertificate, certify, machine_ca
-from servers.contract import Serving
+from servers.certificates import certify, machine_ca
+from servers.contract import ServerCertificate, Serving
 from servers.qlog import SUFFIX
 from servers.registry import server_of
 from tuning import kernel
