@@ -43,10 +43,12 @@ class ProxyOutput:
 
     def store(self, number: int, exchange: Exchange) -> None:
         """An exchange has ended well; its `started_ms` is a time of day. What must not be kept is not written."""
-        head = asdict(replace(exchange, request_headers=kept_request_headers(exchange.request_headers)))
-        body = head["response"].pop("body")
+        response = exchange.response._asdict()
+        body = response.pop("body")
         if not self.keep_cookies:
-            head["response"]["headers"] = without_credentials(exchange.response.headers)
+            response["headers"] = without_credentials(exchange.response.headers)
+        kept = kept_request_headers(exchange.request_headers)
+        head = asdict(replace(exchange, request_headers=kept)) | {"response": response}
         write_atomically(self.folder / f"{number:06d}{SUFFIX}", json.dumps(head).encode() + b"\n" + body)
         self._write_event({"stored": number})
 
