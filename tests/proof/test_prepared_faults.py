@@ -1,6 +1,6 @@
 """Whatever process of a prepared load is killed: its turn comes to a reason, or to a load, and nothing stays behind.
 
-Takes about three minutes.
+Takes about half a minute.
 """
 
 import os
