@@ -25,8 +25,8 @@ from base.structure import from_json, to_json
 from record.site import Site
 from replay import names, world
 from replay.content import make_content
+from replay.shells.registry import shells_named
 from replay.spec import CONTROL, MONITORED_DEVICE, PRIVATE, TIMEKEEPING, ReplaySpec
-from replay.stack import shell
 from servers.certificates import certify, machine_ca
 from servers.contract import ServerCertificate, Serving
 from servers.qlog import SUFFIX
@@ -85,10 +85,14 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
         think_time=spec.think_time,
     )
     (logs / QLOG).mkdir()
-    evidence["seed"] = spec.seed
+    shells = shells_named(spec.shells)
+    evidence["seed"] = spec.seed if shells.seeded else None
     evidence["server_sysctls"] = kernel.apply_sysctls(spec.protocol.server_kernel)
     with _kept_logs(spec, logs), _served(serving), _control_socket() as control:
-        client = [*pinned(spec.emulator_cores), *shell(spec.network, spec.seed, TIMEKEEPING), "--"]
+        (PRIVATE / "shells").mkdir()
+        nest = shells.nest(spec.network, spec.seed, TIMEKEEPING, PRIVATE / "shells")
+        evidence["shells"] = nest.record
+        client = [*pinned(spec.emulator_cores), *nest.command]
         client += [sys.executable, "-m", "replay.client", to_json(spec), *command]
         with (
             stopped_at_the_end(subprocess.Popen(client, umask=umask)) as stack,
