@@ -1,7 +1,7 @@
 # Eyelevel's front door. Every target is a thin line over a command that can be run by hand: `make -n TARGET` shows it.
 
 # What can be given. None of it is taken from the environment, where such short names mean something else.
-CAMPAIGN_VARIABLES := NET PROTO SITES RUNS MAX_RUNS SEED FILMS HYPOTHESES QUALITY BROWSER LANES DASK CAMPAIGN
+CAMPAIGN_VARIABLES := NET PROTO SITES RUNS MAX_RUNS SEED FILMS HYPOTHESES QUALITY BROWSER SHELLS LANES DASK CAMPAIGN
 STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER LANES DASK PRESET COUNTS SIZES LIMIT BUDGET DELAYS \
 	CONDITIONS
 PROXIES := http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
@@ -116,7 +116,7 @@ site-info: setup ## tell what the recorded sites are, and draw the paper's Figur
 	@$(EYELEVEL) site-info
 
 replay: setup ## open a shell as the client of SITE, behind the network NET, over PROTO
-	@$(EYELEVEL) replay$(call options,SITE NET PROTO)
+	@$(EYELEVEL) replay$(call options,SITE NET PROTO SHELLS)
 
 campaign: setup ## measure SITES over every NET and PROTO, or go on with it; the result is results/CAMPAIGN
 	@$(EYELEVEL) campaign$(call all_options,$(CAMPAIGN_VARIABLES))$(AS_RECORDED)
@@ -137,7 +137,7 @@ quiet-times: setup ## tell what shorter waits for further requests would have ch
 	@$(EYELEVEL) quiet-times$(call argument,CAMPAIGN)
 
 validate: setup ## measure each NET and PROTO, and compare with its settings
-	@$(EYELEVEL) validate$(call options,NET PROTO)
+	@$(EYELEVEL) validate$(call options,NET PROTO SHELLS)
 
 lanes: setup ## measure how many runs this machine can make at once, undisturbed
 	@$(EYELEVEL) lanes$(call options,BROWSER)
@@ -164,6 +164,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   HYPOTHESES       what is asked, as a file (analysis/hypotheses.toml); a campaign keeps it before its first run
 ##   FILMS, QUALITY   all, sample or none; lossless or small: which films are kept once their metrics are
 ##   BROWSER          the browser (chromium)
+##   SHELLS           what emulates networks: ours, or mahimahi, upstream's shells; of make setup: install these
 ##   LANES            how many runs are made at once, each on cores of its own (1), or auto: as many as do not disturb
 ##   DASK             the scheduler of a cluster to measure on (tls://head:8786)
 ##   PRESET           of make grid: longlook, longlook-0rtt, controlled, lossy-bulk

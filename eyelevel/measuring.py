@@ -35,6 +35,8 @@ from measure.host.timekeeping import priority_warning
 from measure.run.aliases import distinct
 from measure.table import CampaignDocument, read_document
 from measure.validate.record import validate_campaign, validate_worker
+from replay.shells.registry import DEFAULT as OUR_SHELLS
+from replay.shells.registry import require_emulated
 from tuning.networks import Network
 
 # What is wrong with the disk of the results, by the number of the error, and what to do.
@@ -111,15 +113,17 @@ def carry_out(
     # The head of a cluster, too, says with what its networks keep time, since all machines must do so alike.
     (require_namespaces if options.dask else require_browsing)("measuring")
     require_browser(campaign)
+    require_shells(campaign, options)
     # A cluster's workers keep their own machines; this one only collects what they have measured.
     place = nullcontext() if options.dask else measuring_alone("measuring")
     with place, interruptible(campaign.folder, continuation(command, campaign.folder)):
-        if not options.dask and (warning := priority_warning()):
+        if not options.dask and campaign.loading.shells == OUR_SHELLS and (warning := priority_warning()):
             console.print(f"note: {warning}", markup=False, soft_wrap=True)
         if options.validate and not options.dask:
             planned = dict.fromkeys(run.network for block in campaign.plan() for run in block)
             networks = distinct_networks(campaign.networks[name] for name in planned)
-            if checks := validate_campaign(campaign.folder, networks, distinct(campaign.protocols.values())):
+            chosen = distinct(campaign.protocols.values())
+            if checks := validate_campaign(campaign.folder, networks, chosen, campaign.loading.shells):
                 console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
         lanes = lanes_of_campaign(campaign.folder, options.lanes, options.dask, console, campaign.loading.browser)
         campaign = replace(campaign, lanes=lanes)
@@ -150,6 +154,16 @@ def require_browser(campaign: Campaign) -> None:
     for protocol in campaign.protocols.values():
         if refusal := browser_named(campaign.loading.browser).refusal(protocol):
             raise EyelevelError(refusal)
+
+
+def require_shells(campaign: Campaign, options: MeasuringOptions) -> None:
+    """Raises EyelevelError when the campaign's shells are not installed, or cannot do what it wants of them."""
+    shells = campaign.loading.shells
+    if shells != OUR_SHELLS and (options.dask or options.lanes not in (None, "1")):
+        option = "--dask" if options.dask else "--lanes"
+        raise EyelevelError(f"SHELLS={shells} is for one run at a time on this machine; leave out {option}")
+    if not options.dask:
+        require_emulated(shells, campaign.networks.values())
 
 
 def campaign_name(name: str | None) -> str:

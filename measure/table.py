@@ -20,6 +20,7 @@ from base.structure import from_json
 from base.text import printable
 from measure.metrics import metric_names
 from measure.reasons import Reason
+from replay.shells.registry import DEFAULT as OUR_SHELLS
 
 RUNS = "runs.csv"
 DOCUMENT = "campaign.json"
@@ -248,6 +249,11 @@ class CampaignDocument:
     def browser(self) -> str:
         """The name of the browser; nothing when the document does not say it."""
         return str(self.settings.get("browser", {}).get("name", ""))
+
+    @property
+    def shells(self) -> str:
+        """The name of the shells that emulate its networks."""
+        return str(self.settings.get("shells", OUR_SHELLS))
 
     @property
     def lane_count(self) -> int:

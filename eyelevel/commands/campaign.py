@@ -22,7 +22,7 @@ from eyelevel.measuring import (
     measuring_options,
     no_announcement,
 )
-from eyelevel.options import PATH
+from eyelevel.options import PATH, SHELLS_HELP
 from eyelevel.study_command import command_of
 from measure.campaign.campaign import REPEATS, Campaign, never_enough
 from measure.declaration import kept_hypotheses
@@ -31,6 +31,7 @@ from measure.run.films import KEPT, QUALITIES, FilmPolicy
 from measure.run.setting import Loading
 from measure.table import CampaignDocument
 from record.collection import choose_sites
+from replay.shells.registry import all_shells
 from tuning import networks, protocols
 from tuning.settings import choose
 
@@ -59,6 +60,7 @@ OPTIONS: list[click.Parameter] = [
         type=PATH,
         help="What is asked, which the campaign keeps before its first run: analysis/hypotheses.toml unless given.",
     ),
+    click.Option(["--shells"], type=click.Choice(list(all_shells())), help=SHELLS_HELP),
     click.Option(["--films"], type=click.Choice(KEPT), help="Which films are kept once their metrics are: all."),
     click.Option(["--quality"], type=click.Choice(QUALITIES), help="How they are kept: lossless unless given."),
     *measuring_options(validates=True),
@@ -98,7 +100,9 @@ def main(**options: Any) -> None:
         runs=planned_runs,
         seed=setting("seed", SEED),
         loading=Loading(
-            repeatable=setting("repeatable", True), browser=options["browser"] or document.browser or DEFAULT
+            repeatable=setting("repeatable", True),
+            browser=options["browser"] or document.browser or DEFAULT,
+            shells=options["shells"] or document.shells,
         ),
         films=FilmPolicy(options["films"] or films.kept, options["quality"] or films.quality),
         repeats=setting("repeats", REPEATS),

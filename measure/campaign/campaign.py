@@ -36,6 +36,7 @@ from measure.run.setting import Loading, Setting
 from measure.site_facts import facts_of
 from measure.table import CampaignDocument, Cell, Condition, Row, Run
 from record.site import Site
+from replay.shells.registry import DEFAULT as OUR_SHELLS
 from tuning import protocols
 from tuning.networks import Network
 
@@ -102,6 +103,7 @@ class Campaign:
                 "filmed": self.loading.filmed,
                 "limit_s": self.loading.limit_s,
                 **({"lanes": self.lanes.count} if self.lanes.count > 1 else {}),
+                **({} if self.loading.shells == OUR_SHELLS else {"shells": self.loading.shells}),
                 **self.method.settings(),
                 "browser": {
                     "name": self.loading.browser,
@@ -140,7 +142,7 @@ class Campaign:
     def versions(self) -> dict[str, str]:
         """Name → version of everything that takes part, on this machine. Raises EyelevelError."""
         servers = {protocol.server for protocol in self.protocols.values()}
-        return versions(servers, self.loading.browser, capturing=self.method.captures)
+        return versions(servers, self.loading.browser, self.loading.shells, capturing=self.method.captures)
 
     def setting(self, run: Run) -> Setting:
         """What `run` loads, behind what, over what."""

@@ -48,6 +48,7 @@ from measure.table import (
     require_document,
     write_document,
 )
+from replay.shells.registry import DEFAULT as OUR_SHELLS
 
 SUPERSEDED = "superseded"
 
@@ -306,6 +307,6 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
 def _terms(document: CampaignDocument) -> dict[str, Any]:
     """What results depend on, as JSON has it: lists, no tuples."""
     versions = {"timekeeping": OF_ROOT, **document.versions}
-    settings = {"lanes": 1, **document.settings}
+    settings = {"lanes": 1, "shells": OUR_SHELLS, **document.settings}
     terms: dict[str, Any] = json.loads(json.dumps({"settings": settings, "versions": versions}))
     return terms

@@ -15,6 +15,7 @@ from base.structure import from_json, unstructured
 from measure.host.machine import machine, versions
 from measure.validate.checks import Check
 from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE, validate
+from replay.shells.registry import DEFAULT as OUR_SHELLS
 from servers.registry import all_servers
 from tuning.networks import Network
 from tuning.protocols import Protocol
@@ -38,8 +39,11 @@ class ValidationEntry:
         return {LOSS_RESPONSE, ORDER_OF_SERVICE} <= set(self.seen.get(setting["name"], ()))
 
 
-def validate_campaign(folder: Path, networks: Iterable[Network], protocols: Iterable[Protocol]) -> list[Check]:
-    """Measure those settings of a campaign that have not passed yet, on this machine and with these programs.
+def validate_campaign(
+    folder: Path, networks: Iterable[Network], protocols: Iterable[Protocol], shells: str = OUR_SHELLS
+) -> list[Check]:
+    """Measure those settings of a campaign that have not passed yet, on this machine and with these programs; networks
+    are measured as `shells` emulate them.
 
     Of several protocols also that is measured which no setting says, but which a comparison depends on. Returns the
     checks; they are kept in `folder`, passed or not. Raises EyelevelError when one failed.
@@ -47,7 +51,8 @@ def validate_campaign(folder: Path, networks: Iterable[Network], protocols: Iter
     networks, protocols = list(networks), list(protocols)
     compared = len(protocols) > 1
     here = machine()
-    installation = {"host": here["host"], "testbed": here["testbed"], "versions": versions(all_servers())}
+    programs = versions(all_servers(), shells=shells)
+    installation = {"host": here["host"], "testbed": here["testbed"], "versions": programs}
     entries = kept_entries(folder)
     # Two checkouts with uncommitted changes are called alike, whatever these are.
     distinguishable = not str(here["testbed"]).endswith("-dirty")
@@ -60,7 +65,7 @@ def validate_campaign(folder: Path, networks: Iterable[Network], protocols: Iter
     if not networks and not protocols:
         return []
     with TemporaryDirectory(prefix="validate-") as temporary:
-        checks, seen = validate(networks, protocols, Path(temporary), quick=True, compared=compared)
+        checks, seen = validate(networks, protocols, Path(temporary), quick=True, compared=compared, shells=shells)
     failed = [check for check in checks if not check.passed]
     wrong = {check.subject for check in failed}
     settings: list[Network | Protocol] = [*networks, *protocols]

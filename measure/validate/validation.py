@@ -10,13 +10,15 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from base.errors import EyelevelError
-from measure.validate.checks import Check
+from measure.validate.checks import Check, unchecked
 from measure.validate.loss_response import expected_curve, judge_loss_response, observe_loss_response
 from measure.validate.network import LOST_PACKETS, LOST_PACKETS_QUICK, judge_network, measure_network
 from measure.validate.order_of_service import judge_order, observe_order
 from measure.validate.protocol import judge_protocol, observe_protocol
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from record.site import Site
+from replay.shells.registry import DEFAULT as OUR_SHELLS
+from replay.shells.registry import shells_named
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
@@ -47,15 +49,17 @@ def validate(
     *,
     quick: bool = False,
     compared: bool = False,
+    shells: str = OUR_SHELLS,
 ) -> tuple[list[Check], dict[str, Any]]:
     """Every check of `networks` and `protocols`, and by their names what was seen; shows how far it is.
 
     What is needed meanwhile is in `folder`. What cannot be measured at all is a check that failed. If this is to be
     `quick`, fewer losses of a network are looked at, and the answer to one loss and the order of service only of
-    protocols that are to be `compared`, or that have a setting for it.
+    protocols that are to be `compared`, or that have a setting for it. Networks are those of `shells`; protocols are
+    seen behind ours, which can lose a chosen packet.
     """
     sites = write_validation_sites(folder)
-    steps = [_network_step(network, sites, quick=quick) for network in networks]
+    steps = [_network_step(network, sites, shells, quick=quick) for network in networks]
     for protocol in protocols:
         steps += _protocol_steps(protocol, sites, quick=quick and not compared)
     checks: list[Check] = []
@@ -77,10 +81,13 @@ def validate(
     return checks, seen
 
 
-def _network_step(network: Network, sites: Mapping[str, Site], *, quick: bool) -> Step:
+def _network_step(network: Network, sites: Mapping[str, Site], shells: str, *, quick: bool) -> Step:
     def measure() -> tuple[list[Check], dict[str, Any]]:
-        measurement = measure_network(network, sites[WINDOW_PAGE], LOST_PACKETS_QUICK if quick else LOST_PACKETS)
-        return judge_network(network, measurement), asdict(measurement)
+        if refusal := shells_named(shells).refusal(network):
+            return [unchecked(network.name, "measurement", refusal)], {}
+        lost_packets = LOST_PACKETS_QUICK if quick else LOST_PACKETS
+        measurement = measure_network(network, sites[WINDOW_PAGE], lost_packets, shells)
+        return judge_network(network, measurement, shells), asdict(measurement)
 
     return Step(network.name, f"measuring {network.name}", 20, measure)
 

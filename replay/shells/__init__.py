@@ -1,1 +1,1 @@
-"""The shells that emulate a replay's network: one module for each kind, which `replay.shells.registry` knows by name."""
+"""The shells that emulate a replay's network: a module for each kind, by name in `replay.shells.registry`."""

@@ -76,7 +76,7 @@ class Mahimahi(Shells):
                 Path(traces[-1]).write_bytes(b"\n".join(lines) + b"\n")
                 queue_bytes = _queue_bytes(network, direction)
                 options += [f"--{direction}link-queue=droptail", f"--{direction}link-queue-args=bytes={queue_bytes}"]
-                conversions += [f"{direction}: {conversion}", f"{direction}: a queue of {queue_bytes} bytes with headers"]
+                conversions.append(f"{direction}: {conversion}, and a queue of {queue_bytes} bytes with headers")
             commands.append(["mm-link", *options, "--", *traces])
         for direction, loss in ((UP, network.up_loss), (DOWN, network.down_loss)):
             commands += [["mm-loss", f"{direction}link", f"{loss:.9f}"]] if loss else []
@@ -115,4 +115,5 @@ def _trace(network: Network, direction: str) -> tuple[list[bytes], str]:
 
 def _queue_bytes(network: Network, direction: str) -> int:
     """The limit of a direction's queue as Mahimahi counts it: as many full packets fit into it."""
-    return math.floor(getattr(network, f"{direction}_queue_bytes") * TRACE_LINE_BYTES / PACKET_BYTES)
+    limit_bytes: int = getattr(network, f"{direction}_queue_bytes")
+    return limit_bytes * TRACE_LINE_BYTES // PACKET_BYTES

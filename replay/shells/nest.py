@@ -50,11 +50,10 @@ def main(spec: NestSpec, command: Sequence[str]) -> None:
     """Run `command` in the nest, and exit with its status."""
     signal.signal(signal.SIGINT, lambda *_: None)  # it is for the command, which gets it, too
     with _nest(spec) as (holder, shells):
-        inside = [tool("nsenter"), f"--net=/proc/{holder}/ns/net", "--"]
+        inside: list[str | Path] = [tool("nsenter"), f"--net=/proc/{holder}/ns/net", "--"]
         for transport in ("udp", "tcp"):
-            rule = [tool("iptables"), "-t", "nat", "-A", "OUTPUT", "-o", "lo", "-p", transport, "--dport", "53"]
-            redirect = ["-j", "REDIRECT", "--to-ports", str(spec.name_server_port)]
-            run_program([*inside, *rule, *redirect], "the client's name server gets no queries")
+            rule = f"-t nat -A OUTPUT -o lo -p {transport} --dport 53 -j REDIRECT --to-ports {spec.name_server_port}"
+            run_program([*inside, tool("iptables"), *rule.split()], "the client's name server would get no queries")
         status = _run([*inside, *command], shells)
     spec.timekeeping.write_text(f"{ORDINARY_PRIORITY}\n")
     sys.exit(status)

@@ -14,8 +14,8 @@ from base.namespaces import namespaced
 from base.places import PROJECT
 from base.structure import from_json, to_json, unstructured
 from measure.run.aliases import choose_protocols
+from replay.shells.ours import shell
 from replay.spec import ReplaySpec
-from replay.stack import shell
 from servers.registry import require_served, server_of
 from tuning import kernel, networks, protocols
 from tuning.settings import USER_FOLDER, choose

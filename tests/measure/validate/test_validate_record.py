@@ -114,5 +114,5 @@ def test_the_answer_to_a_loss_and_the_order_of_service_are_observed_where_protoc
 
     for name in ("observe_protocol", "observe_loss_response", "observe_order"):
         monkeypatch.setattr(validating, name, partial(stand_in, name))
-    checks, seen = validating.validate([], [PROTOCOLS["quic"]], tmp_path, **manner)
+    checks, seen = validating.validate([], [PROTOCOLS["quic"]], tmp_path, **manner)  # type: ignore[arg-type]
     assert (loads, seen, len(checks)) == (observed, {}, len(observed))
