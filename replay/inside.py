@@ -87,11 +87,13 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     (logs / QLOG).mkdir()
     evidence["seed"] = spec.seed
     evidence["server_sysctls"] = kernel.apply_sysctls(spec.protocol.server_kernel)
-    with _kept_logs(spec, logs), _served(serving), _control_socket() as control:
+    with _kept_logs(spec, logs), _control_socket() as control:
         client = [*pinned(spec.emulator_cores), *shell(spec.network, spec.seed, TIMEKEEPING), "--"]
         client += [sys.executable, "-m", "replay.client", to_json(spec), *command]
         with (
+            # They come up at the same time; the client goes on when the servers are there.
             stopped_at_the_end(subprocess.Popen(client, umask=umask)) as stack,
+            _served(serving),
             _linked(control, stack, leash) as connection,
             _monitoring(spec.monitor),
         ):
