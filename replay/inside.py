@@ -88,14 +88,16 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     shells = shells_named(spec.shells)
     evidence["seed"] = spec.seed if shells.seeded else None
     evidence["server_sysctls"] = kernel.apply_sysctls(spec.protocol.server_kernel)
-    with _kept_logs(spec, logs), _served(serving), _control_socket() as control:
-        (PRIVATE / "shells").mkdir()
-        nest = shells.nest(spec.network, spec.seed, TIMEKEEPING, PRIVATE / "shells")
-        evidence["shells"] = nest.record
+    (PRIVATE / "shells").mkdir()
+    nest = shells.nest(spec.network, spec.seed, TIMEKEEPING, PRIVATE / "shells")
+    evidence["shells"] = nest.record
+    with _kept_logs(spec, logs), _control_socket() as control:
         client = [*pinned(spec.emulator_cores), *nest.command]
         client += [sys.executable, "-m", "replay.client", to_json(spec), *command]
         with (
+            # They come up at the same time; the client goes on when the servers are there.
             stopped_at_the_end(subprocess.Popen(client, umask=umask)) as stack,
+            _served(serving),
             _linked(control, stack, leash) as connection,
             _monitoring(spec.monitor),
         ):

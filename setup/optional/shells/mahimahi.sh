@@ -35,12 +35,12 @@ act() {
   mapfile -t shells < <(system_shells)
   if ((${#shells[@]})); then
     ln -s "${shells[@]}" "$FOLDER.new"
-    version=$(dpkg-query --show --showformat '${Version}' mahimahi 2>/dev/null) ||
-      version="of SHA-256 $(cat "${shells[@]}" | sha256sum | cut -c -16)"
+    version=$(dpkg-query --show --showformat '${Version}' mahimahi 2>/dev/null) || version="of this system"
   else
     unpack "$FOLDER.new"
-    version="$VERSION (Debian 11)"
+    version="$VERSION of Debian 11"
   fi
+  version+=", SHA-256 $(cat "$FOLDER.new"/mm-* | sha256sum | cut -c -16)"
   gcc -shared -fPIC -O2 -Wall -Wextra -Werror -o "$FOLDER.new/rights.so" "$PROJECT/replay/shells/rights.c"
   printf '#!/bin/sh\necho "mahimahi %s"\n' "$version" >"$FOLDER.new/version"
   chmod 755 "$FOLDER.new/version"
