@@ -108,6 +108,7 @@ NEEDS = (
     ),
     Need("root", "another user than their own", "run `make test` as root, too", lambda: os.geteuid() == 0),
     Need("shells", "the shells", "run `make setup`", lambda: _is_installed("mm-net", "mm-delay", "mm-link", "mm-loss")),
+    Need("mahimahi", "Mahimahi's shells", "run `make setup SHELLS=mahimahi`", lambda: _is_installed("mahimahi")),
     Need("quic_server", "quic_server", "run `make setup`", lambda: _is_installed("quic_server")),
     Need(
         "browser",
