@@ -14,7 +14,7 @@ def warnings(document: CampaignDocument) -> list[str]:
         version = document.versions.get(document.shells, document.shells)
         return [
             f"Networks were emulated by the shells of {version}, not by ours: in whole milliseconds, without real-time "
-            "priority, and a link sends whole packets at the times of a trace (shells/README.md). "
+            "priority, and a link sends whole packets at the times of a trace (docs/mahimahi.md). "
             "Whether they were late is not known. Compare these runs with each other."
         ]
     if REAL_TIME_PRIORITY in document.versions.get("timekeeping", REAL_TIME_PRIORITY):

@@ -29,7 +29,7 @@ allow_private = click.option(
 
 SHELLS_HELP = (
     f"The shells that emulate networks ({OUR_SHELLS}); mahimahi: those of upstream Mahimahi, which 'make setup "
-    "SHELLS=mahimahi' installs (shells/README.md)."
+    "SHELLS=mahimahi' installs (docs/mahimahi.md)."
 )
 shells_option = click.option("--shells", type=click.Choice(list(all_shells())), default=OUR_SHELLS, help=SHELLS_HELP)
 

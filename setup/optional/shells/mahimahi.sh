@@ -64,6 +64,7 @@ unpack() { # FOLDER
   local mirror program
   while read -r mirror; do
     /usr/lib/apt/apt-helper download-file "$mirror/$PACKAGE" "$1/package.deb" "SHA256:$SHA256" && break
+    # shellcheck disable=SC2016  # for apt
   done < <(apt-get indextargets --format '$(SITE)' 'Origin: Debian' 'Created-By: Packages' | sort -u)
   mkdir "$1/package"
   dpkg-deb --extract "$1/package.deb" "$1/package"
