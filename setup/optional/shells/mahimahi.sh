@@ -62,9 +62,9 @@ system_shells() {
 # Get Debian 11's package from the mirrors that apt has for Debian, and take its shells.
 unpack() { # FOLDER
   local mirror program
+  # shellcheck disable=SC2016  # for apt
   while read -r mirror; do
     /usr/lib/apt/apt-helper download-file "$mirror/$PACKAGE" "$1/package.deb" "SHA256:$SHA256" && break
-    # shellcheck disable=SC2016  # for apt
   done < <(apt-get indextargets --format '$(SITE)' 'Origin: Debian' 'Created-By: Packages' | sort -u)
   mkdir "$1/package"
   dpkg-deb --extract "$1/package.deb" "$1/package"
