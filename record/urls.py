@@ -4,13 +4,12 @@ Standard library only.
 """
 
 import re
-from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import quote, unquote_to_bytes, urljoin
 
 from base.text import excerpt
 from record.http1 import MalformedMessage
-from record.limits import HEAD_BYTES, HOSTS, URL_BYTES
+from record.limits import HEAD_BYTES, URL_BYTES
 
 # RFC 1035, section 2.3.4; underscores are common in the wild.
 MAX_HOST, MAX_LABEL = 253, 63
@@ -73,7 +72,6 @@ def _host_and_port(authority: str) -> tuple[str, str]:
     return host, port.lstrip("0")
 
 
-@lru_cache(HOSTS)  # a site has many URLs of each
 def _ascii_host(host: str) -> str:
     try:
         labels = [label.encode("idna").decode() for label in LABEL_SEPARATORS.split(host)]
