@@ -5,8 +5,8 @@ CAMPAIGN_VARIABLES := NET PROTO SITES RUNS MAX_RUNS SEED FILMS HYPOTHESES QUALIT
 STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER LANES DASK PRESET COUNTS SIZES LIMIT BUDGET DELAYS \
 	CONDITIONS
 PROXIES := http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
-NO_OPTIONS := FROM REPEATABLE TUNING EYELEVEL_TUNING EYELEVEL_CACHE EYELEVEL_CORPUS EYELEVEL_FILMS PYTHON $(PROXIES)
-$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) FROM REPEATABLE ALLOW_PRIVATE TUNING,\
+NO_OPTIONS := FROM SERVERS BROWSERS REPEATABLE TUNING EYELEVEL_TUNING EYELEVEL_CACHE EYELEVEL_CORPUS EYELEVEL_FILMS PYTHON $(PROXIES)
+$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) FROM SERVERS BROWSERS REPEATABLE ALLOW_PRIVATE TUNING,\
 	$(if $(filter environment,$(origin $v)),$(eval override $v :=)$(eval unexport $v)))
 
 # A value is text, in which make expands nothing ("$c", "$(shell …)") and which reaches programs as it was given.
@@ -47,6 +47,16 @@ all_options = $(call options,$1 $(call others,$1))
 AS_RECORDED = $(if $(filter no,$(REPEATABLE)), --as-recorded)
 PRIVATE = $(if $(filter yes,$(ALLOW_PRIVATE)), --allow-private)
 
+# What the set-up installs beside what everybody needs: all that `make setup` is asked for, and for other targets what
+# they use of it.
+comma := ,
+names = $(subst $(comma), ,$(value $1))
+asked = $(foreach n,$(call names,$2),$1/$n)
+optional = $(patsubst setup/optional/%.sh,%,$(wildcard $(patsubst %,setup/optional/%.sh,$1)))
+OPTIONAL = $(if $(filter setup,$(MAKECMDGOALS)),\
+	$(call asked,servers,SERVERS) $(call asked,browsers,BROWSERS) $(call asked,shells,SHELLS),\
+	$(call optional,$(call asked,browsers,BROWSER) $(call asked,shells,SHELLS)))
+
 # Studies say their own commands (studies/*/__init__.py), which are targets here.
 STUDIES := $(shell sed -n 's/^ *command="\([^"]*\)",$$/\1/p' studies/*/__init__.py)
 
@@ -73,7 +83,7 @@ help: ## show this help
 			if (line ~ /^DESCRIPTION = "/) { split(line, part, "\""); print "                     " part[2] } } }' $(firstword $(MAKEFILE_LIST))
 
 setup: ## install what the testbed needs; every target below does it first, once
-	@setup/setup.sh
+	@setup/setup.sh$(foreach n,$(OPTIONAL), $(call quote,$n))
 
 test: setup ## run all tests
 	@setup/cargo test --release --locked --quiet
@@ -163,5 +173,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   DELAYS           of make packets: what is added to the round trip, in ms (0,10,20,50)
 ##   CAMPAIGN         the folder in results/ (the time of day)
 ##   SEED             what the order of the runs is drawn from
+##   SERVERS          of make setup: further servers to install
+##   BROWSERS         of make setup: further browsers to install
 ##   FROM             a recording in one of these formats:
 ##   EYELEVEL_CACHE   where setup installs (~/.cache/eyelevel)

@@ -1,7 +1,7 @@
 """A private X server for one browser."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,19 +13,27 @@ from base.processes import running
 KEYBOARD_MAPS = Path("/var/lib/xkb")
 
 
+# Its sockets' folder is its own, so that no other server has this number.
+DISPLAY = 0
+
+
 @contextmanager
-def x_server(screen: str, log: Path, jail: Jail | None = None) -> Iterator[int]:
-    """An X server with one `screen` (WIDTHxHEIGHTxDEPTH); yields its display's number once it accepts clients.
+def x_server(screen: str, log: Path, jail: Jail | None = None) -> Iterator[Callable[[], None]]:
+    """An X server with one `screen` (WIDTHxHEIGHTxDEPTH), DISPLAY; yields what waits until it accepts clients.
 
     Its output is appended to `log`. It runs in `jail`, in which it must be able to write KEYBOARD_MAPS and a folder of
     sockets of its own; without a jail, use it where /tmp/.X11-unix is private. So it needs no lock file in the shared
-    /tmp, which would outlive a kill. Raises EyelevelError when it does not start, or ends by itself.
+    /tmp, which would outlive a kill. Raises EyelevelError when it ends by itself; waiting does when it does not start.
     """
-    # Its standard output has the display's number and nothing else. It listens in the private folder alone: not on the
+    # On its standard output it says when it accepts clients. It listens in the private folder alone: not on the
     # abstract socket ("local"), which everybody in the same network could connect to, nor over TCP.
-    command: list[str | Path] = [tool("Xvfb"), "-displayfd", "1", "-nolock", "-nolisten", "tcp", "-nolisten", "local"]
-    command += ["-screen", "0", screen]
+    command: list[str | Path] = [tool("Xvfb"), f":{DISPLAY}", "-displayfd", "1", "-nolock"]
+    command += ["-nolisten", "tcp", "-nolisten", "local", "-screen", "0", screen]
     if jail:
         command = jailed(jail, command)
     with running("Xvfb", command, log, stdout=subprocess.PIPE) as daemon:
-        yield int(daemon.first_line())
+
+        def await_clients() -> None:
+            daemon.first_line()
+
+        yield await_clients

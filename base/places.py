@@ -1,6 +1,7 @@
 """Where `make setup` installs programs, and where sites and results are; a missing program is one clear error."""
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -30,10 +31,19 @@ def tool(name: str) -> Path:
     `make setup` links what it builds (`mm-*`, `quic_server`) and what npm installs (`node`, `browsertime`) into `bin/`
     of the cache, which is searched before the system's folders.
 
-    Raises EyelevelError when it is not installed.
+    Raises EyelevelError when it is not installed; the message says which set-up installs it.
     """
     system = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     path = shutil.which(name, path=f"{cache_dir() / 'bin'}:{system}")
     if path is None:
-        raise EyelevelError(f"the program {name} is not installed; run 'make setup'")
+        raise EyelevelError(f"the program {name} is not installed; run '{setup_of(name)}'")
     return Path(path)
+
+
+def setup_of(program: str) -> str:
+    """The command that installs `program`: some are installed only when they are asked for (`setup/optional/`)."""
+    for step in sorted((PROJECT / "setup" / "optional").glob("*/*.sh")):
+        programs = re.search(r'^programs="(.*)"$', step.read_text(), re.MULTILINE)
+        if programs and program in programs[1].split():
+            return f"make setup {step.parent.name.upper()}={step.stem}"
+    return "make setup"

@@ -79,7 +79,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     (logs / QLOG).mkdir()
     client = [*pinned(spec.emulator_cores), *shell(spec.network, spec.seed, TIMEKEEPING), "--"]
     client += [sys.executable, "-m", "replay.client", to_json(spec), *command]
-    # The emulated network and the client's side get up while the servers do.
+    # It comes up at the same time as the servers; the client goes on when they are there.
     with (
         _kept_logs(spec, logs),
         _control_socket() as control,

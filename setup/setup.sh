@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Install what the testbed needs: run the steps of setup/steps/ that are not done yet, in order.
+# Install what the testbed needs: run the steps of setup/steps/ that are not done yet, in order, and those of
+# setup/optional/ that are asked for.
 #
-# usage: setup/setup.sh
+# usage: setup/setup.sh [KIND/NAME…]    such as servers/caddy: setup/optional/servers/caddy.sh
 #
 # Everything but the system's packages goes to the cache folder: $EYELEVEL_CACHE, else
 # ${XDG_CACHE_HOME:-~/.cache}/eyelevel. A step is done when its stamp matches its inputs and its result is there. So the
@@ -14,12 +15,14 @@
 #   present   succeeds when what the step makes is there
 #   act       makes it, and replaces what an interrupted attempt left behind. Its output goes to a log, and the newest
 #             line of it to the screen; lines that begin with "note:" stay on the screen.
+# An optional step also says which PROGRAMS it installs, in a line programs="…" that base.places reads.
 
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 cd "$PROJECT"
 
 STEPS=("$PROJECT"/setup/steps/*.sh)
+OPTIONAL=$PROJECT/setup/optional
 STAMPS=$EYELEVEL_CACHE/stamps
 LOGS=$EYELEVEL_CACHE/log
 CLEAR=
@@ -29,6 +32,7 @@ DISK_NEEDED_GB=4
 
 main() {
   local step number=0
+  add_optional "$@"
   ! all_done || exit 0
   check_machine
   mkdir -p "$STAMPS" "$LOGS"
@@ -41,6 +45,15 @@ main() {
     if ! is_done "$step"; then
       run "$step" "[$number/${#STEPS[@]}]"
     fi
+  done
+}
+
+add_optional() { # KIND/NAME…
+  local wanted
+  for wanted in "$@"; do
+    [[ -f $OPTIONAL/$wanted.sh ]] ||
+      fail "there is nothing to set up for $wanted; there are $(cd "$OPTIONAL" && echo */*.sh | sed 's/\.sh//g')"
+    STEPS+=("$OPTIONAL/$wanted.sh")
   done
 }
 
@@ -147,4 +160,4 @@ duration() { # SINCE
   printf '%d:%02d min' $(((SECONDS - $1) / 60)) $(((SECONDS - $1) % 60))
 }
 
-main
+main "$@"

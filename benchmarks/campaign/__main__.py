@@ -25,6 +25,7 @@ from measure.campaign.method import PAGES
 from measure.campaign.preparer import Preparer
 from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
+from measure.host.canary import USUAL, time_canary
 from measure.run.evidence import ATTEMPT, navigated_s
 from measure.run.films import ALL_FILMS
 from measure.run.setting import Circumstances, Setting
@@ -51,11 +52,11 @@ class Times(Observer):
         self.starts_s.append(time.time())
 
 
-def ours(setting: Setting, runs: int, blocks: int) -> tuple[float, "pd.Series[float]"]:
-    """Measure so many blocks of `runs` runs, one after another as in a campaign; returns the overhead per valid run and
-    the phases (s), each per run."""
+def ours(setting: Setting, runs: int, blocks: int, slot: Slot) -> tuple[float, "pd.Series[float]"]:
+    """Measure so many blocks of `runs` runs in `slot`, one after another as in a campaign; returns the overhead per
+    valid run and the phases (s), each per run."""
     with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as temporary:
-        store, times, slot = FolderStore(Path(temporary)), Times(), Slot()
+        store, times = FolderStore(Path(temporary)), Times()
         all_runs = [Run(setting.site.name, setting.network.name, PROTOCOL, n) for n in range(1, runs * blocks + 1)]
         canary_s = 0.0
 
@@ -147,8 +148,10 @@ def main(site: str, net: str, runs: int, blocks: int, turns: int) -> None:
     protocol = choose_one("protocol", PROTOCOL, protocols.load())
     setting = Setting(recorded, choose_one("network", net, networks.load()), protocol)
     our_s, stock_s, phases = [], [], []
+    # As in a campaign that has been running for a while: in each of its first blocks there is one, later one a minute.
+    slot = Slot(time_canary() for _ in range(USUAL + 1))
     for turn in range(1, turns + 1):
-        overhead_s, phases_of_turn = ours(setting, runs, blocks)
+        overhead_s, phases_of_turn = ours(setting, runs, blocks, slot)
         our_s.append(overhead_s)
         phases.append(phases_of_turn)
         stock_s.append(stock(recorded, setting, runs))

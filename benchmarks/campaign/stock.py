@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from base.display import x_server
+from base.display import DISPLAY, x_server
 from base.namespaces import AS_ORDINARY_USER, mount
 from base.places import tool
 from browsers.chromium.program import BINARY
@@ -31,7 +31,8 @@ def main(site_folder: Path, runs: int, folder: Path) -> int:
         X_SOCKETS.mkdir()
         X_SOCKETS.chmod(0o1777)  # for the X servers of any user, whatever our umask
     mount("-t", "tmpfs", "tmpfs", X_SOCKETS)
-    with x_server(view.screen, folder / "x.log") as display:
+    with x_server(view.screen, folder / "x.log") as await_screen:
+        await_screen()
         config = {
             "browser": "chrome",
             "iterations": runs,
@@ -45,10 +46,10 @@ def main(site_folder: Path, runs: int, folder: Path) -> int:
             },
             "video": True,
             "visualMetrics": True,
-            "xvfbParams": {"display": display},
+            "xvfbParams": {"display": DISPLAY},
         }
         (folder / "config.json").write_text(json.dumps(config))
-        environment = {**os.environ, "DISPLAY": f":{display}", "PYTHON": sys.executable}
+        environment = {**os.environ, "DISPLAY": f":{DISPLAY}", "PYTHON": sys.executable}
         command: list[str | Path] = [*AS_ORDINARY_USER, tool("node"), tool("browsertime").resolve()]
         command += ["--config", folder / "config.json"]
         with (folder / "browsertime.log").open("wb") as log:

@@ -33,7 +33,7 @@ LOOK_S = 0.5
 SPARE_SHARE = 1 / 8
 
 # What is said over Browsertime's standard input; what it says there is shorter (`turn.mjs`).
-BEGIN = b"begin\n"
+SCREEN, BEGIN = b"screen\n", b"begin\n"
 SIGN_BYTES = 64
 
 
@@ -59,10 +59,13 @@ def run_browsertime(
     film_cores: Collection[int],
     limit_s: float,
     log: IO[bytes],
+    await_screen: Callable[[], None],
     turn: Turn = Turn(),
 ) -> int:
     """Have Browsertime load `target`, a URL or a script, when it is its `turn`, and film it on `film_cores`; returns
     its exit status.
+
+    Its browser starts when `await_screen` has returned; it loads its own modules meanwhile.
 
     It runs in a jail with the browser, where nothing can be written but the results. `readable` is what it gets to read
     beside its own files; the socket of its display is in `x_sockets`. What is in `environment` is added to ours, and
@@ -103,6 +106,8 @@ def run_browsertime(
         )
     try:
         with signs, pidfd(process) as ended:
+            await_screen()
+            _say(signs, SCREEN)
             _attend(ended, signs, turn, results, limit_s)
         return process.wait()
     except EyelevelError as fault:
@@ -141,9 +146,13 @@ def _attend(ended: int, signs: socket.socket, turn: Turn, results: Path, limit_s
         else:
             turn.await_begin(ended)
             until_s, has_begun = time.monotonic() + limit_s, True
-            with suppress(OSError):  # it has ended
-                signs.sendall(BEGIN)
+            _say(signs, BEGIN)
     raise EyelevelError(f"the load was ended since it took longer than {limit_s:.0f} s")
+
+
+def _say(signs: socket.socket, sign: bytes) -> None:
+    with suppress(OSError):  # it has ended
+        signs.sendall(sign)
 
 
 def home_in(results: Path) -> dict[str, str]:

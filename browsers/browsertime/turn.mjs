@@ -1,7 +1,8 @@
 // Loaded into Browsertime's Node before Browsertime itself, so that a load begins when it is its turn. Over the standard
-// input, a socket, it says "ready" when the browser shows an empty page, and goes on when somebody says "begin"; it says
-// "over" when the film has ended, after which nothing is measured any more. When the other end is closed before, it
-// ends. What is waited for immediately before a page is navigated to (`when_ready.mjs`) comes after "begin".
+// input, a socket, it is told "screen" when the display accepts clients, and starts the browser; says "ready" when that
+// shows an empty page, and goes on when it is told "begin"; it says "over" when the film has ended, after which nothing
+// is measured any more. When the other end is closed before the load begins, it ends. What is waited for immediately
+// before a page is navigated to (`when_ready.mjs`) comes after "begin".
 import { Socket } from "node:net";
 import { part, replace } from "./browsertime.mjs";
 
@@ -9,16 +10,30 @@ const { Iteration } = await part("core/engine/iteration.js");
 const { MeasureVideo } = await part("core/engine/command/measure/video.js");
 
 const turns = new Socket({ fd: 0, readable: true, writable: true });
+const giveUp = () => process.exit(1);
+turns.once("end", giveUp);
+// Each comes when the one before has been answered: the next sign.
+const sign = () => new Promise((come) => turns.once("data", come));
+const screen = sign();
+
+replace(
+  Iteration,
+  "_startBrowser",
+  (original) =>
+    async function (...parameters) {
+      await screen;
+      return original.apply(this, parameters);
+    },
+);
 
 replace(
   Iteration,
   "_runScripts",
   (original) =>
     async function (...parameters) {
+      const begin = sign();
       turns.write("ready\n");
-      const giveUp = () => process.exit(1);
-      turns.once("end", giveUp);
-      await new Promise((begin) => turns.once("data", begin));
+      await begin;
       turns.off("end", giveUp);
       return original.apply(this, parameters);
     },

@@ -12,6 +12,7 @@ from eyelevel.options import PATH
 from measure.run.aliases import choose_protocol
 from measure.run.visit import VisitSpec, visit
 from record.collection import choose_site
+from servers.registry import server_of
 from tuning import protocols
 
 
@@ -35,9 +36,11 @@ def main(
     eyelevel load --site demo-news --proto quic --into results/visit
     """
     require_browsing("loading")
+    protocol = choose_protocol(proto, protocols.load())
     spec = VisitSpec(
         choose_site(site_name).folder,
-        choose_protocol(proto, protocols.load()),
+        protocol,
+        server_of(protocol).connection_options(protocol),
         limit_s,
         folder,
         film=film,

@@ -145,9 +145,11 @@ class Load:
 
     def _command(self, instruments: Instruments) -> list[str | Path]:
         site, loading, layout = self._setting.site, self._setting.loading, self._layout
+        protocol = self._setting.protocol
         visit = VisitSpec(
             site.folder,
-            self._setting.protocol,
+            protocol,
+            server_of(protocol).connection_options(protocol),
             round(loading.limit_s or load_limit_s(site, self._setting.network), 3),
             self.folder,
             film=loading.filmed,

@@ -146,7 +146,8 @@ def _ffmpeg(film: Path, outputs: Collection[str], numbers: Mapping[str, int]) ->
     chains = [CHANGES.format(count=len(outputs), **numbers) + "".join(f"[to_{name}]" for name in outputs)]
     chains += [f"[to_{name}]{SCALING[name].format_map(numbers)}[{name}]" for name in outputs]
     # As many films are analysed at once as there are cores, so each is decoded by one thread.
-    command: list[str | Path] = [tool("ffmpeg"), "-v", "info", "-hide_banner", "-nostdin", "-nostats"]
+    # What is prepared meanwhile takes longer, so that goes first.
+    command: list[str | Path] = [tool("nice"), tool("ffmpeg"), "-v", "info", "-hide_banner", "-nostdin", "-nostats"]
     command += ["-threads", "1", "-filter_complex_threads", "1", "-f", "mp4", "-i", film]
     command += ["-filter_complex", ";".join(chains)]
     for name in outputs:

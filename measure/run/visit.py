@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from base.display import KEYBOARD_MAPS, x_server
+from base.display import DISPLAY, KEYBOARD_MAPS, x_server
 from base.errors import EyelevelError, reports_errors
 from base.jail import Jail, file_in
 from base.places import ca_certificate, tool
@@ -35,7 +35,6 @@ from browsers.registry import DEFAULT, browser_named
 from measure.run.browser import page_of
 from measure.run.turn import turn_of_visit
 from record.site import Site
-from servers.registry import server_of
 from tuning.protocols import Protocol
 
 FILM = "film.mp4"
@@ -53,7 +52,8 @@ KEY_LOG = "keys.log"
 
 @dataclass(frozen=True)
 class VisitSpec:
-    """One load: of the site in a folder, over a protocol; what it leaves is in `folder`.
+    """One load: of the site in a folder, over a protocol, for whose server the browser sends `connection_options`
+    (`servers.contract`); what it leaves is in `folder`.
 
     It may take `limit_s`. The page has finished when it has asked for nothing for `quiet_ms`. It is filmed or not, on
     `film_cores` if there are any; they are not those of the browser. If it `awaits_turn`, it is prepared and begins
@@ -62,6 +62,7 @@ class VisitSpec:
 
     site: Path
     protocol: Protocol
+    connection_options: tuple[str, ...]
     limit_s: float
     folder: Path
     film: bool = True
@@ -98,11 +99,10 @@ def visit(spec: VisitSpec) -> int:
         files = {"video/1.mp4": FILM, TIMINGS: TIMINGS, HAR: HAR, READINESS: READINESS}
         browser.trust(ca_certificate(), Path(home_in(results)["HOME"]))
         try:
-            with x_server(page.window.screen, results / LOG, screen_jail) as display, (results / LOG).open("ab") as log:
-                options = server_of(spec.protocol).connection_options(spec.protocol)
-                config = configuration(page, results, display, spec.limit_s, spec.quiet_ms, film=spec.film)
-                config |= browser.browsertime_options(page, spec.protocol, options, results)
-                environment = {"DISPLAY": f":{display}", "EYELEVEL_RETURN_URL": site.url}
+            with x_server(page.window.screen, results / LOG, screen_jail) as screen, (results / LOG).open("ab") as log:
+                config = configuration(page, results, DISPLAY, spec.limit_s, spec.quiet_ms, film=spec.film)
+                config |= browser.browsertime_options(page, spec.protocol, spec.connection_options, results)
+                environment = {"DISPLAY": f":{DISPLAY}", "EYELEVEL_RETURN_URL": site.url}
                 readable = [*(tool(program) for program in browser.programs), browser.return_visit]
                 if KEY_LOG_VARIABLE in os.environ:
                     environment[KEY_LOG_VARIABLE] = str(results / KEY_LOG)
@@ -115,7 +115,7 @@ def visit(spec: VisitSpec) -> int:
                 times["browsertime"] = time.time()
                 try:
                     return run_browsertime(
-                        target, config, environment, readable, x_sockets, spec.film_cores, limit_s, log, turn
+                        target, config, environment, readable, x_sockets, spec.film_cores, limit_s, log, screen, turn
                     )
                 except EyelevelError:
                     del files[TIMINGS]  # what had to be ended does not count, however far it came

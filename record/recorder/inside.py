@@ -62,25 +62,19 @@ def record(spec: RecordSpec) -> Recording:
     screen_jail = Jail(writable=(PRIVATE / "x", KEYBOARD_MAPS), x_sockets=PRIVATE / "x")
     with (
         programs.proxy(spec, PRIVATE / "proxy", PRIVATE / "exchanges") as traffic,
-        x_server(window.screen, PRIVATE / "screen.log", screen_jail) as display,
-        programs.browser(
-            window,
-            display,
-            traffic.port(programs.START_LIMIT_S),
-            PRIVATE / "proxy" / "mitmproxy-ca-cert.pem",
-            PRIVATE / "browser",
-            PRIVATE / "x",
-            LOAD_LIMIT_S,
-        ) as session,
+        x_server(window.screen, PRIVATE / "screen.log", screen_jail) as await_screen,
     ):
-        user_agent = visit(session, traffic, spec.url)
-        if spec.also:
-            request(session, traffic, spec.url, spec.also)
-        # Read while the page is open: what a page sends when it is left is no part of its load.
-        failures = traffic.failures()
-        intake = Intake(spec.url, keep_cookies=spec.keep_cookies)
-        for exchange in read_exchanges(PRIVATE / "exchanges"):
-            intake.take(f"{exchange.method} {exchange.url}", partial(lambda e: e, exchange))
+        await_screen()
+        port, ca = traffic.port(programs.START_LIMIT_S), PRIVATE / "proxy" / "mitmproxy-ca-cert.pem"
+        with programs.browser(window, port, ca, PRIVATE / "browser", PRIVATE / "x", LOAD_LIMIT_S) as session:
+            user_agent = visit(session, traffic, spec.url)
+            if spec.also:
+                request(session, traffic, spec.url, spec.also)
+            # Read while the page is open: what a page sends when it is left is no part of its load.
+            failures = traffic.failures()
+            intake = Intake(spec.url, keep_cookies=spec.keep_cookies)
+            for exchange in read_exchanges(PRIVATE / "exchanges"):
+                intake.take(f"{exchange.method} {exchange.url}", partial(lambda e: e, exchange))
     recorder = {
         "tool": traffic.proxy,
         "browser": session.browser,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from base.display import DISPLAY
 from base.errors import EyelevelError
 from base.jail import Jail, jailed
 from base.places import PROJECT, tool
@@ -78,16 +79,16 @@ def proxy(spec: RecordSpec, folder: Path, exchanges: Path) -> Iterator[Traffic]:
 
 @contextmanager
 def browser(
-    window: Window, display: int, proxy_port: int, ca: Path, folder: Path, x_sockets: Path, limit_s: float
+    window: Window, proxy_port: int, ca: Path, folder: Path, x_sockets: Path, limit_s: float
 ) -> Iterator[Session]:
     """A fresh Chromium that trusts the certificate authority `ca`, with its profile in `folder`; its output is in a
     file beside it.
 
-    Its screen is `display`, whose socket is in `x_sockets`. Raises EyelevelError.
+    The socket of its screen is in `x_sockets`. Raises EyelevelError.
     """
     trust(ca, folder)
     jail = Jail(writable=(folder,), x_sockets=x_sockets)
-    environment = _environment(folder) | {"DISPLAY": f":{display}"}
+    environment = _environment(folder) | {"DISPLAY": f":{DISPLAY}"}
     driver = jailed(jail, [tool("chromedriver"), "--port=0"])
     log = folder.with_suffix(".log")
     with running("chromedriver", driver, log, environment=environment, stdout=subprocess.PIPE) as daemon:

@@ -49,7 +49,7 @@ def test_a_log_without_its_beginning_fails_the_load(name: str, tmp_path: Path, m
     site = write_site(Recording(url, exchanges, {"tool": "test"}), tmp_path / "much")
     (protocol,) = require_served([protocols.load()[name]])
     folder = tmp_path / name
-    spec = VisitSpec(site.folder, protocol, 60.0, folder, film=False)
+    spec = VisitSpec(site.folder, protocol, protocol.connection_options, 60.0, folder, film=False)
     with (tmp_path / "output").open("wb") as output:
         replay = ReplaySpec(site.folder, networks.load()["dsl"], protocol)
         run(replay, [sys.executable, "-c", VISIT, to_json(spec)], stdout=output.fileno(), stderr=output.fileno())

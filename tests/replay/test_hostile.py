@@ -41,11 +41,11 @@ from measure.run import visit
 target, binary, limit_s, specification = sys.argv[1:]
 genuine = visit.run_browsertime
 
-def run_browsertime(url, configuration, environment, readable, x_sockets, film_cores, usual_limit_s, log, turn):
+def run_browsertime(url, configuration, environment, readable, x_sockets, film_cores, usual_limit_s, log, *turn):
     given = [Path(path) for path in (target, binary) if path.startswith("/")]
     limit = float(limit_s or usual_limit_s)
     readable = [*readable, *given]
-    return genuine(target or url, configuration, environment, readable, x_sockets, film_cores, limit, log, turn)
+    return genuine(target or url, configuration, environment, readable, x_sockets, film_cores, limit, log, *turn)
 
 visit.run_browsertime = run_browsertime
 if binary:
@@ -206,7 +206,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 def visit(host: Host, results: Path, target: str | Path = "", binary: str | Path = "", limit_s: str = "") -> str:
     """Visit with another target, another browser or another limit; returns what was printed."""
-    spec = VisitSpec(host.site.folder, PROTOCOL, 60.0, results, film=False)
+    spec = VisitSpec(host.site.folder, PROTOCOL, (), 60.0, results, film=False)
     command = [sys.executable, "-c", VISIT, str(target), str(binary), limit_s, to_json(spec)]
     with (results.parent / "output").open("wb") as output:
         replay = ReplaySpec(host.site.folder, networks.load()["dsl"], PROTOCOL)

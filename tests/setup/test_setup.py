@@ -5,7 +5,7 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -41,6 +41,7 @@ class Checkout:
         self.cache = folder / "cache"
         shutil.copytree(PROJECT / "setup", folder / "setup")
         shutil.rmtree(folder / "setup" / "steps")
+        shutil.rmtree(folder / "setup" / "optional", ignore_errors=True)
         (folder / "setup" / "steps").mkdir()
         (folder / "inputs").touch()
 
@@ -49,8 +50,14 @@ class Checkout:
         text = STEP.format(name=name, action=action)
         (self.folder / "setup" / "steps" / f"{file}.sh").write_text(text)
 
-    def setup(self, *prefix: str | Path, **environment: str) -> tuple[int, str]:
-        return run(*prefix, self.folder / "setup" / "setup.sh", EYELEVEL_CACHE=str(self.cache), **environment)
+    def add_optional_step(self, kind: str, name: str) -> None:
+        folder = self.folder / "setup" / "optional" / kind
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.sh").write_text(STEP.format(name=name, action=":"))
+
+    def setup(self, *prefix: str | Path, optional: Sequence[str] = (), **environment: str) -> tuple[int, str]:
+        script = self.folder / "setup" / "setup.sh"
+        return run(*prefix, script, *optional, EYELEVEL_CACHE=str(self.cache), **environment)
 
     @contextmanager
     def setting_up(self) -> Iterator["subprocess.Popen[str]"]:
@@ -143,6 +150,24 @@ def test_what_is_missing_or_out_of_date_is_made_again_and_nothing_else(checkout:
     (checkout.folder / "inputs").write_text("changed")
     checkout.setup()
     assert checkout.acted == ["packages", "second", "second", "packages", "second"]
+
+
+def test_what_is_optional_is_made_once_when_it_is_asked_for(checkout: Checkout) -> None:
+    checkout.add_optional_step("servers", "caddy")
+    checkout.add_optional_step("browsers", "firefox")
+    checkout.setup()
+    assert checkout.acted == ["packages", "second"]
+    assert checkout.setup(optional=["servers/caddy"])[0] == 0
+    assert checkout.acted == ["packages", "second", "caddy"]
+    assert checkout.setup(optional=["servers/caddy"]) == (0, "")
+
+
+def test_what_is_unknown_is_refused_with_what_there_is_before_anything_is_done(checkout: Checkout) -> None:
+    checkout.add_optional_step("servers", "caddy")
+    status, said = checkout.setup(optional=["servers/apache"])
+    assert status == 1
+    assert said == "eyelevel: there is nothing to set up for servers/apache; there are servers/caddy\n"
+    assert not checkout.acted
 
 
 def test_a_failed_step_is_told_in_one_line_and_the_next_setup_goes_on_from_it(checkout: Checkout) -> None:
