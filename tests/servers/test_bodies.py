@@ -28,6 +28,9 @@ LONG = SIZES_BYTES.index(3 * PIECE_BYTES)
 # What uWSGI with Python takes without a site is about 14 MB.
 LARGE_BYTES, MOST_UWSGI_MB = 64 << 20, 40
 
+# curl's EXIT CODES.
+CURL_HTTP2_STREAM_ERROR = 92
+
 
 def site_of(bodies: tuple[bytes, ...], folder: Path) -> Site:
     exchanges = tuple(
@@ -78,6 +81,14 @@ def test_a_body_that_became_shorter_is_no_whole_response(site: Site) -> None:
     pieces = response.pieces()
     with pytest.raises(OSError, match="became shorter"):
         list(pieces)
+
+
+@pytest.mark.needs_namespaces
+def test_a_client_does_not_take_a_part_of_a_body_for_all_of_it(site: Site) -> None:
+    file, url = site.folder / site.exchanges[LONG].file, site.exchanges[LONG].url
+    script = f"curl -sS -o /dev/null {url} && truncate --size -1 {file} && curl -sS -o /dev/null {url}"
+    spec = ReplaySpec(site.folder, FAST, protocols.load()["tcp"])
+    assert run(spec, ["bash", "-c", script]).status == CURL_HTTP2_STREAM_ERROR
 
 
 @contextmanager
