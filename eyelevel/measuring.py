@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from measure.cluster.addresses import scheduler_address
 from measure.host.exclusive import measuring_alone
 from measure.host.timekeeping import priority_warning
 from measure.run.aliases import distinct
+from measure.run.browser import refusal
 from measure.table import CampaignDocument, read_document
 from measure.validate.record import validate_campaign, validate_worker
 from tuning.networks import Network
@@ -146,10 +148,11 @@ def distinct_networks(networks: Iterable[Network]) -> list[Network]:
 
 
 def require_browser(campaign: Campaign) -> None:
-    """Raises EyelevelError when the campaign's browser cannot load pages over one of its protocols."""
-    for protocol in campaign.protocols.values():
-        if refusal := browser_named(campaign.loading.browser).refusal(protocol):
-            raise EyelevelError(refusal)
+    """Raises EyelevelError when the campaign's browser cannot load one of its pages over one of its protocols."""
+    browser = browser_named(campaign.loading.browser)
+    for protocol, site in product(campaign.protocols.values(), campaign.sites.values()):
+        if fault := refusal(browser, protocol, site):
+            raise EyelevelError(fault)
 
 
 def campaign_name(name: str | None) -> str:

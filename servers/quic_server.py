@@ -35,6 +35,8 @@ class QuicServer(Server):
     logs_connections = True
     schedulers = SCHEDULERS
     emulated_connections = EMULATED_CONNECTIONS
+    # Cubic, as `SetCongestionControlDefaults` has it (servers/quic/replay_server.cc).
+    options_by_itself = (CONTROL_TAGS["cubic"],)
 
     @contextmanager
     def serve(self, serving: Serving) -> Iterator[None]:
