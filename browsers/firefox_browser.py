@@ -19,8 +19,12 @@ FILES = Path(__file__).with_name("firefox")
 REQUESTS = "requests.jsonl"
 # From which the driver makes the profile of the load.
 PROFILE = "profile"
-# A window without tabs and address bar has the page's size, and a film of it shows nothing else.
-STYLE = "#navigator-toolbox { visibility: collapse !important; }\n"
+# A window without tabs, address bar and notes has the page's size, and without the panel that says what is waited for a
+# film of it shows nothing else.
+STYLE = """\
+#navigator-toolbox, #navigator-toolbox * { visibility: collapse !important; }
+#statuspanel, .notificationbox-stack { display: none !important; }
+"""
 # For how long it tries to connect, as Chromium does here (`browsers.chromium_browser`).
 CONNECT_S = 240
 HTTPS_PORT = "443"

@@ -31,7 +31,7 @@ const begin = (channel) => {
     main_frame,
     web_socket: loadInfo.externalContentPolicyType === TYPE_WEBSOCKET,
     by_browser: for_browser || (!main_frame && loadInfo.triggeringPrincipal.isSystemPrincipal),
-    initiator: known(() => loadInfo.triggeringPrincipal.asciiOrigin),
+    initiator: known(() => loadInfo.triggeringPrincipal.originNoSuffix),
   };
 };
 const answer = (channel) => ({
