@@ -39,6 +39,7 @@ PREFERENCES: dict[str, str | int | bool] = {
     "network.dns.native_https_query": False,
     "network.http.connection-timeout": CONNECT_S,
     "network.http.tls-handshake-timeout": CONNECT_S,
+    "app.normandy.enabled": False,
     "security.OCSP.enabled": 0,
     "security.remote_settings.crlite_filters.enabled": False,
     "security.remote_settings.intermediates.enabled": False,

@@ -9,7 +9,7 @@ const [WRITE, CREATE, APPEND] = [0x02, 0x08, 0x10]; // prio.h
 log.init(file, WRITE | CREATE | APPEND, 0o644, 0);
 
 const { TYPE_DOCUMENT, TYPE_WEBSOCKET, TYPE_WEB_MANIFEST, TYPE_INTERNAL_IMAGE_FAVICON } = Ci.nsIContentPolicy;
-const ERROR_NAMES = new Map(Object.entries(Cr).map(([name, code]) => [code, name]));
+const begun = new Set();
 
 // What an attribute says, or null while it has nothing to say, which it says by an exception.
 const known = (attribute) => {
@@ -40,11 +40,13 @@ const answer = (channel) => ({
   address: known(() => channel.QueryInterface(Ci.nsIHttpChannelInternal).remoteAddress),
 });
 const end = (channel) => ({
-  error: channel.status === Cr.NS_OK ? null : (ERROR_NAMES.get(channel.status) ?? `0x${channel.status.toString(16)}`),
+  error: channel.status === Cr.NS_OK ? null : ChromeUtils.getXPCOMErrorName(channel.status),
   code: channel.status,
 });
 const NOTES = {
-  "http-on-opening-request": begin,
+  // What a redirect leads to is not opened, but made ready like all others.
+  "http-on-opening-request": () => ({}),
+  "http-on-modify-request": () => ({}),
   "http-on-examine-response": answer,
   "http-on-examine-merged-response": answer,
   // What comes from the cache was not sent.
@@ -57,7 +59,9 @@ const observer = {
   observe(subject, topic) {
     const channel = subject.QueryInterface(Ci.nsIHttpChannel);
     const { channelId } = channel.QueryInterface(Ci.nsIIdentChannel);
-    const line = { at_ms: Date.now(), channel: channelId, event: topic, ...NOTES[topic](channel) };
+    const beginning = begun.has(channelId) ? {} : begin(channel);
+    begun.add(channelId);
+    const line = { at_ms: Date.now(), channel: channelId, event: topic, ...beginning, ...NOTES[topic](channel) };
     // A stream takes bytes, one for each character.
     const bytes = unescape(encodeURIComponent(`${JSON.stringify(line)}\n`));
     log.write(bytes, bytes.length);

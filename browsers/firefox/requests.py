@@ -44,8 +44,7 @@ def read_requests(path: Path) -> list[Request]:
         channel, at_s = note["channel"], note["at_ms"] / 1000
         if "url" in note:
             requests[channel] = _begun(note, at_s)
-        elif channel in requests:
-            _follow(requests[channel], note, at_s)
+        _follow(requests[channel], note, at_s)
     return list(requests.values())
 
 
@@ -69,7 +68,6 @@ def _follow(request: Request, note: dict[str, Any], at_s: float) -> None:
         module = ((note["code"] >> 16) - MODULE_OFFSET) & MODULE_MASK
         if module in (NETWORK, SECURITY) and note["error"] not in OF_NO_NETWORK:
             request.error = NAMES.get(note["error"], note["error"])
-        return
-    request.status = note["status"]
+    request.status = note.get("status", request.status)
     request.protocol = note.get("protocol") or request.protocol
     request.address = note.get("address") or request.address
