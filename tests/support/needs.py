@@ -115,6 +115,12 @@ NEEDS = (
         "run `make setup`; the kernel must allow them",
         lambda: _is_installed("chromium", "chromedriver") and _has_user_namespaces(),
     ),
+    Need(
+        "firefox",
+        "Firefox and its driver",
+        "run `make setup BROWSERS=firefox`",
+        lambda: _is_installed("firefox-esr", "geckodriver") and _has_user_namespaces(),
+    ),
     Need("cluster_programs", "sshd and Slurm", "run `setup/unpack clusters`", CLUSTER_PROGRAMS.is_dir),
     Need("user_namespaces", "user namespaces", "the kernel must allow them", _has_user_namespaces),
     Need("two_cores", "two cores", "a larger machine", lambda: len(os.sched_getaffinity(0)) > 1),
