@@ -95,10 +95,9 @@ class Firefox(Browser):
     def trust(self, certificate: Path, results: Path) -> None:
         profile = results / HOME / PROFILE
         profile.mkdir(parents=True)
-        certutil = [tool("certutil"), "-d", f"sql:{profile}"]
-        for command in ([*certutil, "-N", "--empty-password"], [*certutil, "-A", "-t", "C,,", "-n", "eyelevel"]):
-            more = ["-i", certificate] if "-A" in command else []
-            run_program([*command, *more], f"Firefox cannot be made to trust {certificate}")
+        certutil: list[str | Path] = [tool("certutil"), "-d", f"sql:{profile}"]
+        for options in (["-N", "--empty-password"], ["-A", "-t", "C,,", "-n", "eyelevel", "-i", certificate]):
+            run_program([*certutil, *options], f"Firefox cannot be made to trust {certificate}")
 
     def keep_network_log(self, results: Path, folder: Path) -> None:
         if log := file_in(results, REQUESTS):
@@ -123,11 +122,15 @@ class Firefox(Browser):
         if protocol.fast_open:
             return "fast_open was not shown to work with Firefox"
         if protocol.tls_group != BROWSERS_GROUP:
-            return f"Firefox offers keys for more groups than {BROWSERS_GROUP}, so {protocol.tls_group} may cost nothing"
+            return (
+                f"Firefox offers keys for more groups than {BROWSERS_GROUP}, so {protocol.tls_group} may cost nothing"
+            )
         if protocol.in_kernel and protocol.known_servers:
             return "known_servers must be false: Firefox cannot be given beforehand which servers speak HTTP/2"
         if not protocol.in_kernel and not protocol.browser_knows_servers:
-            return "known_servers must be true: Firefox uses QUIC only with servers of which it knows that they speak it"
+            return (
+                "known_servers must be true: Firefox uses QUIC only with servers of which it knows that they speak it"
+            )
         return None
 
     def page_refusal(self, page: Page, protocol: Protocol) -> str | None:

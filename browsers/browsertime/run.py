@@ -69,16 +69,21 @@ def run_browsertime(
 
     Its browser starts when `await_screen` has returned; it loads its own modules meanwhile.
 
-    `changes` are modules that change Browsertime beside our own. It runs in a jail with the browser, where nothing can be written but the results. `readable` is what it gets to read
-    beside its own files; the socket of its display is in `x_sockets`. What is in `environment` is added to ours, and
-    HOME and the like are below the results; its output is appended to `log`. Raises EyelevelError, which is also the
-    log's last line, when it is not ready within `limit_s` or does not end within `limit_s` of its turn, when it has all
-    but filled the file system of the results, or when the load is not wanted any more.
+    It runs in a jail with the browser, where nothing can be written but the results. `changes` are modules that change
+    it beside our own; `readable` is what it gets to read beside its files. The socket of its display is in `x_sockets`.
+    What is in `environment` is added to ours, and HOME and the like are below the results; its output is appended to
+    `log`. Raises EyelevelError, which is also the log's last line, when it is not ready within `limit_s` or does not end
+    within `limit_s` of its turn, when it has all but filled the file system of the results, or when the load is not
+    wanted any more.
     """
     results = Path(configuration["resultDir"])
     (results / CONFIGURATION).write_text(json.dumps(configuration))
     # The first replaces what the others extend.
-    preloaded = [*([QUICK_START] if configuration["pageCompleteWaitTime"] < QUICK_START_BELOW_MS else []), *CHANGES, *changes]
+    preloaded = [
+        *([QUICK_START] if configuration["pageCompleteWaitTime"] < QUICK_START_BELOW_MS else []),
+        *CHANGES,
+        *changes,
+    ]
     program = tool("browsertime").resolve()
     packages = next(folder for folder in reversed(program.parents) if folder.name == "node_modules")
     # Run by our Node: the script's first line would take whichever comes first in PATH.

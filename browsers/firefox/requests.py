@@ -1,7 +1,7 @@
 """The log of all requests of Firefox's network stack, its own included, which `note_requests.js` makes it keep.
 
-It is what Firefox tells its own developer tools. The HAR, which comes from there, too, lacks requests that failed, those
-of the browser itself, and addresses.
+It is what Firefox tells its own developer tools. The HAR, which comes from there, too, lacks requests that failed,
+those of the browser itself, and addresses; Firefox's text logs (MOZ_LOG) have all, in words that change.
 """
 
 import gzip

@@ -60,8 +60,8 @@ class LoggedRequest:
 class Evidence:
     """One run. What is None or empty was not there; times in ms from navigation start.
 
-    `requests` are all that the browser made, in that order (from its network log). `har_protocols` says how often the page's
-    requests used each protocol (from the developer tools). `page` is what Browsertime says of the page, as in
+    `requests` are all that the browser made, in that order (from its network log). `har_protocols` says how often the
+    page's requests used each protocol (from the developer tools). `page` is what Browsertime says of the page, as in
     `browsertime.json`. `first_paint` is when the browser first painted. `film_size` is the film's width and height in
     pixels. `late_wakeups` says how often the emulated network handed packets on more than 1 ms late, `latest_wakeup_ms`
     how late at worst. `browsed_s` is how long the browser was driven (0 when it was not driven to the end). `processor`

@@ -24,7 +24,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
     return write_site(generate("demo-light"), tmp_path_factory.mktemp("site") / "demo-light")
 
 
-@pytest.mark.parametrize("name", ["tcp", "tcp+", "tcp+bbr", "tcp+iw20", "tcp+lowat", "tcp+mss1238", "quic", "quic+1con"])
+@pytest.mark.parametrize("name", ["tcp", "tcp+bbr", "tcp+iw20", "tcp+lowat", "tcp+mss1238", "quic", "quic+1con"])
 def test_it_loads_over_the_protocols_that_servers_make(site: Site, name: str) -> None:
     assert refusal(BROWSER, KNOWN[name], site) is None
 

@@ -83,8 +83,8 @@ def test_a_websocket_is_one_by_its_url_and_goes_over_tcp_alone(tmp_path: Path) -
 
 
 def test_what_the_browser_asks_for_itself_is_its_own(tmp_path: Path) -> None:
-    own = [request for request in requests_of("quic", tmp_path) if request.by_browser]
-    assert [request.url for request in own] == ["https://127.0.0.1/selfsupport-dummy/"]
+    requests = [request for request in requests_of("quic", tmp_path) if request.by_browser]
+    assert [request.url for request in requests] == ["https://127.0.0.1/selfsupport-dummy/"]
 
 
 def test_a_log_that_was_cut_short_has_what_came_before(tmp_path: Path) -> None:

@@ -82,8 +82,8 @@ def test_every_request_went_to_the_site_over_the_protocol_alone(
         assert {request.protocol for request in evidence.requests} == {version}
         assert {request.address for request in evidence.requests} == set(site.servers)
         # The servers' account and the browser's are the same.
-        asked = [request.url for request in page_requests(folder / REQUEST_LOG, evidence.requests)]
-        assert sorted(asked) == sorted(request.url for request in evidence.requests if not request.by_browser)
+        at_servers = [request.url for request in page_requests(folder / REQUEST_LOG, evidence.requests)]
+        assert sorted(at_servers) == sorted(request.url for request in evidence.requests if not request.by_browser)
 
 
 def test_no_connection_of_tcp_is_asked_for_beside_quic(campaign: Campaign, rows: dict[str, Row], site: Site) -> None:
@@ -94,8 +94,9 @@ def test_no_connection_of_tcp_is_asked_for_beside_quic(campaign: Campaign, rows:
 
 def test_nothing_is_asked_for_in_the_background(campaign: Campaign, rows: dict[str, Row], site: Site) -> None:
     for row in rows.values():
-        own = [request.url for request in read_evidence(campaign.folder / row.folder).requests if request.by_browser]
-        assert own in ([], [f"{site.url}favicon.ico"])
+        evidence = read_evidence(campaign.folder / row.folder)
+        urls = [request.url for request in evidence.requests if request.by_browser]
+        assert urls in ([], [f"{site.url}favicon.ico"])
 
 
 def test_a_navigation_begins_when_browser_and_film_are_ready(campaign: Campaign, rows: dict[str, Row]) -> None:
@@ -122,8 +123,8 @@ def test_versions_and_switches_are_kept(campaign: Campaign) -> None:
     document = read_document(campaign.folder)
     browser = all_browsers()[campaign.loading.browser]
     assert document and set(browser.programs) <= set(document.versions)
-    assert {**document.settings["browser"], **json.loads(json.dumps(browser.settings()))} == document.settings["browser"]
-    assert document.settings["browser"]["name"] == browser.name
+    kept = document.settings["browser"]
+    assert {**kept, **json.loads(json.dumps(browser.settings())), "name": browser.name} == kept
 
 
 # Loads as `measure.run.visit` does, but changes something before.

@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2034  # title, remedy and programs are for setup.sh and base.places
 
 title="Firefox and its driver"
-remedy="can apt and cargo reach their package registries?"
+remedy="can apt and cargo reach their package registries, and is there a Rust of at least 1.86 (rustc --version)?"
 programs="firefox-esr geckodriver"
 
 GECKODRIVER=0.37.1
