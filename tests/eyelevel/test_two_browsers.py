@@ -65,11 +65,9 @@ def campaign(request: pytest.FixtureRequest, site: Site, tmp_path_factory: pytes
 @pytest.fixture
 def rows(campaign: Campaign) -> dict[str, Row]:
     """The run that counts, by protocol."""
-    return {row.protocol: row for row in read_rows(campaign.folder) if row.valid}
-
-
-def test_each_protocol_has_a_run_that_counts(campaign: Campaign, rows: dict[str, Row]) -> None:
+    rows = {row.protocol: row for row in read_rows(campaign.folder) if row.valid}
     assert sorted(rows) == sorted(VERSIONS), [row.reason for row in read_rows(campaign.folder)]
+    return rows
 
 
 def test_every_request_went_to_the_site_over_the_protocol_alone(
