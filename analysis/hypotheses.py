@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from analysis.runs import IN, network_in
 from analysis.text import moment
 from base.errors import EyelevelError
 from base.places import PROJECT
@@ -122,7 +123,13 @@ def of_campaign(folder: Path, document: CampaignDocument, file: Path | None = No
     origin = Origin(source, hypotheses.origin.sha256, declared.declared_at, is_post_hoc)
     if is_post_hoc:
         return replace(hypotheses, origin=origin)
-    return replace(hypotheses, added_protocols=declared.protocols, added_networks=declared.networks, origin=origin)
+    # A network in a browser that was added came with that browser.
+    added = dict(declared.networks)
+    for browser, at in declared.further_browsers.items():
+        added |= {
+            network_in(network, browser, document.browser): at for network in document.networks if IN not in network
+        }
+    return replace(hypotheses, added_protocols=declared.protocols, added_networks=added, origin=origin)
 
 
 def load(path: Path = DECLARED) -> Hypotheses:

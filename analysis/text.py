@@ -23,7 +23,13 @@ LABELS = {
 
 
 def label(name: str) -> str:
-    """A protocol, metric or network as a reader knows it; a name without a label stays as it is."""
+    """A protocol, metric or network as a reader knows it; a name without a label stays as it is.
+
+    A network in another browser than the first of a campaign (`analysis.runs.network_in`) is `LTE in Firefox`.
+    """
+    name, _, browser = name.partition("@")
+    if browser:
+        return f"{label(name)} in {browser.capitalize()}"
     return LABELS.get(name) or next((entry.label for entry in metrics.METRICS if entry.name == name), name)
 
 
@@ -46,6 +52,11 @@ def label_with_unit(metric: str) -> str:
 def pair_label(compared: str, reference: str) -> str:
     """A comparison of two protocols: `QUIC against TCP+`."""
     return f"{label(compared)} against {label(reference)}"
+
+
+def program(servers: str, browser: str) -> str:
+    """The servers and the browser that something was measured with: `nginx and quinn, Firefox`."""
+    return f"{servers}, {browser.capitalize()}"
 
 
 def percent(value: float, digits: int = 1) -> str:

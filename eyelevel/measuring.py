@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +48,18 @@ DISK_FAULTS = {
 }
 
 
-def measuring_options(*, validates: bool, default: str = "the time of day") -> list[click.Option]:
+def measuring_options(
+    *, validates: bool, default: str = "the time of day", several_browsers: bool = False
+) -> list[click.Option]:
     """The options of every command that measures. `default` is the campaign's name unless given; `validates`: whether
-    networks and protocols are measured before unless the command line says otherwise."""
+    networks and protocols are measured before unless the command line says otherwise; `several_browsers`: whether it
+    can have a list of browsers."""
+    browser = click.Option(["--browser"], type=click.Choice(list(all_browsers())), help=f"The browser ({DEFAULT}).")
+    if several_browsers:
+        names = ", ".join(all_browsers())
+        browser = click.Option(["--browser"], help=f"Browsers ({DEFAULT}), or all: {names}.")
     return [
-        click.Option(["--browser"], type=click.Choice(list(all_browsers())), help=f"The browser ({DEFAULT})."),
+        browser,
         click.Option(["--seed"], type=int, help="What the order of the runs is drawn from (1)."),
         click.Option(["--campaign", "name"], help=f"The folder in results/; {default} unless given."),
         click.Option(["--results"], type=PATH, default=RESULTS, help="Another folder for results."),
@@ -146,9 +154,9 @@ def distinct_networks(networks: Iterable[Network]) -> list[Network]:
 
 
 def require_browser(campaign: Campaign) -> None:
-    """Raises EyelevelError when the campaign's browser cannot load pages over one of its protocols."""
-    for protocol in campaign.protocols.values():
-        if refusal := browser_named(campaign.loading.browser).refusal(protocol):
+    """Raises EyelevelError when a browser of the campaign cannot load pages over one of its protocols."""
+    for browser, protocol in product(campaign.browsers, campaign.protocols.values()):
+        if refusal := browser_named(browser).refusal(protocol):
             raise EyelevelError(refusal)
 
 

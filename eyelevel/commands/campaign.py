@@ -13,7 +13,7 @@ from analysis.auto_runs import announcement, saved_line, saving
 from analysis.first_answer import report
 from analysis.stopping import decided_cells
 from base.errors import EyelevelError
-from browsers.registry import DEFAULT
+from browsers.registry import DEFAULT, all_browsers
 from eyelevel.measuring import (
     MeasuringOptions,
     campaign_name,
@@ -61,7 +61,7 @@ OPTIONS: list[click.Parameter] = [
     ),
     click.Option(["--films"], type=click.Choice(KEPT), help="Which films are kept once their metrics are: all."),
     click.Option(["--quality"], type=click.Choice(QUALITIES), help="How they are kept: lossless unless given."),
-    *measuring_options(validates=True),
+    *measuring_options(validates=True, several_browsers=True),
 ]
 
 
@@ -90,6 +90,7 @@ def main(**options: Any) -> None:
     declaration = declared_text(options["hypotheses"], folder, document)
     chosen_networks = choose("network", names("net", "networks"), networks.load())
     chosen_protocols = choose_protocols(names("proto", "protocols"), protocols.load())
+    first_browser, *further_browsers = chosen_browsers(options["browser"], document)
     campaign = Campaign(
         folder=folder,
         sites={site.name: site for site in choose_sites(names("sites", "sites"))},
@@ -97,9 +98,8 @@ def main(**options: Any) -> None:
         protocols={protocol.name: protocol for protocol in chosen_protocols},
         runs=planned_runs,
         seed=setting("seed", SEED),
-        loading=Loading(
-            repeatable=setting("repeatable", True), browser=options["browser"] or document.browser or DEFAULT
-        ),
+        loading=Loading(repeatable=setting("repeatable", True), browser=first_browser),
+        further_browsers=tuple(further_browsers),
         films=FilmPolicy(options["films"] or films.kept, options["quality"] or films.quality),
         repeats=setting("repeats", REPEATS),
         auto=settings.get("auto", False) if runs is None else runs == AUTO,
@@ -118,6 +118,16 @@ def main(**options: Any) -> None:
     report(folder, console)
     if campaign.auto:
         console.print(saved_line(saving(folder, enough_runs(folder))), markup=False, soft_wrap=True)
+
+
+def chosen_browsers(wanted: str | None, document: CampaignDocument) -> list[str]:
+    """The names of the browsers that are `wanted`, those that the campaign of `document` was begun with first and in
+    its order; unless given, those of the campaign, or the usual one. Raises EyelevelError."""
+    if wanted is None:
+        return list(document.browsers) or [DEFAULT]
+    known = {name: name for name in all_browsers()}
+    names = choose("browser", list(known) if wanted.strip() == "all" else wanted, known)
+    return sorted(names, key=lambda name: (*document.browsers, *names).index(name))
 
 
 def number_of_runs(wanted: str | None, most: int | None, settings: Mapping[str, Any]) -> int:

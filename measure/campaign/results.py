@@ -58,7 +58,7 @@ FIRST_FILES = (HYPOTHESES, "validation.json")
 TEMPORARY_NAME = re.compile(r"\.(?:[a-z_-]+\.(?:json|csv|toml)\.[a-z0-9_]{8}|metrics-[a-z0-9_]{8}|film-small\.mp4)")
 
 # The name of an attempt's folder (`FolderStore.run_folder`).
-ATTEMPT_NAME = re.compile(r"\d+-\d+")
+ATTEMPT_NAME = re.compile(r"\d+-\d+(-\w+)?")
 
 # Where in `campaign.json` names may be added, as they may to `versions`: a program that no run needed before may be of
 # any version.

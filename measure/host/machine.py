@@ -18,13 +18,17 @@ COMMON = {"node": "--version", "ffmpeg": "-version", "dnsmasq": "--version", "mm
 CAPTURING = {"dumpcap": "--version", "tshark": "--version", "ping": "-V"}
 
 
-def versions(servers: Iterable[str], browser: str = DEFAULT, *, capturing: bool = False) -> dict[str, str]:
-    """Name → version of everything that takes part in a run with these servers and this browser, captured or not;
+def versions(
+    servers: Iterable[str], browsers: Iterable[str] = (DEFAULT,), *, capturing: bool = False
+) -> dict[str, str]:
+    """Name → version of everything that takes part in a run with these servers and browsers, captured or not;
     and with what the emulated network keeps time.
 
     Raises EyelevelError.
     """
-    options = {**COMMON, **browser_named(browser).programs, **(CAPTURING if capturing else {})}
+    options = {**COMMON, **(CAPTURING if capturing else {})}
+    for browser in browsers:
+        options |= browser_named(browser).programs
     for server in servers:
         options |= all_servers()[server].programs
     known = {name: _version(name, option) for name, option in options.items()}

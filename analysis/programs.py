@@ -1,0 +1,212 @@
+"""Whether a contrast of TCP and QUIC holds with other programs: other servers, and other browsers.
+
+Each declared contrast of a TCP and a QUIC setting (`Contrast`) is measured with the programs of its own two settings,
+in the campaign's first browser, and with others, one changed at a time (`variants`):
+
+    its own pair in each further browser;
+    in each browser, another server's pair: of each server with a setting of QUIC the first one whose congestion control
+    is that of the contrast's QUIC (of a server that has none such, its first one beside the first contrast), against
+    the server's first setting of TCP, or against the contrast's own where the server has none.
+
+Whether the contrast depends on a program is a difference of two contrasts: within a block, ln(compared / reference)
+with the other program, less the same with the contrast's own, so that page, machine and moment cancel, and a TCP that
+both have in common. From there on it is as for the contrasts themselves (`analysis.ratios`): a site's location, the mean
+over the campaign's own sites, Student's t with Satterthwaite's freedom, two one-sided tests for equivalence; Holm's
+correction is over all these differences. A browser that came to the campaign later has blocks of its own, whose first
+is taken with the others' first: then only what is within each contrast cancels. A server that came later was measured
+beside no other, so nothing is said of it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.confirmatory import holm
+from analysis.hypotheses import Hypotheses, Pair
+from analysis.outcomes import NOT_DECIDED, PROGRAM_MARGIN
+from analysis.ratios import MeanRatio, block_ratios, mean_over_sites
+from analysis.runs import CampaignTable, network_and_browser, network_in, rows_of
+from analysis.samples import Array, Samples, counts
+from analysis.text import label, level, listing, pair_label, percent, plural, program
+from browsers.registry import DEFAULT
+
+DEPENDS, INDEPENDENT = "depends", "does not depend"
+SERVER, BROWSER = "server", "browser"
+# Of a contrast, with some programs: which it is, and with which programs.
+KEYS = ["reference", "compared", "network", "metric", "measured_reference", "measured_compared", "servers", "browser"]
+GAINS = [*KEYS, "sites", "blocks", "gain", "gain_low", "gain_high"]
+DIFFERENCES = [*KEYS, "varies", "servers_before", "browser_before", "sites", "blocks", "difference"]
+DIFFERENCES += ["difference_low", "difference_high", "p", "p_corrected", "equivalence_p", "equivalence_p_corrected"]
+DIFFERENCES += ["margin", "verdict"]
+
+Settings = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The declared `contrast` as the `pair` measures it, whose programs are `servers`, in `browser`.
+
+    `before`: with which it is compared, which `varies` in one program (a server or the browser); None of what all
+    others are compared with.
+    """
+
+    contrast: Pair
+    pair: Pair
+    servers: str
+    browser: str
+    varies: str = ""
+    before: "Variant | None" = None
+
+
+def variants(contrasts: Sequence[Pair], protocols: Settings, browsers: Sequence[str]) -> list[Variant]:
+    """All variants of those of `contrasts` that are of a TCP and a QUIC setting, in a campaign with these `protocols`
+    and `browsers`; none of a contrast that was measured with one set of programs."""
+    own = [pair for pair in contrasts if [_transport(protocols, name) for name in pair] == ["tcp", "quic"]]
+    others = {contrast: list(_other_servers(contrast, own, protocols)) for contrast in own}
+    found = []
+    for contrast in own:
+        first: Variant | None = None
+        for browser in browsers:
+            here = Variant(contrast, contrast, _servers(protocols, contrast), browser, BROWSER if first else "", first)
+            of_servers = [
+                Variant(contrast, pair, _servers(protocols, pair), browser, SERVER, here) for pair in others[contrast]
+            ]
+            first = first or here
+            found += [here, *of_servers]
+    return [one for one in found if sum(other.contrast == one.contrast for other in found) > 1]
+
+
+def _other_servers(contrast: Pair, contrasts: Sequence[Pair], protocols: Settings) -> Iterator[Pair]:
+    """The pair of each other server that is held beside `contrast`, one of `contrasts`."""
+    servers: dict[str, dict[str, list[str]]] = {}
+    for name, settings in protocols.items():
+        servers.setdefault(str(settings.get("server")), {}).setdefault(_transport(protocols, name), []).append(name)
+    for server, names in servers.items():
+        if server == protocols[contrast.compared].get("server"):
+            continue
+        for name in names.get("quic", ()):
+            alike = [pair for pair in contrasts if _control(protocols, pair.compared) == _control(protocols, name)]
+            if contrast == (alike or contrasts)[0]:
+                yield Pair(names.get("tcp", [contrast.reference])[0], name)
+                break
+
+
+def _transport(protocols: Settings, name: str) -> str:
+    return str(protocols.get(name, {}).get("transport"))
+
+
+def _control(protocols: Settings, name: str) -> str:
+    return str(protocols[name].get("congestion_control"))
+
+
+def _servers(protocols: Settings, pair: Pair) -> str:
+    return " and ".join(dict.fromkeys(str(protocols[name].get("server")) for name in pair))
+
+
+def program_gains(campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
+    """The gain of every variant with its interval, by network and metric of the family; columns GAINS."""
+    rows = []
+    for one, network, metric in _measured(campaign, samples, hypotheses):
+        ratios = _ratios(campaign, samples, one, network, metric)
+        mean = mean_over_sites(ratios)
+        rows.append([*_keys(one, network, metric), *_sizes(ratios), *_numbers(mean, hypotheses.confidence)])
+    return pd.DataFrame(rows, columns=GAINS)
+
+
+def program_differences(campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
+    """Whether the contrasts depend on the programs; columns DIFFERENCES.
+
+    difference: by what share the gain's ratio is larger than before, with the interval of one test alone; varies, which
+    program was changed (server or browser), and servers_before and browser_before, those that it is compared with.
+    margin: PROGRAM_MARGIN. verdict: depends, does not depend (by more than the margin), or not decided.
+    """
+    rows = []
+    for one, network, metric in _measured(campaign, samples, hypotheses):
+        if not (before := one.before):
+            continue
+        ratios = _ratios(campaign, samples, one, network, metric)
+        ratios = ratios - _ratios(campaign, samples, before, network, metric)
+        mean = mean_over_sites(ratios)
+        tests = [float(mean.difference_p()), float(mean.equivalence_p(np.log1p(PROGRAM_MARGIN)))]
+        numbers = [*_sizes(ratios), *_numbers(mean, hypotheses.confidence), *tests]
+        rows.append([*_keys(one, network, metric), one.varies, before.servers, before.browser, *numbers])
+    names = [name for name in DIFFERENCES if not name.endswith("_corrected") and name not in ("margin", "verdict")]
+    table = pd.DataFrame(rows, columns=names)
+    for name in ("p", "equivalence_p"):
+        table[f"{name}_corrected"] = holm(table[name])
+    is_small = table["equivalence_p_corrected"] < hypotheses.significant_p
+    otherwise = np.where(is_small, INDEPENDENT, NOT_DECIDED)
+    verdict = np.where(table["p_corrected"] < hypotheses.significant_p, DEPENDS, otherwise)
+    return table.assign(margin=PROGRAM_MARGIN, verdict=verdict)[DIFFERENCES]
+
+
+def _measured(campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses) -> Iterator[tuple[Variant, str, str]]:
+    """Every variant that runs count of, with each network, as the campaign names it, and metric."""
+    networks = dict.fromkeys(network_and_browser(name)[0] for name in samples.networks)
+    all_variants = variants(hypotheses.family, campaign.document.protocols, campaign.browsers or (DEFAULT,))
+    for network, metric, one in product(networks, hypotheses.family_metrics, all_variants):
+        each = (one, one.before or one)
+        is_there = [_place(campaign, variant, network) in samples.networks for variant in each]
+        if all(is_there) and all(variant.pair.is_of(samples.protocols) for variant in each):
+            yield one, network, metric
+
+
+def _place(campaign: CampaignTable, one: Variant, network: str) -> str:
+    return network_in(network, one.browser, (campaign.browsers or (DEFAULT,))[0])
+
+
+def _ratios(campaign: CampaignTable, samples: Samples, one: Variant, network: str, metric: str) -> Array:
+    """ln(compared / reference) of the blocks of each site: sites x blocks."""
+    place = samples.networks.index(_place(campaign, one, network))
+    return np.asarray(block_ratios(samples, one.pair)[place, :, samples.metrics.index(metric)])
+
+
+def _keys(one: Variant, network: str, metric: str) -> list[str]:
+    return [*one.contrast, network, metric, *one.pair, one.servers, one.browser]
+
+
+def _sizes(ratios: Array) -> tuple[int, int]:
+    """How many sites and blocks there are."""
+    blocks = counts(ratios)
+    return int((blocks > 0).sum()), int(blocks.sum())
+
+
+def _numbers(mean: MeanRatio, confidence: float) -> list[float]:
+    """The mean as a gain, and the ends of its interval."""
+    return [float(np.expm1(value)) for value in (mean.centre, *mean.interval(confidence))]
+
+
+def sentences(differences: pd.DataFrame, confidence: float) -> list[str]:
+    """What the table of `program_differences` says: a sentence for each contrast, and none without other programs."""
+    texts = []
+    for (reference, compared), rows in differences.groupby(["reference", "compared"], sort=False):
+        verdicts = rows["verdict"].value_counts()
+        parts = []
+        if number := int(verdicts.get(DEPENDS, 0)):
+            depending = rows_of(rows, verdict=DEPENDS)
+            largest = depending.loc[np.log1p(depending["difference"]).abs().idxmax()]
+            low, high = percent(largest["difference_low"]), percent(largest["difference_high"])
+            parts.append(
+                f"{DEPENDS} on them in {number} (most behind {label(largest['network'])} in {label(largest['metric'])} "
+                f"with {program(largest['servers'], largest['browser'])}, where the ratio is "
+                f"{percent(largest['difference'])} of what it is with "
+                f"{program(largest['servers_before'], largest['browser_before'])}, {level(confidence)} interval "
+                f"{low} to {high})"
+            )
+        if number := int(verdicts.get(INDEPENDENT, 0)):
+            parts.append(f"{INDEPENDENT} on them by more than {level(PROGRAM_MARGIN)} in {number}")
+        if number := int(verdicts.get(NOT_DECIDED, 0)):
+            parts.append(f"it is {NOT_DECIDED} in {number}")
+        count = plural("comparison", len(rows))
+        programs = dict.fromkeys(
+            program(servers, browser) for servers, browser in zip(rows["servers"], rows["browser"], strict=True)
+        )
+        texts.append(
+            f"Other programs ({'; '.join(programs)}): of {count} of {pair_label(str(compared), str(reference))} with "
+            f"what it is with them, it {listing(parts)}."
+        )
+    return texts
