@@ -19,6 +19,7 @@ beside no other, so nothing is said of it.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import product
 from typing import Any
 
@@ -31,7 +32,7 @@ from analysis.outcomes import NOT_DECIDED, PROGRAM_MARGIN
 from analysis.ratios import MeanRatio, block_ratios, mean_over_sites
 from analysis.runs import CampaignTable, network_and_browser, network_in, rows_of
 from analysis.samples import Array, Samples, counts
-from analysis.text import label, level, listing, pair_label, percent, plural, program
+from analysis.text import label, level, listing, pair_label, percent, percent_interval, plural, program, span
 from browsers.registry import DEFAULT
 
 DEPENDS, INDEPENDENT = "depends", "does not depend"
@@ -65,10 +66,10 @@ class Variant:
 def variants(contrasts: Sequence[Pair], protocols: Settings, browsers: Sequence[str]) -> list[Variant]:
     """All variants of those of `contrasts` that are of a TCP and a QUIC setting, in a campaign with these `protocols`
     and `browsers`; none of a contrast that was measured with one set of programs."""
-    own = [pair for pair in contrasts if [_transport(protocols, name) for name in pair] == ["tcp", "quic"]]
-    others = {contrast: list(_other_servers(contrast, own, protocols)) for contrast in own}
-    found = []
-    for contrast in own:
+    of_both = [pair for pair in contrasts if [_transport(protocols, name) for name in pair] == ["tcp", "quic"]]
+    others = {contrast: list(_other_servers(contrast, of_both, protocols)) for contrast in of_both}
+    every = []
+    for contrast in of_both:
         first: Variant | None = None
         for browser in browsers:
             here = Variant(contrast, contrast, _servers(protocols, contrast), browser, BROWSER if first else "", first)
@@ -76,8 +77,8 @@ def variants(contrasts: Sequence[Pair], protocols: Settings, browsers: Sequence[
                 Variant(contrast, pair, _servers(protocols, pair), browser, SERVER, here) for pair in others[contrast]
             ]
             first = first or here
-            found += [here, *of_servers]
-    return [one for one in found if sum(other.contrast == one.contrast for other in found) > 1]
+            every += [here, *of_servers]
+    return [one for one in every if sum(other.contrast == one.contrast for other in every) > 1]
 
 
 def _other_servers(contrast: Pair, contrasts: Sequence[Pair], protocols: Settings) -> Iterator[Pair]:
@@ -109,9 +110,9 @@ def _servers(protocols: Settings, pair: Pair) -> str:
 
 def program_gains(campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     """The gain of every variant with its interval, by network and metric of the family; columns GAINS."""
-    rows = []
+    rows, of_pair = [], cache(partial(block_ratios, samples))
     for one, network, metric in _measured(campaign, samples, hypotheses):
-        ratios = _ratios(campaign, samples, one, network, metric)
+        ratios = _of_cell(of_pair(one.pair), samples, _place(campaign, one, network), metric)
         mean = mean_over_sites(ratios)
         rows.append([*_keys(one, network, metric), *_sizes(ratios), *_numbers(mean, hypotheses.confidence)])
     return pd.DataFrame(rows, columns=GAINS)
@@ -124,12 +125,15 @@ def program_differences(campaign: CampaignTable, samples: Samples, hypotheses: H
     program was changed (server or browser), and servers_before and browser_before, those that it is compared with.
     margin: PROGRAM_MARGIN. verdict: depends, does not depend (by more than the margin), or not decided.
     """
-    rows = []
+    rows, of_pair = [], cache(partial(block_ratios, samples))
     for one, network, metric in _measured(campaign, samples, hypotheses):
         if not (before := one.before):
             continue
-        ratios = _ratios(campaign, samples, one, network, metric)
-        ratios = ratios - _ratios(campaign, samples, before, network, metric)
+        now, then = (
+            _of_cell(of_pair(variant.pair), samples, _place(campaign, variant, network), metric)
+            for variant in (one, before)
+        )
+        ratios = now - then
         mean = mean_over_sites(ratios)
         tests = [float(mean.difference_p()), float(mean.equivalence_p(np.log1p(PROGRAM_MARGIN)))]
         numbers = [*_sizes(ratios), *_numbers(mean, hypotheses.confidence), *tests]
@@ -159,10 +163,9 @@ def _place(campaign: CampaignTable, one: Variant, network: str) -> str:
     return network_in(network, one.browser, (campaign.browsers or (DEFAULT,))[0])
 
 
-def _ratios(campaign: CampaignTable, samples: Samples, one: Variant, network: str, metric: str) -> Array:
-    """ln(compared / reference) of the blocks of each site: sites x blocks."""
-    place = samples.networks.index(_place(campaign, one, network))
-    return np.asarray(block_ratios(samples, one.pair)[place, :, samples.metrics.index(metric)])
+def _of_cell(ratios: Array, samples: Samples, place: str, metric: str) -> Array:
+    """Those of `ratios` behind the network that the analysis calls `place`, in `metric`: sites x blocks."""
+    return np.asarray(ratios[samples.networks.index(place), :, samples.metrics.index(metric)])
 
 
 def _keys(one: Variant, network: str, metric: str) -> list[str]:
@@ -182,31 +185,33 @@ def _numbers(mean: MeanRatio, confidence: float) -> list[float]:
 
 def sentences(differences: pd.DataFrame, confidence: float) -> list[str]:
     """What the table of `program_differences` says: a sentence for each contrast, and none without other programs."""
-    texts = []
-    for (reference, compared), rows in differences.groupby(["reference", "compared"], sort=False):
-        verdicts = rows["verdict"].value_counts()
-        parts = []
-        if number := int(verdicts.get(DEPENDS, 0)):
-            depending = rows_of(rows, verdict=DEPENDS)
-            largest = depending.loc[np.log1p(depending["difference"]).abs().idxmax()]
-            low, high = percent(largest["difference_low"]), percent(largest["difference_high"])
-            parts.append(
-                f"{DEPENDS} on them in {number} (most behind {label(largest['network'])} in {label(largest['metric'])} "
-                f"with {program(largest['servers'], largest['browser'])}, where the ratio is "
-                f"{percent(largest['difference'])} of what it is with "
-                f"{program(largest['servers_before'], largest['browser_before'])}, {level(confidence)} interval "
-                f"{low} to {high})"
-            )
-        if number := int(verdicts.get(INDEPENDENT, 0)):
-            parts.append(f"{INDEPENDENT} on them by more than {level(PROGRAM_MARGIN)} in {number}")
-        if number := int(verdicts.get(NOT_DECIDED, 0)):
-            parts.append(f"it is {NOT_DECIDED} in {number}")
-        count = plural("comparison", len(rows))
-        programs = dict.fromkeys(
-            program(servers, browser) for servers, browser in zip(rows["servers"], rows["browser"], strict=True)
+    return [
+        _sentence(pair_label(str(compared), str(reference)), rows, confidence)
+        for (reference, compared), rows in differences.groupby(["reference", "compared"], sort=False)
+    ]
+
+
+def _sentence(contrast: str, rows: pd.DataFrame, confidence: float) -> str:
+    numbers, parts = rows["verdict"].value_counts(), []
+    if number := numbers.get(DEPENDS):
+        depending = rows_of(rows, verdict=DEPENDS)
+        largest = depending.loc[np.log1p(depending["difference"]).abs().idxmax()]
+        parts.append(
+            f"in {number} it depends on the program (most behind {label(largest['network'])} in "
+            f"{label(largest['metric'])}: {program(largest['servers'], largest['browser'])} changes its ratio by "
+            f"{percent(largest['difference'])} beside {program(largest['servers_before'], largest['browser_before'])}, "
+            f"{level(confidence)} interval "
+            f"{percent_interval(largest['difference_low'], largest['difference_high'])})"
         )
-        texts.append(
-            f"Other programs ({'; '.join(programs)}): of {count} of {pair_label(str(compared), str(reference))} with "
-            f"what it is with them, it {listing(parts)}."
-        )
-    return texts
+    if number := numbers.get(INDEPENDENT):
+        parts.append(f"in {number} it does not by more than {level(PROGRAM_MARGIN)}")
+    if number := numbers.get(NOT_DECIDED):
+        parts.append(f"in {number} that is not decided")
+    programs = dict.fromkeys(
+        program(servers, browser) for servers, browser in zip(rows["servers"], rows["browser"], strict=True)
+    )
+    sites, blocks = (span(int(rows[name].min()), int(rows[name].max())) for name in ("sites", "blocks"))
+    return (
+        f"{contrast} was also measured with {listing(list(programs))}. Of {plural('comparison', len(rows))} of programs, "
+        f"each over {sites} {'site' if sites == '1' else 'sites'} and {blocks} blocks, {listing(parts)}."
+    )

@@ -55,8 +55,8 @@ def pair_label(compared: str, reference: str) -> str:
 
 
 def program(servers: str, browser: str) -> str:
-    """The servers and the browser that something was measured with: `nginx and quinn, Firefox`."""
-    return f"{servers}, {browser.capitalize()}"
+    """The servers and the browser that something was measured with: `nginx and quinn in Firefox`."""
+    return f"{servers} in {browser.capitalize()}"
 
 
 def percent(value: float, digits: int = 1) -> str:

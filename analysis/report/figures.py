@@ -90,8 +90,8 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
         differences = rows_of(findings["program_differences"], **of_contrast)
         caption = (
             f"{pair_label(compared, reference)} with each of the programs, in {label(metric)}: the gain over the sites "
-            f"of this campaign, with its {confidence} interval. The colour says whether the contrast depends on the "
-            "program."
+            f"of this campaign, with its {confidence} interval. Colours say whether the contrast depends on the "
+            "program: servers are compared within a browser, and browsers with the servers of the declared contrast."
         )
         name = file_name(f"programs_{compared}_against_{reference}_{metric}")
         behind = tuple(dict.fromkeys(rows["network"]))

@@ -125,8 +125,7 @@ def chosen_browsers(wanted: str | None, document: CampaignDocument) -> list[str]
     its order; unless given, those of the campaign, or the usual one. Raises EyelevelError."""
     if wanted is None:
         return list(document.browsers) or [DEFAULT]
-    known = {name: name for name in all_browsers()}
-    names = choose("browser", list(known) if wanted.strip() == "all" else wanted, known)
+    names = choose("browser", wanted, {name: name for name in all_browsers()})
     return sorted(names, key=lambda name: (*document.browsers, *names).index(name))
 
 

@@ -328,7 +328,8 @@ CAMPAIGNS: dict[str, KnownCampaign] = {
         blocks={"dsl": 5, "lte": 20, "da2gc": 31},
     ),
     "programs": KnownCampaign(
-        "QUIC takes 10 % less on every site with the usual server and with another in Chromium, and 2 % more in Firefox.",
+        "QUIC takes 10 % less on every site in Chromium, with the usual server and with another, and 2 % more in "
+        "Firefox.",
         FirstScreen(
             {"dsl": frozenset({FASTER}), "lte": frozenset({FASTER}), "": ANYTHING - {FASTER}},
             silent=frozenset(KINDS),
