@@ -30,7 +30,7 @@ CAMPAIGN = CampaignTable(
     pd.DataFrame(),
     CampaignDocument(
         {
-            "networks": dict.fromkeys(PLACES, {}),
+            "networks": {place: {} for place in PLACES},
             "protocols": {
                 name: {"transport": transport, "server": server, "congestion_control": "cubic"}
                 for name, (transport, server) in SERVERS.items()
