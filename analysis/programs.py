@@ -10,11 +10,11 @@ in the campaign's first browser, and with others, one changed at a time (`varian
 
 Whether the contrast depends on a program is a difference of two contrasts: within a block, ln(compared / reference)
 with the other program, less the same with the contrast's own, so that page, machine and moment cancel, and a TCP that
-both have in common. From there on it is as for the contrasts themselves (`analysis.ratios`): a site's location, the mean
-over the campaign's own sites, Student's t with Satterthwaite's freedom, two one-sided tests for equivalence; Holm's
-correction is over all these differences. A browser that came to the campaign later has blocks of its own, whose first
-is taken with the others' first: then only what is within each contrast cancels. A server that came later was measured
-beside no other, so nothing is said of it.
+both have in common. From there on it is as for the contrasts themselves (`analysis.ratios`): a site's location, the
+mean over the campaign's own sites, Student's t with Satterthwaite's freedom, two one-sided tests for equivalence;
+Holm's correction is over all these differences. A browser that came to the campaign later has blocks of its own, whose
+first is taken with the others' first: then only what is within each contrast cancels. A server that came later was
+measured beside no other, so nothing is said of it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
