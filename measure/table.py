@@ -372,7 +372,8 @@ def valid_rows(folder: Path, study: str) -> list[Row]:
     document = read_document(folder)
     if document is None or document.study_name != study or not (folder / RUNS).exists():
         return []
-    places = [{name: place for place, name in enumerate(document.settings.get(group, ()))} for group in GROWING]
+    groups = (document.sites, document.networks, document.protocols, document.browsers)
+    places = [{name: place for place, name in enumerate(group)} for group in groups]
 
     def place(row: Row) -> tuple[int, ...]:
         names = (row.site, row.network, row.protocol, row.browser)
