@@ -50,8 +50,9 @@ class Range:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be measured: sites, network (in each browser) → its round-trip time (ms), protocols, the most runs of each setting, for
-    each cell how long its page takes to load and a run of it altogether (s), and how many runs are measured at once."""
+    """What is to be measured: sites, network (in each browser) → its round-trip time (ms), protocols, the most runs of
+    each setting, for each cell how long its page takes to load and a run of it altogether (s), and how many runs are
+    measured at once."""
 
     sites: Sequence[str]
     rtt_ms: Mapping[str, float]
