@@ -333,6 +333,7 @@ CAMPAIGNS: dict[str, KnownCampaign] = {
         FirstScreen(
             {"dsl": frozenset({FASTER}), "lte": frozenset({FASTER}), "": ANYTHING - {FASTER}},
             silent=frozenset(KINDS),
+            facts=frozenset({NO_COLUMN, UNUSUAL}),
         ),
         protocols=("tcp+", "quic", "other-h2", "other-h3"),
         gains={"": (-0.1,)},
@@ -341,7 +342,7 @@ CAMPAIGNS: dict[str, KnownCampaign] = {
     ),
     "programs-alike": KnownCampaign(
         "QUIC takes 10 % less on every site with each of two servers and in each of two browsers.",
-        FirstScreen({"": frozenset({FASTER})}, silent=frozenset(KINDS)),
+        FirstScreen({"": frozenset({FASTER})}, silent=frozenset(KINDS), facts=frozenset({NO_COLUMN, UNUSUAL})),
         protocols=("tcp+", "quic", "other-h2", "other-h3"),
         gains={"": (-0.1,)},
         browsers=("chromium", "firefox"),
