@@ -213,5 +213,6 @@ def _sentence(contrast: str, rows: pd.DataFrame, confidence: float) -> str:
     sites, blocks = (span(int(rows[name].min()), int(rows[name].max())) for name in ("sites", "blocks"))
     return (
         f"{contrast} was also measured with {listing(list(programs))}. Of {plural('comparison', len(rows))} of "
-        f"programs, each over {sites} {'site' if sites == '1' else 'sites'} and {blocks} blocks, {listing(parts)}."
+        f"programs, each over {sites} {'site' if sites == '1' else 'sites'} and {blocks} "
+        f"{'block' if blocks == '1' else 'blocks'}, {listing(parts)}."
     )

@@ -85,7 +85,7 @@ def at_most(count: int, trials: int, rate: float) -> bool:
 def test_programs_that_change_nothing_are_blamed_in_one_campaign_of_a_hundred_at_most(
     noise: Noise, sites: int, blocks: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    number, draw = 1500, np.random.default_rng([1, sites, blocks])
+    number, draw = 1000, np.random.default_rng([1, sites, blocks])
     tables = [differences(noise, draw, sites, blocks) for _ in range(number)]
     false = sum(bool((table["verdict"] == DEPENDS).any()) for table in tables)
     covered = sum(int(((table["difference_low"] <= 0) & (table["difference_high"] >= 0)).sum()) for table in tables)
@@ -101,7 +101,7 @@ def test_programs_that_change_nothing_are_blamed_in_one_campaign_of_a_hundred_at
 def test_a_change_of_the_margin_is_called_none_in_one_of_a_hundred_at_most(
     noise: Noise, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    number, draw, false = 800, np.random.default_rng(2), 0
+    number, draw, false = 600, np.random.default_rng(2), 0
     for _ in range(number):
         table = differences(noise, draw, 12, 31, change=1.02)
         is_changed = table["varies"] == "browser"
