@@ -109,6 +109,7 @@ NEEDS = (
     Need("root", "another user than their own", "run `make test` as root, too", lambda: os.geteuid() == 0),
     Need("shells", "the shells", "run `make setup`", lambda: _is_installed("mm-net", "mm-delay", "mm-link", "mm-loss")),
     Need("quic_server", "quic_server", "run `make setup`", lambda: _is_installed("quic_server")),
+    Need("quinn", "quinn_server", "run `make setup SERVERS=quinn`", lambda: _is_installed("quinn_server")),
     Need(
         "browser",
         "the packaged Chromium, and user namespaces for its sandbox",
