@@ -1,4 +1,4 @@
-"""Asking both servers for every exchange of a site, each over its own protocol, and comparing what they send."""
+"""Asking two servers for every exchange of a site, each over its own protocol, and comparing what they send."""
 
 import hashlib
 import json
@@ -54,10 +54,11 @@ def fetch(
     return got
 
 
-def differences(site: Site, folder: Path) -> list[str]:
-    """A line for each exchange that the two servers do not send alike, or not as it was recorded."""
+def differences(site: Site, folder: Path, other: str = "quic") -> list[str]:
+    """A line for each exchange that the servers of tcp and of the protocol `other` do not send alike, or not as it was
+    recorded."""
     requests = requests_for(site)
-    over_tcp, over_quic = (fetch(site, protocol, requests, folder) for protocol in ("tcp", "quic"))
+    over_tcp, over_quic = (fetch(site, protocol, requests, folder) for protocol in ("tcp", other))
     differences = []
     for exchange, tcp, quic in zip(site.exchanges, over_tcp, over_quic, strict=True):
         recorded = site.recorded(exchange).response
