@@ -4,9 +4,10 @@
 CAMPAIGN_VARIABLES := NET PROTO SITES RUNS MAX_RUNS SEED FILMS HYPOTHESES QUALITY BROWSER LANES DASK CAMPAIGN
 STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER LANES DASK PRESET COUNTS SIZES LIMIT BUDGET DELAYS \
 	CONDITIONS
+INTEROP_VARIABLES := SERVER BROWSER TEST LOADS INTO
 PROXIES := http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
 NO_OPTIONS := FROM SERVERS BROWSERS REPEATABLE TUNING EYELEVEL_TUNING EYELEVEL_CACHE EYELEVEL_CORPUS EYELEVEL_FILMS PYTHON $(PROXIES)
-$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) FROM SERVERS BROWSERS REPEATABLE ALLOW_PRIVATE TUNING,\
+$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM SERVERS BROWSERS REPEATABLE ALLOW_PRIVATE TUNING,\
 	$(if $(filter environment,$(origin $v)),$(eval override $v :=)$(eval unexport $v)))
 
 # A value is text, in which make expands nothing ("$c", "$(shell …)") and which reaches programs as it was given.
@@ -71,7 +72,7 @@ $(call needs,figures,CAMPAIGN,make figures CAMPAIGN=try)
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures quiet-times validate lanes cluster-keys clean $(STUDIES)
+.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures quiet-times validate interop lanes cluster-keys clean $(STUDIES)
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-12s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -139,6 +140,9 @@ quiet-times: setup ## tell what shorter waits for further requests would have ch
 validate: setup ## measure each NET and PROTO, and compare with its settings
 	@$(EYELEVEL) validate$(call options,NET PROTO)
 
+interop: setup ## test every SERVER with every BROWSER, and write the table INTO a file if given
+	@$(EYELEVEL) interop$(call options,$(INTEROP_VARIABLES))
+
 lanes: setup ## measure how many runs this machine can make at once, undisturbed
 	@$(EYELEVEL) lanes$(call options,BROWSER)
 
@@ -164,6 +168,8 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   HYPOTHESES       what is asked, as a file (analysis/hypotheses.toml); a campaign keeps it before its first run
 ##   FILMS, QUALITY   all, sample or none; lossless or small: which films are kept once their metrics are
 ##   BROWSER          the browser (chromium)
+##   SERVER, TEST     of make interop: servers and tests; there BROWSER may be a list, too
+##   LOADS, INTO      of make interop: loads of each cell (1); the file that the table is written to
 ##   LANES            how many runs are made at once, each on cores of its own (1), or auto: as many as do not disturb
 ##   DASK             the scheduler of a cluster to measure on (tls://head:8786)
 ##   PRESET           of make grid: longlook, longlook-0rtt, controlled, lossy-bulk

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from base.errors import EyelevelError
+from base.progress import each_shown
 from measure.validate.checks import Check
 from measure.validate.loss_response import expected_curve, judge_loss_response, observe_loss_response
 from measure.validate.network import LOST_PACKETS, LOST_PACKETS_QUICK, judge_network, measure_network
@@ -61,19 +61,11 @@ def validate(
     checks: list[Check] = []
     seen: dict[str, Any] = {}
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("time left"), TimeRemainingColumn())
-    # Steps are seldom: the time left comes from all that are over.
-    with Progress(*columns, console=console, transient=True, speed_estimate_period=3600) as progress:
-        task = progress.add_task("", total=sum(step.expected_s for step in steps))
-        for number, step in enumerate(steps, start=1):
-            progress.update(task, description=step.description)
-            if not console.is_terminal:
-                console.print(f"[{number}/{len(steps)}] {step.description}", highlight=False, markup=False)
-            with measurable(step.subject, checks):
-                judged, document = step.measure()
-                checks += judged
-                seen.setdefault(step.subject, {}).update(document)
-            progress.advance(task, step.expected_s)
+    for step in each_shown(steps, lambda step: step.description, lambda step: step.expected_s, console):
+        with measurable(step.subject, checks):
+            judged, document = step.measure()
+            checks += judged
+            seen.setdefault(step.subject, {}).update(document)
     return checks, seen
 
 
