@@ -52,7 +52,7 @@ def right(of: Page) -> list[str]:
     """What the page reports when all has arrived."""
     text = of.fault([reported(*["wrong"] * len(of.sizes_bytes))])
     assert text
-    accounts = []
+    accounts: list[str] = []
     for number in range(len(of.sizes_bytes)):
         text = of.fault([reported(*accounts, *["wrong"] * (len(of.sizes_bytes) - number))])
         assert text
@@ -84,7 +84,7 @@ def test_streams_are_open_at_once_that_came_within_a_round_trip() -> None:
 def test_what_a_server_lacks_is_unsupported_and_what_it_has_is_tested_over_each_version(tmp_path: Path) -> None:
     nginx, both = all_servers()["nginx"], Elsewhere()
     planned = cases([nginx, both], [CHROMIUM], TESTS)
-    versions = {(case.server.name, case.test.name): [] for case in planned}
+    versions: dict[tuple[str, str], list[str]] = {(case.server.name, case.test.name): [] for case in planned}
     for case in planned:
         versions[case.server.name, case.test.name].append(case.http_version)
     assert versions["nginx", "h3"] == ["h3"] and versions["nginx", "loss"] == ["h2"]
