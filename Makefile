@@ -168,14 +168,14 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   HYPOTHESES       what is asked, as a file (analysis/hypotheses.toml); a campaign keeps it before its first run
 ##   FILMS, QUALITY   all, sample or none; lossless or small: which films are kept once their metrics are
 ##   BROWSER          the browser (chromium)
-##   SERVER, TEST     of make interop: servers and tests; there BROWSER may be a list, too
-##   LOADS, INTO      of make interop: loads of each cell (1); the file that the table is written to
 ##   LANES            how many runs are made at once, each on cores of its own (1), or auto: as many as do not disturb
 ##   DASK             the scheduler of a cluster to measure on (tls://head:8786)
 ##   PRESET           of make grid: longlook, longlook-0rtt, controlled, lossy-bulk
 ##   COUNTS, SIZES    of make grid: other numbers and sizes of objects (1,10 and 100B,10KB)
 ##   BUDGET, LIMIT    of make grid: how long all may take (60m); how many seconds a load may
 ##   CONDITIONS       of make ladder: arq, slow, unknown (all that it can unless given), or none
+##   SERVER, TEST     of make interop: servers and tests; there BROWSER may be a list, too
+##   LOADS, INTO      of make interop: loads of each cell (1); the file that the table is written to
 ##   DELAYS           of make packets: what is added to the round trip, in ms (0,10,20,50)
 ##   CAMPAIGN         the folder in results/ (the time of day)
 ##   SEED             what the order of the runs is drawn from

@@ -1,9 +1,10 @@
-"""Asking both servers for every exchange of a site, each over its own protocol, and comparing what they send."""
+"""Asking servers for every exchange of a site, each over its own protocol, and comparing what they send."""
 
 import hashlib
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,21 +55,27 @@ def fetch(
     return got
 
 
-def differences(site: Site, folder: Path) -> list[str]:
-    """A line for each exchange that the two servers do not send alike, or not as it was recorded."""
+def differences(site: Site, folder: Path, names: Sequence[str] = ("tcp", "quic")) -> list[str]:
+    """A line for each exchange that the servers of these protocols do not send alike, or not as it was recorded."""
     requests = requests_for(site)
-    over_tcp, over_quic = (fetch(site, protocol, requests, folder) for protocol in ("tcp", "quic"))
+    answers = {name: fetch(site, name, requests, folder) for name in names}
     differences = []
-    for exchange, tcp, quic in zip(site.exchanges, over_tcp, over_quic, strict=True):
+    for number, exchange in enumerate(site.exchanges):
         recorded = site.recorded(exchange).response
-        wrong = [*_unlike(tcp, quic), *_not_as_recorded(tcp, recorded)]
+        first = answers[names[0]][number]
+        wrong = [*_not_as_recorded(first, recorded)]
+        for name in names[1:]:
+            wrong += unlike(names[0], first, name, answers[name][number])
         differences += [f"{exchange.method} {exchange.url[:120]}: {what}" for what in wrong]
     return differences
 
 
-def _unlike(tcp: Answer, quic: Answer) -> list[str]:
+def unlike(name: str, answer: Answer, other_name: str, other: Answer) -> list[str]:
+    """In what two answers differ, by the protocols over which they came."""
     keys = ("status", "headers", "sha256", "length")
-    return [f"{key}: {tcp[key]} over TCP, {quic[key]} over QUIC" for key in keys if tcp[key] != quic[key]]
+    return [
+        f"{key}: {answer[key]} over {name}, {other[key]} over {other_name}" for key in keys if answer[key] != other[key]
+    ]
 
 
 def _not_as_recorded(answer: Answer, recorded: Response) -> list[str]:
