@@ -24,7 +24,7 @@ from tuning.protocols import TRANSPORTS
 VERSIONS = tuple(transport.http_version for transport in TRANSPORTS.values())
 
 # No uplink is faster than 10 Mbit/s: of a ClientHello in two packets, quic-go 0.29 drops the second if it comes right
-# behind the first. The longer round trip is one in which more requests can be made than servers allow at once, on a slow
+# behind the first. In the longer round trip more requests can be made than servers allow at once, on a slow
 # processor, too.
 FAR = Network("far", min_rtt_ms=300, up_mbps=10, down_mbps=100, queue_ms=200)
 NEAR = Network("near", min_rtt_ms=20, up_mbps=10, down_mbps=50, queue_ms=200)
