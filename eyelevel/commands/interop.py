@@ -58,14 +58,16 @@ def main(
     chosen_servers = _chosen("server", server, all_servers().values(), lambda one: one.name)
     chosen_browsers = _chosen("browser", browser, all_browsers().values(), lambda one: one.name)
     planned = cases(chosen_servers, chosen_browsers, _chosen("test", test, TESTS, lambda one: one.name))
-    console, done = Console(highlight=False), list[Result]()
+    console, progress, done = Console(highlight=False), Console(stderr=True, highlight=False), list[Result]()
     console.width = max(console.width, TABLE_COLUMNS)
     with measuring_alone("testing servers with browsers"), tempfile.TemporaryDirectory(prefix="interop-") as temporary:
         sites = {one.name: one.write(Path(temporary) / one.name) for one in PAGES}
-        for case in each_shown(planned, _description, _expected_s, Console(stderr=True)):
+        for case in each_shown(planned, _description, _expected_s, progress):
             # What an earlier matrix kept of it says nothing of this one.
             shutil.rmtree(results / case.name, ignore_errors=True)
             done.append(result(case, sites[case.test.page.name], results, loads))
+            why = f": {done[-1].why}" if done[-1].why else ""
+            progress.print(f"{_description(case)}: {done[-1].outcome}{why}", markup=False, soft_wrap=True)
     if results.exists():
         give_to_caller(results, RESULTS)
     console.print(_table(done))
