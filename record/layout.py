@@ -28,6 +28,7 @@ ORIGINAL_WAIT_MS = "X-Original-Wait-Ms"  # the server's time to the first byte, 
 ORIGINALS = frozenset(name.lower() for name in (ORIGINAL_URL, ORIGINAL_METHOD, ORIGINAL_WAIT_MS))
 
 AUTHORITY = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?(:[0-9]{1,5})?")
+FILE_NAME = re.compile("([0-9]{5})-[A-Za-z0-9._-]{1,60}")
 # What Linux's file systems take as a name.
 NAME_BYTES = 255
 
@@ -92,7 +93,8 @@ def file_name(order: int, url: str) -> str:
 
 def is_file_name(name: str, order: int) -> bool:
     """Whether a file of the exchange in this place can have that name."""
-    return re.fullmatch(rf"{order:05d}-[A-Za-z0-9._-]{{1,60}}", name) is not None
+    match = FILE_NAME.fullmatch(name)
+    return match is not None and int(match[1]) == order
 
 
 def _slug(url: str) -> str:

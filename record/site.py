@@ -73,7 +73,7 @@ class IndexedExchange:
     started_ms: float | None = None
     ttfb_ms: float | None = None
 
-    @property
+    @cached_property
     def authority(self) -> str:
         """The host and, unless it is 443, the port."""
         return authority_of(self.url)

@@ -72,31 +72,30 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     site = Site.load(spec.site)
     world.make(site)
     names.write_hosts(site)
-    # What the servers write ends up in the caller's files only after their end, since they read what strangers wrote.
-    logs = PRIVATE / "servers"
-    serving = Serving(
-        site=site,
-        content=_content(site, evidence, repeatable=spec.repeatable),
-        protocol=spec.protocol,
-        folder=logs,
-        certify=partial(_certificates, site),
-        request_log=logs / REQUEST_LOG if spec.request_log else None,
-        qlog=logs / QLOG if spec.qlog else None,
-        think_time=spec.think_time,
-    )
-    (logs / QLOG).mkdir()
     evidence["seed"] = spec.seed
     evidence["server_sysctls"] = kernel.apply_sysctls(spec.protocol.server_kernel)
-    with _kept_logs(spec, logs), _control_socket() as control:
-        client = [*pinned(spec.emulator_cores), *shell(spec.network, spec.seed, TIMEKEEPING), "--"]
-        client += [sys.executable, "-m", "replay.client", to_json(spec), *command]
-        with (
-            # They come up at the same time; the client goes on when the servers are there.
-            stopped_at_the_end(subprocess.Popen(client, umask=umask)) as stack,
-            _served(serving),
-            _linked(control, stack, leash) as connection,
-            _monitoring(spec.monitor),
-        ):
+    # What the servers write ends up in the caller's files only after their end, since they read what strangers wrote.
+    logs = PRIVATE / "servers"
+    (logs / QLOG).mkdir()
+    client = [*pinned(spec.emulator_cores), *shell(spec.network, spec.seed, TIMEKEEPING), "--"]
+    client += [sys.executable, "-m", "replay.client", to_json(spec), *command]
+    # It comes up at the same time as the servers; the client goes on when they are there.
+    with (
+        _kept_logs(spec, logs),
+        _control_socket() as control,
+        stopped_at_the_end(subprocess.Popen(client, umask=umask)) as stack,
+    ):
+        serving = Serving(
+            site=site,
+            content=_content(site, evidence, repeatable=spec.repeatable),
+            protocol=spec.protocol,
+            folder=logs,
+            certify=partial(_certificates, site),
+            request_log=logs / REQUEST_LOG if spec.request_log else None,
+            qlog=logs / QLOG if spec.qlog else None,
+            think_time=spec.think_time,
+        )
+        with _served(serving), _linked(control, stack, leash) as connection, _monitoring(spec.monitor):
             if spec.protocol.in_kernel:
                 evidence["server_routes"] = kernel.tune_server_routes(world.outward_device(), spec.protocol)
                 device, paced = world.outward_device(), spec.protocol.pacing

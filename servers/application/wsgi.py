@@ -1,4 +1,4 @@
-"""The WSGI application behind NGINX: a recorded site's responses, from memory.
+"""The WSGI application behind NGINX: a recorded site's responses, whose bodies are read from the site's files.
 
 Loaded by uWSGI into the system's Python, so it uses the standard library only. Its environment names
 the site (`EYELEVEL_SITE`), the request log (`EYELEVEL_REQUEST_LOG`, empty for none), whether to wait as long
@@ -8,8 +8,9 @@ as the recorded servers did (`EYELEVEL_THINK_TIME`, empty for not) and a FIFO th
 
 import os
 import re
+import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 from base.text import excerpt, printable
 from record.bounded import read_message
 from record.http1 import (
+    BLANK_LINE,
     METHOD,
     NOT_IN_A_LINE,
     NOT_REPLAYED,
@@ -40,12 +42,16 @@ from record.layout import (
     without_originals,
 )
 from record.limits import BODY_BYTES, EXCHANGES, HEAD_BYTES, REASON_BYTES, THINK_TIME_S, URL_BYTES, excess
+from servers.application.body import BodyInFile
 from servers.matching import Kind, Matcher, Recorded, preflight_headers
 
 # NGINX would add its own; quic_server adds the same two where a recording lacks them.
 DEFAULTS = (("server", "eyelevel"), ("date", "Thu, 01 Jan 2026 00:00:00 GMT"))
 
 READY = "ready"
+
+# An open file takes as much memory.
+SMALL_BODY_BYTES = 1 << 10
 
 FILE_NAME = re.compile(r"[0-9]{5}-[A-Za-z0-9._-]+")
 URL = re.compile("https://[\x21-\x7e]+")
@@ -63,8 +69,17 @@ class StoredResponse(NamedTuple):
     file: str
     status: str
     headers: Headers
-    body: bytes
+    stored_body: bytes | BodyInFile
     wait_s: float  # the recorded server's time to the first byte
+
+    def pieces(self) -> Iterable[bytes]:
+        """Its body, piece by piece. Raises OSError."""
+        return [self.stored_body] if isinstance(self.stored_body, bytes) else self.stored_body.pieces()
+
+    @property
+    def body(self) -> bytes:
+        """Its whole body. Raises OSError."""
+        return b"".join(self.pieces())
 
 
 class Application:
@@ -75,7 +90,7 @@ class Application:
         self._think_time = think_time
         self._log = os.open(request_log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644) if request_log else None
 
-    def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> list[bytes]:
+    def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         method = environ["REQUEST_METHOD"]
         target = environ["REQUEST_URI"]
         headers = {
@@ -87,7 +102,7 @@ class Application:
             if self._think_time and match.recorded.wait_s:
                 time.sleep(match.recorded.wait_s)
             start_response(match.recorded.status, list(match.recorded.headers))
-            return [] if method == "HEAD" else [match.recorded.body]
+            return [] if method == "HEAD" else match.recorded.pieces()
         if match.kind is Kind.PREFLIGHT:
             start_response("204 No Content", [*DEFAULTS, *preflight_headers(headers)])
         else:
@@ -131,7 +146,8 @@ def _recorded(path: Path, file: str, shared: Shared) -> Recorded[StoredResponse]
     if not FILE_NAME.fullmatch(path.name):
         raise MalformedMessage("its name is none of a site's files")
     # The replay links the site's files, which `Site.load` has seen, into the folder that servers are given.
-    response = response_of(*read_message(path, BODY_BYTES + HEAD_BYTES, follow=True))
+    head, body = read_message(path, BODY_BYTES + HEAD_BYTES, follow=True)
+    response = response_of(head, body)
     _require_sendable(response, shared)
     original = {name.lower(): value for name, value in response.headers}
     method, url = original.get(ORIGINAL_METHOD.lower(), ""), original.get(ORIGINAL_URL.lower(), "")
@@ -148,10 +164,23 @@ def _recorded(path: Path, file: str, shared: Shared) -> Recorded[StoredResponse]
         # HTTP/2 never sends a reason phrase, but WSGI demands one.
         status=intern(f"{response.status} {response.reason[:REASON_BYTES] or 'Recorded'}"),
         headers=tuple(shared.setdefault(header, header) for header in sent_headers(response.headers)),
-        body=response.body,
+        stored_body=_stored(path, len(head) + len(BLANK_LINE), body),
         wait_s=min(float(wait_ms) / 1000, THINK_TIME_S),
     )
     return Recorded(intern(method), url, response.status, response.header("content-range"), stored)
+
+
+def _stored(path: Path, begin: int, body: bytes) -> bytes | BodyInFile:
+    """The `body` as it is kept, which is that in `path` from `begin` on. Raises OSError.
+
+    It has been read, so it is in the kernel's cache of files.
+    """
+    if len(body) <= SMALL_BODY_BYTES:
+        return body
+    in_file = BodyInFile(path, begin, len(body))
+    # Connections need the others: descriptors have the lowest numbers that are free.
+    most_descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2
+    return in_file if in_file.descriptor < most_descriptors else body
 
 
 def _require_true_length(method: str, response: Response) -> None:

@@ -6,6 +6,7 @@ import socket
 import ssl
 from collections import defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,9 @@ from servers.contract import BUFFERS, Server, Serving
 from tuning.protocols import Protocol
 
 START_TIMEOUT_S = 20.0
+
+# So many at a time, to find out whether it answers.
+HANDSHAKES = 4
 
 LOG = "nginx.log"
 # At most, of a browser at a time: Chromium makes 256, and as many of WebSockets. Each that could be takes 0.4 kB of
@@ -53,8 +57,9 @@ class Nginx(Server):
         with uwsgi.running_application(serving) as application, _nginx(serving, application.socket) as nginx:
             context = ssl.create_default_context(cafile=machine_ca_certificate())
             context.set_alpn_protocols(["h2"])
-            for address, port in serving.listening():
-                _await_tls(nginx, context, address, port)
+            # Several at a time: while we look at an answer, NGINX works on others.
+            with ThreadPoolExecutor(HANDSHAKES) as pool:
+                list(pool.map(lambda endpoint: _await_tls(nginx, context, *endpoint), serving.listening()))
             application.await_ready()
             yield
 
