@@ -165,7 +165,7 @@ def test_bytes_that_differ_fail_and_their_load_is_kept(tmp_path: Path) -> None:
     ("name", "broken", "why"),
     [
         ("0-RTT", replace(BY_NAME["0-RTT"], early_data=False), "no early data was taken by"),
-        ("many streams", replace(BY_NAME["many streams"], page=replace(MANY, at_once=False)), "open at once, not 100"),
+        ("many streams", replace(BY_NAME["many streams"], page=replace(MANY, at_once=False)), "open at once, not 99"),
         ("loss", replace(BY_NAME["loss"], page=SMALL), "so that none was lost on purpose"),
     ],
 )
