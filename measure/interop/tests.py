@@ -44,8 +44,8 @@ LOSSY = Network(
 
 PAGE = Page("page", (0, 1, 1_000, 16_384, 65_537, 300_000) * 2, servers=3)
 LARGE = Page("large", (12_582_912,))
-# Every server is to allow 100 streams at once (RFC 9113 section 6.5.2, RFC 9114 section 6.1). That of the page itself may
-# still count after its end, until the server gives it back (quinn's). No server of ours allows as many as are asked for.
+# Every server is to allow 100 streams at once (RFC 9113 section 6.5.2, RFC 9114 section 6.1). That of the page itself
+# may count after its end, until the server gives it back (quinn's). No server of ours allows as many as are asked for.
 LEAST_STREAMS, STREAMS = 99, 300
 MANY = Page("many", (1_000,) * STREAMS, at_once=True)
 SEVERAL = Page("several", (250_000,) * 8)
