@@ -1,12 +1,13 @@
 # Eyelevel's front door. Every target is a thin line over a command that can be run by hand: `make -n TARGET` shows it.
 
 # What can be given. None of it is taken from the environment, where such short names mean something else.
-CAMPAIGN_VARIABLES := NET PROTO SITES RUNS MAX_RUNS SEED FILMS HYPOTHESES QUALITY BROWSER LANES DASK CAMPAIGN
+CAMPAIGN_VARIABLES := NET PROTO SITES RUNS MAX_RUNS SEED FILMS HYPOTHESES QUALITY BROWSER SHELLS LANES DASK CAMPAIGN
 STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER LANES DASK PRESET COUNTS SIZES LIMIT BUDGET DELAYS \
 	CONDITIONS
+INTEROP_VARIABLES := SERVER BROWSER TEST LOADS INTO
 PROXIES := http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
 NO_OPTIONS := FROM SERVERS BROWSERS REPEATABLE TUNING EYELEVEL_TUNING EYELEVEL_CACHE EYELEVEL_CORPUS EYELEVEL_FILMS PYTHON $(PROXIES)
-$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) FROM SERVERS BROWSERS REPEATABLE ALLOW_PRIVATE TUNING,\
+$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM SERVERS BROWSERS REPEATABLE ALLOW_PRIVATE TUNING,\
 	$(if $(filter environment,$(origin $v)),$(eval override $v :=)$(eval unexport $v)))
 
 # A value is text, in which make expands nothing ("$c", "$(shell …)") and which reaches programs as it was given.
@@ -71,7 +72,7 @@ $(call needs,figures,CAMPAIGN,make figures CAMPAIGN=try)
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures quiet-times validate lanes cluster-keys clean $(STUDIES)
+.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures quiet-times validate interop lanes cluster-keys clean $(STUDIES)
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-12s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -87,6 +88,7 @@ setup: ## install what the testbed needs; every target below does it first, once
 
 test: setup ## run all tests
 	@setup/cargo test --release --locked --quiet
+	@test ! -x $(call quote,$(EYELEVEL_CACHE)/bin/quinn_server) || setup/cargo --in servers/quinn test --release --locked --quiet
 	@$(PYTEST) -n 3
 
 quick: ## run the tests that need no namespaces, network or browser, in a minute or two
@@ -116,7 +118,7 @@ site-info: setup ## tell what the recorded sites are, and draw the paper's Figur
 	@$(EYELEVEL) site-info
 
 replay: setup ## open a shell as the client of SITE, behind the network NET, over PROTO
-	@$(EYELEVEL) replay$(call options,SITE NET PROTO)
+	@$(EYELEVEL) replay$(call options,SITE NET PROTO SHELLS)
 
 campaign: setup ## measure SITES over every NET and PROTO, or go on with it; the result is results/CAMPAIGN
 	@$(EYELEVEL) campaign$(call all_options,$(CAMPAIGN_VARIABLES))$(AS_RECORDED)
@@ -137,7 +139,10 @@ quiet-times: setup ## tell what shorter waits for further requests would have ch
 	@$(EYELEVEL) quiet-times$(call argument,CAMPAIGN)
 
 validate: setup ## measure each NET and PROTO, and compare with its settings
-	@$(EYELEVEL) validate$(call options,NET PROTO)
+	@$(EYELEVEL) validate$(call options,NET PROTO SHELLS)
+
+interop: setup ## test every SERVER with every BROWSER, and write the table INTO a file if given
+	@$(EYELEVEL) interop$(call options,$(INTEROP_VARIABLES))
 
 lanes: setup ## measure how many runs this machine can make at once, undisturbed
 	@$(EYELEVEL) lanes$(call options,BROWSER)
@@ -163,13 +168,16 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   RUNS             how many of each site, network and protocol (31), or auto: until all is decided, MAX_RUNS at most
 ##   HYPOTHESES       what is asked, as a file (analysis/hypotheses.toml); a campaign keeps it before its first run
 ##   FILMS, QUALITY   all, sample or none; lossless or small: which films are kept once their metrics are
-##   BROWSER          the browser (chromium)
+##   BROWSER          the browser: chromium (unless given) or firefox; of make campaign, a list: each loads all
+##   SHELLS           what emulates networks: ours, or mahimahi, upstream's shells; of make setup: install these
 ##   LANES            how many runs are made at once, each on cores of its own (1), or auto: as many as do not disturb
 ##   DASK             the scheduler of a cluster to measure on (tls://head:8786)
 ##   PRESET           of make grid: longlook, longlook-0rtt, controlled, lossy-bulk
 ##   COUNTS, SIZES    of make grid: other numbers and sizes of objects (1,10 and 100B,10KB)
 ##   BUDGET, LIMIT    of make grid: how long all may take (60m); how many seconds a load may
 ##   CONDITIONS       of make ladder: arq, slow, unknown (all that it can unless given), or none
+##   SERVER, TEST     of make interop: servers and tests; there BROWSER may be a list, too
+##   LOADS, INTO      of make interop: loads of each cell (1); the file that the table is written to
 ##   DELAYS           of make packets: what is added to the round trip, in ms (0,10,20,50)
 ##   CAMPAIGN         the folder in results/ (the time of day)
 ##   SEED             what the order of the runs is drawn from

@@ -23,7 +23,8 @@ from analysis.handshake import handshake_table
 from analysis.heterogeneity import heterogeneity, shrunken
 from analysis.hypotheses import Hypotheses
 from analysis.planning import blocks_needed
-from analysis.runs import CampaignTable
+from analysis.programs import program_differences, program_gains
+from analysis.runs import CampaignTable, network_and_browser
 from analysis.samples import OVER_SITES, Samples, samples_of
 from analysis.sensitivity import sensitivity
 from analysis.sites import recorded_sites, site_table
@@ -61,6 +62,8 @@ ANALYSES: Mapping[str, Analysis] = {
     ),
     "block_means": lambda findings: stability.block_means(findings.campaign),
     "sensitivity": lambda findings: sensitivity(findings.samples, findings.declared),
+    "program_gains": lambda findings: program_gains(findings.campaign, findings.samples, findings.declared),
+    "program_differences": lambda findings: program_differences(findings.campaign, findings.samples, findings.declared),
     "heterogeneity": lambda findings: heterogeneity(findings.samples, findings.declared),
     "shrunken": lambda findings: shrunken(findings.samples, findings.declared),
     "metric_agreement": lambda findings: metric_agreements(findings.samples, findings.hypotheses, FIGURE_METRICS),
@@ -118,4 +121,8 @@ def claim_inputs(findings: Findings) -> ClaimInputs:
     """What the paper's claims are tested on."""
     facts = findings["sites"].rename(columns={"exchanges": "requests"}).set_index("site")
     known = facts[["bytes", "requests", "servers"]].astype(float).to_dict("index")
-    return ClaimInputs(findings.samples, findings.declared, findings["confirmatory"], findings.campaign.rtt_ms, known)
+    # The paper has one browser.
+    browsers = findings.campaign.browsers
+    in_first = [name for name in findings.samples.networks if not network_and_browser(name, browsers)[1]]
+    samples, declared = findings.samples.behind(in_first), findings.declared
+    return ClaimInputs(samples, declared, findings["confirmatory"], findings.campaign.rtt_ms, known)

@@ -15,9 +15,11 @@ import numpy as np
 from analysis.confirmatory import confirmatory
 from analysis.earlier import GAIN_SD, SITE_SD, Expected, expected_behind
 from analysis.hypotheses import Hypotheses, parse
+from analysis.runs import network_and_browser, network_in
 from analysis.samples import Array, Samples
 from analysis.stopping import looks_until
 from analysis.text import listing, span
+from browsers.registry import all_browsers
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import RunModel, forecast
 from measure.campaign.plan import read_plan
@@ -49,8 +51,9 @@ class Range:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be measured: sites, network → its round-trip time (ms), protocols, the most runs of each setting, for
-    each cell how long its page takes to load and a run of it altogether (s), and how many runs are measured at once."""
+    """What is to be measured: sites, network (in each browser) → its round-trip time (ms), protocols, the most runs of
+    each setting, for each cell how long its page takes to load and a run of it altogether (s), and how many runs are
+    measured at once."""
 
     sites: Sequence[str]
     rtt_ms: Mapping[str, float]
@@ -124,7 +127,9 @@ def simulated_stops(
         going_on = going_on[~ended]
         if not len(going_on):
             break
-    return stops
+    # A network goes on in all browsers until it is decided in each.
+    of_place = np.array([network_and_browser(name, all_browsers())[0] for name in networks])
+    return np.stack([stops[:, of_place == name].max(axis=1) for name in of_place], axis=1)
 
 
 def simulated_values(
@@ -176,20 +181,26 @@ def announcement(campaign: Campaign) -> list[str]:
     if not hypotheses.family:
         return ["RUNS=auto saves nothing of a campaign of one protocol, which compares nothing"]
     model = RunModel(campaign.sites, campaign.networks, campaign.films, filmed=campaign.loading.filmed)
-    cells = list(product(campaign.sites, campaign.networks))
+    first = campaign.loading.browser
+    places = {network_in(name, browser, first): name for browser, name in product(campaign.browsers, campaign.networks)}
     plan = Plan(
         tuple(campaign.sites),
-        {name: network.min_rtt_ms for name, network in campaign.networks.items()},
+        {place: campaign.networks[name].min_rtt_ms for place, name in places.items()},
         tuple(campaign.protocols),
         campaign.runs,
-        {cell: model.load_s(cell) for cell in cells},
-        {cell: model.forecast(cell).seconds for cell in cells},
+        {(site, place): model.load_s((site, places[place])) for site, place in product(campaign.sites, places)},
+        {
+            (site, place): model.forecast((site, places[place])).seconds
+            for site, place in product(campaign.sites, places)
+        },
         campaign.lanes.count,
     )
     notes: list[str] = []
     results = campaign.folder.parent
     expected = expected_behind(campaign.networks, hypotheses, results, campaign.folder, notes.append)
-    return [*expected_lines(expectation(plan, hypotheses, expected), expected), *(f"  note: {note}" for note in notes)]
+    everywhere = {place: expected[name] for place, name in places.items()}
+    lines = expected_lines(expectation(plan, hypotheses, everywhere), expected)
+    return [*lines, *(f"  note: {note}" for note in notes)]
 
 
 def expected_lines(expectation: Expectation, expected: Mapping[str, Expected]) -> list[str]:

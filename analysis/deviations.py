@@ -24,6 +24,7 @@ def warnings(campaign: CampaignTable, hypotheses: Hypotheses, rates: pd.DataFram
             for added, consequence in (
                 (declared.sites, "the means over sites are over these, too, which were not declared"),
                 (declared.networks, "the contrasts of an added network are a family of their own, corrected alone"),
+                (declared.further_browsers, "its contrasts are a family of their own, corrected alone"),
                 (declared.protocols, "no comparison with a protocol that was added is among the declared hypotheses"),
             )
             if added

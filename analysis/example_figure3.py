@@ -10,6 +10,8 @@ import pandas as pd
 
 source, target = sys.argv[1:]
 runs = pd.read_parquet(source) if source.endswith(".parquet") else pd.read_csv(source)
+if "browser" in runs and runs["browser"].nunique() > 1:  # loads of two browsers are not compared
+    runs["network"] = runs["network"].str.partition("@")[0] + "@" + runs["browser"]
 means = runs[runs["valid"]].groupby(["network", "site", "protocol"])[["fvc", "si", "vc85", "plt"]].mean()
 stock = means.xs("tcp", level="protocol")  # what every other protocol is compared with
 gain = (means - stock) / stock

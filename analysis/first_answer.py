@@ -16,7 +16,7 @@ from analysis import lanes, timekeeping
 from analysis.gain import exclusions, gains, in_order, means
 from analysis.hypotheses import Pair
 from analysis.outcomes import SIGNIFICANT_P
-from analysis.runs import CampaignTable, load, metrics_in
+from analysis.runs import BROWSER, CampaignTable, load, metrics_in, network_and_browser
 from analysis.samples import samples_of
 from analysis.text import NOTHING, label_with_unit
 
@@ -62,7 +62,7 @@ def network_table(
 ) -> Table:
     """The table of one network in `metrics`, from its attempts and their gains, which stand below their protocol."""
     table = Table(
-        title=runs["network"].iloc[0],
+        title=" in ".join(filter(None, network_and_browser(runs["network"].iloc[0], set(runs.get(BROWSER, ()))))),
         title_justify="left",
         title_style="bold",
         box=box.SIMPLE_HEAD,

@@ -7,9 +7,11 @@ import math
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
+from analysis.runs import network_and_browser, network_in
 from analysis.text import moment
 from base.errors import EyelevelError
 from base.places import PROJECT
@@ -122,7 +124,14 @@ def of_campaign(folder: Path, document: CampaignDocument, file: Path | None = No
     origin = Origin(source, hypotheses.origin.sha256, declared.declared_at, is_post_hoc)
     if is_post_hoc:
         return replace(hypotheses, origin=origin)
-    return replace(hypotheses, added_protocols=declared.protocols, added_networks=declared.networks, origin=origin)
+    # In each browser, a network came when both were there.
+    names = (network_and_browser(name, document.browsers)[0] for name in (*document.networks, *declared.networks))
+    added = dict(declared.networks)
+    for network, browser in product(dict.fromkeys(names), document.browsers):
+        times = (declared.networks.get(network), declared.further_browsers.get(browser))
+        if any(times):
+            added[network_in(network, browser, document.browser)] = max(filter(None, times))
+    return replace(hypotheses, added_protocols=declared.protocols, added_networks=added, origin=origin)
 
 
 def load(path: Path = DECLARED) -> Hypotheses:

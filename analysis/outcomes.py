@@ -20,6 +20,10 @@ FEW_RUNS = 5
 # A sample is wildly skewed with a |skewness| above this, or a run of more than so many medians.
 WILD_SKEWNESS, WILD_RATIO = 2.0, 3.0
 
+# A contrast does not depend on a program if it is shown to change by less than this share with another one (0.02: -2 %
+# to +2 %). It is less than what counts as a difference of protocols behind most networks.
+PROGRAM_MARGIN = 0.02
+
 FASTER, SLOWER = "faster", "slower"
 # Of the paper's test alone.
 NO_DIFFERENCE, UNTESTED = "no difference", "untested"

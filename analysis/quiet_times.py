@@ -203,10 +203,10 @@ def run_changes(folders: Iterable[Path], candidates_ms: Collection[int]) -> RunC
             if networks.setdefault(name, setting) != setting:
                 raise EyelevelError(f"the network {name} of {folder} is another one than in the campaigns before it")
         attempts = [row for row in read_rows(folder) if row.valid or row.gate in (*REQUEST_GATES, *NORM_GATES)]
-        cells: dict[tuple[str, str], list[RunTimes]] = {}
+        cells: dict[tuple[str, str, str], list[RunTimes]] = {}
         for row in attempts:
             try:
-                cells.setdefault((row.site, row.network), []).append(read_run(folder, row, document))
+                cells.setdefault((row.site, row.network, row.browser), []).append(read_run(folder, row, document))
             except BrokenAttempt as error:
                 omissions.append(str(error))
         for runs in cells.values():
@@ -216,7 +216,7 @@ def run_changes(folders: Iterable[Path], candidates_ms: Collection[int]) -> RunC
 
 
 def _rows_of_cell(campaign: str, runs: Sequence[RunTimes], quiet_ms: int) -> list[dict[str, Any]]:
-    """The rows of `RunChanges.table` of the runs of one site and network, for one quiet time."""
+    """The rows of `RunChanges.table` of the runs of one site, network and browser, for one quiet time."""
     compared = [run for run in runs if run.row.valid or run.row.gate in NORM_GATES]
     places = {run.folder: place for place, run in enumerate(compared)}
     usual, shorter = _norms(compared, quiet_ms)

@@ -2,9 +2,10 @@
 
 import io
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pandas as pd
 
 from base.errors import EyelevelError
 from base.places import SITES
+from browsers.registry import DEFAULT
 from measure.completeness import digest
 from measure.metrics import metric_names
 from measure.reasons import gate_name
@@ -28,6 +30,7 @@ from measure.table import (
 )
 from record.layout import INDEX
 from record.site import Site
+from tuning.networks import IN_BROWSER
 
 KEYS = ("site", "network", "protocol", "run", "valid", "reason")
 # Columns of whole numbers that runs are paired by; an empty cell is 0, which is unknown.
@@ -39,6 +42,9 @@ MACHINE, LANE = "machine", "lane"
 VALIDATION_COLUMNS = ("host", "subject", "name", "configured", "measured", "tolerance", "passed")
 # Columns that say how busy the machine was begin with this.
 CANARY_PREFIX = "canary"
+# The column with the name of the browser. To the analysis a network is, in each browser but the first, another one:
+# `lte@firefox` is LTE in Firefox. So all that is compared behind a network is compared within a browser.
+BROWSER = "browser"
 # The column that says for how long a page had asked for nothing when its run ended (ms).
 QUIET = "quiet_ms"
 
@@ -72,6 +78,11 @@ class CampaignTable:
     def networks(self) -> tuple[str, ...]:
         """The names of its networks, in its order."""
         return tuple(self.document.networks)
+
+    @property
+    def browsers(self) -> tuple[str, ...]:
+        """The names of its browsers, in its order."""
+        return self.document.browsers
 
     @property
     def rtt_ms(self) -> dict[str, float]:
@@ -172,7 +183,36 @@ def load(folder: Path) -> CampaignTable:
     except (ValueError, TypeError) as error:
         raise EyelevelError(f"the campaign in {folder} is broken: {error}") from None
     _require_one_quiet_time(runs, document, folder)
-    return CampaignTable(runs, document, folder, *validation(folder))
+    return CampaignTable(*_within_browsers(runs, document), folder, *validation(folder))
+
+
+def network_in(network: str, browser: str, first: str) -> str:
+    """What the analysis calls `network` in `browser`, when a campaign's `first` browser is that."""
+    return network if browser == first else f"{network}{IN_BROWSER}{browser}"
+
+
+def network_and_browser(name: str, browsers: Collection[str]) -> tuple[str, str]:
+    """What a campaign with these `browsers` calls the network that the analysis calls `name`, and in which browser it
+    is; nothing in the first."""
+    network, _, browser = name.rpartition(IN_BROWSER)
+    # Earlier versions took networks with such names.
+    return (network, browser) if browser in browsers and network else (name, "")
+
+
+def _within_browsers(runs: pd.DataFrame, document: CampaignDocument) -> tuple[pd.DataFrame, CampaignDocument]:
+    """The attempts and the document of a campaign, with a network for each browser."""
+    first, *further = document.browsers or (DEFAULT,)
+    # Earlier versions had one browser in a campaign, and no column for it.
+    browsers = runs[BROWSER].replace("", first) if BROWSER in runs else pd.Series(first, runs.index, dtype=str)
+    pairs = zip(runs["network"], browsers, strict=True)
+    runs = runs.assign(**{BROWSER: browsers, "network": [network_in(*pair, first) for pair in pairs]})
+    if not further:
+        return runs, document
+    networks = {
+        network_in(network, browser, first): values
+        for browser, (network, values) in product((first, *further), document.networks.items())
+    }
+    return runs, replace(document, settings={**document.settings, "networks": networks})
 
 
 def _require_one_quiet_time(runs: pd.DataFrame, document: CampaignDocument, folder: Path) -> None:
@@ -196,7 +236,7 @@ def read_runs(path: Path) -> pd.DataFrame:
     """The attempts in the file `path`. Raises EyelevelError when it has not all KEYS."""
     # An empty cell is a missing number in a metric's column, and an empty text elsewhere.
     missing = {metric: [""] for metric in metric_names()}
-    texts = dict.fromkeys(("site", "network", "protocol", "valid", "reason", MACHINE), str)
+    texts = dict.fromkeys(("site", "network", "protocol", "valid", "reason", MACHINE, BROWSER), str)
     runs = pd.read_csv(
         io.StringIO(whole_lines(path.read_text())), dtype=texts, keep_default_na=False, na_values=missing
     )

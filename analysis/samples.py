@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from analysis.hypotheses import Pair
-from analysis.runs import CampaignTable
+from analysis.runs import CampaignTable, network_and_browser
 from base.errors import EyelevelError
 from measure.declaration import declaration_of
 from measure.table import read_given_up
@@ -57,6 +57,12 @@ class Samples:
     def of_pair(self, pair: Pair) -> tuple[Array, Array]:
         """The times over both protocols of `pair`, those over its reference first."""
         return self.of(pair.reference), self.of(pair.compared)
+
+    def behind(self, networks: Sequence[str]) -> "Samples":
+        """The samples of these `networks` alone."""
+        places = [self.networks.index(name) for name in networks]
+        rounds = tuple(self.rounds[place] for place in places)
+        return replace(self, values=self.values[places], networks=tuple(networks), rounds=rounds)
 
     def first(self, blocks: int) -> "Samples":
         """The samples of the first so many blocks of each network and site."""
@@ -129,7 +135,8 @@ def _rounds(campaign: CampaignTable, networks: Iterable[str], tried: "pd.Series[
     rounds = []
     for network in networks:
         numbers = of_network.get(network, {})
-        going_on = [number for site, number in numbers.items() if (network, site) not in given_up]
+        name, _ = network_and_browser(network, campaign.browsers)
+        going_on = [number for site, number in numbers.items() if (name, site) not in given_up]
         rounds.append(min(going_on or numbers.values(), default=0))
     return tuple(rounds)
 

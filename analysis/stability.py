@@ -16,7 +16,7 @@ from analysis.attempts import RUN, tried_runs
 from analysis.corrections import holm
 from analysis.hypotheses import Pair
 from analysis.ratios import MeanRatio, block_ratios, mean_over_sites
-from analysis.runs import CANARY_PREFIX, LANE, MACHINE, CampaignTable, metrics_in
+from analysis.runs import CANARY_PREFIX, LANE, MACHINE, CampaignTable, metrics_in, network_and_browser
 from analysis.samples import Array, Samples, counts, t_test_p
 from analysis.text import label, listing, pair_label, percent, percent_interval
 
@@ -97,6 +97,8 @@ def block_means(campaign: CampaignTable) -> pd.DataFrame:
     its site and network has been taken. Settings with one run have no such distance, and do not take part.
     """
     runs = _residuals(campaign)
+    # The runs of a block in all browsers were measured together.
+    runs = runs.assign(network=runs["network"].map(lambda name: network_and_browser(name, campaign.browsers)[0]))
     key = ["network", "site", "block"]
     off = [f"off_{metric}" for metric in campaign.metrics]
     others = [name for name in runs if name in (MACHINE, LANE) or name.startswith(CANARY_PREFIX)]

@@ -6,13 +6,14 @@ by Holm's method, which decides all that is decided here by Bonferroni's.
 """
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
 
 from analysis.confirmatory import LOOKS, confirmatory, families
 from analysis.hypotheses import Hypotheses
-from analysis.runs import CampaignTable
+from analysis.runs import CampaignTable, network_and_browser
 from analysis.samples import Samples, samples_of
 from measure.declaration import declaration_of
 
@@ -34,7 +35,7 @@ def looks_until(most: int) -> tuple[int, ...]:
 
 
 def decided_cells(campaign: CampaignTable, declaration: Hypotheses) -> list[tuple[str, str]]:
-    """Site and network of all cells that need no more runs.
+    """Site and network of all cells that need no more runs: a network is decided when it is in all browsers.
 
     What was added to a network that is decided gets as many runs as the first look has, of each protocol.
     """
@@ -50,8 +51,12 @@ def decided_cells(campaign: CampaignTable, declaration: Hypotheses) -> list[tupl
     ]
     runs = campaign.runs.groupby(["site", "network", "protocol"])["run"].nunique().unstack("protocol")
     fewest = runs.reindex(columns=list(campaign.protocols)).fillna(0).min(axis=1)
-    cells = [(site, network) for network in networks for site in campaign.document.sites]
-    return [cell for cell in cells if fewest.get(cell, 0) >= looks[0]]
+    going_on = {network_and_browser(name, campaign.browsers)[0] for name in campaign.networks if name not in networks}
+    is_enough: dict[tuple[str, str], list[bool]] = {}
+    for name, site in product(networks, campaign.document.sites):
+        if (network := network_and_browser(name, campaign.browsers)[0]) not in going_on:
+            is_enough.setdefault((site, network), []).append(fewest.get((site, name), 0) >= looks[0])
+    return [cell for cell, in_browsers in is_enough.items() if all(in_browsers)]
 
 
 def is_decided(table: pd.DataFrame, hypotheses: Hypotheses) -> "pd.Series[bool]":

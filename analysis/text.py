@@ -4,7 +4,9 @@ import math
 from collections.abc import Sequence
 from datetime import datetime
 
+from browsers.registry import all_browsers
 from measure import metrics
+from tuning.networks import IN_BROWSER
 
 # What stands where there is no value.
 NOTHING = "-"
@@ -23,7 +25,13 @@ LABELS = {
 
 
 def label(name: str) -> str:
-    """A protocol, metric or network as a reader knows it; a name without a label stays as it is."""
+    """A protocol, metric or network as a reader knows it; a name without a label stays as it is.
+
+    A network in another browser than the first of a campaign (`analysis.runs.network_in`) is `LTE in Firefox`.
+    """
+    network, _, browser = name.rpartition(IN_BROWSER)
+    if network and browser in all_browsers():
+        return f"{label(network)} in {browser.capitalize()}"
     return LABELS.get(name) or next((entry.label for entry in metrics.METRICS if entry.name == name), name)
 
 
@@ -46,6 +54,11 @@ def label_with_unit(metric: str) -> str:
 def pair_label(compared: str, reference: str) -> str:
     """A comparison of two protocols: `QUIC against TCP+`."""
     return f"{label(compared)} against {label(reference)}"
+
+
+def program(servers: str, browser: str) -> str:
+    """The servers and the browser that something was measured with: `nginx and quinn in Firefox`."""
+    return f"{servers} in {browser.capitalize()}"
 
 
 def percent(value: float, digits: int = 1) -> str:

@@ -2,6 +2,7 @@
 
 from measure.host.timekeeping import REAL_TIME_PRIORITY
 from measure.table import CampaignDocument
+from replay.shells.registry import DEFAULT as OUR_SHELLS
 
 
 def warnings(document: CampaignDocument) -> list[str]:
@@ -9,6 +10,13 @@ def warnings(document: CampaignDocument) -> list[str]:
 
     The numbers are those of benchmarks/rootless/README.md.
     """
+    if document.shells != OUR_SHELLS:
+        version = document.versions.get(document.shells, document.shells)
+        return [
+            f"Networks were emulated by the shells of {version}, not by ours: in whole milliseconds, without real-time "
+            "priority, and a link sends whole packets at the times of a trace (docs/mahimahi.md). "
+            "Whether they were late is not known. Compare these runs with each other."
+        ]
     if REAL_TIME_PRIORITY in document.versions.get("timekeeping", REAL_TIME_PRIORITY):
         return []
     return [

@@ -11,7 +11,7 @@ from base.places import tool
 from browsers.chromium.known_servers import write_known_servers
 from browsers.chromium.netlog import read_netlog, read_streams
 from browsers.chromium.program import BINARY, COMMON_SWITCHES, DISABLED_FEATURES, MOBILE_PIXEL_RATIO, phone, trust
-from browsers.contract import Browser, Page, Request, StreamRequest
+from browsers.contract import HOME, Browser, Page, Request, StreamRequest
 from tuning.protocols import Protocol
 
 # For how long Chromium tries to connect over TCP (net/socket/transport_connect_job.cc). Over QUIC it would give up
@@ -63,8 +63,8 @@ class Chromium(Browser):
             chrome["mobileEmulation"] = _mobile_emulation(page)
         return {"browser": "chrome", "chrome": chrome}
 
-    def trust(self, certificate: Path, home: Path) -> None:
-        trust(certificate, home)
+    def trust(self, certificate: Path, results: Path) -> None:
+        trust(certificate, results / HOME)
 
     def keep_network_log(self, results: Path, folder: Path) -> None:
         files = [log] if (log := file_in(results, NETLOG)) and log.stat().st_size else _unfinished(results)

@@ -12,6 +12,10 @@ from tuning.protocols import Protocol
 # What a browser's processes are for, as far as it has one for each: what holds it together, what runs a page's scripts
 # and lays it out, the network stack, and what paints.
 PARTS = ("browser", "renderer", "network", "gpu")
+# The folder of a load's results that is HOME to the browser.
+HOME = "home"
+# The error of a request for a host that does not exist, whatever the browser calls it.
+NAME_NOT_RESOLVED = "ERR_NAME_NOT_RESOLVED"
 
 
 @dataclass(frozen=True)
@@ -32,10 +36,11 @@ class Page:
 class Request:
     """One request, or one hop of a redirected one, as the browser's network stack saw it.
 
-    `protocol` is None until it was sent (else http/1.1, h2 or h3), `status` until it was answered; `error` is
-    Chromium's name for what the network did to end it (`ERR_NAME_NOT_RESOLVED`), not for what the page or the cache
-    did. What is `by_browser` was asked for by no page; `initiator` is the origin of the page that asked. It
-    began and ended at `began_s` and `ended_s` (s since 1970), None when the log does not say it.
+    `protocol` is None until it was sent, or answered, as the browser logs it (else http/1.1, h2 or h3), `status` until
+    it was answered; `error` is the browser's name for what the network did to end it, not for what the page or the
+    cache did, but NAME_NOT_RESOLVED for all browsers. What is `by_browser` was asked for by no page; `initiator` is the
+    origin of the page that asked. It began and ended at `began_s` and `ended_s` (s since 1970), None when the log does
+    not say it.
     """
 
     url: str
@@ -70,15 +75,20 @@ class Browser(ABC):
 
     `name` is what it is called by. `programs` are its programs, each with the option by which it prints its version.
     They run in a jail (`base.jail`), in which there is nothing else of ours but `return_visit` and Browsertime.
+    `changes` are modules that change Browsertime for this browser, and `reads` what else these and the browser read.
     `network_log` is the file in a load's folder that has all its requests. `return_visit` is a script of Browsertime's
     that loads a page by a browser that has been there before: it knows the servers, but has no connection to them, and
-    nothing in its caches. The URL is in the environment, as EYELEVEL_RETURN_URL.
+    nothing in its caches. The URL is in the environment, as EYELEVEL_RETURN_URL. A browser without one refuses
+    `early_data`. `sends_connection_options`: whether it can be made to send servers of QUIC such tags.
     """
 
     name: str
     programs: ClassVar[Mapping[str, str]]
     network_log: str
-    return_visit: Path
+    changes: tuple[Path, ...] = ()
+    reads: tuple[Path, ...] = ()
+    return_visit: Path | None = None
+    sends_connection_options: bool = True
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
@@ -95,8 +105,9 @@ class Browser(ABC):
         """
 
     @abstractmethod
-    def trust(self, certificate: Path, home: Path) -> None:
-        """Make browsers with this HOME accept the certificate authority of `certificate`. Raises EyelevelError."""
+    def trust(self, certificate: Path, results: Path) -> None:
+        """Make the browser of the load with these `results` accept the certificate authority of `certificate`, before
+        its options are asked for. Raises EyelevelError."""
 
     @abstractmethod
     def keep_network_log(self, results: Path, folder: Path) -> None:
@@ -131,3 +142,11 @@ class Browser(ABC):
     def refusal(self, protocol: Protocol) -> str | None:
         """Why it cannot load over `protocol`, in one line; None if it can."""
         return None
+
+    def page_refusal(self, page: Page, protocol: Protocol) -> str | None:
+        """Why it cannot load `page` over a `protocol` that it can load pages over, in one line; None if it can."""
+        return None
+
+    def was_sent(self, entry: Mapping[str, Any]) -> bool:
+        """Whether the request of an `entry` of the HAR went to a server, rather than to a cache."""
+        return True

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,12 @@ from measure.cluster.addresses import scheduler_address
 from measure.host.exclusive import measuring_alone
 from measure.host.timekeeping import priority_warning
 from measure.run.aliases import distinct
+from measure.run.browser import refusal
 from measure.table import CampaignDocument, read_document
 from measure.validate.record import validate_campaign, validate_worker
+from replay.shells.registry import DEFAULT as OUR_SHELLS
+from replay.shells.registry import require_emulated
+from servers.registry import require_served_behind
 from tuning.networks import Network
 
 # What is wrong with the disk of the results, by the number of the error, and what to do.
@@ -47,11 +52,18 @@ DISK_FAULTS = {
 }
 
 
-def measuring_options(*, validates: bool, default: str = "the time of day") -> list[click.Option]:
+def measuring_options(
+    *, validates: bool, default: str = "the time of day", several_browsers: bool = False
+) -> list[click.Option]:
     """The options of every command that measures. `default` is the campaign's name unless given; `validates`: whether
-    networks and protocols are measured before unless the command line says otherwise."""
+    networks and protocols are measured before unless the command line says otherwise; `several_browsers`: whether it
+    can have a list of browsers."""
+    browser = click.Option(["--browser"], type=click.Choice(list(all_browsers())), help=f"The browser ({DEFAULT}).")
+    if several_browsers:
+        names = ", ".join(all_browsers())
+        browser = click.Option(["--browser"], help=f"Browsers ({DEFAULT}), or all: {names}.")
     return [
-        click.Option(["--browser"], type=click.Choice(list(all_browsers())), help=f"The browser ({DEFAULT})."),
+        browser,
         click.Option(["--seed"], type=int, help="What the order of the runs is drawn from (1)."),
         click.Option(["--campaign", "name"], help=f"The folder in results/; {default} unless given."),
         click.Option(["--results"], type=PATH, default=RESULTS, help="Another folder for results."),
@@ -111,15 +123,18 @@ def carry_out(
     # The head of a cluster, too, says with what its networks keep time, since all machines must do so alike.
     (require_namespaces if options.dask else require_browsing)("measuring")
     require_browser(campaign)
+    require_networks(campaign)
+    require_shells(campaign, options)
     # A cluster's workers keep their own machines; this one only collects what they have measured.
     place = nullcontext() if options.dask else measuring_alone("measuring")
     with place, interruptible(campaign.folder, continuation(command, campaign.folder)):
-        if not options.dask and (warning := priority_warning()):
+        if not options.dask and campaign.loading.shells == OUR_SHELLS and (warning := priority_warning()):
             console.print(f"note: {warning}", markup=False, soft_wrap=True)
         if options.validate and not options.dask:
             planned = dict.fromkeys(run.network for block in campaign.plan() for run in block)
             networks = distinct_networks(campaign.networks[name] for name in planned)
-            if checks := validate_campaign(campaign.folder, networks, distinct(campaign.protocols.values())):
+            chosen = distinct(campaign.protocols.values())
+            if checks := validate_campaign(campaign.folder, networks, chosen, campaign.loading.shells):
                 console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
         lanes = lanes_of_campaign(campaign.folder, options.lanes, options.dask, console, campaign.loading.browser)
         campaign = replace(campaign, lanes=lanes)
@@ -146,10 +161,26 @@ def distinct_networks(networks: Iterable[Network]) -> list[Network]:
 
 
 def require_browser(campaign: Campaign) -> None:
-    """Raises EyelevelError when the campaign's browser cannot load pages over one of its protocols."""
-    for protocol in campaign.protocols.values():
-        if refusal := browser_named(campaign.loading.browser).refusal(protocol):
-            raise EyelevelError(refusal)
+    """Raises EyelevelError when a browser of the campaign cannot load one of its pages over one of its protocols."""
+    for browser, protocol, site in product(campaign.browsers, campaign.protocols.values(), campaign.sites.values()):
+        if fault := refusal(browser_named(browser), protocol, site):
+            raise EyelevelError(fault)
+
+
+def require_networks(campaign: Campaign) -> None:
+    """Raises EyelevelError when a server cannot serve by one of the campaign's protocols behind one of its networks."""
+    for network, protocol in product(campaign.networks.values(), campaign.protocols.values()):
+        require_served_behind(network, protocol)
+
+
+def require_shells(campaign: Campaign, options: MeasuringOptions) -> None:
+    """Raises EyelevelError when the campaign's shells are not installed, or cannot do what it wants of them."""
+    shells = campaign.loading.shells
+    if shells != OUR_SHELLS and (options.dask or options.lanes not in (None, "1")):
+        option = "--dask" if options.dask else "--lanes"
+        raise EyelevelError(f"SHELLS={shells} is for one run at a time on this machine; leave out {option}")
+    if not options.dask:
+        require_emulated(shells, campaign.networks.values())
 
 
 def campaign_name(name: str | None) -> str:

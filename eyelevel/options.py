@@ -6,6 +6,8 @@ import click
 
 from base.errors import EyelevelError
 from base.places import RESULTS
+from replay.shells.registry import DEFAULT as OUR_SHELLS
+from replay.shells.registry import all_shells
 
 PATH = click.Path(path_type=Path)
 
@@ -24,6 +26,12 @@ allow_private = click.option(
     "'eyelevel record' lets a page reach those of its own kind (a page on this machine others on it), 'eyelevel close' "
     "none.",
 )
+
+SHELLS_HELP = (
+    f"The shells that emulate networks ({OUR_SHELLS}); mahimahi: those of upstream Mahimahi, which 'make setup "
+    "SHELLS=mahimahi' installs (docs/mahimahi.md)."
+)
+shells_option = click.option("--shells", type=click.Choice(list(all_shells())), default=OUR_SHELLS, help=SHELLS_HELP)
 
 INSECURE_HELP = (
     "Take tcp:// beyond this machine, too: whoever reaches the cluster can run programs as you on all of it."

@@ -25,6 +25,7 @@ COMMANDS = {
     "report": "write the report of a campaign: tables, figures, one page",
     "quiet-times": "tell what shorter waits for further requests would have changed in campaigns",
     "validate": "measure networks and protocols, and compare them with their settings",
+    "interop": "test every server with every browser",
     "lanes": "find out how many runs this machine can make at once",
     "cluster-keys": "make the keys by which the machines of a cluster know each other",
     "scheduler": "give out the blocks of campaigns to the workers of a cluster",

@@ -23,8 +23,9 @@ class Declaration:
     """What a campaign declared, and what was added to it after its first run.
 
     `sha256` is that of the text of its hypotheses, and `declared_at` when it declared them; both are empty when it
-    declared none. `sites`, `networks`, `protocols`: those that were added, and when. `runs`: how many runs of each
-    setting there were to be, at first and whenever that number was raised after the first run, measured or not.
+    declared none. `sites`, `networks`, `protocols`, `further_browsers`: those that were added, and when. `runs`: how
+    many runs of each setting there were to be, at first and whenever that number was raised after the first run,
+    measured or not.
     """
 
     sha256: str = ""
@@ -32,6 +33,7 @@ class Declaration:
     sites: Mapping[str, str] = field(default_factory=dict)
     networks: Mapping[str, str] = field(default_factory=dict)
     protocols: Mapping[str, str] = field(default_factory=dict)
+    further_browsers: Mapping[str, str] = field(default_factory=dict)
     runs: tuple[int, ...] = ()
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from browsers.contract import Request
+from browsers.contract import NAME_NOT_RESOLVED, Request
 from measure.host.canary import BUSY
 from measure.reasons import Reason
 from measure.run.evidence import Evidence
@@ -105,6 +105,16 @@ def wrong_protocol(evidence: Evidence, claim: Claim) -> str | None:
     return None
 
 
+def tcp_beside_quic(evidence: Evidence, claim: Claim) -> str | None:
+    """TCP was tried where the page was to be loaded over QUIC alone: who waits for an answer to it loses time."""
+    if claim.http_version != "h3" or not evidence.tcp_syns:
+        return None
+    # No browser has them over HTTP/3, so they do not say that a request was tried over TCP.
+    if any(urlsplit(request.url).scheme in ("ws", "wss") for request in evidence.requests):
+        return None
+    return f"the browser sent {evidence.tcp_syns} TCP segment(s) that ask for a connection (SYN)"
+
+
 def outside(evidence: Evidence, claim: Claim) -> str | None:
     """Something answered that is not one of the site's servers."""
     for request in evidence.requests:
@@ -116,7 +126,7 @@ def outside(evidence: Evidence, claim: Claim) -> str | None:
 def request_failed(evidence: Evidence, claim: Claim) -> str | None:
     """A recorded host did not answer."""
     for request in evidence.requests:
-        if request.by_browser or request.error in (None, "ERR_NAME_NOT_RESOLVED"):
+        if request.by_browser or request.error in (None, NAME_NOT_RESOLVED):
             continue
         url = urlsplit(request.url)
         # Nobody could have answered what a page asks for as `about:blank;`, or of a host that was not recorded.
@@ -195,6 +205,7 @@ GATES: list[Gate] = [
     Gate("error_page", error_page, about_load=True),
     Gate("load_unfinished", load_unfinished, about_load=True),
     Gate("wrong_protocol", wrong_protocol, about_load=True),
+    Gate("tcp_beside_quic", tcp_beside_quic, about_load=True),
     Gate("outside", outside, about_load=True),
     Gate("request_failed", request_failed),
     Gate("film_unclean", film_unclean),

@@ -1,8 +1,8 @@
 """Gates that compare a run with the others of its site: what is usual there, and whether the run is like it.
 
-The others are the runs of the same site and network over all protocols, so that a protocol under which a page always
-breaks does not become its own norm. The first `ENOUGH` runs are judged together, each later one against all that were
-made before it. So a judgement stays when more runs come. A new norm is an entry in `NORMS`.
+The others are the runs of the same site, network and browser over all protocols, so that a protocol under which a page
+always breaks does not become its own norm. The first `ENOUGH` runs are judged together, each later one against all that
+were made before it. So a judgement stays when more runs come. A new norm is an entry in `NORMS`.
 """
 
 from collections.abc import Callable, Sequence

@@ -20,6 +20,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
+from browsers.registry import DEFAULT
 from measure.campaign.results import follow_decisions, followed
 from measure.campaign.verdicts import PERSON, Verdict, add_verdict, read_verdicts
 from measure.reasons import Reason
@@ -58,6 +59,7 @@ class Summary:
     site: str
     network: str
     protocol: str
+    browser: str
     valid: int
     rejected: int
     unlike: float
@@ -65,7 +67,8 @@ class Summary:
     @property
     def query(self) -> str:
         """The part of a URL that names it."""
-        return urlencode({"site": self.site, "network": self.network, "protocol": self.protocol})
+        names = ("site", "network", "protocol", "browser")
+        return urlencode({name: getattr(self, name) for name in names})
 
 
 class Review:
@@ -87,9 +90,9 @@ class Review:
 
     def index(self) -> str:
         """The page of all settings."""
-        settings: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+        settings: dict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
         for row in self.rows():
-            settings[row.site, row.network, row.protocol].append(row)
+            settings[row.site, row.network, row.protocol, row.browser].append(row)
         summaries = []
         for names, rows in settings.items():
             valid = [row for row in rows if row.valid]
@@ -99,13 +102,15 @@ class Review:
         return self._page.render(
             title=f"Review of {self.folder.name}",
             settings=summaries,
+            browsers={row.browser for rows in settings.values() for row in rows},
             attempts=sum(map(len, settings.values())),
             rejected=sum(summary.rejected for summary in summaries),
         )
 
-    def setting(self, site: str, network: str, protocol: str) -> str:
+    def setting(self, site: str, network: str, protocol: str, browser: str) -> str:
         """The page of one setting: all its attempts, those that are rejected or look otherwise first."""
-        rows = [row for row in self.rows() if (row.site, row.network, row.protocol) == (site, network, protocol)]
+        names = (site, network, protocol, browser)
+        rows = [row for row in self.rows() if (row.site, row.network, row.protocol, row.browser) == names]
         verdicts = read_verdicts(self.folder)
         runs = [
             ReviewedAttempt(
@@ -118,7 +123,7 @@ class Review:
             for row, unlike in zip(rows, self._unlike(rows), strict=True)
         ]
         runs.sort(key=lambda run: (run.row.valid, -run.unlike, run.row.run))
-        title = f"{site} behind {network} over {protocol}"
+        title = f"{site} behind {network} over {protocol} in {browser}"
         return self._page.render(title=title, runs=runs, pictures=STRIP_PICTURES)
 
     def decide(self, folder: str, *, valid: bool, reason: str) -> Row:
@@ -188,7 +193,8 @@ def handler(review: Review, scratch: Path) -> type[BaseHTTPRequestHandler]:
                 if url.path == "/":
                     self._answer(review.index())
                 elif url.path == "/setting":
-                    self._answer(review.setting(query["site"], query["network"], query["protocol"]))
+                    setting = (query["site"], query["network"], query["protocol"], query.get("browser", DEFAULT))
+                    self._answer(review.setting(*setting))
                 elif page == "strip":
                     self._send(review.strip(folder), "image/jpeg")
                 elif page == "film":
@@ -212,7 +218,8 @@ def handler(review: Review, scratch: Path) -> type[BaseHTTPRequestHandler]:
             except EyelevelError as error:
                 self.send_error(409, explain=str(error))
                 return
-            query = urlencode({"site": row.site, "network": row.network, "protocol": row.protocol})
+            names = ("site", "network", "protocol", "browser")
+            query = urlencode({name: getattr(row, name) for name in names})
             self.send_response(303)
             self.send_header("location", f"{review.base}setting?{query}#{quote(folder)}")
             self.end_headers()

@@ -80,9 +80,15 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
 
 
 def rejections(rows: Sequence[Row]) -> Table:
-    """What was rejected: a row for each gate, a column for each protocol, with examples."""
+    """What was rejected: a row for each gate, a column for each protocol, in each browser if there are several, with
+    examples."""
     rejected = [row for row in rows if not row.valid]
-    protocols = list(dict.fromkeys(row.protocol for row in rows))
+    has_several = len({row.browser for row in rows}) > 1
+
+    def column(row: Row) -> str:
+        return f"{row.protocol} {row.browser}" if has_several else row.protocol
+
+    protocols = list(dict.fromkeys(map(column, rows)))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("rejected by")
     for protocol in protocols:
@@ -90,10 +96,10 @@ def rejections(rows: Sequence[Row]) -> Table:
     table.add_column("the last was", overflow="fold")
     for gate, _ in Counter(row.gate for row in rejected).most_common():
         by_gate = [row for row in rejected if row.gate == gate]
-        counts = [str(sum(row.protocol == protocol for row in by_gate) or "") for protocol in protocols]
+        counts = [str(sum(column(row) == protocol for row in by_gate) or "") for protocol in protocols]
         last = by_gate[-1]
         table.add_row(gate, *counts, f"{last.of}: {last.reason.text if last.reason else ''}")
-    attempts = Counter(row.protocol for row in rows)
+    attempts = Counter(map(column, rows))
     table.add_section()
     table.add_row("of attempts", *(str(attempts[protocol]) for protocol in protocols), "")
     return table

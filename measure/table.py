@@ -18,8 +18,10 @@ from base.errors import EyelevelError
 from base.files import read_json, write_json
 from base.structure import from_json
 from base.text import printable
+from browsers.registry import DEFAULT
 from measure.metrics import metric_names
 from measure.reasons import Reason
+from replay.shells.registry import DEFAULT as OUR_SHELLS
 
 RUNS = "runs.csv"
 DOCUMENT = "campaign.json"
@@ -28,11 +30,11 @@ DOCUMENT = "campaign.json"
 ATTEMPT_FOLDER = re.compile(r"runs(?:/(?!\.\.?(?:/|$))[^/\0]+){1,4}")
 
 # Settings of which more may be added to a campaign that exists.
-GROWING = ("sites", "networks", "protocols")
+GROWING = ("sites", "networks", "protocols", "further_browsers")
 
 # The names of a site and of the network that it is behind.
 Cell = tuple[str, str]
-# The names of a network and of a protocol: what the runs of a block differ in.
+# The names of a network and of a protocol: what the runs of a block differ in, beside the browser.
 Condition = tuple[str, str]
 
 
@@ -44,6 +46,7 @@ class Run:
     network: str
     protocol: str
     number: int
+    browser: str = DEFAULT
 
     @property
     def cell(self) -> Cell:
@@ -51,7 +54,9 @@ class Run:
         return self.site, self.network
 
     def __str__(self) -> str:
-        return f"{self.site} {self.network} {self.protocol} run {self.number}"
+        # Seeds are drawn from it: runs in the usual browser have those of versions that knew no other.
+        browser = "" if self.browser == DEFAULT else f"{self.browser} "
+        return f"{self.site} {self.network} {self.protocol} {browser}run {self.number}"
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,8 @@ class Row:
     """One attempt at a run: whether it counts and why not, its metrics by name, what the servers were asked for, and
     where and when it was made: in which block of the plan, on which machine, what that machine's canary took (ms), and
     for how long during the load its processes ran and waited for a processor (`measure.run.processor`), for how long
-    the page had asked for nothing when it counted as finished, and in which lane of the machine, if that had any.
+    the page had asked for nothing when it counted as finished, in which lane of the machine, if that had any, and in
+    which browser.
 
     `further`: the cells of columns that this version does not know.
     """
@@ -94,6 +100,7 @@ class Row:
     processor_wait_ms: float | None = None
     quiet_ms: float | None = None
     lane: int | None = None
+    browser: str = DEFAULT
     further: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -104,7 +111,7 @@ class Row:
     @property
     def of(self) -> Run:
         """The run that this is an attempt at."""
-        return Run(self.site, self.network, self.protocol, self.run)
+        return Run(self.site, self.network, self.protocol, self.run, self.browser)
 
 
 _FIELDS = {one.name: one for one in fields(Row) if one.name != "further"}
@@ -144,7 +151,9 @@ def read_table(folder: Path) -> tuple[tuple[str, ...], list[Row]]:
     if missing := [name for name in _REQUIRED if name not in present]:
         raise EyelevelError(f"{path} lacks the columns {', '.join(missing)}; use a new campaign")
     try:
-        return present, [_row(cells) for cells in reader]
+        # Earlier versions had one browser in a campaign, and no column for it.
+        browser = DEFAULT if "browser" in present else first_browser(folder)
+        return present, [_row(cells, browser) for cells in reader]
     except (ValueError, TypeError) as error:
         raise EyelevelError(f"{path} is broken: {error}") from None
 
@@ -170,13 +179,14 @@ def lines(rows: Iterable[Row], further: Sequence[str] = ()) -> str:
     return text.getvalue()
 
 
-def _row(cells: Mapping[str, str]) -> Row:
+def _row(cells: Mapping[str, str], browser: str) -> Row:
     # The files in it are read, shown and removed, and results may come from others.
     if not ATTEMPT_FOLDER.fullmatch(cells["folder"]):
         raise ValueError(f"{cells['folder']!r} is no folder of an attempt")
     metrics = {name: cells.get(name, "") for name in metric_names()}
     further = {name: cells[name] for name in further_columns(cells)}
-    return _CELLS.structure({**cells, "metrics": metrics, "further": further}, Row)
+    known = {"metrics": metrics, "further": further, "browser": cells.get("browser") or browser}
+    return _CELLS.structure({**cells, **known}, Row)
 
 
 # What the text of a cell is.
@@ -246,8 +256,18 @@ class CampaignDocument:
 
     @property
     def browser(self) -> str:
-        """The name of the browser; nothing when the document does not say it."""
+        """The name of the browser, the first if there are several; nothing when the document does not say it."""
         return str(self.settings.get("browser", {}).get("name", ""))
+
+    @property
+    def shells(self) -> str:
+        """The name of the shells that emulate its networks."""
+        return str(self.settings.get("shells", OUR_SHELLS))
+
+    @property
+    def browsers(self) -> tuple[str, ...]:
+        """The names of all its browsers; none when the document does not say them."""
+        return tuple(filter(None, (self.browser, *self.settings.get("further_browsers", ()))))
 
     @property
     def lane_count(self) -> int:
@@ -291,6 +311,13 @@ def read_document(folder: Path) -> CampaignDocument | None:
     """The `campaign.json` in a campaign's `folder`, or None when there is none. Raises EyelevelError."""
     path = folder / DOCUMENT
     return parse_document(read_json(path), path) if path.exists() else None
+
+
+def first_browser(folder: Path) -> str:
+    """The browser of the campaign in `folder`, the first if there are several; the usual one when nothing says it.
+    Raises EyelevelError."""
+    document = read_document(folder)
+    return (document.browser if document else "") or DEFAULT
 
 
 def require_document(folder: Path) -> CampaignDocument:
@@ -351,10 +378,11 @@ def valid_rows(folder: Path, study: str) -> list[Row]:
     document = read_document(folder)
     if document is None or document.study_name != study or not (folder / RUNS).exists():
         return []
-    places = [{name: place for place, name in enumerate(document.settings.get(group, ()))} for group in GROWING]
+    groups = (document.sites, document.networks, document.protocols, document.browsers)
+    places = [{name: place for place, name in enumerate(group)} for group in groups]
 
     def place(row: Row) -> tuple[int, ...]:
-        names = (row.site, row.network, row.protocol)
+        names = (row.site, row.network, row.protocol, row.browser)
         return (*(order.get(name, len(order)) for order, name in zip(places, names, strict=True)), row.run)
 
     return sorted((row for row in read_rows(folder) if row.valid), key=place)

@@ -1,7 +1,7 @@
 """How much a recording, and the site made of it, may hold. No page needs more.
 
 A recording or a site may come from anybody, so nothing in it may fill the memory, keep a replay from starting, or make
-servers differ. Importers, the recorder, `Site.load` and both servers hold to these. Standard library only.
+servers differ. Importers, the recorder, `Site.load` and all servers hold to these. Standard library only.
 """
 
 # Each server is a process and some addresses; each host a name in a certificate.

@@ -12,6 +12,7 @@ from base.errors import reports_errors
 from base.places import ca_certificate
 from base.structure import from_json
 from replay import names, world
+from replay.shells.registry import shells_named
 from replay.spec import CONTROL, ReplaySpec
 from tuning import kernel
 
@@ -27,7 +28,7 @@ def main(spec: ReplaySpec, command: list[str]) -> None:
         with control.makefile("r") as lines:
             lines.readline()
         world.open_ports()
-        names.start_name_server()
+        names.start_name_server(shells_named(spec.shells).name_server_port)
         tuned = {
             "sysctls": kernel.apply_sysctls(spec.protocol.client_kernel),
             "routes": kernel.tune_client_routes(world.outward_device(), spec.protocol),

@@ -25,8 +25,8 @@ from base.structure import from_json, to_json
 from record.site import Site
 from replay import names, world
 from replay.content import make_content
+from replay.shells.registry import shells_named
 from replay.spec import CONTROL, MONITORED_DEVICE, PRIVATE, TIMEKEEPING, ReplaySpec
-from replay.stack import shell
 from servers.certificates import certify, machine_ca
 from servers.contract import ServerCertificate, Serving
 from servers.qlog import SUFFIX
@@ -72,12 +72,16 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     site = Site.load(spec.site)
     world.make(site)
     names.write_hosts(site)
-    evidence["seed"] = spec.seed
+    shells = shells_named(spec.shells)
+    evidence["seed"] = spec.seed if shells.seeded else None
     evidence["server_sysctls"] = kernel.apply_sysctls(spec.protocol.server_kernel)
     # What the servers write ends up in the caller's files only after their end, since they read what strangers wrote.
     logs = PRIVATE / "servers"
     (logs / QLOG).mkdir()
-    client = [*pinned(spec.emulator_cores), *shell(spec.network, spec.seed, TIMEKEEPING), "--"]
+    (PRIVATE / "shells").mkdir()
+    nest = shells.nest(spec.network, spec.seed, TIMEKEEPING, PRIVATE / "shells")
+    evidence["shells"] = nest.record
+    client = [*pinned(spec.emulator_cores), *nest.command]
     client += [sys.executable, "-m", "replay.client", to_json(spec), *command]
     # It comes up at the same time as the servers; the client goes on when they are there.
     with (

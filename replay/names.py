@@ -30,14 +30,14 @@ def write_hosts(site: Site) -> None:
     HOSTS.write_text("\n".join(lines) + "\n")
 
 
-def start_name_server() -> None:
-    """Start dnsmasq next to the client, outside the emulated network; returns when it answers.
+def start_name_server(port: int) -> None:
+    """Start dnsmasq next to the client, outside the emulated network, at this port; returns when it answers.
 
     It knows the recorded hosts; every other name does not exist. It ends with this process. Raises EyelevelError.
     """
     dnsmasq: list[str | Path] = [tool("dnsmasq"), "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv"]
     dnsmasq += ["--no-hosts", f"--addn-hosts={HOSTS}", "--listen-address=127.0.0.1", "--bind-interfaces"]
-    dnsmasq += ["--address=/#/", "--no-round-robin", f"--pid-file={FOLDER / 'pid'}"]
+    dnsmasq += [f"--port={port}", "--address=/#/", "--no-round-robin", f"--pid-file={FOLDER / 'pid'}"]
     dnsmasq += ["--log-queries", f"--log-facility={QUERY_LOG}"]
     QUERY_LOG.touch()
     command = jailed(Jail(writable=(FOLDER,)), dnsmasq)

@@ -23,8 +23,9 @@ from base.places import PROJECT, cache_dir
 from base.privileges import require_namespaces
 from base.processes import end_within, first_readable
 from base.structure import to_json
+from replay.shells.registry import require_emulated
 from replay.spec import ReplayOutcome, ReplaySpec
-from servers.registry import require_served
+from servers.registry import require_served, require_served_behind
 
 TEARDOWN_TIMEOUT_S = 15.0
 
@@ -39,10 +40,13 @@ class Replay:
     def __init__(self, spec: ReplaySpec, command: Sequence[str | Path], **streams: int | None) -> None:
         """Start it. `streams` (stdin, stdout, stderr) are handed to the command as in `subprocess.Popen`.
 
-        Raises EyelevelError when this user may not replay, or no server serves the protocol.
+        Raises EyelevelError when this user may not replay, no server serves the protocol, or its shells cannot emulate
+        the network.
         """
         require_namespaces("replaying")
         require_served([spec.protocol])
+        require_emulated(spec.shells, [spec.network])
+        require_served_behind(spec.network, spec.protocol)
         self._site = spec.site.name
         leash_end, self._leash = os.pipe()
         self.ended, report_end = os.pipe()

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from replay.shells.registry import DEFAULT
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
 # Inside the replay /run is a file system of its own, in memory, which ends with the replay.
 PRIVATE = Path("/run/eyelevel")
 CONTROL = PRIVATE / "control"
-# With what the emulated network kept time (`mm-net --timekeeping`).
+# With what the emulated network kept time (`replay.shells.contract`).
 TIMEKEEPING = PRIVATE / "timekeeping"
 
 # In the environment of a monitor: the device of the servers' namespace that leads to the client.
@@ -28,6 +29,7 @@ class ReplaySpec:
     `seed`: what the network's random choices are drawn from; None draws a new one.
     `monitor`: a command that runs next to the servers for as long as the client does: it prints a line when it is
     ready, and ends in order on SIGTERM.
+    `shells`: which emulate the network (`replay.shells.registry`).
     `server_cores`, `emulator_cores`: the processor cores on which the servers and the network run; any if empty.
     """
 
@@ -40,6 +42,7 @@ class ReplaySpec:
     seed: int | None = None
     monitor: tuple[str, ...] = ()
     qlog: Path | None = None
+    shells: str = DEFAULT
     server_cores: tuple[int, ...] = ()
     emulator_cores: tuple[int, ...] = ()
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from base.jail import Jail
 from record.site import Site
+from tuning.networks import Network
 from tuning.protocols import Protocol
 
 # Where, in `Serving.folder`, servers keep what was not read by its receiver yet. In a replay it is a file system of its
@@ -76,7 +77,10 @@ class Server(ABC):
     logs the congestion control of its connections to `Serving.qlog`; that of others is the kernel's, and is asked there
     (`servers.kernel_sockets`). `schedulers` are those that a protocol may name, and `emulated_connections` the numbers
     of connections as which Cubic may be made to behave; a server that leaves no choice has none. `chooses_tls_records`:
-    whether it takes `tls_record_bytes`.
+    whether it takes `tls_record_bytes`. `options_by_itself` are those of its `connection_options` that ask for what it
+    does anyway, so that a browser that sends none can be measured with it, too. `fills_window_after_loss`: whether as
+    much is in flight when a loss is made good as the window lets; of one whose pacing keeps it from that, a validation
+    reads from its log which window it kept.
     """
 
     name: str
@@ -87,6 +91,8 @@ class Server(ABC):
     schedulers: tuple[str, ...] = ()
     emulated_connections: tuple[int, ...] = ()
     chooses_tls_records: bool = False
+    options_by_itself: tuple[str, ...] = ()
+    fills_window_after_loss: bool = True
 
     @abstractmethod
     def serve(self, serving: Serving) -> AbstractContextManager[None]:
@@ -96,8 +102,8 @@ class Server(ABC):
         """
 
     @abstractmethod
-    def congestion_controls_taken(self, folder: Path) -> set[str]:
-        """The server's account of a load: the congestion controls that its connections had.
+    def congestion_controls_taken(self, folder: Path) -> set[str] | None:
+        """The server's account of a load: the congestion controls that its connections had; None if it gives none.
 
         `folder` has what was logged of them: by itself if it logs connections, else of the kernel.
         """
@@ -119,6 +125,10 @@ class Server(ABC):
             "emulated_connections", protocol.emulated_connections, self.emulated_connections
         )
 
+    def network_refusal(self, protocol: Protocol, network: Network) -> str | None:
+        """Why it cannot serve by `protocol` behind `network`, in one line; None if it can."""
+        return None
+
     def _refused_choice(self, key: str, value: str | int | None, choices: Sequence[str | int]) -> str | None:
         """Why it does not take `value` for a `key` of which the protocol may say nothing (None)."""
         if value is None or value in choices:
@@ -139,6 +149,10 @@ class Server(ABC):
     def window_segment_bytes(self, protocol: Protocol) -> int:
         """What the server counts its window in."""
         return protocol.segment_bytes
+
+    def reno_kept_share(self, protocol: Protocol) -> float:
+        """The share of its window that its Reno keeps after a loss."""
+        return 0.5  # RFC 5681, section 3.1
 
     def cubic_connections(self, protocol: Protocol) -> int:
         """As how many connections its Cubic behaves."""

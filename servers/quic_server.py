@@ -10,6 +10,7 @@ from base.jail import jailed
 from base.places import tool
 from base.processes import running
 from servers.contract import Server, Serving
+from servers.endpoints import write_endpoints
 from servers.qlog import read_qlogs
 from tuning.protocols import Protocol
 
@@ -35,11 +36,12 @@ class QuicServer(Server):
     logs_connections = True
     schedulers = SCHEDULERS
     emulated_connections = EMULATED_CONNECTIONS
+    # Cubic, as `SetCongestionControlDefaults` has it (servers/quic/replay_server.cc).
+    options_by_itself = (CONTROL_TAGS["cubic"],)
 
     @contextmanager
     def serve(self, serving: Serving) -> Iterator[None]:
-        endpoints = _endpoints(serving)
-        command = jailed(serving.jail(), _command(serving, endpoints))
+        command = jailed(serving.jail(), _command(serving, write_endpoints(serving)))
         with running("quic_server", command, serving.folder / "quic_server.log", stdout=subprocess.PIPE) as servers:
             for _ in serving.listening():  # it prints a line for each when it can serve there
                 servers.first_line()
@@ -89,18 +91,6 @@ def _needed_options(protocol: Protocol) -> tuple[str, ...]:
 
 def _scheduler(protocol: Protocol) -> str:
     return protocol.scheduler or OWN_SCHEDULER
-
-
-def _endpoints(serving: Serving) -> Path:
-    """The file that says where to serve, and with which certificates: too much for a command line."""
-    file = serving.folder / "endpoints.tsv"
-    certificates = serving.certificates
-    lines = (
-        f"{address}\t{port}\t{certificates[address].chain}\t{certificates[address].key}\n"
-        for address, port in serving.listening()
-    )
-    file.write_text("".join(lines))
-    return file
 
 
 def _command(serving: Serving, endpoints: Path) -> list[str | Path]:

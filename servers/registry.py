@@ -8,6 +8,7 @@ import servers
 from base.errors import EyelevelError
 from base.registry import registered
 from servers.contract import Server
+from tuning.networks import Network
 from tuning.protocols import Protocol
 
 
@@ -37,3 +38,9 @@ def require_served(protocols: Iterable[Protocol], places: Mapping[str, str] | No
             raise EyelevelError(f"{(places or {}).get(protocol.name, protocol.name)}: {fault}")
         complete.append(replace(protocol, connection_options=server.connection_options(protocol)))
     return complete
+
+
+def require_served_behind(network: Network, protocol: Protocol) -> None:
+    """Raises EyelevelError when the server of `protocol` cannot serve by it behind `network`."""
+    if fault := server_of(protocol).network_refusal(protocol, network):
+        raise EyelevelError(f"{protocol.name}: {fault}")

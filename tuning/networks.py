@@ -19,6 +19,9 @@ BOTH, UP, DOWN = "both", "up", "down"
 # What one line of a Mahimahi trace lets through (Winstein et al.). The shells have it in Rust (shells/src).
 TRACE_LINE_BYTES = 1504
 
+# What a network is called in another browser than the first of a campaign: `lte@firefox`. No network's own name has it.
+IN_BROWSER = "@"
+
 # A full segment of TCP over Ethernet.
 SEGMENT_BYTES = 1460
 # The shortest quiet time that was studied (docs/quiet-times.md).
@@ -173,6 +176,8 @@ def _with_traces(network: Network) -> Network:
 
 
 def _check(network: Network) -> None:
+    if IN_BROWSER in network.name:
+        raise ValueError(f"a name must not have {IN_BROWSER!r}, which stands before a browser's")
     for direction in ("up", "down"):
         mbps, trace = (getattr(network, f"{direction}_{key}") for key in ("mbps", "trace"))
         if mbps is not None and trace is not None:

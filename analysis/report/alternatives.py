@@ -8,7 +8,7 @@ import pandas as pd
 from analysis.outcomes import FASTER, SIGNIFICANT_P, SLOWER, UNTESTED
 from analysis.runs import rows_of
 from analysis.samples import Array, Samples
-from analysis.text import label, listing, mean_count, number, pair_label, percent, plural, share, span
+from analysis.text import label, listing, mean_count, number, pair_label, percent, plural, program, share, span
 
 # A sentence names so many settings at most; the table has all.
 MOST = 8
@@ -59,6 +59,16 @@ def family(table: pd.DataFrame) -> str:
         for row in table.to_dict("records")
     ]
     return f"{'; '.join(texts)}."
+
+
+def programs(differences: pd.DataFrame) -> str:
+    """Of a contrast with several programs: what each changes."""
+    texts = [
+        f"{label(row['network'])}, {program(row['servers'], row['browser'])}: {row['verdict']}"
+        + (f", {percent(row['difference'])}" if np.isfinite(row["difference"]) else "")
+        for row in differences.to_dict("records")
+    ]
+    return f"Change of the ratio with another program: {'; '.join(texts)}."
 
 
 def over_sites(table: pd.DataFrame, metric: str) -> str:

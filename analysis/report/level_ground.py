@@ -8,8 +8,7 @@ from analysis.hypotheses import Pair
 from analysis.runs import CampaignTable
 from analysis.text import label, level, listing
 from base.errors import EyelevelError
-from base.structure import structured
-from measure.validate.aspects import ASPECTS, BACK_OFF, FURTHER_KEYS, Aspect, Seen
+from measure.validate.aspects import ASPECTS, BACK_OFF, FURTHER_KEYS, Aspect, Seen, protocol_of
 from tuning.protocols import Protocol
 
 # Kernel settings that the window after a pause shows.
@@ -31,7 +30,7 @@ def _paragraph(campaign: CampaignTable, pair: Pair) -> str:
     # Of what is not known nobody can say that it is one.
     one_transport = all(documents) and documents[0].get("transport") == documents[1].get("transport")
     differ = "differ" if one_transport else "differ beside the transport"
-    protocols = [_protocol(document) for document in documents]
+    protocols = [protocol_of(document) for document in documents]
     both_seen = _both_seen(campaign, documents)
     if not both_seen and None in protocols:
         return f"In what {names} {differ} is not known: the campaign does not keep their settings."
@@ -71,15 +70,6 @@ def _measured(
     else:
         sentences = [f"{names} are level in everything that was measured: {listing(levels)}."] if levels else []
     return [*sentences, f"The transports themselves differ in {of_transport}."] if of_transport else sentences
-
-
-def _protocol(document: Mapping[str, Any]) -> Protocol | None:
-    """The protocol of that document in `campaign.json`; None if it is none of this version's."""
-    try:
-        # Before this was a setting, the browser was told of no server.
-        return structured({"known_servers": False, **document}, Protocol, "")
-    except EyelevelError:
-        return None
 
 
 def _both_seen(campaign: CampaignTable, documents: Sequence[Mapping[str, Any]]) -> list[BothSeen]:

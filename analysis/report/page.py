@@ -14,7 +14,7 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from analysis import lanes
+from analysis import lanes, programs
 from analysis.findings import Findings
 from analysis.hypotheses import Hypotheses, Pair
 from analysis.report import sentences
@@ -76,6 +76,10 @@ def campaign_page(findings: Findings, films: FilmSelection, contents: Contents, 
         answer=answer(findings),
         success=success(findings["success_rates"]),
         level_ground=level_ground(findings.campaign, findings.declared.family),
+        other_programs=programs.sentences(
+            findings["program_differences"], findings.declared.confidence, findings.campaign.document.protocols
+        ),
+        program_level_ground=level_ground(findings.campaign, programs.pairs_beside(findings["program_differences"])),
         headlines=sentences.headlines(findings),
         agreement=sentences.paper_agreement(findings),
         warnings=sentences.warnings(findings),
@@ -121,7 +125,10 @@ def _common(document: CampaignDocument, contents: Contents) -> dict[str, Any]:
         "campaign_versions": document.versions,
         "machine": {**document.machine, **lanes.facts(document)},
         "settings": document.settings,
-        "browser": document.settings.get("browser", {}),
+        "browsers": {
+            document.browser: document.settings.get("browser", {}),
+            **document.settings.get("further_browsers", {}),
+        },
         "begun_at": document.begun_at,
         "broad_columns": BROAD_COLUMNS,
         "css": Markup((HERE / "page.css").read_text()),

@@ -13,7 +13,7 @@ from analysis.findings import Findings
 from analysis.gain import SETTING
 from analysis.hypotheses import Hypotheses
 from analysis.outcomes import FEW_RUNS, FEW_SITES, LEAST_SITES
-from analysis.runs import CampaignTable, rows_of
+from analysis.runs import CampaignTable, network_and_browser, rows_of
 from analysis.samples import OVER_SITES
 from analysis.stopping import decided_cells
 from analysis.text import label, level, listing, percent, percent_interval, plural, span
@@ -31,12 +31,20 @@ def scope(findings: Findings) -> str:
     least, most = runs_per_setting(findings)
     networks, protocols = (
         [label(name) for name in names]
-        for names in (campaign.networks or findings.samples.networks, campaign.protocols or findings.samples.protocols)
+        for names in (
+            dict.fromkeys(
+                network_and_browser(name, campaign.browsers)[0]
+                for name in campaign.networks or findings.samples.networks
+            ),
+            campaign.protocols or findings.samples.protocols,
+        )
     )
     planned = len(campaign.document.sites)
     sites = plural("site", measured) if planned <= measured else f"{measured} of {plural('site', planned)}"
+    names = [name.capitalize() for name in campaign.browsers]
+    browsers = f" in {listing(names)} ({names[0]} where no browser is named)" if len(names) > 1 else ""
     return (
-        f"{sites} behind {listing(networks)} over {listing(protocols)}: "
+        f"{sites} behind {listing(networks)} over {listing(protocols)}{browsers}: "
         f"{len(runs)} attempts, of which {int(runs['valid'].sum())} count, {span(least, most)} valid "
         f"{'run' if most == 1 else 'runs'} of each setting."
     )

@@ -14,7 +14,7 @@ from analysis.confirmatory import CONFIRMATORY
 from analysis.diagnostics import spread
 from analysis.findings import Findings
 from analysis.hypotheses import Pair
-from analysis.outcomes import EQUIVALENT, SIGNIFICANT_P, VERDICTS
+from analysis.outcomes import EQUIVALENT, PROGRAM_MARGIN, SIGNIFICANT_P, VERDICTS
 from analysis.processor import is_different
 from analysis.report.section import ReportTable, text_table
 from analysis.report.sentences import equivalence_margin
@@ -62,6 +62,7 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
         "beyond": [*tables("sensitivity", "heterogeneity", "shrunken", "over_sites"), verdict_counts(findings)]
         if is_compared
         else [],
+        "programs": program_tables(findings) if len(findings["program_differences"]) else [],
         "power": [power(findings), *tables("stopping")],
         "diagnostics": [*tables("halves", "drift", *waits, *canaries, "steps", *calibration), places(findings)],
         "within": tables("unusual") if is_compared else [],
@@ -254,6 +255,15 @@ def confirmatory(findings: Findings) -> ReportTable:
     texts = texts.assign(gain=texts["gain"].mask(is_marked, texts["gain"].map("{}*".format)))
     note = table.note + (WAITED if is_marked.any() else "")
     return replace(table, data=data[CONFIRMATORY], texts=texts, note=note)
+
+
+def program_tables(findings: Findings) -> list[ReportTable]:
+    """Whether contrasts depend on the programs, and their gains with each."""
+    values = {"tests": len(findings["program_differences"]), "program_margin": level(PROGRAM_MARGIN)}
+    return [
+        report_table(name, findings[name], **values, **declared_values(findings))
+        for name in ("program_differences", "program_gains")
+    ]
 
 
 def power(findings: Findings) -> ReportTable:

@@ -17,6 +17,7 @@ from base.jail import Jail, end_at_once, jailed
 from base.places import tool
 from base.processes import first_readable, pidfd, pinned
 from browsers.browsertime.configuration import FILM_PROGRESS, FRAMERATE
+from browsers.contract import HOME
 
 SCRIPTS = Path(__file__).parent
 # What is changed in Browsertime, whatever is loaded.
@@ -54,6 +55,7 @@ def run_browsertime(
     target: str,
     configuration: Mapping[str, Any],
     environment: Mapping[str, str],
+    changes: Collection[Path],
     readable: Collection[Path],
     x_sockets: Path,
     film_cores: Collection[int],
@@ -67,16 +69,21 @@ def run_browsertime(
 
     Its browser starts when `await_screen` has returned; it loads its own modules meanwhile.
 
-    It runs in a jail with the browser, where nothing can be written but the results. `readable` is what it gets to read
-    beside its own files; the socket of its display is in `x_sockets`. What is in `environment` is added to ours, and
-    HOME and the like are below the results; its output is appended to `log`. Raises EyelevelError, which is also the
-    log's last line, when it is not ready within `limit_s` or does not end within `limit_s` of its turn, when it has all
-    but filled the file system of the results, or when the load is not wanted any more.
+    It runs in a jail with the browser, where nothing can be written but the results. `changes` are modules that change
+    it beside our own; `readable` is what it gets to read beside its files. The socket of its display is in `x_sockets`.
+    What is in `environment` is added to ours, and HOME and the like are below the results; its output is appended to
+    `log`. Raises EyelevelError, which is also the log's last line, when it is not ready within `limit_s` or does not
+    end within `limit_s` of its turn, when it has all but filled the file system of the results, or when the load is
+    not wanted any more.
     """
     results = Path(configuration["resultDir"])
     (results / CONFIGURATION).write_text(json.dumps(configuration))
     # The first replaces what the others extend.
-    preloaded = [*([QUICK_START] if configuration["pageCompleteWaitTime"] < QUICK_START_BELOW_MS else []), *CHANGES]
+    preloaded = [
+        *([QUICK_START] if configuration["pageCompleteWaitTime"] < QUICK_START_BELOW_MS else []),
+        *CHANGES,
+        *changes,
+    ]
     program = tool("browsertime").resolve()
     packages = next(folder for folder in reversed(program.parents) if folder.name == "node_modules")
     # Run by our Node: the script's first line would take whichever comes first in PATH.
@@ -91,7 +98,7 @@ def run_browsertime(
         **home_in(results),
         **environment,
     }
-    files = (packages, SCRIPTS, *readable)
+    files = (packages, SCRIPTS, *changes, *readable)
     jail = Jail(readable=files, writable=(results,), x_sockets=x_sockets, variables=tuple(variables))
     signs, standard_input = socket.socketpair()
     with standard_input:
@@ -157,7 +164,7 @@ def _say(signs: socket.socket, sign: bytes) -> None:
 
 def home_in(results: Path) -> dict[str, str]:
     """Where programs keep what is theirs: below `results`, whose folders are made."""
-    home = results / "home"
+    home = results / HOME
     folders = {
         "HOME": home,
         "TMPDIR": results / "tmp",

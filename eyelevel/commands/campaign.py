@@ -13,7 +13,7 @@ from analysis.auto_runs import announcement, saved_line, saving
 from analysis.first_answer import report
 from analysis.stopping import decided_cells
 from base.errors import EyelevelError
-from browsers.registry import DEFAULT
+from browsers.registry import DEFAULT, all_browsers
 from eyelevel.measuring import (
     MeasuringOptions,
     campaign_name,
@@ -22,7 +22,7 @@ from eyelevel.measuring import (
     measuring_options,
     no_announcement,
 )
-from eyelevel.options import PATH
+from eyelevel.options import PATH, SHELLS_HELP
 from eyelevel.study_command import command_of
 from measure.campaign.campaign import REPEATS, Campaign, never_enough
 from measure.declaration import kept_hypotheses
@@ -31,6 +31,7 @@ from measure.run.films import KEPT, QUALITIES, FilmPolicy
 from measure.run.setting import Loading
 from measure.table import CampaignDocument
 from record.collection import choose_sites
+from replay.shells.registry import all_shells
 from tuning import networks, protocols
 from tuning.settings import choose
 
@@ -59,9 +60,10 @@ OPTIONS: list[click.Parameter] = [
         type=PATH,
         help="What is asked, which the campaign keeps before its first run: analysis/hypotheses.toml unless given.",
     ),
+    click.Option(["--shells"], type=click.Choice(list(all_shells())), help=SHELLS_HELP),
     click.Option(["--films"], type=click.Choice(KEPT), help="Which films are kept once their metrics are: all."),
     click.Option(["--quality"], type=click.Choice(QUALITIES), help="How they are kept: lossless unless given."),
-    *measuring_options(validates=True),
+    *measuring_options(validates=True, several_browsers=True),
 ]
 
 
@@ -90,6 +92,7 @@ def main(**options: Any) -> None:
     declaration = declared_text(options["hypotheses"], folder, document)
     chosen_networks = choose("network", names("net", "networks"), networks.load())
     chosen_protocols = choose_protocols(names("proto", "protocols"), protocols.load())
+    first_browser, *further_browsers = chosen_browsers(options["browser"], document)
     campaign = Campaign(
         folder=folder,
         sites={site.name: site for site in choose_sites(names("sites", "sites"))},
@@ -98,8 +101,11 @@ def main(**options: Any) -> None:
         runs=planned_runs,
         seed=setting("seed", SEED),
         loading=Loading(
-            repeatable=setting("repeatable", True), browser=options["browser"] or document.browser or DEFAULT
+            repeatable=setting("repeatable", True),
+            browser=first_browser,
+            shells=options["shells"] or document.shells,
         ),
+        further_browsers=tuple(further_browsers),
         films=FilmPolicy(options["films"] or films.kept, options["quality"] or films.quality),
         repeats=setting("repeats", REPEATS),
         auto=settings.get("auto", False) if runs is None else runs == AUTO,
@@ -118,6 +124,15 @@ def main(**options: Any) -> None:
     report(folder, console)
     if campaign.auto:
         console.print(saved_line(saving(folder, enough_runs(folder))), markup=False, soft_wrap=True)
+
+
+def chosen_browsers(wanted: str | None, document: CampaignDocument) -> list[str]:
+    """The names of the browsers that are `wanted`, those that the campaign of `document` was begun with first and in
+    its order; unless given, those of the campaign, or the usual one. Raises EyelevelError."""
+    if wanted is None:
+        return list(document.browsers) or [DEFAULT]
+    names = choose("browser", wanted, {name: name for name in all_browsers()})
+    return sorted(names, key=lambda name: (*document.browsers, *names).index(name))
 
 
 def number_of_runs(wanted: str | None, most: int | None, settings: Mapping[str, Any]) -> int:

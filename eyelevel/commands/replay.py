@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from eyelevel.options import shells_option
 from measure.run.aliases import choose_protocol
 from record.collection import choose_site
 from record.site import Site
@@ -26,6 +27,7 @@ CURL_VERSIONS = ("h2",)
 @click.option("--request-log", type=click.Path(path_type=Path), help="Append a line for each request to this file.")
 @click.option("--repeatable/--as-recorded", default=False, help="Whether pages ask for the same on every load.")
 @click.option("--think-time", is_flag=True, help="Let servers take as long to answer as the recorded ones took.")
+@shells_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def main(
     site_name: str,
@@ -34,6 +36,7 @@ def main(
     request_log: Path | None,
     repeatable: bool,
     think_time: bool,
+    shells: str,
     command: tuple[str, ...],
 ) -> None:
     """Run COMMAND, or a shell, with a recorded site at the other end of an emulated network.
@@ -49,6 +52,7 @@ def main(
         request_log=request_log.resolve() if request_log else None,
         repeatable=repeatable,
         think_time=think_time,
+        shells=shells,
     )
     if not command:
         print(_what_to_try(spec), flush=True)

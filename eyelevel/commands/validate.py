@@ -16,11 +16,13 @@ from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_browsing
 from base.structure import unstructured
+from eyelevel.options import shells_option
 from measure.host.exclusive import measuring_alone
 from measure.host.timekeeping import priority_warning
 from measure.run.aliases import choose_protocols, distinct
 from measure.validate.checks import Check
 from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE, validate
+from replay.shells.registry import shells_named
 from tuning import networks, protocols
 from tuning.settings import choose
 
@@ -51,6 +53,7 @@ def table(checks: list[Check]) -> Table:
 @click.command()
 @click.option("--net", help="Networks, or all, or none; all unless something else is named.")
 @click.option("--proto", help="Protocols, or all, or none; all unless something else is named.")
+@shells_option
 @click.option("--quick", is_flag=True, help="Look at fewer losses of networks, and at fewer loads.")
 @click.option("--json", "file", type=click.Path(path_type=Path), help="Write the checks to this file, too.")
 @click.option(
@@ -59,8 +62,11 @@ def table(checks: list[Check]) -> Table:
     default=RESULTS / "validation",
     help="Where to put figures; results/validation unless given.",
 )
-def main(net: str | None, proto: str | None, quick: bool, file: Path | None, into: Path) -> None:
+def main(net: str | None, proto: str | None, shells: str, quick: bool, file: Path | None, into: Path) -> None:
     """Measure networks and protocols, compare with their settings, and print a table. Fails if a check does.
+
+    Networks are measured as the chosen shells emulate them, protocols always behind ours, which can lose a chosen
+    packet.
 
     A network: minimum round-trip time, rate, loss and queue of each direction, and that names are resolved beside it.
     A protocol, from a capture at the server of loads by the browser: what TLS and QUIC agreed on, certificates,
@@ -76,11 +82,12 @@ def main(net: str | None, proto: str | None, quick: bool, file: Path | None, int
     proto = proto or ("none" if net != "all" else "all")
     chosen_networks = [] if net == "none" else choose("network", net, networks.load())
     chosen_protocols = [] if proto == "none" else distinct(choose_protocols(proto, protocols.load()))
+    shells_named(shells).require()
     console = Console(highlight=False)
     with measuring_alone("validating"), tempfile.TemporaryDirectory(prefix="validate-") as folder:
         if warning := priority_warning():
             console.print(f"note: {warning}", markup=False, soft_wrap=True)
-        checks, seen = validate(chosen_networks, chosen_protocols, Path(folder), quick=quick)
+        checks, seen = validate(chosen_networks, chosen_protocols, Path(folder), quick=quick, shells=shells)
     console.print(table(checks))
     for what, name, draw, words in FIGURES:
         if documents := {subject: document[what] for subject, document in seen.items() if what in document}:

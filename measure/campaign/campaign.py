@@ -36,6 +36,7 @@ from measure.run.setting import Loading, Setting
 from measure.site_facts import facts_of
 from measure.table import CampaignDocument, Cell, Condition, Row, Run
 from record.site import Site
+from replay.shells.registry import DEFAULT as OUR_SHELLS
 from tuning import protocols
 from tuning.networks import Network
 
@@ -66,6 +67,7 @@ class Campaign:
     `timekeeping`: with what the network keeps time in all runs (`measure.host.timekeeping`), if that is known.
     `lanes`: how many runs each machine measures at once, and where (`measure.host.lanes`).
     `companions`: network → further conditions that are measured in its blocks (`measure.campaign.plan`).
+    `further_browsers`: those in which all is measured beside that of `loading`.
     `without`: of these, sites and networks whose runs are not planned. `study`: what the campaign's study says of
     itself. `hypotheses`: the text of those that it declares.
     """
@@ -84,11 +86,17 @@ class Campaign:
     canary_s: float = CANARY_MAX_AGE_S
     selection: Selection | None = None
     companions: Mapping[str, Sequence[Condition]] = field(default_factory=dict)
+    further_browsers: tuple[str, ...] = ()
     without: frozenset[Cell] = frozenset()
     study: Mapping[str, Any] = field(default_factory=dict)
     hypotheses: str = ""
     timekeeping: str | None = None
     lanes: Lanes = ONE_LANE
+
+    @property
+    def browsers(self) -> tuple[str, ...]:
+        """The names of all its browsers."""
+        return (self.loading.browser, *self.further_browsers)
 
     def document(self) -> CampaignDocument:
         """All of it that results depend on, and the facts of its sites, as `campaign.json` keeps it."""
@@ -102,11 +110,10 @@ class Campaign:
                 "filmed": self.loading.filmed,
                 "limit_s": self.loading.limit_s,
                 **({"lanes": self.lanes.count} if self.lanes.count > 1 else {}),
+                **({} if self.loading.shells == OUR_SHELLS else {"shells": self.loading.shells}),
                 **self.method.settings(),
-                "browser": {
-                    "name": self.loading.browser,
-                    **configuration.settings(browser_named(self.loading.browser), self.loading.quiet_ms or QUIET_MS),
-                },
+                "browser": {"name": self.loading.browser, **self._browser_settings(self.loading.browser)},
+                **({"further_browsers": further} if (further := self._further_browsers()) else {}),
                 "sites": {name: {"url": site.url, "sha256": digest(site)} for name, site in self.sites.items()},
                 "networks": {
                     name: asdict(self._without_other_quiet_time(network)) for name, network in self.networks.items()
@@ -122,6 +129,12 @@ class Campaign:
             lanes={machine_name(): record} if (record := self.lanes.record()) and self.lanes.is_here else {},
         )
 
+    def _browser_settings(self, browser: str) -> dict[str, Any]:
+        return configuration.settings(browser_named(browser), self.loading.quiet_ms or QUIET_MS)
+
+    def _further_browsers(self) -> dict[str, dict[str, Any]]:
+        return {name: self._browser_settings(name) for name in self.further_browsers}
+
     def _places(self) -> dict[str, Any]:
         """Which of this machine's cores do what in a run, unless each lane says it for itself."""
         return {} if self.lanes.count > 1 else {"cores": affinity.described(affinity.layout())}
@@ -133,14 +146,16 @@ class Campaign:
     def plan(self) -> list[PlannedBlock]:
         """The blocks that are to be measured, in order."""
         chosen = self.selection or Selection(tuple(self.sites), tuple(self.networks), tuple(self.protocols))
-        blocks = plan(chosen.sites, chosen.networks, chosen.protocols, self.runs, self.seed, self.companions)
+        blocks = plan(
+            chosen.sites, chosen.networks, chosen.protocols, self.runs, self.seed, self.companions, self.browsers
+        )
         planned = (tuple(run for run in block if run.cell not in self.without) for block in blocks)
         return [block for block in planned if block]
 
     def versions(self) -> dict[str, str]:
         """Name → version of everything that takes part, on this machine. Raises EyelevelError."""
         servers = {protocol.server for protocol in self.protocols.values()}
-        return versions(servers, self.loading.browser, capturing=self.method.captures)
+        return versions(servers, self.browsers, self.loading.shells, capturing=self.method.captures)
 
     def setting(self, run: Run) -> Setting:
         """What `run` loads, behind what, over what."""
@@ -148,7 +163,7 @@ class Campaign:
             self.sites[run.site],
             self.networks[run.network],
             self.protocols[run.protocol],
-            self.loading,
+            replace(self.loading, browser=run.browser),
             seed_of(run, self.seed),
             self.timekeeping,
         )
@@ -328,10 +343,12 @@ def hand_over(block: Block, results: Results) -> None:
 
 
 def apply_norms(results: Results, fresh: Sequence[Row], appearances: Appearances) -> list[tuple[Row, Reason]]:
-    """Compare the runs in `fresh` with all of their site and network (`norms`); returns those rejected, and why."""
+    """Compare the runs in `fresh` with all of their site, network and browser (`norms`); returns those rejected, and
+    why."""
     rejected = []
-    for cell in dict.fromkeys(row.of.cell for row in fresh):
-        rows = results.rows_of_cell(cell)
+    for cell, browser in dict.fromkeys((row.of.cell, row.browser) for row in fresh):
+        # Browsers do not ask for the same.
+        rows = [row for row in results.rows_of_cell(cell) if row.browser == browser]
         # What was sound when it came stays among those that are compared, whatever was decided later.
         verdicts = {row.folder: results.first_verdict(row.folder) for row in rows}
         sound = [row for row in rows if (first.was_valid if (first := verdicts[row.folder]) else row.valid)]

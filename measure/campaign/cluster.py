@@ -74,6 +74,11 @@ class Cluster:
         with client:
             Dispatch(self, client, iter(blocks), results, display, done).run()
 
+    @property
+    def browser(self) -> str:
+        """The browser of its canaries."""
+        return self._campaign.loading.browser
+
     def forget_all_but(self, workers: Collection[str]) -> None:
         """Forget workers that have gone: another may come to have the same address."""
         self._refused.intersection_update(workers)
@@ -107,7 +112,7 @@ class Cluster:
             sites={name: site.folder for name, site in campaign.sites.items()},
             networks=tuple(campaign.networks.values()),
             protocols=tuple(distinct(campaign.protocols.values())),
-            browser=campaign.loading.browser,
+            browsers=campaign.browsers,
             captures=campaign.method.captures,
             validate=self._validate,
         )
@@ -303,7 +308,8 @@ class Dispatch:
         earlier = {run: (results.attempts(run), results.failures(run)) for run in settings}
         canaries = list(self._canaries_of(worker, lane))
         open_block = replace(block, settings=settings)
-        return submit_to(worker, self._client, measure_remotely, open_block, earlier, canaries, lane)
+        browser = self._cluster.browser
+        return submit_to(worker, self._client, measure_remotely, open_block, earlier, canaries, lane, browser)
 
     def _canaries_of(self, worker: str, lane: int | None) -> list[Canary]:
         machine = self._cluster.machine_of(worker) or ""

@@ -138,6 +138,7 @@ class Method:
             block=document["block"],
             machine=document["machine"],
             lane=document.get("lane"),
+            browser=run.browser,
             canary_cpu_ms=canary.get("cpu_ms"),
             canary_page_ms=canary.get("page_ms"),
             quiet_ms=document.get("quiet_ms"),

@@ -1,12 +1,12 @@
 """The order of a campaign's runs: randomised blocks.
 
-One block is one run of every protocol for one site and network, so that slow drift of the machine cannot
-favour a protocol (randomised complete block design). A study that compares networks, too, has further conditions
-(each a network and a protocol) in the blocks of a network. Every block is drawn from the seed on its own, so
-that adding sites, networks or runs leaves the order of the others as it was.
+One block is one run of every protocol in every browser for one site and network, so that slow drift of the machine
+cannot favour a protocol or a browser (randomised complete block design). A study that compares networks, too, has
+further conditions (each a network and a protocol) in the blocks of a network. Every block is drawn from the seed on its
+own, so that adding sites, networks or runs leaves the order of the others as it was.
 
 `plan.csv` has all runs in the order in which they are to be made, a line each, by block. It is written before the
-first run, and grows when sites, networks, protocols or runs are added.
+first run, and grows when sites, networks, protocols, browsers or runs are added.
 """
 
 import csv
@@ -18,12 +18,13 @@ from random import Random
 
 from base.errors import EyelevelError
 from base.files import write_atomically
-from measure.table import Condition, Run
+from browsers.registry import DEFAULT
+from measure.table import Condition, Run, first_browser
 
 PlannedBlock = tuple[Run, ...]
 
 PLAN = "plan.csv"
-COLUMNS = ("block", "site", "network", "protocol", "run")
+COLUMNS = ("block", "site", "network", "protocol", "run", "browser")
 NO_COMPANIONS: Mapping[str, Sequence[Condition]] = {}
 
 
@@ -42,27 +43,29 @@ def plan(
     runs: int,
     seed: int,
     companions: Mapping[str, Sequence[Condition]] = NO_COMPANIONS,
+    browsers: Sequence[str] = (DEFAULT,),
 ) -> list[PlannedBlock]:
     """All blocks in the order they are to be measured.
 
     The first run of every setting comes before the second of any, so that a campaign that is stopped
     halfway has about as many of each. `companions`: network → conditions that its blocks have beside those of the
-    network itself over `protocols`.
+    network itself over `protocols`; each of its conditions is measured in all `browsers`.
     """
     blocks = []
     for number, site, network in product(range(1, runs + 1), sites, networks):
         draw = Random(f"{seed}/{number}/{site}/{network}")
         place = draw.random()
         conditions = [*((network, protocol) for protocol in protocols), *companions.get(network, ())]
-        order = draw.sample(conditions, len(conditions))
-        blocks.append((number, place, tuple(Run(site, *condition, number) for condition in order)))
+        each = list(product(browsers, conditions))
+        order = draw.sample(each, len(each))
+        blocks.append((number, place, tuple(Run(site, *condition, number, browser) for browser, condition in order)))
     return [block for _, _, block in sorted(blocks, key=lambda entry: entry[:2])]
 
 
 def extended(first: Sequence[PlannedBlock], blocks: Iterable[PlannedBlock]) -> list[PlannedBlock]:
     """The `first` blocks as they are, and after them what `blocks` have beyond them, in their order.
 
-    What has been planned keeps its place, so a protocol that is added later has blocks of its own.
+    What has been planned keeps its place, so a protocol or a browser that is added later has blocks of its own.
     """
     runs = {run for block in first for run in block}
     more = (tuple(run for run in block if run not in runs) for block in blocks)
@@ -74,7 +77,15 @@ def read_plan(folder: Path) -> list[PlannedBlock]:
     path = folder / PLAN
     try:
         rows = csv.DictReader(io.StringIO(path.read_text()))
-        runs = [(int(row["block"]), Run(row["site"], row["network"], row["protocol"], int(row["run"]))) for row in rows]
+        # Earlier versions had one browser in a campaign, and no column for it.
+        browser = first_browser(folder)
+        runs = [
+            (
+                int(row["block"]),
+                Run(row["site"], row["network"], row["protocol"], int(row["run"]), row.get("browser") or browser),
+            )
+            for row in rows
+        ]
     except FileNotFoundError:
         return []
     except (KeyError, ValueError, TypeError) as error:
@@ -88,5 +99,5 @@ def write_plan(folder: Path, blocks: Sequence[PlannedBlock]) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for number, block in enumerate(blocks, start=1):
-        writer.writerows((number, run.site, run.network, run.protocol, run.number) for run in block)
+        writer.writerows((number, run.site, run.network, run.protocol, run.number, run.browser) for run in block)
     write_atomically(folder / PLAN, text.getvalue())

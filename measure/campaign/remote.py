@@ -17,6 +17,7 @@ from distributed import get_worker
 
 from base.errors import EyelevelError
 from base.privileges import require_browsing
+from browsers.registry import DEFAULT
 from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
 from measure.campaign.lane import Ending, LaneSetting, Notice, running_lane
 from measure.campaign.slot import Slot, machine_name
@@ -54,8 +55,8 @@ Validation = Callable[[Path, Sequence[Network], Sequence[Protocol]], tuple[str |
 
 @dataclass(frozen=True)
 class Question:
-    """What a worker must have: the sites' folders, the networks and protocols with their servers, the browser,
-    and whether the programs that capture packets.
+    """What a worker must have: the sites' folders, the networks and protocols with their servers, the
+    browsers, and whether the programs that capture packets.
 
     `validate`: measures its networks and protocols before, a function of a module; None trusts them.
     """
@@ -63,7 +64,7 @@ class Question:
     sites: Mapping[str, Path]
     networks: tuple[Network, ...]
     protocols: tuple[Protocol, ...]
-    browser: str
+    browsers: tuple[str, ...]
     captures: bool
     validate: Validation | None = None
 
@@ -89,7 +90,7 @@ def introduce(question: Question) -> Introduction:
             )
         sites = {name: digest(Site.load(folder)) for name, folder in question.sites.items()}
         servers = {protocol.server for protocol in question.protocols}
-        programs = versions(servers, question.browser, capturing=question.captures)
+        programs = versions(servers, question.browsers, capturing=question.captures)
         introduction = Introduction(machine_name(), programs, sites, lanes=lanes)
         if question.validate is None:
             return introduction
@@ -134,10 +135,14 @@ def cores_of_worker() -> Collection[int]:
 
 
 def measure_remotely(
-    block: Block, earlier: Mapping[Run, tuple[int, int]], canaries: Sequence[Canary], lane: int | None = None
+    block: Block,
+    earlier: Mapping[Run, tuple[int, int]],
+    canaries: Sequence[Canary],
+    lane: int | None = None,
+    browser: str = DEFAULT,
 ) -> MeasuredBlock:
-    """Measure `block` on this machine, or in a `lane` of it, whose canaries so far are `canaries`; `earlier` as in
-    `FolderStore`.
+    """Measure `block` on this machine, or in a `lane` of it, whose canaries so far, in `browser`, are `canaries`;
+    `earlier` as in `FolderStore`.
 
     Raises EyelevelError.
     """
@@ -148,7 +153,6 @@ def measure_remotely(
         tempfile.TemporaryDirectory(dir=get_worker().local_directory, prefix="block-") as temporary,
     ):
         store = FolderStore(Path(temporary), earlier=earlier)
-        browser = next(iter(block.settings.values())).loading.browser
         if lane is None:
             slot = Slot(canaries, browser=browser)
             circumstances = partial(slot.circumstances, block.number, warnings.append)

@@ -48,6 +48,7 @@ from measure.table import (
     require_document,
     write_document,
 )
+from replay.shells.registry import DEFAULT as OUR_SHELLS
 
 SUPERSEDED = "superseded"
 
@@ -58,7 +59,7 @@ FIRST_FILES = (HYPOTHESES, "validation.json")
 TEMPORARY_NAME = re.compile(r"\.(?:[a-z_-]+\.(?:json|csv|toml)\.[a-z0-9_]{8}|metrics-[a-z0-9_]{8}|film-small\.mp4)")
 
 # The name of an attempt's folder (`FolderStore.run_folder`).
-ATTEMPT_NAME = re.compile(r"\d+-\d+")
+ATTEMPT_NAME = re.compile(r"\d+-\d+(-\w+)?")
 
 # Where in `campaign.json` names may be added, as they may to `versions`: a program that no run needed before may be of
 # any version.
@@ -306,6 +307,6 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
 def _terms(document: CampaignDocument) -> dict[str, Any]:
     """What results depend on, as JSON has it: lists, no tuples."""
     versions = {"timekeeping": OF_ROOT, **document.versions}
-    settings = {"lanes": 1, **document.settings}
+    settings = {"lanes": 1, "shells": OUR_SHELLS, **document.settings}
     terms: dict[str, Any] = json.loads(json.dumps({"settings": settings, "versions": versions}))
     return terms

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from browsers.registry import DEFAULT
 from measure.gates import PARDONS, attempts_against, is_pardoned
 from measure.table import Cell, Row, Run
 
@@ -74,7 +75,8 @@ class FolderStore:
 
     def run_folder(self, run: Run, attempt: int) -> Path:
         """Where an attempt's evidence lies; the same place as in a campaign."""
-        return self.folder / "runs" / run.site / run.network / run.protocol / f"{run.number}-{attempt}"
+        browser = "" if run.browser == DEFAULT else f"-{run.browser}"
+        return self.folder / "runs" / run.site / run.network / run.protocol / f"{run.number}-{attempt}{browser}"
 
     def empty_run_folder(self, run: Run, attempt: int) -> Path:
         """The same, made anew."""

@@ -11,27 +11,38 @@ from base.errors import EyelevelError
 from base.places import PROJECT, tool
 from browsers.registry import DEFAULT, browser_named
 from measure.host.timekeeping import timekeeping
+from replay.shells.registry import DEFAULT as OUR_SHELLS
+from replay.shells.registry import shells_named
 from servers.registry import all_servers
 
-# How each program prints its version; those of servers and browsers say it themselves.
-COMMON = {"node": "--version", "ffmpeg": "-version", "dnsmasq": "--version", "mm-net": "--version"}
+# How each program prints its version; those of servers, browsers and shells say it themselves.
+COMMON = {"node": "--version", "ffmpeg": "-version", "dnsmasq": "--version"}
 CAPTURING = {"dumpcap": "--version", "tshark": "--version", "ping": "-V"}
 
 
-def versions(servers: Iterable[str], browser: str = DEFAULT, *, capturing: bool = False) -> dict[str, str]:
-    """Name → version of everything that takes part in a run with these servers and this browser, captured or not;
+def versions(
+    servers: Iterable[str],
+    browsers: Iterable[str] = (DEFAULT,),
+    shells: str = OUR_SHELLS,
+    *,
+    capturing: bool = False,
+) -> dict[str, str]:
+    """Name → version of everything that takes part in a run with these servers, browsers and shells, captured or not;
     and with what the emulated network keeps time.
 
     Raises EyelevelError.
     """
-    options = {**COMMON, **browser_named(browser).programs, **(CAPTURING if capturing else {})}
+    emulating = shells_named(shells)
+    options = {**COMMON, **emulating.programs, **(CAPTURING if capturing else {})}
+    for browser in browsers:
+        options |= browser_named(browser).programs
     for server in servers:
         options |= all_servers()[server].programs
     known = {name: _version(name, option) for name, option in options.items()}
     known["browsertime"] = _browsertime()
     known["python"] = platform.python_version()
     known["kernel"] = platform.release()
-    known["timekeeping"] = timekeeping()
+    known["timekeeping"] = emulating.timekeeping or timekeeping()
     return dict(sorted(known.items()))
 
 

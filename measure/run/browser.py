@@ -1,9 +1,11 @@
 """The browser of one page load: what it shows a site as, and how long it may take."""
 
-from browsers.contract import Page
+from browsers.contract import Browser, Page
 from browsers.window import Window, recorded_window
 from record.site import Site
+from servers.registry import server_of
 from tuning.networks import Network
+from tuning.protocols import Protocol
 
 
 def window(site: Site) -> Window:
@@ -15,6 +17,21 @@ def page_of(site: Site) -> Page:
     """The page of `site`, as a browser loads it."""
     authorities = tuple(authority for of_server in site.servers.values() for authority in of_server)
     return Page(site.url, tuple(site.addresses), authorities, window(site), site.user_agent)
+
+
+def refusal(browser: Browser, protocol: Protocol, site: Site) -> str | None:
+    """Why `browser` cannot load `site` over `protocol`, in one line; None if it can."""
+    if fault := browser.refusal(protocol):
+        return f"{browser.name} cannot load over {protocol.name}: {fault}"
+    if not browser.sends_connection_options:
+        server = server_of(protocol)
+        wanted = [tag for tag in server.connection_options(protocol) if tag not in server.options_by_itself]
+        if wanted:
+            what = f"{server.name} does as {protocol.name} says only if a browser sends {', '.join(wanted)}"
+            return f"{browser.name} cannot load over {protocol.name}: it sends no connection options, and {what}"
+    if fault := browser.page_refusal(page_of(site), protocol):
+        return f"{browser.name} cannot load {site.name} over {protocol.name}: {fault}"
+    return None
 
 
 def load_limit_s(site: Site, network: Network) -> float:

@@ -13,12 +13,13 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.files import write_json
-from browsers.contract import Request
+from browsers.contract import NAME_NOT_RESOLVED, Browser, Request
 from browsers.registry import browser_of
 from measure.run.film import FilmStart, film_start
 from measure.run.film_contents import film_contents
 from measure.run.films import keep_last_frame, keep_strip
 from measure.run.processor import processor_columns
+from measure.run.syns import read_syns
 from measure.run.visit import FILM, HAR, LOG, TIMES, TIMINGS
 from measure.run.visual_metrics import VisualMetrics, visual_metrics
 from servers.matching import Kind
@@ -59,14 +60,15 @@ class LoggedRequest:
 class Evidence:
     """One run. What is None or empty was not there; times in ms from navigation start.
 
-    `requests` are all that the browser made, in that order (from the netlog). `har_protocols` says how often the page's
-    requests used each protocol (from the developer tools). `page` is what Browsertime says of the page, as in
+    `requests` are all that the browser made, in that order (from its network log). `har_protocols` says how often the
+    page's requests used each protocol (from the developer tools). `page` is what Browsertime says of the page, as in
     `browsertime.json`. `first_paint` is when the browser first painted. `film_size` is the film's width and height in
     pixels. `late_wakeups` says how often the emulated network handed packets on more than 1 ms late, `latest_wakeup_ms`
     how late at worst. `browsed_s` is how long the browser was driven (0 when it was not driven to the end). `processor`
     has the columns of the processor's share in the load (`measure.run.processor`). `clock_shift_s` is how far the
     machine's clock was set forward or back meanwhile. `slowness` is how many times as long as usual the canary took
-    before the run's block. `replay_failure` says why the replay failed, if it did.
+    before the run's block. `replay_failure` says why the replay failed, if it did. `tcp_syns` are the segments that the
+    browser sent to ask for a connection of TCP; None of loads of older versions.
     """
 
     failures: tuple[str, ...]
@@ -84,13 +86,14 @@ class Evidence:
     clock_shift_s: float = 0.0
     slowness: float = 1.0
     replay_failure: str | None = None
+    tcp_syns: int | None = None
     page: Mapping[str, Any] = field(default_factory=dict)
     processor: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def unrecorded(self) -> int:
         """How many requests of the page went to hosts that are not in the recording."""
-        return sum(request.error == "ERR_NAME_NOT_RESOLVED" and not request.by_browser for request in self.requests)
+        return sum(request.error == NAME_NOT_RESOLVED and not request.by_browser for request in self.requests)
 
 
 def analyse_film(folder: Path) -> None:
@@ -138,7 +141,7 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
         visual=metrics,
         film=FilmStart(**visual["start"]) if "start" in visual else None,
         requests=requests,
-        har_protocols=dict(Counter(entry["response"]["httpVersion"].lower() for entry in har["log"]["entries"])),
+        har_protocols=_har_protocols(har, browser_of(folder)),
         request_counts=read_request_log(folder / REQUEST_LOG, requests),
         first_paint=_timing(page, "paintTiming", "first-paint"),
         film_size=(visual["size"][0], visual["size"][1]) if "size" in visual else None,
@@ -148,6 +151,7 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
         clock_shift_s=circumstances.get("clock_shift_s", 0.0),
         slowness=circumstances.get("slowness", 1.0),
         replay_failure=circumstances.get("failure"),
+        tcp_syns=read_syns(folder),
         page=page,
         processor=_processor(folder, har, max(plt or 0, metrics.lvc if metrics else 0)),
     )
@@ -179,6 +183,11 @@ def page_requests(path: Path, requests: Iterable[Request] = ()) -> list[LoggedRe
         else:
             requested.append(LoggedRequest(kind, method, url, file))
     return requested
+
+
+def _har_protocols(har: Mapping[str, Any], browser: Browser) -> dict[str, int]:
+    entries = [entry for entry in har["log"]["entries"] if browser.was_sent(entry)]
+    return dict(Counter(entry["response"]["httpVersion"].lower() for entry in entries))
 
 
 def _timing(page: dict[str, Any], group: str, name: str, least: float = -math.inf) -> float | None:

@@ -139,6 +139,7 @@ class Load:
             seed=setting.seed,
             monitor=instruments.monitor,
             qlog=instruments.qlog,
+            shells=setting.loading.shells,
             server_cores=layout.servers if layout else (),
             emulator_cores=layout.emulator if layout else (),
         )

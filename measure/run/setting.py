@@ -7,6 +7,7 @@ from browsers.registry import DEFAULT
 from measure.host.affinity import Layout
 from measure.host.canary import Canary
 from record.site import Site
+from replay.shells.registry import DEFAULT as OUR_SHELLS
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
@@ -20,6 +21,7 @@ class Loading:
     `quiet_ms`: a page has finished when it has asked for nothing for so long; what suits the network unless given.
     `limit_s`: how long a load may take; what suits the page's size and the network unless given.
     `browser`: its name (`browsers.registry`).
+    `shells`: the name of those that emulate the network (`replay.shells.registry`).
     """
 
     repeatable: bool = True
@@ -27,6 +29,7 @@ class Loading:
     quiet_ms: int | None = None
     limit_s: float | None = None
     browser: str = DEFAULT
+    shells: str = OUR_SHELLS
 
 
 @dataclass(frozen=True)

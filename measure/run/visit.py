@@ -6,7 +6,8 @@ its folder:
     film.mp4                 the screen, lossless, from some frames of orange before the navigation on
     browsertime.json         timings as the page has them, and the browser's version and switches
     browsertime.har.gz       the page's requests, as the browser's developer tools show them
-    netlog.json.gz           all of the browser's requests, as Chromium's network stack logs them
+    <browser's network log>  all of the browser's requests, as its network stack logs them (`Browser.network_log`)
+    syns.json                how many TCP segments left that ask for a connection (`measure.run.syns`)
     browsertime.log          the output of Browsertime and of the X server
     readiness.json           how long before the navigation the browser took to be idle, and the film to have orange
     times.json               when (s since 1970) the visit and Browsertime began and ended, when the browser was ready,
@@ -29,10 +30,11 @@ from base.jail import Jail, file_in
 from base.places import ca_certificate, tool
 from base.structure import from_json, to_json
 from browsers.browsertime.configuration import QUIET_MS, READINESS, configuration
-from browsers.browsertime.run import home_in, run_browsertime
+from browsers.browsertime.run import run_browsertime
 from browsers.contract import Browser
 from browsers.registry import DEFAULT, browser_named
-from measure.run.browser import page_of
+from measure.run.browser import page_of, refusal
+from measure.run.syns import counted_syns
 from measure.run.turn import turn_of_visit
 from record.site import Site
 from tuning.protocols import Protocol
@@ -86,8 +88,8 @@ def visit(spec: VisitSpec) -> int:
     (folder / LOG).unlink(missing_ok=True)
     times: dict[str, float | None] = {"visit": time.time()}
     turn = turn_of_visit(times, is_prompted=spec.awaits_turn)
-    if fault := browser.refusal(spec.protocol):
-        raise EyelevelError(f"{browser.name} cannot load over {spec.protocol.name}: {fault}")
+    if fault := refusal(browser, spec.protocol, site):
+        raise EyelevelError(fault)
     page = page_of(site)
     # What a page has made of it may not be removable; it ends with the replay.
     with tempfile.TemporaryDirectory(prefix="visit-", ignore_cleanup_errors=True) as temporary:
@@ -97,13 +99,14 @@ def visit(spec: VisitSpec) -> int:
         # The keyboard's maps are the replay's own (`replay.world`).
         screen_jail = Jail(writable=(x_sockets, KEYBOARD_MAPS), x_sockets=x_sockets)
         files = {"video/1.mp4": FILM, TIMINGS: TIMINGS, HAR: HAR, READINESS: READINESS}
-        browser.trust(ca_certificate(), Path(home_in(results)["HOME"]))
+        browser.trust(ca_certificate(), results)
         try:
             with x_server(page.window.screen, results / LOG, screen_jail) as screen, (results / LOG).open("ab") as log:
                 config = configuration(page, results, DISPLAY, spec.limit_s, spec.quiet_ms, film=spec.film)
                 config |= browser.browsertime_options(page, spec.protocol, spec.connection_options, results)
                 environment = {"DISPLAY": f":{DISPLAY}", "EYELEVEL_RETURN_URL": site.url}
-                readable = [*(tool(program) for program in browser.programs), browser.return_visit]
+                readable = [*(tool(program) for program in browser.programs), *browser.reads]
+                readable += [browser.return_visit] if browser.return_visit else []
                 if KEY_LOG_VARIABLE in os.environ:
                     environment[KEY_LOG_VARIABLE] = str(results / KEY_LOG)
                 if spec.protocol.fast_open:
@@ -114,9 +117,20 @@ def visit(spec: VisitSpec) -> int:
                 limit_s = spec.limit_s * (2 if spec.protocol.early_data else 1) + LATE_S
                 times["browsertime"] = time.time()
                 try:
-                    return run_browsertime(
-                        target, config, environment, readable, x_sockets, spec.film_cores, limit_s, log, screen, turn
-                    )
+                    with counted_syns(folder):
+                        return run_browsertime(
+                            target,
+                            config,
+                            environment,
+                            browser.changes,
+                            readable,
+                            x_sockets,
+                            spec.film_cores,
+                            limit_s,
+                            log,
+                            screen,
+                            turn,
+                        )
                 except EyelevelError:
                     del files[TIMINGS]  # what had to be ended does not count, however far it came
                     raise

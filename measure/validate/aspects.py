@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from base.errors import EyelevelError
+from base.structure import structured
 from measure.validate.loss_response import KEPT_TOLERANCE
 from measure.validate.order_of_service import ANSWER_BYTES, MOST_AGAINST_PRIORITY, ONE_AFTER_ANOTHER, TURNS
 from measure.validate.protocol import (
@@ -220,3 +222,24 @@ FURTHER_KEYS = (
     "server_sysctls",
     "client_sysctls",
 )
+
+
+def protocol_of(document: Mapping[str, Any]) -> Protocol | None:
+    """The protocol of that document in `campaign.json`; None if it is none of this version's."""
+    try:
+        # Before this was a setting, the browser was told of no server.
+        return structured({"known_servers": False, **document}, Protocol, "")
+    except EyelevelError:
+        return None
+
+
+def decisions(protocol: Protocol) -> dict[str, str]:
+    """What `protocol` has of each setting that decides on an aspect, but for what only a server decides that is none of
+    this version's."""
+    texts = {}
+    for aspect in ASPECTS:
+        try:
+            texts[aspect.decision] = aspect.setting(protocol)
+        except EyelevelError:
+            continue
+    return texts

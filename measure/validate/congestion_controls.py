@@ -11,13 +11,15 @@ class Behaviour:
     `growth_packets`: by how much its window may be more than the initial one when the first flight of an object is
     sent, by HTTP version.
 
-    `cubic`: whether it answers to a single loss as Cubic does (`measure.validate.cubic`). Of what does not,
-    `kept_share` is the least and the most share of its window that it keeps, or has again within a second.
+    `cubic`: whether it answers to a single loss as Cubic does (`measure.validate.cubic`); `reno`: whether as Reno does,
+    which keeps the share that the server says. Of what does neither, `kept_share` is the least and the most share of
+    its window that it keeps, or has again within a second.
     """
 
     lossy_share: tuple[float, float]
     growth_packets: Mapping[str, float] = field(default_factory=dict)
     cubic: bool = False
+    reno: bool = False
     kept_share: tuple[float, float] = (0.0, 1.0)
 
 
@@ -32,6 +34,7 @@ BBR_KEPT = (0.9, 2.5)
 
 BEHAVIOURS = {
     "cubic": Behaviour(LOSS_BOUND, cubic=True),
+    "reno": Behaviour(LOSS_BOUND, reno=True),
     "bbr": Behaviour(LOSS_BLIND, BBR_GROWTH, kept_share=BBR_KEPT),
     "bbr2": Behaviour(LOSS_BLIND, BBR_GROWTH, kept_share=BBR_KEPT),
 }

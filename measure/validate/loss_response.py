@@ -2,7 +2,8 @@
 
 The window is read from the wire: a sender that always has something to send keeps as much in flight as its congestion
 window lets it, so the most in flight within a short time is the window. What the server says of its own window is kept
-beside it, to be shown, and tells whether the window was in use; no check is passed by it.
+beside it, to be shown, and tells whether the window was in use; no check is passed by it, but that of the window kept
+by a server whose pacing leaves less in flight than its window then. There the wire must show that it was not more.
 
 Where there was no loss or more than one, the window was not steady before it, or was not in use after it, nothing can
 be judged, and another load is made.
@@ -142,24 +143,28 @@ def loss_response(protocol: Protocol, flight: Flight, account: Sequence[ServerWi
     if flight.lost_packets != 1:
         raise EyelevelError(f"{flight.lost_packets} packets were lost or sent again, but only one was dropped")
     behaviour = BEHAVIOURS.get(protocol.congestion_control)
-    cubic = behaviour is None or behaviour.cubic
-    segment_bytes = server_of(protocol).window_segment_bytes(protocol)
+    saws = behaviour is None or behaviour.cubic or behaviour.reno
+    server = server_of(protocol)
+    segment_bytes = server.window_segment_bytes(protocol)
     detected_s, recovered_s = flight.detected_at_s, flight.recovered_at_s
     rtt_s = recovered_s - detected_s
-    before_s, after_s = (rtt_s, KEPT_ROUNDS * rtt_s) if cubic else (CYCLE_S, RETURN_S)
+    before_s, after_s = (rtt_s, KEPT_ROUNDS * rtt_s) if saws else (CYCLE_S, RETURN_S)
     before = flight.most_bytes(detected_s - before_s, detected_s) / segment_bytes
     earlier = flight.most_bytes(detected_s - 2 * before_s, detected_s - before_s) / segment_bytes
-    if cubic and earlier < STEADY_SHARE * before:
+    if saws and earlier < STEADY_SHARE * before:
         raise EyelevelError(
             f"the window was still growing when the packet was lost: {earlier:.0f} segments, then {before:.0f}"
         )
     after = flight.most_bytes(recovered_s, recovered_s + after_s) / segment_bytes
-    if cubic:
+    if saws:
         windows_bytes = [entry.window_bytes for entry in account if entry.at_s <= detected_s]
         aims_bytes = [entry.threshold_bytes for entry in account if entry.at_s <= recovered_s]
         unused = UNUSED_SHARE * before * segment_bytes
         _check_use(before * segment_bytes, windows_bytes, unused, "when the packet was lost")
-        _check_use(after * segment_bytes, aims_bytes, unused, "after the recovery")
+        if server.fills_window_after_loss:
+            _check_use(after * segment_bytes, aims_bytes, unused, "after the recovery")
+        elif account:
+            after = _account_of_kept(after * segment_bytes, aims_bytes, unused) / segment_bytes
     moment_s = MOMENT_ROUNDS * rtt_s
     samples = int((flight.last_sent_at_s - recovered_s) / SAMPLE_S)
     at_s = np.arange(-int(LEAD_S / SAMPLE_S), samples + 1, dtype=np.float64) * SAMPLE_S
@@ -179,12 +184,37 @@ def _check_use(in_flight_bytes: float, account_bytes: Sequence[float | None], to
         )
 
 
+def _account_of_kept(in_flight_bytes: float, account_bytes: Sequence[float | None], tolerance: float) -> float:
+    """The window (bytes) that the server kept by the last of its account. Raises EyelevelError if it gives none, or
+    if more was in flight, so that it cannot be true."""
+    window_bytes = (account_bytes[-1] if account_bytes else None) or 0
+    if in_flight_bytes > window_bytes + tolerance:
+        raise EyelevelError(
+            f"{in_flight_bytes:.0f} bytes were in flight after the recovery, while the server's log has a window of "
+            f"{window_bytes:.0f}"
+        )
+    return window_bytes
+
+
 def judge_loss_response(protocol: Protocol, seen: LossResponse) -> list[Check]:
     """What was `seen` against how the congestion control of `protocol` answers to a loss."""
     name = protocol.name
     behaviour = BEHAVIOURS.get(protocol.congestion_control)
     if behaviour is None:
         return [unchecked(name, KEPT, f"how {protocol.congestion_control} answers to losses is not known")]
+    if behaviour.reno:
+        server = server_of(protocol)
+        share = server.reno_kept_share(protocol)
+        if not server.fills_window_after_loss and np.isnan(seen.account).all():
+            why = f"{100 * seen.kept_share:.0f}%, of which the pacing may have held back some: there is no account"
+            return [
+                unchecked(name, KEPT, why, 100 * share, "%"),
+                unchecked(name, REGROWTH, "Reno's takes longer than the transfer"),
+            ]
+        return [
+            within(name, KEPT, 100 * share, 100 * seen.kept_share, 100 * KEPT_TOLERANCE, "%"),
+            unchecked(name, REGROWTH, "Reno's takes longer than the transfer"),
+        ]
     curve = expected_curve(protocol, seen)
     if curve is None:
         least, most = behaviour.kept_share

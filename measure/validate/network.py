@@ -8,9 +8,19 @@ from collections.abc import Iterator
 from base.errors import EyelevelError
 from base.structure import from_json, to_json
 from measure.validate.checks import Check, between, same, unchecked, within
-from measure.validate.network_probe import ECHOES, LOST_NUMBERS, OVERLOAD, Direction, NetworkMeasurement, probe_bytes
+from measure.validate.network_probe import (
+    ECHOES,
+    LARGE_BYTES,
+    LOST_NUMBERS,
+    OVERLOAD,
+    Direction,
+    NetworkMeasurement,
+    probe_bytes,
+)
 from record.site import Site
 from replay import ReplaySpec, run
+from replay.shells.registry import DEFAULT as OUR_SHELLS
+from replay.shells.registry import shells_named
 from tuning import protocols
 from tuning.networks import DOWN, UP, Network
 
@@ -18,6 +28,9 @@ PROBE = (sys.executable, "-m", "measure.validate.network_probe")
 
 # A program waits for the processor; of a long round trip, 1 %.
 RTT_TOLERANCE_MS, RTT_TOLERANCE = 1.0, 0.01
+# Mahimahi's shells reckon in whole milliseconds, in each direction.
+WHOLE_MS_TOLERANCE = 2.0
+PACKET_BITS = 1500 * 8
 RATE_TOLERANCE = 0.02
 # Of all packets together: a sender that a busy machine held up for longer than the queue lasted sent fewer.
 MEAN_RATE_TOLERANCE = 0.05
@@ -35,16 +48,20 @@ LEAST_REPEAT_MS = 10.0
 MOST_LOSS = 0.4
 
 
-def measure_network(network: Network, site: Site, lost_packets: int = LOST_PACKETS) -> NetworkMeasurement:
-    """Measure `network` between a client and the servers of `site`; of a loss, until `lost_packets` should be lost.
+def measure_network(
+    network: Network, site: Site, lost_packets: int = LOST_PACKETS, shells: str = OUR_SHELLS
+) -> NetworkMeasurement:
+    """Measure `network`, as `shells` emulate it, between a client and the servers of `site`; of a loss, until
+    `lost_packets` should be lost.
 
     Raises EyelevelError.
     """
-    host = next(iter(site.addresses))
+    host, (address, *_) = next(iter(site.addresses.items()))
     protocol = protocols.load()["tcp"]
-    spec = ReplaySpec(site.folder, network, protocol, monitor=(*PROBE, "peer"))
+    spec = ReplaySpec(site.folder, network, protocol, monitor=(*PROBE, "peer", address), shells=shells)
     with tempfile.TemporaryFile("w+") as output:
-        command = [*PROBE, "client", to_json(network), host, str(lost_packets)]
+        in_opportunities = str(int(shells_named(shells).in_opportunities))
+        command = [*PROBE, "client", to_json(network), host, str(lost_packets), in_opportunities]
         outcome = run(spec, command, stdout=output.fileno())
         output.seek(0)
         answer = output.read()
@@ -53,14 +70,17 @@ def measure_network(network: Network, site: Site, lost_packets: int = LOST_PACKE
     return from_json(answer, NetworkMeasurement, f"the answer of the probe of {network.name}")
 
 
-def judge_network(network: Network, measured: NetworkMeasurement) -> list[Check]:
-    """`measured` against what `network` should be."""
+def judge_network(network: Network, measured: NetworkMeasurement, shells: str = OUR_SHELLS) -> list[Check]:
+    """`measured` against what `network` should be, as `shells` emulate it."""
+    in_opportunities = shells_named(shells).in_opportunities
     rtt_tolerance_ms = max(RTT_TOLERANCE_MS, RTT_TOLERANCE * network.min_rtt_ms) + network.jitter_ms
     least_ms = network.min_rtt_ms
     if network.up_trace or network.down_trace:
         # A packet waits for the next line of the trace, even where nothing else does.
         most_ms = least_ms + (network.queue_ms or 0)
         checks = [between(network.name, "minimum RTT", least_ms - rtt_tolerance_ms, measured.rtt_min_ms, most_ms, "ms")]
+    elif in_opportunities:
+        checks = [*_judge_rtt_in_opportunities(network, measured, max(rtt_tolerance_ms, WHOLE_MS_TOLERANCE))]
     else:
         checks = [within(network.name, "minimum RTT", least_ms, measured.rtt_min_ms, rtt_tolerance_ms, "ms")]
         if network.retransmit_ms is None:
@@ -72,26 +92,44 @@ def judge_network(network: Network, measured: NetworkMeasurement) -> list[Check]
     checks += [within(network.name, "name resolution", 0, measured.resolution_ms, RESOLUTION_TOLERANCE_MS, "ms")]
     for direction, way in ((UP, measured.up), (DOWN, measured.down)):
         if network.retransmit_ms is None:
-            checks += [*_judge_link(network, direction, way), _judge_loss(network, direction, way)]
+            checks += [*_judge_link(network, direction, way, in_opportunities=in_opportunities)]
+            checks += [_judge_loss(network, direction, way)]
         else:
             checks += [*_judge_link_unsteady(network, direction, way), *_judge_repairs(network, direction, way)]
         checks += _judge_drops(network, direction, way)
     return checks
 
 
-def _judge_link(network: Network, direction: str, way: Direction) -> Iterator[Check]:
+def _judge_rtt_in_opportunities(network: Network, measured: NetworkMeasurement, tolerance_ms: float) -> Iterator[Check]:
+    """The round-trip time where a packet waits for the next opportunity to send one, in each direction."""
+    least_ms = network.min_rtt_ms
+    wait_ms = sum(PACKET_BITS / mbps / 1e3 for mbps in (network.up_mbps, network.down_mbps) if mbps)
+    for name, value_ms, further_ms in (
+        ("minimum RTT", measured.rtt_min_ms, tolerance_ms),
+        ("median RTT", measured.rtt_median_ms, 3 * tolerance_ms),
+    ):
+        most_ms = least_ms + wait_ms + further_ms
+        yield between(network.name, name, least_ms - tolerance_ms, value_ms, most_ms, "ms")
+
+
+def _judge_link(network: Network, direction: str, way: Direction, *, in_opportunities: bool) -> Iterator[Check]:
     """The rate and the queue of one direction of a link."""
     mbps, trace, queue_bytes = (getattr(network, f"{direction}_{key}") for key in ("mbps", "trace", "queue_bytes"))
     configured_mbps = way.trace_mbps if trace else mbps
     if configured_mbps is not None and way.mbps is not None:
         tolerance = configured_mbps * (TRACE_TOLERANCE if trace else RATE_TOLERANCE)
         yield within(network.name, f"{direction}link rate", configured_mbps, way.mbps, tolerance, "Mbit/s")
-        if way.mean_mbps is not None:
-            name, tolerance = f"{direction}link mean rate", configured_mbps * MEAN_RATE_TOLERANCE
-            yield within(network.name, name, configured_mbps, way.mean_mbps, tolerance, "Mbit/s")
+    elif trace and in_opportunities:
+        why = "when Mahimahi began the trace is not known"
+        yield unchecked(network.name, f"{direction}link rate", why)
+    if configured_mbps is not None and way.mean_mbps is not None:
+        name, tolerance = f"{direction}link mean rate", configured_mbps * MEAN_RATE_TOLERANCE
+        yield within(network.name, name, configured_mbps, way.mean_mbps, tolerance, "Mbit/s")
     if queue_bytes is not None and way.queue_bytes is not None:
         # Nothing can wait but whole packets, and one is on the wire meanwhile.
         tolerance = QUEUE_TOLERANCE * queue_bytes + probe_bytes(queue_bytes, (mbps or 0) * OVERLOAD)
+        if in_opportunities:  # and the first packet, from which waits are counted, may wait for a whole one
+            tolerance = QUEUE_TOLERANCE * queue_bytes + 2 * LARGE_BYTES
         yield within(network.name, f"{direction}link queue", queue_bytes, way.queue_bytes, tolerance, "bytes")
     elif queue_bytes is not None and trace:
         why = "what waits in it moves with the trace"

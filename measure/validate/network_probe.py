@@ -1,7 +1,10 @@
 """The two programs that measure a network from within a replay, one at each end.
 
-    python -m measure.validate.network_probe peer                      next to the servers, as the replay's monitor
-    python -m measure.validate.network_probe client NETWORK HOST LOST  behind the network; prints NetworkMeasurement
+    python -m measure.validate.network_probe peer ADDRESS              next to the servers, as the replay's monitor
+    python -m measure.validate.network_probe client NETWORK HOST LOST OPPORTUNITIES
+                                                                       behind the network; prints NetworkMeasurement
+
+OPPORTUNITIES: 1 where a constant rate is given out in whole packets (`replay.shells.contract`), else 0.
 
 Both send and receive UDP datagrams of a number and the time they were sent; both read the same clock. The client
 gives the peer its commands over a Unix socket, which no network shapes. Arrival times are the kernel's.
@@ -37,6 +40,7 @@ IP_UDP_BYTES = 28
 
 SMALL_BYTES = IP_UDP_BYTES + HEADER.size
 LARGE_BYTES = 1428
+HEADER_BYTES = 4  # of a TUN device, which Mahimahi counts with each packet
 # Smaller where few large ones fill a queue, as long as a program can keep up with so many.
 QUEUE_PACKETS, OVERLOAD_PACKETS_PER_S = 40, 5000
 SO_TIMESTAMPNS, SO_RCVBUFFORCE = 35, 33
@@ -78,7 +82,8 @@ class Flow:
 class Direction:
     """What was measured of one direction: rate in Mbit/s, loss of how many packets, queue in bytes.
 
-    Of a constant rate, `mbps` is that of the usual gap between two packets, and `mean_mbps` that of all together;
+    Of a constant rate, `mbps` is that of the usual gap between two packets, None where the rate is given out in whole
+    packets, and `mean_mbps` that of all together;
     `trace_mbps` is what a trace lets through in the time in which the rate was measured. `lost_numbers` are the first
     of the packets that were lost, from 0.
     """
@@ -168,10 +173,11 @@ def send(end: socket.socket, address: tuple[str, int], flow: Flow) -> None:
             due_s = time.monotonic()
 
 
-def peer() -> None:
+def peer(address: str) -> None:
     """Serve at the servers' end until ended."""
     end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    end.bind(("", PORT))
+    # Of several addresses, answers come from that which was asked: Mahimahi's shells let through no others.
+    end.bind((address, PORT))
     arrivals = Arrivals(end, echo=True)
 
     class Commands(socketserver.StreamRequestHandler):
@@ -190,8 +196,9 @@ def peer() -> None:
 class Client:
     """The client's end: measures, with the help of the peer."""
 
-    def __init__(self, network: Network, host: str, lost_packets: int) -> None:
+    def __init__(self, network: Network, host: str, lost_packets: int, *, in_opportunities: bool) -> None:
         self._network = network
+        self._in_opportunities = in_opportunities
         self._lost_packets = lost_packets
         self._server = (socket.gethostbyname(host), PORT)
         self._end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -224,7 +231,8 @@ class Client:
         time.sleep(self._drain_s)
         network = self._network
         links = ((network.up_mbps, network.up_trace), (network.down_mbps, network.down_trace))
-        serialising_ms = sum(SMALL_BYTES * 8 / mbps / 1e3 for mbps, trace in links if mbps and not trace)
+        whole = self._in_opportunities  # a packet has no length there
+        serialising_ms = sum(SMALL_BYTES * 8 / mbps / 1e3 for mbps, trace in links if mbps and not (trace or whole))
         return [(arrived - sent) / 1e6 - serialising_ms for sent, arrived in self._arrivals.take().values()]
 
     def _lost(self) -> tuple[Direction, Direction]:
@@ -244,7 +252,9 @@ class Client:
         """What a link takes without a queue, and so much of it that enough is lost, or seen to be repeated."""
         loss, cost_ms = max(self._network.up_loss, self._network.down_loss), self._network.retransmit_ms
         most_mbps = LOSS_PACKETS_PER_S * SMALL_BYTES * 8 / 1e6
-        mbps = min(LOAD * (link_mbps or most_mbps), most_mbps)
+        # Mahimahi counts its header with each packet.
+        load = LOAD * SMALL_BYTES / (SMALL_BYTES + HEADER_BYTES) if self._in_opportunities else LOAD
+        mbps = min(load * (link_mbps or most_mbps), most_mbps)
         if cost_ms is None:
             return Flow(round(self._lost_packets / loss) if loss else PACKETS_WITHOUT_LOSS, SMALL_BYTES, mbps)
         # Nothing can be told of a packet that waits for another. It waits for none with the probability 1/e, if one is
@@ -269,13 +279,14 @@ class Client:
         network = self._network
         mbps = (network.up_mbps, network.down_mbps)[direction]
         trace = (network.up_trace, network.down_trace)[direction]
-        if mbps is None or network.retransmit_ms is not None:
-            # Packets that waited for a repeat go together: they show neither rate nor queue.
+        if mbps is None or network.retransmit_ms is not None or (trace and self._in_opportunities):
+            # Packets that waited for a repeat go together: they show neither rate nor queue. And when Mahimahi began a
+            # trace is not known.
             return without_load
         seconds = max(TRACE_S if trace else OVERLOAD_S, 3 * (network.queue_ms or 0) / 1e3)
         offered_mbps = mbps * (TRACE_OVERLOAD if trace else OVERLOAD)
         queue_bytes = (network.up_queue_bytes, network.down_queue_bytes)[direction] or 0
-        size_bytes = LARGE_BYTES if trace else probe_bytes(queue_bytes, offered_mbps)
+        size_bytes = LARGE_BYTES if trace or self._in_opportunities else probe_bytes(queue_bytes, offered_mbps)
         packets = round(seconds * offered_mbps * 1e6 / 8 / size_bytes)
         arrived = self._sent(direction, Flow(packets, size_bytes, offered_mbps))
         times_ns = sorted(at for _, at in arrived.values())
@@ -290,6 +301,8 @@ class Client:
         # The link never rests from the first packet to the last. What is lost on the way down has passed it before.
         passed = len(gaps_ns) / (1 - network.down_loss if direction else 1)
         mean_mbps = passed * size_bytes * 8e3 / (times_ns[-1] - times_ns[0])
+        if self._in_opportunities:
+            return replace(without_load, queue_bytes=waited_ns * mean_mbps / 8e3, mean_mbps=mean_mbps)
         waiting_bytes = waited_ns * rate_mbps / 8e3
         return replace(without_load, mbps=rate_mbps, queue_bytes=waiting_bytes, mean_mbps=mean_mbps)
 
@@ -343,8 +356,8 @@ def trace_mbps(trace: Path, begin_ns: int, end_ns: int) -> float:
         rounds, within_ms = divmod((instant_ns - started_ns) / 1e6, at_ms[-1])
         return int(rounds) * len(at_ms) + bisect.bisect_right(at_ms, within_ms)
 
-    # The shell counts four bytes with each packet, as Mahimahi does.
-    useful_bytes = TRACE_LINE_BYTES * LARGE_BYTES / (LARGE_BYTES + 4)
+    # The shell counts a header with each packet, as Mahimahi does.
+    useful_bytes = TRACE_LINE_BYTES * LARGE_BYTES / (LARGE_BYTES + HEADER_BYTES)
     return (lines_until(end_ns) - lines_until(begin_ns)) * useful_bytes * 8e3 / (end_ns - begin_ns)
 
 
@@ -371,10 +384,11 @@ def _resolution_ms(host: str) -> float:
 
 def main(arguments: Sequence[str]) -> None:
     if arguments[0] == "peer":
-        peer()
+        peer(arguments[1])
     else:
         network, host, lost_packets = from_json(arguments[1], Network, "the network"), arguments[2], int(arguments[3])
-        print(to_json(Client(network, host, lost_packets).measure(host)), flush=True)
+        client = Client(network, host, lost_packets, in_opportunities=arguments[4] == "1")
+        print(to_json(client.measure(host)), flush=True)
 
 
 if __name__ == "__main__":

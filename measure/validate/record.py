@@ -15,9 +15,9 @@ from base.structure import from_json, unstructured
 from measure.host.machine import machine, versions
 from measure.validate.checks import Check
 from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE, validate
-from servers.registry import all_servers
+from replay.shells.registry import DEFAULT as OUR_SHELLS
 from tuning.networks import Network
-from tuning.protocols import Protocol
+from tuning.protocols import TRANSPORTS, Protocol
 
 FILENAME = "validation.json"
 
@@ -38,8 +38,11 @@ class ValidationEntry:
         return {LOSS_RESPONSE, ORDER_OF_SERVICE} <= set(self.seen.get(setting["name"], ()))
 
 
-def validate_campaign(folder: Path, networks: Iterable[Network], protocols: Iterable[Protocol]) -> list[Check]:
-    """Measure those settings of a campaign that have not passed yet, on this machine and with these programs.
+def validate_campaign(
+    folder: Path, networks: Iterable[Network], protocols: Iterable[Protocol], shells: str = OUR_SHELLS
+) -> list[Check]:
+    """Measure those settings of a campaign that have not passed yet, on this machine and with these programs; networks
+    are measured as `shells` emulate them.
 
     Of several protocols also that is measured which no setting says, but which a comparison depends on. Returns the
     checks; they are kept in `folder`, passed or not. Raises EyelevelError when one failed.
@@ -47,7 +50,10 @@ def validate_campaign(folder: Path, networks: Iterable[Network], protocols: Iter
     networks, protocols = list(networks), list(protocols)
     compared = len(protocols) > 1
     here = machine()
-    installation = {"host": here["host"], "testbed": here["testbed"], "versions": versions(all_servers())}
+    # Protocols are measured behind our shells, whichever the campaign's are.
+    of_ours = versions((), shells=OUR_SHELLS) if protocols else {}
+    programs = of_ours | versions(_servers(protocols), shells=shells)
+    installation = {"host": here["host"], "testbed": here["testbed"], "versions": programs}
     entries = kept_entries(folder)
     # Two checkouts with uncommitted changes are called alike, whatever these are.
     distinguishable = not str(here["testbed"]).endswith("-dirty")
@@ -60,7 +66,7 @@ def validate_campaign(folder: Path, networks: Iterable[Network], protocols: Iter
     if not networks and not protocols:
         return []
     with TemporaryDirectory(prefix="validate-") as temporary:
-        checks, seen = validate(networks, protocols, Path(temporary), quick=True, compared=compared)
+        checks, seen = validate(networks, protocols, Path(temporary), quick=True, compared=compared, shells=shells)
     failed = [check for check in checks if not check.passed]
     wrong = {check.subject for check in failed}
     settings: list[Network | Protocol] = [*networks, *protocols]
@@ -74,6 +80,11 @@ def validate_campaign(folder: Path, networks: Iterable[Network], protocols: Iter
             "busy, try again when it is not"
         )
     return checks
+
+
+def _servers(protocols: Iterable[Protocol]) -> set[str]:
+    """Those that serve `protocols`, and the usual ones, which a validation of networks uses, too."""
+    return {transport.default_server for transport in TRANSPORTS.values()} | {p.server for p in protocols}
 
 
 def validate_worker(

@@ -37,7 +37,8 @@ def _quic_windows(log: Qlog) -> Iterator[ServerWindow]:
 def _tcp_windows(folder: Path) -> list[list[ServerWindow]]:
     connections: dict[bytes, list[ServerWindow]] = {}
     for at_s, message in read_accounts(folder):
-        if info := decoded(message):
+        # No client is in the servers' own loopback, in which some of their programs speak to each other.
+        if (info := decoded(message)) and not info.server[0].startswith("127."):
             threshold_bytes = None if info.ssthresh is None else info.ssthresh * info.mss_bytes
             entry = ServerWindow(at_s, info.cwnd * info.mss_bytes, threshold_bytes)
             connections.setdefault(identity(message), []).append(entry)

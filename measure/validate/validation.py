@@ -7,16 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from base.errors import EyelevelError
-from measure.validate.checks import Check
-from measure.validate.loss_response import expected_curve, judge_loss_response, observe_loss_response
+from base.progress import each_shown
+from measure.validate.checks import Check, unchecked
+from measure.validate.loss_response import KEPT, expected_curve, judge_loss_response, observe_loss_response
 from measure.validate.network import LOST_PACKETS, LOST_PACKETS_QUICK, judge_network, measure_network
 from measure.validate.order_of_service import judge_order, observe_order
 from measure.validate.protocol import judge_protocol, observe_protocol
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from record.site import Site
+from replay.shells.registry import DEFAULT as OUR_SHELLS
+from replay.shells.registry import shells_named
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
@@ -47,40 +49,37 @@ def validate(
     *,
     quick: bool = False,
     compared: bool = False,
+    shells: str = OUR_SHELLS,
 ) -> tuple[list[Check], dict[str, Any]]:
     """Every check of `networks` and `protocols`, and by their names what was seen; shows how far it is.
 
     What is needed meanwhile is in `folder`. What cannot be measured at all is a check that failed. If this is to be
     `quick`, fewer losses of a network are looked at, and the answer to one loss and the order of service only of
-    protocols that are to be `compared`, or that have a setting for it.
+    protocols that are to be `compared`, or that have a setting for it. Networks are those of `shells`; protocols are
+    seen behind ours, which can lose a chosen packet.
     """
     sites = write_validation_sites(folder)
-    steps = [_network_step(network, sites, quick=quick) for network in networks]
+    steps = [_network_step(network, sites, shells, quick=quick) for network in networks]
     for protocol in protocols:
         steps += _protocol_steps(protocol, sites, quick=quick and not compared)
     checks: list[Check] = []
     seen: dict[str, Any] = {}
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("time left"), TimeRemainingColumn())
-    # Steps are seldom: the time left comes from all that are over.
-    with Progress(*columns, console=console, transient=True, speed_estimate_period=3600) as progress:
-        task = progress.add_task("", total=sum(step.expected_s for step in steps))
-        for number, step in enumerate(steps, start=1):
-            progress.update(task, description=step.description)
-            if not console.is_terminal:
-                console.print(f"[{number}/{len(steps)}] {step.description}", highlight=False, markup=False)
-            with measurable(step.subject, checks):
-                judged, document = step.measure()
-                checks += judged
-                seen.setdefault(step.subject, {}).update(document)
-            progress.advance(task, step.expected_s)
+    for step in each_shown(steps, lambda step: step.description, lambda step: step.expected_s, console):
+        with measurable(step.subject, checks):
+            judged, document = step.measure()
+            checks += judged
+            seen.setdefault(step.subject, {}).update(document)
     return checks, seen
 
 
-def _network_step(network: Network, sites: Mapping[str, Site], *, quick: bool) -> Step:
+def _network_step(network: Network, sites: Mapping[str, Site], shells: str, *, quick: bool) -> Step:
     def measure() -> tuple[list[Check], dict[str, Any]]:
-        measurement = measure_network(network, sites[WINDOW_PAGE], LOST_PACKETS_QUICK if quick else LOST_PACKETS)
-        return judge_network(network, measurement), asdict(measurement)
+        if refusal := shells_named(shells).refusal(network):
+            return [unchecked(network.name, "measurement", refusal)], {}
+        lost_packets = LOST_PACKETS_QUICK if quick else LOST_PACKETS
+        measurement = measure_network(network, sites[WINDOW_PAGE], lost_packets, shells)
+        return judge_network(network, measurement, shells), asdict(measurement)
 
     return Step(network.name, f"measuring {network.name}", 20, measure)
 
@@ -93,6 +92,9 @@ def _protocol_steps(protocol: Protocol, sites: Mapping[str, Site], *, quick: boo
         return judge_protocol(protocol, observation), observation.document()
 
     def measure_loss_response() -> tuple[list[Check], dict[str, Any]]:
+        if protocol.in_kernel and protocol.congestion_control == "reno":
+            why = "Linux's Reno has no HyStart: its slow start ends in a full queue, which loses hundreds of packets"
+            return [unchecked(protocol.name, KEPT, why)], {}
         response = observe_loss_response(protocol, sites)
         document = response.document(expected_curve(protocol, response))
         return judge_loss_response(protocol, response), {LOSS_RESPONSE: document}

@@ -24,15 +24,20 @@ PACKAGES = ("base", "record", "servers")
 THREADS = 8
 # So many connections may wait for a thread.
 BACKLOG = 1024
-# A response that waits for its time keeps a thread: as many as a page may ask for at once.
-THINKING_THREADS = 512
+# A response that waits for its time keeps a thread: as many as a page may ask for at once. So does one that is taken
+# only as fast as the browser takes it.
+WAITING_THREADS = 512
+# The field of a request over HTTP that has its target as the browser sent it.
+TARGET_FIELD = "X-Eyelevel-Target"
+# For so long may nothing of a response be taken.
+SLOWEST_S = 600
 
 
 class RunningApplication:
     """The application in uWSGI, which may still be loading its responses."""
 
     def __init__(self, socket: Path, daemon: Daemon, ready: BufferedReader) -> None:
-        """`socket` is where it speaks uWSGI's protocol; it says in `ready` when it does."""
+        """`socket` is where it speaks uWSGI's protocol, or HTTP/1.1; it says in `ready` when it does."""
         self.socket = socket
         self._daemon = daemon
         self._ready = ready
@@ -53,22 +58,25 @@ def most_connections(serving: Serving) -> int:
 
 
 def _threads(serving: Serving) -> int:
-    return THINKING_THREADS if serving.think_time else THREADS
+    return WAITING_THREADS if serving.think_time else THREADS
 
 
 @contextmanager
-def running_application(serving: Serving) -> Iterator[RunningApplication]:
+def running_application(serving: Serving, *, over_http: bool = False) -> Iterator[RunningApplication]:
     """The application while the block runs; a server can start while it loads its responses.
 
-    A single process, so that repeated requests are answered in order. Raises EyelevelError.
+    A single process, so that repeated requests are answered in order. `over_http` is for a server that does not speak
+    uWSGI's protocol, and that takes responses no faster than it sends them. Raises EyelevelError.
     """
     jail = serving.jail(*(PROJECT / package for package in PACKAGES), certified=False)
     listening = serving.folder / "uwsgi.socket"
     ready = serving.folder / "uwsgi.ready"
     os.mkfifo(ready)
     command: list[str | Path] = [tool("uwsgi-core"), "--plugin", "python3", "--need-app", "--die-on-term"]
-    command += ["--socket", listening, "--listen", str(BACKLOG)]
-    command += ["--processes", "1", "--threads", str(_threads(serving)), "--buffer-size", "65535"]
+    command += ["--http-socket" if over_http else "--socket", listening, "--listen", str(BACKLOG)]
+    threads = WAITING_THREADS if over_http else _threads(serving)
+    command += ["--processes", "1", "--threads", str(threads), "--buffer-size", "65535"]
+    command += ["--socket-timeout", str(SLOWEST_S)] if over_http else []
     command += ["--disable-logging", "--pythonpath", PROJECT, "--module", "servers.application.wsgi"]
     environment: Mapping[str, str] = {
         **os.environ,
@@ -76,6 +84,7 @@ def running_application(serving: Serving) -> Iterator[RunningApplication]:
         "EYELEVEL_REQUEST_LOG": str(serving.request_log or ""),
         "EYELEVEL_THINK_TIME": "yes" if serving.think_time else "",
         "EYELEVEL_READY": str(ready),
+        "EYELEVEL_TARGET": f"HTTP_{TARGET_FIELD.upper().replace('-', '_')}" if over_http else "REQUEST_URI",
     }
     # Opened for reading first, without waiting for a writer, so that the writer need not wait for us.
     with os.fdopen(os.open(ready, os.O_RDONLY | os.O_NONBLOCK), "rb") as ready_end:

@@ -2,8 +2,8 @@
 
 Loaded by uWSGI into the system's Python, so it uses the standard library only. Its environment names
 the site (`EYELEVEL_SITE`), the request log (`EYELEVEL_REQUEST_LOG`, empty for none), whether to wait as long
-as the recorded servers did (`EYELEVEL_THINK_TIME`, empty for not) and a FIFO that gets `ready`, or why not
-(`EYELEVEL_READY`).
+as the recorded servers did (`EYELEVEL_THINK_TIME`, empty for not), a FIFO that gets `ready`, or why not
+(`EYELEVEL_READY`), and the variable of a request that has its target as the browser sent it (`EYELEVEL_TARGET`).
 """
 
 import os
@@ -42,13 +42,15 @@ from record.layout import (
     without_originals,
 )
 from record.limits import BODY_BYTES, EXCHANGES, HEAD_BYTES, REASON_BYTES, THINK_TIME_S, URL_BYTES, excess
-from servers.application.body import BodyInFile
+from servers.application.body import PIECE_BYTES, BodyInFile
 from servers.matching import Kind, Matcher, Recorded, preflight_headers
 
 # NGINX would add its own; quic_server adds the same two where a recording lacks them.
 DEFAULTS = (("server", "eyelevel"), ("date", "Thu, 01 Jan 2026 00:00:00 GMT"))
 
 READY = "ready"
+# Which variable has a request's target there.
+BEHIND_NGINX = "REQUEST_URI"
 
 # An open file takes as much memory.
 SMALL_BODY_BYTES = 1 << 10
@@ -85,14 +87,20 @@ class StoredResponse(NamedTuple):
 class Application:
     """Answers each request by the rule of `servers.matching`."""
 
-    def __init__(self, site: Path, request_log: Path | None, *, think_time: bool = False) -> None:
+    def __init__(
+        self, site: Path, request_log: Path | None, *, think_time: bool = False, target: str = BEHIND_NGINX
+    ) -> None:
+        self._target = target
         self._matcher = Matcher(load_responses(site))
         self._think_time = think_time
         self._log = os.open(request_log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644) if request_log else None
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         method = environ["REQUEST_METHOD"]
-        target = environ["REQUEST_URI"]
+        target = environ[self._target]
+        # An answer comes when all of the request has come. NGINX asks only then, and hands no body on.
+        while self._target != BEHIND_NGINX and environ["wsgi.input"].read(PIECE_BYTES):
+            pass
         headers = {
             key[5:].lower().replace("_", "-"): value for key, value in environ.items() if key.startswith("HTTP_")
         }
@@ -231,6 +239,7 @@ def _from_environment() -> Application:
                 Path(os.environ["EYELEVEL_SITE"]),
                 Path(log) if log else None,
                 think_time=bool(os.environ["EYELEVEL_THINK_TIME"]),
+                target=os.environ["EYELEVEL_TARGET"],
             )
         except (OSError, MalformedMessage) as error:
             ready.write(f"{error}\n")

@@ -1,4 +1,4 @@
-"""Downloads: how long single files take from both servers (paper, Figure 2)."""
+"""Downloads: how long single files take from the servers (paper, Figure 2)."""
 
 from studies.downloads import section
 from studies.downloads.measure import STUDY as NAME
@@ -9,7 +9,7 @@ STUDY = Study(
     name=NAME,
     command="figure2",
     title="compare the servers themselves: downloads of single files",
-    help="""Measure how long files from 1 KB to 10 MB take from both servers (paper, Figure 2).
+    help="""Measure how long files from 1 KB to 10 MB take from the servers (paper, Figure 2).
 
     RUNS is how often each file is downloaded over each protocol. A campaign that exists goes on where it was.
 

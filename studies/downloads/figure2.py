@@ -1,4 +1,6 @@
-"""The paper's Figure 2: how long single files take from both servers, as box plots."""
+"""The paper's Figure 2: how long single files take from each server, as box plots."""
+
+from collections.abc import Mapping
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -8,8 +10,10 @@ from analysis.figures.style import COLUMN_INCHES, SMALL, figure_style, line_styl
 from analysis.text import label, size_label, span
 
 
-def draw(table: pd.DataFrame) -> Figure:
+def draw(table: pd.DataFrame, servers: Mapping[str, str] | None = None) -> Figure:
     """Draw `table`, a row for each download: columns protocol, size_bytes, repetition, ms.
+
+    `servers`: protocol → server, for the legend.
 
     A box from quartile to quartile with the median in it, whiskers to the last point within 1.5 boxes, points beyond.
     """
@@ -46,7 +50,8 @@ def draw(table: pd.DataFrame) -> Figure:
             Patch(facecolor=line_style(name, protocols).color, edgecolor="black", hatch="////" if place % 2 else "")
             for place, name in enumerate(protocols)
         ]
-        axes.legend(handles, [label(name) for name in protocols], loc="upper left")
+        names = [label(name) + (f" ({servers[name]})" if servers else "") for name in protocols]
+        axes.legend(handles, names, loc="upper left", fontsize=SMALL)
         counts = table.groupby(["protocol", "size_bytes"]).size()
         axes.set_title(f"{span(counts.min(), counts.max())} downloads a box", loc="right", fontsize=SMALL)
         return figure

@@ -1,6 +1,6 @@
-"""How long single files take from both servers (paper, Figure 2).
+"""How long single files take from the servers (paper, Figure 2).
 
-Each file is downloaded by the browser, over a connection of its own, behind a delay and nothing else: the two servers
+Each file is downloaded by the browser, over a connection of its own, behind a delay and nothing else: servers
 should take alike. A page downloads one file from each of several servers and reports how long each took
 (`record.downloads`); the times are in the servers' log of requests.
 """

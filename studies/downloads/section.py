@@ -1,4 +1,4 @@
-"""The report's section on downloads: the paper's Figure 2, and how level the servers are."""
+"""The report's section on downloads: the paper's Figure 2 for any servers, and how level they are."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -8,10 +8,10 @@ import pandas as pd
 
 from analysis.report.section import ReportFigure, ReportTable, Section, text_table
 from analysis.text import label, listing, percent, size_label
-from measure.table import read_document
+from base.structure import structured
+from measure.table import DOCUMENT, read_document
 from studies.downloads import figure2
 from studies.downloads.measure import STUDY, read_downloads
-from tuning import protocols
 from tuning.protocols import Protocol
 
 
@@ -29,10 +29,16 @@ def section(folder: Path) -> Section | None:
         "handshakes."
     )
     caption = "Download times of single files, as in the paper's Figure 2."
-    figure = ReportFigure("figure2", caption, figure2.draw, (downloads,))
-    median_table = medians_table(medians(downloads, settings["min_rtt_ms"], protocols.load()))
+    over = {
+        name: structured(values, Protocol, f"{folder / DOCUMENT} is broken: the protocol {name}: ")
+        for name, values in document.protocols.items()
+    }
+    servers = {name: protocol.server for name, protocol in over.items()}
+    figure = ReportFigure("figure2", caption, figure2.draw, (downloads, servers))
+    table = medians(downloads, settings["min_rtt_ms"], over)
+    tables = (levels_table(table, over), medians_table(table))
     all_downloads = ReportTable("downloads", "Every download", downloads, downloads.astype(str))
-    return Section(STUDY, "Downloads of single files", (paragraph,), (figure,), tables=(median_table, all_downloads))
+    return Section(STUDY, "Downloads of single files", (paragraph,), (figure,), tables=(*tables, all_downloads))
 
 
 def medians(downloads: pd.DataFrame, rtt_ms: float, settings: Mapping[str, Protocol]) -> pd.DataFrame:
@@ -47,7 +53,9 @@ def medians(downloads: pd.DataFrame, rtt_ms: float, settings: Mapping[str, Proto
         served_ms = {
             name: value - settings[name].round_trips_before_request * rtt_ms for name, value in median_ms.items()
         }
-        names = sorted(median_ms.index, key=lambda name: settings[name].http_version, reverse=True)
+        names = sorted(
+            (name for name in settings if name in median_ms.index), key=lambda name: settings[name].http_version
+        )
         for reference, name in combinations(names, 2):
             rows.append(
                 {
@@ -60,7 +68,32 @@ def medians(downloads: pd.DataFrame, rtt_ms: float, settings: Mapping[str, Proto
                     "level": (served_ms[name] - served_ms[reference]) / served_ms[reference],
                 }
             )
-    return pd.DataFrame(rows)
+    columns = ["size_bytes", "reference", "protocol", "downloads", "reference_ms", "ms", "level"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def levels_table(table: pd.DataFrame, settings: Mapping[str, Protocol]) -> ReportTable:
+    """How level each server's protocol is with the first TCP, or with the first protocol where there is none: a line
+    for each, of the table of `medians`."""
+    first = next((name for name, protocol in settings.items() if protocol.transport == "tcp"), next(iter(settings)))
+    rows = []
+    for name in settings:
+        sizes = table[[{first, name} == set(pair) for pair in zip(table["reference"], table["protocol"], strict=True)]]
+        # Of two of the same transport the first may be the one that is compared.
+        levels = {
+            row["size_bytes"]: row["level"] if row["protocol"] == name else -row["level"] / (1 + row["level"])
+            for row in sizes.to_dict("records")
+        }
+        if levels:
+            rows.append({"server": settings[name].server, "protocol": name, "reference": first, **levels})
+    data = pd.DataFrame(rows).rename(columns=lambda name: f"level_{name}" if isinstance(name, int) else name)
+    sizes = {name: (size_label(int(name[6:])), percent) for name in data if name.startswith("level_")}
+    columns = {"server": "server", "protocol": ("protocol", label), "reference": ("against", label), **sizes}
+    texts = text_table(data, columns) if len(data) else data
+    note = (
+        "Difference of the medians without the round trips of the handshakes, as a share of the other's, by file size."
+    )
+    return ReportTable("levels", "How level the servers are", data, texts, note)
 
 
 def medians_table(table: pd.DataFrame) -> ReportTable:
@@ -75,4 +108,4 @@ def medians_table(table: pd.DataFrame) -> ReportTable:
         "level": ("difference without handshakes", percent),
     }
     texts = text_table(table, columns) if len(table) else pd.DataFrame()
-    return ReportTable("medians", "Medians, and how level the servers are", table, texts)
+    return ReportTable("medians", "Medians of each two protocols", table, texts)

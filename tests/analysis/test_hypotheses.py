@@ -108,6 +108,32 @@ def test_what_came_after_the_first_run_is_not_what_was_declared_before_it(simula
     assert post_hoc.restricted_to(("tcp", "tcp+", "quic"), ("si",)).family == (Pair("tcp+", "quic"),)
 
 
+def test_a_network_in_a_browser_came_when_both_were_there(simulated: Path) -> None:
+    document = require_document(simulated)
+    settings = {
+        **document.settings,
+        "networks": {"lte": {}, "mss": {}},
+        "browser": {"name": "chromium"},
+        "further_browsers": {"firefox": {}},
+    }
+    early, late = "2026-11-23T01:00:00+0000", "2026-11-23T02:00:00+0000"
+    names = ["lte", "mss", "lte@firefox", "mss@firefox"]
+
+    def shared(added: dict[str, dict[str, str]], network: str) -> list[str]:
+        changed = replace(document, settings=settings, hypotheses=document.hypotheses | added)
+        return hypotheses.of_campaign(simulated, changed).declared_with(network, names)
+
+    # Two browsers from the start.
+    mss_later = {"networks": {"mss": early}}
+    assert shared(mss_later, "mss@firefox") == shared(mss_later, "mss") == ["mss", "mss@firefox"]
+    assert shared(mss_later, "lte") == ["lte", "lte@firefox"]
+    for of_network, of_browser in ((early, late), (late, early)):
+        both_later = {"networks": {"mss": of_network}, "further_browsers": {"firefox": of_browser}}
+        with_mss = ["mss", "mss@firefox"] if of_network == late else ["lte@firefox", "mss@firefox"]
+        assert shared(both_later, "mss@firefox") == with_mss
+        assert shared(both_later, "lte") == ["lte"]
+
+
 def test_an_added_protocol_is_no_reference_though_it_stands_first() -> None:
     added = replace(hypotheses.load(), added_protocols={"x": "later"})
     restricted = added.restricted_to(("x", "a", "b"), ("si",))

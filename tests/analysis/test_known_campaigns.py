@@ -56,7 +56,7 @@ def test_the_declared_family_finds_the_truth(name: str, folder_of: Callable[[str
     known = campaign.known
     table = verdicts(load(campaign.folder), known)
     pairs = 2 if "tcp+bbr" in known.protocols else 1
-    assert len(table) == pairs * 2 * len(known.networks)
+    assert len(table) == pairs * 2 * len(known.networks) * len(known.browsers)
     for row in table.itertuples():
         assert row.verdict in known.screen.words(str(row.network)), row
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from analysis.text import level, moment
+from analysis.runs import network_and_browser
+from analysis.text import label, level, moment
 
 
 @pytest.mark.parametrize(
@@ -23,3 +24,11 @@ def test_a_time_is_written_as_people_do(text: str, written: str) -> None:
 @pytest.mark.parametrize(("share", "written"), [(0.95, "95 %"), (0.9, "90 %"), (0.995, "99.5 %"), (0.29, "29 %")])
 def test_a_level_has_no_more_digits_than_it_needs(share: float, written: str) -> None:
     assert level(share) == written
+
+
+def test_a_network_is_in_a_browser_only_where_there_is_one_of_that_name() -> None:
+    assert label("lte@firefox") == "LTE in Firefox"
+    assert label("lte@home") == "lte@home"
+    assert network_and_browser("lte@home@firefox", ("chromium", "firefox")) == ("lte@home", "firefox")
+    assert network_and_browser("lte@home", ("chromium", "firefox")) == ("lte@home", "")
+    assert network_and_browser("lte@firefox", ("chromium",)) == ("lte@firefox", "")

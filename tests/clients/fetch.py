@@ -1,7 +1,7 @@
 """`fetch.py h2|h3 REQUESTS`: ask for everything in the JSON file REQUESTS, in order, and print the answers.
 
-A request is {method, url, headers}; an answer is {status, headers, sha256, length, ttfb_ms}, headers as sent and in
-order, time from the request to the headers.
+A request is {method, url, headers, body_bytes}, the last two if it has any; an answer is {status, headers, sha256,
+length, ttfb_ms}, headers as sent and in order, time from the request to the headers.
 """
 
 import asyncio
@@ -31,6 +31,8 @@ from h2.events import DataReceived as H2Data
 from h2.events import ResponseReceived, StreamEnded, StreamReset
 
 TIMEOUT_S = 20.0
+# Of HTTP/2; all of a body must fit into the first window, of 65,535 bytes (RFC 9113, section 6.9.2).
+FRAME_BYTES = 16_384
 
 Request = dict[str, Any]
 Answer = dict[str, Any]
@@ -68,7 +70,11 @@ def fetch_h2(host: str, port: int, requests: list[Request]) -> list[Answer]:
         connection.initiate_connection()
         for request in requests:
             stream = connection.get_next_available_stream_id()
-            connection.send_headers(stream, request_headers(request), end_stream=True)
+            body_bytes = request.get("body_bytes", 0)
+            connection.send_headers(stream, request_headers(request), end_stream=not body_bytes)
+            for begin in range(0, body_bytes, FRAME_BYTES):
+                end = min(begin + FRAME_BYTES, body_bytes)
+                connection.send_data(stream, b"b" * (end - begin), end_stream=end == body_bytes)
             headers: list[tuple[bytes, bytes]] = []
             body = b""
             ended = False
@@ -118,7 +124,10 @@ class H3Client(QuicConnectionProtocol):
         self.ended = asyncio.get_running_loop().create_future()
         self.http.head = request["method"] == "HEAD"
         stream = self._quic.get_next_available_stream_id()
-        self.http.send_headers(stream, request_headers(request), end_stream=True)
+        body_bytes = request.get("body_bytes", 0)
+        self.http.send_headers(stream, request_headers(request), end_stream=not body_bytes)
+        if body_bytes:
+            self.http.send_data(stream, b"b" * body_bytes, end_stream=True)
         self.transmit()
         sent_s = time.monotonic()
         await asyncio.wait_for(self.ended, TIMEOUT_S)

@@ -68,6 +68,7 @@ FAULTS = {
         replace(SOUND, har_protocols={"h3": 2, "h2": 1}),
         replace(SOUND, har_protocols={"h3": 2, "": 1}),
     ],
+    "tcp_beside_quic": [replace(SOUND, tcp_syns=1)],
     "outside": [with_request(replace(IMAGE, address="203.0.113.1"))],
     "request_failed": [with_request(replace(IMAGE, error="ERR_QUIC_PROTOCOL_ERROR"))],
     "film_unclean": [
@@ -111,6 +112,16 @@ def test_a_load_that_was_not_filmed_needs_no_film_and_all_else() -> None:
 def test_every_gate_is_tried_here_and_explained() -> None:
     assert {gate.name for gate in GATES} == set(FAULTS)
     assert all(gate.check.__doc__ for gate in GATES)
+
+
+def test_tcp_beside_quic_is_no_fault_over_tcp_or_of_a_page_with_websockets() -> None:
+    """A WebSocket goes over TCP, whatever its page came over."""
+    tried = replace(SOUND, tcp_syns=4)
+    over_tcp = replace(tried, requests=(replace(PAGE, protocol="h2"),), har_protocols={"h2": 1})
+    assert reason_against(over_tcp, replace(CLAIM, http_version="h2")) is None
+    socket = Request("wss://a.example/", "GET", False, False, error="ERR_CONNECTION_REFUSED")
+    assert reason_against(replace(tried, requests=(PAGE, socket)), CLAIM) is None
+    assert named(reason_against(tried, CLAIM)) == "tcp_beside_quic"
 
 
 def test_the_browsers_own_fruitless_requests_do_not_matter() -> None:

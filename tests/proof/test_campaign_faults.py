@@ -18,18 +18,22 @@ from pathlib import Path
 import pytest
 from support.campaigns import assert_whole, rows
 from support.processes import descendants
+from support.programs import is_called, served_protocols
 
 from base.places import PROJECT
+from servers.registry import server_of
+from tuning.protocols import Protocol
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads(group="faults")]
 
 KILLS = 50
+SERVER_KILLS = 4
 WORKER_KILLS = 4
 SEED = 7
 # So many campaigns may end before they begin, since what was killed belongs to no run yet.
 REFUSALS = 5
 # How programs are called in /proc/PID/comm, which has 15 letters.
-VICTIMS = ("orchestrator", "chromium", "ffmpeg", "nginx", "quic_server", "mm-net", "node", "uwsgi-core")
+VICTIMS = ("orchestrator", "chromium", "ffmpeg", "nginx", "quic_server", "mm-net", "node", "uwsgi")
 PATIENCE_S = 20
 # What is validated beforehand is not a campaign's process.
 OPTIONS = ["--plain", "--no-validate"]
@@ -51,7 +55,7 @@ def kill_one(draw: random.Random, orchestrator: "subprocess.Popen[bytes]", wante
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline and orchestrator.poll() is None:
         below = descendants(orchestrator.pid)
-        if victims := [pid for pid, name in below if name == wanted]:
+        if victims := [pid for pid, name in below if is_called(name, wanted)]:
             try:
                 os.kill(draw.choice(victims), signal.SIGKILL)
             except ProcessLookupError:
@@ -95,6 +99,28 @@ def test_fifty_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
         running.wait()
     print(f"killed: {dict(killed)}; attempts: {len(rows(tmp_path / 'faults'))}")
     assert_whole(tmp_path / "faults", runs=24)
+
+
+@pytest.mark.parametrize("protocol", served_protocols())
+def test_a_campaign_of_which_a_server_is_killed_has_each_run_once(protocol: Protocol, tmp_path: Path) -> None:
+    draw, programs = random.Random(SEED), list(server_of(protocol).programs)
+    running = start(tmp_path, "--proto", protocol.name, "--runs", "4", "--repeats", "30", "--films", "all")
+    kills = 0
+    try:
+        # Before that, programs are asked for their versions, and a campaign without them does not begin.
+        while not (tmp_path / "faults" / "campaign.json").exists():
+            assert running.poll() is None, (tmp_path / "log").read_text()[-2000:]
+            time.sleep(0.1)
+        while kills < SERVER_KILLS and running.poll() is None:
+            time.sleep(draw.uniform(0.5, 4.0))
+            kills += kill_one(draw, running, programs[kills % len(programs)]) is not None
+        assert running.wait(1200) == 0, (tmp_path / "log").read_text()[-2000:]
+    finally:
+        running.kill()
+        running.wait()
+    assert kills == SERVER_KILLS, "done before all kills: give it more runs"
+    assert any(row["valid"] == "false" for row in rows(tmp_path / "faults")), "no kill hit a load"
+    assert_whole(tmp_path / "faults", runs=4)
 
 
 def test_a_cluster_whose_workers_are_killed_has_the_same_runs(tmp_path: Path) -> None:

@@ -41,11 +41,12 @@ from measure.run import visit
 target, binary, limit_s, specification = sys.argv[1:]
 genuine = visit.run_browsertime
 
-def run_browsertime(url, configuration, environment, readable, x_sockets, film_cores, usual_limit_s, log, *turn):
+def run_browsertime(url, configuration, environment, changes, readable, x_sockets, film_cores, usual_s, log, *turn):
     given = [Path(path) for path in (target, binary) if path.startswith("/")]
-    limit = float(limit_s or usual_limit_s)
+    limit = float(limit_s or usual_s)
     readable = [*readable, *given]
-    return genuine(target or url, configuration, environment, readable, x_sockets, film_cores, limit, log, *turn)
+    one = target or url
+    return genuine(one, configuration, environment, changes, readable, x_sockets, film_cores, limit, log, *turn)
 
 visit.run_browsertime = run_browsertime
 if binary:

@@ -102,9 +102,9 @@ def few_descriptors(number: int) -> Iterator[None]:
 
 
 def test_bodies_beyond_half_of_the_descriptors_are_in_memory(site: Site) -> None:
-    with tempfile.TemporaryFile() as next_one:
-        lowest = next_one.fileno()
-    with few_descriptors(2 * (lowest + 2)):
+    with tempfile.TemporaryFile(), tempfile.TemporaryFile() as second:
+        next_two = second.fileno()
+    with few_descriptors(2 * (next_two + 1)):
         responses = loaded(site)
     assert tuple(response.body for response in responses) == BODIES
     assert open_files(site) == 2

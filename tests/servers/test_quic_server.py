@@ -1,6 +1,5 @@
 """quic_server: the matching rule, its errors, and Chromium loading from it over HTTP/3."""
 
-import base64
 import errno
 import hashlib
 import itertools
@@ -13,8 +12,6 @@ import subprocess
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,18 +19,16 @@ from typing import IO, Any
 
 import psutil
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from support.http3_order import arrivals_of
+from support.own_servers import Certificate, endpoints_file, exchange, make_certificate, ok, stored
 
 from base import jailer
 from base.errors import EyelevelError
 from base.namespaces import AS_ORDINARY_USER
 from base.places import PROJECT, tool
-from record.http1 import Response
-from record.site import Exchange, Recording, write_site
+from record.site import Recording, write_site
 from record.urls import normal_url
 from servers.qlog import METRICS, PRIORITY, STATE, read_qlog
 from servers.quic import fetch
@@ -68,19 +63,6 @@ def match(folder: Path, *requests: str) -> list[tuple[list[str], list[str]]]:
         else:
             answers.append((line.split("\t"), []))
     return answers
-
-
-def stored(folder: Path, *exchanges: Exchange) -> Path:
-    """The exchanges as a site's folder, which quic_server can load."""
-    return write_site(Recording(exchanges[0].url, exchanges, {"tool": "test"}), folder / "site").folder
-
-
-def exchange(method: str, url: str, response: Response) -> Exchange:
-    return Exchange(method, url, response, recorded_ip="192.0.2.1")
-
-
-def ok(body: bytes = b"", *headers: tuple[str, str], status: int = 200) -> Response:
-    return Response(status, "", headers, body)
 
 
 def _content_range(recorded: dict[str, Any]) -> list[tuple[str, str]]:
@@ -174,37 +156,9 @@ def test_answers_made_up_and_answers_without_a_body(tmp_path: Path) -> None:
 # Errors.
 
 
-@dataclass(frozen=True)
-class Certificate:
-    """A self-signed certificate in PEM files, and what a browser calls its key by."""
-
-    chain: Path
-    key: Path
-    spki_sha256: str
-
-
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
-    folder = tmp_path_factory.mktemp("certificate")
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("*.example")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    encoding, public_format = serialization.Encoding, serialization.PublicFormat
-    (folder / "chain.pem").write_bytes(certificate.public_bytes(encoding.PEM))
-    (folder / "key.pem").write_bytes(
-        key.private_bytes(encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    spki = key.public_key().public_bytes(encoding.DER, public_format.SubjectPublicKeyInfo)
-    return Certificate(
-        folder / "chain.pem", folder / "key.pem", base64.b64encode(hashlib.sha256(spki).digest()).decode()
-    )
+    return make_certificate(tmp_path_factory.mktemp("certificate"))
 
 
 @pytest.fixture
@@ -213,13 +167,6 @@ def arguments(tmp_path: Path, certificate: Certificate) -> dict[str, str | Path]
     folder = stored(tmp_path, exchange("GET", "https://a.example/", ok(b"hello")))
     endpoints = endpoints_file(tmp_path, ["127.0.0.1", "0", certificate.chain, certificate.key])
     return {"--endpoints": endpoints, "--responses": folder}
-
-
-def endpoints_file(folder: Path, *endpoints: list[str | Path]) -> Path:
-    """A file of `endpoints`, each with its address, its port, and the files of its certificate and key."""
-    file = folder / "endpoints"
-    file.write_text("".join("\t".join(map(str, endpoint)) + "\n" for endpoint in endpoints))
-    return file
 
 
 def fails(arguments: dict[str, str | Path], **options: Any) -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""The folders of responses that servers load, from anybody: both servers refuse what no import could have written.
+"""The folders of responses that servers load, from anybody: all refuse what no import could have written.
 
 Each error is one line that names the file.
 """
@@ -26,17 +26,26 @@ SOUND = OK + OURS + b"\r\n"
 MAX_LOADING_S = 120
 
 
-def refusal_of_quic_server(folder: Path) -> str:
-    """Its one line about `folder`; empty if it loads that."""
+OWN_SERVERS = pytest.mark.parametrize(
+    "server",
+    [
+        pytest.param("quic_server", marks=pytest.mark.needs_quic_server),
+        pytest.param("quinn_server", marks=pytest.mark.needs_quinn),
+    ],
+)
+
+
+def refusal_of(server: str, folder: Path) -> str:
+    """The one line of a server of our own about `folder`; empty if it loads that."""
     completed = subprocess.run(
-        [tool("quic_server"), "--responses", folder, "--match"],
+        [tool(server), "--responses", folder, "--match"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=MAX_LOADING_S,
         check=False,
     )
     error = completed.stderr.decode("ascii")
-    assert re.fullmatch(r"(quic_server: [ -~]+\n)?", error)
+    assert re.fullmatch(rf"({server}: [ -~]+\n)?", error)
     assert completed.returncode == (1 if error else 0)
     return error
 
@@ -67,7 +76,7 @@ def fields(count: int, bytes_in_all: int) -> bytes:
     return "".join(f"{name}\r\n" for name in names[1:]).encode() + f"{names[0]}{'v' * padding}\r\n".encode()
 
 
-@pytest.mark.needs_quic_server
+@OWN_SERVERS
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -114,15 +123,15 @@ def fields(count: int, bytes_in_all: int) -> bytes:
         (OK + OURS + b"X-Original-Url: x\r\n" * 80_000 + b"\r\n", "its header fields have more than 1048576 bytes"),
     ],
 )
-def test_both_servers_refuse_a_broken_response_file(content: bytes, reason: str, host: Path) -> None:
+def test_all_servers_refuse_a_broken_response_file(server: str, content: bytes, reason: str, host: Path) -> None:
     broken = host / "00001-broken"
     broken.write_bytes(content)
-    assert f"broken response file {broken}: " in refusal_of_quic_server(host.parent)
-    assert reason in refusal_of_quic_server(host.parent)
+    assert f"broken response file {broken}: " in refusal_of(server, host.parent)
+    assert reason in refusal_of(server, host.parent)
     assert str(broken) in refusal_of_application(host.parent)
 
 
-@pytest.mark.needs_quic_server
+@OWN_SERVERS
 @pytest.mark.parametrize(
     "content",
     [
@@ -133,13 +142,22 @@ def test_both_servers_refuse_a_broken_response_file(content: bytes, reason: str,
         OK + OURS + b"X-Original-Wait-Ms: 1e-05\r\n\r\n",
         # Imports of earlier versions stored any time; servers wait a minute at most.
         OK + OURS + b"X-Original-Wait-Ms: 1e+305\r\n\r\n",
-        OK + OURS + b"X: \x01\xff\t.\r\n\r\n",
+        OK + OURS + b"X: \xff\t.\r\n\r\n",
         SOUND + b"\r\n\0\n",
     ],
 )
-def test_both_servers_take_what_is_within_the_limits(content: bytes, host: Path) -> None:
+def test_all_servers_take_what_is_within_the_limits(server: str, content: bytes, host: Path) -> None:
     (host / "00001-sound").write_bytes(content)
-    assert (refusal_of_quic_server(host.parent), refusal_of_application(host.parent)) == ("", "")
+    assert (refusal_of(server, host.parent), refusal_of_application(host.parent)) == ("", "")
+
+
+@pytest.mark.needs_quic_server
+@pytest.mark.needs_quinn
+def test_control_characters_are_refused_by_quinn_server_alone(host: Path) -> None:
+    """HTTP/3 cannot carry them (RFC 9114, section 10.3), and its library knows no way around."""
+    (host / "00001-control").write_bytes(OK + OURS + b"X: \x01\r\n\r\n")
+    assert (refusal_of("quic_server", host.parent), refusal_of_application(host.parent)) == ("", "")
+    assert "x has characters that HTTP/3 cannot carry" in refusal_of("quinn_server", host.parent)
 
 
 def link_to(target: str) -> Callable[[Path], None]:
@@ -158,48 +176,66 @@ def huge(path: Path) -> None:
     os.truncate(path, 1 << 40)
 
 
-@pytest.mark.needs_quic_server
+@OWN_SERVERS
 @pytest.mark.parametrize(
     "make",
     [os.mkfifo, Path.mkdir, huge, unix_socket, link_to("/dev/zero"), link_to("missing"), link_to("00002-itself")],
     ids=["pipe", "folder", "huge", "socket", "device", "missing", "loop"],
 )
-def test_both_servers_refuse_what_is_no_file_of_a_response(make: Callable[[Path], None], host: Path) -> None:
+def test_all_servers_refuse_what_is_no_file_of_a_response(
+    server: str, make: Callable[[Path], None], host: Path
+) -> None:
     broken = host / "00002-itself"
     make(broken)
-    assert str(broken) in refusal_of_quic_server(host.parent)
+    assert str(broken) in refusal_of(server, host.parent)
     assert str(broken) in refusal_of_application(host.parent)
 
 
-@pytest.mark.needs_quic_server
-def test_quic_server_follows_a_link_to_a_file_and_none_to_a_link(host: Path, tmp_path: Path) -> None:
+@OWN_SERVERS
+def test_servers_follow_a_link_to_a_file_and_none_to_a_link(server: str, host: Path, tmp_path: Path) -> None:
     recorded = tmp_path / "recorded"
     recorded.write_bytes(SOUND)
     (host / "00001-stand-in").symlink_to(recorded)
-    assert refusal_of_quic_server(host.parent) == ""
+    assert refusal_of(server, host.parent) == ""
     recorded.rename(tmp_path / "elsewhere")
     recorded.symlink_to(tmp_path / "elsewhere")
-    assert "it is a link that leads to a link" in refusal_of_quic_server(host.parent)
+    assert "it is a link that leads to a link" in refusal_of(server, host.parent)
 
 
-@pytest.mark.needs_quic_server
+@OWN_SERVERS
 @pytest.mark.parametrize("name", ["index", "0000-index", "00001-", "00001-a\tb", "00001-\n", "00001-é", ".DS_Store"])
-def test_both_servers_refuse_a_file_with_a_name_that_no_site_gives(name: str, host: Path) -> None:
+def test_all_servers_refuse_a_file_with_a_name_that_no_site_gives(server: str, name: str, host: Path) -> None:
     (host / name).write_bytes(SOUND)
-    assert "is no name of a response file" in refusal_of_quic_server(host.parent)
+    assert "is no name of a response file" in refusal_of(server, host.parent)
     assert refusal_of_application(host.parent)
 
 
-@pytest.mark.needs_quic_server
-def test_many_fields_are_put_in_order_in_time_to_their_number(host: Path) -> None:
+@OWN_SERVERS
+def test_many_fields_are_put_in_order_in_time_to_their_number(server: str, host: Path) -> None:
     """Before, the time grew with the square of the names in a response: 10 s here, where it now takes 0.3 s."""
     many = host / "00001-many"
     many.write_bytes(OK + OURS + fields(limits.HEADER_FIELDS, 20_000) + b"\r\n")
     for number in range(2, 2000):
         (host / f"{number:05d}-many").hardlink_to(many)
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    assert refusal_of_quic_server(host.parent) == ""
+    assert refusal_of(server, host.parent) == ""
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 2
+
+
+def test_quinn_server_has_the_limits_of_record() -> None:
+    text = (PROJECT / "servers" / "quinn" / "src" / "responses.rs").read_text()
+    numbers = re.findall(r"^const (MAX_\w+): \w+ = ([0-9_.]+);$", text, re.MULTILINE)
+    assert {name: float(number) for name, number in numbers} == {
+        "MAX_HOSTS": limits.HOSTS,
+        "MAX_EXCHANGES": limits.EXCHANGES,
+        "MAX_HEADER_FIELDS": limits.HEADER_FIELDS,
+        "MAX_HEADER_BYTES": limits.HEADER_BYTES,
+        "MAX_URL_BYTES": limits.URL_BYTES,
+        "MAX_HEAD_BYTES": limits.HEAD_BYTES,
+        "MAX_BODY_BYTES": limits.BODY_BYTES,
+        "MAX_SITE_BYTES": limits.FOLDER_BYTES,
+        "MAX_THINK_TIME_MS": limits.THINK_TIME_S * 1000,
+    }
 
 
 def test_quic_server_has_the_limits_of_record() -> None:

@@ -303,7 +303,7 @@ def test_lock_files_pin_content_and_name_no_host() -> None:
 
 def test_every_package_has_a_version_for_every_system() -> None:
     rows = [line.split(maxsplit=4) for line in (PROJECT / "setup" / "packages.txt").read_text().splitlines()]
-    rows = [row for row in rows if row and row[0] not in ("#", "rust", "checkers", "proof", "clusters")]
+    rows = [row for row in rows if len(row) > 1 and row[0] != "#"]  # without the names of groups
     assert rows[0] == ["package", "debian-12", "debian-13", "ubuntu-24.04", "for"]
     assert [row for row in rows if len(row) != len(rows[0])] == []
 

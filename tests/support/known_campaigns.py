@@ -15,10 +15,11 @@ import json
 import sys
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -70,12 +71,16 @@ COLUMNS = (
     *("requests", "served", "missed", "exchanges", "unrecorded", "started_at", "seconds", "folder"),
     *("block", "machine", "canary_cpu_ms", "canary_page_ms"),
     *(f"{part}_cpu_ms" for part in WORK),
-    *("processor_wait_ms", "quiet_ms", "lane"),
+    *("processor_wait_ms", "quiet_ms", "lane", "browser"),
 )
 FRAME_MS = 100 / 3
 # Standard deviations of ln(time): of sites, a block's moment, a run, and a metric beside the others of its run.
 SITE_SD, BLOCK_SD, RUN_SD, METRIC_SD = 0.5, 0.03, 0.05, 0.015
 WORK_SD, WAIT_SD = 0.1, 0.3
+# Settings of another server: each is like one of the usual servers.
+OTHER_SERVERS = {"other-h2": ("tcp+", "other"), "other-h3": ("quic", "other")}
+# All pages take so many times as long in other browsers.
+BROWSER_LEVELS = {"chromium": 1.0, "firefox": 1.25}
 BEGIN = datetime(2026, 3, 2, 8, tzinfo=UTC)
 WEEK_S = 7 * 24 * 3600.0
 # An attempt takes so long beside the load itself; a load that never ends is cut off.
@@ -123,7 +128,8 @@ class KnownCampaign:
     `waits`: protocol → for what share of the page load time its loads wait for a processor beyond WAIT.
     `never_ends`: protocol → share of loads that are cut off; `unclean`: share of attempts that a gate rejects and
     that are repeated. `broken`: (site, protocol) whose loads all fail. `blocks`: network → after how many blocks of
-    each site it ended, of campaigns that may stop early.
+    each site it ended, of campaigns that may stop early. `browsers`: all of a block's protocols are loaded in each.
+    `programs`: server or browser → how many times as long QUIC takes with it beside what `gains` says.
     """
 
     truth: str
@@ -146,6 +152,8 @@ class KnownCampaign:
     unclean: float = 0.0
     broken: tuple[str, str] | None = None
     blocks: Mapping[str, int] = field(default_factory=dict)
+    browsers: tuple[str, ...] = ("chromium",)
+    programs: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def site_names(self) -> tuple[str, ...]:
@@ -319,6 +327,26 @@ CAMPAIGNS: dict[str, KnownCampaign] = {
         gains={"dsl": (-0.1,), "lte": (-0.03,), "da2gc": (0.0,)},
         blocks={"dsl": 5, "lte": 20, "da2gc": 31},
     ),
+    "programs": KnownCampaign(
+        "QUIC takes 10 % less on every site in Chromium, with the usual server and with another, and 2 % more in "
+        "Firefox.",
+        FirstScreen(
+            {"dsl": frozenset({FASTER}), "lte": frozenset({FASTER}), "": ANYTHING - {FASTER}},
+            silent=frozenset(KINDS),
+            facts=frozenset({NO_COLUMN, UNUSUAL}),
+        ),
+        protocols=("tcp+", "quic", "other-h2", "other-h3"),
+        gains={"": (-0.1,)},
+        browsers=("chromium", "firefox"),
+        programs={"firefox": 1.02 / 0.9},
+    ),
+    "programs-alike": KnownCampaign(
+        "QUIC takes 10 % less on every site with each of two servers and in each of two browsers.",
+        FirstScreen({"": frozenset({FASTER})}, silent=frozenset(KINDS), facts=frozenset({NO_COLUMN, UNUSUAL})),
+        protocols=("tcp+", "quic", "other-h2", "other-h3"),
+        gains={"": (-0.1,)},
+        browsers=("chromium", "firefox"),
+    ),
     "full": KnownCampaign(
         "The paper's size, 23,560 runs: both QUICs take 10 % less on every site and behind every network.",
         # Of so many samples some are skewed by chance.
@@ -342,7 +370,11 @@ def attempts(campaign: KnownCampaign, draw: np.random.Generator) -> pd.DataFrame
     _add_times(campaign, table, machine, draw)
     seconds = OVERHEAD_S + np.where(table["ends"], table["plt"].fillna(0) / 1000, LIMIT_S)
     begin = np.cumsum(seconds) - seconds + campaign.pause_s * (table["segment"] > 0)
-    folder = [f"runs/{row.site}/{row.network}/{row.protocol}/{row.run}-{row.attempt}" for row in table.itertuples()]
+    endings = table["browser"].map({name: f"-{name}" for name in campaign.browsers} | {"chromium": ""})
+    folder = [
+        f"runs/{row.site}/{row.network}/{row.protocol}/{row.run}-{row.attempt}{ending}"
+        for row, ending in zip(table.itertuples(), endings, strict=True)
+    ]
     canary = np.round(50 * machine + draw.normal(0, 0.5, len(of_block))[block], 2)
     _add_processor(campaign, table, draw)
     return table.assign(
@@ -365,7 +397,7 @@ def attempts(campaign: KnownCampaign, draw: np.random.Generator) -> pd.DataFrame
 
 def _segments(campaign: KnownCampaign, draw: np.random.Generator) -> list[pd.DataFrame]:
     """The runs in the order planned, a table for each segment of `campaign`; columns: site, network, protocol, run,
-    block, place and segment."""
+    browser, block, place and segment."""
     tables, first = [], 1
     for number, (names, together) in enumerate(campaign.parts):
         cells = pd.MultiIndex.from_product([names, campaign.site_names, range(1, campaign.runs + 1)])
@@ -373,13 +405,15 @@ def _segments(campaign: KnownCampaign, draw: np.random.Generator) -> list[pd.Dat
         blocks = blocks[blocks["run"] <= blocks["network"].map(campaign.blocks).fillna(campaign.runs)]
         # The first run of each setting before the second of any, in random order.
         shuffled = blocks.iloc[np.lexsort((draw.random(len(blocks)), blocks["run"]))]
-        order = np.argsort(draw.random((len(blocks), len(together))), axis=1)
+        size = len(together) * len(campaign.browsers)
+        order = np.argsort(draw.random((len(blocks), size)), axis=1)
         if campaign.is_in_fixed_order:
-            order = np.broadcast_to(np.arange(len(together)), order.shape)
-        table = shuffled.loc[shuffled.index.repeat(len(together))].assign(
-            protocol=np.array(together)[order].ravel(),
-            block=np.repeat(first + np.arange(len(blocks)), len(together)),
-            place=np.tile(np.arange(len(together)), len(blocks)),
+            order = np.broadcast_to(np.arange(size), order.shape)
+        table = shuffled.loc[shuffled.index.repeat(size)].assign(
+            protocol=np.tile(together, len(campaign.browsers))[order].ravel(),
+            browser=np.repeat(campaign.browsers, len(together))[order].ravel(),
+            block=np.repeat(first + np.arange(len(blocks)), size),
+            place=np.tile(np.arange(size), len(blocks)),
             segment=number,
         )
         tables.append(table)
@@ -417,7 +451,13 @@ def _add_times(campaign: KnownCampaign, table: pd.DataFrame, machine: Floats, dr
         for place, site in enumerate(campaign.site_names)
     }
     effect = np.array([gains[cell] for cell in zip(table["network"], table["site"], strict=True)])
-    level += np.where(table["protocol"].str.startswith("quic"), effect, 0)
+    settings = {name: protocol_settings(name) for name in campaign.protocols}
+    is_quic = table["protocol"].map({name: one["transport"] == "quic" for name, one in settings.items()})
+    level += np.where(is_quic, effect, 0)
+    level += np.log(table["browser"].map(BROWSER_LEVELS))
+    of_server = table["protocol"].map({name: campaign.programs.get(one["server"], 1) for name, one in settings.items()})
+    of_browser = table["browser"].map({name: campaign.programs.get(name, 1) for name in campaign.browsers})
+    level += np.where(is_quic, np.log(of_server) + np.log(of_browser), 0)
     level += np.log1p(campaign.place_growth) * table["place"] + draw.normal(0, RUN_SD, size)
     if campaign.is_heavy:
         # Of Student's with 2.5 degrees of freedom, the larger half: no third moment.
@@ -437,9 +477,17 @@ def _add_processor(campaign: KnownCampaign, table: pd.DataFrame, draw: np.random
     table["processor_wait_ms"] = (wait * table["plt"]).round(1)
 
 
+def protocol_settings(name: str) -> dict[str, Any]:
+    """What `campaign.json` says of a protocol setting."""
+    like, server = OTHER_SERVERS.get(name, (name, ""))
+    known = protocols.load()[like]
+    return asdict(replace(known, name=name, server=server or known.server))
+
+
 def document(campaign: KnownCampaign) -> dict[str, object]:
     """The `campaign.json` of `campaign`."""
-    all_networks, all_protocols = networks.load(), protocols.load()
+    all_networks = networks.load()
+    first, *further = campaign.browsers
     return {
         "settings": {
             "seed": 14,
@@ -449,13 +497,14 @@ def document(campaign: KnownCampaign) -> dict[str, object]:
             "repeatable": False,
             "filmed": True,
             "limit_s": LIMIT_S,
-            "browser": {"name": "chromium"},
+            "browser": {"name": first},
+            **({"further_browsers": {name: {} for name in further}} if further else {}),
             "sites": {
                 name: {"url": f"https://{name}/", "sha256": sha256(name.encode()).hexdigest()}
                 for name in campaign.site_names
             },
             "networks": {name: asdict(all_networks[name]) for name in campaign.networks},
-            "protocols": {name: asdict(all_protocols[name]) for name in campaign.protocols},
+            "protocols": {name: protocol_settings(name) for name in campaign.protocols},
         },
         "versions": {"chromium": "0"},
         "machine": {"host": "bench", "cpus": 4},

@@ -1,9 +1,11 @@
-"""Asking both servers for every exchange of a site, each over its own protocol, and comparing what they send."""
+"""Asking servers for every exchange of a site, each over its own protocol, and comparing what they send."""
 
 import hashlib
 import json
 import re
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from record.http1 import Response
 from record.site import Site
 from replay import ReplaySpec, run
 from servers.application.wsgi import sent_headers
+from servers.registry import server_of
 from tuning import protocols
 from tuning.networks import Network
 
@@ -18,6 +21,10 @@ FETCH = Path(__file__).parents[1] / "clients" / "fetch.py"
 
 # As close to no network as the shells get; what is compared here is content, not time.
 FAST = Network("fast", up_mbps=1000, down_mbps=1000, min_rtt_ms=0, loss=0, queue_ms=100)
+STEADY = replace(FAST, name="steady", up_mbps=10)
+
+# Go's servers send header fields in an order that is another one each time; those of one name are in their order.
+WITHOUT_ORDER = ("caddy-h2", "caddy-h3")
 
 Request = dict[str, Any]
 Answer = dict[str, Any]
@@ -45,7 +52,9 @@ def fetch(
     chosen = protocols.load()[protocol]
     requests_file, answers_file = folder / "requests.json", folder / f"{protocol}.json"
     requests_file.write_text(json.dumps(requests))
-    spec = ReplaySpec(site.folder, FAST, chosen, think_time=think_time)
+    # As fast as a server may be measured.
+    network = FAST if server_of(chosen).network_refusal(chosen, FAST) is None else STEADY
+    spec = ReplaySpec(site.folder, network, chosen, think_time=think_time)
     version = chosen.http_version
     with answers_file.open("wb") as answers:
         outcome = run(spec, [sys.executable, FETCH, version, requests_file], stdout=answers.fileno())
@@ -54,21 +63,30 @@ def fetch(
     return got
 
 
-def differences(site: Site, folder: Path) -> list[str]:
-    """A line for each exchange that the two servers do not send alike, or not as it was recorded."""
+def differences(site: Site, folder: Path, names: Sequence[str] = ("tcp", "quic")) -> list[str]:
+    """A line for each exchange that the servers of these protocols do not send alike, or not as it was recorded."""
     requests = requests_for(site)
-    over_tcp, over_quic = (fetch(site, protocol, requests, folder) for protocol in ("tcp", "quic"))
+    answers = {name: fetch(site, name, requests, folder) for name in names}
     differences = []
-    for exchange, tcp, quic in zip(site.exchanges, over_tcp, over_quic, strict=True):
+    for number, exchange in enumerate(site.exchanges):
         recorded = site.recorded(exchange).response
-        wrong = [*_unlike(tcp, quic), *_not_as_recorded(tcp, recorded)]
+        first = answers[names[0]][number]
+        wrong = [*_not_as_recorded(first, recorded)]
+        for name in names[1:]:
+            wrong += unlike(names[0], first, name, answers[name][number])
         differences += [f"{exchange.method} {exchange.url[:120]}: {what}" for what in wrong]
     return differences
 
 
-def _unlike(tcp: Answer, quic: Answer) -> list[str]:
+def unlike(name: str, answer: Answer, other_name: str, other: Answer) -> list[str]:
+    """In what two answers differ, by the protocols over which they came."""
+    one, two = dict(answer), dict(other)
+    if {name, other_name} & set(WITHOUT_ORDER):
+        one["headers"], two["headers"] = (
+            sorted(headers, key=lambda field: str(field[0])) for headers in (one["headers"], two["headers"])
+        )
     keys = ("status", "headers", "sha256", "length")
-    return [f"{key}: {tcp[key]} over TCP, {quic[key]} over QUIC" for key in keys if tcp[key] != quic[key]]
+    return [f"{key}: {one[key]} over {name}, {two[key]} over {other_name}" for key in keys if one[key] != two[key]]
 
 
 def _not_as_recorded(answer: Answer, recorded: Response) -> list[str]:

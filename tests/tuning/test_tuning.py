@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,9 +15,9 @@ from base.namespaces import namespaced
 from base.places import PROJECT
 from base.structure import from_json, to_json, unstructured
 from measure.run.aliases import choose_protocols
+from replay.shells.ours import shell
 from replay.spec import ReplaySpec
-from replay.stack import shell
-from servers.registry import require_served, server_of
+from servers.registry import require_served, require_served_behind, server_of
 from tuning import kernel, networks, protocols
 from tuning.settings import USER_FOLDER, choose
 
@@ -72,6 +73,7 @@ PROTOCOL = 'transport = "tcp"\ncongestion_control = "cubic"\ninitial_window_pack
     [
         ("[x", "networks.toml: "),
         ("x = 1", r"\[x\] is no table"),
+        (f'["x@firefox"]\n{NETWORK}', r"\[x@firefox\]: a name must not have '@', which stands before a browser's"),
         (f"[x]\n{NETWORK}colour = 1", "unknown key 'colour'; allowed are min_rtt_ms, up_mbps, down_mbps"),
         ("[x]\nup_mbps = 1", "'min_rtt_ms' is missing"),
         ('[x]\nlike = "lte"\nmin_rtt_ms = "1"', "min_rtt_ms must be a number, not '1'"),
@@ -159,7 +161,10 @@ def test_a_wrong_protocols_file_is_said(text: str, said: str, tmp_path: Path) ->
         (f"[x]\n{QUIC}pacing = true\nemulated_connections = 0", "must be one of 1, 2 for quic_server, not 0"),
         (f'[x]\n{QUIC}pacing = true\nscheduler = "lifo"', "scheduler must be one of urgency, urgency-incremental,"),
         (f'[x]\n{PROTOCOL}server = "quic_server"', "quic_server serves over quic, not over tcp"),
-        (f'[x]\n{PROTOCOL}server = "apache"', "there is no server 'apache'; there are nginx, quic_server"),
+        (
+            f'[x]\n{PROTOCOL}server = "apache"',
+            "there is no server 'apache'; there are caddy, nginx, quic_server, quinn",
+        ),
     ],
 )
 def test_what_a_server_refuses_is_said_when_it_is_chosen_and_when_it_is_replayed(
@@ -327,3 +332,41 @@ def test_drops_and_repairs_reach_the_shell(tmp_path: Path) -> None:
     assert loaded["r"].tcp_rate_bps() > networks.load()["da2gc"].tcp_rate_bps()
     for network in loaded.values():
         assert from_json(to_json(network), type(network), "the network") == network
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "reason"),
+    [
+        ("caddy-h3", {"congestion_control": "bbr"}, "caddy's QUIC has no bbr, only reno"),
+        ("caddy-h3", {"congestion_control": "cubic"}, "caddy's QUIC has no cubic, only reno"),
+        ("caddy-h3", {"congestion_control": "bbr2"}, "congestion_control must be one of cubic, reno, bbr for caddy"),
+        ("caddy-h3", {"initial_window_packets": 10}, "the initial window of caddy's QUIC is 32 packets"),
+        ("caddy-h3", {"pacing": False}, "pacing of caddy's QUIC is true"),
+        ("caddy-h3", {"scheduler": "urgency"}, "caddy has no scheduler to choose"),
+        ("caddy-h3", {"emulated_connections": 1}, "caddy has no emulated_connections to choose"),
+        ("caddy-h3", {"connection_options": ("NCMR",)}, "caddy's QUIC does nothing by connection_options"),
+        ("caddy-h3", {"early_data": True}, "caddy takes no early data"),
+        ("caddy-h2", {"early_data": True}, "caddy takes no early data"),
+        ("caddy-h2", {"tls_record_bytes": 4096}, "caddy has no tls_record_bytes to choose"),
+    ],
+)
+def test_caddy_refuses_what_it_cannot_do(name: str, changes: dict[str, Any], reason: str) -> None:
+    protocol = replace(protocols.load()[name], **changes)
+    refusal = server_of(protocol).refusal(protocol)
+    assert refusal and refusal.startswith(reason)
+
+
+def test_caddy_takes_over_tcp_what_the_kernel_does() -> None:
+    for changes in ({"congestion_control": "bbr"}, {"initial_window_packets": 10}, {"pacing": False}):
+        protocol = replace(protocols.load()["caddy-h2"], **changes)
+        assert server_of(protocol).refusal(protocol) is None
+
+
+def test_caddys_quic_is_refused_behind_a_fast_uplink_only() -> None:
+    known = protocols.load()
+    for name, network in networks.load().items():
+        fast = network.up_mbps is None or network.up_mbps > 10 or network.up_trace is not None
+        assert (server_of(known["caddy-h3"]).network_refusal(known["caddy-h3"], network) is not None) == fast, name
+        assert server_of(known["caddy-h2"]).network_refusal(known["caddy-h2"], network) is None
+    with pytest.raises(EyelevelError, match=r"^caddy-h3: caddy's QUIC can lose half of a browser's ClientHello"):
+        require_served_behind(networks.Network("n", 10), known["caddy-h3"])

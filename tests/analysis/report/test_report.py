@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -289,6 +290,41 @@ def test_figure_3_can_be_rebuilt_in_few_lines(campaign: Path, tmp_path: Path) ->
         subprocess.run([sys.executable, script, campaign / source, picture], check=True)
         assert picture.read_bytes().startswith(b"\x89PNG")
         picture.unlink()
+
+
+def test_figure_3_names_networks_in_several_browsers_as_tables_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write(tmp_path / "two", Truth(sites=2, networks=("lte",), protocols=("tcp", "quic"), runs=2))
+    runs = pd.read_csv(folder / "runs.csv", keep_default_na=False)
+    both = pd.concat([runs.assign(browser=name) for name in ("chromium", "firefox")])
+    both.to_csv(tmp_path / "runs.csv", index=False)
+    monkeypatch.setattr(sys, "argv", ["", str(tmp_path / "runs.csv"), str(tmp_path / "figure3.png")])
+    names = runpy.run_path(str(PROJECT / "analysis" / "example_figure3.py"))["networks"]
+    assert names == ["lte@chromium", "lte@firefox"]
+
+
+@pytest.mark.usefixtures("without_files_of_figures")
+def test_other_programs_have_a_section_only_where_they_were_measured(tmp_path: Path) -> None:
+    folder = write(tmp_path / "c", Truth(sites=2, networks=("lte",), protocols=("tcp+", "quic", "quinn-h3"), runs=6))
+    report(folder)
+    text = (folder / "report" / "index.html").read_text()
+    _, _, section = text.partition('<section id="programs">')
+    section, _, _ = section.partition("</section>")
+    alone = (
+        "Not the program alone: these settings also differ, quinn-h3 and QUIC in answer to a loss and order of service."
+    )
+    assert alone in section and alone in text.partition('<section id="programs">')[0]
+    assert "In what quinn-h3 and QUIC differ was not measured in this campaign." in section
+    assert "server (quinn against quic_server)" in section
+    assert "figure" in section and (folder / "report" / "tables" / "program_gains.csv").exists()
+    # The gain of the contrast's own programs is known then, and nothing that it could be compared with.
+    runs = pd.read_csv(folder / "runs.csv", keep_default_na=False)
+    runs[runs["protocol"] != "quinn-h3"].to_csv(folder / "runs.csv", index=False)
+    report(folder)
+    text = (folder / "report" / "index.html").read_text()
+    assert 'id="programs"' not in text and "programs_quic_against" not in text
+    assert not list((folder / "report").rglob("*program*"))
 
 
 @pytest.mark.usefixtures("without_files_of_figures")

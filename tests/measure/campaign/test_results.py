@@ -219,6 +219,15 @@ def test_campaigns_that_do_not_tell_with_what_their_network_kept_time_are_roots(
     assert changes(document(), replace(document(), machine={"host": "there"})) == []
 
 
+def test_a_campaign_has_the_shells_that_it_was_begun_with() -> None:
+    others = document()
+    others = replace(others, settings={**others.settings, "shells": "mahimahi"})
+    assert changes(document(), others) == ["settings/shells was ours, is mahimahi"]
+    assert changes(others, document()) == ["settings/shells was mahimahi, is ours"]
+    assert changes(others, others) == []
+    assert (document().shells, others.shells) == ("ours", "mahimahi")
+
+
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     script = "import sys; from pathlib import Path; from measure.campaign.results import opened\n"
     script += "from measure.table import CampaignDocument\n"

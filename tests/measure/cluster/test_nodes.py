@@ -351,5 +351,5 @@ def test_a_worker_with_lanes_validates_with_all_its_cores(monkeypatch: pytest.Mo
     monkeypatch.setattr(remote, "require_browsing", lambda _: None)
     monkeypatch.setattr(remote, "versions", lambda *_, **__: {})
     monkeypatch.setattr(remote, "working_on", working_on)
-    introduction = remote.introduce(remote.Question({}, (), (), "chromium", captures=False, validate=validate))
+    introduction = remote.introduce(remote.Question({}, (), (), ("chromium",), captures=False, validate=validate))
     assert introduction.fault is None and seen == [worker.cores]

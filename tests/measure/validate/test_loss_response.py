@@ -159,6 +159,18 @@ def test_a_window_that_was_not_in_use_is_no_measurement() -> None:
         loss_response(protocol, flight(protocol, cubic(1)), account)
 
 
+def test_what_a_server_kept_whose_pacing_leaves_less_in_flight_is_in_its_log() -> None:
+    protocol = PROTOCOLS["quinn-h3"]
+    segment_bytes = server_of(protocol).window_segment_bytes(protocol)
+    kept = ServerWindow(DETECTED_S, 0.7 * BEFORE * segment_bytes, 0.7 * BEFORE * segment_bytes)
+    account = [ServerWindow(0, BEFORE * segment_bytes, None), kept]
+    assert loss_response(protocol, flight(protocol, cubic(1, kept=0.6)), account).kept_share == pytest.approx(0.7)
+    with pytest.raises(EyelevelError, match="in flight after the recovery, while the server's log has a window of"):
+        loss_response(protocol, flight(protocol, cubic(1, kept=0.8)), account)
+    with pytest.raises(EyelevelError, match="the server's log has a window of 0"):
+        loss_response(protocol, flight(protocol, cubic(1)), [ServerWindow(0, BEFORE * segment_bytes, None)])
+
+
 def test_a_transfer_that_ends_too_early_is_no_measurement() -> None:
     seen = loss_response(PROTOCOLS["tcp+"], flight(PROTOCOLS["tcp+"], cubic(1), end_s=RECOVERED_S + 3), ())
     with pytest.raises(EyelevelError, match=r"ended before the window could grow back, in 5\.3 s"):

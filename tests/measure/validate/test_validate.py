@@ -252,6 +252,31 @@ def test_a_rate_that_holds_between_packets_but_not_over_all_is_found() -> None:
     assert [check.name for check in checks if not check.passed] == ["downlink mean rate"]
 
 
+@pytest.mark.parametrize(
+    ("change", "seen", "wrong"),
+    [
+        ({}, {}, set()),
+        ({"rtt_min_ms": 30, "rtt_median_ms": 30}, {}, {"minimum RTT"}),
+        ({"rtt_median_ms": 33}, {}, {"median RTT"}),
+        ({"rtt_min_ms": 17}, {}, {"minimum RTT"}),
+        ({}, {"mean_mbps": 3.75}, {"uplink mean rate"}),
+        ({}, {"queue_bytes": 26_000}, {"uplink queue"}),
+        ({}, {"lost": 10}, {"uplink loss"}),
+    ],
+    ids=["right", "later", "median later", "earlier", "slower", "shorter", "loses"],
+)
+def test_where_a_link_sends_whole_packets_at_whole_milliseconds_all_else_is_checked(
+    change: dict[str, float], seen: dict[str, float], wrong: set[str]
+) -> None:
+    """Of a round trip, a packet may wait for one of 3 ms each way."""
+    network = Network("n", min_rtt_ms=20, up_mbps=4, down_mbps=4, queue_ms=60)
+    right = Direction(sent=4000, lost=0, queue_bytes=29_000, mean_mbps=3.95)
+    measured = NetworkMeasurement(24, 26, 30, 100, 0.1, up=replace(right, **seen), down=right)  # type: ignore[arg-type]
+    checks = judge_network(network, replace(measured, **change), "mahimahi")  # type: ignore[arg-type]
+    assert set(failed(checks)) == wrong
+    assert [check.name for check in checks if not check.checked] == []
+
+
 def test_the_queue_of_a_trace_is_told_to_be_unchecked() -> None:
     network = Network("n", min_rtt_ms=20, up_mbps=4, down_mbps=4, queue_ms=60, down_trace="a file")
     up = Direction(mbps=4.0, sent=4000, lost=0, queue_bytes=30_000, mean_mbps=4)

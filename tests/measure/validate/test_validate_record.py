@@ -28,7 +28,14 @@ class Validation:
         self.wrong: set[str] = set()
 
     def __call__(
-        self, nets: Iterable[Network], protos: Iterable[Protocol], folder: Path, *, quick: bool, compared: bool
+        self,
+        nets: Iterable[Network],
+        protos: Iterable[Protocol],
+        folder: Path,
+        *,
+        quick: bool,
+        compared: bool,
+        shells: str,
     ) -> tuple[list[Check], dict[str, Any]]:
         self.subjects = [network.name for network in nets] + [protocol.name for protocol in protos]
         checks = [Check(name, "c", "1", "2", "", name not in self.wrong) for name in self.subjects]
@@ -40,7 +47,7 @@ class Validation:
 def validation(monkeypatch: pytest.MonkeyPatch) -> Validation:
     stand_in = Validation()
     monkeypatch.setattr(record, "validate", stand_in)
-    monkeypatch.setattr(record, "versions", lambda servers: {"mm-net": "1"})
+    monkeypatch.setattr(record, "versions", lambda servers, shells: {"mm-net": "1", "shells": shells})
     monkeypatch.setattr(record, "machine", lambda: {"host": "here", "testbed": "abc"})
     return stand_in
 
@@ -72,8 +79,14 @@ def test_other_programs_or_another_testbed_are_measured_anew(
     assert len(record.validate_campaign(tmp_path, *chosen)) == 2
     monkeypatch.setattr(record, "machine", lambda: {"host": "here", "testbed": "def"})
     assert len(record.validate_campaign(tmp_path, *chosen)) == 2
-    monkeypatch.setattr(record, "versions", lambda servers: {"mm-net": "2"})
+    monkeypatch.setattr(record, "versions", lambda servers, shells: {"mm-net": "2"})
     assert len(record.validate_campaign(tmp_path, *chosen)) == 2
+
+
+def test_networks_are_measured_anew_behind_other_shells(validation: Validation, tmp_path: Path) -> None:
+    assert len(record.validate_campaign(tmp_path, [NETWORKS["lte"]], [])) == 1
+    assert len(record.validate_campaign(tmp_path, [NETWORKS["lte"]], [], "mahimahi")) == 1
+    assert record.validate_campaign(tmp_path, [NETWORKS["lte"]], [], "mahimahi") == []
 
 
 def test_what_failed_is_told_kept_and_measured_again(validation: Validation, tmp_path: Path) -> None:
@@ -114,5 +127,5 @@ def test_the_answer_to_a_loss_and_the_order_of_service_are_observed_where_protoc
 
     for name in ("observe_protocol", "observe_loss_response", "observe_order"):
         monkeypatch.setattr(validating, name, partial(stand_in, name))
-    checks, seen = validating.validate([], [PROTOCOLS["quic"]], tmp_path, **manner)
+    checks, seen = validating.validate([], [PROTOCOLS["quic"]], tmp_path, **manner)  # type: ignore[arg-type]
     assert (loads, seen, len(checks)) == (observed, {}, len(observed))

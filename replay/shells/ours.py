@@ -1,13 +1,28 @@
-"""The emulated network as a command: delay next to the servers, then link, then loss next to the browser.
+"""Our own shells: delay next to the servers, then link, then loss next to the browser.
 
 All in one hop: `mm-net` does to each packet what the nested `mm-delay`, `mm-link` and `mm-loss` would
 (`tests/shells/test_shells.py` compares them), for a fraction of their processor time.
 """
 
 from pathlib import Path
+from typing import ClassVar
 
 from base.places import tool
+from replay.shells.contract import Nest, Shells
 from tuning.networks import Network
+
+
+class OurShells(Shells):
+    """The shells of `shells/`."""
+
+    name = "ours"
+    programs: ClassVar = {"mm-net": "--version"}
+
+    def nest(self, network: Network, seed: int | None, timekeeping: Path, folder: Path) -> Nest:
+        return Nest([*shell(network, seed, timekeeping), "--"], {"name": self.name})
+
+
+SHELLS = OurShells()
 
 
 def shell(network: Network, seed: int | None = None, timekeeping: Path | None = None) -> list[str | Path]:

@@ -1,0 +1,55 @@
+"""A contrast of TCP and QUIC with each of several programs: its gain with its interval, by network."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from analysis.figures.style import BLUE, PAGE_INCHES, SMALL, VERMILION, figure_style
+from analysis.outcomes import NOT_DECIDED
+from analysis.programs import DEPENDS, INDEPENDENT
+from analysis.text import label
+
+# What the program changes, beside what it is compared with.
+MARKS = {DEPENDS: (VERMILION, "D"), INDEPENDENT: (BLUE, "s"), NOT_DECIDED: ("0.5", "o")}
+FIRST = ("0.1", "*")
+TICKS = 4
+
+
+def draw(gains: pd.DataFrame, differences: pd.DataFrame, networks: Sequence[str]) -> Figure:
+    """`gains` and `differences` are the rows of one contrast and metric of the tables of `analysis.programs`. A panel
+    for each of `networks`, a row for each set of programs."""
+    keys = ["measured_reference", "measured_compared", "browser"]
+    rows = gains.drop_duplicates(keys)
+    names = [
+        f"{row.servers}\n{row.browser.capitalize()}: {label(row.measured_compared)} / {label(row.measured_reference)}"
+        for row in rows.itertuples()
+    ]
+    places = {key: place for place, key in enumerate(rows[keys].itertuples(index=False, name=None))}
+    verdicts = differences.set_index(["network", *keys])["verdict"].to_dict()
+    with figure_style():
+        figure = Figure(figsize=(PAGE_INCHES, 1.0 + 0.36 * len(names)), layout="constrained")
+        panels = np.atleast_1d(figure.subplots(1, len(networks), sharey=True, sharex=True))
+        for axes, network in zip(panels, networks, strict=True):
+            axes.axvline(0, color="0.4", linewidth=0.7)
+            for row in gains[gains["network"] == network].itertuples():
+                key = (row.measured_reference, row.measured_compared, row.browser)
+                color, marker = MARKS[verdicts[network, *key]] if (network, *key) in verdicts else FIRST
+                axes.plot([row.gain_low, row.gain_high], [places[key]] * 2, color=color, linewidth=1.6)
+                axes.plot(row.gain, places[key], marker, color=color, markersize=7 if (color, marker) == FIRST else 5)
+            axes.set_title(label(network))
+            axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %".replace("-", "\N{MINUS SIGN}"))
+            axes.xaxis.set_major_locator(MaxNLocator(TICKS))
+            axes.tick_params(labelsize=SMALL)
+        panels[0].set_yticks(range(len(names)), names)
+        panels[0].set_ylim(len(names) - 0.4, -0.6)
+        figure.supxlabel("\N{LEFTWARDS ARROW} faster      gain      slower \N{RIGHTWARDS ARROW}", fontsize=8)
+        marks = {"with which others are compared": FIRST, **MARKS}
+        seen = set(differences["verdict"])
+        for text, (color, marker) in marks.items():
+            if text in seen or (color, marker) == FIRST:
+                panels[0].plot([], [], marker, color=color, linestyle="", label=text)
+        figure.legend(loc="outside upper center", ncols=4)
+        return figure

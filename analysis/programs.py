@@ -1,0 +1,268 @@
+"""Whether a contrast of TCP and QUIC holds with other programs: other servers, and other browsers.
+
+Each declared contrast of a TCP and a QUIC setting (`Contrast`) is measured with the programs of its own two settings,
+in the campaign's first browser, and with others, one changed at a time (`variants`):
+
+    its own pair in each further browser;
+    in each browser, another server's pair: of each server with a setting of QUIC the first one whose congestion control
+    is that of the contrast's QUIC (of a server that has none such, its first one beside the first contrast), against
+    the server's first setting of TCP, or against the contrast's own where the server has none. It is compared with the
+    contrast's TCP and that QUIC of the contrast's server and congestion control whose settings are the nearest: of as
+    many emulated connections, for example. In what else these settings differ (`further_differences`) is no program's.
+
+Whether the contrast depends on a program is a difference of two contrasts: within a block, ln(compared / reference)
+with the other program, less the same with the contrast's own, so that page, machine and moment cancel, and a TCP that
+both have in common. From there on it is as for the contrasts themselves (`analysis.ratios`): a site's location, the
+mean over the campaign's own sites, Student's t with Satterthwaite's freedom, two one-sided tests for equivalence;
+Holm's correction is over all these differences. A browser that came to the campaign later has blocks of its own, whose
+first is taken with the others' first: then only what is within each contrast cancels. A server that came later was
+measured beside no other, so nothing is said of it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.confirmatory import holm
+from analysis.hypotheses import Hypotheses, Pair
+from analysis.outcomes import NOT_DECIDED, PROGRAM_MARGIN
+from analysis.ratios import MeanRatio, block_ratios, mean_over_sites
+from analysis.runs import CampaignTable, network_and_browser, network_in, rows_of
+from analysis.samples import Array, Samples, counts
+from analysis.text import label, level, listing, pair_label, percent, percent_interval, plural, program, span
+from browsers.registry import DEFAULT
+from measure.validate.aspects import decisions, protocol_of
+
+DEPENDS, INDEPENDENT = "depends", "does not depend"
+SERVER, BROWSER = "server", "browser"
+# Of a contrast, with some programs: which it is, and with which programs.
+KEYS = ["reference", "compared", "network", "metric", "measured_reference", "measured_compared", "servers", "browser"]
+GAINS = [*KEYS, "sites", "blocks", "gain", "gain_low", "gain_high"]
+DIFFERENCES = [*KEYS, "varies", "reference_before", "compared_before", "servers_before", "browser_before"]
+DIFFERENCES += ["sites", "blocks", "difference"]
+DIFFERENCES += ["difference_low", "difference_high", "p", "p_corrected", "equivalence_p", "equivalence_p_corrected"]
+DIFFERENCES += ["margin", "verdict"]
+
+Settings = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The declared `contrast` as the `pair` measures it, whose programs are `servers`, in `browser`.
+
+    `before`: with which it is compared, which `varies` in one program (a server or the browser); None of what others
+    are compared with.
+    """
+
+    contrast: Pair
+    pair: Pair
+    servers: str
+    browser: str
+    varies: str = ""
+    before: "Variant | None" = None
+
+
+def variants(contrasts: Sequence[Pair], protocols: Settings, browsers: Sequence[str]) -> list[Variant]:
+    """All variants of those of `contrasts` that are of a TCP and a QUIC setting, in a campaign with these `protocols`
+    and `browsers`; none of a contrast that was measured with one set of programs."""
+    of_both = [pair for pair in contrasts if [_transport(protocols, name) for name in pair] == ["tcp", "quic"]]
+    others = {contrast: list(_other_servers(contrast, of_both, protocols)) for contrast in of_both}
+    every = []
+    for contrast in of_both:
+        first: Variant | None = None
+        for browser in browsers:
+            here = Variant(contrast, contrast, _servers(protocols, contrast), browser, BROWSER if first else "", first)
+            first = first or here
+            every.append(here)
+            for pair in others[contrast]:
+                near = Pair(contrast.reference, _nearest(contrast.compared, pair.compared, protocols))
+                beside = here if near == contrast else Variant(contrast, near, _servers(protocols, near), browser)
+                every += [beside, Variant(contrast, pair, _servers(protocols, pair), browser, SERVER, beside)]
+    every = list(dict.fromkeys(every))
+    return [one for one in every if sum(other.contrast == one.contrast for other in every) > 1]
+
+
+def _other_servers(contrast: Pair, contrasts: Sequence[Pair], protocols: Settings) -> Iterator[Pair]:
+    """The pair of each other server that is held beside `contrast`, one of `contrasts`."""
+    servers: dict[str, dict[str, list[str]]] = {}
+    for name, settings in protocols.items():
+        servers.setdefault(str(settings.get("server")), {}).setdefault(_transport(protocols, name), []).append(name)
+    for server, names in servers.items():
+        if server == protocols[contrast.compared].get("server"):
+            continue
+        for name in names.get("quic", ()):
+            alike = [pair for pair in contrasts if _control(protocols, pair.compared) == _control(protocols, name)]
+            if contrast == (alike or contrasts)[0]:
+                yield Pair(names.get("tcp", [contrast.reference])[0], name)
+                break
+
+
+def _nearest(first: str, other: str, protocols: Settings) -> str:
+    """Of the settings of QUIC with the server and the congestion control of `first`, the one that differs from `other`
+    in the fewest settings beside the server; of several, `first` or else the one before the others."""
+    shared = ("transport", "server", "congestion_control")
+    alike = [name for name in protocols if all(protocols[name].get(key) == protocols[first].get(key) for key in shared)]
+    alike = [name for name in alike if protocol_of(protocols[name])]
+    return min([first, *alike], key=lambda name: len(further_differences(protocols, name, other)))
+
+
+def further_differences(protocols: Settings, one: str, other: str) -> list[str]:
+    """The settings, beside the server, in which two of `protocols` of one transport differ; none where one of them is
+    no setting of this version's."""
+    both = [decisions(protocol) for name in (one, other) if (protocol := protocol_of(protocols[name]))]
+    if len(both) < 2:
+        return []
+    return [name for name in both[0] if name in both[1] and both[0][name] != both[1][name]]
+
+
+def pairs_beside(differences: pd.DataFrame) -> list[Pair]:
+    """Each setting that another program is measured with, against the one of its transport that it is compared with;
+    `differences` is the table of `program_differences`."""
+    pairs = [
+        Pair(str(row[f"{name}_before"]), str(row[f"measured_{name}"]))
+        for row in differences.to_dict("records")
+        for name in ("compared", "reference")
+    ]
+    return list(dict.fromkeys(pair for pair in pairs if pair.reference != pair.compared))
+
+
+def _transport(protocols: Settings, name: str) -> str:
+    return str(protocols.get(name, {}).get("transport"))
+
+
+def _control(protocols: Settings, name: str) -> str:
+    return str(protocols[name].get("congestion_control"))
+
+
+def _servers(protocols: Settings, pair: Pair) -> str:
+    return " and ".join(dict.fromkeys(str(protocols[name].get("server")) for name in pair))
+
+
+def program_gains(campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
+    """The gain of every variant with its interval, by network and metric of the family; columns GAINS."""
+    rows, of_pair = [], cache(partial(block_ratios, samples))
+    for one, network, metric in _measured(campaign, samples, hypotheses):
+        ratios = _of_cell(of_pair(one.pair), samples, _place(campaign, one, network), metric)
+        mean = mean_over_sites(ratios)
+        rows.append([*_keys(one, network, metric), *_sizes(ratios), *_numbers(mean, hypotheses.confidence)])
+    return pd.DataFrame(rows, columns=GAINS)
+
+
+def program_differences(campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
+    """Whether the contrasts depend on the programs; columns DIFFERENCES.
+
+    difference: by what share the gain's ratio is larger than before, with the interval of one test alone; varies, which
+    program was changed (server or browser), and reference_before, compared_before, servers_before and browser_before,
+    the settings and programs that it is compared with. margin: PROGRAM_MARGIN. verdict: depends, does not depend (by
+    more than the margin), or not decided.
+    """
+    rows, of_pair = [], cache(partial(block_ratios, samples))
+    for one, network, metric in _measured(campaign, samples, hypotheses):
+        if not (before := one.before):
+            continue
+        now, then = (
+            _of_cell(of_pair(variant.pair), samples, _place(campaign, variant, network), metric)
+            for variant in (one, before)
+        )
+        ratios = now - then
+        mean = mean_over_sites(ratios)
+        tests = [float(mean.difference_p()), float(mean.equivalence_p(np.log1p(PROGRAM_MARGIN)))]
+        numbers = [*_sizes(ratios), *_numbers(mean, hypotheses.confidence), *tests]
+        rows.append([*_keys(one, network, metric), one.varies, *before.pair, before.servers, before.browser, *numbers])
+    names = [name for name in DIFFERENCES if not name.endswith("_corrected") and name not in ("margin", "verdict")]
+    table = pd.DataFrame(rows, columns=names)
+    for name in ("p", "equivalence_p"):
+        table[f"{name}_corrected"] = holm(table[name])
+    is_small = table["equivalence_p_corrected"] < hypotheses.significant_p
+    otherwise = np.where(is_small, INDEPENDENT, NOT_DECIDED)
+    verdict = np.where(table["p_corrected"] < hypotheses.significant_p, DEPENDS, otherwise)
+    return table.assign(margin=PROGRAM_MARGIN, verdict=verdict)[DIFFERENCES]
+
+
+def _measured(campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses) -> Iterator[tuple[Variant, str, str]]:
+    """Every variant that runs count of, with each network, as the campaign names it, and metric."""
+    networks = dict.fromkeys(network_and_browser(name, campaign.browsers)[0] for name in samples.networks)
+    # What came later shares no block with the others.
+    added = hypotheses.added_protocols
+    protocols = {name: settings for name, settings in campaign.document.protocols.items() if name not in added}
+    all_variants = variants(hypotheses.family, protocols, campaign.browsers or (DEFAULT,))
+    for network, metric, one in product(networks, hypotheses.family_metrics, all_variants):
+        each = (one, one.before or one)
+        is_there = [_place(campaign, variant, network) in samples.networks for variant in each]
+        if all(is_there) and all(variant.pair.is_of(samples.protocols) for variant in each):
+            yield one, network, metric
+
+
+def _place(campaign: CampaignTable, one: Variant, network: str) -> str:
+    return network_in(network, one.browser, (campaign.browsers or (DEFAULT,))[0])
+
+
+def _of_cell(ratios: Array, samples: Samples, place: str, metric: str) -> Array:
+    """Those of `ratios` behind the network that the analysis calls `place`, in `metric`: sites x blocks."""
+    return np.asarray(ratios[samples.networks.index(place), :, samples.metrics.index(metric)])
+
+
+def _keys(one: Variant, network: str, metric: str) -> list[str]:
+    return [*one.contrast, network, metric, *one.pair, one.servers, one.browser]
+
+
+def _sizes(ratios: Array) -> tuple[int, int]:
+    """How many sites and blocks there are."""
+    blocks = counts(ratios)
+    return int((blocks > 0).sum()), int(blocks.sum())
+
+
+def _numbers(mean: MeanRatio, confidence: float) -> list[float]:
+    """The mean as a gain, and the ends of its interval."""
+    return [float(np.expm1(value)) for value in (mean.centre, *mean.interval(confidence))]
+
+
+def sentences(differences: pd.DataFrame, confidence: float, protocols: Settings) -> list[str]:
+    """What the table of `program_differences` says of a campaign with these `protocols`: a text for each contrast, and
+    none without other programs."""
+    return [
+        _sentence(pair_label(str(compared), str(reference)), rows, confidence) + _not_the_program(rows, protocols)
+        for (reference, compared), rows in differences.groupby(["reference", "compared"], sort=False)
+    ]
+
+
+def _not_the_program(rows: pd.DataFrame, protocols: Settings) -> str:
+    """In what else than programs the settings in these rows differ, if they do."""
+    texts = [
+        f"{label(pair.compared)} and {label(pair.reference)} in {listing(names)}"
+        for pair in pairs_beside(rows)
+        if (names := further_differences(protocols, *pair))
+    ]
+    return f" Not the program alone: these settings also differ, {'; '.join(texts)}." if texts else ""
+
+
+def _sentence(contrast: str, rows: pd.DataFrame, confidence: float) -> str:
+    numbers, parts = rows["verdict"].value_counts(), []
+    if number := numbers.get(DEPENDS):
+        depending = rows_of(rows, verdict=DEPENDS)
+        largest = depending.loc[np.log1p(depending["difference"]).abs().idxmax()]
+        parts.append(
+            f"in {number} it depends on the program (most behind {label(largest['network'])} in "
+            f"{label(largest['metric'])}: {program(largest['servers'], largest['browser'])} changes its ratio by "
+            f"{percent(largest['difference'])} beside {program(largest['servers_before'], largest['browser_before'])}, "
+            f"{level(confidence)} interval "
+            f"{percent_interval(largest['difference_low'], largest['difference_high'])})"
+        )
+    if number := numbers.get(INDEPENDENT):
+        parts.append(f"in {number} it does not by more than {level(PROGRAM_MARGIN)}")
+    if number := numbers.get(NOT_DECIDED):
+        parts.append(f"in {number} that is not decided")
+    programs = dict.fromkeys(
+        program(servers, browser) for servers, browser in zip(rows["servers"], rows["browser"], strict=True)
+    )
+    sites, blocks = (span(int(rows[name].min()), int(rows[name].max())) for name in ("sites", "blocks"))
+    return (
+        f"{contrast} was also measured with {listing(list(programs))}. Of {plural('comparison', len(rows))} of "
+        f"programs, each over {sites} {'site' if sites == '1' else 'sites'} and {blocks} "
+        f"{'block' if blocks == '1' else 'blocks'}, {listing(parts)}."
+    )

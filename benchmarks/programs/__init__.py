@@ -1,0 +1,1 @@
+"""What a run costs with each server and each browser."""

@@ -1,0 +1,113 @@
+"""`eyelevel interop`: test every server with every browser."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from base.clock import now_iso
+from base.errors import EyelevelError
+from base.files import write_atomically
+from base.ownership import give_to_caller
+from base.places import RESULTS
+from base.privileges import require_browsing
+from base.progress import each_shown
+from browsers.registry import all_browsers
+from eyelevel.options import PATH
+from measure.host.exclusive import measuring_alone
+from measure.host.machine import machine, versions
+from measure.interop.document import page, reasons, rows, tests_of
+from measure.interop.matrix import FAILED, PASSED, Case, Result, cases, missing_program, result
+from measure.interop.tests import PAGES, TESTS
+from servers.registry import all_servers
+
+STYLES = {PASSED: "green", FAILED: "bold red"}
+# How long a load takes beside its waiting, in seconds, on two cores; only the relation to other loads matters.
+LOAD_S = 12
+# Of letters: a table that is cut short says nothing.
+TABLE_COLUMNS = 120
+
+T = TypeVar("T")
+
+
+@click.command()
+@click.option("--server", help="Servers, separated by commas; all unless given.")
+@click.option("--browser", help="Browsers, likewise.")
+@click.option("--test", help="Tests, likewise, by the names in the table's head.")
+@click.option("--loads", type=click.IntRange(min=1), default=1, show_default=True, help="Loads of each cell.")
+@click.option("--into", type=PATH, help="Write the table to this file, too, in Markdown, with all that it rests on.")
+@click.option("--results", type=PATH, default=RESULTS / "interop", help="Where loads that failed are kept.")
+def main(
+    server: str | None, browser: str | None, test: str | None, loads: int, into: Path | None, results: Path
+) -> None:
+    """Test every server with every browser, and print a table of what passed, failed, or is unsupported.
+
+    Each test loads a generated page over each version of HTTP that the server speaks. Fails if any load does; what a
+    server or a browser says that it cannot do is unsupported, and a program that is missing is named with what installs
+    it. What each test asks is in docs/interop.md.
+
+    Example: eyelevel interop --server nginx,quic_server --browser chromium --test "h2,h3,large response"
+    """
+    require_browsing("testing servers with browsers")
+    chosen_servers = _chosen("server", server, all_servers().values(), lambda one: one.name)
+    chosen_browsers = _chosen("browser", browser, all_browsers().values(), lambda one: one.name)
+    planned = cases(chosen_servers, chosen_browsers, _chosen("test", test, TESTS, lambda one: one.name))
+    console, progress, done = Console(highlight=False), Console(stderr=True, highlight=False), list[Result]()
+    console.width = max(console.width, TABLE_COLUMNS)
+    with measuring_alone("testing servers with browsers"), tempfile.TemporaryDirectory(prefix="interop-") as temporary:
+        sites = {one.name: one.write(Path(temporary) / one.name) for one in PAGES}
+        for case in each_shown(planned, _description, _expected_s, progress):
+            # What an earlier matrix kept of it says nothing of this one.
+            shutil.rmtree(results / case.name, ignore_errors=True)
+            done.append(result(case, sites[case.test.page.name], results, loads))
+            why = f": {done[-1].why}" if done[-1].why else ""
+            progress.print(f"{_description(case)}: {done[-1].outcome}{why}", markup=False, soft_wrap=True)
+    if results.exists():
+        give_to_caller(results, RESULTS)
+    console.print(_table(done))
+    for line in reasons(done):
+        console.print(line, markup=False, soft_wrap=True)
+    if into:
+        here = [one for one in chosen_servers if not missing_program(one)]
+        programs: dict[str, str] = {}
+        for one in chosen_browsers:
+            if not missing_program(one):
+                programs |= versions([one.name for one in here], one.name, capturing=True)
+        write_atomically(into, page(done, programs, machine(), now_iso()[:10]))
+        give_to_caller(into)
+        console.print(f"written: {into}", markup=False, soft_wrap=True)
+    if failed := [one for one in done if one.outcome == FAILED]:
+        kept = f"; their loads are in {results}" if any(one.folder for one in failed) else ""
+        raise EyelevelError(f"{len(failed)} of {len(done)} tests failed{kept}")
+
+
+def _chosen(kind: str, names: str | None, known: Iterable[T], name_of: Callable[[T], str]) -> list[T]:
+    """Those of `known` that `names` names, separated by commas; all unless given. Raises EyelevelError."""
+    by_name = {name_of(one): one for one in known}
+    wanted = [name.strip() for name in names.split(",")] if names else list(by_name)
+    if unknown := [name for name in wanted if name not in by_name]:
+        raise EyelevelError(f"there is no {kind} {unknown[0]!r}; there are {', '.join(by_name)}")
+    return [by_name[name] for name in dict.fromkeys(wanted)]
+
+
+def _description(case: Case) -> str:
+    return f"{case.server.name} with {case.browser.name}: {case.test.name} over {case.http_version}"
+
+
+def _expected_s(case: Case) -> float:
+    return LOAD_S + case.test.quiet_ms / 1000 * (2 if case.test.early_data else 1)
+
+
+def _table(results: Sequence[Result]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("server", "browser", *(test.name for test in tests_of(results))):
+        table.add_column(name)
+    for server, browser, *cells in rows(results):
+        table.add_row(server, browser, *(f"[{STYLES.get(one, 'dim')}]{one}[/]" for one in cells))
+    return table

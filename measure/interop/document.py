@@ -1,0 +1,99 @@
+"""The matrix for readers: its cells in a few words each, and all of it as a page of Markdown."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+from measure.interop.matrix import FAILED, NOT_SET_UP, PASSED, UNSUPPORTED, Result
+from measure.interop.tests import TESTS, Test
+
+MEANINGS = {
+    PASSED: "every load did what the test asks",
+    UNSUPPORTED: "the server or the browser says that it cannot do it",
+    FAILED: "a load did not do it; the reason is below",
+    NOT_SET_UP: "a program is missing; what installs it is below",
+}
+
+
+def rows(results: Sequence[Result]) -> list[list[str]]:
+    """A row for each server and browser: their names, and a cell for each test, in the order of `tests_of`."""
+    tests = tests_of(results)
+    by_pair = groupby(results, key=lambda one: (one.case.server.name, one.case.browser.name))
+    table = []
+    for (server, browser), group in by_pair:
+        of_pair = list(group)
+        table.append([server, browser, *(cell([one for one in of_pair if one.case.test == test]) for test in tests)])
+    return table
+
+
+def tests_of(results: Sequence[Result]) -> list[Test]:
+    """The tests that were made."""
+    return list(dict.fromkeys(one.case.test for one in results))
+
+
+def cell(results: Sequence[Result]) -> str:
+    """One test of a server and a browser: a word, or one for each version of HTTP where they differ."""
+    words = list(dict.fromkeys(one.outcome for one in results))
+    return words[0] if len(words) == 1 else ", ".join(f"{one.case.http_version} {one.outcome}" for one in results)
+
+
+def reasons(results: Sequence[Result]) -> list[str]:
+    """A line for each case that did not pass, those with the same reason together."""
+    tests: dict[tuple[str, str, str], list[str]] = {}
+    for one in results:
+        if one.outcome != PASSED:
+            pair = f"{one.case.server.name} with {one.case.browser.name}"
+            tests.setdefault((pair, one.outcome, one.why), []).append(_case_name(one))
+    return [f"{pair}, {', '.join(names)}: {outcome}: {why}" for (pair, outcome, why), names in tests.items()]
+
+
+def page(results: Sequence[Result], versions: Mapping[str, str], machine: Mapping[str, object], day: str) -> str:
+    """The page of `results` with the programs' versions, the machine, and the day on which they were made."""
+    tests = tests_of(results)
+    loads = {one.loads for one in results if one.outcome == PASSED}
+    most = " to ".join(map(str, sorted({min(loads), max(loads)}))) if loads else "0"
+    repeated = sum(one.repeated for one in results)
+    lines = [
+        "# Servers and browsers, each with each",
+        "",
+        f"Made by `make interop INTO=docs/interop.md` on {day}, of testbed {machine['testbed']}; do not edit it. Each",
+        "cell that passed rests on so many loads of a generated page for each version of HTTP that the server speaks:",
+        f"{most}. The machine was at fault in {repeated} more, which were made again.",
+        "",
+        *_table(["server", "browser", *(test.name for test in tests)], rows(results)),
+        "",
+        *(f"- **{word}**: {meaning}" for word, meaning in MEANINGS.items()),
+        "",
+        "## What each test asks",
+        "",
+        "Of every load it is asked that each object has arrived with its status and all its bytes, as the page itself",
+        "found by their digests in the browser (SHA-256), that every request used the version of HTTP that is tested,",
+        "and that none failed or went elsewhere. Beside that:",
+        "",
+        *_table(
+            ["test", "asks", "network"],
+            [[test.name, test.asks, _network(test)] for test in TESTS if test in tests],
+        ),
+        "",
+        "Early data, streams, and what was sent over another transport or IPv6 are read from a capture at the servers,",
+        "decrypted with the browser's keys; what was answered, from the servers' log.",
+        "",
+    ]
+    if why := reasons(results):
+        lines += ["## What did not pass", "", *(f"- {line}" for line in why), ""]
+    lines += ["## Programs", "", *_table(["program", "version"], [[*entry] for entry in versions.items()]), ""]
+    return "\n".join(lines)
+
+
+def _case_name(one: Result) -> str:
+    test, version = one.case.test, one.case.http_version
+    return test.name if len(test.versions) == 1 else f"{test.name} over {version}"
+
+
+def _network(test: Test) -> str:
+    network = test.network
+    loss = f", {network.loss:.0%} lost" if network.loss else ""
+    return f"{network.min_rtt_ms:g} ms, {network.down_mbps:g} Mbit/s{loss}"
+
+
+def _table(head: Sequence[str], body: Sequence[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *body)]

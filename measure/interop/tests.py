@@ -1,0 +1,186 @@
+"""The tests: what each loads, behind what, and what must be so beside what holds of every load.
+
+Of every load it must be so that each object has arrived with all its bytes and its status, as the page itself found by
+their digests (`measure.interop.site`), that each request used the version of HTTP that is tested, that none failed or
+went elsewhere (`measure.gates`), and that all were answered from what was recorded.
+"""
+
+import ipaddress
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+
+from measure.captures.reading import HTTPS_PORT, CapturedConnection, early_data, largest, read_connections, read_fields
+from measure.captures.streams import STREAM_FIELDS, carried, requests
+from measure.interop.site import Page
+from measure.run.evidence import Evidence
+from measure.run.monitor import CAPTURE
+from measure.validate.protocol import KEYS
+from tuning.networks import Network
+from tuning.protocols import TRANSPORTS
+
+VERSIONS = tuple(transport.http_version for transport in TRANSPORTS.values())
+
+# No uplink is faster than 10 Mbit/s: of a ClientHello in two packets, quic-go 0.29 drops the second if it comes right
+# behind the first. In the longer round trip a slow processor can make more requests than servers allow at once.
+FAR = Network("far", min_rtt_ms=300, up_mbps=10, down_mbps=100, queue_ms=200)
+NEAR = Network("near", min_rtt_ms=20, up_mbps=10, down_mbps=50, queue_ms=200)
+# Lost are the first packet of either side, by which a handshake begins, some that follow each other in the middle, and
+# of all others some by chance.
+LOST_UP, LOST_DOWN = (1,), (1, 400, 401, 402)
+LOSSY = Network(
+    "lossy",
+    min_rtt_ms=20,
+    up_mbps=10,
+    down_mbps=20,
+    queue_ms=200,
+    loss=0.02,
+    drop_up_packets=LOST_UP,
+    drop_down_packets=LOST_DOWN,
+)
+
+PAGE = Page("page", (0, 1, 1_000, 16_384, 65_537, 300_000) * 2, servers=3)
+LARGE = Page("large", (12_582_912,))
+# Every server is to allow 100 streams at once (RFC 9113 section 6.5.2, RFC 9114 section 6.1). That of the page itself
+# may count after its end, until the server gives it back (quinn's). No server of ours allows as many as are asked for.
+# A browser's own congestion window lets 60 to 90 requests out in a round trip (Firefox); none of them may have its
+# answer before the others are there, so each answer is longer than what a server sends in its first round trip.
+LEAST_STREAMS, STREAMS = 99, 150
+MANY = Page("many", (80_000,) * STREAMS, at_once=True)
+SEVERAL = Page("several", (250_000,) * 8)
+PAGES = (PAGE, LARGE, MANY, SEVERAL)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One load, over `http_version`: its folder, and the evidence in it."""
+
+    folder: Path
+    http_version: str
+    evidence: Evidence
+
+    @cached_property
+    def connections(self) -> list[CapturedConnection]:
+        """Those of this version in the capture at the servers. Raises EyelevelError."""
+        return read_connections(self.folder / CAPTURE, self.folder / KEYS, self.http_version, STREAM_FIELDS)
+
+
+@dataclass(frozen=True)
+class Test:
+    """One test: `asks` is a sentence for a reader.
+
+    `page` is loaded behind `network`, over each of `versions`, by a browser that returns if it is of `early_data`.
+    `fault` says what is wrong beside what is of every load, or None; it raises EyelevelError when that cannot be known.
+    `quiet_ms`: longer than any object takes that is asked for after the page's load event.
+    """
+
+    name: str
+    asks: str
+    page: Page
+    network: Network
+    fault: Callable[[Observation], str | None]
+    versions: tuple[str, ...] = VERSIONS
+    early_data: bool = False
+    quiet_ms: int = 3000
+
+
+def no_fault(observation: Observation) -> str | None:
+    """Nothing but what holds of every load."""
+    return None
+
+
+def transport_fault(observation: Observation) -> str | None:
+    """Whether anything was sent to servers or from them over the transport that is not tested."""
+    other = "tcp" if observation.http_version == "h3" else "udp"
+    packets = _packets(observation, f"{other}.port == {HTTPS_PORT}")
+    return f"{packets} packets over {other.upper()}" if packets else None
+
+
+def early_data_fault(observation: Observation) -> str | None:
+    """Whether a server did not take early data on the last connection to it, as the capture shows."""
+    taken = early_data(observation.connections)
+    without = sorted(server for server, took in taken.items() if not took)
+    if len(taken) < PAGE.servers:
+        return f"{len(taken)} of {PAGE.servers} servers were asked anything, as far as the capture shows"
+    return f"no early data was taken by {', '.join(without)}" if without else None
+
+
+def streams_fault(observation: Observation) -> str | None:
+    """Whether the requests did not go over one connection, or too few of them at once."""
+    connection = largest(observation.connections)
+    began = requests(connection)
+    if len(began) < STREAMS:
+        return f"{len(began)} of {STREAMS} requests went over one connection"
+    most = most_at_once(began, {part.stream: part.at_s for part in carried(connection)})
+    return f"{most} streams were open at once, not {LEAST_STREAMS}" if most < LEAST_STREAMS else None
+
+
+def most_at_once(began: Mapping[int, float], ended: Mapping[int, float]) -> int:
+    """How many streams were open at once, at most, by when each request came in and each response's last byte left
+    (s). The browser, half a round trip away, has each for longer."""
+    changes = [(at_s, 1) for at_s in began.values()] + [(ended[stream], -1) for stream in began if stream in ended]
+    return max(accumulate(change for _, change in sorted(changes)), default=0)
+
+
+def loss_fault(observation: Observation) -> str | None:
+    """Whether the packets that were to be lost were never sent."""
+    sent = sum(packet.from_server for connection in observation.connections for packet in connection.packets)
+    return f"the servers sent {sent} packets, so that none was lost on purpose" if sent < max(LOST_DOWN) else None
+
+
+def ipv6_fault(observation: Observation) -> str | None:
+    """Whether anything was sent over IPv6, or asked of an address of it."""
+    if packets := _packets(observation, "ipv6 && (tcp || udp)"):
+        return f"{packets} packets over IPv6"
+    addresses = {request.address for request in observation.evidence.requests if request.address}
+    if others := sorted(address for address in addresses if ipaddress.ip_address(address).version != 4):
+        return f"{others[0]} was asked"
+    return None if addresses else "it is not known which addresses were asked"
+
+
+def _packets(observation: Observation, condition: str) -> int:
+    """How many packets in the capture meet this condition of tshark's. Raises EyelevelError."""
+    folder = observation.folder
+    return len(read_fields(folder / CAPTURE, folder / KEYS, ("frame.number",), "-Y", condition))
+
+
+TESTS = (
+    Test(
+        "h2",
+        "does a page of three servers arrive over HTTP/2, and nothing over UDP?",
+        PAGE,
+        NEAR,
+        transport_fault,
+        versions=("h2",),
+    ),
+    Test("h3", "does it arrive over HTTP/3, and nothing over TCP?", PAGE, NEAR, transport_fault, versions=("h3",)),
+    Test(
+        "0-RTT",
+        "does a browser that returns send early data to each server, and does each take it?",
+        PAGE,
+        FAR,
+        early_data_fault,
+        early_data=True,
+    ),
+    Test("large response", "does a response of 12 MiB arrive?", LARGE, NEAR, no_fault, quiet_ms=8000),
+    Test(
+        "many streams",
+        f"do {STREAMS} requests at once go over one connection, at least {LEAST_STREAMS} of them open at once?",
+        MANY,
+        FAR,
+        streams_fault,
+        quiet_ms=8000,
+    ),
+    Test(
+        "loss",
+        f"does everything arrive when the first packet of either side is lost, then packets "
+        f"{', '.join(map(str, LOST_DOWN[1:]))} to the browser, and {LOSSY.loss:.0%} of all?",
+        SEVERAL,
+        LOSSY,
+        loss_fault,
+        quiet_ms=6000,
+    ),
+    Test("IPv4 only", "where there are IPv4 addresses alone, is nothing sent over IPv6?", PAGE, NEAR, ipv6_fault),
+)

@@ -1,0 +1,59 @@
+"""What a kind of shells is to a replay: it runs the client behind an emulated network."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from tuning.networks import Network
+
+# What the evidence says of shells that the kernel gives no more than any program.
+ORDINARY_PRIORITY = "ordinary priority"
+
+
+@dataclass(frozen=True)
+class Nest:
+    """Shells around each other, from the servers to the client.
+
+    `command` is the beginning of a command line: it runs what follows it, as the same user with the same capabilities,
+    behind the network, ends with its status, and hands SIGTERM on to it. `record` is what a run keeps of it: the name
+    of the shells, and how they were told what the network is.
+    """
+
+    command: list[str | Path]
+    record: Mapping[str, Any]
+
+
+class Shells(ABC):
+    """One kind of shells.
+
+    `name` is what it is called by. `programs` are its programs, each with the option by which it prints its version.
+    `seeded`: whether what is random is drawn from a seed. `timekeeping`: with what they keep time
+    (`measure.host.timekeeping`), None where that depends on the user. `name_server_port` is where the client's name
+    server has to listen. `in_opportunities`: whether a constant rate is given out in whole packets at whole
+    milliseconds, so that a single packet may wait for the next.
+    """
+
+    name: str
+    programs: ClassVar[Mapping[str, str]]
+    seeded: bool = True
+    timekeeping: str | None = None
+    name_server_port: int = 53
+    in_opportunities: bool = False
+
+    def refusal(self, network: Network) -> str | None:
+        """Why they cannot emulate `network`, in one line that names it; None if they can."""
+        return None
+
+    def require(self) -> None:
+        """Raises EyelevelError, which says how to get them, when they are not installed."""
+        return
+
+    @abstractmethod
+    def nest(self, network: Network, seed: int | None, timekeeping: Path, folder: Path) -> Nest:
+        """The shells that emulate `network`, what is random drawn from `seed` (a new one if None).
+
+        With what they kept time is in the file `timekeeping` at their end. What they need is in `folder`, which is
+        there. Raises EyelevelError.
+        """

@@ -1,0 +1,119 @@
+"""Upstream Mahimahi's shells, as `make setup SHELLS=mahimahi` installs them or finds them on the system.
+
+    servers ── mm-delay ── mm-link ── mm-loss uplink ── mm-loss downlink ── client
+
+They know whole milliseconds, links that follow a trace, and losses of single packets at random; what a network says is
+converted where that leaves it the same network, and refused elsewhere (`Mahimahi.refusal`). `replay.shells.nest` runs
+them.
+"""
+
+import math
+import sys
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import ClassVar
+
+from base.places import tool
+from base.structure import to_json
+from replay.shells.contract import ORDINARY_PRIORITY, Nest, Shells
+from replay.shells.nest import NestSpec
+from tuning.networks import DOWN, TRACE_LINE_BYTES, UP, Network, read_trace
+
+# A full packet. A line of a trace lets through that, and the 4 bytes of header that Mahimahi counts with each packet.
+PACKET_BYTES = 1500
+# The longest trace that is made of a rate.
+LONGEST_PERIOD_MS = 60_000
+# What Mahimahi has nothing like, and what to call it.
+LACKING = {
+    "jitter_ms": "jitter",
+    "retransmit_ms": "links that repeat what they lose",
+    "drop_up_packets": "losses of chosen packets",
+    "drop_down_packets": "losses of chosen packets",
+    "drop_up_at_ms": "losses at chosen times",
+    "drop_down_at_ms": "losses at chosen times",
+}
+
+
+class Mahimahi(Shells):
+    """mm-delay, mm-link and mm-loss of Mahimahi."""
+
+    name = "mahimahi"
+    programs: ClassVar = {"mahimahi": "--version"}
+    seeded = False
+    timekeeping = ORDINARY_PRIORITY
+    # Each of its shells has a name server inside, which has port 53 of all addresses (`replay.shells.nest`).
+    name_server_port = 5353
+    in_opportunities = True
+
+    def refusal(self, network: Network) -> str | None:
+        for setting, what in LACKING.items():
+            if getattr(network, setting):
+                return f"{network.name}: Mahimahi's shells have no {what} ({setting}); take SHELLS=ours"
+        if not float(network.delay_ms).is_integer():
+            return (
+                f"{network.name}: Mahimahi's shells delay by whole milliseconds each way, and min_rtt_ms = "
+                f"{network.min_rtt_ms:g} needs {network.delay_ms:g}; take SHELLS=ours"
+            )
+        if (network.up_mbps is None) != (network.down_mbps is None):
+            return f"{network.name}: Mahimahi's mm-link needs a rate or a trace of both directions; take SHELLS=ours"
+        rates = (mbps for mbps in (network.up_mbps, network.down_mbps) if mbps is not None)
+        if min(map(_lines_per_ms, rates), default=1) == 0:
+            return f"{network.name}: a rate is too small for a trace of {LONGEST_PERIOD_MS // 1000} s; take SHELLS=ours"
+        return None
+
+    def require(self) -> None:
+        tool(self.name)
+
+    def nest(self, network: Network, seed: int | None, timekeeping: Path, folder: Path) -> Nest:
+        commands = [["mm-delay", str(round(network.delay_ms))]]
+        conversions: list[str] = []
+        if network.up_mbps is not None:
+            traces, options = [], []
+            for direction in (UP, DOWN):
+                lines, conversion = _trace(network, direction)
+                traces.append(str(folder / f"{direction}.trace"))
+                Path(traces[-1]).write_bytes(b"\n".join(lines) + b"\n")
+                queue_bytes = _queue_bytes(network, direction)
+                options += [f"--{direction}link-queue=droptail", f"--{direction}link-queue-args=bytes={queue_bytes}"]
+                conversions.append(f"{direction}: {conversion}, and a queue of {queue_bytes} bytes with headers")
+            commands.append(["mm-link", *options, "--", *traces])
+        for direction, loss in ((UP, network.up_loss), (DOWN, network.down_loss)):
+            commands += [["mm-loss", f"{direction}link", f"{loss:.9f}"]] if loss else []
+        words = tuple(word for command in commands for word in command)
+        spec = NestSpec(tool(self.name).resolve().parent, words, timekeeping, self.name_server_port)
+        record = {"name": self.name, "commands": commands, "conversions": conversions}
+        return Nest([sys.executable, "-m", "replay.shells.nest", to_json(spec)], record)
+
+
+SHELLS = Mahimahi()
+
+
+def constant_trace(mbps: float) -> Iterator[int]:
+    """The trace of a constant rate: when each full packet could have been sent, in ms, rounded up.
+
+    Its lines come as often as `PACKET_BYTES` do at that rate, in the shortest period of whole ms in which that is so,
+    or in the nearest to it of `LONGEST_PERIOD_MS` at most.
+    """
+    rate = _lines_per_ms(mbps)
+    return (math.ceil(line / rate) for line in range(1, rate.numerator + 1))
+
+
+def _lines_per_ms(mbps: float) -> Fraction:
+    # As text, a number is what was written.
+    return (Fraction(str(mbps)) * 1000 / (8 * PACKET_BYTES)).limit_denominator(LONGEST_PERIOD_MS)
+
+
+def _trace(network: Network, direction: str) -> tuple[list[bytes], str]:
+    """The lines of the trace of a direction, and what they were made of, in words."""
+    mbps, trace = (getattr(network, f"{direction}_{key}") for key in ("mbps", "trace"))
+    if trace:
+        return read_trace(Path(trace)), f"the trace {trace}"
+    lines = [str(at_ms).encode() for at_ms in constant_trace(mbps)]
+    return lines, f"{mbps:g} Mbit/s as a trace of {len(lines)} packets in {lines[-1].decode()} ms"
+
+
+def _queue_bytes(network: Network, direction: str) -> int:
+    """The limit of a direction's queue as Mahimahi counts it: as many full packets fit into it."""
+    limit_bytes: int = getattr(network, f"{direction}_queue_bytes")
+    return limit_bytes * TRACE_LINE_BYTES // PACKET_BYTES

@@ -1,0 +1,35 @@
+"""The kinds of shells by name."""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from base.errors import EyelevelError
+from base.registry import registered
+from replay import shells
+from replay.shells.contract import Shells
+from tuning.networks import Network
+
+DEFAULT = "ours"
+
+
+@cache
+def all_shells() -> Mapping[str, Shells]:
+    """Every kind of shells by its name."""
+    return registered(shells, "SHELLS")
+
+
+def shells_named(name: str) -> Shells:
+    """The shells of this name. Raises EyelevelError when there are none."""
+    known = all_shells()
+    if name not in known:
+        raise EyelevelError(f"there are no shells {name!r}; there are {', '.join(known)}")
+    return known[name]
+
+
+def require_emulated(name: str, networks: Iterable[Network]) -> None:
+    """Raises EyelevelError when the shells of this name are not installed, or cannot emulate one of `networks`."""
+    chosen = shells_named(name)
+    chosen.require()
+    for network in networks:
+        if refusal := chosen.refusal(network):
+            raise EyelevelError(refusal)

@@ -1,0 +1,199 @@
+"""Serving a site by Caddy, which is one program for HTTP/2 and for HTTP/3, in front of one uWSGI.
+
+Its HTTP/3 is quic-go's, of which nothing can be set: NewReno that keeps 0.7 of its window, which begins at 32 packets
+of 1200 bytes and is paced. Over TCP its congestion control is the kernel's.
+"""
+
+import json
+import os
+import socket
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+from base.files import write_atomically
+from base.jail import jailed
+from base.places import tool
+from base.processes import Daemon, first_readable, pidfd, running
+from servers import kernel_sockets
+from servers.application import uwsgi
+from servers.caddy.pacing import pace_listeners
+from servers.contract import Server, Serving
+from tuning.networks import Network
+from tuning.protocols import Protocol
+
+START_TIMEOUT_S = 20.0
+LOG = "caddy.log"
+
+# quic-go's own: the first window, in packets as long as they are before it probes for longer ones.
+QUIC_WINDOW_PACKETS, QUIC_SEGMENT_BYTES = 32, 1200
+# The share of its window that quic-go's Reno keeps after a loss; the kernel's keeps half (RFC 5681).
+QUIC_KEPT_SHARE = 0.7
+# quic-go 0.29 drops a second packet of a ClientHello that it reads together with the first, and Chromium's has two: the
+# handshake then waits for the browser to send it again. So the packets, of 1278 bytes each, must come one by one.
+MOST_UPLINK_MBPS = 10.0
+
+GROUPS = {"X25519": "x25519", "P-256": "secp256r1", "P-384": "secp384r1"}
+VERSIONS = {"tcp": ["h1", "h2"], "quic": ["h3"]}
+# Go's servers guess a Content-Type where there is none. One that no field can have keeps them from it, and is not sent.
+NO_CONTENT_TYPE = "\x7f"
+
+
+class Caddy(Server):
+    """Caddy, whose congestion control is the kernel's over TCP, and quic-go's over QUIC."""
+
+    name = "caddy"
+    transports = ("tcp", "quic")
+    congestion_controls = ("cubic", "reno", "bbr")
+    programs: ClassVar = {"caddy": "version", **uwsgi.PROGRAMS}
+    # Over QUIC: after a loss 48 to 70 % of the window before were seen in flight.
+    fills_window_after_loss = False
+
+    @contextmanager
+    def serve(self, serving: Serving) -> Iterator[None]:
+        with (
+            uwsgi.running_application(serving, over_http=True) as application,
+            _caddy(serving, application.socket) as caddy,
+        ):
+            if serving.protocol.in_kernel and serving.protocol.pacing:
+                pace_listeners(caddy.process.pid, serving.listening())
+            application.await_ready()
+            yield
+
+    def congestion_controls_taken(self, folder: Path) -> set[str] | None:
+        return kernel_sockets.congestion_controls(folder) or None  # quic-go gives no account
+
+    def refusal(self, protocol: Protocol) -> str | None:
+        if fault := super().refusal(protocol):
+            return fault
+        if protocol.early_data:
+            return "caddy takes no early data"
+        if protocol.in_kernel:
+            return None
+        if protocol.congestion_control != "reno":
+            return f"caddy's QUIC has no {protocol.congestion_control}, only reno"
+        if protocol.initial_window_packets != QUIC_WINDOW_PACKETS:
+            window = protocol.initial_window_packets
+            return f"the initial window of caddy's QUIC is {QUIC_WINDOW_PACKETS} packets, and cannot be {window}"
+        if not protocol.pacing:
+            return "pacing of caddy's QUIC is true: it always paces"
+        if protocol.connection_options:
+            return "caddy's QUIC does nothing by connection_options"
+        return None
+
+    def network_refusal(self, protocol: Protocol, network: Network) -> str | None:
+        steady = network.up_trace is None and network.up_mbps is not None and network.up_mbps <= MOST_UPLINK_MBPS
+        if protocol.in_kernel or steady:
+            return None
+        return (
+            f"caddy's QUIC can lose half of a browser's ClientHello where the uplink is not steady or faster than "
+            f"{MOST_UPLINK_MBPS:g} Mbit/s, as that of {network.name}"
+        )
+
+    def order_of_service(self, protocol: Protocol) -> str | None:
+        return None if protocol.in_kernel else "fair"
+
+    def window_segment_bytes(self, protocol: Protocol) -> int:
+        return protocol.segment_bytes if protocol.in_kernel else QUIC_SEGMENT_BYTES
+
+    def reno_kept_share(self, protocol: Protocol) -> float:
+        return super().reno_kept_share(protocol) if protocol.in_kernel else QUIC_KEPT_SHARE
+
+
+@contextmanager
+def _caddy(serving: Serving, application: Path) -> Iterator[Daemon]:
+    """Caddy in front of the `application`, once it listens everywhere. Raises EyelevelError."""
+    config = serving.folder / "caddy.json"
+    write_atomically(config, json.dumps(configuration(serving, application), indent=1))
+    # It is a link out of a folder that Caddy has not.
+    program: list[str | Path] = [tool("caddy").resolve(), "run", "--config", config]
+    home = {"HOME": str(serving.folder), "XDG_DATA_HOME": str(serving.folder), "XDG_CONFIG_HOME": str(serving.folder)}
+    with ExitStack() as starting:
+        pinged = starting.enter_context(closing(socket.create_server(("127.0.0.1", 0))))
+        program += ["--pingback", "{}:{}".format(*pinged.getsockname())]
+        log, environment = serving.folder / LOG, {**os.environ, **home}
+        with running("Caddy", jailed(serving.jail(), program), log, environment=environment) as daemon:
+            ended = starting.enter_context(pidfd(daemon.process))
+            if first_readable(pinged.fileno(), ended, timeout_s=START_TIMEOUT_S) != pinged.fileno():
+                raise daemon.failure()
+            starting.enter_context(pinged.accept()[0])
+            starting.close()
+            yield daemon
+
+
+def configuration(serving: Serving, application: Path) -> dict[str, Any]:
+    """Caddy's configuration (caddyserver.com/docs/json), in front of the `application`."""
+    protocol = serving.protocol
+    listening: dict[str, list[str]] = defaultdict(list)
+    for address, port in serving.listening():
+        listening[address].append(f"{address}:{port}")
+    certificates = [
+        {"certificate": str(serving.certificates[address].chain), "key": str(serving.certificates[address].key)}
+        | {"tags": [address]}
+        for address in listening
+    ]
+    return {
+        "admin": {"disabled": True, "config": {"persist": False}},
+        "logging": {"logs": {"default": {"level": "WARN", "encoder": {"format": "console"}}}},
+        "storage": {"module": "file_system", "root": str(serving.folder / "caddy")},
+        "apps": {
+            "tls": {
+                "certificates": {"load_files": certificates},
+                "disable_ocsp_stapling": True,
+                # As NGINX: a page's further connections to a server resume nothing.
+                "session_tickets": {"disabled": True},
+            },
+            "http": {
+                # Of what is still being served at the end, nobody waits for the rest.
+                "grace_period": 1,
+                "servers": {
+                    address: _server(address, endpoints, protocol, application)
+                    for address, endpoints in listening.items()
+                },
+            },
+        },
+    }
+
+
+def _server(address: str, endpoints: list[str], protocol: Protocol, application: Path) -> dict[str, Any]:
+    sent = {"handler": "headers", "response": {"delete": ["Server"]}}
+    typed = {
+        "handler": "headers",
+        "response": {
+            "require": {"headers": {"Content-Type": None}},
+            "set": {"Content-Type": [NO_CONTENT_TYPE]},
+        },
+    }
+    proxy = {
+        "handler": "reverse_proxy",
+        "upstreams": [{"dial": f"unix/{application}"}],
+        "transport": {
+            "protocol": "http",
+            # Else it asks for gzip itself, and unpacks what the browser did not ask for.
+            "compression": False,
+            # Else a request may meet a connection that the application is just closing.
+            "keep_alive": {"enabled": False},
+        },
+        # Go would escape what browsers do not.
+        "headers": {"request": {"set": {uwsgi.TARGET_FIELD: ["{http.request.orig_uri}"]}}},
+        "flush_interval": -1,
+    }
+    handlers = [sent, *([typed] if protocol.in_kernel else []), proxy]
+    group = GROUPS[protocol.tls_group]
+    return {
+        "listen": endpoints,
+        "protocols": VERSIONS[protocol.transport],
+        "automatic_https": {"disable": True},
+        "strict_sni_host": False,
+        "tls_connection_policies": [
+            {
+                "certificate_selection": {"any_tag": [address]},
+                "curves": [group],
+                "protocol_min": "tls1.3",
+                "protocol_max": "tls1.3",
+            }
+        ],
+        "routes": [{"handle": handlers}],
+    }

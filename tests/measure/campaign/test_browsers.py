@@ -1,0 +1,204 @@
+"""A campaign of several browsers: its plan, its files, going on, and what is compared with what."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from io import StringIO
+from pathlib import Path
+from random import Random
+
+import pandas as pd
+import pytest
+from factories import ROW
+from rich.console import Console
+
+from analysis import runs as tables
+from analysis.runs import network_and_browser
+from analysis.samples import samples_of
+from base.errors import EyelevelError
+from browsers import registry
+from browsers.chromium_browser import Chromium
+from eyelevel.commands import campaign as commands
+from eyelevel.commands.campaign import chosen_browsers
+from measure.campaign import campaign as campaigns
+from measure.campaign import method, slot
+from measure.campaign.campaign import Campaign, measure
+from measure.campaign.plan import plan, read_plan, seed_of
+from measure.campaign.progress import ProgressDisplay
+from measure.campaign.results import Results
+from measure.host.canary import Canary
+from measure.review import Review
+from measure.run.evidence import Evidence, RequestCounts
+from measure.run.film import FilmStart
+from measure.run.setting import Setting
+from measure.run.visual_metrics import VisualMetrics
+from measure.status import rejections, status
+from measure.table import CampaignDocument, Run, header, lines, read_rows, require_document
+from record.http1 import Response
+from record.site import Exchange, Recording, write_site
+from tuning import networks, protocols
+
+BROWSERS = ("chromium", "toy")
+
+
+class Toy(Chromium):
+    """A browser of another name."""
+
+    name = "toy"
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    known = {**registry.all_browsers(), "toy": Toy()}
+    for module in (registry, commands):
+        monkeypatch.setattr(module, "all_browsers", lambda: known)
+    yield
+
+
+@pytest.fixture
+def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
+    """Two blocks of one site over two settings of TCP, in two browsers, whose loads are made up."""
+    page = Exchange("GET", "https://a.example/", Response(200, "OK", (), b"x"), "192.0.2.1")
+    site = write_site(Recording(page.url, (page,), {"tool": "test"}), tmp_path / "site")
+    monkeypatch.setattr(campaigns, "versions", lambda *_, **__: {"chromium": "1"})
+    monkeypatch.setattr(method, "analyse_film", lambda folder: None)
+    monkeypatch.setattr(slot, "time_canary", lambda browser: Canary(50.0, 800.0))
+    monkeypatch.setattr(slot, "layout", lambda: None)
+    return Campaign(
+        folder=tmp_path / "results" / "try",
+        sites={"site": site},
+        networks={"lte": networks.load()["lte"]},
+        protocols={name: protocols.load()[name] for name in ("tcp", "tcp+")},
+        runs=2,
+        seed=1,
+        further_browsers=("toy",),
+    )
+
+
+def go(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> list[Setting]:
+    """Measure; Chromium asks for ten exchanges, the toy for five. Returns what was loaded, in order."""
+    loaded: list[Setting] = []
+    in_folder: dict[Path, str] = {}
+
+    def load(setting: Setting, folder: Path, **_: object) -> None:
+        loaded.append(setting)
+        in_folder[folder] = setting.loading.browser
+
+    def evidence(folder: Path, **_: object) -> Evidence:
+        is_toy = in_folder[folder] == "toy"
+        counts = RequestCounts(5, 5, 0, 5) if is_toy else RequestCounts(10, 10, 0, 10)
+        visual = VisualMetrics(500, 900, 700, 650 * (2 if is_toy else 1))
+        return Evidence((), 1000.0, visual, FilmStart(0, 12, blank_after=True), (), {"h2": 1}, counts)
+
+    monkeypatch.setattr(method, "load", load)
+    monkeypatch.setattr(method, "read_evidence", evidence)
+    monkeypatch.setattr(method.Method, "gates", lambda self: ())
+    measure(campaign, partial(ProgressDisplay, Console(file=StringIO())))
+    return loaded
+
+
+def test_a_block_has_all_protocols_in_all_browsers_in_random_order() -> None:
+    blocks = plan("ab", ["lte"], ["tcp", "quic"], 20, 1, browsers=BROWSERS)
+    for block in blocks:
+        assert len({run.cell for run in block}) == 1
+        assert Counter((run.protocol, run.browser) for run in block) == Counter(
+            [(protocol, browser) for protocol in ("tcp", "quic") for browser in BROWSERS]
+        )
+    firsts = Counter((block[0].protocol, block[0].browser) for block in blocks)
+    assert len(firsts) == 4 and max(firsts.values()) <= 20
+
+
+def test_runs_in_the_usual_browser_are_called_and_seeded_as_before_there_were_others() -> None:
+    assert str(Run("s", "lte", "tcp", 1)) == str(Run("s", "lte", "tcp", 1, "chromium")) == "s lte tcp run 1"
+    assert str(Run("s", "lte", "tcp", 1, "toy")) == "s lte tcp toy run 1"
+    assert seed_of(Run("s", "lte", "tcp", 1), 7) == Random("7/s lte tcp run 1").getrandbits(62)
+    assert plan("s", ["lte"], ["tcp"], 1, 1) == plan("s", ["lte"], ["tcp"], 1, 1, browsers=["chromium"])
+
+
+def test_every_run_is_loaded_in_its_browser_and_kept_with_it(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = go(campaign, monkeypatch)
+    rows = read_rows(campaign.folder)
+    assert [(one.protocol.name, one.loading.browser) for one in loaded] == [(row.protocol, row.browser) for row in rows]
+    assert Counter((row.protocol, row.browser) for row in rows) == {
+        (protocol, browser): 2 for protocol in ("tcp", "tcp+") for browser in BROWSERS
+    }
+    assert len({row.folder for row in rows}) == len(rows) and all(
+        (campaign.folder / row.folder).is_dir() for row in rows
+    )
+    assert {row.of for row in rows} == {run for block in read_plan(campaign.folder) for run in block}
+    document = require_document(campaign.folder)
+    assert document.browsers == BROWSERS
+    of_first = {name: value for name, value in document.settings["browser"].items() if name != "name"}
+    assert of_first and document.settings["further_browsers"]["toy"] == of_first
+    assert status(campaign.folder).done == 8
+    # Going on makes nothing twice.
+    assert go(campaign, monkeypatch) == []
+    index = Review(campaign.folder).index()
+    assert "browser=toy" in index and "browser=chromium" in index and "<th>browser" in index
+
+
+def test_the_norms_compare_within_a_browser(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+    go(replace(campaign, runs=8), monkeypatch)
+    # Half of all runs ask for half as much, and none is rejected for it.
+    assert all(row.valid for row in read_rows(campaign.folder))
+
+
+def test_a_campaign_of_an_earlier_version_goes_on_and_can_get_a_browser(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = replace(campaign, further_browsers=())
+    go(one, monkeypatch)
+    before = read_rows(campaign.folder)
+    for name in ("runs.csv", "plan.csv"):
+        table = pd.read_csv(campaign.folder / name, dtype=str, keep_default_na=False).drop(columns="browser")
+        table.to_csv(campaign.folder / name, index=False, lineterminator="\n")
+    assert "further_browsers" not in json.loads((campaign.folder / "campaign.json").read_text())["settings"]
+    assert read_rows(campaign.folder) == before
+    assert go(one, monkeypatch) == []
+    loaded = go(campaign, monkeypatch)
+    assert {one.loading.browser for one in loaded} == {"toy"} and len(loaded) == 4
+    assert len(read_rows(campaign.folder)) == 8
+    with pytest.raises(EyelevelError, match="settings/further_browsers had toy"):
+        go(one, monkeypatch)
+
+
+def test_an_old_table_is_of_the_browser_of_its_campaign(tmp_path: Path) -> None:
+    (tmp_path / "campaign.json").write_text(json.dumps({"settings": {"browser": {"name": "toy"}}}))
+    text = (header() + lines([ROW])).replace(",browser\n", "\n").replace(",chromium\n", "\n")
+    (tmp_path / "runs.csv").write_text(text)
+    assert [row.of.browser for row in read_rows(tmp_path)] == ["toy"]
+    assert Results(tmp_path).rows[0].browser == "toy"
+    assert tables.load(tmp_path).runs["browser"].tolist() == ["toy"]
+    # A campaign of one browser has the names of its networks, whichever browser that is.
+    assert samples_of(tables.load(tmp_path)).networks == ("lte",)
+
+
+def test_loads_of_two_browsers_are_in_no_cell_together(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+    go(campaign, monkeypatch)
+    table = tables.load(campaign.folder)
+    samples = samples_of(table)
+    assert table.networks == samples.networks == ("lte", "lte@toy")
+    si = samples.values[:, 0, :, samples.metrics.index("si")]
+    assert (si[0] == 650).all() and (si[1] == 1300).all()
+    assert [network_and_browser(name, table.browsers) for name in samples.networks] == [("lte", ""), ("lte", "toy")]
+    assert set(table.rtt_ms) == {"lte", "lte@toy"}
+
+
+def test_rejected_attempts_are_counted_by_browser() -> None:
+    rows = [replace(ROW, browser=name) for name in BROWSERS]
+    titles = [str(column.header) for column in rejections(rows).columns]
+    assert titles == ["rejected by", "tcp chromium", "tcp toy", "the last was"]
+    assert [str(column.header) for column in rejections(rows[:1]).columns] == ["rejected by", "tcp", "the last was"]
+
+
+def test_the_command_takes_a_list_and_keeps_the_order_of_the_campaign() -> None:
+    new, old = CampaignDocument({}), CampaignDocument({"browser": {"name": "chromium"}})
+    both = CampaignDocument({"browser": {"name": "toy"}, "further_browsers": {"chromium": {}}})
+    assert chosen_browsers(None, new) == chosen_browsers(None, old) == ["chromium"]
+    assert chosen_browsers(None, both) == chosen_browsers("chromium,toy", both) == ["toy", "chromium"]
+    with pytest.raises(EyelevelError, match="unknown browser 'opera'"):
+        chosen_browsers("opera", new)

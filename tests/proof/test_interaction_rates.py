@@ -1,0 +1,129 @@
+"""How often a contrast is said to depend on the program, or not to, over campaigns whose truth is known: false claims,
+coverage and power. Each is of whole campaigns, Holm's correction included. What is found is printed.
+
+A campaign has two servers with one TCP, and two browsers, behind two networks: twelve differences of contrasts.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from support.rates import tell
+
+from analysis import hypotheses
+from analysis.programs import DEPENDS, INDEPENDENT, program_differences
+from analysis.runs import CampaignTable
+from analysis.samples import Array, Samples
+from measure.table import CampaignDocument
+
+# The share of runs in which a correct rate fails its test.
+FALSE_ALARM = 1e-4
+NETWORKS, BROWSERS = ("dsl", "lte"), ("chromium", "firefox")
+PLACES = (*NETWORKS, *(f"{network}@firefox" for network in NETWORKS))
+SERVERS = {"tcp+": ("tcp", "nginx"), "quic": ("quic", "quic_server"), "quinn-h3": ("quic", "quinn")}
+METRICS = ("si", "plt")
+DECLARED = hypotheses.load().restricted_to(tuple(SERVERS), METRICS)
+DIFFERENCES = 12
+CAMPAIGN = CampaignTable(
+    pd.DataFrame(),
+    CampaignDocument(
+        {
+            "networks": {place: {} for place in PLACES},
+            "protocols": {
+                name: {"transport": transport, "server": server, "congestion_control": "cubic"}
+                for name, (transport, server) in SERVERS.items()
+            },
+            "browser": {"name": "chromium"},
+            "further_browsers": {"firefox": {}},
+        }
+    ),
+)
+Noise = Callable[[np.random.Generator, tuple[int, ...]], Array]
+
+
+def lognormal(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Times with 10 % of lognormal noise."""
+    return np.exp(0.1 * draw.standard_normal(shape))
+
+
+def heavy(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Times of which one in ten is up to several times as long: no third moment."""
+    long = np.where(draw.random(shape) < 0.1, 1 + draw.pareto(2.5, shape), 1)
+    return np.asarray(np.exp(0.05 * draw.standard_normal(shape)) * long)
+
+
+NOISES = pytest.mark.parametrize("noise", [lognormal, heavy])
+
+
+def differences(noise: Noise, draw: np.random.Generator, sites: int, blocks: int, change: float = 1.0) -> pd.DataFrame:
+    """The table of a campaign in which QUIC takes 10 % less than TCP+ on average, and another share less on each site;
+    `change`: how many times as long it takes in Firefox, with either server, beside."""
+    block = np.exp(0.05 * draw.standard_normal((len(NETWORKS), sites, 1, 1, blocks)))
+    block = np.concatenate([block, block])  # a block's runs in all browsers have its moment in common
+    run = noise(draw, (len(PLACES), sites, len(SERVERS), 1, blocks))
+    metric = np.exp(0.015 * draw.standard_normal((len(PLACES), sites, len(SERVERS), len(METRICS), blocks)))
+    values = 1000 * block * run * metric
+    values[:, :, 1:] *= np.exp(np.log(0.9) + 0.1 * draw.standard_normal((sites, 1, 1, 1)))
+    # A browser is slower than another over all protocols, which is no dependence of the contrast.
+    values[len(NETWORKS) :] *= 1.3
+    values[len(NETWORKS) :, :, 1:] *= change
+    samples = Samples(values, PLACES, tuple(map(str, range(sites))), tuple(SERVERS), METRICS)
+    table = program_differences(CAMPAIGN, samples, DECLARED)
+    assert len(table) == DIFFERENCES
+    return table
+
+
+def at_most(count: int, trials: int, rate: float) -> bool:
+    """Whether a rate of no more than `rate` brings about `count` by chance."""
+    return bool(count <= stats.binom.isf(FALSE_ALARM, trials, rate))
+
+
+@NOISES
+@pytest.mark.parametrize(("sites", "blocks"), [(1, 31), (4, 5), (12, 10)])
+def test_programs_that_change_nothing_are_blamed_in_one_campaign_of_a_hundred_at_most(
+    noise: Noise, sites: int, blocks: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    number, draw = 1000, np.random.default_rng([1, sites, blocks])
+    tables = [differences(noise, draw, sites, blocks) for _ in range(number)]
+    false = sum(bool((table["verdict"] == DEPENDS).any()) for table in tables)
+    covered = sum(int(((table["difference_low"] <= 0) & (table["difference_high"] >= 0)).sum()) for table in tables)
+    rates = (f"{false / number:.2%}", f"{covered / number / DIFFERENCES:.1%} covered")
+    tell(capsys, "false dependence", noise.__name__, sites, blocks, number, *rates)
+    assert at_most(false, number, DECLARED.significant_p), false / number
+    # Differences of one campaign have runs in common: as if a quarter of them were there.
+    low = 0.93 if noise is heavy else 0.94
+    assert at_most(round((number - covered / DIFFERENCES) * 3), 3 * number, 1 - low), covered / number / DIFFERENCES
+
+
+@NOISES
+def test_a_change_of_the_margin_is_called_none_in_one_of_a_hundred_at_most(
+    noise: Noise, capsys: pytest.CaptureFixture[str]
+) -> None:
+    number, draw, false = 600, np.random.default_rng(2), 0
+    for _ in range(number):
+        table = differences(noise, draw, 12, 31, change=1.02)
+        is_changed = table["varies"] == "browser"
+        false += bool((table.loc[is_changed, "verdict"] == INDEPENDENT).any())
+    tell(capsys, "false independence", noise.__name__, 12, 31, number, f"{false / number:.2%}")
+    assert at_most(false, number, DECLARED.significant_p), false / number
+
+
+@pytest.mark.parametrize(
+    ("sites", "blocks", "change", "least"), [(4, 5, 1.2, 0.3), (12, 10, 1.08, 0.75), (12, 31, 1.05, 0.82)]
+)
+def test_a_change_that_is_there_is_found(
+    sites: int, blocks: int, change: float, least: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The share of differences between browsers that are found; those between servers are none, in each browser."""
+    number, draw, right, false = 300, np.random.default_rng([3, sites]), 0, 0
+    for _ in range(number):
+        table = differences(lognormal, draw, sites, blocks, change=change)
+        depends, is_browser = table["verdict"] == DEPENDS, table["varies"] == "browser"
+        right += int((depends & is_browser).sum())
+        false += bool((depends & ~is_browser).any())
+    share = right / (4 * number)
+    tell(capsys, f"power at {change - 1:+.0%}", sites, blocks, number, f"{share:.1%}", f"{false / number:.2%} false")
+    assert share > least
+    assert at_most(false, number, DECLARED.significant_p)

@@ -1,0 +1,67 @@
+"""What our own servers (quic_server, quinn_server) are started with in tests: a site, a certificate, endpoints."""
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from record.http1 import Response
+from record.site import Exchange, Recording, write_site
+
+
+def stored(folder: Path, *exchanges: Exchange) -> Path:
+    """The exchanges as a site's folder, which quic_server can load."""
+    return write_site(Recording(exchanges[0].url, exchanges, {"tool": "test"}), folder / "site").folder
+
+
+def exchange(method: str, url: str, response: Response) -> Exchange:
+    return Exchange(method, url, response, recorded_ip="192.0.2.1")
+
+
+def ok(body: bytes = b"", *headers: tuple[str, str], status: int = 200) -> Response:
+    return Response(status, "", headers, body)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A self-signed certificate in PEM files, and what a browser calls its key by."""
+
+    chain: Path
+    key: Path
+    spki_sha256: str
+
+
+def make_certificate(folder: Path) -> Certificate:
+    """One for every name below example, in files in `folder`."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("*.example")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    encoding, public_format = serialization.Encoding, serialization.PublicFormat
+    (folder / "chain.pem").write_bytes(certificate.public_bytes(encoding.PEM))
+    (folder / "key.pem").write_bytes(
+        key.private_bytes(encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    spki = key.public_key().public_bytes(encoding.DER, public_format.SubjectPublicKeyInfo)
+    return Certificate(
+        folder / "chain.pem", folder / "key.pem", base64.b64encode(hashlib.sha256(spki).digest()).decode()
+    )
+
+
+def endpoints_file(folder: Path, *endpoints: list[str | Path]) -> Path:
+    """A file of `endpoints`, each with its address, its port, and the files of its certificate and key."""
+    file = folder / "endpoints"
+    file.write_text("".join("\t".join(map(str, endpoint)) + "\n" for endpoint in endpoints))
+    return file
