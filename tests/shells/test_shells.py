@@ -751,6 +751,8 @@ def test_variables_tell_the_command_where_it_is() -> None:
     assert run("mm-delay --addresses 10.9.0.0/16 1", show).stdout.startswith("10.9.0.1|")
 
 
+# No `exec`, and no process after "ready": the environment by which `Marked` knows a process is empty during an `exec`.
+STAYS = ["sh", "-c", "echo ready; read -r what_never_comes"]
 LEAVES_PROCESSES = ["sh", "-c", "sleep 1000 & sh -c 'sleep 1000 & sleep 1000' & echo ready; wait"]
 
 
@@ -770,14 +772,14 @@ def test_sigkill_of_any_process_leaves_nothing() -> None:
 
 @pytest.mark.parametrize(("sent", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
 def test_a_signal_to_the_shell_ends_its_command(sent: signal.Signals, status: int) -> None:
-    tree = Marked("mm-delay 1 mm-loss uplink 0", ["sh", "-c", "echo ready; exec sleep 1000"])
+    tree = Marked("mm-delay 1 mm-loss uplink 0", STAYS)
     tree.shell.send_signal(sent)
     tree.assert_all_end()
     assert tree.shell.returncode == status
 
 
 def test_a_signal_to_the_supervisor_of_a_command_ends_the_command() -> None:
-    tree = Marked("mm-delay 1", ["sh", "-c", "echo ready; exec sleep 1000"])
+    tree = Marked("mm-delay 1", STAYS)
     _, supervisor, _ = tree.processes()
     os.kill(supervisor, signal.SIGTERM)
     tree.assert_all_end()
@@ -785,7 +787,7 @@ def test_a_signal_to_the_supervisor_of_a_command_ends_the_command() -> None:
 
 
 def test_a_signal_that_is_ignored_outside_is_ignored_inside() -> None:
-    tree = Marked("nohup mm-delay 1 mm-loss uplink 0", ["sh", "-c", "echo ready; exec sleep 1000"])
+    tree = Marked("nohup mm-delay 1 mm-loss uplink 0", STAYS)
     for process in tree.processes():
         os.kill(process, signal.SIGHUP)
     with pytest.raises(subprocess.TimeoutExpired):

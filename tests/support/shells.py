@@ -76,6 +76,7 @@ class Marked:
         self.shell = subprocess.Popen(
             [*stack(shells), *command],
             env=os.environ | {name: value},
+            stdin=subprocess.PIPE,  # stays open, and empty
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
