@@ -110,7 +110,8 @@ def _further(documents: Iterable[Mapping[str, Any]]) -> list[str]:
     """Other keys of two protocols of one transport that differ, with their values."""
     compared, reference = map(_further_keys, documents)
     names = [name for name in compared | reference if compared.get(name) != reference.get(name)]
-    return [f"{name} ({compared.get(name, 'not set')} against {reference.get(name, 'not set')})" for name in names]
+    both = ((name, *(one.get(name, "not set") or "none" for one in (compared, reference))) for name in names)
+    return [f"{name} ({one} against {other})" for name, one, other in both]
 
 
 def _further_keys(document: Mapping[str, Any]) -> dict[str, str]:

@@ -75,10 +75,8 @@ def main(
         console.print(line, markup=False, soft_wrap=True)
     if into:
         here = [one for one in chosen_servers if not missing_program(one)]
-        programs: dict[str, str] = {}
-        for one in chosen_browsers:
-            if not missing_program(one):
-                programs |= versions([one.name for one in here], one.name, capturing=True)
+        present = [one for one in chosen_browsers if not missing_program(one)]
+        programs = versions([one.name for one in here], [one.name for one in present], capturing=True)
         write_atomically(into, page(done, programs, machine(), now_iso()[:10]))
         give_to_caller(into)
         console.print(f"written: {into}", markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""How many TCP segments leave this network namespace that ask for a connection: a browser that is to load over QUIC
+"""How many TCP segments leave this network namespace that ask for a connection, but for `http:` URLs: a browser that is to load over QUIC
 alone, and tries TCP beside it, is seen by them, whatever it says and whether it is answered or not.
 
 The kernel's own counters (`ActiveOpens`) also have the connections between Browsertime, driver and browser.
@@ -19,20 +19,26 @@ SYNS = "syns.json"
 
 # From linux/if_packet.h, if_ether.h and socket.h, which Python does not have.
 ETH_P_ALL, SOL_PACKET, PACKET_STATISTICS, SO_ATTACH_FILTER = 0x3, 263, 6, 26
+# The port of `http:` URLs, which are never QUIC's: a page that names one has it asked for, or connected to in advance,
+# over TCP on every stack alike.
+HTTP_PORT = 80
 # Code, jumps if true and if false, and constant of each line (linux/bpf_common.h): is it IPv4, is it TCP, is it no
-# later fragment, and is of SYN and ACK only SYN set? What passes is counted. (Replays have no other IP.)
+# later fragment, is of SYN and ACK only SYN set, and is it for another port than HTTP_PORT? What passes is counted.
+# (Replays have no other IP.)
 IS_SYN = (
     (0x30, 0, 0, 0),  # the byte at 0: version, and length of the header
     (0x54, 0, 0, 0xF0),
-    (0x15, 0, 8, 0x40),
+    (0x15, 0, 10, 0x40),
     (0x30, 0, 0, 9),  # the protocol
-    (0x15, 0, 6, socket.IPPROTO_TCP),
+    (0x15, 0, 8, socket.IPPROTO_TCP),
     (0x28, 0, 0, 6),  # the place of a fragment
-    (0x45, 4, 0, 0x1FFF),
+    (0x45, 6, 0, 0x1FFF),
     (0xB1, 0, 0, 0),  # the length of the header
     (0x50, 0, 0, 13),  # the flags
     (0x54, 0, 0, 0x12),
-    (0x15, 1, 0, 0x02),
+    (0x15, 0, 2, 0x02),
+    (0x48, 0, 0, 2),  # the port that it is for
+    (0x15, 0, 1, HTTP_PORT),
     (0x06, 0, 0, 0),
     (0x06, 0, 0, 1),
 )

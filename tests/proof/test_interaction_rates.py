@@ -111,12 +111,15 @@ def test_a_change_of_the_margin_is_called_none_in_one_of_a_hundred_at_most(
 
 
 @pytest.mark.parametrize(
-    ("sites", "blocks", "change", "least"), [(4, 5, 1.2, 0.3), (12, 10, 1.08, 0.75), (12, 31, 1.05, 0.82)]
+    ("sites", "blocks", "change", "least"), [(4, 5, 1.2, 0.3), (12, 10, 1.08, 0.6), (12, 31, 1.05, 0.8)]
 )
 def test_a_change_that_is_there_is_found(
     sites: int, blocks: int, change: float, least: float, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The share of differences between browsers that are found; those between servers are none, in each browser."""
+    """The share of differences between browsers that are found; those between servers are none, in each browser.
+
+    Nobody asks for a certain share: `least` is below what was seen once, so that a loss of power is noticed.
+    """
     number, draw, right, false = 300, np.random.default_rng([3, sites]), 0, 0
     for _ in range(number):
         table = differences(lognormal, draw, sites, blocks, change=change)
