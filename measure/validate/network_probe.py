@@ -30,7 +30,7 @@ from pathlib import Path
 from base.errors import EyelevelError
 from base.structure import from_json, to_json
 from replay.spec import PRIVATE
-from tuning.networks import DOWN, TRACE_LINE_BYTES, UP, Network, read_trace
+from tuning.networks import DOWN, TRACE_LINE_BYTES, UP, Network, OnOff, read_trace
 from tuning.queues import DROP_TAIL, Queue
 
 CONTROL = str(PRIVATE / "probe")
@@ -353,9 +353,9 @@ class Client:
         network = self._network
         runs = list(lost_runs(flow.packets, arrived))
         seen = None
-        if network.on_off_of(direction):
+        if times := network.on_off_of(direction):
             least = self._least_outage(direction)
-            seen = outages(arrived, [run for run in runs if len(run) >= least], flow, least)
+            seen = outages(arrived, [run for run in runs if len(run) >= least], flow, least, times)
             runs = [run for run in runs if len(run) < least]
         lost = [number for run in runs for number in run]
         cost_ms, mbps = network.retransmit_ms, network.rate_of(direction)
@@ -434,7 +434,8 @@ class Client:
         arrived, marked = self._sent(direction, flow)
         sparse_ns = [at - sent for number, (sent, at) in arrived.items() if number >= SPARSE]
         large = {number: times for number, times in arrived.items() if number < SPARSE}
-        rate_mbps, mean_mbps = self._rates(direction, size_bytes, sorted(at for _, at in large.values()))
+        # Not the mean of all: a queue that drops too much at times leaves the link at rest.
+        rate_mbps, _ = self._rates(direction, size_bytes, sorted(at for _, at in large.values()))
         least_ns = min(at - sent for sent, at in large.values())
         # A small packet takes less time to send, and the first of all may have met a large one.
         sparse_wait_ms = (statistics.median(sparse_ns) - least_ns) / 1e6 if sparse_ns else math.nan
@@ -445,7 +446,7 @@ class Client:
             wait_ms=self._waited_ns(large) / 1e6,
             sparse_wait_ms=max(0.0, sparse_wait_ms),
         )
-        return replace(without_load, mbps=rate_mbps, mean_mbps=mean_mbps, managed=managed)
+        return replace(without_load, mbps=rate_mbps, managed=managed)
 
     def _sent(self, direction: int, flow: Flow) -> tuple[dict[int, tuple[int, int]], list[int]]:
         """Send `flow` up (0) or down (1); returns what arrived, and the numbers of what was marked."""
@@ -484,7 +485,9 @@ def lost_runs(packets: int, arrived: Mapping[int, tuple[int, int]]) -> Iterator[
         before = number
 
 
-def outages(arrived: Mapping[int, tuple[int, int]], runs: Sequence[range], flow: Flow, least_packets: int) -> Outages:
+def outages(
+    arrived: Mapping[int, tuple[int, int]], runs: Sequence[range], flow: Flow, least_packets: int, times: OnOff
+) -> Outages:
     """When a direction was off, by the times at which the packets before and behind each of `runs` were sent.
 
     What began before the first packet, or did not end before the last, is none.
@@ -494,9 +497,9 @@ def outages(arrived: Mapping[int, tuple[int, int]], runs: Sequence[range], flow:
     edges_s = [(arrived[run.start - 1][0] / 1e9, arrived[run.stop][0] / 1e9) for run in inner]
     off_s = [end_s - begin_s - interval_s for begin_s, end_s in edges_s]
     on_s = [begin_s - end_s + interval_s for (_, end_s), (begin_s, _) in itertools.pairwise(edges_s)]
-    mean_off_s, mean_on_s = (statistics.fmean(spans) if spans else math.nan for spans in (off_s, on_s))
-    # JSON has no NaN.
-    mean_off_s, mean_on_s = (0.0 if math.isnan(mean) else mean for mean in (mean_off_s, mean_on_s))
+    # Of times that are always the same, the median, which a busy machine does not change.
+    average = statistics.median if times.periodic else statistics.fmean
+    mean_off_s, mean_on_s = (average(spans) if spans else 0.0 for spans in (off_s, on_s))
     return Outages(len(on_s), mean_off_s, mean_on_s, least_packets * interval_s)
 
 

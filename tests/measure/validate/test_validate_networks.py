@@ -230,7 +230,7 @@ def test_packets_that_are_lost_behind_each_other_are_told_from_times_off() -> No
     arrived = {number: (number * 10**6, number * 10**6) for number in range(flow.packets) if number not in lost}
     runs = list(lost_runs(flow.packets, arrived))
     assert {number for run in runs for number in run} == lost
-    seen = outages(arrived, [run for run in runs if len(run) >= 7], flow, 7)
+    seen = outages(arrived, [run for run in runs if len(run) >= 7], flow, 7, OnOff(2.3, 0.2))
     # The last did not end before the flow did.
     assert seen.count == 6
     assert seen.off_s == pytest.approx(0.2, abs=0.002)
