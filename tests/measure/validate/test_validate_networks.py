@@ -128,7 +128,7 @@ def test_losses_that_come_otherwise_and_delays_that_are_shared_otherwise_fail(si
         ({"up_loss": 0.1}, {"uplink loss"}),
         ({"up_delay_ms": 10}, {"uplink delay", "downlink delay"}),
     ):
-        assert failures(judge_network(replace(BURSTY, **change), measurement)) == wrong, change  # type: ignore[arg-type]
+        assert failures(judge_network(replace(BURSTY, **change), measurement)) == wrong, change
     alone = replace(BURSTY, burst_packets=None)
     assert {"uplink loss", "downlink loss"} & failures(judge_network(alone, measurement))
 
@@ -182,7 +182,7 @@ def test_a_link_that_tries_another_number_of_times_or_keeps_another_order_fails(
         ({"retransmit_tries": None}, lost),
         ({"retransmit_reorder": not reorders}, {"uplink order", "downlink order"}),
     ):
-        assert failures(judge_network(replace(network, **change), measurement)) >= wrong, change  # type: ignore[arg-type]
+        assert failures(judge_network(replace(network, **change), measurement)) >= wrong, change
 
 
 def judged(network: Network, **seen: Any) -> list[Check]:
