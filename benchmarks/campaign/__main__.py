@@ -57,7 +57,8 @@ def ours(setting: Setting, runs: int, blocks: int, slot: Slot) -> tuple[float, "
     valid run and the phases (s), each per run."""
     with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as temporary:
         store, times = FolderStore(Path(temporary)), Times()
-        all_runs = [Run(setting.site.name, setting.network.name, PROTOCOL, n) for n in range(1, runs * blocks + 1)]
+        place = (setting.site.name, setting.network.name, setting.protocol.name)
+        all_runs = [Run(*place, number, setting.loading.browser) for number in range(1, runs * blocks + 1)]
         canary_s = 0.0
 
         def circumstances(block: int) -> Circumstances:
