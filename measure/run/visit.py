@@ -84,7 +84,7 @@ def visit(spec: VisitSpec) -> int:
     Raises EyelevelError when it could not be tried.
     """
     site, browser, folder = Site.load(spec.site), browser_named(spec.browser), spec.folder.resolve()
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(exist_ok=True)  # and none above it, which a campaign may have lost meanwhile
     (folder / LOG).unlink(missing_ok=True)
     times: dict[str, float | None] = {"visit": time.time()}
     turn = turn_of_visit(times, is_prompted=spec.awaits_turn)
