@@ -240,8 +240,8 @@ def interruptible(folder: Path, again: str) -> Iterator[None]:
         click.echo(f"\nstopped; what was measured is in {folder}; to go on: {again}", err=True)
         sys.exit(130)
     except FileNotFoundError as error:
-        path = Path(os.fsdecode(error.filename or ""))
-        if not path.is_relative_to(folder) or (folder / DOCUMENT).exists():
+        # The name is a number where a descriptor was looked at.
+        if not Path(str(error.filename)).is_relative_to(folder) or (folder / DOCUMENT).exists():
             raise
         raise EyelevelError(
             f"{folder} was removed, or moved, while it was being measured into; put it back, then go on: {again}"

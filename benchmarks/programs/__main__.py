@@ -112,10 +112,11 @@ def main(site: str, net: str, runs: int, server: str | None, browser_name: str |
                     protocol = stock_protocol(one, version)
                     if server not in (None, one.name) or not protocol or missing_program(one):
                         continue
-                    (protocol,) = require_served([protocol])
-                    if fault := one.network_refusal(protocol, network) or refusal(browser, protocol, recorded):
+                    fault = one.refusal(protocol) or one.network_refusal(protocol, network)
+                    if fault := fault or refusal(browser, protocol, recorded):
                         click.echo(f"{protocol.name} with {browser.name}: {fault}")
                         continue
+                    (protocol,) = require_served([protocol])
                     setting = Setting(recorded, network, protocol, Loading(browser=browser.name))
                     overhead_s, phases = ours(setting, runs, 1, slot)
                     most = memory(setting, one, browser)
