@@ -6,6 +6,7 @@
 //! connects the two for the commands in `src/bin`.
 
 pub mod arguments;
+pub mod conditions;
 pub mod element;
 pub mod error;
 pub mod kernel;

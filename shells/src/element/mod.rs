@@ -22,6 +22,7 @@ mod on_off;
 mod outbox;
 mod retransmission;
 mod trace_rate;
+mod varying_conditions;
 
 pub use chain::Chain;
 pub use chosen_loss::{Choice, ChosenLoss, ChosenLossOptions, NetChosenLoss};
@@ -38,6 +39,7 @@ pub use on_off::{NetOnOff, OnOff, OnOffOptions, Schedule};
 pub use outbox::Outbox;
 pub use retransmission::{Persistence, Retransmission};
 pub use trace_rate::TraceRate;
+pub use varying_conditions::{NetConditions, VaryingConditions};
 
 use crate::packet::Packet;
 use crate::time::Nanos;
@@ -47,6 +49,7 @@ use crate::time::Nanos;
 pub const IMPAIRMENTS: &[Registration] = &[
     Registration::of::<NetDelay>(),
     Registration::of::<NetLink>(),
+    Registration::of::<NetConditions>(),
     Registration::of::<NetLoss>(),
     Registration::of::<NetOnOff>(),
     Registration::of::<NetChosenLoss>(),
