@@ -37,8 +37,8 @@ FIRST_MBPS, FASTER, MOST_MBPS = 0.25, 4.0, 600.0
 TRAIN_PACKETS = 50
 # A direction is full when it passes less than this share of what was sent; it may lose the rest.
 FULL_SHARE = 0.8
-# A sender keeps a rate if it reaches this share of it. What passes less than the second share of it is full; if it is not,
-# more is sent, so often.
+# A sender keeps a rate if it reaches this share of it. What passes less than the second share of it is full; if it is
+# not, more is sent, so often.
 KEPT_SHARE, LOADED_SHARE, FLOODS = 0.9, 0.95, 4
 ECHO_INTERVAL_S = 0.02
 # Of what a direction carries, and so many packets a second at most: no queue may fill.
@@ -47,12 +47,17 @@ LOSS_SHARE, LOSS_PACKETS_PER_S = 0.3, 500.0
 QUIET_S = 0.3
 # The rate over time is that of so many groups of packets, none smaller than this.
 GROUPS, LEAST_GROUP = 12, 20
+# A link is at rest only if its queue is empty: it is not before a packet that waited for more than this share of a full
+# queue, though a sender or a machine that stands still may make it so.
+BUSY_SHARE = 0.5
 # The usual gap between two packets says what a link carries, whatever it loses behind that; unless packets come in
 # bursts: then it differs from the mean by more than this.
 REGULAR_SHARE = 0.1
 # A drop-tail queue drops what comes while it is full. It is managed if more than the second share of losses, and more
 # than so many, come while less than the first share of the usual time is waited, beside twice what is lost anyway.
 NEARLY_FULL_SHARE, EARLY_SHARE, EARLY_PACKETS = 0.8, 0.1, 5
+# Of fewer losses, nothing is known of how full the queue was.
+LEAST_DROPS = 10
 # A queue has filled when it drops at least this share of what it has to.
 DROPPED_SHARE = 0.5
 # A queue that is counted in packets seems to have another length by short ones.
@@ -80,16 +85,16 @@ class Effort:
 class Way:
     """What was measured of a direction.
 
-    `mbps` is its rate, IP and UDP headers included, in full packets, and `least_mbps` to `most_mbps` that of groups of
-    packets one after the other; `wait_ms` how long a packet waits in a full queue, `packets` how many showed it.
+    `mbps` is its rate, IP and UDP headers included, in full packets, and `low_mbps` to `high_mbps` that of 80 % of
+    groups of packets one after the other; `wait_ms` how long a packet waits in a full queue, `packets` how many showed it.
     `fills`: whether the queue got full; `is_managed`: whether it drops before that; `counts_packets`: whether it is as
     long in packets, not in bytes. Of `sent` packets without load, `lost` were lost, `behind_lost` of them behind
     another.
     """
 
     mbps: float
-    least_mbps: float
-    most_mbps: float
+    low_mbps: float
+    high_mbps: float
     wait_ms: float
     packets: int
     fills: bool
@@ -283,22 +288,21 @@ class _Probe:
         large = self._flooded(way, rough_mbps, LARGE_BYTES, loss)
         queue = large
         counts_packets = False
-        # Few packets fill it: shorter ones show its length more finely.
-        if large.wait_ms * large.mbps * 1e3 / 8 < QUEUE_PACKETS * LARGE_BYTES:
-            more = overload(large.mbps)
-            size_bytes = probe_bytes(round(large.wait_ms * large.mbps * 1e3 / 8), large.mbps * more)
-            size_bytes = max(size_bytes, self._end.least_bytes)
+        # Shorter packets show its length more finely, and whether it is one in packets.
+        waiting_bytes, offered_mbps = large.wait_ms * large.mbps * 1e3 / 8, large.mbps * overload(large.mbps)
+        size_bytes = probe_bytes(min(round(waiting_bytes), QUEUE_PACKETS * LARGE_BYTES // 2), offered_mbps)
+        if (size_bytes := max(size_bytes, self._end.least_bytes)) <= LARGE_BYTES // 2:
             fine = self._flooded(way, large.mbps, size_bytes, loss)
             packet_ms = LARGE_BYTES * 8 / large.mbps / 1e3
             differs_ms = max(COUNTED_SHARE * large.wait_ms, COUNTED_PACKETS * packet_ms)
-            counts_packets = large.wait_ms - fine.wait_ms > differs_ms
+            counts_packets = not large.is_managed and large.wait_ms - fine.wait_ms > differs_ms
             # In packets, it is as long for a page's as for full ones.
             queue = large if counts_packets else fine
         self._tell(f"{way}: {large.mbps:.4g} Mbit/s, queue {queue.wait_ms:.4g} ms")
         return Way(
             large.mbps,
-            large.least_mbps,
-            large.most_mbps,
+            large.low_mbps,
+            large.high_mbps,
             queue.wait_ms,
             queue.packets,
             queue.fills,
@@ -363,8 +367,8 @@ class Flood:
     """What was seen of a direction to which more was sent than it carries; as in `Way`."""
 
     mbps: float
-    least_mbps: float
-    most_mbps: float
+    low_mbps: float
+    high_mbps: float
     wait_ms: float
     packets: int
     fills: bool
@@ -376,32 +380,40 @@ def flood(size_bytes: int, sent_mbps: float, numbers: Numbers, arrived: Times, l
 
     Without load, it loses the share `loss`.
     """
-    times_ns = _times(arrived)
-    gap_ns = statistics.median(after - before for before, after in itertools.pairwise(times_ns))
-    usual_mbps, mean_mbps = size_bytes * 8e3 / max(gap_ns, 1.0), _mean_mbps(size_bytes, times_ns)
-    mbps = usual_mbps if abs(usual_mbps / mean_mbps - 1) < REGULAR_SHARE else mean_mbps
-    group = max(LEAST_GROUP, len(times_ns) // GROUPS)
-    ends = range(group, len(times_ns), group)
-    rates_mbps = [_mean_mbps(size_bytes, times_ns[end - group : end + 1]) for end in ends]
+    least_ns = min(at - sent for sent, at in arrived.values())
+    waits_ns = {number: arrived[number][1] - arrived[number][0] - least_ns for number in sorted(arrived)}
+    # What comes behind a dropped packet waits as long as that would have, but for one packet.
+    drops = [(after, after - before - 1) for before, after in itertools.pairwise(waits_ns) if after > before + 1]
+    full = [after for after, _ in drops] if len(drops) >= LEAST_DROPS else [*waits_ns][len(waits_ns) // 2 :]
+    wait_ns = statistics.median(waits_ns[number] for number in full)
 
-    one_way_ns = {number: arrived[number][1] - arrived[number][0] for number in sorted(arrived)}
-    late = list(one_way_ns.values())[len(one_way_ns) // 2 :]
-    least_ns = min(one_way_ns.values())
-    wait_ns = statistics.median(late) - least_ns
-    # What comes next waits as long as what was lost would have, but for one packet.
+    in_time = sorted(arrived, key=lambda number: arrived[number][1])
+    gaps_ns = [
+        max(arrived[after][1] - arrived[before][1], 1)
+        for before, after in itertools.pairwise(in_time)
+        if waits_ns[after] >= BUSY_SHARE * wait_ns
+    ]
+    if len(gaps_ns) < 2 * LEAST_GROUP:
+        gaps_ns = [max(after - before, 1) for before, after in itertools.pairwise(_times(arrived))]
+    usual_mbps, mean_mbps = (size_bytes * 8e3 / gap for gap in (statistics.median(gaps_ns), statistics.fmean(gaps_ns)))
+    mbps = usual_mbps if abs(usual_mbps / mean_mbps - 1) < REGULAR_SHARE else mean_mbps
+    group = max(LEAST_GROUP, len(gaps_ns) // GROUPS)
+    begins = range(0, len(gaps_ns) - group + 1, group)
+    rates_mbps = [size_bytes * 8e3 / statistics.fmean(gaps_ns[begin : begin + group]) for begin in begins]
+    tenths_mbps = statistics.quantiles(rates_mbps, n=10, method="inclusive")
+
     full_ns = NEARLY_FULL_SHARE * wait_ns - size_bytes * 8e3 / mbps
-    lost = early = 0
-    for before, after in itertools.pairwise(one_way_ns):
-        lost += after - before - 1
-        early += (after - before - 1) * (one_way_ns[after] - least_ns < full_ns)
+    lost = sum(packets for _, packets in drops)
+    early = sum(packets for after, packets in drops if waits_ns[after] < full_ns)
     middle = numbers.first + numbers.packets // 2
-    arrived_late = sum(number >= middle for number in one_way_ns)
+    arrived_late = sum(number >= middle for number in waits_ns)
     dropped = 1 - arrived_late / (numbers.last + 1 - middle)
     return Flood(
         mbps,
-        min(rates_mbps),
-        max(rates_mbps),
-        wait_ns / 1e6,
+        tenths_mbps[0],
+        tenths_mbps[-1],
+        # A queue has room for whole packets, of whose time half is not used on average.
+        (wait_ns + size_bytes * 4e3 / mbps) / 1e6,
         len(arrived),
         fills=dropped > DROPPED_SHARE * (1 - mbps / sent_mbps),
         is_managed=early - 2 * loss * numbers.packets > max(EARLY_SHARE * lost, EARLY_PACKETS),
@@ -421,8 +433,8 @@ def _mean_mbps(size_bytes: int, times_ns: Sequence[int]) -> float:
 def _too_slow(way: str, sent_mbps: float) -> EyelevelError:
     slow = "this machine" if way == UP else "the other machine"
     return EyelevelError(
-        f"{slow} is too slow for this path: it sent {sent_mbps:.3g} Mbit/s {_where(way)}, and all of it passed, so that "
-        "the path's rate is not known; end what else runs there, or take a faster one"
+        f"{slow} is too slow for this path: it sent {sent_mbps:.3g} Mbit/s {_where(way)}, and all of it passed, so "
+        "that the path's rate is not known; end what else runs there, or take a faster one"
     )
 
 

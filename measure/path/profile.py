@@ -91,9 +91,9 @@ def profile_of(measured: PathMeasurement, host: str, name: str) -> str:
 def warnings(measured: PathMeasurement) -> Iterator[str]:
     """What the numbers of a profile do not say of its path, a line each."""
     for way, one in ((UP, measured.up), (DOWN, measured.down)):
-        if one.most_mbps - one.least_mbps > STEADY_SHARE * one.mbps:
+        if one.high_mbps - one.low_mbps > STEADY_SHARE * one.mbps:
             yield (
-                f"the rate {way} varied from {one.least_mbps:.3g} to {one.most_mbps:.3g} Mbit/s within seconds; the "
+                f"the rate {way} varied from {one.low_mbps:.3g} to {one.high_mbps:.3g} Mbit/s within seconds; the "
                 "profile has one rate, so probe at other times, too"
             )
         if one.is_managed:
@@ -114,7 +114,7 @@ def warnings(measured: PathMeasurement) -> Iterator[str]:
 def _comments(way: Way) -> Iterator[str]:
     low, high = interval(way.lost, way.sent, _again(way))
     yield (
-        f"{way.mbps:.4g} Mbit/s, {way.least_mbps:.4g} to {way.most_mbps:.4g} in groups of packets one after the other; "
+        f"{way.mbps:.4g} Mbit/s, {way.low_mbps:.4g} to {way.high_mbps:.4g} in 80 % of groups of packets one after the other; "
         f"{way.wait_ms:.4g} ms in a full queue, by {way.packets} packets"
     )
     yield (
