@@ -35,7 +35,9 @@ impl Shell {
     /// Run the command inside and wait for it; returns how the emulation went.
     pub fn run_to_report(mut self, inside: &Inside) -> Result<Report> {
         if env::var_os(PASSTHROUGH).is_some() {
-            return Err(Error::new(format!("{PASSTHROUGH} is set, but the network here begins at once; unset it")));
+            return Err(Error::new(format!(
+                "{PASSTHROUGH} is set, but the network here begins at once; unset it"
+            )));
         }
         self.outputs.flush()?;
         let pair = open_tun_pair(self.kind, inside.addresses)?;
