@@ -17,7 +17,7 @@ const MOST_OF_A_SLEEP: Nanos = 16;
 
 /// Whoever waits for something stays awake for this share of the time at most: many short waits in a row must not keep a
 /// processor busy.
-const MOST_OF_A_WAIT: Nanos = 128;
+const MOST_OF_A_WAIT: Nanos = 256;
 
 /// How late sleeps are at worst and usually, as long as none was seen.
 const FIRST_GUESS: Lateness = Lateness { worst: 200_000, usual: 50_000 };
@@ -185,10 +185,11 @@ mod tests {
 
     #[test]
     fn an_idle_machine_is_on_time_from_the_first_deadlines_on_with_few_sleeps() {
-        for span in [LONG, LONG / 4, 380 * NANOS_PER_MILLISECOND] {
+        // Of 5 ms it may wait for 20 µs awake, which is less than a sleep is late.
+        for (span, median) in [(LONG, 1_000), (LONG / 4, 25_000), (19 * LONG, 1_000)] {
             let mut machine = Machine::new(idle);
             let lateness = machine.lateness_of(200, span);
-            assert!(lateness[100] <= 1_000 && lateness[180] <= 10_000, "{lateness:?}");
+            assert!(lateness[100] <= median && lateness[180] <= median + 10_000, "{lateness:?}");
             // Until the worst is known.
             assert!(lateness[196] <= 50_000, "{lateness:?}");
             assert!(machine.sleeps <= 3 * 200, "{} sleeps", machine.sleeps);
@@ -234,7 +235,7 @@ mod tests {
     fn a_wait_goes_on_when_packets_interrupt_the_sleep() {
         let mut alarm = Alarm::default();
         alarm.wake_at(0, LONG);
-        // So long after the start, 60 µs may be waited for awake.
+        // So long after the start, 55 µs may be waited for awake.
         let wake = alarm.wake_at(LONG - 55_000, LONG);
         assert_eq!(wake, LONG - 55_000);
         assert!(Alarm::default().wake_at(LONG - 55_000, LONG) > wake);
