@@ -266,6 +266,22 @@ class CampaignDocument:
         return str(self.settings.get("shells", OUR_SHELLS))
 
     @property
+    def server_rtts(self) -> str:
+        """How far beyond the network servers are, in the words of the setting (`measure.run.server_rtts`)."""
+        return str(self.settings.get("server_rtts", "off"))
+
+    @property
+    def extra_rtts_ms(self) -> dict[str, dict[str, float]]:
+        """Site → server address → by how much its round trip is longer than the network's; nothing if off."""
+        sites = self.settings.get("sites", {})
+        return {name: dict(extra) for name, site in sites.items() if (extra := site.get("extra_rtts_ms"))}
+
+    @property
+    def think_time(self) -> bool:
+        """Whether servers take as long to answer as the recorded ones took."""
+        return bool(self.settings.get("think_time", False))
+
+    @property
     def browsers(self) -> tuple[str, ...]:
         """The names of all its browsers; none when the document does not say them."""
         return tuple(filter(None, (self.browser, *self.settings.get("further_browsers", ()))))

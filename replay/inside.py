@@ -79,7 +79,9 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     logs = PRIVATE / "servers"
     (logs / QLOG).mkdir()
     (PRIVATE / "shells").mkdir()
-    nest = shells.nest(spec.network, spec.seed, TIMEKEEPING, PRIVATE / "shells")
+    nest = shells.nest(spec.network, spec.seed, TIMEKEEPING, PRIVATE / "shells", spec.extra_rtts_ms)
+    evidence["extra_rtts_ms"] = dict(spec.extra_rtts_ms)
+    evidence["think_time"] = spec.think_time
     evidence["shells"] = nest.record
     client = [*pinned(spec.emulator_cores), *nest.command]
     client += [sys.executable, "-m", "replay.client", to_json(spec), *command]

@@ -174,6 +174,8 @@ class Load:
             setting.protocol,
             self.folder / REQUEST_LOG,
             repeatable=setting.loading.repeatable,
+            think_time=setting.loading.think_time,
+            extra_rtts_ms=setting.loading.server_rtts.extra_ms(setting.site),
             seed=setting.seed,
             monitor=instruments.monitor,
             qlog=instruments.qlog,

@@ -6,6 +6,7 @@ from browsers.browsertime.configuration import QUIET_MS
 from browsers.registry import DEFAULT
 from measure.host.affinity import Layout
 from measure.host.canary import Canary
+from measure.run.server_rtts import ServerRtts
 from record.site import Site
 from replay.shells.registry import DEFAULT as OUR_SHELLS
 from tuning.networks import Network
@@ -22,6 +23,8 @@ class Loading:
     `limit_s`: how long a load may take; what suits the page's size and the network unless given.
     `browser`: its name (`browsers.registry`).
     `shells`: the name of those that emulate the network (`replay.shells.registry`).
+    `server_rtts`: how far beyond the network each server is. `think_time`: whether servers take as long to answer as the
+    recorded ones took.
     """
 
     repeatable: bool = True
@@ -30,6 +33,8 @@ class Loading:
     limit_s: float | None = None
     browser: str = DEFAULT
     shells: str = OUR_SHELLS
+    server_rtts: ServerRtts = ServerRtts()
+    think_time: bool = False
 
 
 @dataclass(frozen=True)

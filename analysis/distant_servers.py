@@ -1,0 +1,27 @@
+"""What a reader must know of a campaign whose servers are not all equally far, or take their time to answer."""
+
+import statistics
+
+from analysis.text import plural
+from measure.table import CampaignDocument
+
+
+def warnings(document: CampaignDocument) -> list[str]:
+    """How far beyond the networks the servers are, and whether they think; nothing where all answer at once."""
+    texts = []
+    if sites := document.extra_rtts_ms:
+        extra_ms = [ms for servers in sites.values() for ms in servers.values()]
+        how = {"file": "as a file says", "recorded": "as recorded, beyond the nearest one"}.get(
+            document.server_rtts, f"as recorded ({document.server_rtts})"
+        )
+        texts.append(
+            f"Servers are farther away than the networks say, {how}: round trips to {plural('server', len(extra_ms))} "
+            f"of {plural('site', len(sites))} are longer by {min(extra_ms):.3g} to {max(extra_ms):.3g} ms (median "
+            f"{statistics.median(extra_ms):.3g} ms). Compare this campaign with none in which all are equally far."
+        )
+    if document.think_time:
+        texts.append(
+            "Servers took as long to answer as the recorded ones took. Compare this campaign with none in which they "
+            "answer at once."
+        )
+    return texts
