@@ -24,4 +24,9 @@ def warnings(document: CampaignDocument) -> list[str]:
             "Servers took as long to answer as the recorded ones took. Compare this campaign with none in which they "
             "answer at once."
         )
+    if document.recorded_certificates:
+        texts.append(
+            "Servers sent chains of certificates as long as the recorded ones. Compare this campaign with none in which "
+            "they are short."
+        )
     return texts

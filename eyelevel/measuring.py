@@ -41,6 +41,7 @@ from measure.validate.record import validate_campaign, validate_worker
 from measure.validate.server_rtts import DelayedSite
 from replay.shells.registry import DEFAULT as OUR_SHELLS
 from replay.shells.registry import require_emulated
+from servers.recorded_chains import recorded_chains
 from servers.registry import require_served_behind
 from tuning.networks import Network
 
@@ -134,6 +135,7 @@ def carry_out(
     require_browser(campaign)
     require_networks(campaign)
     require_shells(campaign, options)
+    require_recorded(campaign)
     # A cluster's workers keep their own machines; this one only collects what they have measured.
     place = nullcontext() if options.dask else measuring_alone("measuring")
     with place, interruptible(campaign.folder, continuation(command, campaign.folder)):
@@ -188,6 +190,14 @@ def require_networks(campaign: Campaign) -> None:
     """Raises EyelevelError when a server cannot serve by one of the campaign's protocols behind one of its networks."""
     for network, protocol in product(campaign.networks.values(), campaign.protocols.values()):
         require_served_behind(network, protocol)
+
+
+def require_recorded(campaign: Campaign) -> None:
+    """Raises EyelevelError when servers are to be as they were recorded, and those of a site were not recorded so."""
+    delayed_sites(campaign)
+    if campaign.loading.recorded_certificates:
+        for site in campaign.sites.values():
+            recorded_chains(site)
 
 
 def require_shells(campaign: Campaign, options: MeasuringOptions) -> None:

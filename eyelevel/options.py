@@ -35,14 +35,18 @@ SHELLS_HELP = (
 shells_option = click.option("--shells", type=click.Choice(list(all_shells())), default=OUR_SHELLS, help=SHELLS_HELP)
 
 SERVER_RTTS_HELP = (
-    "How far beyond the network each server is: off; recorded, by as much as its round trip was longer than that to the "
-    "nearest one; recorded-12ms, than 12 ms; or as a file says (docs/distant-servers.md)."
+    "How far beyond the network each server is: off; recorded, by as much as its round trip was longer than that to "
+    "the nearest one; recorded-12ms, than 12 ms; or as a file says (docs/distant-servers.md)."
 )
 server_rtts_option = click.option("--server-rtts", default=OFF, show_default=True, help=SERVER_RTTS_HELP)
-THINK_TIMES = (OFF, RECORDED)
+OFF_OR_RECORDED = (OFF, RECORDED)
 THINK_TIME_HELP = "How long servers take to answer: off, no time; or as long as the recorded ones took."
+CERTIFICATES_HELP = "Chains of certificates: off, one short certificate each; or as long as the recorded ones."
+certificates_option = click.option(
+    "--certificates", type=click.Choice(OFF_OR_RECORDED), default=OFF, show_default=True, help=CERTIFICATES_HELP
+)
 think_time_option = click.option(
-    "--think-time", type=click.Choice(THINK_TIMES), default=OFF, show_default=True, help=THINK_TIME_HELP
+    "--think-time", type=click.Choice(OFF_OR_RECORDED), default=OFF, show_default=True, help=THINK_TIME_HELP
 )
 
 INSECURE_HELP = (

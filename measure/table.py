@@ -279,7 +279,12 @@ class CampaignDocument:
     @property
     def think_time(self) -> bool:
         """Whether servers take as long to answer as the recorded ones took."""
-        return bool(self.settings.get("think_time", False))
+        return "think_time" in self.settings
+
+    @property
+    def recorded_certificates(self) -> bool:
+        """Whether chains of certificates are as long as the recorded ones."""
+        return "certificates" in self.settings
 
     @property
     def browsers(self) -> tuple[str, ...]:

@@ -28,8 +28,8 @@ ALPN = re.compile(r"[A-Za-z0-9./+_-]{1,32}")
 class Connection:
     """One connection to a server for a `host`. In a recording, `server` is the recorded IP, in a site the address.
 
-    `handshake_ms`: how long the handshake of TCP took, which is one round trip, or that of QUIC, TLS included. `tls_ms`:
-    how long TLS took after TCP. `alpn`: what was agreed on to speak. `certificates`: how many bytes each certificate
+    `handshake_ms`: how long the handshake of TCP took, which is one round trip, or that of QUIC, TLS included.
+    `tls_ms`: how long TLS took after TCP. `alpn`: what was agreed on to speak. `certificates`: how many bytes each certificate
     of the chain has (DER), as they were sent, the server's own first; `names` are those of hosts in that one. Nothing
     where the recorder did not see it.
     """

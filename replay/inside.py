@@ -27,9 +27,10 @@ from replay import names, world
 from replay.content import make_content
 from replay.shells.registry import shells_named
 from replay.spec import CONTROL, MONITORED_DEVICE, PRIVATE, TIMEKEEPING, ReplaySpec
-from servers.certificates import certify, machine_ca
+from servers.certificates import certify, chain_bytes, machine_ca
 from servers.contract import ServerCertificate, Serving
 from servers.qlog import SUFFIX
+from servers.recorded_chains import recorded_chains
 from servers.registry import server_of
 from tuning import kernel
 
@@ -96,7 +97,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
             content=_content(site, evidence, repeatable=spec.repeatable),
             protocol=spec.protocol,
             folder=logs,
-            certify=partial(_certificates, site),
+            certify=partial(_certificates, site, evidence, recorded=spec.recorded_certificates),
             request_log=logs / REQUEST_LOG if spec.request_log else None,
             qlog=logs / QLOG if spec.qlog else None,
             think_time=spec.think_time,
@@ -153,10 +154,17 @@ def _content(site: Site, evidence: dict[str, Any], *, repeatable: bool) -> Path:
     return content
 
 
-def _certificates(site: Site) -> dict[str, ServerCertificate]:
-    """A certificate for each server, which the servers' user may read. Raises EyelevelError."""
-    certificates = certify(machine_ca(), _certified_names(site), PRIVATE / "certificates")
+def _certificates(site: Site, evidence: dict[str, Any], *, recorded: bool) -> dict[str, ServerCertificate]:
+    """A certificate for each server, which the servers' user may read, or a chain like the one that was `recorded`, of
+    which `evidence` has the lengths then. Raises EyelevelError."""
+    forms = recorded_chains(site) if recorded else None
+    certificates = certify(machine_ca(), _certified_names(site), PRIVATE / "certificates", forms)
     hand_over(PRIVATE / "certificates")
+    if forms:
+        evidence["certificate_bytes"] = {
+            address: {"recorded": sum(form.certificates), "replayed": chain_bytes(certificates[address])}
+            for address, form in forms.items()
+        }
     return certificates
 
 

@@ -27,6 +27,7 @@ class ReplaySpec:
     `repeatable`: whether pages are made to ask for the same on every load (`replay.repeatable`).
     `think_time`: whether a response is sent as long after its request as when it was recorded.
     `extra_rtts_ms`: server address → how much longer than the network's its round-trip time is.
+    `recorded_certificates`: whether certificate chains are as long as the recorded ones, and name as many hosts.
     `seed`: what the network's random choices are drawn from; None draws a new one.
     `monitor`: a command that runs next to the servers for as long as the client does: it prints a line when it is
     ready, and ends in order on SIGTERM.
@@ -41,6 +42,7 @@ class ReplaySpec:
     repeatable: bool = False
     think_time: bool = False
     extra_rtts_ms: Mapping[str, float] = field(default_factory=dict)
+    recorded_certificates: bool = False
     seed: int | None = None
     monitor: tuple[str, ...] = ()
     qlog: Path | None = None

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from eyelevel.options import server_rtts_option, shells_option, think_time_option
+from eyelevel.options import certificates_option, server_rtts_option, shells_option, think_time_option
 from measure.run.aliases import choose_protocol
 from measure.run.server_rtts import RECORDED, parse_server_rtts
 from record.collection import choose_site
@@ -28,6 +28,7 @@ CURL_VERSIONS = ("h2",)
 @click.option("--request-log", type=click.Path(path_type=Path), help="Append a line for each request to this file.")
 @click.option("--repeatable/--as-recorded", default=False, help="Whether pages ask for the same on every load.")
 @think_time_option
+@certificates_option
 @server_rtts_option
 @shells_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
@@ -38,6 +39,7 @@ def main(
     request_log: Path | None,
     repeatable: bool,
     think_time: str,
+    certificates: str,
     server_rtts: str,
     shells: str,
     command: tuple[str, ...],
@@ -56,6 +58,7 @@ def main(
         request_log=request_log.resolve() if request_log else None,
         repeatable=repeatable,
         think_time=think_time == RECORDED,
+        recorded_certificates=certificates == RECORDED,
         extra_rtts_ms=parse_server_rtts(server_rtts).extra_ms(site),
         shells=shells,
     )

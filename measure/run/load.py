@@ -175,6 +175,7 @@ class Load:
             self.folder / REQUEST_LOG,
             repeatable=setting.loading.repeatable,
             think_time=setting.loading.think_time,
+            recorded_certificates=setting.loading.recorded_certificates,
             extra_rtts_ms=setting.loading.server_rtts.extra_ms(setting.site),
             seed=setting.seed,
             monitor=instruments.monitor,

@@ -32,8 +32,8 @@ MOST_MS = 10_000.0
 
 @dataclass(frozen=True)
 class ServerRtts:
-    """The setting. `kind`: OFF, RECORDED or FILE. `access_ms`: the round-trip time of the recorder's own access, where it
-    is given. `by_site`: site → host or address → extra round-trip time, as a file has it."""
+    """The setting. `kind`: OFF, RECORDED or FILE. `access_ms`: the round-trip time of the recorder's own access, where
+    it is given. `by_site`: site → host or address → extra round-trip time, as a file has it."""
 
     kind: str = OFF
     access_ms: float | None = None
@@ -56,10 +56,13 @@ class ServerRtts:
         return _by_address(site, self.by_site[site.name])
 
 
+NEXT_TO_THE_NETWORK = ServerRtts()
+
+
 def parse_server_rtts(text: str) -> ServerRtts:
     """The setting that `text` means: a word, or the path of a file. Raises EyelevelError."""
     if text == OFF:
-        return ServerRtts()
+        return NEXT_TO_THE_NETWORK
     if match := AS_RECORDED.fullmatch(text):
         return ServerRtts(RECORDED, float(match[1]) if match[1] else None)
     file = Path(text)
@@ -81,7 +84,7 @@ def parse_server_rtts(text: str) -> ServerRtts:
 
 
 def kept_server_rtts(settings: Mapping[str, Any]) -> ServerRtts:
-    """The setting with which a campaign was begun that has these `settings` in `campaign.json`. Raises EyelevelError."""
+    """The setting of a campaign that was begun with these `settings` of `campaign.json`. Raises EyelevelError."""
     text = str(settings.get("server_rtts", OFF))
     if text != FILE:
         return parse_server_rtts(text)

@@ -6,7 +6,7 @@ from browsers.browsertime.configuration import QUIET_MS
 from browsers.registry import DEFAULT
 from measure.host.affinity import Layout
 from measure.host.canary import Canary
-from measure.run.server_rtts import ServerRtts
+from measure.run.server_rtts import NEXT_TO_THE_NETWORK, ServerRtts
 from record.site import Site
 from replay.shells.registry import DEFAULT as OUR_SHELLS
 from tuning.networks import Network
@@ -23,8 +23,8 @@ class Loading:
     `limit_s`: how long a load may take; what suits the page's size and the network unless given.
     `browser`: its name (`browsers.registry`).
     `shells`: the name of those that emulate the network (`replay.shells.registry`).
-    `server_rtts`: how far beyond the network each server is. `think_time`: whether servers take as long to answer as the
-    recorded ones took.
+    `server_rtts`: how far beyond the network each server is. `think_time`: whether servers take as long to answer as
+    the recorded ones took. `recorded_certificates`: whether chains of certificates are as long as the recorded ones.
     """
 
     repeatable: bool = True
@@ -33,8 +33,9 @@ class Loading:
     limit_s: float | None = None
     browser: str = DEFAULT
     shells: str = OUR_SHELLS
-    server_rtts: ServerRtts = ServerRtts()
+    server_rtts: ServerRtts = NEXT_TO_THE_NETWORK
     think_time: bool = False
+    recorded_certificates: bool = False
 
 
 @dataclass(frozen=True)

@@ -55,8 +55,8 @@ def validate(
     shells: str = OUR_SHELLS,
     delayed: Iterable[DelayedSite] = (),
 ) -> tuple[list[Check], dict[str, Any]]:
-    """Every check of `networks`, of `protocols` and of the servers of `delayed` sites, and by their names what was seen;
-    shows how far it is.
+    """Every check of `networks`, of `protocols` and of the servers of `delayed` sites, and by their names what was
+    seen; shows how far it is.
 
     What is needed meanwhile is in `folder`. What cannot be measured at all is a check that failed. If this is to be
     `quick`, fewer losses of a network are looked at, and the answer to one loss and the order of service only of

@@ -31,8 +31,9 @@ class Shells(ABC):
     `name` is what it is called by. `programs` are its programs, each with the option by which it prints its version.
     `seeded`: whether what is random is drawn from a seed. `timekeeping`: with what they keep time
     (`measure.host.timekeeping`), None where that depends on the user. `name_server_port` is where the client's name
-    server has to listen. `delays_servers`: whether single servers can be farther away than the network says. `in_opportunities`: whether a constant rate is given out in whole packets at whole
-    milliseconds, so that a single packet may wait for the next.
+    server has to listen. `delays_servers`: whether single servers can be farther away than the network says.
+    `in_opportunities`: whether a constant rate is given out in whole packets at whole milliseconds, so that a single
+    packet may wait for the next.
     """
 
     name: str

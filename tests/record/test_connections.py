@@ -1,4 +1,4 @@
-"""What a recorder saw of connections comes into a site as it was, from each format that has it, and nothing else does."""
+"""What a recorder saw of connections comes into a site as it was, from each format that has it."""
 
 import json
 from dataclasses import asdict, replace
