@@ -2,7 +2,7 @@
 
 # What can be given. None of it is taken from the environment, where such short names mean something else.
 CAMPAIGN_VARIABLES := NET PROTO SITES RUNS MAX_RUNS SEED FILMS HYPOTHESES QUALITY BROWSER SHELLS LANES DASK CAMPAIGN \
-	SERVER_RTTS THINK_TIME CERTIFICATES
+	SERVER_RTTS THINK_TIME CERTIFICATES ALPN
 STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER LANES DASK PRESET COUNTS SIZES LIMIT BUDGET DELAYS \
 	CONDITIONS
 INTEROP_VARIABLES := SERVER BROWSER TEST LOADS INTO
@@ -119,7 +119,7 @@ site-info: setup ## tell what the recorded sites are, and draw the paper's Figur
 	@$(EYELEVEL) site-info
 
 replay: setup ## open a shell as the client of SITE, behind the network NET, over PROTO
-	@$(EYELEVEL) replay$(call options,SITE NET PROTO SHELLS SERVER_RTTS THINK_TIME CERTIFICATES)
+	@$(EYELEVEL) replay$(call options,SITE NET PROTO SHELLS SERVER_RTTS THINK_TIME CERTIFICATES ALPN)
 
 campaign: setup ## measure SITES over every NET and PROTO, or go on with it; the result is results/CAMPAIGN
 	@$(EYELEVEL) campaign$(call all_options,$(CAMPAIGN_VARIABLES))$(AS_RECORDED)
@@ -174,6 +174,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   SERVER_RTTS      how far beyond the network each server is: off, recorded, recorded-12ms, or a file
 ##   THINK_TIME       how long servers take to answer: off, or recorded
 ##   CERTIFICATES     chains of certificates: off, which is short, or recorded, as long as those
+##   ALPN             what servers speak over TCP: off, HTTP/2; or recorded, HTTP/1.1 where only that was
 ##   LANES            how many runs are made at once, each on cores of its own (1), or auto: as many as do not disturb
 ##   DASK             the scheduler of a cluster to measure on (tls://head:8786)
 ##   PRESET           of make grid: longlook, longlook-0rtt, controlled, lossy-bulk

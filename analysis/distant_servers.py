@@ -26,7 +26,12 @@ def warnings(document: CampaignDocument) -> list[str]:
         )
     if document.recorded_certificates:
         texts.append(
-            "Servers sent chains of certificates as long as the recorded ones. Compare this campaign with none in which "
-            "they are short."
+            "Servers sent chains of certificates as long as the recorded ones. Compare this campaign with none in "
+            "which they are short."
+        )
+    if document.recorded_alpn:
+        texts.append(
+            "Servers of which only HTTP/1.1 was recorded spoke HTTP/1.1 over TCP, and HTTP/3 over QUIC: there the "
+            "protocols differ in more than the transport."
         )
     return texts

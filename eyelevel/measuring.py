@@ -42,7 +42,7 @@ from measure.validate.server_rtts import DelayedSite
 from replay.shells.registry import DEFAULT as OUR_SHELLS
 from replay.shells.registry import require_emulated
 from servers.recorded_chains import recorded_chains
-from servers.registry import require_served_behind
+from servers.registry import http1_refusal, require_served_behind
 from tuning.networks import Network
 
 # The longest name of a folder (NAME_MAX of limits.h).
@@ -195,6 +195,9 @@ def require_networks(campaign: Campaign) -> None:
 def require_recorded(campaign: Campaign) -> None:
     """Raises EyelevelError when servers are to be as they were recorded, and those of a site were not recorded so."""
     delayed_sites(campaign)
+    for protocol in campaign.protocols.values() if campaign.loading.recorded_alpn else ():
+        if fault := http1_refusal(protocol):
+            raise EyelevelError(f"{protocol.name}: {fault} (--alpn recorded, ALPN=recorded)")
     if campaign.loading.recorded_certificates:
         for site in campaign.sites.values():
             recorded_chains(site)

@@ -45,6 +45,10 @@ CERTIFICATES_HELP = "Chains of certificates: off, one short certificate each; or
 certificates_option = click.option(
     "--certificates", type=click.Choice(OFF_OR_RECORDED), default=OFF, show_default=True, help=CERTIFICATES_HELP
 )
+ALPN_HELP = (
+    "What servers speak over TCP: off, HTTP/2; or HTTP/1.1 alone where only that was recorded. Over QUIC it is HTTP/3."
+)
+alpn_option = click.option("--alpn", type=click.Choice(OFF_OR_RECORDED), default=OFF, show_default=True, help=ALPN_HELP)
 think_time_option = click.option(
     "--think-time", type=click.Choice(OFF_OR_RECORDED), default=OFF, show_default=True, help=THINK_TIME_HELP
 )

@@ -287,6 +287,11 @@ class CampaignDocument:
         return "certificates" in self.settings
 
     @property
+    def recorded_alpn(self) -> bool:
+        """Whether servers of which only HTTP/1.1 was recorded speak that over TCP."""
+        return "alpn" in self.settings
+
+    @property
     def browsers(self) -> tuple[str, ...]:
         """The names of all its browsers; none when the document does not say them."""
         return tuple(filter(None, (self.browser, *self.settings.get("further_browsers", ()))))

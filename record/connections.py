@@ -21,6 +21,7 @@ CERTIFICATES, CERTIFICATE_BYTES, NAMES = 16, 1 << 16, 2000
 NAME = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 NAME_LETTERS = 255
 # The name of a protocol that TLS has agreed on (RFC 7301).
+HTTP1 = "http/1.1"
 ALPN = re.compile(r"[A-Za-z0-9./+_-]{1,32}")
 
 
@@ -29,9 +30,9 @@ class Connection:
     """One connection to a server for a `host`. In a recording, `server` is the recorded IP, in a site the address.
 
     `handshake_ms`: how long the handshake of TCP took, which is one round trip, or that of QUIC, TLS included.
-    `tls_ms`: how long TLS took after TCP. `alpn`: what was agreed on to speak. `certificates`: how many bytes each certificate
-    of the chain has (DER), as they were sent, the server's own first; `names` are those of hosts in that one. Nothing
-    where the recorder did not see it.
+    `tls_ms`: how long TLS took after TCP. `alpn`: what was agreed on to speak. `certificates`: how many bytes each
+    certificate of the chain has (DER), as they were sent, the server's own first; `names` are those of hosts in that
+    one. Nothing where the recorder did not see it.
     """
 
     server: str
@@ -61,6 +62,15 @@ def recorded_rtts(connections: Iterable[Connection]) -> dict[str, RecordedRtt]:
         if connection.handshake_ms is not None:
             times_ms.setdefault(connection.server, []).append(connection.handshake_ms)
     return {server: RecordedRtt(min(times), len(times)) for server, times in times_ms.items()}
+
+
+def http1_servers(connections: Iterable[Connection]) -> frozenset[str]:
+    """Each `server` of connections of which all agreed on HTTP/1.1, as far as that is known of any."""
+    spoken: dict[str, set[str]] = {}
+    for connection in connections:
+        if connection.alpn:
+            spoken.setdefault(connection.server, set()).add(connection.alpn)
+    return frozenset(server for server, alpns in spoken.items() if alpns == {HTTP1})
 
 
 KEYS = {one.name for one in fields(Connection)}
@@ -109,4 +119,4 @@ def _is_time(time_ms: object) -> bool:
 
 
 def _is_size(size: object) -> bool:
-    return type(size) is int and 0 < size <= CERTIFICATE_BYTES  # type: ignore[operator]
+    return type(size) is int and 0 < size <= CERTIFICATE_BYTES

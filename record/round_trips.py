@@ -17,8 +17,8 @@ def extra_rtts_ms(site: Site, access_ms: float | None = None) -> dict[str, float
     """Server address → how much longer the round trip to it was than to the end of the recorder's access network.
 
     `access_ms` is the round-trip time of that access; that of the nearest server unless given, which is the longest
-    that it can have been. A server that was nearer has 0, one of which nothing was recorded the median of the others. Raises
-    EyelevelError when nothing was recorded of any.
+    that it can have been. A server that was nearer has 0, one of which nothing was recorded the median of the others.
+    Raises EyelevelError when nothing was recorded of any.
     """
     rtts_ms = {address: rtt.rtt_ms for address, rtt in rtts_of(site).items()}
     if not rtts_ms:

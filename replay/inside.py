@@ -22,6 +22,7 @@ from base.errors import EyelevelError
 from base.jail import file_in, hand_over
 from base.processes import first_readable, pidfd, pinned, running, stopped_at_the_end
 from base.structure import from_json, to_json
+from record.connections import http1_servers
 from record.site import Site
 from replay import names, world
 from replay.content import make_content
@@ -83,6 +84,9 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     nest = shells.nest(spec.network, spec.seed, TIMEKEEPING, PRIVATE / "shells", spec.extra_rtts_ms)
     evidence["extra_rtts_ms"] = dict(spec.extra_rtts_ms)
     evidence["think_time"] = spec.think_time
+    # QUIC carries HTTP/3 alone.
+    http1 = http1_servers(site.connections) if spec.recorded_alpn and spec.protocol.in_kernel else frozenset()
+    evidence["http1_servers"] = sorted(http1)
     evidence["shells"] = nest.record
     client = [*pinned(spec.emulator_cores), *nest.command]
     client += [sys.executable, "-m", "replay.client", to_json(spec), *command]
@@ -101,6 +105,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
             request_log=logs / REQUEST_LOG if spec.request_log else None,
             qlog=logs / QLOG if spec.qlog else None,
             think_time=spec.think_time,
+            http1=http1,
         )
         with _served(serving), _linked(control, stack, leash) as connection, _monitoring(spec.monitor):
             if spec.protocol.in_kernel:

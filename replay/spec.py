@@ -28,6 +28,7 @@ class ReplaySpec:
     `think_time`: whether a response is sent as long after its request as when it was recorded.
     `extra_rtts_ms`: server address → how much longer than the network's its round-trip time is.
     `recorded_certificates`: whether certificate chains are as long as the recorded ones, and name as many hosts.
+    `recorded_alpn`: whether servers of which only HTTP/1.1 was recorded speak that, too, where they serve over TCP.
     `seed`: what the network's random choices are drawn from; None draws a new one.
     `monitor`: a command that runs next to the servers for as long as the client does: it prints a line when it is
     ready, and ends in order on SIGTERM.
@@ -43,6 +44,7 @@ class ReplaySpec:
     think_time: bool = False
     extra_rtts_ms: Mapping[str, float] = field(default_factory=dict)
     recorded_certificates: bool = False
+    recorded_alpn: bool = False
     seed: int | None = None
     monitor: tuple[str, ...] = ()
     qlog: Path | None = None

@@ -21,13 +21,13 @@ from servers.certificate_authority import CertificateAuthority
 
 # What nobody knows is left alone (RFC 5280, section 4.2). The number is one for examples (RFC 5612).
 PADDING = x509.ObjectIdentifier("1.3.6.1.4.1.32473.1")
-# A shorter one than ours cannot be made. Of further ones, which no client needs, this is the least.
+# The subject of those behind the first.
 FURTHER = "Eyelevel further certificate"
 
 
 @dataclass(frozen=True)
 class ChainForm:
-    """What a chain is to be like: the bytes of each certificate (DER), the server's own first, and the names in that."""
+    """What a chain is to be like: the bytes of each certificate (DER), the server's own first, and names in that."""
 
     certificates: tuple[int, ...]
     names: tuple[str, ...] = ()

@@ -23,6 +23,7 @@ from eyelevel.measuring import (
     no_announcement,
 )
 from eyelevel.options import (
+    ALPN_HELP,
     CERTIFICATES_HELP,
     OFF_OR_RECORDED,
     PATH,
@@ -71,6 +72,7 @@ OPTIONS: list[click.Parameter] = [
     click.Option(["--server-rtts"], help=SERVER_RTTS_HELP),
     click.Option(["--think-time"], type=click.Choice(OFF_OR_RECORDED), help=THINK_TIME_HELP),
     click.Option(["--certificates"], type=click.Choice(OFF_OR_RECORDED), help=CERTIFICATES_HELP),
+    click.Option(["--alpn"], type=click.Choice(OFF_OR_RECORDED), help=ALPN_HELP),
     click.Option(["--shells"], type=click.Choice(list(all_shells())), help=SHELLS_HELP),
     click.Option(["--films"], type=click.Choice(KEPT), help="Which films are kept once their metrics are: all."),
     click.Option(["--quality"], type=click.Choice(QUALITIES), help="How they are kept: lossless unless given."),
@@ -117,6 +119,7 @@ def main(**options: Any) -> None:
             shells=options["shells"] or document.shells,
             server_rtts=parse_server_rtts(given) if (given := options["server_rtts"]) else kept_server_rtts(settings),
             think_time=setting("think_time", OFF) == RECORDED,
+            recorded_alpn=setting("alpn", OFF) == RECORDED,
             recorded_certificates=setting("certificates", OFF) == RECORDED,
         ),
         further_browsers=tuple(further_browsers),

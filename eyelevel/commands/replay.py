@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from eyelevel.options import certificates_option, server_rtts_option, shells_option, think_time_option
+from eyelevel.options import alpn_option, certificates_option, server_rtts_option, shells_option, think_time_option
 from measure.run.aliases import choose_protocol
 from measure.run.server_rtts import RECORDED, parse_server_rtts
 from record.collection import choose_site
@@ -29,6 +29,7 @@ CURL_VERSIONS = ("h2",)
 @click.option("--repeatable/--as-recorded", default=False, help="Whether pages ask for the same on every load.")
 @think_time_option
 @certificates_option
+@alpn_option
 @server_rtts_option
 @shells_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
@@ -40,6 +41,7 @@ def main(
     repeatable: bool,
     think_time: str,
     certificates: str,
+    alpn: str,
     server_rtts: str,
     shells: str,
     command: tuple[str, ...],
@@ -59,6 +61,7 @@ def main(
         repeatable=repeatable,
         think_time=think_time == RECORDED,
         recorded_certificates=certificates == RECORDED,
+        recorded_alpn=alpn == RECORDED,
         extra_rtts_ms=parse_server_rtts(server_rtts).extra_ms(site),
         shells=shells,
     )

@@ -115,6 +115,7 @@ class Campaign:
                 **({} if self.loading.shells == OUR_SHELLS else {"shells": self.loading.shells}),
                 **({} if (server_rtts := self.loading.server_rtts).kind == OFF else {"server_rtts": str(server_rtts)}),
                 **({"think_time": RECORDED} if self.loading.think_time else {}),
+                **({"alpn": RECORDED} if self.loading.recorded_alpn else {}),
                 **({"certificates": RECORDED} if self.loading.recorded_certificates else {}),
                 **self.method.settings(),
                 "browser": {"name": self.loading.browser, **self._browser_settings(self.loading.browser)},

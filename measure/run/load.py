@@ -176,6 +176,7 @@ class Load:
             repeatable=setting.loading.repeatable,
             think_time=setting.loading.think_time,
             recorded_certificates=setting.loading.recorded_certificates,
+            recorded_alpn=setting.loading.recorded_alpn,
             extra_rtts_ms=setting.loading.server_rtts.extra_ms(setting.site),
             seed=setting.seed,
             monitor=instruments.monitor,

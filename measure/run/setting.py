@@ -7,6 +7,7 @@ from browsers.registry import DEFAULT
 from measure.host.affinity import Layout
 from measure.host.canary import Canary
 from measure.run.server_rtts import NEXT_TO_THE_NETWORK, ServerRtts
+from record.connections import http1_servers
 from record.site import Site
 from replay.shells.registry import DEFAULT as OUR_SHELLS
 from tuning.networks import Network
@@ -24,7 +25,8 @@ class Loading:
     `browser`: its name (`browsers.registry`).
     `shells`: the name of those that emulate the network (`replay.shells.registry`).
     `server_rtts`: how far beyond the network each server is. `think_time`: whether servers take as long to answer as
-    the recorded ones took. `recorded_certificates`: whether chains of certificates are as long as the recorded ones.
+    the recorded ones took. `recorded_certificates`: whether chains of certificates are as long as the
+    recorded ones. `recorded_alpn`: whether servers of which only HTTP/1.1 was recorded speak that over TCP.
     """
 
     repeatable: bool = True
@@ -36,6 +38,7 @@ class Loading:
     server_rtts: ServerRtts = NEXT_TO_THE_NETWORK
     think_time: bool = False
     recorded_certificates: bool = False
+    recorded_alpn: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,12 @@ class Setting:
     loading: Loading = Loading()
     seed: int | None = None
     timekeeping: str | None = None
+
+    @property
+    def http1_servers(self) -> frozenset[str]:
+        """The addresses of the servers that speak HTTP/1.1 alone."""
+        is_recorded = self.loading.recorded_alpn and self.protocol.in_kernel
+        return http1_servers(self.site.connections) if is_recorded else frozenset()
 
     @property
     def quiet_ms(self) -> int:

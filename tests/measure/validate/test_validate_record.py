@@ -39,7 +39,8 @@ class Validation:
         shells: str,
         delayed: Iterable[DelayedSite],
     ) -> tuple[list[Check], dict[str, Any]]:
-        self.subjects = [setting.name for setting in (*nets, *delayed, *protos)]
+        settings: list[Network | DelayedSite | Protocol] = [*nets, *delayed, *protos]
+        self.subjects = [setting.name for setting in settings]
         checks = [Check(name, "c", "1", "2", "", name not in self.wrong) for name in self.subjects]
         more: dict[str, Any] = {LOSS_RESPONSE: {}, ORDER_OF_SERVICE: {}} if compared else {}
         return checks, dict.fromkeys(self.subjects, more)
