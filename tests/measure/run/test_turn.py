@@ -71,10 +71,10 @@ def test_a_load_begins_when_it_is_told_and_tells_when_it_is_over() -> None:
         assert visit.stdout
         with pidfd(visit) as ended:
             assert prompter.await_sign(ended, READY) == READY
-        assert first_readable(visit.stdout.fileno(), timeout_s=2 * LATEST_S) is None, "it did not wait"
+        assert first_readable(visit.stdout.fileno(), timeout_s=LATEST_S + 0.5) is None, "it did not wait"
         prompter.say_begin()
         stamps = json.loads(visit.stdout.readline())
-        assert stamps["begin"] - stamps["ready"] >= 2 * LATEST_S
+        assert stamps["begin"] - stamps["ready"] > LATEST_S
         with pidfd(visit) as ended:
             assert prompter.await_sign(ended, QUIET, OVER) == QUIET
             assert prompter.await_sign(ended, OVER) == OVER
