@@ -73,7 +73,7 @@ $(call needs,figures,CAMPAIGN,make figures CAMPAIGN=try)
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures quiet-times validate interop lanes cluster-keys clean $(STUDIES)
+.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures quiet-times networks validate interop lanes cluster-keys clean $(STUDIES)
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-12s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -139,6 +139,9 @@ figures: setup ## draw the figures of CAMPAIGN alone
 quiet-times: setup ## tell what shorter waits for further requests would have changed in CAMPAIGN
 	@$(EYELEVEL) quiet-times$(call argument,CAMPAIGN)
 
+networks: setup ## tell what the networks are (or NET), with their sources, and draw their rates and delays over time
+	@$(EYELEVEL) networks$(call options,NET)
+
 validate: setup ## measure each NET and PROTO, and compare with its settings
 	@$(EYELEVEL) validate$(call options,NET PROTO SHELLS SITES SERVER_RTTS)
 
@@ -160,7 +163,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 
 ##
 ## Variables, of which NET, PROTO and SITES of a campaign may be lists (a,b) or all:
-##   NET              dsl, lte, da2gc, mss; also those of tuning/further and TUNING
+##   NET              dsl, lte, da2gc, mss; also those of tuning/further (make networks) and TUNING
 ##   PROTO            tcp, tcp+, tcp+bbr, quic, quic+bbr; also those of tuning/further and TUNING
 ##   TUNING           a folder with a networks.toml or a protocols.toml of yours
 ##   REPEATABLE       no: without the script that makes pages ask for the same on every load

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from base.errors import EyelevelError
 from base.files import lock_holder
+from base.structure import structured
 from measure.campaign.campaign import Enough, never_enough
 from measure.campaign.forecast import Forecast, RunModel, forecast
 from measure.campaign.plan import read_plan
@@ -58,7 +59,7 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
     try:
         sites = {name: collection.load_site(name) for name in document.sites}
         films = FilmPolicy(**document.films)
-        networks = {name: Network(**values) for name, values in document.networks.items()}
+        networks = {name: structured(values, Network, name) for name, values in document.networks.items()}
         model = RunModel(sites, networks, films, filmed=document.filmed)
         expected = forecast(open_runs, rows, folder, model).in_lanes(document.lane_count)
     except (EyelevelError, KeyError, TypeError):  # a site has gone since, or a network has keys of another version

@@ -5,16 +5,42 @@ import hashlib
 import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+from tuning.queues import DROP_TAIL, LIMITED, PACKET_BYTES, UNLIMITED, Queue
 from tuning.settings import DERIVED, Reader, Table
 
 FILENAME = "networks.toml"
 
-# What a grid of networks may vary, and the unit that the value has in a network's name.
-GRID_UNITS = {"up_mbps": "mbps", "down_mbps": "mbps", "min_rtt_ms": "ms", "loss": "loss", "queue_ms": "queue"}
-
 # Which directions lose packets.
 BOTH, UP, DOWN = "both", "up", "down"
+
+# What a grid of networks may vary: every key whose value is no list. With the unit that the value has in a network's
+# name; a table's keys are those of `up_queue` and its like.
+GRID_UNITS = {
+    **{"up_mbps": "mbps", "down_mbps": "mbps", "min_rtt_ms": "ms", "up_delay_ms": "ms-up", "queue_ms": "queue"},
+    **{"loss": "loss", "up_loss": "up-loss", "down_loss": "down-loss", "loss_on": "", "burst_packets": "burst"},
+    **{"retransmit_ms": "arq", "retransmit_tries": "tries", "retransmit_reorder": "arq-reorder"},
+    **{"jitter_ms": "jitter", "reorder": "reorder", "quiet_ms": "quiet", "up_trace": "", "down_trace": ""},
+    **{
+        f"{direction}_queue.{key}": unit
+        for direction in (UP, DOWN)
+        for key, unit in {
+            **{"kind": "", "limit_ms": "queue", "limit_bytes": "bytes", "limit_packets": "packets", "limit_bdp": "bdp"},
+            **{"target_ms": "target", "interval_ms": "interval", "qdelay_ref_ms": "ref", "max_burst_ms": "burst-ms"},
+            **{"ecn": "ecn", "flows": "flows"},
+        }.items()
+    },
+    **{
+        f"gilbert_elliott.{key}": unit
+        for key, unit in {"good_to_bad": "p", "bad_to_good": "r", "loss_in_bad": "bad", "loss_in_good": "good"}.items()
+    },
+    **{
+        f"{direction}on_off.{key}": unit
+        for direction in ("", "up_", "down_")
+        for key, unit in {"on_s": "on", "off_s": "off", "periodic": "periodic"}.items()
+    },
+}
 
 # What one line of a Mahimahi trace lets through (Winstein et al.). The shells have it in Rust (shells/src).
 TRACE_LINE_BYTES = 1504
@@ -31,18 +57,85 @@ UNLIMITED_MBPS = 1000.0
 
 
 @dataclass(frozen=True)
+class GilbertElliott:
+    """Losses that come in bursts (Gilbert 1960, Elliott 1963): the network is good or bad, its state may change with
+    each packet, and the probability of loss depends on the state. All of them are probabilities."""
+
+    good_to_bad: float
+    bad_to_good: float
+    loss_in_bad: float = 1
+    loss_in_good: float = 0
+
+    @property
+    def bad_share(self) -> float:
+        """The share of packets that meet a bad network."""
+        return self.good_to_bad / (self.good_to_bad + self.bad_to_good)
+
+    @property
+    def loss(self) -> float:
+        """The share of packets that are lost."""
+        return self.bad_share * self.loss_in_bad + (1 - self.bad_share) * self.loss_in_good
+
+    @property
+    def loss_after_loss(self) -> float:
+        """The share of packets that are lost of those behind a lost one."""
+        was_bad = self.bad_share * self.loss_in_bad / self.loss
+        bad = was_bad * (1 - self.bad_to_good) + (1 - was_bad) * self.good_to_bad
+        return bad * self.loss_in_bad + (1 - bad) * self.loss_in_good
+
+    @property
+    def memory(self) -> float:
+        """How much of the state is left after a packet: 0 of none."""
+        return 1 - self.good_to_bad - self.bad_to_good
+
+    @classmethod
+    def bursts(cls, loss: float, packets: float) -> "GilbertElliott":
+        """Bursts of so many packets on average, all of which are lost, that lose this share of all packets."""
+        return cls(good_to_bad=loss / (1 - loss) / packets, bad_to_good=1 / packets)
+
+
+@dataclass(frozen=True)
+class OnOff:
+    """How long a direction is on and off in turn; what comes while it is off is lost. It begins on.
+
+    The times are drawn from exponential distributions with these means, or always the same if `periodic`.
+    """
+
+    on_s: float
+    off_s: float
+    periodic: bool = False
+
+    @property
+    def period_s(self) -> float:
+        """From one beginning to the next, on average."""
+        return self.on_s + self.off_s
+
+
+@dataclass(frozen=True)
 class Network:
     """One access network (paper, Table 2). Rates in Mbit/s, times in ms, loss as a round-trip probability.
 
-    Both directions share the loss, or `loss_on` names the one that has it.
+    Both directions share the loss, or `loss_on` names the one that has it. In place of it, `up_loss` and `down_loss`
+    are probabilities of one direction each, and `gilbert_elliott` is that of each direction which loses packets; the
+    loss then follows from them. `burst_packets`: losses come in bursts of so many on average.
+
+    Half of the round-trip time is each direction's, or `up_delay_ms` is the uplink's share of it.
+
+    Links have drop-tail queues for `queue_ms` at their rate; `up_queue` and `down_queue` are other queues, for which
+    `queue_ms` is the limit where they have none of their own.
+
+    `on_off` is that of both directions, off at the same instants; `up_on_off` and `down_on_off` of one alone.
 
     A direction's rate is constant, or follows a trace in Mahimahi's format, a file; without either, it has no limit.
     Of a trace, the rate is its mean.
 
     With `retransmit_ms`, the link repeats what it would lose until it arrives, in order, so much later for each try
-    that fails (ARQ, RFC 3366). `drop_up_packets` and `drop_up_at_ms` are lost for good, whatever else happens: the
-    packets of these numbers, from 1, and the first at or after these times since the emulator began. Both are of IP
-    packets as on a wire, at the client's end of the network.
+    that fails (ARQ, RFC 3366); after `retransmit_tries` tries, the first included, it is lost. With
+    `retransmit_reorder`, what follows does not wait for it.
+
+    `drop_up_packets` and `drop_up_at_ms` are lost for good, whatever else happens: the packets of these numbers, from
+    1, and the first at or after these times since the emulator began. Both are of IP packets as on a wire, at the
+    client's end of the network.
 
     A page behind it has finished when it has asked for nothing for `quiet_ms`, over whatever protocol; what holds where
     nothing is given, is for browsers to say.
@@ -65,13 +158,27 @@ class Network:
     up_trace: str | None = None
     down_trace: str | None = None
     quiet_ms: int | None = None
+    # What came later is None where it is not given: a campaign from before it is continued as if it said so.
+    up_delay_ms: float | None = None
+    up_loss: float | None = None
+    down_loss: float | None = None
+    burst_packets: float | None = None
+    gilbert_elliott: GilbertElliott | None = None
+    retransmit_tries: int | None = None
+    retransmit_reorder: bool | None = None
+    up_queue: Queue | None = None
+    down_queue: Queue | None = None
+    on_off: OnOff | None = None
+    up_on_off: OnOff | None = None
+    down_on_off: OnOff | None = None
     up_trace_sha256: str | None = field(default=None, metadata=DERIVED)
     down_trace_sha256: str | None = field(default=None, metadata=DERIVED)
 
     @property
     def follows_clock(self) -> bool:
         """Whether what it does to a packet depends on when the emulator began, or on the packets before."""
-        return self.drops_chosen_packets or self.up_trace is not None or self.down_trace is not None
+        on_off = any((self.on_off, self.up_on_off, self.down_on_off))
+        return self.drops_chosen_packets or on_off or self.up_trace is not None or self.down_trace is not None
 
     @property
     def drops_chosen_packets(self) -> bool:
@@ -80,40 +187,76 @@ class Network:
 
     @property
     def delay_ms(self) -> float:
-        """Propagation delay of each direction."""
+        """Propagation delay of each direction, where they do not differ."""
         return self.min_rtt_ms / 2
 
-    @property
-    def up_loss(self) -> float:
-        """Probability of loss on the way to the servers; a packet and its answer both survive with 1 - loss.
+    def delay_of(self, direction: str) -> float:
+        """Propagation delay of one direction, in ms."""
+        up_ms = self.delay_ms if self.up_delay_ms is None else self.up_delay_ms
+        return up_ms if direction == UP else self.min_rtt_ms - up_ms
 
-        On a link that retransmits, it is that of a try.
+    def rate_of(self, direction: str) -> float | None:
+        """The rate of one direction in Mbit/s, by mean if it follows a trace; None where nothing limits it."""
+        return self.up_mbps if direction == UP else self.down_mbps
 
-        The shells reckon so too, for `mm-net --profile` (`one_way_loss` in Rust).
+    def loss_of(self, direction: str) -> float:
+        """Probability of loss in one direction; a packet and its answer both survive with 1 - loss.
+
+        On a link that retransmits, it is that of a try. The shells reckon so too, for `mm-net --profile`
+        (`one_way_loss` in Rust).
         """
-        return self._loss(UP)
-
-    @property
-    def down_loss(self) -> float:
-        """The same on the way to the client."""
-        return self._loss(DOWN)
-
-    def _loss(self, direction: str) -> float:
+        if self.up_loss is not None or self.down_loss is not None:
+            return (self.up_loss if direction == UP else self.down_loss) or 0.0
         if self.loss_on == BOTH:
             return 1 - math.sqrt(1 - self.loss)
         return self.loss if self.loss_on == direction else 0.0
 
+    def lasting_loss_of(self, direction: str) -> float:
+        """Probability that a packet is lost in one direction whatever the link does about it."""
+        loss = self.loss_of(direction)
+        if self.retransmit_ms is None:
+            return loss
+        return 0.0 if self.retransmit_tries is None else loss**self.retransmit_tries
+
+    def bursts_of(self, direction: str) -> GilbertElliott | None:
+        """By which model one direction loses packets in bursts, if it does."""
+        if not (loss := self.loss_of(direction)):
+            return None
+        return GilbertElliott.bursts(loss, self.burst_packets) if self.burst_packets else self.gilbert_elliott
+
+    def on_off_of(self, direction: str) -> OnOff | None:
+        """When one direction is on and off, if it is not always on."""
+        return self.on_off or (self.up_on_off if direction == UP else self.down_on_off)
+
+    def queue_of(self, direction: str) -> Queue | None:
+        """What waits for one direction of the link, with its limit; None where nothing does."""
+        queue = self.up_queue if direction == UP else self.down_queue
+        if queue is None:
+            return None if self.queue_ms is None else Queue(DROP_TAIL, limit_ms=self.queue_ms)
+        is_limited_here = queue.has_limit or queue.kind in UNLIMITED
+        return queue if is_limited_here else replace(queue, limit_ms=self.queue_ms)
+
     @property
     def up_queue_bytes(self) -> int | None:
-        """The length of the drop-tail queue, or None where nothing queues; as the shells have it in Rust."""
-        return self._queue_bytes(self.up_mbps)
+        """The most that may wait in the uplink's queue, or None where no limit is in bytes or in time."""
+        return self._queue_bytes(UP)
 
     @property
     def down_queue_bytes(self) -> int | None:
-        return self._queue_bytes(self.down_mbps)
+        return self._queue_bytes(DOWN)
 
-    def _queue_bytes(self, rate_mbps: float | None) -> int | None:
-        return None if rate_mbps is None or self.queue_ms is None else round(rate_mbps * 1e3 / 8 * self.queue_ms)
+    def _queue_bytes(self, direction: str) -> int | None:
+        queue, rate_mbps = self.queue_of(direction), self.rate_of(direction)
+        return None if queue is None or rate_mbps is None else queue.length_bytes(rate_mbps, self.min_rtt_ms)
+
+    def queue_wait_ms(self, otherwise_ms: float) -> float:
+        """The longest that a packet may wait in a queue of either direction; `otherwise_ms` where nothing limits it."""
+        waits_ms = [0.0]
+        for direction in (UP, DOWN):
+            if (queue := self.queue_of(direction)) and (rate_mbps := self.rate_of(direction)):
+                wait_ms = queue.longest_wait_ms(rate_mbps, self.min_rtt_ms)
+                waits_ms.append(otherwise_ms if wait_ms is None else wait_ms)
+        return max(waits_ms)
 
     def tcp_rate_bps(self, connections: int = 1) -> float:
         """What so many TCP connections reach downwards: the link's rate, or what losses leave of it.
@@ -122,8 +265,8 @@ class Network:
         rate <= (MSS / RTT) * 1.22 / sqrt(p) for each connection.
         """
         rate_bps = (self.down_mbps or UNLIMITED_MBPS) * 1e6
-        if self.down_loss and self.min_rtt_ms and self.retransmit_ms is None:
-            mathis_bps = connections * SEGMENT_BYTES * 8 / (self.min_rtt_ms / 1e3) * 1.22 / self.down_loss**0.5
+        if (loss := self.lasting_loss_of(DOWN)) and self.min_rtt_ms:
+            mathis_bps = connections * SEGMENT_BYTES * 8 / (self.min_rtt_ms / 1e3) * 1.22 / loss**0.5
             rate_bps = min(rate_bps, mathis_bps)
         return rate_bps
 
@@ -142,19 +285,40 @@ def read_trace(path: Path) -> list[bytes]:
 
 def _locate_traces(table: Table, file: Path) -> Table:
     """`table` with the paths of its traces, which are relative to `file`, made absolute."""
-    traces = {key: table[key] for key in ("up_trace", "down_trace") if isinstance(table.get(key), str)}
-    return {**table, **{key: str((file.parent / name).resolve()) for key, name in traces.items()}}
+
+    def located(path: Any) -> Any:
+        return str((file.parent / path).resolve()) if isinstance(path, str) else path
+
+    traces = {key: table[key] for key in ("up_trace", "down_trace") if key in table}
+    return {
+        **table,
+        **{key: [*map(located, path)] if isinstance(path, list) else located(path) for key, path in traces.items()},
+    }
 
 
 def _finished(network: Network) -> Network:
-    """`network` with what follows from its traces. Raises ValueError with what is wrong with it."""
+    """`network` with what follows from its traces and losses. Raises ValueError with what is wrong with it."""
     _check(network)
-    network = _with_traces(network)
+    network = _with_loss(_with_traces(network))
     # A queue that cannot hold one full packet would drop every one that does not meet an idle link.
-    queues_bytes = [size for size in (network.up_queue_bytes, network.down_queue_bytes) if size is not None]
-    if min(queues_bytes, default=1500) < 1500:
-        raise ValueError("queue_ms makes a queue of less than one packet of 1500 bytes")
+    for direction, size in ((UP, network.up_queue_bytes), (DOWN, network.down_queue_bytes)):
+        if size is not None and size < PACKET_BYTES:
+            queue = getattr(network, f"{direction}_queue")
+            key = f"{direction}_queue" if queue and queue.has_limit else "queue_ms"
+            raise ValueError(f"{key} makes a queue of less than one packet of 1500 bytes")
     return network
+
+
+def _with_loss(network: Network) -> Network:
+    """`network` with the loss of a round trip, where that follows from what is said of its directions."""
+    if network.gilbert_elliott:
+        mean = network.gilbert_elliott.loss
+        loss = 1 - (1 - mean) ** 2 if network.loss_on == BOTH else mean
+    elif network.up_loss is not None or network.down_loss is not None:
+        loss = 1 - (1 - network.loss_of(UP)) * (1 - network.loss_of(DOWN))
+    else:
+        return network
+    return replace(network, loss=loss)
 
 
 def _with_traces(network: Network) -> Network:
@@ -184,9 +348,10 @@ def _check(network: Network) -> None:
             raise ValueError(f"give {direction}_mbps or {direction}_trace, not both")
         if mbps is not None and mbps <= 0:
             raise ValueError(f"{direction}_mbps must be more than 0")
-        if (mbps is None and trace is None) != (network.queue_ms is None):
+        if (mbps is None and trace is None) != (network.queue_of(direction) is None):
             raise ValueError(
-                f"queue_ms and a rate belong together: give both {direction}_mbps (or _trace) and queue_ms, or none"
+                f"queue_ms and a rate belong together: give both {direction}_mbps (or _trace) and queue_ms (or "
+                f"{direction}_queue), or none"
             )
     if network.min_rtt_ms < 0:
         raise ValueError("min_rtt_ms must not be negative")
@@ -196,11 +361,79 @@ def _check(network: Network) -> None:
         raise ValueError("loss must be at least 0 and less than 1")
     if network.loss_on not in (BOTH, UP, DOWN):
         raise ValueError(f"loss_on must be {BOTH}, {UP} or {DOWN}")
-    if network.retransmit_ms is not None and not (network.retransmit_ms > 0 and network.loss > 0):
-        raise ValueError("retransmit_ms must be more than 0, and needs a loss of more than 0, which it repairs")
     if network.quiet_ms is not None and network.quiet_ms < LEAST_QUIET_MS:
         raise ValueError(f"quiet_ms must be at least {LEAST_QUIET_MS}")
+    if network.up_delay_ms is not None and not 0 <= network.up_delay_ms <= network.min_rtt_ms:
+        raise ValueError("up_delay_ms must be at least 0 and at most min_rtt_ms, of which it is the uplink's share")
+    if network.up_delay_ms is not None and network.jitter_ms > min(map(network.delay_of, (UP, DOWN))):
+        raise ValueError("jitter_ms must be at most the delay of each direction")
+    _check_queues(network)
+    _check_losses(network)
+    _check_on_off(network)
     _check_drops(network)
+
+
+def _check_queues(network: Network) -> None:
+    if (network.rate_of(UP) is None and network.up_trace is None) != (
+        network.rate_of(DOWN) is None and network.down_trace is None
+    ):
+        raise ValueError("a link needs the rates of both directions: give both, or none")
+    limits = []
+    for direction in (UP, DOWN):
+        given: Queue | None = getattr(network, f"{direction}_queue")
+        if given is None:
+            limits.append(network.queue_ms)
+            continue
+        given.check(f"{direction}_queue")
+        if given.kind in LIMITED and not given.has_limit and network.queue_ms is None:
+            raise ValueError(f"{direction}_queue: the kind {given.kind} needs a limit, such as limit_ms, or queue_ms")
+        limits.append(None if given.has_limit or given.kind in UNLIMITED else network.queue_ms)
+    if network.queue_ms is not None and limits == [None, None]:
+        raise ValueError("queue_ms limits no queue: up_queue and down_queue have limits of their own, or none")
+
+
+def _check_losses(network: Network) -> None:
+    one_way = {"up_loss": network.up_loss, "down_loss": network.down_loss}
+    given = {name: value for name, value in one_way.items() if value is not None}
+    for name, value in given.items():
+        if not 0 <= value < 1:
+            raise ValueError(f"{name} must be at least 0 and less than 1")
+    ways = [*(["loss"] if network.loss else []), *(["up_loss or down_loss"] if given else [])]
+    ways += ["gilbert_elliott"] if network.gilbert_elliott else []
+    if len(ways) > 1:
+        raise ValueError(f"give {' or '.join(ways[:2])}, not both")
+    if given and network.loss_on != BOTH:
+        raise ValueError("loss_on is of loss; up_loss and down_loss say themselves which direction loses packets")
+    if model := network.gilbert_elliott:
+        for name, value in vars(model).items():
+            if not 0 <= value <= 1:
+                raise ValueError(f"gilbert_elliott.{name} must be from 0 to 1")
+        if not model.good_to_bad or not model.bad_to_good or not 0 < model.loss < 1:
+            raise ValueError("gilbert_elliott must become bad and good again, and lose some packets, not all")
+    bursts, retransmits = network.burst_packets, network.retransmit_ms is not None
+    losses = [loss for direction in (UP, DOWN) if (loss := network.loss_of(direction))]
+    if bursts is not None:
+        if network.gilbert_elliott:
+            raise ValueError("give burst_packets or gilbert_elliott, not both")
+        if not losses or bursts < 1 or any(GilbertElliott.bursts(loss, bursts).good_to_bad > 1 for loss in losses):
+            raise ValueError("burst_packets must be at least 1, and long enough to make up a loss of more than 0")
+    if retransmits and (bursts is not None or network.gilbert_elliott):
+        raise ValueError("retransmit_ms is for losses that do not come in bursts")
+    if retransmits and not (network.retransmit_ms and network.retransmit_ms > 0 and losses):
+        raise ValueError("retransmit_ms must be more than 0, and needs a loss of more than 0, which it repairs")
+    if not retransmits and (network.retransmit_tries is not None or network.retransmit_reorder is not None):
+        raise ValueError("retransmit_tries and retransmit_reorder need retransmit_ms")
+    if network.retransmit_tries is not None and network.retransmit_tries < 2:
+        raise ValueError("retransmit_tries must be at least 2: the first try and a repeat")
+
+
+def _check_on_off(network: Network) -> None:
+    if network.on_off and (network.up_on_off or network.down_on_off):
+        raise ValueError("give on_off, which is of both directions, or up_on_off and down_on_off")
+    for name in ("on_off", "up_on_off", "down_on_off"):
+        times: OnOff | None = getattr(network, name)
+        if times and min(times.on_s, times.off_s) <= 0:
+            raise ValueError(f"{name}: on_s and off_s must be more than 0")
 
 
 def _check_drops(network: Network) -> None:

@@ -4,7 +4,8 @@ The testbed's files come first: the paper's settings, which together are `all`, 
 files of the same names in a folder that the environment variable EYELEVEL_TUNING names.
 
 A table with the key `like` has all that the table of that name has, in the same file or one before it; what the table
-gives itself takes its place.
+gives itself takes its place. The key `source`, which is any table's own, says where its numbers come from; it is no
+setting, and nothing depends on it.
 """
 
 import itertools
@@ -28,6 +29,8 @@ USER_FOLDER = "EYELEVEL_TUNING"
 ALL = "all"
 # The key that names another table to build on.
 LIKE = "like"
+# The key that says where a table's numbers come from.
+SOURCE = "source"
 # Marks a field of a setting that follows from others and cannot be given.
 DERIVED = {"derived": True}
 
@@ -36,7 +39,7 @@ class Catalogue(dict[str, T], Generic[T]):
     """Settings by name. `groups` are names that stand for several of them; `all` is one.
 
     `tables` are the tables that they were read from, by title, with all that they build on. `places` are where a
-    person finds each setting: the file, and the table in it.
+    person finds each setting: the file, and the table in it. `sources` say where the numbers of some come from.
     """
 
     def __init__(
@@ -45,11 +48,13 @@ class Catalogue(dict[str, T], Generic[T]):
         groups: Mapping[str, Iterable[str]] | None = None,
         tables: Mapping[str, Table] | None = None,
         places: Mapping[str, str] | None = None,
+        sources: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(values)
         self.groups = {name: tuple(members) for name, members in (groups or {ALL: values}).items()}
         self.tables = dict(tables or {})
         self.places = dict(places or {})
+        self.sources = dict(sources or {})
 
     def choices(self) -> str:
         """What may be chosen, in words; of a large group the name alone."""
@@ -64,7 +69,8 @@ class Reader(Generic[T]):
     `kind` is what a table becomes: a dataclass with a `name`. `finish` returns the value with what follows from it, or
     raises ValueError with what is wrong with it. `prepare` gets each table as it stands in a file, and the file.
     A table with lists for some of the keys of `units` is a grid: it gives a setting for each combination, named after
-    the table and the values with their units, and is the group of them. A key "a, b" gives its value to both.
+    the table and the values with their units, and is the group of them. Of a table within, the keys are `a.b`. A key
+    "a, b" gives its value to both.
     """
 
     filename: str
@@ -93,6 +99,11 @@ class Reader(Generic[T]):
             document = tomllib.loads(file.read_text())
         except (OSError, tomllib.TOMLDecodeError) as error:
             raise EyelevelError(f"{file}: {error}") from None
+        said = {
+            title: _source(table.pop(SOURCE), f"{file}: [{title}]")
+            for title, table in document.items()
+            if isinstance(table, dict) and SOURCE in table
+        }
         given = {
             title: self.prepare(table, file) if isinstance(table, dict) else table for title, table in document.items()
         }
@@ -100,14 +111,16 @@ class Reader(Generic[T]):
         values: dict[str, T] = {}
         groups: dict[str, list[str]] = {}
         places: dict[str, str] = {}
+        sources: dict[str, str] = {}
         for title, table in tables.items():
             members = list(_combinations(title, table, self.units))
             for name, entries in members:
                 values[name] = self._value(file, name, entries)
                 places[name] = f"{file}: [{title}]"
+                sources |= {name: said[title]} if title in said else {}
             if len(members) > 1:
                 groups[title] = [name for name, _ in members]
-        return Catalogue(values, {ALL: list(values), **groups}, tables, places)
+        return Catalogue(values, {ALL: list(values), **groups}, tables, places, sources)
 
     def _add(self, catalogue: Catalogue[T], file: Path) -> None:
         more = self.read(file, catalogue.tables)
@@ -118,6 +131,7 @@ class Reader(Generic[T]):
         catalogue.groups.update({name: members for name, members in more.groups.items() if name != ALL})
         catalogue.tables.update(more.tables)
         catalogue.places.update(more.places)
+        catalogue.sources.update(more.sources)
 
     def _value(self, file: Path, name: str, table: Table) -> T:
         where = f"{file}: [{name}]"
@@ -125,7 +139,9 @@ class Reader(Generic[T]):
         allowed = [field.name for field in settable if field.name != "name"]
         for key in table:
             if key not in allowed:
-                raise EyelevelError(f"{where} has an unknown key {key!r}; allowed are {', '.join([*allowed, LIKE])}")
+                raise EyelevelError(
+                    f"{where} has an unknown key {key!r}; allowed are {', '.join([*allowed, LIKE, SOURCE])}"
+                )
         try:
             return self.finish(structured({"name": name, **table}, self.kind, where))
         except ValueError as fault:
@@ -165,6 +181,12 @@ def choose_one(what: str, wanted: str, known: Mapping[str, T]) -> T:
         settings = known if isinstance(known, Catalogue) else Catalogue(known)
         raise EyelevelError(f"unknown {what} {wanted!r}; choose among {settings.choices()}")
     return known[wanted]
+
+
+def _source(text: Any, where: str) -> str:
+    if not isinstance(text, str):
+        raise EyelevelError(f"{where}: {SOURCE} must be text, not {text!r}")
+    return " ".join(text.split())
 
 
 def _completed(
@@ -210,9 +232,35 @@ def _merged(base: Table, override: Table) -> Table:
 
 def _combinations(title: str, table: Table, units: Mapping[str, str]) -> Iterator[tuple[str, Table]]:
     """The settings that a table stands for, each with its name: itself, or those of a grid."""
-    axes = [key for key in table if isinstance(table[key], list) and units.keys() >= set(key.split(", "))]
-    fixed = {key: value for key, value in table.items() if key not in axes}
-    for point in itertools.product(*(table[key] for key in axes)):
-        parts = [f"{value}{units[key.split(', ')[0]]}" for key, value in zip(axes, point, strict=True)]
-        values = {name: value for key, value in zip(axes, point, strict=True) for name in key.split(", ")}
-        yield "-".join([title, *parts]), {**fixed, **values}
+    axes = list(_axes(table, units, ()))
+    for point in itertools.product(*(values for _, _, values in axes)):
+        entries, parts = table, [title]
+        for (path, unit, _), value in zip(axes, point, strict=True):
+            entries = _replaced(entries, path, value)
+            parts.append(_name(value, unit))
+        yield "-".join(parts), {name: value for key, value in entries.items() for name in key.split(", ")}
+
+
+def _axes(
+    table: Table, units: Mapping[str, str], path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], str, list[Any]]]:
+    """The keys of a table that have lists of what they may vary, with their units; of tables within, too."""
+    for key, value in table.items():
+        names = [".".join([*(part.split(", ")[0] for part in path), name]) for name in key.split(", ")]
+        if isinstance(value, dict):
+            yield from _axes(value, units, (*path, key))
+        elif isinstance(value, list) and units.keys() >= set(names):
+            yield (*path, key), units[names[0]], value
+
+
+def _replaced(table: Table, path: tuple[str, ...], value: Any) -> Table:
+    """`table` with `value` at `path`."""
+    key, *rest = path
+    return {**table, key: _replaced(table[key], tuple(rest), value) if rest else value}
+
+
+def _name(value: Any, unit: str) -> str:
+    """What a value is called in the name of a setting of a grid."""
+    if isinstance(value, bool):
+        return unit if value else f"no-{unit}"
+    return f"{Path(value).stem if isinstance(value, str) else value}{unit}"

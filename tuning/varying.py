@@ -1,6 +1,8 @@
-"""`python -m tuning.varying`: a trace in Mahimahi's format of a rate that is drawn anew every second.
+"""`python -m tuning.varying`: a trace in Mahimahi's format of a rate that is drawn anew every second, or every few.
 
-It made `further/traces/longlook-varying.gz`, after Kakhki et al. (IMC 2017): evenly from 50 to 150 Mbit/s.
+It made `further/traces/longlook-varying.gz`, after Kakhki et al. (IMC 2017): evenly from 50 to 150 Mbit/s. And
+`further/traces/starlink-varying.gz`: every 15 s, evenly within a third of 104.71 Mbit/s (--least 69.8 --most 139.6
+--every 15 --seconds 60 --seed 15).
 """
 
 import gzip
@@ -16,12 +18,13 @@ from tuning.networks import TRACE_LINE_BYTES
 LINE_BITS = TRACE_LINE_BYTES * 8
 
 
-def varying_trace(least_mbps: float, most_mbps: float, seconds: int, seed: int) -> list[int]:
-    """The ms at which a packet may leave, in order, for a rate drawn evenly for each of `seconds`."""
+def varying_trace(least_mbps: float, most_mbps: float, seconds: int, seed: int, every: int = 1) -> list[int]:
+    """The ms at which a packet may leave, in order, for a rate drawn evenly for every so many of `seconds`."""
     rates = random.Random(seed)
-    times, waiting_bits = [], 0.0
+    times, waiting_bits, bits_per_ms = [], 0.0, 0.0
     for second in range(seconds):
-        bits_per_ms = rates.uniform(least_mbps, most_mbps) * 1000
+        if second % every == 0:
+            bits_per_ms = rates.uniform(least_mbps, most_mbps) * 1000
         for ms in range(1, 1001):
             waiting_bits += bits_per_ms
             times += [1000 * second + ms] * int(waiting_bits // LINE_BITS)
@@ -34,13 +37,14 @@ def varying_trace(least_mbps: float, most_mbps: float, seconds: int, seed: int) 
 @click.option("--least", default=50.0, show_default=True, help="Mbit/s.")
 @click.option("--most", default=150.0, show_default=True, help="Mbit/s.")
 @click.option("--seconds", default=30, show_default=True, help="Until it repeats.")
+@click.option("--every", default=1, show_default=True, help="For how many seconds a rate holds.")
 @click.option("--seed", default=2017, show_default=True, help="What the rates are drawn from.")
-def main(file: Path, least: float, most: float, seconds: int, seed: int) -> None:
+def main(file: Path, least: float, most: float, seconds: int, every: int, seed: int) -> None:
     """Write such a trace, packed by gzip, to FILE.
 
     Example: python -m tuning.varying tuning/further/traces/longlook-varying.gz
     """
-    text = "".join(f"{ms}\n" for ms in varying_trace(least, most, seconds, seed))
+    text = "".join(f"{ms}\n" for ms in varying_trace(least, most, seconds, seed, every))
     write_atomically(file, gzip.compress(text.encode(), 9, mtime=0))
 
 

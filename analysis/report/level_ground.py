@@ -137,6 +137,11 @@ def _where_packets_are_lost(campaign: CampaignTable) -> str:
         for name, network in campaign.document.networks.items()
         if any(network.get(key) for key in network if key.startswith("drop_"))
     ]
+    networks += [
+        f"{label(name)} (off at times)"
+        for name, network in campaign.document.networks.items()
+        if any(network.get(key) for key in ("on_off", "up_on_off", "down_on_off"))
+    ]
     if networks:
         return f"The window kept matters where packets are lost: behind {listing(networks)}."
     return "The window kept matters where packets are lost, which here are only those that a full queue drops."

@@ -4,7 +4,7 @@ import math
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -14,6 +14,7 @@ from analysis.confirmatory import CONFIRMATORY
 from analysis.diagnostics import spread
 from analysis.findings import Findings
 from analysis.hypotheses import Pair
+from analysis.networks import further
 from analysis.outcomes import EQUIVALENT, PROGRAM_MARGIN, SIGNIFICANT_P, VERDICTS
 from analysis.processor import is_different
 from analysis.report.section import ReportTable, text_table
@@ -144,31 +145,11 @@ def networks(campaign: CampaignTable, names: Sequence[str]) -> ReportTable:
     for name in names:
         settings = campaign.document.networks.get(name, {})
         texts = {title: NOTHING if settings.get(key) is None else str(settings[key]) for key, title in columns.items()}
-        rows.append({"network": label(name), **texts, "further": further(settings)})
+        rows.append({"network": label(name), **texts, "further": "; ".join(further(settings))})
     table = pd.DataFrame(rows)
     if not table["further"].any():
         table = table.drop(columns="further")
     return ReportTable("table2_networks", "Networks (the paper's Table 2)", table, table)
-
-
-def further(network: Mapping[str, Any]) -> str:
-    """The properties of a network that those of the paper do not have."""
-    texts = []
-    for direction in ("up", "down"):
-        if trace := network.get(f"{direction}_trace"):
-            texts.append(f"rate {direction} by mean, after {PurePath(trace).name}")
-    if network.get("jitter_ms"):
-        texts.append(f"jitter {network['jitter_ms']:g} ms" + (" with reordering" if network.get("reorder") else ""))
-    if network.get("loss") and network.get("loss_on", "both") != "both":
-        texts.append(f"loss on the {network['loss_on']}link alone")
-    if network.get("retransmit_ms"):
-        texts.append(f"the link repairs losses, {network['retransmit_ms']:g} ms a try")
-    for direction in ("up", "down"):
-        if packets := network.get(f"drop_{direction}_packets"):
-            texts.append(f"packets {', '.join(map(str, packets))} {direction} dropped")
-        if times_ms := network.get(f"drop_{direction}_at_ms"):
-            texts.append(f"a packet {direction} dropped at {', '.join(f'{time_ms:g}' for time_ms in times_ms)} ms")
-    return "; ".join(texts)
 
 
 def gains_by_site(findings: Findings, pair: Pair) -> ReportTable:

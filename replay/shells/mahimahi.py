@@ -27,6 +27,14 @@ LONGEST_PERIOD_MS = 60_000
 # What Mahimahi has nothing like, and what to call it.
 LACKING = {
     "jitter_ms": "jitter",
+    "up_delay_ms": "delays that differ by direction",
+    "up_queue": "queues but drop-tail ones for queue_ms",
+    "down_queue": "queues but drop-tail ones for queue_ms",
+    "burst_packets": "losses in bursts",
+    "gilbert_elliott": "losses in bursts",
+    "on_off": "place for links that are on and off",
+    "up_on_off": "place for links that are on and off",
+    "down_on_off": "place for links that are on and off",
     "retransmit_ms": "links that repeat what they lose",
     "drop_up_packets": "losses of chosen packets",
     "drop_down_packets": "losses of chosen packets",
@@ -85,7 +93,7 @@ class Mahimahi(Shells):
                 options += [f"--{direction}link-queue=droptail", f"--{direction}link-queue-args=bytes={queue_bytes}"]
                 conversions.append(f"{direction}: {conversion}, and a queue of {queue_bytes} bytes with headers")
             commands.append(["mm-link", *options, "--", *traces])
-        for direction, loss in ((UP, network.up_loss), (DOWN, network.down_loss)):
+        for direction, loss in ((UP, network.loss_of(UP)), (DOWN, network.loss_of(DOWN))):
             commands += [["mm-loss", f"{direction}link", f"{loss:.9f}"]] if loss else []
         words = tuple(word for command in commands for word in command)
         spec = NestSpec(tool(self.name).resolve().parent, words, timekeeping, self.name_server_port)

@@ -158,6 +158,7 @@ fn check_trace(text: &str) {
         queue: QueueSpec::default(),
         loss: 0.0,
         repeat: None,
+        on_off: None,
         chosen_packets: Vec::new(),
         chosen_times_ms: Vec::new(),
         seed: 0,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from analysis.contrasts import false_discovery_rate
 from analysis.hypotheses import Hypotheses, Pair
+from analysis.networks import further
 from analysis.outcomes import verdicts
 from analysis.ratios import block_ratios, mean_over_sites, site_margins
 from analysis.runs import CampaignTable, gates
@@ -171,6 +172,13 @@ def _objects(count: int) -> str:
     return "one object" if count == 1 else plural("object", count)
 
 
+# What a network is labelled with as it is in words everywhere.
+IN_WORDS = (
+    *("up_delay_ms", "up_queue", "down_queue", "up_loss", "down_loss", "burst_packets", "gilbert_elliott"),
+    *("on_off", "up_on_off", "down_on_off"),
+)
+
+
 def network_label(network: Mapping[str, Any]) -> str:
     """A network in a few words, from its settings in `campaign.json`."""
     mbps = network.get("down_mbps")
@@ -185,6 +193,8 @@ def network_label(network: Mapping[str, Any]) -> str:
         text += f", {100 * network['loss']:g} % loss{way}"
     if network.get("retransmit_ms"):
         text += f" repaired in {network['retransmit_ms']:g} ms"
+        text += f" {network['retransmit_tries'] - 1} times" if network.get("retransmit_tries") else ""
+        text += " out of order" if network.get("retransmit_reorder") else ""
     if any(network.get(f"drop_{direction}_{key}") for direction in ("up", "down") for key in ("packets", "at_ms")):
         text += ", chosen packets dropped"
-    return text
+    return ", ".join([text, *further({key: network.get(key) for key in IN_WORDS})])

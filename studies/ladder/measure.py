@@ -236,9 +236,10 @@ def ladder_campaign(request: Request, scope: Scope) -> Campaign:
 
 def variants(network: Network, possible: Collection[str], *, usual: bool = False) -> list[Network]:
     """`network` under each of the conditions that are `possible` and that there are for it: a link repairs only what it
-    loses. `usual`: without a slow browser where losses scatter times more than that changes them."""
+    loses, one by one and not yet. `usual`: without a slow browser where losses scatter times more than that changes them."""
     changed = []
-    if "arq" in possible and network.loss:
+    is_repairable = network.retransmit_ms is None and not (network.burst_packets or network.gilbert_elliott)
+    if "arq" in possible and network.loss and is_repairable:
         repaired = RETRANSMIT_ROUND_TRIPS * network.min_rtt_ms
         changed.append(replace(network, name=network.name + ARQ, retransmit_ms=repaired))
     if "slow" in possible and not (usual and network.loss):

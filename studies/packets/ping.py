@@ -60,7 +60,7 @@ def expected_ms(network: Network) -> tuple[float, float]:
     serialising_ms = sum(ECHO_BYTES * 8 / mbps / 1e3 for mbps, trace in links if mbps and not trace)
     rtt_ms = network.min_rtt_ms + serialising_ms
     tolerance_ms = max(TOLERANCE_MS, TOLERANCE * rtt_ms) + network.jitter_ms
-    waiting_ms = sum(network.queue_ms or 0 for _, trace in links if trace) + (network.retransmit_ms or 0)
+    waiting_ms = sum(network.queue_wait_ms(0) for _, trace in links if trace) + (network.retransmit_ms or 0)
     return rtt_ms - tolerance_ms, rtt_ms + tolerance_ms + waiting_ms
 
 

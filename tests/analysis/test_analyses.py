@@ -9,6 +9,7 @@ import pytest
 from support.analysis_truth import simulated_table, varied_findings
 
 from analysis import analyses, hypotheses
+from analysis.networks import further
 from analysis.report import tables
 from analysis.report.figures import campaign_figures
 from analysis.report.sentences import equivalence_margin
@@ -95,5 +96,5 @@ def test_every_table_is_of_an_analysis() -> None:
 def test_what_a_network_has_beyond_the_papers_is_in_words() -> None:
     network = {"loss": 0.1, "retransmit_ms": 60, "drop_up_packets": [7, 2], "drop_down_at_ms": [1500]}
     repaired = "the link repairs losses, 60 ms a try"
-    assert tables.further(network) == f"{repaired}; packets 7, 2 up dropped; a packet down dropped at 1500 ms"
-    assert tables.further({"loss": 0.1, "retransmit_ms": None, "drop_up_packets": None}) == ""
+    assert further(network) == [repaired, "packets 7, 2 up dropped", "a packet down dropped at 1500 ms"]
+    assert further({"loss": 0.1, "retransmit_ms": None, "drop_up_packets": None}) == []

@@ -27,6 +27,7 @@ from analysis import hypotheses
 from analysis.report.write import write_report
 from base.errors import EyelevelError
 from base.files import read_json
+from base.structure import structured
 from browsers.browsertime.configuration import QUIET_MS
 from measure.campaign.appearances import Appearances
 from measure.campaign.method import PAGES, Method
@@ -76,7 +77,7 @@ class Catalogue:
         if protocol is None:
             raise EyelevelError(f"there is no protocol {run.protocol} any more")
         values = self.document.networks[run.network]
-        network = networks.load().get(run.network) or Network(**values)
+        network = networks.load().get(run.network) or structured(values, Network, run.network)
         return Setting(self._site(run.site), network, _named(protocol, run.protocol), loading, seed)
 
     def _site(self, name: str) -> Site:

@@ -27,7 +27,8 @@ from replay import ReplayOutcome, ReplaySpec, run
 from replay.shells.mahimahi import PACKET_BYTES, SHELLS, constant_trace
 from replay.shells.registry import all_shells, require_emulated, shells_named
 from tuning import networks, protocols
-from tuning.networks import Network
+from tuning.networks import GilbertElliott, Network, OnOff
+from tuning.queues import Queue
 
 NETWORKS = networks.load()
 PROTOCOLS = protocols.load()
@@ -105,6 +106,12 @@ LINK = Network("n", min_rtt_ms=20, up_mbps=4, down_mbps=4, queue_ms=60)
         (replace(LINK, loss=0.1, retransmit_ms=50), "no links that repeat what they lose"),
         (replace(LINK, drop_up_packets=(3,)), "no losses of chosen packets"),
         (replace(LINK, drop_down_at_ms=(3.0,)), "no losses at chosen times"),
+        (replace(LINK, up_delay_ms=5), "no delays that differ by direction"),
+        (replace(LINK, up_queue=Queue("codel")), "no queues but drop-tail ones for queue_ms"),
+        (replace(LINK, loss=0.1, burst_packets=4), "no losses in bursts"),
+        (replace(LINK, loss=0.19, gilbert_elliott=GilbertElliott(0.1, 0.9)), "no losses in bursts"),
+        (replace(LINK, on_off=OnOff(5, 1)), "no place for links that are on and off"),
+        (replace(LINK, down_on_off=OnOff(5, 1)), "no place for links that are on and off"),
         (replace(LINK, up_mbps=None), "needs a rate or a trace of both directions"),
         (replace(LINK, up_mbps=1e-4, queue_ms=1e6), "too small for a trace of 60 s"),
     ],

@@ -195,7 +195,7 @@ def test_the_rate_that_varies_is_drawn_evenly_every_second() -> None:
 
 def test_what_one_direction_loses_the_other_does_not() -> None:
     network = NETWORKS["controlled-100ms"]
-    assert (network.up_loss, network.down_loss) == (0.02, 0)
+    assert (network.loss_of("up"), network.loss_of("down")) == (0.02, 0)
 
 
 def test_a_cell_that_no_protocol_can_finish_in_time_is_left_out() -> None:

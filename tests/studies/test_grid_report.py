@@ -35,6 +35,8 @@ from studies.grid.controlled import REFERENCE, beside, by_size, change, read_old
 from studies.grid.presets import read_preset
 from studies.grid.timings import COLUMNS, mean_times
 from tuning import networks
+from tuning.networks import OnOff
+from tuning.queues import Queue
 
 NETWORKS = networks.load()
 DECLARED = hypotheses.load()
@@ -268,6 +270,12 @@ def test_repairs_and_chosen_packets_are_part_of_a_label() -> None:
     network = replace(NETWORKS["da2gc"], retransmit_ms=60, drop_down_packets=(7,))
     repaired = "0.468 Mbit/s, 262 ms, 3.3 % loss repaired in 60 ms, chosen packets dropped"
     assert network_label(asdict(network)) == repaired
+    network = replace(network, retransmit_tries=4, retransmit_reorder=True, drop_down_packets=None)
+    assert network_label(asdict(network)) == "0.468 Mbit/s, 262 ms, 3.3 % loss repaired in 60 ms 3 times out of order"
+    network = replace(NETWORKS["lte"], up_queue=Queue("codel"), on_off=OnOff(5, 1))
+    assert network_label(asdict(network)) == (
+        "10.5 Mbit/s, 74 ms, uplink queue codel, off for 1 s after 5 s, on average"
+    )
     # A campaign of before these keys has none of them.
     assert network_label({"min_rtt_ms": 1, "drop_up_packets": None}) == "no rate limit, 1 ms"
 

@@ -38,7 +38,7 @@ def test_networks_are_those_of_the_paper() -> None:
     for name, (delay_ms, loss, up_bytes, down_bytes) in TABLE_2.items():
         network = loaded[name]
         assert network.delay_ms == delay_ms
-        assert network.up_loss == network.down_loss == pytest.approx(loss, abs=1e-6)
+        assert network.loss_of("up") == network.loss_of("down") == pytest.approx(loss, abs=1e-6)
         assert (network.up_queue_bytes, network.down_queue_bytes) == (up_bytes, down_bytes)
 
 

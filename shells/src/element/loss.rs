@@ -2,7 +2,10 @@
 
 use clap::Args;
 
-use super::{Departure, Duplex, Element, Impairment, LossObservers, NetworkContext, Outbox, Retransmission};
+use super::{
+    Departure, Duplex, Element, Impairment, LossObservers, NetworkContext, Order, Outbox, Persistence,
+    Retransmission,
+};
 use crate::error::{Error, Result};
 use crate::packet::Packet;
 use crate::random::{Random, Seed};
@@ -119,6 +122,14 @@ pub struct LossOptions {
         conflicts_with_all = ["burst", "gilbert_elliott"]
     )]
     retransmit: Option<Nanos>,
+
+    /// Lose a packet after so many tries, the first included, instead of repeating it until it arrives
+    #[arg(long, value_name = "TRIES", value_parser = clap::value_parser!(u64).range(2..), requires = "retransmit")]
+    retransmit_tries: Option<u64>,
+
+    /// Let what follows a packet that is repeated overtake it
+    #[arg(long, requires = "retransmit")]
+    retransmit_reorder: bool,
 }
 
 impl LossOptions {
@@ -163,7 +174,9 @@ impl LossOptions {
                 ));
             }
             Some(repeat) if probability > 0.0 => {
-                Box::new(Retransmission::new(probability, repeat, random, repeats))
+                let order = if self.retransmit_reorder { Order::Any } else { Order::OfArrival };
+                let persistence = Persistence { repeat, tries: self.retransmit_tries, order };
+                Box::new(Retransmission::new(probability, persistence, random, repeats, observers.clone()))
             }
             _ => Box::new(Loss::new(self.model(probability)?, random, observers.clone())),
         })

@@ -35,9 +35,9 @@ pub use loss::{Loss, LossModel, LossOptions, NetLoss};
 pub use loss_observer::{LossObserver, LossObservers};
 pub use observed_queue::{LinkObserver, ObservedQueue};
 pub use observed_wire::ObservedWire;
-pub use on_off::{OnOff, OnOffOptions, Schedule};
+pub use on_off::{NetOnOff, OnOff, OnOffOptions, Schedule};
 pub use outbox::Outbox;
-pub use retransmission::Retransmission;
+pub use retransmission::{Persistence, Retransmission};
 pub use server_delay::{NetServerDelay, ServerDelay};
 pub use trace_rate::TraceRate;
 
@@ -51,6 +51,7 @@ pub const IMPAIRMENTS: &[Registration] = &[
     Registration::of::<NetDelay>(),
     Registration::of::<NetLink>(),
     Registration::of::<NetLoss>(),
+    Registration::of::<NetOnOff>(),
     Registration::of::<NetChosenLoss>(),
 ];
 

@@ -1,22 +1,34 @@
 //! A link that repairs its losses itself.
 
-use super::{Departure, Element, Outbox};
+use super::{Departure, Element, LossObservers, Order, Outbox};
 use crate::packet::Packet;
 use crate::random::Random;
 use crate::time::Nanos;
 
-/// Repeats each packet that is lost until it arrives (ARQ: RFC 3366, the perfectly persistent kind), and keeps the order:
-/// whatever follows such a packet waits for it. So nothing is lost, and what would be is late.
+/// How a link repeats what it loses.
+#[derive(Clone, Copy, Debug)]
+pub struct Persistence {
+    /// What a try that fails costs.
+    pub repeat: Nanos,
+    /// How often a packet is sent at most, the first time included; then it is lost. `None`: until it arrives.
+    pub tries: Option<u64>,
+    /// Whether what follows a packet waits until it has arrived or is lost.
+    pub order: Order,
+}
+
+/// Repeats each packet that is lost until it arrives (ARQ: RFC 3366), or as often as it may. So what would be lost is
+/// late, and only what fails in all tries is lost.
 ///
 /// Each try fails with the same probability, whatever happened to the others, and costs the same time. The repeats of
 /// several packets go on side by side (selective repeat). They take nothing of a link's rate.
-#[derive(Debug)]
 pub struct Retransmission {
     probability: f64,
-    /// What a try that fails costs.
-    repeat: Nanos,
+    persistence: Persistence,
     first_tries: Random,
     repeats: Random,
+    /// When the last of all packets so far has arrived or was given up.
+    settled: Nanos,
+    observers: LossObservers,
     outbox: Outbox,
 }
 
@@ -26,9 +38,16 @@ impl Retransmission {
     /// # Panics
     /// At probability 1, with which nothing ever arrives.
     #[must_use]
-    pub fn new(probability: f64, repeat: Nanos, first_tries: Random, repeats: Random) -> Self {
+    pub fn new(
+        probability: f64,
+        persistence: Persistence,
+        first_tries: Random,
+        repeats: Random,
+        observers: LossObservers,
+    ) -> Self {
         assert!(probability < 1.0, "a link that loses everything never repairs it");
-        Self { probability, repeat, first_tries, repeats, outbox: Outbox::default() }
+        let outbox = Outbox::default();
+        Self { probability, persistence, first_tries, repeats, settled: 0, observers, outbox }
     }
 
     /// How often the next packet is sent in vain.
@@ -42,10 +61,21 @@ impl Retransmission {
 
 impl Element for Retransmission {
     fn push(&mut self, packet: Packet, now: Nanos) {
+        let Persistence { repeat, tries, order } = self.persistence;
         for packet in packet.into_segments() {
-            let repaired = now.saturating_add(self.failed_tries().saturating_mul(self.repeat));
-            let in_order = self.outbox.last().map_or(repaired, |last| repaired.max(last));
-            self.outbox.push(packet, in_order);
+            let failed = self.failed_tries();
+            let most = tries.unwrap_or(u64::MAX);
+            let after_repeats = now.saturating_add(failed.min(most).saturating_mul(repeat));
+            let at = match order {
+                Order::OfArrival => after_repeats.max(self.settled),
+                Order::Any => after_repeats,
+            };
+            self.settled = self.settled.max(at);
+            if failed < most {
+                self.outbox.push(packet, at);
+            } else {
+                self.observers.lost(&packet, now);
+            }
         }
     }
 
@@ -58,7 +88,10 @@ impl Element for Retransmission {
     }
 
     fn earliest_exit(&self, arrival: Nanos) -> Nanos {
-        self.outbox.last().map_or(arrival, |last| last.max(arrival))
+        match self.persistence.order {
+            Order::OfArrival => arrival.max(self.settled),
+            Order::Any => arrival,
+        }
     }
 }
 
@@ -71,8 +104,19 @@ mod tests {
 
     /// When packets leave that arrive at these times.
     fn departures(probability: f64, arrivals: impl Iterator<Item = Nanos>) -> Vec<Nanos> {
+        departures_after(probability, None, Order::OfArrival, arrivals)
+    }
+
+    fn departures_after(
+        probability: f64,
+        tries: Option<u64>,
+        order: Order,
+        arrivals: impl Iterator<Item = Nanos>,
+    ) -> Vec<Nanos> {
         let (first_tries, repeats) = (Random::from_seed(1), Random::from_seed(2));
-        let mut link = Retransmission::new(probability, REPEAT, first_tries, repeats);
+        let persistence = Persistence { repeat: REPEAT, tries, order };
+        let mut link =
+            Retransmission::new(probability, persistence, first_tries, repeats, LossObservers::default());
         for now in arrivals {
             link.push(Packet::new(&[0; 20]), now);
         }
@@ -125,6 +169,44 @@ mod tests {
             latest = departure;
         }
         assert!(waited > 5_000, "{waited}");
+    }
+
+    #[test]
+    fn what_fails_in_all_tries_is_lost() {
+        let (packets, probability, pause) = (100_000, 0.3, 1_000_000);
+        let departures =
+            departures_after(probability, Some(3), Order::Any, (0..packets).map(|number| number * pause));
+        let expected = probability.powi(3);
+        let lost = 1.0 - departures.len() as f64 / packets as f64;
+        let deviation = (expected * (1.0 - expected) / packets as f64).sqrt();
+        assert!((lost - expected).abs() < 4.0 * deviation, "{lost}, not {expected}");
+        assert_eq!(departures.iter().map(|at| (at % pause) / REPEAT).max(), Some(2));
+    }
+
+    #[test]
+    fn what_follows_a_packet_that_is_given_up_waits_until_then() {
+        // With two tries of 1000 ns each, a packet is given up 2000 ns after it came.
+        let arrivals: Vec<_> = (0..10_000).map(|number| number * 10_000).collect();
+        let both = arrivals.iter().flat_map(|at| [*at, at + 1]);
+        let departures = departures_after(0.3, Some(2), Order::OfArrival, both);
+        let delays: Vec<_> = departures.iter().map(|at| at % 10_000).collect();
+        assert!(departures.is_sorted());
+        for expected in [0, 1, 1000, 1001, 2000] {
+            assert!(delays.contains(&expected), "{expected}");
+        }
+        assert_eq!(delays.iter().max(), Some(&2000));
+    }
+
+    #[test]
+    fn where_order_is_not_kept_a_packet_waits_for_itself_alone() {
+        let arrivals: Vec<_> = (0..10_000).map(|number| number * 10).collect();
+        let departures = departures_after(0.03, None, Order::Any, arrivals.iter().copied());
+        assert_eq!(departures.len(), arrivals.len());
+        let on_time = departures.iter().filter(|at| **at < 100_000).count();
+        // The outbox gives them in the order of their times.
+        assert!(departures.is_sorted() && on_time > 9_650, "{on_time}");
+        let late = arrivals.iter().filter(|at| !departures.contains(at)).count();
+        assert!((240..360).contains(&late), "{late}");
     }
 
     #[test]

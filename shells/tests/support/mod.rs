@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use shells::element::{
-    Choice, ChosenLoss, Delay, Duplex, Element, LinkObserver, Loss, LossModel, LossObservers, Retransmission,
+    Choice, ChosenLoss, Delay, Duplex, Element, LinkObserver, Loss, LossModel, LossObservers, OnOff, Order,
+    Persistence, Retransmission, Schedule,
 };
 use shells::error::Result;
 use shells::link::{LinkSpec, Rate};
@@ -46,8 +47,10 @@ pub struct Network {
     pub rate: Rate,
     pub queue: QueueSpec,
     pub loss: f64,
-    /// What a failed try costs on a link that repairs its losses.
-    pub repeat: Option<Nanos>,
+    /// What a failed try costs on a link that repairs its losses, how many tries there are, and whether it keeps order.
+    pub repeat: Option<(Nanos, Option<u64>, bool)>,
+    /// For how long it is on and off, at random times or not.
+    pub on_off: Option<(Nanos, Nanos, bool)>,
     /// Numbers of packets, and times in ms.
     pub chosen_packets: Vec<u64>,
     pub chosen_times_ms: Vec<u64>,
@@ -56,14 +59,17 @@ pub struct Network {
 
 pub fn networks() -> impl Strategy<Value = Network> {
     let delay = 0u64..20_000_000;
-    let loss = (prop_oneof![Just(0.0), 0.0..0.3], prop::option::of(1u64..30_000_000));
-    (delay, rates(), queues(), loss, chosen(1..300), chosen(0..150), any::<u64>()).prop_map(
-        |(delay, rate, queue, (loss, repeat), chosen_packets, chosen_times_ms, seed)| Network {
+    let repeat = (1u64..30_000_000, prop::option::of(2u64..5), any::<bool>());
+    let loss = (prop_oneof![Just(0.0), 0.0..0.3], prop::option::of(repeat));
+    let on_off = prop::option::of((1u64..60_000_000, 0u64..30_000_000, any::<bool>()));
+    (delay, rates(), queues(), (loss, on_off), chosen(1..300), chosen(0..150), any::<u64>()).prop_map(
+        |(delay, rate, queue, ((loss, repeat), on_off), chosen_packets, chosen_times_ms, seed)| Network {
             delay,
             rate,
             queue,
             loss,
             repeat,
+            on_off,
             chosen_packets,
             chosen_times_ms,
             seed,
@@ -115,10 +121,20 @@ impl Network {
             let random = seed.generator(purpose);
             match self.repeat {
                 None => Box::new(Loss::new(model, random, LossObservers::default())),
-                Some(repeat) => {
-                    Box::new(Retransmission::new(self.loss, repeat, random, seed.generator("retransmission")))
+                Some((repeat, tries, keeps_order)) => {
+                    let order = if keeps_order { Order::OfArrival } else { Order::Any };
+                    let persistence = Persistence { repeat, tries, order };
+                    let repeats = seed.generator("retransmission");
+                    let observers = LossObservers::default();
+                    Box::new(Retransmission::new(self.loss, persistence, random, repeats, observers))
                 }
             }
+        };
+        let on_off = || -> Box<dyn Element> {
+            let (on, off, is_random) = self.on_off.unwrap_or((1, 0, false));
+            let schedule =
+                if is_random { Schedule::Random(seed.generator("onoff")) } else { Schedule::Periodic };
+            Box::new(OnOff::new(on, off, schedule, 0))
         };
         let chosen_loss = || -> Box<dyn Element> {
             let numbers = choice(&self.chosen_packets, Choice::parse_numbers);
@@ -129,6 +145,7 @@ impl Network {
             Duplex { uplink: delay(), downlink: delay() },
             Duplex { uplink: self.link("link uplink", vec![]), downlink: self.link("link downlink", vec![]) },
             Duplex { uplink: loss("loss uplink"), downlink: loss("loss downlink") },
+            Duplex { uplink: on_off(), downlink: on_off() },
             Duplex { uplink: chosen_loss(), downlink: chosen_loss() },
         ]
     }

@@ -1,0 +1,95 @@
+"""The rates and round-trip times of networks over time, as they are set."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from analysis.figures.style import BLUE, PAGE_INCHES, VERMILION, figure_style
+from analysis.text import label
+from tuning.networks import DOWN, TRACE_LINE_BYTES, UP, Network, read_trace
+
+# Two networks stand side by side, with a panel for the rate and one for the round-trip time each.
+BESIDE = 2
+ROW_INCHES = 1.15
+# Over how much of a trace a rate is taken.
+BIN_S = 0.25
+STYLES = {DOWN: (BLUE, "-", "down"), UP: (VERMILION, "--", "up")}
+
+
+def rate_series(network: Network, direction: str, seconds: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """Times in s and the rate of a direction from each of them on, in Mbit/s; None where nothing limits it."""
+    if (mbps := network.rate_of(direction)) is None:
+        return None
+    if not (trace := getattr(network, f"{direction}_trace")):
+        return np.array([0.0, seconds]), np.array([mbps, mbps])
+    at_s = np.array([int(line) for line in read_trace(Path(trace))]) / 1e3
+    period_s = at_s[-1]
+    rounds = np.concatenate([at_s + number * period_s for number in range(math.ceil(seconds / period_s))])
+    edges = np.arange(0, seconds + BIN_S, BIN_S)
+    counts, _ = np.histogram(rounds, edges)
+    rates = counts * TRACE_LINE_BYTES * 8 / BIN_S / 1e6
+    return edges, np.append(rates, rates[-1])
+
+
+def off_times(network: Network, direction: str, seconds: float) -> list[tuple[float, float]]:
+    """When a direction is off, in s, from and to; of one whose times are random none, since they differ each time."""
+    times = network.on_off_of(direction)
+    if times is None or not times.periodic:
+        return []
+    starts = np.arange(times.on_s, seconds, times.period_s)
+    return [(float(start), float(start + times.off_s)) for start in starts]
+
+
+def draw(chosen: Sequence[Network], seconds: float) -> Figure:
+    """Two panels for each of the `chosen` networks over so many seconds: its rates, and its round-trip time with empty
+    queues, with all that jitter and full queues add to it."""
+    rows = math.ceil(len(chosen) / BESIDE)
+    with figure_style():
+        figure = Figure(figsize=(PAGE_INCHES, 0.6 + ROW_INCHES * rows), layout="constrained")
+        panels = figure.subplots(rows, 2 * BESIDE, squeeze=False)
+        for number in range(rows * BESIDE):
+            row, column = divmod(number, BESIDE)
+            rate, delay = panels[row, 2 * column : 2 * column + 2]
+            if number >= len(chosen):
+                rate.set_visible(False)
+                delay.set_visible(False)
+                continue
+            _draw_rates(rate, chosen[number], seconds)
+            _draw_delays(delay, chosen[number], seconds)
+        for panel in panels[-1]:
+            panel.set_xlabel("s")
+        handles: dict[str, Any] = {}
+        for panel in panels.flat:
+            handles |= {name: handle for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)}
+        figure.legend(list(handles.values()), list(handles), loc="outside upper center", ncols=len(handles))
+        return figure
+
+
+def _draw_rates(panel: Axes, network: Network, seconds: float) -> None:
+    for direction, (color, dashes, name) in STYLES.items():
+        if series := rate_series(network, direction, seconds):
+            panel.step(*series, where="post", color=color, linestyle=dashes, label=name)
+        for begin_s, end_s in off_times(network, direction, seconds):
+            panel.axvspan(begin_s, max(end_s, begin_s + seconds / 300), color="0.6", zorder=0, label="off")
+    panel.set(title=f"{label(network.name)}: Mbit/s", xlim=(0, seconds), ylim=(0, None))
+    if network.up_mbps is None and network.down_mbps is None:
+        panel.text(0.5, 0.5, "no limit", transform=panel.transAxes, ha="center", va="center")
+
+
+def _draw_delays(panel: Axes, network: Network, seconds: float) -> None:
+    least_ms = network.min_rtt_ms
+    waits_ms = []
+    for direction in (UP, DOWN):
+        queue, mbps = network.queue_of(direction), network.rate_of(direction)
+        waits_ms.append((queue.longest_wait_ms(mbps, least_ms) or 0.0) if queue and mbps else 0.0)
+    low_ms, high_ms = least_ms - 2 * network.jitter_ms, least_ms + 2 * network.jitter_ms
+    panel.fill_between([0, seconds], high_ms, high_ms + sum(waits_ms), color="0.85", label="full queues")
+    if network.jitter_ms:
+        panel.fill_between([0, seconds], low_ms, high_ms, color="#f5d9a8", label="jitter")
+    panel.plot([0, seconds], [least_ms, least_ms], color="black", label="round trip, empty queues")
+    panel.set(title="round trip: ms", xlim=(0, seconds), ylim=(0, None))

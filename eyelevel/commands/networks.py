@@ -1,0 +1,85 @@
+"""`eyelevel networks`: what each network is, where its numbers come from, and how it changes with time."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from analysis.figures import networks as figure
+from analysis.figures.style import save
+from analysis.networks import further
+from analysis.text import NOTHING
+from base.ownership import give_to_caller
+from base.places import RESULTS
+from base.structure import unstructured
+from eyelevel.options import PATH
+from tuning import networks
+from tuning.networks import DOWN, UP, Network
+from tuning.settings import ALL, Catalogue, choose
+
+DRAWING = "networks"
+
+
+def listed(known: Catalogue[Network]) -> list[Network]:
+    """The networks that are listed where none was named: each that stands for itself, and the first of each grid."""
+    grids = {name: group for group, names in known.groups.items() if group != ALL for name in names}
+    return [network for name, network in known.items() if name not in grids or known.groups[grids[name]][0] == name]
+
+
+def table(chosen: list[Network], known: Catalogue[Network]) -> Table:
+    """The networks, a row each."""
+    rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    rows.add_column("network", no_wrap=True)
+    for heading in ("up\nMbit/s", "down\nMbit/s", "min. RTT\nms", "loss\n%", "queue up\nms", "queue down\nms"):
+        rows.add_column(heading, justify="right")
+    rows.add_column("further")
+    grids = {names[0]: len(names) for group, names in known.groups.items() if group != ALL}
+    for network in chosen:
+        more = f"(one of {grids[network.name]})" if network.name in grids else ""
+        rates = (network.up_mbps, network.down_mbps)
+        numbers = [NOTHING if mbps is None else f"{mbps:.4g}" for mbps in rates]
+        numbers += [
+            f"{network.min_rtt_ms:g}",
+            f"{100 * network.loss:.3g}",
+            *(_wait(network, way) for way in (UP, DOWN)),
+        ]
+        words = [*further(unstructured(network)), *([more] if more else [])]
+        rows.add_row(escape(network.name), *numbers, escape("; ".join(words)))
+    return rows
+
+
+def _wait(network: Network, direction: str) -> str:
+    """For how long a packet may wait for a direction of the link."""
+    queue, mbps = network.queue_of(direction), network.rate_of(direction)
+    wait_ms = queue and mbps and queue.longest_wait_ms(mbps, network.min_rtt_ms)
+    return f"{wait_ms:.4g}" if wait_ms else NOTHING
+
+
+def sources(chosen: list[Network], said: Mapping[str, str]) -> list[str]:
+    """A line for each network that says where its numbers come from."""
+    return [f"{network.name}: {said[network.name]}" for network in chosen if network.name in said]
+
+
+@click.command()
+@click.option("--net", help="Networks, or all; every one unless something is named, of a grid the first.")
+@click.option("--seconds", type=click.FloatRange(min=1), default=60.0, show_default=True, help="How long is drawn.")
+@click.option("--into", type=PATH, default=RESULTS / DRAWING, help="Where to put the drawing; results/networks.")
+def main(net: str | None, seconds: float, into: Path) -> None:
+    """Tell what each network is and where its numbers come from, and draw its rate and its round-trip time over time.
+
+    Example: eyelevel networks --net lte,starlink
+    """
+    known = networks.load()
+    chosen = choose("network", net, known) if net else listed(known)
+    console = Console(highlight=False)
+    console.print(table(chosen, known))
+    for line in sources(chosen, known.sources):
+        console.print(line, markup=False, soft_wrap=True)
+    into.mkdir(parents=True, exist_ok=True)
+    save(figure.draw(chosen, seconds), into, DRAWING)
+    give_to_caller(into, RESULTS)
+    console.print(f"Rates and round-trip times over time: {into / DRAWING}.png", markup=False, soft_wrap=True)

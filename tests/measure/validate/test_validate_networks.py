@@ -1,0 +1,290 @@
+"""Validation of what networks have beside the paper's: each kind passes as it is set, and fails as another is."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from base.structure import from_json, to_json
+from measure.validate.checks import Check
+from measure.validate.network import judge_network, measure_network
+from measure.validate.network_probe import (
+    Direction,
+    Flow,
+    Managed,
+    NetworkMeasurement,
+    Outages,
+    lost_runs,
+    outages,
+    repairs,
+)
+from measure.validate.queues import expected
+from measure.validate.site import WINDOW_PAGE, write_validation_sites
+from record.site import Site
+from tuning.networks import GilbertElliott, Network, OnOff
+from tuning.queues import Queue
+
+# Of one network each direction has another queue; without loss, nothing else takes long.
+LINK = Network("q", min_rtt_ms=20, up_mbps=8, down_mbps=8)
+CODEL, PIE, FQ = Queue("codel"), Queue("pie"), Queue("fq_codel")
+MARKING, HEAD = Queue("codel", ecn=True), Queue("drophead", limit_ms=100)
+INFINITE, PACKETS = Queue("infinite"), Queue("droptail", limit_packets=40)
+PIE_MARKING = Queue("pie", ecn=True)
+
+
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Site]:
+    return write_validation_sites(tmp_path_factory.mktemp("sites"))
+
+
+def failures(checks: Iterable[Check]) -> set[str]:
+    """The names of those that fail, without what they are counted of or which queue they are of."""
+    return {check.name.partition(" of ")[0].partition(" (")[0] for check in checks if not check.passed}
+
+
+def measured(network: Network, sites: Mapping[str, Site], lost_packets: int = 100) -> NetworkMeasurement:
+    """`network` as it is measured, all of whose checks pass."""
+    measurement = measure_network(network, sites[WINDOW_PAGE], lost_packets)
+    checks = judge_network(network, measurement)
+    assert failures(checks) == set(), [asdict(check) for check in checks if not check.passed]
+    return measurement
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    ("up", "down", "others"),
+    [
+        pytest.param(
+            *(CODEL, MARKING),
+            [
+                {"up_queue": MARKING},
+                {"down_queue": CODEL},
+                {"up_queue": replace(CODEL, interval_ms=40)},
+                {"up_queue": replace(CODEL, target_ms=60)},
+                {"up_queue": FQ},
+                {"down_queue": replace(MARKING, limit_ms=50)},
+            ],
+            id="codel",
+        ),
+        pytest.param(
+            *(PIE, PIE_MARKING),
+            [
+                {"up_queue": PIE_MARKING},
+                {"down_queue": PIE},
+                {"up_queue": replace(PIE, qdelay_ref_ms=40)},
+                {"up_queue": CODEL},
+            ],
+            id="pie",
+        ),
+        pytest.param(
+            *(FQ, HEAD),
+            [
+                {"up_queue": replace(FQ, ecn=True)},
+                {"down_queue": replace(HEAD, limit_ms=150)},
+                {"down_queue": Queue("infinite")},
+                {"down_queue": PIE},
+            ],
+            id="fq_codel and drophead",
+        ),
+        pytest.param(
+            *(INFINITE, PACKETS),
+            [
+                {"up_queue": PACKETS},
+                {"down_queue": INFINITE},
+                {"down_queue": replace(PACKETS, limit_packets=60)},
+                {"up_queue": CODEL},
+            ],
+            id="infinite and packets",
+        ),
+    ],
+)
+def test_a_queue_of_another_kind_or_with_other_arguments_fails(
+    up: Queue, down: Queue, others: list[dict[str, Queue]], sites: Mapping[str, Site]
+) -> None:
+    network = replace(LINK, up_queue=up, down_queue=down)
+    measurement = measured(network, sites)
+    assert from_json(to_json(measurement), NetworkMeasurement, "it") == measurement
+    for change in others:
+        (key,) = change
+        wrong = failures(judge_network(replace(network, **change), measurement))  # type: ignore[arg-type]
+        assert wrong == {f"{key.partition('_')[0]}link queue"}, change
+
+
+BURSTY = Network("b", 20, up_loss=0.05, down_loss=0.05, burst_packets=5, up_delay_ms=15)
+SHAKEN = Network("s", 20, jitter_ms=3, reorder=True)
+ELLIOTT = GilbertElliott(good_to_bad=0.02, bad_to_good=0.2, loss_in_bad=0.5, loss_in_good=0.01)
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.alone
+def test_losses_that_come_otherwise_and_delays_that_are_shared_otherwise_fail(sites: Mapping[str, Site]) -> None:
+    measurement = measured(BURSTY, sites, lost_packets=1000)
+    behind = {"uplink loss behind a lost packet", "downlink loss behind a lost packet"}
+    for change, wrong in (
+        ({"burst_packets": 2.5}, behind),
+        ({"up_loss": 0.1}, {"uplink loss"}),
+        ({"up_delay_ms": 10}, {"uplink delay", "downlink delay"}),
+    ):
+        assert failures(judge_network(replace(BURSTY, **change), measurement)) == wrong, change
+    alone = replace(BURSTY, burst_packets=None)
+    assert {"uplink loss", "downlink loss"} & failures(judge_network(alone, measurement))
+
+    share = 1 - (1 - ELLIOTT.loss) ** 2
+    elliott = Network("e", min_rtt_ms=20, loss=share, gilbert_elliott=ELLIOTT, jitter_ms=5)
+    measurement = measured(elliott, sites, lost_packets=1000)
+    assert (
+        failures(judge_network(replace(elliott, gilbert_elliott=replace(ELLIOTT, bad_to_good=0.9)), measurement))
+        > behind
+    )
+    assert failures(judge_network(replace(elliott, jitter_ms=8), measurement)) == {"standard deviation"}
+    orders = {"uplink order", "downlink order"}
+    shaken = measured(SHAKEN, sites)
+    assert failures(judge_network(replace(SHAKEN, reorder=False), shaken)) == orders
+    assert failures(judge_network(replace(elliott, reorder=True), measurement)) == orders
+
+
+OFF = Network("o", min_rtt_ms=20, on_off=OnOff(0.4, 0.1, periodic=True), loss=0.02)
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.alone
+def test_a_network_that_is_off_at_other_times_fails(sites: Mapping[str, Site]) -> None:
+    measurement = measured(OFF, sites)
+    off, on = {"uplink off, always", "downlink off, always"}, {"uplink on, always", "downlink on, always"}
+    for change, wrong in (
+        ({"on_off": OnOff(0.4, 0.11, periodic=True)}, off),
+        ({"on_off": OnOff(0.5, 0.1, periodic=True)}, on),
+    ):
+        assert failures(judge_network(replace(OFF, **change), measurement)) == wrong, change  # type: ignore[arg-type]
+    random = replace(OFF, on_off=None, down_on_off=OnOff(0.2, 0.1), loss=0)
+    measurement = measured(random, sites)
+    longer = replace(random, down_on_off=OnOff(0.2, 1))
+    assert "downlink off, mean" in failures(judge_network(longer, measurement))
+
+
+TRIES = Network("t", min_rtt_ms=20, loss=0.51, retransmit_ms=15, retransmit_tries=3, retransmit_reorder=True)
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.alone
+@pytest.mark.parametrize("reorders", [True, False])
+def test_a_link_that_tries_another_number_of_times_or_keeps_another_order_fails(
+    reorders: bool, sites: Mapping[str, Site]
+) -> None:
+    network = replace(TRIES, retransmit_reorder=reorders)
+    measurement = measured(network, sites, lost_packets=1000)
+    lost = {"uplink loss", "downlink loss"}
+    for change, wrong in (
+        ({"retransmit_tries": 4}, lost),
+        ({"retransmit_tries": None}, lost),
+        ({"retransmit_reorder": not reorders}, {"uplink order", "downlink order"}),
+    ):
+        assert failures(judge_network(replace(network, **change), measurement)) >= wrong, change
+
+
+def judged(network: Network, **seen: Any) -> list[Check]:
+    """The checks of `network` when both directions are as `seen`, and all else is as it should be."""
+    way = Direction(**{"sent": 4000, "lost": 0, **seen})
+    rtt_ms = network.min_rtt_ms
+    return judge_network(network, NetworkMeasurement(rtt_ms, rtt_ms, rtt_ms, 100, 0, up=way, down=way))
+
+
+def test_another_flow_that_waits_behind_the_first_is_no_fq_codel() -> None:
+    network = replace(LINK, up_queue=FQ, down_queue=FQ)
+    flow = Flow(4000, 1428, 8.8, managed=True)
+    model = expected(FQ, 8, 20, flow.packets, flow.size_bytes, flow.mbps)
+    seen = Managed(flow, model.dropped, model.marked, model.wait_ms, sparse_wait_ms=1)
+    assert failures(judged(network, managed=seen)) == set()
+    checks = judged(network, managed=replace(seen, sparse_wait_ms=12))
+    assert {check.name for check in checks if not check.passed} == {
+        f"{way}link queue (fq_codel), wait of another flow" for way in ("up", "down")
+    }
+
+
+def test_what_cannot_be_seen_is_told() -> None:
+    quiet = OnOff(50, 1)
+    few = Outages(count=2, off_s=1, on_s=40, least_s=0.001)
+    checks = judged(replace(LINK, queue_ms=50, on_off=quiet), outages=few, mean_mbps=7.8)
+    few_times = "not checked: it was off and on again 2 times only while the probe looked on"
+    at_times = "not checked: the direction is off at times"
+    assert {check.name: check.measured for check in checks if not check.checked} == {
+        f"{way}link {what}": why
+        for way in ("up", "down")
+        for what, why in (("off", few_times), ("mean rate", at_times))
+    }
+    hidden = judged(replace(LINK, queue_ms=50, on_off=quiet), outages=replace(few, least_s=0.6))
+    assert {check.measured for check in hidden if check.name.endswith(" off")} == {
+        "not checked: it cannot be told from losses"
+    }
+    checks = judged(replace(LINK, up_queue=CODEL, down_queue=CODEL, on_off=quiet), outages=few)
+    assert {check.name for check in checks if not check.checked} >= {"uplink queue (codel)", "downlink queue (codel)"}
+
+
+def test_packets_that_are_lost_behind_each_other_are_told_from_times_off() -> None:
+    random, flow = Random(1), Flow(20_000, 41, 41 * 8 / 1e3)  # one each ms
+    off = {number for begin in range(2_300, 20_000, 2_500) for number in range(begin, begin + 200)}
+    lost = {number for number in range(flow.packets) if number in off or random.random() < 0.05}
+    arrived = {number: (number * 10**6, number * 10**6) for number in range(flow.packets) if number not in lost}
+    runs = list(lost_runs(flow.packets, arrived))
+    assert {number for run in runs for number in run} == lost
+    seen = outages(arrived, [run for run in runs if len(run) >= 7], flow, 7, OnOff(2.3, 0.2))
+    # The last did not end before the flow did.
+    assert seen.count == 6
+    assert seen.off_s == pytest.approx(0.2, abs=0.002)
+    assert seen.on_s == pytest.approx(2.3, abs=0.002)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_repairs_that_end_after_some_tries_are_told_without_bias(waits: bool) -> None:
+    random, probability, cost_ms, tries = Random(1), 0.2, 20.0, 3
+    arrived, settled_ns = {}, 0
+    for number in range(50_000):
+        sent_ns = number * 4_000_000
+        failed = next((count for count in range(tries) if random.random() >= probability), tries)
+        at_ns = sent_ns + round(failed * cost_ms * 1e6)
+        settled_ns = max(settled_ns, at_ns) if waits else at_ns
+        if failed < tries:
+            arrived[number] = (sent_ns, settled_ns + 10_000_000)
+    if not waits:
+        arrived = dict(sorted(arrived.items(), key=lambda entry: entry[1][1]))
+    seen = repairs(arrived, cost_ms, waits=waits)
+    lasting = probability**tries
+    assert seen.late / seen.free == pytest.approx((probability - lasting) / (1 - lasting), abs=0.01)
+    assert seen.repeat_ms == pytest.approx(cost_ms)
+
+
+@pytest.mark.parametrize(
+    ("queue", "dropped", "wait_ms"),
+    [
+        # 1.1 times what the link carries, less what the queue holds at the end, which is sent after all.
+        (PACKETS, 1 - 1 / 1.1 - 40 / 4000, 40 * 1.428),
+        (HEAD, 1 - 1 / 1.1 - 70 / 4000, 70 * 1.428 / 1.1),
+        (INFINITE, 0, 0.75 * 4000 * 1.428 * 0.1 / 1.1),
+    ],
+    ids=["droptail", "drophead", "infinite"],
+)
+def test_models_of_simple_queues_are_as_one_reckons(queue: Queue, dropped: float, wait_ms: float) -> None:
+    seen = expected(queue, 8, 20, 4000, 1428, 8.8)
+    assert seen.dropped == pytest.approx(dropped, abs=0.001)
+    assert seen.wait_ms == pytest.approx(wait_ms, rel=0.03)
+    assert seen.marked == 0
+
+
+def test_codels_model_drops_as_its_control_law_says() -> None:
+    """The n-th drop comes about 2 √n intervals after the first (RFC 8289, 5.3), as long as the queue stays long."""
+    far_too_much = expected(CODEL, 8, 20, packets := 4000, 1428, 80)
+    seconds = packets * (1 - far_too_much.dropped) * 1428 * 8 / 8e6
+    assert far_too_much.dropped * packets == pytest.approx(((seconds - 0.1) / 0.2) ** 2, rel=0.1)
+    marked = expected(MARKING, 8, 20, 4000, 1428, 8.8)
+    assert (marked.dropped, marked.wait_ms) == (0, expected(INFINITE, 8, 20, 4000, 1428, 8.8).wait_ms)
+
+
+def test_pies_model_holds_its_reference_and_lets_a_burst_pass() -> None:
+    for reference_ms in (15, 30, 60):
+        seen = expected(replace(PIE, qdelay_ref_ms=reference_ms), 8, 20, 12_000, 1428, 8.8)
+        assert seen.wait_ms == pytest.approx(reference_ms, rel=0.3)
+    # 150 ms of a burst are 77 packets.
+    assert expected(PIE, 8, 20, 70, 1428, 8.8).dropped == 0

@@ -1,0 +1,100 @@
+"""The queues of a network's links, as `networks.toml` has them: kinds, their arguments, and how long they may get.
+
+The names of kinds and what they do are those of the shells (shells/src/queue), which have the units in their values.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+# The kind that a network has where nothing else is said.
+DROP_TAIL = "droptail"
+# What limits a queue; the shortest of several does.
+LIMITS = ("limit_ms", "limit_bytes", "limit_packets", "limit_bdp")
+# Each kind and what it has beside a limit: our key → the shells' argument.
+CODEL = {"target_ms": "target", "interval_ms": "interval", "ecn": "ecn"}
+KINDS: Mapping[str, Mapping[str, str]] = {
+    "infinite": {},
+    DROP_TAIL: {},
+    "drophead": {},
+    "codel": CODEL,
+    "pie": {"qdelay_ref_ms": "qdelay_ref", "max_burst_ms": "max_burst", "ecn": "ecn"},
+    "fq_codel": {**CODEL, "flows": "flows"},
+}
+# What has no limit, and what cannot do without one.
+UNLIMITED, LIMITED = ("infinite",), (DROP_TAIL, "drophead")
+# The most flows of fq_codel (shells/src/queue/fq_codel.rs).
+MOST_FLOWS = 65_536
+# The bytes of a full packet.
+PACKET_BYTES = 1500
+
+
+@dataclass(frozen=True)
+class Queue:
+    """What happens when packets wait for one direction of a link. What is None is what the RFC of its kind says.
+
+    `limit_bdp` is in bandwidth-delay products, at the network's least round-trip time. `ecn`: whether packets that
+    allow it are marked, not dropped (RFC 3168). CoDel: RFC 8289, PIE: RFC 8033, FQ-CoDel: RFC 8290.
+    """
+
+    kind: str
+    limit_ms: float | None = None
+    limit_bytes: int | None = None
+    limit_packets: int | None = None
+    limit_bdp: float | None = None
+    target_ms: float | None = None
+    interval_ms: float | None = None
+    qdelay_ref_ms: float | None = None
+    max_burst_ms: float | None = None
+    ecn: bool | None = None
+    flows: int | None = None
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether it says itself how long it may get."""
+        return any(getattr(self, limit) is not None for limit in LIMITS)
+
+    def length_bytes(self, rate_mbps: float, rtt_ms: float) -> int | None:
+        """How many bytes may wait at most; None where no limit is in bytes or in time."""
+        spans_ms = [self.limit_ms, None if self.limit_bdp is None else self.limit_bdp * rtt_ms]
+        sizes = [round(rate_mbps * 1e3 / 8 * span_ms) for span_ms in spans_ms if span_ms is not None]
+        return min([*sizes, *([] if self.limit_bytes is None else [self.limit_bytes])], default=None)
+
+    def longest_wait_ms(self, rate_mbps: float, rtt_ms: float) -> float | None:
+        """How long a packet may wait at most at this rate; None where nothing limits that."""
+        sizes = [self.length_bytes(rate_mbps, rtt_ms), self.limit_packets and self.limit_packets * PACKET_BYTES]
+        known = [size for size in sizes if size is not None]
+        return min(known) * 8 / rate_mbps / 1e3 if known else None
+
+    def arguments(self, rate_mbps: float, rtt_ms: float) -> list[str]:
+        """Its arguments as the shells have them, on a link of this rate."""
+        values = {"bytes": self.length_bytes(rate_mbps, rtt_ms), "packets": self.limit_packets}
+        values |= {shells: getattr(self, key) for key, shells in KINDS[self.kind].items()}
+        return [f"{name}={_text(value)}" for name, value in values.items() if value not in (None, False)]
+
+    def check(self, where: str) -> None:
+        """Raises ValueError of one line that begins with `where` when a shell could not have such a queue."""
+        if self.kind not in KINDS:
+            raise ValueError(f"{where}.kind must be one of {', '.join(KINDS)}, not {self.kind!r}")
+        allowed = {"kind", *(() if self.kind in UNLIMITED else LIMITS), *KINDS[self.kind]}
+        for name in (field.name for field in fields(self)):
+            value = getattr(self, name)
+            if value is not None and name not in allowed:
+                raise ValueError(f"{where}: the kind {self.kind} has no {name}; it has {_listing(allowed)}")
+            if name != "ecn" and isinstance(value, int | float) and value <= 0:
+                raise ValueError(f"{where}.{name} must be more than 0")
+        if self.flows is not None and self.flows > MOST_FLOWS:
+            raise ValueError(f"{where}.flows must be at most {MOST_FLOWS}")
+
+    def __str__(self) -> str:
+        given = {name: getattr(self, name) for name in (field.name for field in fields(self)) if name != "kind"}
+        words = [f"{name} {_text(value)}" for name, value in given.items() if value not in (None, False, True)]
+        return " ".join([self.kind, *words, *(["ecn"] if self.ecn else [])])
+
+
+def _text(value: float) -> str:
+    return f"{value:d}" if isinstance(value, int) else f"{value:.6f}".rstrip("0").rstrip(".")
+
+
+def _listing(names: set[str]) -> str:
+    order = [field.name for field in fields(Queue)]
+    return ", ".join(sorted(names - {"kind"}, key=order.index)) or "none"
