@@ -73,7 +73,7 @@ impl Impairment for NetServerDelay {
 
 fn parse_server_delay(text: &str) -> Result<(IpAddr, Nanos)> {
     let wrong = || {
-        Error::new(format!("'{text}' is not a server's delay; give an address and milliseconds, such as 198.18.0.1=7.5"))
+        Error::new(format!("'{text}' is not a server's delay; give an address and its ms, such as 198.18.0.1=7.5"))
     };
     let (address, span) = text.split_once('=').ok_or_else(wrong)?;
     Ok((address.parse().map_err(|_| wrong())?, parse_milliseconds(span)?))
