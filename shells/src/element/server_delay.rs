@@ -64,8 +64,7 @@ impl Impairment for NetServerDelay {
             }
         }
         let delays = Arc::new(delays);
-        let direction =
-            |end| -> Box<dyn Element> { Box::new(ServerDelay::new(Arc::clone(&delays), end)) };
+        let direction = |end| -> Box<dyn Element> { Box::new(ServerDelay::new(Arc::clone(&delays), end)) };
         Ok((!delays.is_empty())
             .then(|| Duplex { uplink: direction(End::Destination), downlink: direction(End::Source) }))
     }
@@ -73,7 +72,9 @@ impl Impairment for NetServerDelay {
 
 fn parse_server_delay(text: &str) -> Result<(IpAddr, Nanos)> {
     let wrong = || {
-        Error::new(format!("'{text}' is not a server's delay; give an address and its ms, such as 198.18.0.1=7.5"))
+        Error::new(format!(
+            "'{text}' is not a server's delay; give an address and its ms, such as 198.18.0.1=7.5"
+        ))
     };
     let (address, span) = text.split_once('=').ok_or_else(wrong)?;
     Ok((address.parse().map_err(|_| wrong())?, parse_milliseconds(span)?))
