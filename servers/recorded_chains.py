@@ -1,7 +1,7 @@
 """Certificate chains that are as long as the recorded ones, and name as many hosts; by the CA that makes all others.
 
 What a handshake sends before the client has shown that it is there is bounded for QUIC, to three times what came (RFC
-9000, section 8.1): a longer chain costs it a round trip, where TCP's initial window has room.
+9000, section 8.1): a longer chain costs it a round trip, where TCP's initial window has room (docs/distant-servers.md).
 """
 
 import os
