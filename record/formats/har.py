@@ -69,7 +69,8 @@ def read(path: Path, *, keep_cookies: bool = False) -> Recording:
             pages[_page_of(entry) or first_page].append(entry)
     intake = Intake(path.name, keep_cookies=keep_cookies)
     page = max(pages, key=lambda page: len(pages[page]), default="")
-    tls_is_beside = "firefox" in json.dumps([log.get("creator"), log.get("browser")]).lower()
+    programs = [one.get("name") for one in (log.get("creator"), log.get("browser")) if isinstance(one, dict)]
+    tls_is_beside = any(isinstance(name, str) and "firefox" in name.lower() for name in programs)
     for entry in pages[page]:
         intake.take(_url_of(entry), partial(_exchange, entry))
         if connection := _connection(entry, tls_is_beside=tls_is_beside):
@@ -191,7 +192,7 @@ def _connection(entry: dict[str, Any], *, tls_is_beside: bool) -> Connection | N
         connect_ms, tls_ms = float(timings["connect"]), float(timings.get("ssl") or -1)
         version = str(entry.get(ALPN, entry["response"].get("httpVersion", ""))).lower()
         host = authority_of(normal_url(entry["request"]["url"])).partition(":")[0]
-    except (LookupError, TypeError, ValueError, AttributeError):
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
         return None
     alpn = next((alpn for name, alpn in ALPNS if name in version), None)
     if not connect_ms > 0 or not address:

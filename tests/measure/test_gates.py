@@ -100,7 +100,7 @@ def test_a_gate_fires_and_names_itself(gate: str, evidence: Evidence) -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "counted", "gate"),
+    ("image", "har_protocols", "gate"),
     [
         ({"protocol": "http/1.1"}, {"h2": 1, "http/1.1": 1}, None),
         ({"protocol": "http/1.1", "address": None}, {"h2": 1, "http/1.1": 1}, None),
@@ -110,11 +110,11 @@ def test_a_gate_fires_and_names_itself(gate: str, evidence: Evidence) -> None:
     ],
 )
 def test_a_server_that_speaks_http1_alone_must_do_so(
-    image: dict[str, str | None], counted: dict[str, int], gate: str | None
+    image: dict[str, str | None], har_protocols: dict[str, int], gate: str | None
 ) -> None:
     claim = replace(CLAIM, http_version="h2", http1_servers={"198.18.0.2"})
     requests = (replace(PAGE, protocol="h2"), replace(IMAGE, **image))  # type: ignore[arg-type]
-    evidence = replace(SOUND, requests=requests, har_protocols=counted)
+    evidence = replace(SOUND, requests=requests, har_protocols=har_protocols)
     assert named(reason_against(evidence, claim)) == gate
 
 

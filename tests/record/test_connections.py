@@ -103,6 +103,7 @@ def archive(creator: str = "WebInspector", version: str = "http/2.0", **timings:
         (archive(connect=-1, ssl=-1), None),
         (archive(connect=0, ssl=-1), None),
         (archive(), None),
+        (archive(connect=10**400), None),
     ],
 )
 def test_a_har_tells_how_long_connections_took(tmp_path: Path, document: Any, seen: tuple[Any, ...] | None) -> None:
