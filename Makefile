@@ -1,7 +1,8 @@
 # Eyelevel's front door. Every target is a thin line over a command that can be run by hand: `make -n TARGET` shows it.
 
 # What can be given. None of it is taken from the environment, where such short names mean something else.
-CAMPAIGN_VARIABLES := NET PROTO SITES RUNS MAX_RUNS SEED FILMS HYPOTHESES QUALITY BROWSER SHELLS LANES DASK CAMPAIGN
+CAMPAIGN_VARIABLES := NET PROTO SITES RUNS MAX_RUNS SEED FILMS HYPOTHESES QUALITY BROWSER SHELLS LANES DASK CAMPAIGN \
+	SERVER_RTTS THINK_TIME CERTIFICATES ALPN
 STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER LANES DASK PRESET COUNTS SIZES LIMIT BUDGET DELAYS \
 	CONDITIONS
 INTEROP_VARIABLES := SERVER BROWSER TEST LOADS INTO
@@ -118,7 +119,7 @@ site-info: setup ## tell what the recorded sites are, and draw the paper's Figur
 	@$(EYELEVEL) site-info
 
 replay: setup ## open a shell as the client of SITE, behind the network NET, over PROTO
-	@$(EYELEVEL) replay$(call options,SITE NET PROTO SHELLS)
+	@$(EYELEVEL) replay$(call options,SITE NET PROTO SHELLS SERVER_RTTS THINK_TIME CERTIFICATES ALPN)
 
 campaign: setup ## measure SITES over every NET and PROTO, or go on with it; the result is results/CAMPAIGN
 	@$(EYELEVEL) campaign$(call all_options,$(CAMPAIGN_VARIABLES))$(AS_RECORDED)
@@ -142,7 +143,7 @@ networks: setup ## tell what the networks are (or NET), with their sources, and 
 	@$(EYELEVEL) networks$(call options,NET)
 
 validate: setup ## measure each NET and PROTO, and compare with its settings
-	@$(EYELEVEL) validate$(call options,NET PROTO SHELLS)
+	@$(EYELEVEL) validate$(call options,NET PROTO SHELLS SITES SERVER_RTTS)
 
 interop: setup ## test every SERVER with every BROWSER, and write the table INTO a file if given
 	@$(EYELEVEL) interop$(call options,$(INTEROP_VARIABLES))
@@ -173,6 +174,10 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   FILMS, QUALITY   all, sample or none; lossless or small: which films are kept once their metrics are
 ##   BROWSER          the browser: chromium (unless given) or firefox; of make campaign, a list: each loads all
 ##   SHELLS           what emulates networks: ours, or mahimahi, upstream's shells; of make setup: install these
+##   SERVER_RTTS      how far beyond the network each server is: off, recorded, recorded-12ms, or a file
+##   THINK_TIME       how long servers take to answer: off, or recorded
+##   CERTIFICATES     chains of certificates: off, which is short, or recorded, as long as those
+##   ALPN             what servers speak over TCP: off, HTTP/2; or recorded, HTTP/1.1 where only that was
 ##   LANES            how many runs are made at once, each on cores of its own (1), or auto: as many as do not disturb
 ##   DASK             the scheduler of a cluster to measure on (tls://head:8786)
 ##   PRESET           of make grid: longlook, longlook-0rtt, controlled, lossy-bulk

@@ -193,6 +193,7 @@ def fetch_missing(site: Site, urls: Sequence[str], closing: Closing) -> list[str
             user_agent=site.user_agent,
             viewport=site.viewport,
             skipped=site.skipped,
+            connections=site.recorded_connections(),
         )
         write_site(recording, site.folder)
     return list(dict.fromkeys(e.url for e in new))

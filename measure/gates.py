@@ -13,6 +13,7 @@ from browsers.contract import NAME_NOT_RESOLVED, Request
 from measure.host.canary import BUSY
 from measure.reasons import Reason
 from measure.run.evidence import Evidence
+from record.connections import HTTP1
 
 SHOWN_URL_LENGTH = 100
 
@@ -29,8 +30,8 @@ CLOCK_SHIFT_S = 0.5
 @dataclass(frozen=True)
 class Claim:
     """What a run is said to be: its HTTP version (h2 or h3), the addresses of the site's servers, the hosts that were
-    recorded, the size in pixels of the page's window, whether it was filmed, and how long (s) it may have taken at
-    most, if there is a limit."""
+    recorded, the size in pixels of the page's window, whether it was filmed, how long (s) it may have taken at most, if
+    there is a limit, and which of the servers speak HTTP/1.1 alone."""
 
     http_version: str
     servers: Collection[str]
@@ -38,6 +39,7 @@ class Claim:
     window: tuple[int, int] | None = None
     filmed: bool = True
     limit_s: float | None = None
+    http1_servers: Collection[str] = ()
 
 
 @dataclass(frozen=True)
@@ -96,11 +98,13 @@ def error_page(evidence: Evidence, claim: Claim) -> str | None:
 
 def wrong_protocol(evidence: Evidence, claim: Claim) -> str | None:
     """A request went over another protocol than the one under test."""
+    versions = (claim.http_version, *([HTTP1] if claim.http1_servers else ()))
     for request in evidence.requests:
-        if request.protocol not in (None, claim.http_version):
-            return f"{request.protocol} instead of {claim.http_version}: {_short(request)}"
+        allowed = (HTTP1,) if request.address in claim.http1_servers else versions[:1] if request.address else versions
+        if request.protocol not in (None, *allowed):
+            return f"{request.protocol} instead of {allowed[0]}: {_short(request)}"
     for version, count in evidence.har_protocols.items():
-        if version != claim.http_version:
+        if version not in versions:
             return f"{count} request(s) over {version or 'an unknown protocol'} instead of {claim.http_version}"
     return None
 

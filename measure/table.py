@@ -266,6 +266,32 @@ class CampaignDocument:
         return str(self.settings.get("shells", OUR_SHELLS))
 
     @property
+    def server_rtts(self) -> str:
+        """How far beyond the network servers are, in the words of the setting (`measure.run.server_rtts`)."""
+        return str(self.settings.get("server_rtts", "off"))
+
+    @property
+    def extra_rtts_ms(self) -> dict[str, dict[str, float]]:
+        """Site → server address → by how much its round trip is longer than the network's; nothing if off."""
+        sites = self.settings.get("sites", {})
+        return {name: dict(extra) for name, site in sites.items() if (extra := site.get("extra_rtts_ms"))}
+
+    @property
+    def think_time(self) -> bool:
+        """Whether servers take as long to answer as the recorded ones took."""
+        return "think_time" in self.settings
+
+    @property
+    def recorded_certificates(self) -> bool:
+        """Whether chains of certificates are as long as the recorded ones."""
+        return "certificates" in self.settings
+
+    @property
+    def recorded_alpn(self) -> bool:
+        """Whether servers of which only HTTP/1.1 was recorded speak that over TCP."""
+        return "alpn" in self.settings
+
+    @property
     def browsers(self) -> tuple[str, ...]:
         """The names of all its browsers; none when the document does not say them."""
         return tuple(filter(None, (self.browser, *self.settings.get("further_browsers", ()))))

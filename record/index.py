@@ -17,6 +17,7 @@ from typing import Any
 from base.errors import EyelevelError
 from base.text import excerpt, printable
 from record.bounded import parse_json, read_regular
+from record.connections import CONNECTIONS, Connection, parse_connection
 from record.http1 import METHOD, STATUSES, MalformedMessage
 from record.layout import (
     COMPLETENESS,
@@ -33,6 +34,7 @@ from record.urls import normal_url
 
 INDEX_BYTES = 256 << 20
 KEYS = {"format", "url", "recorder", "user_agent", "viewport", "servers", "exchanges", "skipped"}
+OPTIONAL_KEYS = {"connections"}
 EXCHANGE_KEYS = {"method", "url", "status", "server", "file", "bytes", "started_ms", "ttfb_ms"}
 # A recorded server's address or, where there is none, a host's name with some words.
 RECORDED_IP_LETTERS = 400
@@ -70,7 +72,7 @@ def read_index(folder: Path) -> dict[str, Any]:
 
 def checked_index(index: object) -> dict[str, Any]:
     """`index`, if an import could have written it. Raises BrokenIndex."""
-    if not isinstance(index, dict) or index.keys() != KEYS:
+    if not isinstance(index, dict) or index.keys() - OPTIONAL_KEYS != KEYS:
         raise BrokenIndex("it does not have an index's values, which are " + ", ".join(sorted(KEYS)))
     agent, viewport = index["user_agent"], index["viewport"]
     if agent is not None and not is_user_agent(agent):
@@ -89,6 +91,7 @@ def checked_index(index: object) -> dict[str, Any]:
         **index,
         "recorder": {printable(name): printable(text) for name, text in recorder.items()},
         "skipped": tuple(printable(line) for line in skipped),
+        "connections": _connections(index.get("connections", []), servers),
     }
 
 
@@ -125,6 +128,21 @@ def _servers(servers: object) -> dict[str, str]:
         if not is_recorded_ip(ip):
             raise BrokenIndex(f"servers has {excerpt(ip)}, which stands for no recorded server")
     return recorded_ips
+
+
+def _connections(connections: object, servers: dict[str, str]) -> tuple[Connection, ...]:
+    if not isinstance(connections, list) or len(connections) > CONNECTIONS:
+        raise BrokenIndex(f"connections is no list of at most {CONNECTIONS:,}")
+    checked = []
+    for number, document in enumerate(connections):
+        try:
+            connection = parse_connection(document)
+        except ValueError as error:
+            raise BrokenIndex(f"connection {number}: {error}") from None
+        if connection.server not in servers:
+            raise BrokenIndex(f"connection {number}: server is {excerpt(connection.server)}, which is none of its own")
+        checked.append(connection)
+    return tuple(checked)
 
 
 def _exchanges(exchanges: object, servers: Iterable[str]) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ FIRST_SERVER = IPv4Address("198.18.0.1")
 # The servers read from these which request a stored response answers. Browsers never get them.
 ORIGINAL_URL = "X-Original-Url"
 ORIGINAL_METHOD = "X-Original-Method"
-ORIGINAL_WAIT_MS = "X-Original-Wait-Ms"  # the server's time to the first byte, where it was recorded
+ORIGINAL_WAIT_MS = "X-Original-Wait-Ms"  # how long the server took to answer, where that was recorded
 ORIGINALS = frozenset(name.lower() for name in (ORIGINAL_URL, ORIGINAL_METHOD, ORIGINAL_WAIT_MS))
 
 AUTHORITY = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?(:[0-9]{1,5})?")

@@ -1,7 +1,7 @@
 """What is replayed, and where the parts of a replay meet."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,9 @@ class ReplaySpec:
     `qlog`: the folder to which servers that can log what the congestion control of each connection does.
     `repeatable`: whether pages are made to ask for the same on every load (`replay.repeatable`).
     `think_time`: whether a response is sent as long after its request as when it was recorded.
+    `extra_rtts_ms`: server address → how much longer than the network's its round-trip time is.
+    `recorded_certificates`: whether certificate chains are as long as the recorded ones, and name as many hosts.
+    `recorded_alpn`: whether servers of which only HTTP/1.1 was recorded speak that, too, where they serve over TCP.
     `seed`: what the network's random choices are drawn from; None draws a new one.
     `monitor`: a command that runs next to the servers for as long as the client does: it prints a line when it is
     ready, and ends in order on SIGTERM.
@@ -39,6 +42,9 @@ class ReplaySpec:
     request_log: Path | None = None
     repeatable: bool = False
     think_time: bool = False
+    extra_rtts_ms: Mapping[str, float] = field(default_factory=dict)
+    recorded_certificates: bool = False
+    recorded_alpn: bool = False
     seed: int | None = None
     monitor: tuple[str, ...] = ()
     qlog: Path | None = None

@@ -33,6 +33,7 @@ from measure.host.machine import machine, versions
 from measure.norms import judge
 from measure.reasons import Reason
 from measure.run.films import ALL_FILMS, FilmPolicy
+from measure.run.server_rtts import OFF, RECORDED
 from measure.run.setting import Loading, Setting
 from measure.site_facts import facts_of
 from measure.table import CampaignDocument, Cell, Condition, Row, Run
@@ -112,10 +113,21 @@ class Campaign:
                 "limit_s": self.loading.limit_s,
                 **({"lanes": self.lanes.count} if self.lanes.count > 1 else {}),
                 **({} if self.loading.shells == OUR_SHELLS else {"shells": self.loading.shells}),
+                **({} if (server_rtts := self.loading.server_rtts).kind == OFF else {"server_rtts": str(server_rtts)}),
+                **({"think_time": RECORDED} if self.loading.think_time else {}),
+                **({"alpn": RECORDED} if self.loading.recorded_alpn else {}),
+                **({"certificates": RECORDED} if self.loading.recorded_certificates else {}),
                 **self.method.settings(),
                 "browser": {"name": self.loading.browser, **self._browser_settings(self.loading.browser)},
                 **({"further_browsers": further} if (further := self._further_browsers()) else {}),
-                "sites": {name: {"url": site.url, "sha256": digest(site)} for name, site in self.sites.items()},
+                "sites": {
+                    name: {
+                        "url": site.url,
+                        "sha256": digest(site),
+                        **({"extra_rtts_ms": extra} if (extra := server_rtts.extra_ms(site)) else {}),
+                    }
+                    for name, site in self.sites.items()
+                },
                 "networks": {
                     name: asdict(self._without_other_quiet_time(network)) for name, network in self.networks.items()
                 },

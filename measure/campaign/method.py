@@ -192,4 +192,5 @@ def claim(setting: Setting) -> Claim:
         (browser_window.width, browser_window.height),
         setting.loading.filmed,
         setting.loading.limit_s,
+        setting.http1_servers,
     )

@@ -15,6 +15,7 @@ from measure.validate.loss_response import KEPT, expected_curve, judge_loss_resp
 from measure.validate.network import LOST_PACKETS, LOST_PACKETS_QUICK, judge_network, measure_network
 from measure.validate.order_of_service import judge_order, observe_order
 from measure.validate.protocol import judge_protocol, observe_protocol
+from measure.validate.server_rtts import DelayedSite, judge_server_rtts, measure_server_rtts, seen_of
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from record.site import Site
 from replay.shells.registry import DEFAULT as OUR_SHELLS
@@ -26,6 +27,8 @@ from tuning.protocols import Protocol
 LOSS_RESPONSE = "loss_response"
 # The order of service (`OrderOfService.document`).
 ORDER_OF_SERVICE = "order_of_service"
+# Of what was seen of a site, how far its servers are (`server_rtts.seen_of`).
+SERVERS = "servers"
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,10 @@ def validate(
     quick: bool = False,
     compared: bool = False,
     shells: str = OUR_SHELLS,
+    delayed: Iterable[DelayedSite] = (),
 ) -> tuple[list[Check], dict[str, Any]]:
-    """Every check of `networks` and `protocols`, and by their names what was seen; shows how far it is.
+    """Every check of `networks`, of `protocols` and of the servers of `delayed` sites, and by their names what was
+    seen; shows how far it is.
 
     What is needed meanwhile is in `folder`. What cannot be measured at all is a check that failed. If this is to be
     `quick`, fewer losses of a network are looked at, and the answer to one loss and the order of service only of
@@ -60,6 +65,7 @@ def validate(
     """
     sites = write_validation_sites(folder)
     steps = [_network_step(network, sites, shells, quick=quick) for network in networks]
+    steps += map(_server_step, delayed)
     for protocol in protocols:
         steps += _protocol_steps(protocol, sites, quick=quick and not compared)
     checks: list[Check] = []
@@ -82,6 +88,14 @@ def _network_step(network: Network, sites: Mapping[str, Site], shells: str, *, q
         return judge_network(network, measurement, shells), asdict(measurement)
 
     return Step(network.name, f"measuring {network.name}", 20, measure)
+
+
+def _server_step(site: DelayedSite) -> Step:
+    def measure() -> tuple[list[Check], dict[str, Any]]:
+        measured = measure_server_rtts(site)
+        return judge_server_rtts(site, measured), {SERVERS: seen_of(measured)}
+
+    return Step(site.name, f"measuring how far the servers of {site.name} are", 4, measure)
 
 
 def _protocol_steps(protocol: Protocol, sites: Mapping[str, Site], *, quick: bool) -> Iterator[Step]:

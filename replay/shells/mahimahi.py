@@ -9,7 +9,7 @@ them.
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import ClassVar
@@ -73,7 +73,14 @@ class Mahimahi(Shells):
     def require(self) -> None:
         tool(self.name)
 
-    def nest(self, network: Network, seed: int | None, timekeeping: Path, folder: Path) -> Nest:
+    def nest(
+        self,
+        network: Network,
+        seed: int | None,
+        timekeeping: Path,
+        folder: Path,
+        extra_rtts_ms: Mapping[str, float] | None = None,
+    ) -> Nest:
         commands = [["mm-delay", str(round(network.delay_ms))]]
         conversions: list[str] = []
         if network.up_mbps is not None:

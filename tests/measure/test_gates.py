@@ -99,6 +99,25 @@ def test_a_gate_fires_and_names_itself(gate: str, evidence: Evidence) -> None:
     assert named(reason_against(evidence, CLAIM)) == gate
 
 
+@pytest.mark.parametrize(
+    ("image", "har_protocols", "gate"),
+    [
+        ({"protocol": "http/1.1"}, {"h2": 1, "http/1.1": 1}, None),
+        ({"protocol": "http/1.1", "address": None}, {"h2": 1, "http/1.1": 1}, None),
+        ({"protocol": "h2"}, {"h2": 2}, "wrong_protocol"),
+        ({"protocol": "http/1.1", "address": "198.18.0.1"}, {"h2": 1, "http/1.1": 1}, "wrong_protocol"),
+        ({"protocol": "http/1.1"}, {"h2": 1, "h3": 1}, "wrong_protocol"),
+    ],
+)
+def test_a_server_that_speaks_http1_alone_must_do_so(
+    image: dict[str, str | None], har_protocols: dict[str, int], gate: str | None
+) -> None:
+    claim = replace(CLAIM, http_version="h2", http1_servers={"198.18.0.2"})
+    requests = (replace(PAGE, protocol="h2"), replace(IMAGE, **image))  # type: ignore[arg-type]
+    evidence = replace(SOUND, requests=requests, har_protocols=har_protocols)
+    assert named(reason_against(evidence, claim)) == gate
+
+
 def test_a_load_that_was_not_filmed_needs_no_film_and_all_else() -> None:
     unfilmed = replace(SOUND, visual=None, film=None, film_size=None)
     assert reason_against(unfilmed, replace(CLAIM, filmed=False)) is None
