@@ -22,6 +22,7 @@ from base.errors import EyelevelError
 from base.processes import first_readable
 from browsers.browsertime.run import Turn
 from measure.host.idleness import Idleness
+from replay.company import begin_company
 
 READY, BEGIN, OVER = b"ready\n", b"begin\n", b"over\n"
 SIGN_BYTES = 64
@@ -40,7 +41,8 @@ def turn_of_visit(stamps: MutableMapping[str, float | None], *, is_prompted: boo
     """The turn of the load by this process, on its processors; if it `is_prompted`, over the standard input.
 
     `stamps` gets when the browser was `ready` and when the load was to `begin` (s since 1970), and how idle the
-    processors were then (`idle_share`, None when the kernel does not tell).
+    processors were then (`idle_share`, None when the kernel does not tell). Background flows begin before, and have run
+    for `company_s` then.
     """
 
     prompter = _take_standard_input() if is_prompted else None
@@ -50,6 +52,7 @@ def turn_of_visit(stamps: MutableMapping[str, float | None], *, is_prompted: boo
         say(READY)
         if prompter and first_readable(ended, prompter.fileno()) != ended and not _received(prompter):
             raise EyelevelError("the load was given up before it began")
+        stamps["company_s"] = begin_company()
         idleness, until_s = Idleness(os.sched_getaffinity(0), IDLE_S), time.monotonic() + LATEST_S
         while ((share := idleness.look()) is None or share < IDLE_SHARE) and time.monotonic() < until_s:
             if first_readable(ended, timeout_s=LOOK_S) is not None:

@@ -14,6 +14,7 @@ from base.places import tool
 from base.structure import from_json, to_json
 from replay.shells.ours import shell
 from tuning import networks
+from tuning.company import flows_of
 from tuning.networks import GRID_UNITS, GilbertElliott, Network, OnOff
 from tuning.queues import KINDS, LIMITS, Queue
 from tuning.settings import choose
@@ -255,3 +256,34 @@ def test_the_shells_take_every_network_of_the_testbed() -> None:
         for name in (*NETWORKS.groups["all"], *TODAY, "longlook-jitter-10mbps"):
             done = subprocess.run([*shell(NETWORKS[name]), "--", "true"], capture_output=True, text=True, check=False)
             assert (done.returncode, done.stderr) == (0, ""), name
+
+
+def test_background_flows_are_read_and_told_apart(tmp_path: Path) -> None:
+    text = 'company = ["cubic", "quic-cubic"]\nup_company = ["bbr"]\ncompany_on_off = {on_s = 1, off_s = 2}\n'
+    network = read(NETWORK + text, tmp_path)
+    flows = flows_of(network)
+    assert [(flow.name, flow.direction, flow.protocol.transport, flow.protocol.congestion_control) for flow in flows] == [
+        ("cubic", "down", "tcp", "cubic"),
+        ("quic-cubic", "down", "quic", "cubic"),
+        ("bbr", "up", "tcp", "bbr"),
+    ]
+    assert {flow.on_off for flow in flows} == {OnOff(1, 2)}
+    assert from_json(to_json(network), Network, "it") == network
+    # The shells know nothing of them.
+    assert words(network) == words(network.alone) == words(read(NETWORK, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ('company = ["vegas"]', "company has 'vegas'; background flows are cubic, bbr, reno, quic-cubic"),
+        ('up_company = ["quic-cubic"]', "over QUIC are sent to the client only"),
+        ("company_on_off = {on_s = 1, off_s = 1}", "company_on_off needs company or up_company"),
+        ('company = ["cubic"]\ncompany_on_off = {on_s = 0, off_s = 1}', "on_s and off_s must be more than 0"),
+        ('company = ["cubic"]\ndrop_down_packets = [3]', r"company and drop_\* exclude each other"),
+        ('company = "cubic"', "company must be a list"),
+    ],
+)
+def test_background_flows_that_cannot_be_are_refused(text: str, fault: str, tmp_path: Path) -> None:
+    with pytest.raises(EyelevelError, match=fault):
+        read(NETWORK + text + "\n", tmp_path)
