@@ -244,7 +244,13 @@ class QuicConnection(Connection):
             self._qlog.mkdir()
         with server.namespace.entered():
             ends.enter_context(program.serve(serving))
-        command = [tool(QUIC_CLIENT), "--address", f"{server.address}:{QUIC_PORT}", "--ca", ca_certificate()]
+        command: list[str | Path] = [
+            tool(QUIC_CLIENT),
+            "--address",
+            f"{server.address}:{QUIC_PORT}",
+            "--ca",
+            ca_certificate(),
+        ]
         command += ["--url", f"https://{HOST}{FILE_PATH}", "--outstanding", str(OUTSTANDING)]
         self._log = (folder / "client.log").open("w+b")
         with client.namespace.entered():
@@ -314,7 +320,9 @@ class Company:
                 self.flows.append(TcpConnection(flow, *hosts, one_draws, self._poll))
             else:
                 site = site or write_site(generate(), FOLDER / "site")
-                self.flows.append(QuicConnection(flow, *hosts, one_draws, site, FOLDER / f"flow{number}", ends, logged=spec.logged))
+                self.flows.append(
+                    QuicConnection(flow, *hosts, one_draws, site, FOLDER / f"flow{number}", ends, logged=spec.logged)
+                )
         for one in self.flows:
             one.connected()
         self._senders = {one.descriptor: one for one in self.flows if isinstance(one, TcpConnection)}
@@ -365,7 +373,13 @@ class Company:
 
     def _account(self, one: TcpConnection | QuicConnection) -> dict[str, Any]:
         addresses = {"server": one.server.address, "client": one.client.address}
-        return {"name": one.flow.name, "direction": one.flow.direction, **addresses, "bytes": one.bytes, **one.account()}
+        return {
+            "name": one.flow.name,
+            "direction": one.flow.direction,
+            **addresses,
+            "bytes": one.bytes,
+            **one.account(),
+        }
 
 
 def _turns(times: OnOff, draws: random.Random) -> Any:

@@ -37,7 +37,7 @@ GRID_UNITS = {
     },
     **{
         f"{direction}on_off.{key}": unit
-        for direction in ("", "up_", "down_")
+        for direction in ("", "up_", "down_", "company_")
         for key, unit in {"on_s": "on", "off_s": "off", "periodic": "periodic"}.items()
     },
 }

@@ -79,7 +79,9 @@ def judge_company(network: Network, measured: list[FlowMeasurement]) -> Iterator
         yield same(network.name, f"{what}, congestion control", wanted, seen.congestion_control)
         yield _judge_rate(network, what, flow, seen)
         if seen.min_rtt_ms is None:
-            yield unchecked(network.name, f"{what}, least round trip", "its sender does not tell", network.min_rtt_ms, "ms")
+            yield unchecked(
+                network.name, f"{what}, least round trip", "its sender does not tell", network.min_rtt_ms, "ms"
+            )
         else:
             tolerance_ms = max(RTT_TOLERANCE_MS, RTT_TOLERANCE * network.min_rtt_ms) + 2 * network.jitter_ms
             least_ms = network.min_rtt_ms - tolerance_ms

@@ -49,12 +49,17 @@ def section(folder: Path) -> Section | None:
         "protocol": ("protocol", label),
         "runs": "runs",
         "share": ("share", share),
-        ("share_low", "share_high"): (f"{level(confidence)} interval", lambda low, high: f"{share(low)} to {share(high)}"),
+        ("share_low", "share_high"): (
+            f"{level(confidence)} interval",
+            lambda low, high: f"{share(low)} to {share(high)}",
+        ),
         "relative": ("of its equal part", "{:.2f}".format),
         "jain": ("Jain's index", "{:.3f}".format),
         "used": ("of the link", share),
     }
-    note = f"Means over runs, without their first {UNSETTLED_S:g} s. Flows: of the protocol, and against how many others."
+    note = (
+        f"Means over runs, without their first {UNSETTLED_S:g} s. Flows: of the protocol, and against how many others."
+    )
     tables = (
         ReportTable("shares", "How the link was shared", means, text_table(means, columns), note),
         ReportTable("share-runs", "Every run", all_runs, all_runs.round(4).astype(str)),
@@ -88,4 +93,4 @@ def _got(row: "pd.Series[Any]") -> str:
 
 def _flows(mix: str) -> str:
     count, others = map(int, mix.split("x"))
-    return f"{plural(count, 'flow')} against {plural(others, 'other')}"
+    return f"{plural('flow', count)} against {plural('other', others)}"

@@ -209,8 +209,8 @@ def test_keys_of_tables_are_axes_of_grids_and_may_be_of_both_directions(tmp_path
 
 
 def test_every_key_with_one_value_may_be_an_axis() -> None:
-    lists = {"drop_up_packets", "drop_down_packets", "drop_up_at_ms", "drop_down_at_ms"}
-    tables = {"up_queue", "down_queue", "gilbert_elliott", "on_off", "up_on_off", "down_on_off"}
+    lists = {"drop_up_packets", "drop_down_packets", "drop_up_at_ms", "drop_down_at_ms", "company", "up_company"}
+    tables = {"up_queue", "down_queue", "gilbert_elliott", "on_off", "up_on_off", "down_on_off", "company_on_off"}
     given = {field.name for field in fields(Network) if "derived" not in field.metadata} - {"name"} - lists
     assert {key.partition(".")[0] for key in GRID_UNITS} == given
     of_queues = {key.partition(".")[2] for key in GRID_UNITS if key.startswith("up_queue.")}
@@ -262,7 +262,8 @@ def test_background_flows_are_read_and_told_apart(tmp_path: Path) -> None:
     text = 'company = ["cubic", "quic-cubic"]\nup_company = ["bbr"]\ncompany_on_off = {on_s = 1, off_s = 2}\n'
     network = read(NETWORK + text, tmp_path)
     flows = flows_of(network)
-    assert [(flow.name, flow.direction, flow.protocol.transport, flow.protocol.congestion_control) for flow in flows] == [
+    said = [(flow.name, flow.direction, flow.protocol.transport, flow.protocol.congestion_control) for flow in flows]
+    assert said == [
         ("cubic", "down", "tcp", "cubic"),
         ("quic-cubic", "down", "quic", "cubic"),
         ("bbr", "up", "tcp", "bbr"),
