@@ -22,7 +22,7 @@ SEGMENT_BYTES = 1460
 # Its schedulers, and the numbers of connections that its Cubic behaves as; its own unless a protocol says another.
 SCHEDULERS = ("urgency", "urgency-incremental", "urgency-first-come", "fair", "first-come")
 OWN_SCHEDULER = "urgency"
-EMULATED_CONNECTIONS = (1, 2)
+EMULATED_CONNECTIONS = tuple(range(1, 11))
 OWN_EMULATED_CONNECTIONS = 2
 
 
@@ -36,6 +36,7 @@ class QuicServer(Server):
     logs_connections = True
     schedulers = SCHEDULERS
     emulated_connections = EMULATED_CONNECTIONS
+    limits_window = True
     # Cubic, as `SetCongestionControlDefaults` has it (servers/quic/replay_server.cc).
     options_by_itself = (CONTROL_TAGS["cubic"],)
 
@@ -98,6 +99,8 @@ def _command(serving: Serving, endpoints: Path) -> list[str | Path]:
     # Its own are given, too, since what is its own may change from version to version.
     protocol = serving.protocol
     command += ["--emulated-connections", str(SERVER.cubic_connections(protocol))]
+    if protocol.max_window_packets is not None:
+        command += ["--max-window", str(protocol.max_window_packets)]
     command += ["--scheduler", _scheduler(protocol), "--tls-group", protocol.tls_group]
     if serving.request_log:
         command += ["--request-log", serving.request_log]

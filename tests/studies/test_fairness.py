@@ -85,7 +85,7 @@ def test_rates_and_shares_are_of_what_came(tmp_path: Path) -> None:
     assert means.loc["quic+1con", "share_high"] == 1
 
 
-def test_a_share_of_one_flow_beside_two_is_told_by_its_equal_part(tmp_path: Path) -> None:
+def test_a_share_of_one_flow_beside_two_is_counted_by_its_equal_part(tmp_path: Path) -> None:
     write_campaign(tmp_path, {"quic": [(5, 2.5, 2.5)]}, mix="1x2")
     (row,) = table(read(tmp_path, STUDY), {LINK.name: 10.0}).to_dict("records")
     assert (row["mix"], round(row["share"], 3), round(row["relative"], 3)) == ("1x2", 0.5, 1.5)
@@ -93,11 +93,11 @@ def test_a_share_of_one_flow_beside_two_is_told_by_its_equal_part(tmp_path: Path
 
 def test_the_section_says_and_draws_it(tmp_path: Path) -> None:
     write_campaign(tmp_path, {"quic": [(6, 3), (7, 3)], "quic+1con": [(5, 5), (4, 6)]})
-    made = section(tmp_path)
-    assert made
-    assert made.paragraphs[0].startswith("QUIC got 1.37 times its equal part (68.3 % as 1x1 behind fairness-10")
-    assert [figure.name for figure in made.figures] == ["shares-1x1", f"rates-1x1-{LINK.name}"]
-    for figure in made.figures:
+    of_report = section(tmp_path)
+    assert of_report
+    assert of_report.paragraphs[0].startswith("QUIC got 1.37 times its equal part (68.3 % as 1x1 behind fairness-10")
+    assert [figure.name for figure in of_report.figures] == ["shares-1x1", f"rates-1x1-{LINK.name}"]
+    for figure in of_report.figures:
         drawn = figure.draw(*figure.arguments)
         assert smallest_type(drawn) >= SMALL
         save(drawn, tmp_path, figure.name)

@@ -157,8 +157,12 @@ def test_a_wrong_protocols_file_is_said(text: str, said: str, tmp_path: Path) ->
             f"[x]\n{QUIC.replace('cubic', 'bbr')}pacing = true\nemulated_connections = 1",
             "emulated_connections is for congestion_control cubic: bbr has no such number",
         ),
-        (f"[x]\n{QUIC}pacing = true\nemulated_connections = 3", "must be one of 1, 2 for quic_server, not 3"),
-        (f"[x]\n{QUIC}pacing = true\nemulated_connections = 0", "must be one of 1, 2 for quic_server, not 0"),
+        (f"[x]\n{QUIC}pacing = true\nemulated_connections = 11", "9, 10 for quic_server, not 11"),
+        (f"[x]\n{QUIC}pacing = true\nemulated_connections = 0", "9, 10 for quic_server, not 0"),
+        (
+            f"[x]\n{QUIC}pacing = true\nmax_window_packets = 31",
+            "must be from 32, the initial window, to 100000, not 31",
+        ),
         (f'[x]\n{QUIC}pacing = true\nscheduler = "lifo"', "scheduler must be one of urgency, urgency-incremental,"),
         (f'[x]\n{PROTOCOL}server = "quic_server"', "quic_server serves over quic, not over tcp"),
         (
