@@ -77,8 +77,7 @@ class Server(ABC):
     logs the congestion control of its connections to `Serving.qlog`; that of others is the kernel's, and is asked there
     (`servers.kernel_sockets`). `schedulers` are those that a protocol may name, and `emulated_connections` the numbers
     of connections as which Cubic may be made to behave; a server that leaves no choice has none. `chooses_tls_records`:
-    whether it takes `tls_record_bytes`. `limits_window`: whether it takes `max_window_packets` where the kernel's TCP,
-    which does, has no part. `options_by_itself` are those of its `connection_options` that ask for what it
+    whether it takes `tls_record_bytes`. `limits_window`: whether it takes `max_window_packets`. `options_by_itself` are those of its `connection_options` that ask for what it
     does anyway, so that a browser that sends none can be measured with it, too. `fills_window_after_loss`: whether as
     much is in flight when a loss is made good as the window lets; of one whose pacing keeps it from that, a validation
     reads from its log which window it kept.
@@ -123,7 +122,7 @@ class Server(ABC):
             return f"congestion_control must be one of {allowed} for {self.name}, not {protocol.congestion_control!r}"
         if protocol.tls_record_bytes is not None and not self.chooses_tls_records:
             return f"{self.name} has no tls_record_bytes to choose"
-        if protocol.max_window_packets is not None and not (protocol.in_kernel or self.limits_window):
+        if protocol.max_window_packets is not None and not self.limits_window:
             return f"{self.name} has no max_window_packets to choose"
         return self._refused_choice("scheduler", protocol.scheduler, self.schedulers) or self._refused_choice(
             "emulated_connections", protocol.emulated_connections, self.emulated_connections

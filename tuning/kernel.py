@@ -25,9 +25,6 @@ CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control"
 # iproute2's name in JSON for what its command line calls otherwise.
 JSON_NAMES = {"congctl": "congestion"}
 
-# What holds only if it is locked: of the window it is the largest.
-LOCKED = ("cwnd",)
-
 # What distinguishes routes: iproute2's name for it in JSON, and on the command line.
 ROUTE_KEYWORDS = {"gateway": "via", "protocol": "proto", "scope": "scope", "prefsrc": "src"}
 
@@ -52,10 +49,9 @@ def tune_server_routes(device: str, protocol: Protocol) -> list[dict[str, Any]]:
 
     Raises EyelevelError.
     """
-    control, most = protocol.congestion_control, protocol.max_window_packets
-    limit = {} if most is None else {"cwnd": most}
+    control = protocol.congestion_control
     try:
-        return _tune_routes(device, {"initcwnd": protocol.initial_window_packets, "congctl": control, **limit})
+        return _tune_routes(device, {"initcwnd": protocol.initial_window_packets, "congctl": control})
     except EyelevelError as error:
         # Asked for afterwards: for root the kernel loads the module.
         if control in CONGESTION_CONTROLS.read_text().split():
@@ -121,7 +117,7 @@ def _tune_routes(device: str, attributes: Mapping[str, int | str]) -> list[dict[
             if attribute in route:
                 command += [keyword, route[attribute]]
         for attribute, value in attributes.items():
-            command += [attribute, *(["lock"] if attribute in LOCKED else []), str(value)]
+            command += [attribute, str(value)]
         run_program(command, f"cannot set {dict(attributes)} of the route to {route['dst']}")
     routes = _listing(*listing)
     if not routes:

@@ -166,7 +166,7 @@ def _checked(protocol: Protocol) -> Protocol:
 
 
 def _check_kernel_settings(protocol: Protocol) -> None:
-    for key in ("connection_options", "emulated_connections", "scheduler"):
+    for key in ("connection_options", "emulated_connections", "scheduler", "max_window_packets"):
         if _is_given(protocol, key):
             raise ValueError(f"{key} is for transport quic")
     lowat_bytes = protocol.notsent_lowat_bytes

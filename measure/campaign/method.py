@@ -131,7 +131,7 @@ class Method:
         evidence = self.evidence(setting, folder)
         reason = self.reason_against(setting, folder, evidence)
         if evidence.company:
-            write_json(folder / COMPANY, [asdict(flow) for flow in evidence.company])
+            write_json(folder / COMPANY, {"flows": [asdict(flow) for flow in evidence.company]})
         canary = document["canary"] or {}
         return Row(
             site=run.site,

@@ -12,6 +12,7 @@ from base.errors import EyelevelError
 from base.progress import each_shown
 from measure.validate.checks import Check, unchecked
 from measure.validate.company import judge_company, measure_company
+from measure.validate.largest_window import judge_largest_window
 from measure.validate.loss_response import KEPT, expected_curve, judge_loss_response, observe_loss_response
 from measure.validate.network import LOST_PACKETS, LOST_PACKETS_QUICK, judge_network, measure_network
 from measure.validate.order_of_service import judge_order, observe_order
@@ -109,10 +110,15 @@ def _protocol_steps(protocol: Protocol, sites: Mapping[str, Site], *, quick: boo
         order = observe_order(protocol, sites)
         return judge_order(protocol, order.numbers), {ORDER_OF_SERVICE: order.document()}
 
+    def measure_window() -> tuple[list[Check], dict[str, Any]]:
+        return [judge_largest_window(protocol, sites[WINDOW_PAGE])], {}
+
     name = protocol.name
     yield Step(name, f"observing {name}", 20, measure)
     if not quick or protocol.emulated_connections is not None:
         yield Step(name, f"observing {name} after one loss", 11, measure_loss_response)
+    if protocol.max_window_packets is not None:
+        yield Step(name, f"observing the largest window of {name}", 8, measure_window)
     if not quick or protocol.scheduler is not None or protocol.notsent_lowat_bytes is not None:
         yield Step(name, f"observing the order of service of {name}", 8, measure_order)
 

@@ -1,6 +1,7 @@
 """Background flows beside a page, and how they share a link: what is measured is what physics and earlier work say."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
@@ -13,6 +14,8 @@ from measure.run.company import COMPANY, read_series
 from measure.run.setting import Loading, Setting
 from measure.table import Row, Run
 from measure.validate.company import judge_company, measure_company
+from measure.validate.largest_window import judge_largest_window
+from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from record.collection import load_site
 from studies.fairness.measure import FairnessMethod
 from studies.fairness.shares import BIN_S, rates
@@ -71,13 +74,21 @@ def test_a_page_is_later_beside_background_flows_which_go_on(protocol: str, tmp_
     )
     assert alone.company_mbps is None
     assert beside.company_mbps and 3 < beside.company_mbps < 20
-    flows = read_json(tmp_path / BUSY.name / beside.folder / COMPANY)
+    flows = read_json(tmp_path / BUSY.name / beside.folder / COMPANY)["flows"]
     assert [(flow["name"], flow["direction"]) for flow in flows] == [
         ("cubic", "down"),
         ("quic-cubic", "down"),
         ("cubic", "up"),
     ]
     assert alone.metrics["plt"] and beside.metrics["plt"] and beside.metrics["plt"] > 1.2 * alone.metrics["plt"]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("packets", [60, 107, 430])
+def test_a_window_stops_growing_where_its_setting_says(packets: int, tmp_path: Path) -> None:
+    site = write_validation_sites(tmp_path)[WINDOW_PAGE]
+    check = judge_largest_window(replace(PROTOCOLS["quic"], max_window_packets=packets), site)
+    assert check.checked and check.passed, check
 
 
 @pytest.mark.timeout(300)
