@@ -7,7 +7,7 @@ STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER LANES DASK PR
 INTEROP_VARIABLES := SERVER BROWSER TEST LOADS INTO
 PROXIES := http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
 NO_OPTIONS := FROM SERVERS BROWSERS REPEATABLE TUNING EYELEVEL_TUNING EYELEVEL_CACHE EYELEVEL_CORPUS EYELEVEL_FILMS PYTHON $(PROXIES)
-$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM SERVERS BROWSERS REPEATABLE ALLOW_PRIVATE TUNING,\
+$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM URL SERVERS BROWSERS REPEATABLE ALLOW_PRIVATE TUNING,\
 	$(if $(filter environment,$(origin $v)),$(eval override $v :=)$(eval unexport $v)))
 
 # A value is text, in which make expands nothing ("$c", "$(shell …)") and which reaches programs as it was given.
@@ -108,8 +108,8 @@ record: setup ## load SITES, a URL or a file that lists some (sites.txt), from t
 	@$(EYELEVEL) record$(PRIVATE)$(call argument,SITES); status=$$?; \
 		$(EYELEVEL) close --recorded$(PRIVATE) && exit $$status
 
-import: setup ## make a site of the recording FROM
-	@$(EYELEVEL) import$(call argument,FROM)
+import: setup ## make a site of the recording FROM, which begins at URL if given
+	@$(EYELEVEL) import$(call options,URL)$(call argument,FROM)
 
 close: setup ## find out what SITES, or all not closed yet, ask for that was not recorded; fetch it if possible
 	@$(EYELEVEL) close$(PRIVATE)$(call argument,SITES)
@@ -188,5 +188,6 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   SEED             what the order of the runs is drawn from
 ##   SERVERS          of make setup: further servers to install
 ##   BROWSERS         of make setup: further browsers to install
+##   URL              of make import: the page to begin with, where the recording does not say so
 ##   FROM             a recording in one of these formats:
 ##   EYELEVEL_CACHE   where setup installs (~/.cache/eyelevel)

@@ -24,7 +24,7 @@ from base.places import RESULTS
 from base.privileges import require_browsing, require_namespaces
 from browsers.registry import DEFAULT, all_browsers, browser_named
 from eyelevel.lanes import LANES_HELP, lanes_of_campaign
-from eyelevel.options import INSECURE_HELP, PATH
+from eyelevel.options import INSECURE_HELP
 from measure.campaign.campaign import Campaign, Enough, Workers, measure, never_enough
 from measure.campaign.cluster import Cluster
 from measure.campaign.lanes import measure_in_lanes
@@ -35,13 +35,15 @@ from measure.host.exclusive import measuring_alone
 from measure.host.timekeeping import priority_warning
 from measure.run.aliases import distinct
 from measure.run.browser import refusal
-from measure.table import CampaignDocument, read_document
+from measure.table import DOCUMENT, CampaignDocument, read_document
 from measure.validate.record import validate_campaign, validate_worker
 from replay.shells.registry import DEFAULT as OUR_SHELLS
 from replay.shells.registry import require_emulated
 from servers.registry import require_served_behind
 from tuning.networks import Network
 
+# The longest name of a folder (NAME_MAX of limits.h).
+NAME_BYTES = 255
 # What is wrong with the disk of the results, by the number of the error, and what to do.
 DISK_FAULTS = {
     errno.ENOSPC: "is full; free some of it",
@@ -66,7 +68,12 @@ def measuring_options(
         browser,
         click.Option(["--seed"], type=int, help="What the order of the runs is drawn from (1)."),
         click.Option(["--campaign", "name"], help=f"The folder in results/; {default} unless given."),
-        click.Option(["--results"], type=PATH, default=RESULTS, help="Another folder for results."),
+        click.Option(
+            ["--results"],
+            type=click.Path(file_okay=False, path_type=Path),
+            default=RESULTS,
+            help="Another folder for results.",
+        ),
         click.Option(["--dask"], help="Measure on the workers of a cluster whose scheduler is there: tls://head:8786."),
         click.Option(
             ["--trust-workers"], is_flag=True, help="Do not hold a cluster's workers to 'make validate' before."
@@ -189,6 +196,8 @@ def campaign_name(name: str | None) -> str:
         return time.strftime("%Y%m%d-%H%M%S")
     if not name or name != Path(name).name or name.startswith("."):
         raise EyelevelError(f"a campaign is a folder in results/, and {name!r} cannot be its name")
+    if len(os.fsencode(name)) > NAME_BYTES:
+        raise EyelevelError(f"the campaign's name has more than {NAME_BYTES} bytes, as no folder's can: {name[:40]}…")
     return name
 
 
@@ -218,8 +227,8 @@ def continuation(command: str, folder: Path) -> str:
 def interruptible(folder: Path, again: str) -> Iterator[None]:
     """Measure into the campaign's `folder` while the block runs; `again` is the command line that goes on with it.
 
-    Ends the process when it is interrupted. Raises EyelevelError when the disk takes nothing more, or when a file may
-    not be used as it must be.
+    Ends the process when it is interrupted. Raises EyelevelError when the disk takes nothing more, when a file may not
+    be used as it must be, or when somebody has removed the folder.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like Ctrl-C does
     try:
@@ -230,6 +239,13 @@ def interruptible(folder: Path, again: str) -> Iterator[None]:
     except KeyboardInterrupt:
         click.echo(f"\nstopped; what was measured is in {folder}; to go on: {again}", err=True)
         sys.exit(130)
+    except FileNotFoundError as error:
+        # The name is a number where a descriptor was looked at.
+        if not Path(str(error.filename)).is_relative_to(folder) or (folder / DOCUMENT).exists():
+            raise
+        raise EyelevelError(
+            f"{folder} was removed, or moved, while it was being measured into; put it back, then go on: {again}"
+        ) from None
     except PermissionError as error:
         if not (fault := denial(error)):
             raise

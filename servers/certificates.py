@@ -1,7 +1,7 @@
 """This machine's certificate authority (CA), and the certificates of the servers that it replays.
 
-The CA is short-lived and is trusted by nothing but the testbed's own browser profiles. Both servers get the same kind
-of chain (an ECDSA P-256 leaf signed by the CA), so that a handshake carries the same bytes on either.
+The CA is short-lived and is trusted by nothing but the testbed's own browser profiles. All server programs get the same
+kind of chain (an ECDSA P-256 leaf signed by the CA), so that a handshake carries the same bytes on each.
 """
 
 from datetime import UTC, datetime, timedelta

@@ -37,3 +37,25 @@ packages_inputs() { # LOCK_FILE
   /usr/bin/python3 --version
   cat "$1"
 }
+
+# The system's packages.
+TABLE=$PROJECT/setup/packages.txt
+
+# The name of this system's column in the table.
+system_name() (
+  . /etc/os-release
+  echo "$ID-${VERSION_ID:-}"
+)
+
+# What this system may need of them: lines of package and version pattern, those of a group after a line with its name.
+listed() {
+  awk -v this_system="$(system_name)" '
+    /^#/ || NF == 0 { next }
+    $1 == "package" { for (i = 2; i < NF; i++) if ($i == this_system) column = i; next }
+    $column != "-"  { print $1, $column }' "$TABLE"
+}
+
+# The packages of a group, or of none if the name is empty: lines of package and version pattern.
+packages_of() { # NAME
+  listed | awk -v wanted="$1" 'NF == 1 { name = $1; next } name == wanted'
+}

@@ -22,6 +22,7 @@ from measure.host.timekeeping import priority_warning
 from measure.run.aliases import choose_protocols, distinct
 from measure.validate.checks import Check
 from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE, validate
+from replay.shells.registry import DEFAULT as OUR_SHELLS
 from replay.shells.registry import shells_named
 from tuning import networks, protocols
 from tuning.settings import choose
@@ -85,7 +86,9 @@ def main(net: str | None, proto: str | None, shells: str, quick: bool, file: Pat
     shells_named(shells).require()
     console = Console(highlight=False)
     with measuring_alone("validating"), tempfile.TemporaryDirectory(prefix="validate-") as folder:
-        if warning := priority_warning():
+        # Protocols are validated behind our shells, whatever networks are emulated by.
+        behind_ours = chosen_protocols or shells == OUR_SHELLS
+        if behind_ours and (warning := priority_warning()):
             console.print(f"note: {warning}", markup=False, soft_wrap=True)
         checks, seen = validate(chosen_networks, chosen_protocols, Path(folder), quick=quick, shells=shells)
     console.print(table(checks))

@@ -27,6 +27,7 @@ from measure.campaign.slot import CANARY_MAX_AGE_S, Slot, canaries_of, machine_n
 from measure.campaign.verdicts import Verdict
 from measure.completeness import digest
 from measure.host import affinity
+from measure.host.idle_priority import idle_priority
 from measure.host.lanes import ONE_LANE, Lanes
 from measure.host.machine import machine, versions
 from measure.norms import judge
@@ -329,7 +330,7 @@ def measure_here(
     """
     canaries, failures = canaries_of(machine_name(), results.rows), ReplayFailures()
     slot = Slot(canaries, campaign.canary_s, campaign.loading.browser)
-    with Preparer(results) as preparer:
+    with idle_priority() as idle, Preparer(results, idle) as preparer:
         for block in blocks:
             require_space(0, results.folder)
             circumstances = partial(slot.circumstances, block.number, display.warns)

@@ -16,6 +16,7 @@ from base.clock import now_iso
 from base.files import read_json, sync, write_json
 from measure.gates import GATES, Claim, Gate, reason_against
 from measure.host.affinity import Layout
+from measure.host.idle_priority import IdlePriority
 from measure.metrics import read_metrics
 from measure.reasons import Reason
 from measure.run.browser import window
@@ -57,17 +58,27 @@ class Method:
         return reason_against(evidence, claim(setting), self.gates())
 
     def analyse(self, folder: Path) -> None:
-        """What takes long and is done while no run is being made, or on other cores."""
+        """What takes long and needs no more of the run in `folder` than its film: it is done while the run ends and
+        nothing is measured, or on other cores."""
         analyse_film(folder)
 
-    def prepare(self, setting: Setting, layout: Layout | None, folder: Path, attempt: int = 1) -> Load | None:
+    def prepare(
+        self,
+        setting: Setting,
+        layout: Layout | None,
+        folder: Path,
+        attempt: int = 1,
+        *,
+        idle: IdlePriority | None = None,
+    ) -> Load | None:
         """Begin to prepare a load for `make`, while another is ending; None where a load must not be prepared before.
 
-        That is so where the network would have gone on meanwhile, or instruments look on from the beginning.
+        That is so where the network would have gone on meanwhile, or instruments look on from the beginning. It has
+        `idle` priority, if that is given, until it is lifted.
         """
         if setting.network.follows_clock or self.instruments(setting, folder) != Instruments():
             return None
-        return Load(_of_attempt(setting, attempt), folder, layout=layout)
+        return Load(_of_attempt(setting, attempt), folder, layout=layout, idle=idle)
 
     def make(
         self,
@@ -77,23 +88,33 @@ class Method:
         attempt: int = 1,
         *,
         preparation: Load | None = None,
-        when_over: Callable[[], None] = lambda: None,
+        when_quiet: Callable[[], bool] = lambda: False,
+        when_over: Callable[[], object] = lambda: None,
     ) -> None:
         """Load the page once in a fresh browser behind a fresh replay; the evidence is in `folder`.
 
         Another `attempt` meets other losses. `preparation` is what `prepare` has begun of it, if anything; the run
-        itself begins now. `when_over` is called when nothing is measured any more, though the run has not ended.
+        itself begins now. `when_quiet` is called when the page has been quiet for a while, and returns whether the next
+        run has begun to be prepared; `when_over` when nothing is measured any more, though the run has not ended.
         """
         preparation_s = None if preparation is None else round(preparation.age_s(), 3)
+        next_prepared_at_s: list[float] = []
+
+        def begin_next() -> None:
+            at_s = time.time()
+            if when_quiet():
+                next_prepared_at_s.append(at_s)
+
         started_at, clock, started = now_iso(), time.time(), time.monotonic()
         layout = circumstances.layout
-        failure = self.carry_out(_of_attempt(setting, attempt), folder, layout, preparation, when_over)
+        failure = self.carry_out(_of_attempt(setting, attempt), folder, layout, preparation, begin_next, when_over)
         seconds = time.monotonic() - started
         document = {
             "started_at": started_at,
             "seconds": round(seconds, 3),
             "clock_shift_s": round(time.time() - clock - seconds, 3),
             "preparation_s": preparation_s,
+            "next_prepared_at_s": next(iter(next_prepared_at_s), None),
             "failure": failure,
             "quiet_ms": setting.quiet_ms,
             "block": circumstances.block,
@@ -102,8 +123,8 @@ class Method:
             "canary": asdict(circumstances.canary) if circumstances.canary else None,
             "slowness": round(circumstances.slowness, 3),
         }
-        for file in folder.iterdir():
-            sync(file)
+        for file in folder.glob("[!.]*"):
+            sync(file)  # what is written of its film at this moment is synced by who writes it
         sync(folder)
         write_json(folder / ATTEMPT, document)
         sync(folder.parent)
@@ -114,12 +135,18 @@ class Method:
         folder: Path,
         layout: Layout | None,
         preparation: Load | None,
+        when_quiet: Callable[[], None],
         when_over: Callable[[], None],
     ) -> str | None:
         """What a run consists of; returns why the replay failed, if it did (see `measure.run.load.load`)."""
-        instruments = self.instruments(setting, folder)
         return load(
-            setting, folder, layout=layout, instruments=instruments, preparation=preparation, when_over=when_over
+            setting,
+            folder,
+            layout=layout,
+            instruments=self.instruments(setting, folder),
+            preparation=preparation,
+            when_quiet=when_quiet,
+            when_over=when_over,
         )
 
     def judge(self, setting: Setting, run: Run, attempt: int, folder: Path, campaign: Path) -> Row:
@@ -155,6 +182,7 @@ class Method:
             canary_page_ms=canary.get("page_ms"),
             quiet_ms=document.get("quiet_ms"),
             company_mbps=load_mbps(evidence.company),
+            next_prepared_ms=evidence.next_prepared_ms,
             **evidence.processor,
         )
 

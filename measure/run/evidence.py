@@ -69,7 +69,8 @@ class Evidence:
     has the columns of the processor's share in the load (`measure.run.processor`). `clock_shift_s` is how far the
     machine's clock was set forward or back meanwhile. `slowness` is how many times as long as usual the canary took
     before the run's block. `replay_failure` says why the replay failed, if it did. `tcp_syns` are the segments that the
-    browser sent to ask for a connection of TCP; None of loads of older versions. `company` are the background flows.
+    browser sent to ask for a connection of TCP; None of loads of older versions. `next_prepared_ms` is when the next
+    run began to be prepared beside it, in its quiet time; None when it did not. `company` are the background flows.
     """
 
     failures: tuple[str, ...]
@@ -89,6 +90,7 @@ class Evidence:
     replay_failure: str | None = None
     tcp_syns: int | None = None
     company: tuple[CompanyFlow, ...] = ()
+    next_prepared_ms: float | None = None
     page: Mapping[str, Any] = field(default_factory=dict)
     processor: Mapping[str, Any] = field(default_factory=dict)
 
@@ -156,6 +158,7 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
         replay_failure=circumstances.get("failure"),
         tcp_syns=read_syns(folder),
         company=read_company(folder, _account(folder), _load_s(har, duration_ms)),
+        next_prepared_ms=_since_navigation(har, circumstances.get("next_prepared_at_s")),
         page=page,
         processor=_processor(folder, har, duration_ms),
     )
@@ -244,6 +247,11 @@ def _load_s(har: Mapping[str, Any], duration_ms: float) -> tuple[float, float] |
         return None
     began_s = navigated_s(har)
     return began_s, began_s + duration_ms / 1000
+
+
+def _since_navigation(har: dict[str, Any], at_s: float | None) -> float | None:
+    """How many ms after the navigation `at_s` (since 1970) is; None of a load that failed."""
+    return round(1e3 * (at_s - navigated_s(har)), 1) if at_s and har["log"].get("pages") else None
 
 
 def _lateness(log: Path) -> tuple[int, float]:

@@ -68,7 +68,7 @@ def read(path: Path, *, keep_cookies: bool = False) -> Recording:
     creator = log.get("creator")
     creator = creator if isinstance(creator, dict) else {}
     recorder = {"tool": "har", "creator": f"{creator.get('name', 'unknown')} {creator.get('version', '')}".strip()}
-    return assemble(intake, recorder)
+    return assemble(intake, recorder, listed=_titles(log, page))
 
 
 def _log_and_entries(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -85,6 +85,13 @@ def _log_and_entries(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         return log, sorted(entries, key=_time_ms)
     except (ValueError, LookupError, TypeError, OverflowError) as error:
         raise EyelevelError(f"{path} is no HAR file ({printable(repr(error))})") from None
+
+
+def _titles(log: dict[str, Any], page: str) -> list[str]:
+    """What the archive calls the page `page`: in Chromium's and in ours that is its URL."""
+    pages = log.get("pages")
+    listed = [one for one in pages if isinstance(one, dict)] if isinstance(pages, list) else []
+    return [str(one.get("title", "")) for one in listed if str(one.get("id", "")) == page]
 
 
 def _page_of(entry: dict[str, Any]) -> str:

@@ -68,6 +68,7 @@ class FairnessMethod(Method):
         folder: Path,
         layout: Layout | None,
         preparation: Load | None,
+        when_quiet: Callable[[], None],
         when_over: Callable[[], None],
     ) -> str | None:
         """See `Method`."""
