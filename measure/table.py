@@ -65,8 +65,8 @@ class Row:
     where and when it was made: in which block of the plan, on which machine, what that machine's canary took (ms), and
     for how long during the load its processes ran and waited for a processor (`measure.run.processor`), for how long
     the page had asked for nothing when it counted as finished, in which lane of the machine, if that had any, in which
-    browser, when after its navigation the next run began to be prepared (`measure.campaign.preparer`), and the mean rate
-    of all background flows together during the load (Mbit/s), where there were any.
+    browser, when after its navigation the next run began to be prepared (`measure.campaign.preparer`), and the mean
+    rate of all background flows together during the load (Mbit/s), where there were any.
 
     `further`: the cells of columns that this version does not know.
     """

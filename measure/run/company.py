@@ -40,8 +40,8 @@ def read_series(folder: Path) -> dict[int, list[tuple[float, int]]]:
 def read_company(
     folder: Path, account: Mapping[str, Any], load_s: tuple[float, float] | None
 ) -> tuple[CompanyFlow, ...]:
-    """The background flows of the run in `folder`, by the `account` of its replay; the page loaded in `load_s` (from and
-    to, s since 1970)."""
+    """The background flows of the run in `folder`, by the `account` of its replay; the page loaded in `load_s` (from
+    and to, s since 1970)."""
     series = read_series(folder)
     flows = []
     for number, said in enumerate(account.get("company", {}).get("flows", ())):

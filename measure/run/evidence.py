@@ -165,8 +165,8 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
 
 
 def read_circumstances(folder: Path, load_s: tuple[float, float] | None = None) -> Evidence:
-    """The evidence of a run in which no page was loaded: of the machine, the emulated network and background flows, which
-    were looked at from and to `load_s` (s since 1970)."""
+    """The evidence of a run in which no page was loaded: of the machine, the emulated network and background flows,
+    which were looked at from and to `load_s` (s since 1970)."""
     late_wakeups, latest_wakeup_ms = _lateness(folder / REPLAY_LOG)
     circumstances = json.loads((folder / ATTEMPT).read_text())
     return Evidence(

@@ -1,7 +1,7 @@
 """Whether background flows are as a network says: each moves, by its congestion control, through the emulated link.
 
-`python -m measure.validate.company` is the client of the replay that they are measured in: it lets them begin, and prints
-when they were steady and when it had waited (s since 1970).
+`python -m measure.validate.company` is the client of the replay that they are measured in: it lets them begin, and
+prints when they were steady and when it had waited (s since 1970).
 """
 
 import sys

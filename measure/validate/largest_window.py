@@ -27,8 +27,8 @@ TOLERANCE = 0.1
 
 
 def judge_largest_window(protocol: Protocol, site: Site) -> Check:
-    """Measure the largest window of `protocol`, of QUIC, which has a setting for it, beside `site`, which nobody loads. Raises
-    EyelevelError."""
+    """Measure the largest window of `protocol`, of QUIC, which has a setting for it, beside `site`, which nobody loads.
+    Raises EyelevelError."""
     packets = protocol.max_window_packets
     assert packets
     try:

@@ -3,9 +3,8 @@
 import click
 
 from studies.fairness import section
-from studies.fairness.measure import AGAINST, MIXES, SECONDS
+from studies.fairness.measure import AGAINST, MIXES, SECONDS, campaign
 from studies.fairness.measure import STUDY as NAME
-from studies.fairness.measure import campaign
 from studies.study import Study
 
 STUDY = Study(

@@ -1,8 +1,8 @@
 """How flows of one protocol share a link with flows of another, after Kakhki et al. (IMC 2017, section 5.1).
 
-A run is a replay without a browser: so many bulk flows of a protocol and so many of another begin together, each between
-hosts of its own (`replay.company_flows`), and share the emulated network. How many bytes of each have come is noted every
-50 ms at its receiver. Such a mix of flows stands where other campaigns have a site.
+A run is a replay without a browser: so many bulk flows of a protocol and so many of another begin together, each
+between hosts of its own (`replay.company_flows`), and share the emulated network. How many bytes of each have come is
+noted every 50 ms at its receiver. Such a mix of flows stands where other campaigns have a site.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +18,7 @@ from measure.campaign.campaign import Campaign
 from measure.campaign.method import Method
 from measure.gates import CLOCK_SHIFTED, COMPANY_MISSING, MACHINE_BUSY, REPLAY, Gate, reason_against
 from measure.host.affinity import Layout
+from measure.host.idle_priority import IdlePriority
 from measure.reasons import Reason
 from measure.run.aliases import choose_protocol, choose_protocols
 from measure.run.company import COMPANY_SAMPLES, read_series
@@ -58,7 +59,15 @@ class FairnessMethod(Method):
         """See `Method`."""
         return (REPLAY, COMPANY_MISSING, MACHINE_BUSY, CLOCK_SHIFTED)
 
-    def prepare(self, setting: Setting, layout: Layout | None, folder: Path, attempt: int = 1) -> Load | None:
+    def prepare(
+        self,
+        setting: Setting,
+        layout: Layout | None,
+        folder: Path,
+        attempt: int = 1,
+        *,
+        idle: IdlePriority | None = None,
+    ) -> Load | None:
         """See `Method`."""
         return None
 

@@ -36,8 +36,8 @@ def section(folder: Path) -> Section | None:
     for mix in dict.fromkeys(means["mix"]):
         of_mix = means[means["mix"] == mix]
         caption = (
-            f"The share that {_flows(mix)} got of the link, by its rate and its queue (means over runs, {level(confidence)} "
-            "intervals). The dotted line is the share of equal parts."
+            f"The share that {_flows(mix)} got of the link, by its rate and its queue (means over runs, "
+            f"{level(confidence)} intervals). The dotted line is the share of equal parts."
         )
         drawn.append(ReportFigure(f"shares-{mix}", caption, figures.draw_shares, (of_mix, places)))
         for network in dict.fromkeys(of_mix["network"]):
@@ -70,8 +70,8 @@ def section(folder: Path) -> Section | None:
 
 def _rates(runs: list[RunRates], mix: str, network: str, against: str, rate_mbps: float | None) -> ReportFigure:
     caption = (
-        f"The rate of each flow over time, {_flows(mix)} behind {label(network)}: lines are means over runs, bands reach "
-        "from the lowest to the highest."
+        f"The rate of each flow over time, {_flows(mix)} behind {label(network)}: lines are means over runs, bands "
+        "reach from the lowest to the highest."
     )
     return ReportFigure(f"rates-{mix}-{network}", caption, figures.draw_rates, (runs, against, rate_mbps))
 
@@ -88,7 +88,8 @@ def _sentences(means: pd.DataFrame, against: str) -> tuple[str, ...]:
 
 
 def _got(row: "pd.Series[Any]") -> str:
-    return f"{row['relative']:.2f} times its equal part ({share(row['share'])} as {row['mix']} behind {label(row['network'])})"
+    where = f"{share(row['share'])} as {row['mix']} behind {label(row['network'])}"
+    return f"{row['relative']:.2f} times its equal part ({where})"
 
 
 def _flows(mix: str) -> str:

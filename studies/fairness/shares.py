@@ -81,8 +81,8 @@ def link_mbps(folder: Path) -> dict[str, float | None]:
 
 
 def table(runs: Sequence[RunRates], rate_mbps: dict[str, float | None]) -> pd.DataFrame:
-    """A row for each run, with COLUMNS: `share` of the flows under test, `relative` to what each flow's equal part would
-    give them, Jain's index of all flows, and which share of the link they `used` together."""
+    """A row for each run, with COLUMNS: `share` of the flows under test, `relative` to what each flow's equal part
+    would give them, Jain's index of all flows, and which share of the link they `used` together."""
     rows = []
     for one in runs:
         count, others = one.mix

@@ -115,6 +115,10 @@ def test_a_wrong_networks_file_is_one_line_that_names_the_place(text: str, said:
         (f"[x]\n{PROTOCOL.replace('false', '1')}", "true or false"),
         (f'[x]\n{PROTOCOL}connection_options = ["TBBR"]', "transport quic"),
         (f'[x]\n{PROTOCOL}server_sysctls = {{"vm.swappiness" = "1"}}', "under net."),
+        (
+            f"[x]\n{QUIC}pacing = true\nmax_window_packets = 31",
+            "must be from 32, the initial window, to 100000, not 31",
+        ),
         (f"[x]\n{PROTOCOL}max_window_packets = 100", "max_window_packets is for transport quic"),
         (f"[x]\n{PROTOCOL}emulated_connections = 1", "emulated_connections is for transport quic"),
         (f'[x]\n{PROTOCOL}scheduler = "urgency"', "scheduler is for transport quic"),
@@ -160,10 +164,6 @@ def test_a_wrong_protocols_file_is_said(text: str, said: str, tmp_path: Path) ->
         ),
         (f"[x]\n{QUIC}pacing = true\nemulated_connections = 11", "9, 10 for quic_server, not 11"),
         (f"[x]\n{QUIC}pacing = true\nemulated_connections = 0", "9, 10 for quic_server, not 0"),
-        (
-            f"[x]\n{QUIC}pacing = true\nmax_window_packets = 31",
-            "must be from 32, the initial window, to 100000, not 31",
-        ),
         (f'[x]\n{QUIC}pacing = true\nscheduler = "lifo"', "scheduler must be one of urgency, urgency-incremental,"),
         (f'[x]\n{PROTOCOL}server = "quic_server"', "quic_server serves over quic, not over tcp"),
         (
