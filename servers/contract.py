@@ -78,10 +78,9 @@ class Server(ABC):
     (`servers.kernel_sockets`). `schedulers` are those that a protocol may name, and `emulated_connections` the numbers
     of connections as which Cubic may be made to behave; a server that leaves no choice has none. `chooses_tls_records`:
     whether it takes `tls_record_bytes`. `limits_window`: whether it takes `max_window_packets`. `options_by_itself` are
-    those of its `connection_options` that ask for what it does anyway, so that a browser that sends none can be measured
-    with it, too. `fills_window_after_loss`: whether as much is in flight when a loss is made good as the window lets; of
-    one whose pacing keeps it from that, a validation
-    reads from its log which window it kept.
+    those of its `connection_options` that ask for what it does anyway, so that a browser that sends none can be
+    measured with it, too. `fills_window_after_loss`: whether as much is in flight when a loss is made good as the
+    window lets; of one whose pacing keeps it from that, a validation reads from its log which window it kept.
     """
 
     name: str

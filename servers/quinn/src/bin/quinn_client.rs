@@ -92,7 +92,9 @@ async fn run(arguments: Arguments) -> Result<()> {
 
 fn client_config(ca: &PathBuf) -> Result<ClientConfig> {
     let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(ca).with_context(|| format!("cannot read {}", ca.display()))? {
+    for certificate in
+        CertificateDer::pem_file_iter(ca).with_context(|| format!("cannot read {}", ca.display()))?
+    {
         roots.add(certificate?)?;
     }
     let mut tls = rustls::ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))

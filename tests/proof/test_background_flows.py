@@ -42,15 +42,15 @@ def measured(setting: Setting, method: Method, folder: Path, number: int = 1) ->
 
 def shares(protocol: Protocol, against: Protocol, folder: Path) -> Sequence[float]:
     """The share of one flow of `protocol` beside one of another, when they have settled, in each run."""
-    method, found = FairnessMethod(against=against, seconds=SECONDS), []
+    method, of_one = FairnessMethod(against=against, seconds=SECONDS), list[float]()
     for number in range(1, RUNS + 1):
         setting = Setting(load_site("fairness-1x1"), LINK, protocol, Loading(filmed=False), seed=number)
         row = measured(setting, method, folder, number)
         series = read_series(folder / row.folder)
         one, other = rates([series[0], series[1]])[:, round(SETTLED_S / BIN_S) :].mean(axis=1)
         assert 0.85 * LINK.down_mbps < one + other < LINK.down_mbps
-        found.append(one / (one + other))
-    return found
+        of_one.append(one / (one + other))
+    return of_one
 
 
 @pytest.mark.timeout(1200)
