@@ -135,8 +135,8 @@ class Method:
         folder: Path,
         layout: Layout | None,
         preparation: Load | None,
-        when_quiet: Callable[[], None],
-        when_over: Callable[[], None],
+        when_quiet: Callable[[], object],
+        when_over: Callable[[], object],
     ) -> str | None:
         """What a run consists of; returns why the replay failed, if it did (see `measure.run.load.load`)."""
         return load(

@@ -77,8 +77,8 @@ class FairnessMethod(Method):
         folder: Path,
         layout: Layout | None,
         preparation: Load | None,
-        when_quiet: Callable[[], None],
-        when_over: Callable[[], None],
+        when_quiet: Callable[[], object],
+        when_over: Callable[[], object],
     ) -> str | None:
         """See `Method`."""
         spec = ReplaySpec(
