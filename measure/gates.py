@@ -31,7 +31,8 @@ CLOCK_SHIFT_S = 0.5
 class Claim:
     """What a run is said to be: its HTTP version (h2 or h3), the addresses of the site's servers, the hosts that were
     recorded, the size in pixels of the page's window, whether it was filmed, how long (s) it may have taken at most, if
-    there is a limit, and which of the servers speak HTTP/1.1 alone."""
+    there is a limit, which of the servers speak HTTP/1.1 alone, and the background flows beside it: name, direction and
+    congestion control of each."""
 
     http_version: str
     servers: Collection[str]
@@ -40,6 +41,7 @@ class Claim:
     filmed: bool = True
     limit_s: float | None = None
     http1_servers: Collection[str] = ()
+    company: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -193,10 +195,25 @@ def clock_shifted(evidence: Evidence, claim: Claim) -> str | None:
     return None
 
 
+def company_missing(evidence: Evidence, claim: Claim) -> str | None:
+    """A background flow that the network should have had was not there, did not move, or was another one."""
+    there = tuple((flow.name, flow.direction, flow.congestion_control) for flow in evidence.company)
+    if there != claim.company:
+        said = [", ".join(map(" ".join, flows)) or "none" for flows in (there, claim.company)]
+        return f"the background flows were {said[0]}, not {said[1]}"
+    for flow in evidence.company:
+        if not flow.run_bytes:
+            return f"the background flow {flow.name} {flow.direction} did not move"
+    return None
+
+
 # How many rejections for the machine's fault are pardoned for each run.
 PARDONS = 10
 
 REPLAY = Gate("replay", replay, pardoned=True, about_load=True)
+COMPANY_MISSING = Gate("company_missing", company_missing, pardoned=True)
+MACHINE_BUSY = Gate("machine_busy", machine_busy, pardoned=True)
+CLOCK_SHIFTED = Gate("clock_shifted", clock_shifted, pardoned=True)
 LOAD_FAILED = Gate("load_failed", load_failed, about_load=True)
 # A page that took too long would take as long again, so one rejection gives the run up.
 OVER_TIME = Gate("over_time", over_time, attempts=101, about_load=True)
@@ -215,8 +232,9 @@ GATES: list[Gate] = [
     Gate("film_unclean", film_unclean),
     Gate("visual_metrics_missing", visual_metrics_missing),
     Gate("other_display", other_display),
-    Gate("machine_busy", machine_busy, pardoned=True),
-    Gate("clock_shifted", clock_shifted, pardoned=True),
+    COMPANY_MISSING,
+    MACHINE_BUSY,
+    CLOCK_SHIFTED,
 ]
 
 

@@ -65,7 +65,8 @@ class Row:
     where and when it was made: in which block of the plan, on which machine, what that machine's canary took (ms), and
     for how long during the load its processes ran and waited for a processor (`measure.run.processor`), for how long
     the page had asked for nothing when it counted as finished, in which lane of the machine, if that had any, in which
-    browser, and when after its navigation the next run began to be prepared (`measure.campaign.preparer`).
+    browser, when after its navigation the next run began to be prepared (`measure.campaign.preparer`), and the mean
+    rate of all background flows together during the load (Mbit/s), where there were any.
 
     `further`: the cells of columns that this version does not know.
     """
@@ -102,6 +103,7 @@ class Row:
     lane: int | None = None
     browser: str = DEFAULT
     next_prepared_ms: float | None = None
+    company_mbps: float | None = None
     further: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -25,6 +25,7 @@ from base.structure import from_json, to_json
 from record.connections import http1_servers
 from record.site import Site
 from replay import names, world
+from replay.company import accompanied
 from replay.content import make_content
 from replay.shells.registry import shells_named
 from replay.spec import CONTROL, MONITORED_DEVICE, PRIVATE, TIMEKEEPING, ReplaySpec
@@ -114,8 +115,9 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
                 evidence["queueing_discipline"] = kernel.set_discipline(device, paced=paced)
                 evidence["largest_buffer_bytes"] = kernel.limit_buffers(device, spec.protocol)
             evidence["setup_s"] = round(time.monotonic() - started, 3)
-            evidence["client"] = _exchange_readiness(connection)
-            status = _await_exit(stack, leash)
+            with accompanied(spec, connection, evidence):
+                evidence["client"] = _exchange_readiness(connection)
+                status = _await_exit(stack, leash)
     # The emulated network writes it at its end, and has not when it was killed.
     if not TIMEKEEPING.exists() or not (timekeeping := TIMEKEEPING.read_text().strip()):
         raise EyelevelError(f"the emulated network failed while the client ran (status {status})")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from replay.shells.registry import DEFAULT
+from tuning.company import Flow
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
@@ -33,6 +34,9 @@ class ReplaySpec:
     `monitor`: a command that runs next to the servers for as long as the client does: it prints a line when it is
     ready, and ends in order on SIGTERM.
     `shells`: which emulate the network (`replay.shells.registry`).
+    `flows`: background flows beside the page, without time to settle; those of the network unless given.
+    `company_awaits_turn`: whether background flows begin only when the client lets them (`replay.company`).
+    `company_log`: where to put how much of them had come over time.
     `server_cores`, `emulator_cores`: the processor cores on which the servers and the network run; any if empty.
     """
 
@@ -49,6 +53,9 @@ class ReplaySpec:
     monitor: tuple[str, ...] = ()
     qlog: Path | None = None
     shells: str = DEFAULT
+    flows: tuple[Flow, ...] = ()
+    company_awaits_turn: bool = False
+    company_log: Path | None = None
     server_cores: tuple[int, ...] = ()
     emulator_cores: tuple[int, ...] = ()
 

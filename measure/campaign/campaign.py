@@ -40,6 +40,7 @@ from measure.table import CampaignDocument, Cell, Condition, Row, Run
 from record.site import Site
 from replay.shells.registry import DEFAULT as OUR_SHELLS
 from tuning import protocols
+from tuning.company import flows_of
 from tuning.networks import Network
 
 # A stop may have come between the rows of the last blocks and their comparison with others.
@@ -168,6 +169,8 @@ class Campaign:
     def versions(self) -> dict[str, str]:
         """Name → version of everything that takes part, on this machine. Raises EyelevelError."""
         servers = {protocol.server for protocol in self.protocols.values()}
+        for flow in (flow for network in self.networks.values() for flow in flows_of(network)):
+            servers |= set() if flow.protocol.in_kernel else {flow.protocol.server}
         return versions(servers, self.browsers, self.loading.shells, capturing=self.method.captures)
 
     def setting(self, run: Run) -> Setting:

@@ -7,7 +7,7 @@ So after a power cut, what was made in full is judged, and the rest is made agai
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,12 @@ from measure.host.idle_priority import IdlePriority
 from measure.metrics import read_metrics
 from measure.reasons import Reason
 from measure.run.browser import window
+from measure.run.company import COMPANY, load_mbps
 from measure.run.evidence import ATTEMPT, Evidence, analyse_film, read_evidence
 from measure.run.load import Instruments, Load, load
 from measure.run.setting import Circumstances, Setting
 from measure.table import Row, Run
+from tuning.company import Flow, flows_of
 
 
 @dataclass(frozen=True)
@@ -104,15 +106,8 @@ class Method:
                 next_prepared_at_s.append(at_s)
 
         started_at, clock, started = now_iso(), time.time(), time.monotonic()
-        failure = load(
-            _of_attempt(setting, attempt),
-            folder,
-            layout=circumstances.layout,
-            instruments=self.instruments(setting, folder),
-            preparation=preparation,
-            when_quiet=begin_next,
-            when_over=when_over,
-        )
+        layout = circumstances.layout
+        failure = self.carry_out(_of_attempt(setting, attempt), folder, layout, preparation, begin_next, when_over)
         seconds = time.monotonic() - started
         document = {
             "started_at": started_at,
@@ -134,6 +129,26 @@ class Method:
         write_json(folder / ATTEMPT, document)
         sync(folder.parent)
 
+    def carry_out(
+        self,
+        setting: Setting,
+        folder: Path,
+        layout: Layout | None,
+        preparation: Load | None,
+        when_quiet: Callable[[], object],
+        when_over: Callable[[], object],
+    ) -> str | None:
+        """What a run consists of; returns why the replay failed, if it did (see `measure.run.load.load`)."""
+        return load(
+            setting,
+            folder,
+            layout=layout,
+            instruments=self.instruments(setting, folder),
+            preparation=preparation,
+            when_quiet=when_quiet,
+            when_over=when_over,
+        )
+
     def judge(self, setting: Setting, run: Run, attempt: int, folder: Path, campaign: Path) -> Row:
         """The row of an attempt at `run`, whose evidence is in `folder`, within the `campaign`'s.
 
@@ -142,6 +157,8 @@ class Method:
         document = read_json(folder / ATTEMPT)
         evidence = self.evidence(setting, folder)
         reason = self.reason_against(setting, folder, evidence)
+        if evidence.company:
+            write_json(folder / COMPANY, {"flows": [asdict(flow) for flow in evidence.company]})
         canary = document["canary"] or {}
         return Row(
             site=run.site,
@@ -164,6 +181,7 @@ class Method:
             canary_cpu_ms=canary.get("cpu_ms"),
             canary_page_ms=canary.get("page_ms"),
             quiet_ms=document.get("quiet_ms"),
+            company_mbps=load_mbps(evidence.company),
             next_prepared_ms=evidence.next_prepared_ms,
             **evidence.processor,
         )
@@ -175,6 +193,11 @@ PAGES = Method()
 def _of_attempt(setting: Setting, attempt: int) -> Setting:
     """`setting` with the seed of an attempt at a run of it."""
     return replace(setting, seed=None if setting.seed is None else setting.seed + attempt)
+
+
+def company_claim(flows: Iterable[Flow]) -> tuple[tuple[str, str, str], ...]:
+    """What a run with these background flows is said to have (`measure.gates.Claim`)."""
+    return tuple((flow.name, flow.direction, flow.protocol.congestion_control) for flow in flows)
 
 
 def is_made(folder: Path) -> bool:
@@ -193,4 +216,5 @@ def claim(setting: Setting) -> Claim:
         setting.loading.filmed,
         setting.loading.limit_s,
         setting.http1_servers,
+        company_claim(flows_of(setting.network)),
     )

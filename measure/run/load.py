@@ -19,6 +19,7 @@ from browsers.registry import browser_named
 from measure.host.affinity import Layout
 from measure.host.idle_priority import IdlePriority, require_ordinary
 from measure.run.browser import load_limit_s
+from measure.run.company import COMPANY_SAMPLES
 from measure.run.evidence import REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LOG, last_line
 from measure.run.processor import sampling
 from measure.run.setting import Setting
@@ -182,6 +183,8 @@ class Load:
             monitor=instruments.monitor,
             qlog=instruments.qlog,
             shells=setting.loading.shells,
+            company_awaits_turn=True,
+            company_log=self.folder / COMPANY_SAMPLES,
             server_cores=layout.servers if layout else (),
             emulator_cores=layout.emulator if layout else (),
         )

@@ -11,6 +11,8 @@ from rich.console import Console
 from base.errors import EyelevelError
 from base.progress import each_shown
 from measure.validate.checks import Check, unchecked
+from measure.validate.company import judge_company, measure_company
+from measure.validate.largest_window import judge_largest_window
 from measure.validate.loss_response import KEPT, expected_curve, judge_loss_response, observe_loss_response
 from measure.validate.network import LOST_PACKETS, LOST_PACKETS_QUICK, judge_network, measure_network
 from measure.validate.order_of_service import judge_order, observe_order
@@ -84,10 +86,15 @@ def _network_step(network: Network, sites: Mapping[str, Site], shells: str, *, q
         if refusal := shells_named(shells).refusal(network):
             return [unchecked(network.name, "measurement", refusal)], {}
         lost_packets = LOST_PACKETS_QUICK if quick else LOST_PACKETS
-        measurement = measure_network(network, sites[WINDOW_PAGE], lost_packets, shells)
-        return judge_network(network, measurement, shells), asdict(measurement)
+        measurement = measure_network(network.alone, sites[WINDOW_PAGE], lost_packets, shells)
+        checks, seen = judge_network(network, measurement, shells), asdict(measurement)
+        if network.has_company:
+            flows = measure_company(network, sites[WINDOW_PAGE])
+            checks += judge_company(network, flows)
+            seen["company"] = [asdict(flow) for flow in flows]
+        return checks, seen
 
-    return Step(network.name, f"measuring {network.name}", 20, measure)
+    return Step(network.name, f"measuring {network.name}", 40 if network.has_company else 20, measure)
 
 
 def _server_step(site: DelayedSite) -> Step:
@@ -117,10 +124,15 @@ def _protocol_steps(protocol: Protocol, sites: Mapping[str, Site], *, quick: boo
         order = observe_order(protocol, sites)
         return judge_order(protocol, order.numbers), {ORDER_OF_SERVICE: order.document()}
 
+    def measure_window() -> tuple[list[Check], dict[str, Any]]:
+        return [judge_largest_window(protocol, sites[WINDOW_PAGE])], {}
+
     name = protocol.name
     yield Step(name, f"observing {name}", 20, measure)
     if not quick or protocol.emulated_connections is not None:
         yield Step(name, f"observing {name} after one loss", 11, measure_loss_response)
+    if protocol.max_window_packets is not None:
+        yield Step(name, f"observing the largest window of {name}", 8, measure_window)
     if not quick or protocol.scheduler is not None or protocol.notsent_lowat_bytes is not None:
         yield Step(name, f"observing the order of service of {name}", 8, measure_order)
 

@@ -16,11 +16,14 @@ from measure.gates import (
 )
 from measure.host.canary import BUSY
 from measure.reasons import Reason
+from measure.run.company import CompanyFlow
 from measure.run.evidence import Evidence, RequestCounts
 from measure.run.film import FilmStart
 from measure.run.visual_metrics import VisualMetrics
 
-CLAIM = Claim("h3", {"198.18.0.1", "198.18.0.2"}, {"a.example", "b.example"}, (1366, 768), limit_s=60)
+COMPANY = (("cubic", "down", "cubic"),)
+CLAIM = Claim("h3", {"198.18.0.1", "198.18.0.2"}, {"a.example", "b.example"}, (1366, 768), limit_s=60, company=COMPANY)
+FLOW = CompanyFlow("cubic", "down", "cubic", run_bytes=1000)
 PAGE = Request("https://a.example/", "GET", True, False, "198.18.0.1", "h3", 200)
 IMAGE = Request("https://b.example/i", "GET", False, False, "198.18.0.2", "h3", 200)
 SOUND = Evidence(
@@ -35,6 +38,7 @@ SOUND = Evidence(
     film_size=(1366, 768),
     late_wakeups=3,
     latest_wakeup_ms=3.7,
+    company=(FLOW,),
 )
 
 
@@ -75,6 +79,12 @@ FAULTS = {
         replace(SOUND, film=None),
         replace(SOUND, film=FilmStart(150, 0, blank_after=False)),
         replace(SOUND, film=FilmStart(0, 12, blank_after=False)),
+    ],
+    "company_missing": [
+        replace(SOUND, company=()),
+        replace(SOUND, company=(replace(FLOW, run_bytes=0),)),
+        replace(SOUND, company=(replace(FLOW, congestion_control="reno"),)),
+        replace(SOUND, company=(FLOW, FLOW)),
     ],
     "other_display": [
         replace(SOUND, film_size=(800, 600)),
@@ -170,5 +180,7 @@ def test_a_recorded_host_that_does_not_answer_rejects_the_run_whatever_its_port(
 
 
 def test_only_the_machines_faults_are_pardoned_and_a_late_page_counts_often() -> None:
-    assert {gate.name for gate in GATES if gate.pardoned} == {"replay", "machine_busy", "clock_shifted"}
+    assert {gate.name for gate in GATES if gate.pardoned} == {
+        *("replay", "company_missing", "machine_busy", "clock_shifted"),
+    }
     assert {gate.name for gate in GATES if gate.attempts > 1} == {"over_time"}
