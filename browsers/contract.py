@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from base.errors import EyelevelError
 from browsers.window import Window
 from tuning.protocols import Protocol
 
@@ -103,6 +104,15 @@ class Browser(ABC):
         `connection_options` are the tags that a server of QUIC wants to get (`servers.contract`). What the browser
         itself writes goes to `results`.
         """
+
+    def live_options(self, page: Page, addresses: Mapping[str, str], results: Path) -> dict[str, Any]:
+        """The part of Browsertime's configuration by which it loads `page` from the web itself, over what it and the
+        servers agree on, and otherwise as in a replay. Whatever the page asks for, it reaches the `addresses` alone
+        (host → address of its server), and looks no name up.
+
+        Raises EyelevelError where it cannot.
+        """
+        raise EyelevelError(f"{self.name} cannot load pages live; chromium can")
 
     @abstractmethod
     def trust(self, certificate: Path, results: Path) -> None:

@@ -30,6 +30,7 @@ from record.layout import (
     without_originals,
 )
 from record.limits import BODY_BYTES, HEAD_BYTES
+from record.live import LiveLoads, write_live
 
 # Matching needs these of a request, and so does the search for the start page. Cookies and authorisation are not kept.
 KEPT_REQUEST_HEADERS = frozenset({"referer", "user-agent", "range", "origin", "access-control-request-method"})
@@ -50,7 +51,8 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Recording:
-    """The result of an importer or the recorder: exchanges in recorded order, and the page that they belong to."""
+    """The result of an importer or the recorder: exchanges in recorded order, the page that they belong to, and its live
+    loads if any are known."""
 
     url: str
     exchanges: tuple[Exchange, ...]
@@ -58,6 +60,7 @@ class Recording:
     user_agent: str | None = None
     viewport: tuple[int, int] | None = None
     skipped: tuple[str, ...] = ()
+    live: LiveLoads | None = None
 
 
 @dataclass(frozen=True)
@@ -199,6 +202,8 @@ def _write(recording: Recording, addresses: dict[str, str], folder: Path) -> Non
         "skipped": recording.skipped,
     }
     checked_index(index)  # what is written must be read again
+    if recording.live:
+        write_live(recording.live, folder)
     write_atomically(folder / INDEX, json.dumps(index, indent=1) + "\n")
 
 
