@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from base.jail import file_in
 from base.places import tool
 from browsers.chromium.known_servers import write_known_servers
-from browsers.chromium.netlog import read_netlog, read_streams
+from browsers.chromium.netlog import read_handshakes, read_netlog, read_streams
 from browsers.chromium.program import BINARY, COMMON_SWITCHES, DISABLED_FEATURES, MOBILE_PIXEL_RATIO, phone, trust
 from browsers.contract import HOME, Browser, Page, Request, StreamRequest
 from tuning.protocols import Protocol
@@ -79,6 +79,9 @@ class Chromium(Browser):
 
     def read_streams(self, folder: Path) -> list[StreamRequest]:
         return read_streams(folder / self.network_log)
+
+    def read_handshakes(self, folder: Path) -> dict[str, float]:
+        return read_handshakes(folder / self.network_log)
 
     def part(self, command: str) -> str | None:
         if Path(command.partition(" ")[0]).name != BINARY.name:

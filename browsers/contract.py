@@ -141,6 +141,15 @@ class Browser(ABC):
         """
         return []
 
+    def read_handshakes(self, folder: Path) -> dict[str, float]:
+        """Address of a server → how long the shortest handshake of TCP with it took (ms), by the `network_log` of
+        `folder`.
+
+        Empty if the log does not have them. Raises OSError, EOFError, ValueError or KeyError when the log is missing or
+        broken.
+        """
+        return {}
+
     @abstractmethod
     def screenshot_command(self, url: str, picture: Path) -> list[str | Path]:
         """The command line that shows a page of this machine to nobody, writes `picture`, and ends."""

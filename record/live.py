@@ -1,7 +1,7 @@
 """Live loads: how long a recorded page took when a browser loaded it from the web itself, without the recorder between.
 
-They are kept with the site as `sites/<name>/live.json`, and are no part of the recording (`measure.live.read`). Standard
-library only.
+They are kept with the site as `sites/<name>/live.json`, and are no part of the recording (`measure.live` reads them).
+Standard library only.
 """
 
 import json

@@ -51,8 +51,8 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Recording:
-    """The result of an importer or the recorder: exchanges in recorded order, the page that they belong to, and its live
-    loads if any are known."""
+    """The result of an importer or the recorder: exchanges in recorded order, the page that they belong to, and its
+    live loads if any are known."""
 
     url: str
     exchanges: tuple[Exchange, ...]

@@ -4,26 +4,25 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections import Counter
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from base.clock import now_iso
 from base.errors import EyelevelError
-from base.files import read_json
 from base.namespaces import namespaced
 from base.places import PROJECT, cache_dir
 from base.privileges import require_browsing
 from base.structure import to_json
 from browsers.browsertime.configuration import QUIET_MS
+from browsers.registry import browser_named
 from measure.gates import GATES, Claim, reason_against
 from measure.live.visit import BROWSER, LiveVisit, live_addresses
 from measure.metrics import read_metrics
 from measure.run.browser import window
 from measure.run.evidence import Evidence, analyse_film, last_line, read_evidence
-from measure.run.visit import HAR, LOG
+from measure.run.visit import LOG
 from record.live import LiveLoad, LiveLoads, http_version
 from record.site import Site
 from tuning.networks import Network
@@ -47,30 +46,24 @@ def load_live(site: Site, count: int, network: Network | None = None, origin_ca:
     loaded_at, browser, loads = now_iso(), BROWSER, []
     round_trips_ms: dict[str, float] = {}
     for _ in range(count):
-        evidence, har = _load_that_counts(site, visit)
+        evidence, handshakes_ms = _load_that_counts(site, visit)
         metrics = {name: time for name, time in read_metrics(evidence).items() if time is not None}
         loads.append(LiveLoad(metrics, _protocols(evidence)))
-        browser = _browser_name(har) or browser
-        for address, time_ms in handshakes_ms(har).items():
+        browser = _browser_name(evidence) or browser
+        for address, time_ms in handshakes_ms.items():
             round_trips_ms[address] = min(time_ms, round_trips_ms.get(address, time_ms))
-    settings = {name: value for name, value in asdict(network).items() if value is not None} if network else {}
-    return LiveLoads(browser, loaded_at, tuple(loads), network and network.name, settings, round_trips_ms)
+    name, settings = (network.name, settings_of(network)) if network else (None, {})
+    return LiveLoads(browser, loaded_at, tuple(loads), name, settings, round_trips_ms)
 
 
-def handshakes_ms(har: Mapping[str, Any]) -> dict[str, float]:
-    """Address of a server → its shortest handshake of TCP, a round trip, in the load that `har` is of."""
-    times_ms = defaultdict(list)
-    for entry in har["log"]["entries"]:
-        timings = entry.get("timings", {})
-        # The time to connect has that of TLS in it (HAR 1.2); a time that is not there is -1.
-        time_ms = timings.get("connect", -1) - max(timings.get("ssl", -1), 0)
-        if time_ms > 0 and (address := entry.get("serverIPAddress")):
-            times_ms[address.strip("[]")].append(time_ms)
-    return {address: round(min(times), 3) for address, times in times_ms.items()}
+def settings_of(network: Network) -> dict[str, Any]:
+    """What is kept of `network`, to know it again: not where its traces are, which their fingerprints stand for."""
+    kept = {name: value for name, value in asdict(network).items() if value is not None}
+    return {name: value for name, value in kept.items() if not name.endswith("_trace")}
 
 
-def _load_that_counts(site: Site, visit: LiveVisit) -> tuple[Evidence, dict[str, Any]]:
-    """The evidence of a load, with its HAR."""
+def _load_that_counts(site: Site, visit: LiveVisit) -> tuple[Evidence, dict[str, float]]:
+    """The evidence of a load, and the handshakes with its servers (`Browser.read_handshakes`)."""
     reason = None
     for _ in range(1 + REPEATS):
         with tempfile.TemporaryDirectory(prefix="eyelevel-live-") as temporary:
@@ -79,7 +72,7 @@ def _load_that_counts(site: Site, visit: LiveVisit) -> tuple[Evidence, dict[str,
             analyse_film(folder)
             evidence = read_evidence(folder)
             if not (reason := reason_against(evidence, _claim(site), LIVE_GATES)):
-                return evidence, read_json(folder / HAR)
+                return evidence, browser_named(BROWSER).read_handshakes(folder)
             said = last_line(folder / LOG)
     raise EyelevelError(f"{site.name} could not be loaded live in {1 + REPEATS} tries: {reason} ({said})")
 
@@ -97,13 +90,13 @@ def _claim(site: Site) -> Claim:
     return Claim("", servers, frozenset(site.addresses), (shown.width, shown.height))
 
 
-def _protocols(evidence: Evidence) -> Counter[str]:
+def _protocols(evidence: Evidence) -> dict[str, int]:
     counts: Counter[str] = Counter()
     for name, requests in evidence.har_protocols.items():
         counts[http_version(name)] += requests
-    return counts
+    return dict(counts)
 
 
-def _browser_name(har: Mapping[str, Any]) -> str:
-    browser = har["log"].get("browser") or {}
+def _browser_name(evidence: Evidence) -> str:
+    browser = evidence.page.get("info", {}).get("browser", {})
     return f"{browser.get('name', '')} {browser.get('version', '')}".strip()

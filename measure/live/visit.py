@@ -26,7 +26,7 @@ from browsers.browsertime.run import run_browsertime
 from browsers.registry import DEFAULT, browser_named
 from measure.run.browser import page_of
 from measure.run.turn import turn_of_visit
-from measure.run.visit import HAR, LATE_S, LOG, RECORDED, TIMES, TIMINGS, keep, keep_film
+from measure.run.visit import HAR, LATE_S, LOG, TIMES, TIMINGS, keep, keep_film
 from record.site import Site
 
 # The recorder's browser, too.
@@ -63,7 +63,8 @@ def live_addresses(site: Site) -> Mapping[str, str]:
 def visit(spec: LiveVisit) -> int:
     """Make the load that `spec` describes; returns Browsertime's exit status. Raises EyelevelError."""
     site, browser = Site.load(spec.site), browser_named(BROWSER)
-    page, times = page_of(site), {"visit": time.time()}
+    page = page_of(site)
+    times: dict[str, float | None] = {"visit": time.time()}
     turn = turn_of_visit(times, is_prompted=False)
     with tempfile.TemporaryDirectory(prefix="live-", dir=PRIVATE, ignore_cleanup_errors=True) as temporary:
         results, x_sockets = Path(temporary) / "results", Path(temporary) / "x"

@@ -117,7 +117,7 @@ def _live(log: dict[str, Any], page: str, entries: list[dict[str, Any]]) -> Live
     if isinstance(plt_ms, bool) or not isinstance(plt_ms, int | float) or not 0 < plt_ms < LONGEST_LOAD_MS:
         return None
     versions = [str(entry["response"].get("httpVersion") or "") for entry in entries if _response_of(entry)]
-    protocols = Counter(http_version(version) for version in versions if version and version != UNKNOWN)
+    protocols = dict(Counter(http_version(version) for version in versions if version and version != UNKNOWN))
     browser = log.get("browser") if isinstance(log.get("browser"), dict) else log.get("creator")
     named = browser if isinstance(browser, dict) else {}
     name = printable(f"{named.get('name', 'unknown')} {named.get('version', '')}".strip())
