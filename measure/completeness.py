@@ -160,8 +160,8 @@ def read(site: Site) -> Completeness | None:
 def digest(site: Site) -> str:
     """A fingerprint of everything in the site's folder but what is kept here, and of its live loads."""
     fingerprint = hashlib.sha256()
-    apart = {site.folder / FILE, site.folder / LIVE}
-    paths = (path for path in site.folder.rglob("*") if path.is_file() and path not in apart)
+    ours = (site.folder / FILE, site.folder / LIVE)
+    paths = (path for path in site.folder.rglob("*") if path.is_file() and path not in ours)
     for path in sorted(paths):
         fingerprint.update(f"{path.relative_to(site.folder)}\0{path.stat().st_size}\0".encode())
         # What people keep beside a recording may be as long as all of it.

@@ -86,7 +86,7 @@ def main(
                 try:
                     write_live(load_live(site, live, network, origin_ca), site.folder)
                     give_to_caller(site.folder)
-                    click.echo(f"{site.name}: {live} live loads")
+                    click.echo(f"{site.name}: loaded live, times that count: {live}")
                 except EyelevelError as error:
                     click.echo(f"eyelevel: {error}", err=True)
                     not_live.append(site.name)

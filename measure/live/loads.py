@@ -85,9 +85,9 @@ def _load_once(visit: LiveVisit, folder: Path) -> None:
 
 
 def _claim(site: Site) -> Claim:
-    shown = window(site)
+    page_window = window(site)
     servers = frozenset(live_addresses(site).values())
-    return Claim("", servers, frozenset(site.addresses), (shown.width, shown.height))
+    return Claim("", servers, frozenset(site.addresses), (page_window.width, page_window.height))
 
 
 def _protocols(evidence: Evidence) -> dict[str, int]:

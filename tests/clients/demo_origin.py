@@ -1,7 +1,7 @@
 """`demo_origin.py FOLDER PAGE SEED COMMAND…`: a small web that has one generated page, for as long as COMMAND runs.
 
 To be run in fresh network and mount namespaces: its servers have addresses on `lo` there, and names in a `/etc/hosts`
-that only this process and its children see. PAGE is a demo site, generated from SEED, or a page of a grid.
+that only this process and its children see. PAGE is a demo site, generated from SEED.
 
 It stands for the live web, so it has nothing of what replays serve with: NGINX sends plain files by its own module,
 without an application behind it, and the kernel's TCP is as it comes, without a protocol's settings. The exit status is
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from base.places import tool
 from base.processes import running
-from record import demo, grid
+from record import demo
 from record.site import Recording
 from servers.certificates import certify, machine_ca
 
@@ -56,12 +56,6 @@ SERVER = """
         }}
     }}
 """
-
-
-def recording_of(page: str, seed: int) -> Recording:
-    """The generated page with this name."""
-    named = grid.page_named(page)
-    return grid.generate(named) if named else demo.generate(page, seed)
 
 
 def quoted(text: str) -> str:
@@ -127,7 +121,7 @@ def make_network(recording: Recording, folder: Path) -> None:
 
 
 def main(folder: Path, page: str, seed: int, command: list[str]) -> int:
-    recording = recording_of(page, seed)
+    recording = demo.generate(page, seed)
     make_network(recording, folder)
     (folder / "nginx.conf").write_text(configuration(recording, folder))
     nginx: list[str | Path] = [tool("nginx"), "-c", folder / "nginx.conf", "-p", folder]
