@@ -19,6 +19,7 @@ from base.structure import unstructured
 from measure.completeness import digest
 from measure.live import read_live
 from measure.live.loads import settings_of
+from measure.run.aliases import choose_protocols
 from measure.table import header, lines, write_document
 from record.http1 import Response
 from record.live import LiveLoad, LiveLoads
@@ -49,7 +50,7 @@ def written(folder: Path, loads: LiveLoads | None) -> Site:
 
 
 def over(names: str = "tcp+,quic") -> list[Any]:
-    return measure.choose_protocols(names, protocols.load())
+    return choose_protocols(names, protocols.load())
 
 
 def test_a_site_is_replayed_behind_the_network_and_over_the_version_of_its_live_loads(tmp_path: Path) -> None:
@@ -72,7 +73,7 @@ def test_a_site_is_replayed_behind_the_network_and_over_the_version_of_its_live_
         (live(900.0, network="home"), "page went over home, which is none of the networks here"),
         (
             live(900.0, network="lte", network_settings={**settings_of(LTE), "down_mbps": 8}),
-            r"lte has another down_mbps \(10.5\) than when page was loaded live behind it \(8\); NET=lte takes it as it is",
+            r"lte has another down_mbps \(10.5\) than when page was loaded live behind it \(8\); NET=lte takes it",
         ),
     ],
 )
