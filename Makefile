@@ -8,7 +8,7 @@ STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER LANES DASK PR
 INTEROP_VARIABLES := SERVER BROWSER TEST LOADS INTO
 PROXIES := http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
 NO_OPTIONS := FROM SERVERS BROWSERS REPEATABLE TUNING EYELEVEL_TUNING EYELEVEL_CACHE EYELEVEL_CORPUS EYELEVEL_FILMS PYTHON $(PROXIES)
-$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM URL SERVERS BROWSERS REPEATABLE ALLOW_PRIVATE TUNING,\
+$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM URL LIVE SERVERS BROWSERS REPEATABLE ALLOW_PRIVATE TUNING,\
 	$(if $(filter environment,$(origin $v)),$(eval override $v :=)$(eval unexport $v)))
 
 # A value is text, in which make expands nothing ("$c", "$(shell …)") and which reaches programs as it was given.
@@ -106,7 +106,7 @@ proof: setup ## run what takes hours: faults by the dozen, fuzzing, whole corpor
 	@$(PYTEST) -n 3 tests/proof tests/analysis/report/test_latex.py
 
 record: setup ## load SITES, a URL or a file that lists some (sites.txt), from the web, make sites of them, and close these
-	@$(EYELEVEL) record$(PRIVATE)$(call argument,SITES); status=$$?; \
+	@$(EYELEVEL) record$(PRIVATE)$(call options,LIVE NET)$(call argument,SITES); status=$$?; \
 		$(EYELEVEL) close --recorded$(PRIVATE) && exit $$status
 
 import: setup ## make a site of the recording FROM, which begins at URL if given
@@ -168,6 +168,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   TUNING           a folder with a networks.toml or a protocols.toml of yours
 ##   REPEATABLE       no: without the script that makes pages ask for the same on every load
 ##   ALLOW_PRIVATE    yes: make record and make close reach addresses that are not public, too
+##   LIVE             of make record: how often each page is loaded without the recorder, too, behind this machine's NET
 ##   SITES, SITE      folders in sites/; of make record, a URL or a file of lines NAME URL
 ##   RUNS             how many of each site, network and protocol (31), or auto: until all is decided, MAX_RUNS at most
 ##   HYPOTHESES       what is asked, as a file (analysis/hypotheses.toml); a campaign keeps it before its first run

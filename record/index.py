@@ -20,9 +20,9 @@ from record.bounded import parse_json, read_regular
 from record.connections import CONNECTIONS, Connection, parse_connection
 from record.http1 import METHOD, STATUSES, MalformedMessage
 from record.layout import (
-    COMPLETENESS,
     FORMAT,
     INDEX,
+    OURS,
     authority_of,
     host_folder,
     is_file_name,
@@ -186,7 +186,7 @@ def _checked_exchange(exchange: object, order: int) -> tuple[str, str]:
             raise BrokenIndex(f"{name} is {excerpt(str(exchange[name]))}, which no import writes")
     authority = authority_of(exchange["url"])
     folder = str(exchange["file"]).rpartition("/")[0]
-    is_ours = folder in (INDEX, COMPLETENESS)  # an earlier version named a host's folder so
+    is_ours = folder in OURS  # an earlier version named a host's folder so
     if is_ours or folder not in (host_folder(authority), older_host_folder(authority)):
         raise BrokenIndex(f"file is not in the folder of {authority}")
     return folder, authority
@@ -221,7 +221,7 @@ def _require_files(folder: Path, files: Iterable[str]) -> None:
     for entry in (entry for entry in os.scandir(folder) if entry.name not in hosts):
         if not entry.is_file(follow_symlinks=False):
             raise BrokenIndex(f"{excerpt(entry.name)} in its folder is not its own")
-        if entry.name in (INDEX, COMPLETENESS):  # which are bounded where they are read
+        if entry.name in OURS:  # which are bounded where they are read
             continue
         further_files += 1
         stored_bytes += entry.stat(follow_symlinks=False).st_size

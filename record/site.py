@@ -31,6 +31,7 @@ from record.layout import (
     without_originals,
 )
 from record.limits import BODY_BYTES, HEAD_BYTES
+from record.live import LiveLoads, write_live
 
 # Matching needs these of a request, and so does the search for the start page. Cookies and authorisation are not kept.
 KEPT_REQUEST_HEADERS = frozenset({"referer", "user-agent", "range", "origin", "access-control-request-method"})
@@ -51,8 +52,8 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Recording:
-    """The result of an importer or the recorder: exchanges in recorded order, the page that they belong to, and how
-    the recorder was connected to their servers."""
+    """The result of an importer or the recorder: exchanges in recorded order, the page that they belong to, how the
+    recorder was connected to their servers, and the page's live loads if any are known."""
 
     url: str
     exchanges: tuple[Exchange, ...]
@@ -61,6 +62,7 @@ class Recording:
     viewport: tuple[int, int] | None = None
     skipped: tuple[str, ...] = ()
     connections: tuple[Connection, ...] = ()
+    live: LiveLoads | None = None
 
 
 @dataclass(frozen=True)
@@ -212,6 +214,8 @@ def _write(recording: Recording, addresses: dict[str, str], folder: Path) -> Non
     if connections := [one for one in recording.connections if one.server in addresses]:
         index["connections"] = [asdict(replace(one, server=addresses[one.server])) for one in connections]
     checked_index(index)  # what is written must be read again
+    if recording.live:
+        write_live(recording.live, folder)
     write_atomically(folder / INDEX, json.dumps(index, indent=1) + "\n")
 
 

@@ -9,7 +9,8 @@ import base64
 import binascii
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,7 @@ from record.http1 import Headers, MalformedMessage, Response, without_fields
 from record.intake import Intake
 from record.layout import authority_of
 from record.limits import BODY_BYTES
+from record.live import LiveLoad, LiveLoads, http_version
 from record.site import Exchange, Recording, Site
 from record.urls import normal_url
 
@@ -37,6 +39,12 @@ ENDINGS = (".har",)
 EPOCH = datetime.fromtimestamp(0, UTC).isoformat(timespec="milliseconds")
 PAGE = "page_1"
 ENCODED = "_encoded"
+
+# What an archive's time of the load event is called here (`measure.metrics`). No page takes a day.
+PLT = "plt"
+LONGEST_LOAD_MS = 86_400_000
+# Chromium's word for a version that it does not know.
+UNKNOWN = "unknown"
 
 # The file is read into memory. Bodies in it are a third longer than in a site.
 FILE_BYTES = 1 << 30
@@ -80,7 +88,8 @@ def read(path: Path, *, keep_cookies: bool = False) -> Recording:
     creator = log.get("creator")
     creator = creator if isinstance(creator, dict) else {}
     recorder = {"tool": "har", "creator": f"{creator.get('name', 'unknown')} {creator.get('version', '')}".strip()}
-    return assemble(intake, recorder, listed=_titles(log, page))
+    recording = assemble(intake, recorder, listed=_titles(log, page))
+    return replace(recording, live=_live(log, page, pages[page]))
 
 
 def _log_and_entries(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -101,9 +110,35 @@ def _log_and_entries(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 def _titles(log: dict[str, Any], page: str) -> list[str]:
     """What the archive calls the page `page`: in Chromium's and in ours that is its URL."""
+    return [str(one.get("title", "")) for one in _listed_pages(log, page)]
+
+
+def _listed_pages(log: dict[str, Any], page: str) -> list[dict[str, Any]]:
+    """What the archive says of the page `page`."""
     pages = log.get("pages")
     listed = [one for one in pages if isinstance(one, dict)] if isinstance(pages, list) else []
-    return [str(one.get("title", "")) for one in listed if str(one.get("id", "")) == page]
+    return [one for one in listed if str(one.get("id", "")) == page]
+
+
+def _live(log: dict[str, Any], page: str, entries: list[dict[str, Any]]) -> LiveLoads | None:
+    """The load that the archive is of, whose `entries` these are, if it says when the page had loaded. It is one load,
+    behind a network that nobody has named."""
+    described = next(iter(_listed_pages(log, page)), {})
+    timings = described.get("pageTimings")
+    plt_ms = timings.get("onLoad") if isinstance(timings, dict) else None
+    if isinstance(plt_ms, bool) or not isinstance(plt_ms, int | float) or not 0 < plt_ms < LONGEST_LOAD_MS:
+        return None
+    versions = [str(entry["response"].get("httpVersion") or "") for entry in entries if _response_of(entry)]
+    protocols = dict(Counter(http_version(version) for version in versions if version and version != UNKNOWN))
+    browser = log.get("browser") if isinstance(log.get("browser"), dict) else log.get("creator")
+    named = browser if isinstance(browser, dict) else {}
+    name = printable(f"{named.get('name', 'unknown')} {named.get('version', '')}".strip())
+    return LiveLoads(name, printable(str(described.get("startedDateTime", ""))), (LiveLoad({PLT: plt_ms}, protocols),))
+
+
+def _response_of(entry: dict[str, Any]) -> dict[str, Any]:
+    response = entry.get("response")
+    return response if isinstance(response, dict) else {}
 
 
 def _page_of(entry: dict[str, Any]) -> str:
