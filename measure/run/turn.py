@@ -34,8 +34,8 @@ STANDARD_INPUT = 0
 IDLE_SHARE = 0.75
 IDLE_S = 0.05
 LOOK_S = 0.01
-# On a machine that others use all the time it begins all the same, as the gates judge what others did to the load. Two
-# runs of 36 that began so after 0.5 s, when others were at work, were slower by a tenth and more: short work is awaited.
+# On a machine that others use all the time it begins all the same, as the gates judge what others did to the load. It
+# awaits short work: two runs of 36 that began after 0.5 s beside others' work were slower by a tenth and more.
 LATEST_S = 3.0
 
 

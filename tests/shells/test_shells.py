@@ -738,7 +738,7 @@ def test_a_trace_that_is_named_like_a_rate_is_refused_until_one_of_both_is_meant
     refusal = run("mm-link 12 12 -d log --", ["true"])
     assert (refusal.returncode, refusal.stdout, refusal.stderr.count("\n")) == (1, "", 1)
     assert "./12 for the trace, or 012 for the rate" in refusal.stderr
-    command = ["sh", "-c", "test \"$1\" = -d", "it's", "-d"]
+    command = ["sh", "-c", 'test "$1" = -d', "it's", "-d"]
     assert run("mm-link ./12 012 -u up -d down", command).returncode == 0
     quoted = r"""'./12' '012' '-u' 'up' '-d' 'down' 'sh' '-c' 'test "$1" = -d' 'it'\''s' '-d'"""
     for log, rate in (("up", "[./12]"), ("down", "[12 bit/s]")):
