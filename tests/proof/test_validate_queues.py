@@ -1,5 +1,5 @@
-"""Validation of managed queues, networks that are off at times, and links that retransmit: each passes as it is set, and
-fails as another is."""
+"""Validation of managed queues, networks that are off at times, links that retransmit: each passes as set, and fails as
+another is."""
 
 from collections.abc import Mapping
 from dataclasses import replace
