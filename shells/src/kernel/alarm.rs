@@ -17,7 +17,7 @@ const MOST_OF_A_SLEEP: Nanos = 16;
 
 /// Whoever waits for something stays awake for this share of the time at most: many short waits in a row must not keep a
 /// processor busy.
-const MOST_OF_A_WAIT: Nanos = 256;
+const MOST_OF_A_WAIT: Nanos = 128;
 
 /// How late sleeps are at worst and usually, as long as none was seen.
 const FIRST_GUESS: Lateness = Lateness { worst: 200_000, usual: 50_000 };
