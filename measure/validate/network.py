@@ -88,16 +88,16 @@ def judge_network(network: Network, measured: NetworkMeasurement, shells: str = 
     in_opportunities = shells_named(shells).in_opportunities
     rtt_tolerance_ms = max(RTT_TOLERANCE_MS, RTT_TOLERANCE * network.min_rtt_ms) + network.jitter_ms
     least_ms = network.min_rtt_ms
+    # Of many echoes, one is early in both directions.
+    early_ms = rtt_tolerance_ms + network.jitter_ms
     if network.up_trace or network.down_trace:
         # A packet waits for the next line of the trace, even where nothing else does.
         most_ms = least_ms + network.queue_wait_ms(UNLIMITED_WAIT_MS)
-        checks = [between(network.name, "minimum RTT", least_ms - rtt_tolerance_ms, measured.rtt_min_ms, most_ms, "ms")]
+        checks = [between(network.name, "minimum RTT", least_ms - early_ms, measured.rtt_min_ms, most_ms, "ms")]
     elif in_opportunities:
         checks = [*_judge_rtt_in_opportunities(network, measured, max(rtt_tolerance_ms, WHOLE_MS_TOLERANCE))]
     else:
-        # Of many echoes, one is early in both directions.
-        tolerance_ms = rtt_tolerance_ms + network.jitter_ms
-        checks = [within(network.name, "minimum RTT", least_ms, measured.rtt_min_ms, tolerance_ms, "ms")]
+        checks = [within(network.name, "minimum RTT", least_ms, measured.rtt_min_ms, early_ms, "ms")]
         if network.retransmit_ms is None:
             tolerance_ms = 3 * rtt_tolerance_ms
             checks.append(within(network.name, "median RTT", least_ms, measured.rtt_median_ms, tolerance_ms, "ms"))
