@@ -6,7 +6,7 @@ remedy="can cargo reach its package registry?"
 programs="quinn_server quinn_client"
 
 inputs() {
-  cat "$PROJECT/servers/quinn/Cargo.toml" "$PROJECT/servers/quinn/Cargo.lock"
+  cat "$PROJECT/setup/cargo" "$PROJECT/servers/quinn/Cargo.toml" "$PROJECT/servers/quinn/Cargo.lock"
   find "$PROJECT/servers/quinn/src" -name '*.rs' -print0 | sort -z | xargs -0 cat
 }
 
@@ -18,6 +18,6 @@ act() {
   "$PROJECT/setup/cargo" --in servers/quinn build --release --locked
   local program
   for program in $programs; do
-    install_program "$program" "$EYELEVEL_CACHE/cargo-target/release/$program"
+    install_built_program "$program"
   done
 }
