@@ -7,7 +7,7 @@ So after a power cut, what was made in full is judged, and the rest is made agai
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from measure.reasons import Reason
 from measure.run.browser import window
 from measure.run.company import COMPANY, load_mbps
 from measure.run.evidence import ATTEMPT, Evidence, analyse_film, read_evidence
-from measure.run.load import Instruments, Load, load
+from measure.run.load import NO_CALLS, Instruments, Load, Moments, load
 from measure.run.setting import Circumstances, Setting
 from measure.table import Row, Run
 from tuning.company import Flow, flows_of
@@ -62,6 +62,11 @@ class Method:
         nothing is measured, or on other cores."""
         analyse_film(folder)
 
+    def may_be_prepared(self, setting: Setting, folder: Path) -> bool:
+        """Whether a load may be prepared while another is ending: not where the network would have gone on meanwhile,
+        or instruments look on from the beginning."""
+        return not setting.network.follows_clock and self.instruments(setting, folder) == Instruments()
+
     def prepare(
         self,
         setting: Setting,
@@ -71,12 +76,11 @@ class Method:
         *,
         idle: IdlePriority | None = None,
     ) -> Load | None:
-        """Begin to prepare a load for `make`, while another is ending; None where a load must not be prepared before.
+        """Begin to prepare a load for `make`, while another is ending; None where it must not be (`may_be_prepared`).
 
-        That is so where the network would have gone on meanwhile, or instruments look on from the beginning. It has
-        `idle` priority, if that is given, until it is lifted.
+        It has `idle` priority, if that is given, until it is lifted.
         """
-        if setting.network.follows_clock or self.instruments(setting, folder) != Instruments():
+        if not self.may_be_prepared(setting, folder):
             return None
         return Load(_of_attempt(setting, attempt), folder, layout=layout, idle=idle)
 
@@ -88,26 +92,26 @@ class Method:
         attempt: int = 1,
         *,
         preparation: Load | None = None,
-        when_quiet: Callable[[], bool] = lambda: False,
-        when_over: Callable[[], object] = lambda: None,
+        moments: Moments = NO_CALLS,
     ) -> None:
         """Load the page once in a fresh browser behind a fresh replay; the evidence is in `folder`.
 
         Another `attempt` meets other losses. `preparation` is what `prepare` has begun of it, if anything; the run
-        itself begins now. `when_quiet` is called when the page has been quiet for a while, and returns whether the next
-        run has begun to be prepared; `when_over` when nothing is measured any more, though the run has not ended.
+        itself begins now. `moments.quiet` returns whether the next run has begun to be prepared.
         """
         preparation_s = None if preparation is None else round(preparation.age_s(), 3)
         next_prepared_at_s: list[float] = []
 
         def begin_next() -> None:
             at_s = time.time()
-            if when_quiet():
+            if moments.quiet():
                 next_prepared_at_s.append(at_s)
 
         started_at, clock, started = now_iso(), time.time(), time.monotonic()
         layout = circumstances.layout
-        failure = self.carry_out(_of_attempt(setting, attempt), folder, layout, preparation, begin_next, when_over)
+        failure = self.carry_out(
+            _of_attempt(setting, attempt), folder, layout, preparation, Moments(begin_next, moments.over)
+        )
         seconds = time.monotonic() - started
         document = {
             "started_at": started_at,
@@ -135,8 +139,7 @@ class Method:
         folder: Path,
         layout: Layout | None,
         preparation: Load | None,
-        when_quiet: Callable[[], object],
-        when_over: Callable[[], object],
+        moments: Moments,
     ) -> str | None:
         """What a run consists of; returns why the replay failed, if it did (see `measure.run.load.load`)."""
         return load(
@@ -145,8 +148,7 @@ class Method:
             layout=layout,
             instruments=self.instruments(setting, folder),
             preparation=preparation,
-            when_quiet=when_quiet,
-            when_over=when_over,
+            moments=moments,
         )
 
     def judge(self, setting: Setting, run: Run, attempt: int, folder: Path, campaign: Path) -> Row:

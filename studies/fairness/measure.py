@@ -5,7 +5,7 @@ between hosts of its own (`replay.company_flows`), and share the emulated networ
 noted every 50 ms at its receiver. Such a mix of flows stands where other campaigns have a site.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,11 @@ from measure.campaign.campaign import Campaign
 from measure.campaign.method import Method
 from measure.gates import CLOCK_SHIFTED, COMPANY_MISSING, MACHINE_BUSY, REPLAY, Gate, reason_against
 from measure.host.affinity import Layout
-from measure.host.idle_priority import IdlePriority
 from measure.reasons import Reason
 from measure.run.aliases import choose_protocol, choose_protocols
 from measure.run.company import COMPANY_SAMPLES, read_series
 from measure.run.evidence import REPLAY_EVIDENCE, REPLAY_LOG, Evidence, last_line, read_circumstances
-from measure.run.load import Load
+from measure.run.load import Load, Moments
 from measure.run.setting import Loading, Setting
 from record import collection
 from record.company import mix_name, mix_named
@@ -59,17 +58,9 @@ class FairnessMethod(Method):
         """See `Method`."""
         return (REPLAY, COMPANY_MISSING, MACHINE_BUSY, CLOCK_SHIFTED)
 
-    def prepare(
-        self,
-        setting: Setting,
-        layout: Layout | None,
-        folder: Path,
-        attempt: int = 1,
-        *,
-        idle: IdlePriority | None = None,
-    ) -> Load | None:
+    def may_be_prepared(self, setting: Setting, folder: Path) -> bool:
         """See `Method`."""
-        return None
+        return False
 
     def carry_out(
         self,
@@ -77,8 +68,7 @@ class FairnessMethod(Method):
         folder: Path,
         layout: Layout | None,
         preparation: Load | None,
-        when_quiet: Callable[[], object],
-        when_over: Callable[[], object],
+        moments: Moments,
     ) -> str | None:
         """See `Method`."""
         spec = ReplaySpec(
