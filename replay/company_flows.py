@@ -53,6 +53,9 @@ TCP_PORT, QUIC_PORT = 5001, 443
 OUTSTANDING = 4
 QUIC_CLIENT = "quinn_client"
 
+# The option by which it prints its version.
+CLIENT_PROGRAMS = {QUIC_CLIENT: "--version"}
+
 # What is written at once, and read; how often it is read and counted. A link of 100 Mbit/s carries 125 kB meanwhile.
 WRITTEN, READ_BYTES, READ_S, SAMPLE_S = memoryview(bytes(1 << 18)), 1 << 20, 0.01, 0.05
 # Until a connection must be there.

@@ -26,6 +26,7 @@ from measure.run.load import NO_CALLS, Instruments, Load, Moments, load
 from measure.run.setting import Circumstances, Setting
 from measure.table import Row, Run
 from tuning.company import Flow, flows_of
+from tuning.protocols import Protocol
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,14 @@ class Method:
     def instruments(self, setting: Setting, folder: Path) -> Instruments:
         """What observes a load of `setting` whose evidence goes to `folder`."""
         return Instruments()
+
+    def seconds_of_run(self) -> float | None:
+        """How long a run lasts where no page says so."""
+        return None
+
+    def flow_protocols(self, under_test: Iterable[Protocol]) -> Sequence[Protocol]:
+        """How flows send that are no page's, when `under_test` are the protocols under test."""
+        return ()
 
     def gates(self) -> Sequence[Gate]:
         """The gates that a run must pass."""

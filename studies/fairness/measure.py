@@ -5,7 +5,7 @@ between hosts of its own (`replay.company_flows`), and share the emulated networ
 noted every 50 ms at its receiver. Such a mix of flows stands where other campaigns have a site.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,15 @@ class FairnessMethod(Method):
         """See `Method`."""
         assert self.against
         return {"against": self.against.name, "seconds": self.seconds}
+
+    def seconds_of_run(self) -> float | None:
+        """See `Method`."""
+        return self.seconds
+
+    def flow_protocols(self, under_test: Iterable[Protocol]) -> Sequence[Protocol]:
+        """See `Method`."""
+        assert self.against
+        return [self.served(protocol) for protocol in (*under_test, self.against)]
 
     def gates(self) -> Sequence[Gate]:
         """See `Method`."""

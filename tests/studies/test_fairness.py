@@ -147,6 +147,16 @@ def test_what_cannot_be_measured_is_refused(changed: dict[str, object], fault: s
         campaign(replace(request, **changed))  # type: ignore[arg-type]
 
 
+def test_a_campaign_knows_the_programs_of_both_sides_and_how_long_its_runs_last(tmp_path: Path) -> None:
+    request = Request(tmp_path, proto="tcp+", options={"against": "quic", "mixes": None, "seconds": 30.0})
+    measured = campaign(request).campaign
+    assert measured.servers() == {PROTOCOLS["tcp+"].server, PROTOCOLS["quic"].server}
+    assert set(measured.further_programs()) == {"quinn_client"}
+    assert 30 < measured.run_model().forecast(("fairness-1x1", "fairness-10mbps-1bdp")).seconds < 35
+    without_quic = campaign(replace(request, options={**request.options, "against": "tcp+bbr"})).campaign
+    assert without_quic.further_programs() == {}
+
+
 def test_bytes_between_two_samples_come_evenly() -> None:
     series = [(1.0, 100), (2.0, 300)]
     assert [bytes_at(series, at_s) for at_s in (0.5, 1.0, 1.5, 2.0, 3.0)] == [0, 100, 200, 300, 300]
