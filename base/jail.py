@@ -9,12 +9,14 @@ caller's: those of a replay or a recording.
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from base.errors import EyelevelError
 
@@ -109,6 +111,26 @@ def file_in(folder: Path, name: str) -> Path | None:
     path = folder / name
     links = [part for part in (path, *path.parents) if part.is_relative_to(folder) and part.is_symlink()]
     return path if not links and path.is_file() else None
+
+
+def opened_in(folder: Path, name: str) -> BinaryIO | None:
+    """The same, open to be read, while programs may be at work there: no link that they put in the place of something
+    meanwhile is followed. The last part of `folder` may not be a link either."""
+    *folders, file = [folder, *map(Path, Path(name).parts)]
+    with ExitStack() as ends:
+        place: int | None = None
+        try:
+            for part in folders:
+                place = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=place)
+                ends.callback(os.close, place)
+            # A pipe is not waited for.
+            descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=place)
+        except OSError:
+            return None
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    return None
 
 
 def _with_targets(paths: Sequence[Path]) -> list[Path]:

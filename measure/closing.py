@@ -21,16 +21,20 @@ from browsers.window import is_mobile
 from measure.campaign.method import Method
 from measure.completeness import (
     Completeness,
+    Reason,
     RequestedUrl,
     digest,
     jaccard,
     missed_urls,
+    reasons_for_unused,
     requested_urls,
     summarise,
     unused_exchanges,
 )
+from measure.fonts import without_fonts
 from measure.gates import GATES, Gate
 from measure.host.machine import versions
+from measure.live import read_live
 from measure.run.evidence import Evidence, read_evidence
 from measure.run.film import last_frame, unlike
 from measure.run.pictures import Pixels
@@ -53,6 +57,11 @@ NETWORK = "dsl"
 FETCHES = 2
 # So many URLs are fetched each time at most; each takes half a second or more.
 FETCHED_URLS = 1000
+
+# A page that uses less of its site is hardly the one that was recorded.
+USED_SHARE = 0.5
+# So many URLs of each reason are named in a warning, of each so much.
+EXAMPLES, EXAMPLE_LETTERS = 3, 200
 
 # What our recorder writes into a site; what others recorded is too old to be completed from today's web.
 OUR_RECORDER = "mitmproxy"
@@ -138,6 +147,7 @@ def assess(site: Site, closing: Closing) -> Completeness:
         jaccard=jaccard([{(one.method, one.url) for one in urls} for urls in every]),
         missed=missed_urls(every),
         unused=unused_exchanges(site, every),
+        unused_because=reasons_for_unused(site, every),
     )
 
 
@@ -184,6 +194,8 @@ def fetch_missing(site: Site, urls: Sequence[str], closing: Closing) -> list[str
             user_agent=site.user_agent,
             viewport=site.viewport,
             skipped=site.skipped,
+            connections=site.recorded_connections(),
+            live=read_live(site),
         )
         write_site(recording, site.folder)
     return list(dict.fromkeys(e.url for e in new))
@@ -230,3 +242,28 @@ def summary(name: str, completeness: Completeness) -> str:
         by = f", asked for by {', '.join(missed.asked_by)}" if missed.asked_by else ""
         lines.append(f"  missed in {missed.loads} of {total} loads: {missed.method} {missed.url}{by}")
     return "\n".join(lines)
+
+
+def warnings(site: Site, completeness: Completeness) -> list[str]:
+    """What makes loads of the closed `site` say little about the page that was recorded. Raises EyelevelError."""
+    texts = []
+    used = len(site.exchanges) - len(completeness.unused)
+    if used < USED_SHARE * len(site.exchanges):
+        texts.append(
+            f"{site.name}: its page asks for {used} of {_count(len(site.exchanges), 'recorded exchange')} only; loads "
+            f"of it say little about the site. It begins at {site.url}; 'make import FROM=… URL=…' chooses another page"
+        )
+        url_of = {exchange.file: exchange.url for exchange in site.exchanges}
+        for reason in Reason:
+            urls = [url_of[file] for file, because in completeness.unused_because.items() if because == reason]
+            if urls:
+                examples = ", ".join(url[:EXAMPLE_LETTERS] for url in urls[:EXAMPLES])
+                texts.append(f"{site.name}: {len(urls)} {reason}: {examples}{', …' if len(urls) > EXAMPLES else ''}")
+    unused = set(completeness.unused)
+    documents = (site.recorded(exchange).response for exchange in site.exchanges if exchange.file not in unused)
+    texts += [
+        f"{site.name}: this machine has no fonts for {script.name}, in which the page is written, and shows boxes in "
+        f"their place; apt install {script.package}"
+        for script in without_fonts(document for document in documents if document.is_html)
+    ]
+    return texts

@@ -6,9 +6,11 @@ campaign knows a site again, leaves it out. Nothing here knows how a load is mad
 
 import hashlib
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from itertools import combinations
 from pathlib import Path
 from statistics import mean
@@ -20,7 +22,7 @@ from browsers.contract import Request
 from measure.run.evidence import REQUEST_LOG, page_requests
 from measure.run.visit import HAR
 from record.bounded import parse_json, read_regular
-from record.layout import COMPLETENESS
+from record.layout import COMPLETENESS, LIVE
 from record.site import Site
 from servers.matching import Kind
 
@@ -32,6 +34,18 @@ PART_BYTES = 1 << 20
 
 # What no server was asked for, since its host was not recorded or does not answer there.
 UNREACHABLE = "unreachable"
+
+
+# Numbers, also in hexadecimal if they are long: times, versions, hashes.
+NUMBERS = re.compile(r"[0-9a-f]{8,}|[0-9]+", re.IGNORECASE)
+
+
+class Reason(StrEnum):
+    """Why no load of a page asked for a recorded exchange."""
+
+    NEVER = "never asked for"
+    OTHER_BROWSER = "recorded for another browser, which got another form"
+    OTHER_TIME = "recorded at another time, under other numbers or another query"
 
 
 @dataclass(frozen=True)
@@ -94,6 +108,7 @@ class Completeness:
 
     `protocols` are the loads of each; `jaccard` is over the loads of all of them. `unused` are the recorded
     exchanges (`host/NNNNN-slug`) that no load asked for, `fetched` the URLs that were fetched to close the site.
+    `unused_because` has the reason (a `Reason`) for each of `unused`; closings of older versions lack it.
     """
 
     site_sha256: str
@@ -106,6 +121,7 @@ class Completeness:
     missed: tuple[Missed, ...]
     unused: tuple[str, ...]
     fetched: tuple[str, ...] = ()
+    unused_because: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def served(self) -> float:
@@ -142,9 +158,10 @@ def read(site: Site) -> Completeness | None:
 
 
 def digest(site: Site) -> str:
-    """A fingerprint of everything in the site's folder but what is kept here."""
+    """A fingerprint of everything in the site's folder but what is kept here, and of its live loads."""
     fingerprint = hashlib.sha256()
-    paths = (path for path in site.folder.rglob("*") if path.is_file() and path != site.folder / FILE)
+    ours = (site.folder / FILE, site.folder / LIVE)
+    paths = (path for path in site.folder.rglob("*") if path.is_file() and path not in ours)
     for path in sorted(paths):
         fingerprint.update(f"{path.relative_to(site.folder)}\0{path.stat().st_size}\0".encode())
         # What people keep beside a recording may be as long as all of it.
@@ -206,6 +223,41 @@ def unused_exchanges(site: Site, loads: Iterable[Iterable[RequestedUrl]]) -> tup
     """The recorded exchanges that no load asked for."""
     used = {url.file for load in loads for url in load}
     return tuple(exchange.file for exchange in site.exchanges if exchange.file not in used)
+
+
+def reasons_for_unused(site: Site, loads: Iterable[Iterable[RequestedUrl]]) -> dict[str, Reason]:
+    """Why no load asked for an exchange: file → reason, of each unused exchange.
+
+    It was recorded at another time when a page asked for a URL like it, of which only the query or numbers differ, and
+    which was not recorded itself; for another browser when a page asked for the same name with another ending, as for
+    picture.webp in place of picture.jpg.
+    """
+    loads = [list(load) for load in loads]
+    unused = set(unused_exchanges(site, loads))
+    requested = [url for load in loads for url in load]
+    elsewhen = {_like(url.url) for url in requested if url.missed or url.kind == Kind.PREFIX}
+    forms = {_without_ending(url.url) for url in requested}
+    reasons: dict[str, Reason] = {}
+    for exchange in (exchange for exchange in site.exchanges if exchange.file in unused):
+        if _like(exchange.url) in elsewhen:
+            reasons[exchange.file] = Reason.OTHER_TIME
+        elif _without_ending(exchange.url) in forms:
+            reasons[exchange.file] = Reason.OTHER_BROWSER
+        else:
+            reasons[exchange.file] = Reason.NEVER
+    return reasons
+
+
+def _like(url: str) -> str:
+    """What a URL has in common with itself at another time: all but its query and its numbers."""
+    return NUMBERS.sub("0", url.partition("?")[0])
+
+
+def _without_ending(url: str) -> str:
+    path = url.partition("?")[0]
+    folder, _, name = path.rpartition("/")
+    stem, dot, _ = name.rpartition(".")
+    return f"{folder}/{stem}." if stem and dot else url
 
 
 def jaccard(sets: Sequence[Set[object]]) -> float:

@@ -1,22 +1,37 @@
 """Makes a recording of the exchanges of an importer: all in https, with a start page and the recorder's name."""
 
+import math
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from base.errors import EyelevelError
-from base.text import printable
-from record.http1 import first_value
+from base.text import excerpt, printable
+from record.content import UndecodableContent, decode
+from record.http1 import MalformedMessage, first_value
 from record.index import is_user_agent
 from record.intake import Intake
 from record.limits import LINE_LETTERS, USER_AGENT_BYTES
 from record.site import Exchange, Recording
 from record.upgrade import upgrade
-from record.urls import joined
+from record.urls import joined, normal_url
+
+# A document of which others are loaded before the page is named by some of them: a login, a consent, a start of the
+# browser's own. It counts as the start if it is named by so large a share of what the most named is named by.
+NAMED_SHARE = 0.1
+# What an HTML document has near its beginning, and no text; and what pictures begin with.
+MARKUP = re.compile(rb"<[a-z!]", re.IGNORECASE)
+PICTURES = (b"GIF8", b"\x89PNG", b"\xff\xd8\xff", b"RIFF")
+MARKUP_BYTES = 1 << 16
+# So many likely pages are named to whoever chooses, of each so much.
+LIKELY, LIKELY_LETTERS = 5, 200
 
 
-def assemble(intake: Intake, recorder: dict[str, str]) -> Recording:
+def assemble(intake: Intake, recorder: dict[str, str], *, listed: Iterable[str] = ()) -> Recording:
     """The recording of the exchanges in `intake`, in recorded order.
+
+    `listed`: the URLs that the archive itself lists as its pages, in its order.
 
     Raises EyelevelError when there is no exchange, or none of them is a page.
     """
@@ -34,11 +49,12 @@ def assemble(intake: Intake, recorder: dict[str, str]) -> Recording:
         agent = None
     texts = {**recorder, "source": source, "cookies": "as sent" if intake.keep_cookies else "stand-ins"}
     return Recording(
-        url=start_page(exchanges, source).url,
+        url=start_page(exchanges, source, listed).url,
         exchanges=tuple(_timed_from_first(exchanges)),
         recorder={name: printable(text[:LINE_LETTERS]) for name, text in texts.items()},
         user_agent=agent,
         skipped=tuple(skipped),
+        connections=tuple(intake.connections),
     )
 
 
@@ -48,28 +64,100 @@ def _timed_from_first(exchanges: list[Exchange]) -> list[Exchange]:
     return [e if e.started_ms is None else replace(e, started_ms=round(e.started_ms - begin_ms, 3)) for e in exchanges]
 
 
-def start_page(exchanges: Iterable[Exchange], source: str) -> Exchange:
-    """The exchange that the browser began with: the page that most others name as their referrer.
+def chosen_page(exchanges: Sequence[Exchange], url: str) -> str:
+    """The recorded URL that `url` means. Raises EyelevelError, with the likely ones, when there is none."""
+    try:
+        wanted = _without_scheme(normal_url(url))
+    except MalformedMessage as error:
+        raise EyelevelError(f"--url: {error}") from None
+    urls = [exchange.url for exchange in exchanges if exchange.method == "GET"]
+    match = next(
+        (url for url in urls if wanted in (_without_scheme(url), _without_scheme(url).removesuffix("/"))), None
+    )
+    if match is None:
+        likely = ", ".join(dict.fromkeys(e.url[:LIKELY_LETTERS] for e in likely_starts(exchanges)[:LIKELY]))
+        raise EyelevelError(f"--url: {excerpt(url)} was not recorded; likely ones are: {likely or 'none'}")
+    return match
 
-    When redirects led to this page, the first redirect is returned. Raises EyelevelError when there is no page.
+
+def start_page(exchanges: Iterable[Exchange], source: str, listed: Iterable[str] = ()) -> Exchange:
+    """The exchange that the browser began with.
+
+    It is the first of the URLs that the archive itself lists as its pages (`listed`), if it was recorded. Otherwise it
+    is the first document by time that others name as their referrer, or where times are not known, the one that most
+    name. When redirects led to this document, the first redirect is returned. Raises EyelevelError when there is no
+    page.
     """
     exchanges = list(exchanges)
-    referrers = Counter(_referrer(e) for e in exchanges)
-    # Most start pages have no referrer. One that was entered by a link has a referrer outside the recording.
-    outside = set(referrers) - {_without_scheme(e.url) for e in exchanges} | {""}
-    entries = [e for e in exchanges if e.method == "GET" and _referrer(e) in outside]
-    starts = [e for e in entries if _is_page(e) or _target(e)]
-    if not starts or not any(_is_page(e) for e in exchanges):
+    recorded = {_without_scheme(e.url): e for e in reversed(exchanges) if e.method == "GET"}
+    listed_page = next((recorded[url] for url in map(_listed, listed) if url in recorded), None)
+    if listed_page is not None and (_is_page(listed_page) or _target(listed_page)):
+        return _first_redirect(listed_page, exchanges)
+    starts = likely_starts(exchanges)
+    if not starts:
         raise EyelevelError(f"{source} holds no HTML page to start from")
-    start = max(starts, key=lambda e: (referrers[_without_scheme(e.url)], _is_page(e), len(e.response.body)))
+    return _first_redirect(starts[0], exchanges)
+
+
+def likely_starts(exchanges: Iterable[Exchange]) -> list[Exchange]:
+    """The documents that a browser may have begun with, the likeliest first; none when there is no HTML page."""
+    exchanges = list(exchanges)
+    # A page that loads itself again, or that scripts ask for, names itself.
+    names = Counter(_referrer(e) for e in exchanges if _referrer(e) != _without_scheme(e.url))
+    documents = [e for e in exchanges if e.method == "GET" and _is_page(e)]
+    if not documents:
+        return []
+    # Most start pages have no referrer. One that was entered by a link has a referrer outside the recording.
+    recorded = {_without_scheme(e.url) for e in exchanges}
+    entries = [
+        e
+        for e in exchanges
+        if e.method == "GET"
+        and (_is_page(e) or _target(e))
+        and (_referrer(e) not in recorded or _referrer(e) == _without_scheme(e.url))
+    ]
+    # A recording without requests has no referrers.
+    most = max((_named(e, names) for e in entries), default=0)
+    named = [e for e in entries if most and _named(e, names) >= NAMED_SHARE * most]
+    candidates = named or [e for e in entries if _is_page(e)] or documents
+
+    def likelihood(exchange: Exchange) -> tuple[float, int, bool, int]:
+        started_ms = math.inf if exchange.started_ms is None else exchange.started_ms
+        return (started_ms, -_named(exchange, names), not _is_page(exchange), -len(exchange.response.body))
+
+    return sorted(candidates, key=likelihood)
+
+
+def _first_redirect(start: Exchange, exchanges: Iterable[Exchange]) -> Exchange:
+    """The first of the redirects that led to `start`, or `start` itself."""
     redirects: dict[str | None, list[Exchange]] = defaultdict(list)
-    for entry in entries:
-        redirects[_target(entry)].append(entry)
+    for exchange in exchanges:
+        if exchange.method == "GET" and not _is_later(exchange, start):
+            redirects[_target(exchange)].append(exchange)
     seen = {start.url}
     while origin := next((e for e in redirects[start.url] if e.url not in seen), None):
         seen.add(origin.url)
         start = origin
     return start
+
+
+def _is_later(one: Exchange, other: Exchange) -> bool:
+    return one.started_ms is not None and other.started_ms is not None and one.started_ms > other.started_ms
+
+
+def _named(exchange: Exchange, names: Counter[str]) -> int:
+    """How many others name the exchange as their referrer; to other origins browsers name its origin alone."""
+    url = _without_scheme(exchange.url)
+    origin = url.partition("/")[0] + "/"
+    return names[url] + (names[origin] if origin != url else 0)
+
+
+def _listed(url: str) -> str:
+    """A URL of an archive's own list in the form to compare; "" for what is none."""
+    try:
+        return _without_scheme(normal_url(url))
+    except MalformedMessage:
+        return ""
 
 
 def user_agent(exchanges: Iterable[Exchange]) -> str | None:
@@ -88,7 +176,16 @@ def _without_scheme(url: str) -> str:
 
 
 def _is_page(exchange: Exchange) -> bool:
-    return exchange.response.status == 200 and exchange.response.is_html
+    """Whether it is an HTML document. Of tracking pixels and cookie exchanges only the type is text/html."""
+    response = exchange.response
+    if response.status != 200 or not response.is_html:
+        return False
+    try:
+        text = decode(response.body, response.encoding)
+    except UndecodableContent:
+        return bool(response.body)
+    beginning = text[:MARKUP_BYTES].replace(b"\0", b"")  # of UTF-16
+    return not text.startswith(PICTURES) and MARKUP.search(beginning) is not None
 
 
 def _target(exchange: Exchange) -> str | None:

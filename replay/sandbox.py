@@ -37,15 +37,23 @@ class Replay:
     ended. It ends with the thread that started it, whatever ends that.
     """
 
-    def __init__(self, spec: ReplaySpec, command: Sequence[str | Path], **streams: int | None) -> None:
-        """Start it. `streams` (stdin, stdout, stderr) are handed to the command as in `subprocess.Popen`.
+    def __init__(
+        self,
+        spec: ReplaySpec,
+        command: Sequence[str | Path],
+        *,
+        beginning: Sequence[str | Path] = (),
+        **streams: int | None,
+    ) -> None:
+        """Start it, by a command line that begins with `beginning`. `streams` (stdin, stdout, stderr) are handed to the
+        command as in `subprocess.Popen`.
 
         Raises EyelevelError when this user may not replay, no server serves the protocol, or its shells cannot emulate
         the network.
         """
         require_namespaces("replaying")
         require_served([spec.protocol])
-        require_emulated(spec.shells, [spec.network])
+        require_emulated(spec.shells, [spec.network], delayed_servers=any(spec.extra_rtts_ms.values()))
         require_served_behind(spec.network, spec.protocol)
         self._site = spec.site.name
         leash_end, self._leash = os.pipe()
@@ -53,7 +61,7 @@ class Replay:
         inside = [sys.executable, "-m", "replay.inside", str(leash_end), str(report_end), to_json(spec), *command]
         try:
             self._process = subprocess.Popen(
-                [*namespaced("mount", "net", "ipc"), *inside],
+                [*beginning, *namespaced("mount", "net", "ipc"), *inside],
                 pass_fds=(leash_end, report_end),
                 env={**os.environ, "EYELEVEL_CACHE": str(cache_dir()), "PYTHONPATH": str(PROJECT)},
                 **streams,  # type: ignore[call-overload]
@@ -102,7 +110,7 @@ def run(
     Meanwhile the context of `observation` is open, which is given the process from which all of the replay's descend.
     `streams` and errors are those of `Replay`.
     """
-    with closing(Replay(spec, command, **streams)) as replay:
+    with closing(Replay(spec, command, beginning=(), **streams)) as replay:
         with observation(replay.pid) if observation else nullcontext():
             replay.await_end()
         return replay.outcome()

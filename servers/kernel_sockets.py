@@ -17,7 +17,6 @@ from base.errors import EyelevelError
 
 ACCOUNTS = "sockets.bin"
 RECORD = struct.Struct("=dI")
-HTTPS_PORT = 443
 
 _SOCK_DIAG, _SOCK_DIAG_BY_FAMILY = 4, 20
 _REQUEST_DUMP = 0x301
@@ -178,17 +177,22 @@ def _attributes(message: bytes) -> Iterator[tuple[int, int, int]]:
         at += (length + 3) & ~3
 
 
-def read_accounts(folder: Path) -> Iterator[tuple[float, bytes]]:
-    """The accounts in `folder`, in order: the time (s since 1970), and the kernel's message (see `decoded`)."""
+def accounts_of_clients(folder: Path) -> Iterator[tuple[float, bytes, TcpInfo]]:
+    """The accounts in `folder` of connections with clients, in order: the time (s since 1970), what distinguishes the
+    connection (`identity`), and the account.
+
+    No client is in the servers' own loopback, in which some of their programs speak with each other.
+    """
     data, at = (folder / ACCOUNTS).read_bytes(), 0
     while at < len(data):
         at_s, length = RECORD.unpack_from(data, at)
         at += RECORD.size
-        yield at_s, data[at : at + length]
+        message = data[at : at + length]
         at += length
+        if (info := decoded(message)) and not info.server[0].startswith("127."):
+            yield at_s, identity(message), info
 
 
 def congestion_controls(folder: Path) -> set[str]:
-    """Every congestion control that a server's connection had, by the accounts in `folder`."""
-    accounts = [decoded(message) for _, message in read_accounts(folder)]
-    return {account.congestion_control for account in accounts if account and account.server[1] == HTTPS_PORT}
+    """Every congestion control that a server's connection with a client had, by the accounts in `folder`."""
+    return {info.congestion_control for _, _, info in accounts_of_clients(folder)}

@@ -24,6 +24,17 @@ install_program() { # NAME TARGET
   ln -sfn "$2" "$EYELEVEL_CACHE/bin/$1"
 }
 
+# Where cargo puts what it builds of this checkout.
+built_folder() {
+  echo "$EYELEVEL_CACHE/cargo-target/$(sha256sum <<<"$PROJECT" | cut -c 1-12)"
+}
+
+# Copy a program that was built into that place. It stays what was installed when its sources are built again for tests.
+install_built_program() { # NAME
+  install -D "$(built_folder)/release/$1" "$EYELEVEL_CACHE/bin/.$1.new"
+  mv -T "$EYELEVEL_CACHE/bin/.$1.new" "$EYELEVEL_CACHE/bin/$1"
+}
+
 # Make a virtual environment with the packages that a lock file pins, and nothing else. It uses the system's Python, not
 # another one that may be on the PATH: uWSGI's plugin embeds the system's, and must find packages of the same version.
 install_packages() { # VENV LOCK_FILE [PIP_OPTION...]
@@ -36,4 +47,26 @@ install_packages() { # VENV LOCK_FILE [PIP_OPTION...]
 packages_inputs() { # LOCK_FILE
   /usr/bin/python3 --version
   cat "$1"
+}
+
+# The system's packages.
+TABLE=$PROJECT/setup/packages.txt
+
+# The name of this system's column in the table.
+system_name() (
+  . /etc/os-release
+  echo "$ID-${VERSION_ID:-}"
+)
+
+# What this system may need of them: lines of package and version pattern, those of a group after a line with its name.
+listed() {
+  awk -v this_system="$(system_name)" '
+    /^#/ || NF == 0 { next }
+    $1 == "package" { for (i = 2; i < NF; i++) if ($i == this_system) column = i; next }
+    $column != "-"  { print $1, $column }' "$TABLE"
+}
+
+# The packages of a group, or of none if the name is empty: lines of package and version pattern.
+packages_of() { # NAME
+  listed | awk -v wanted="$1" 'NF == 1 { name = $1; next } name == wanted'
 }

@@ -26,6 +26,7 @@ from measure.campaign.preparer import Preparer
 from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
 from measure.host.canary import USUAL, time_canary
+from measure.host.idle_priority import idle_priority
 from measure.run.evidence import ATTEMPT, navigated_s
 from measure.run.films import ALL_FILMS
 from measure.run.setting import Circumstances, Setting
@@ -57,7 +58,8 @@ def ours(setting: Setting, runs: int, blocks: int, slot: Slot) -> tuple[float, "
     valid run and the phases (s), each per run."""
     with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as temporary:
         store, times = FolderStore(Path(temporary)), Times()
-        all_runs = [Run(setting.site.name, setting.network.name, PROTOCOL, n) for n in range(1, runs * blocks + 1)]
+        place = (setting.site.name, setting.network.name, setting.protocol.name)
+        all_runs = [Run(*place, number, setting.loading.browser) for number in range(1, runs * blocks + 1)]
         canary_s = 0.0
 
         def circumstances(block: int) -> Circumstances:
@@ -68,7 +70,7 @@ def ours(setting: Setting, runs: int, blocks: int, slot: Slot) -> tuple[float, "
             return now
 
         start_s = time.time()
-        with Preparer(store) as preparer:
+        with idle_priority() as idle, Preparer(store, idle) as preparer:
             for number in range(1, blocks + 1):
                 runs_of_block, further = all_runs[runs * (number - 1) : runs * number], all_runs[runs * number :]
                 block = Block(number, dict.fromkeys(runs_of_block, setting), PAGES, 0, ALL_FILMS)
@@ -82,7 +84,7 @@ def ours(setting: Setting, runs: int, blocks: int, slot: Slot) -> tuple[float, "
         phases = pd.DataFrame([run_phases(Path(temporary) / row.folder, start, row) for start, row in starts]).mean()
         runs_s = sum(row.seconds for row in store.rows)
         phases["canary"] = canary_s / len(store.rows)
-        phases["films, gates, to the disk"] = (end_s - start_s - canary_s - runs_s) / len(store.rows)
+        phases["rest of films, gates, to the disk"] = (end_s - start_s - canary_s - runs_s) / len(store.rows)
         pages_s = sum((row.metrics["plt"] or 0) / 1000 + setting.quiet_ms / 1000 for row in valid)
         return (end_s - start_s - pages_s) / len(valid), phases
 

@@ -24,6 +24,7 @@ from measure.host.canary import USUAL, time_canary
 from measure.host.exclusive import measuring_alone
 from measure.interop.matrix import missing_program, stock_protocol
 from measure.interop.tests import VERSIONS
+from measure.run.browser import refusal
 from measure.run.load import Load
 from measure.run.setting import Loading, Setting
 from record import collection
@@ -111,8 +112,9 @@ def main(site: str, net: str, runs: int, server: str | None, browser_name: str |
                     protocol = stock_protocol(one, version)
                     if server not in (None, one.name) or not protocol or missing_program(one):
                         continue
-                    if refusal := one.refusal(protocol) or browser.refusal(protocol):
-                        click.echo(f"{protocol.name} with {browser.name}: {refusal}")
+                    fault = one.refusal(protocol) or one.network_refusal(protocol, network)
+                    if fault := fault or refusal(browser, protocol, recorded):
+                        click.echo(f"{protocol.name} with {browser.name}: {fault}")
                         continue
                     (protocol,) = require_served([protocol])
                     setting = Setting(recorded, network, protocol, Loading(browser=browser.name))

@@ -25,6 +25,9 @@ ORANGE_LIMIT_MS = 200
 QUIET_MS = 3000
 # The same for a page that asks for nothing after its load event.
 STATIC_QUIET_MS = 100
+# When a page has been quiet for so long, the next run may be prepared beside it, at idle priority. Not earlier, so that
+# few pages are met that ask again: most pauses between responses are shorter (docs/quiet-times.md).
+QUIET_SIGN_MS = 1000
 # A page that has not begun to show, or is not loaded, is asked again after so long.
 POLL_MS = 200
 FRAMERATE = 30
@@ -87,6 +90,7 @@ def configuration(
         "pageLoadStrategy": "normal",
         "pageCompleteCheck": str(PAGE_COMPLETE),
         "pageCompleteWaitTime": quiet_ms,
+        "quietSignTime": QUIET_SIGN_MS,
         "pageCompleteCheckPollTimeout": POLL_MS,
         "timeouts": {"browserStart": 60_000, "pageLoad": limit_ms, "script": limit_ms, "pageCompleteCheck": limit_ms},
         **({"userAgent": page.user_agent} if page.user_agent else {}),

@@ -1,5 +1,6 @@
 // Loaded into Browsertime's Node before Browsertime itself: the page is asked whether it has finished when it can have
-// at the earliest, by what it said before, and not five times a second.
+// at the earliest, by what it said before, and not five times a second. Once, when it has been quiet for
+// `quietSignTime` ms, the event "quiet" is emitted (`turn.mjs`); for that it may be asked once more.
 import { setTimeout as delay } from "node:timers/promises";
 import { part, replace } from "./browsertime.mjs";
 
@@ -9,9 +10,9 @@ replace(
   SeleniumRunner,
   "_waitOnPageCompleteCheck",
   () =>
-    // `check` returns for how many ms the page cannot have finished yet, 0 when it has.
+    // `check` returns for how many ms the page cannot have finished yet, 0 when it has, and how long it has been quiet.
     async function (check) {
-      const { pageCompleteWaitTime, pageCompleteCheckPollTimeout, timeouts } = this.options;
+      const { pageCompleteWaitTime, pageCompleteCheckPollTimeout, quietSignTime, timeouts } = this.options;
       const over = new AbortController();
       // What a page says may be anything.
       const pauseMs = (waitMs) => {
@@ -19,10 +20,16 @@ replace(
         return pause >= 1 ? pause : pageCompleteCheckPollTimeout;
       };
       const finished = async () => {
+        let signMs = quietSignTime ?? Number.POSITIVE_INFINITY;
         while (!over.signal.aborted) {
-          const waitMs = await this.driver.executeScript(check, pageCompleteCheckPollTimeout, pageCompleteWaitTime);
+          const answer = await this.driver.executeScript(check, pageCompleteCheckPollTimeout, pageCompleteWaitTime);
+          const [waitMs, quietMs] = Array.isArray(answer) ? answer : [];
           if (waitMs === 0) return true;
-          await delay(pauseMs(waitMs));
+          if (quietMs >= signMs) {
+            process.emit("quiet");
+            signMs = Number.POSITIVE_INFINITY;
+          }
+          await delay(pauseMs(Math.min(waitMs, Math.ceil(signMs - quietMs))));
         }
       };
       try {

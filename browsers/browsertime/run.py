@@ -35,19 +35,21 @@ SPARE_SHARE = 1 / 8
 
 # What is said over Browsertime's standard input; what it says there is shorter (`turn.mjs`).
 SCREEN, BEGIN = b"screen\n", b"begin\n"
+QUIET, OVER = b"quiet\n", b"over\n"
 SIGN_BYTES = 64
 
 
 @dataclass(frozen=True)
 class Turn:
-    """When a load is to begin, once the browser shows an empty page and has settled; and who is to know when its film
-    has ended, after which nothing is measured any more.
+    """When a load is to begin, once the browser shows an empty page and has settled; and who is to know when its page
+    has been quiet for a while (`QUIET_SIGN_MS`), and when its film has ended, after which nothing is measured any more.
 
     `await_begin` returns when it is to begin, or the descriptor that it gets can be read, since Browsertime has ended.
     It raises EyelevelError when the load is not wanted any more.
     """
 
     await_begin: Callable[[int], None] = lambda _ended: None
+    say_quiet: Callable[[], None] = lambda: None
     say_over: Callable[[], None] = lambda: None
 
 
@@ -144,13 +146,15 @@ def _attend(ended: int, signs: socket.socket, turn: Turn, results: Path, limit_s
         if readable is None:
             continue
         try:
-            has_spoken = bool(signs.recv(SIGN_BYTES))
+            spoken = signs.recv(SIGN_BYTES)
         except ConnectionResetError:  # it ended before it had read all
-            has_spoken = False
-        if has_begun or not has_spoken:
+            spoken = b""
+        if has_begun and QUIET in spoken:
+            turn.say_quiet()
+        if OVER in spoken or not spoken:
             descriptors = [ended]
             turn.say_over()
-        else:
+        elif not has_begun:
             turn.await_begin(ended)
             until_s, has_begun = time.monotonic() + limit_s, True
             _say(signs, BEGIN)

@@ -1,12 +1,14 @@
 // Loaded into Browsertime's Node before Browsertime itself, so that a load begins when it is its turn. Over the standard
 // input, a socket, it is told "screen" when the display accepts clients, and starts the browser; says "ready" when that
-// shows an empty page, and goes on when it is told "begin"; it says "over" when the film has ended, after which nothing
-// is measured any more. When the other end is closed before the load begins, it ends. What is waited for immediately
-// before a page is navigated to (`when_ready.mjs`) comes after "begin".
+// shows an empty page, and goes on when it is told "begin"; it says "quiet" when the measured page has been quiet for a
+// while (`quiet.mjs`), and "over" when the film has ended, after which nothing is measured any more. When the other end is
+// closed before the load begins, it ends. What is waited for immediately before a page is navigated to (`when_ready.mjs`)
+// comes after "begin".
 import { Socket } from "node:net";
 import { part, replace } from "./browsertime.mjs";
 
 const { Iteration } = await part("core/engine/iteration.js");
+const { Measure } = await part("core/engine/command/measure.js");
 const { MeasureVideo } = await part("core/engine/command/measure/video.js");
 
 const turns = new Socket({ fd: 0, readable: true, writable: true });
@@ -35,6 +37,17 @@ replace(
       turns.write("ready\n");
       await begin;
       turns.off("end", giveUp);
+      return original.apply(this, parameters);
+    },
+);
+
+replace(
+  Measure,
+  "start",
+  (original) =>
+    async function (...parameters) {
+      // A return visit has a load before, which is not the measured one.
+      process.on("quiet", () => turns.write("quiet\n"));
       return original.apply(this, parameters);
     },
 );

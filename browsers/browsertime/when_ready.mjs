@@ -1,6 +1,7 @@
 // Loaded into Browsertime's Node before Browsertime itself: a page is navigated to once the browser is idle and its
-// film has some frames of orange, instead of after a fixed time. How long each took is in `readiness.json` of the
-// results.
+// film has some frames of orange, instead of after a fixed time. The orange is painted before the load's turn comes
+// (`turn.mjs`), so that all that is filmed is orange, and the film begins while the browser is looked at. How long each
+// took is in `readiness.json` of the results.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { part, replace } from "./browsertime.mjs";
@@ -11,8 +12,45 @@ import { Threads, untilIdle } from "./idle.mjs";
 const APART = ["ffmpeg"];
 // The first frame has been handed on to the screen when the second begins.
 const PAINTED = "return new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));";
+const IS_ORANGE = "return document.getElementById('browsertime-orange') !== null;";
 
+const { Iteration } = await part("core/engine/iteration.js");
+const { MeasureVideo } = await part("core/engine/command/measure/video.js");
 const { SeleniumRunner } = await part("core/seleniumRunner.js");
+const { setOrangeBackground } = await part("video/screenRecording/setOrangeBackground.js");
+const { Video } = await part("video/video.js");
+
+// Of the film: its beginning.
+let filming = Promise.resolve();
+
+async function paint(driver, { video }) {
+  if (video) await setOrangeBackground(driver);
+  await driver.executeScript(PAINTED);
+}
+
+replace(
+  Iteration,
+  "_runScripts",
+  (original) =>
+    async function (script, context, commands, options, browser, engine) {
+      await paint(browser.getDriver(), options);
+      return original.call(this, script, context, commands, options, browser, engine);
+    },
+);
+
+replace(
+  MeasureVideo,
+  "start",
+  () =>
+    async function (page, index) {
+      const driver = this.browser.getDriver();
+      // After the first of two visits it is gone.
+      if (!(await driver.executeScript(IS_ORANGE))) await paint(driver, this.options);
+      this.video = new Video(this.storageManager, this.options, this.browser);
+      filming = this.video.record(page, index);
+      filming.catch(() => {}); // whoever waits for it learns of it
+    },
+);
 
 replace(
   SeleniumRunner,
@@ -20,16 +58,12 @@ replace(
   (original) =>
     async function (...page) {
       const { resultDir, readiness } = this.options;
-      const beganMs = performance.now();
-      await this.driver.executeScript(PAINTED);
-      const paintedMs = performance.now() - beganMs;
       const [browser, film] = await Promise.all([
         untilIdle(new Threads(APART), readiness.browser),
-        untilFilmed(readiness.progress, readiness.film),
+        filming.then(() => untilFilmed(readiness.progress, readiness.film)),
       ]);
       // A return visit has two loads, of which the last is measured.
-      const evidence = { painted_ms: paintedMs, browser, film };
-      writeFileSync(join(resultDir, "readiness.json"), JSON.stringify(evidence));
+      writeFileSync(join(resultDir, "readiness.json"), JSON.stringify({ browser, film }));
       return original.apply(this, page);
     },
 );

@@ -12,8 +12,8 @@ from base.places import SITES
 from base.privileges import require_browsing
 from browsers.browsertime.configuration import QUIET_MS
 from eyelevel.options import allow_private
-from measure import completeness
-from measure.closing import LOADS, NETWORK, OUR_RECORDER, PROTOCOLS, Closing, close, summary
+from measure.closing import LOADS, NETWORK, OUR_RECORDER, PROTOCOLS, Closing, close, summary, warnings
+from measure.completeness import read
 from measure.host.exclusive import measuring_alone
 from measure.run.aliases import choose_protocols
 from measure.run.setting import Loading
@@ -71,7 +71,10 @@ def main(
             if recorded and not names and not ours:
                 continue
             try:
-                click.echo(summary(site.name, close(site, closing, fetch=ours if fetch is None else fetch)))
+                completeness = close(site, closing, fetch=ours if fetch is None else fetch)
+                click.echo(summary(site.name, completeness))
+                for text in warnings(Site.load(site.folder), completeness):
+                    click.echo(f"eyelevel: WARNING: {text}", err=True)
             except EyelevelError as error:
                 click.echo(f"eyelevel: {error}", err=True)
                 failed.append(site.name)
@@ -88,4 +91,4 @@ def chosen(names: Sequence[str], folder: Path) -> list[Site]:
         sites = collection.choose_sites(list(names))
     else:
         sites = [collection.load_site(name) for name in collection.recorded_names()]
-    return sites if names else [site for site in sites if completeness.read(site) is None]
+    return sites if names else [site for site in sites if read(site) is None]

@@ -5,14 +5,12 @@ from pathlib import Path
 
 import click
 
-from base.errors import EyelevelError
 from eyelevel.options import keep_cookies
 from record import formats
-from record.http1 import MalformedMessage
+from record.assemble import chosen_page
 from record.names import site_folder
-from record.site import Recording, write_site
+from record.site import write_site
 from record.summary import summary
-from record.urls import normal_url
 
 HELP = f"""Import the recording SOURCE as a site.
 
@@ -32,18 +30,7 @@ def main(source: Path, name: str | None, url: str | None, keep_cookies: bool) ->
     folder = site_folder(name or formats.name_of(source))
     recording = formats.read_recording(source, keep_cookies=keep_cookies)
     if url:
-        recording = replace(recording, url=_recorded_page(recording, url))
+        page = chosen_page(recording.exchanges, url)
+        # What the archive says of a load is of the page that it begins with.
+        recording = replace(recording, url=page, live=recording.live if page == recording.url else None)
     click.echo(summary(write_site(recording, folder)))
-
-
-def _recorded_page(recording: Recording, url: str) -> str:
-    """The recorded URL that `url` means. Raises EyelevelError."""
-    try:
-        normal = normal_url(url).replace("http://", "https://", 1)
-    except MalformedMessage as error:
-        raise EyelevelError(f"--url: {error}") from None
-    pages = [exchange.url for exchange in recording.exchanges if exchange.method == "GET"]
-    match = next((page for page in pages if normal in (page, page.removesuffix("/"))), None)
-    if match is None:
-        raise EyelevelError(f"--url: {url} was not recorded; pages begin with {recording.url}")
-    return match

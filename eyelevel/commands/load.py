@@ -48,4 +48,5 @@ def main(
         quiet_ms=quiet_ms,
         browser=browser,
     )
+    folder.parent.mkdir(parents=True, exist_ok=True)
     sys.exit(visit(spec))

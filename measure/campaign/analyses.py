@@ -28,7 +28,7 @@ class Analyses:
         cores = layout.analysis if layout else sorted(os.sched_getaffinity(0))
         # Affinity belongs to a thread, and the programs that it starts inherit it.
         self._workers = ThreadPoolExecutor(len(cores), initializer=os.sched_setaffinity, initargs=(0, cores))
-        self._analyses: list[Future[None]] = []
+        self._analyses: dict[Path, Future[None]] = {}
         self._later_films: list[Path] = []
 
     def __enter__(self) -> "Analyses":
@@ -40,19 +40,21 @@ class Analyses:
         self._workers.shutdown(cancel_futures=True)
 
     def add(self, folder: Path, seconds: float) -> None:
-        """Analyse the film in `folder`, of a run that took so long."""
+        """Analyse the film in `folder`, of a run that took so long, unless that has been asked for."""
+        if folder in self._analyses or folder in self._later_films:
+            return
         if self._has_cores or seconds <= BRIEF_S:
-            self._analyses.append(self._workers.submit(self._analyse, folder))
+            self._analyses[folder] = self._workers.submit(self._analyse, folder)
         else:
             self._later_films.append(folder)
 
     def await_quiet(self) -> None:
         """Wait until a run can be measured: nothing is analysed on its cores."""
         if not self._has_cores:
-            wait(self._analyses)
+            wait(self._analyses.values())
 
     def finish(self) -> None:
         """Wait until all films have been analysed."""
-        self._analyses += [self._workers.submit(self._analyse, folder) for folder in self._later_films]
-        for analysis in self._analyses:
+        later = [self._workers.submit(self._analyse, folder) for folder in self._later_films]
+        for analysis in (*self._analyses.values(), *later):
             analysis.result()

@@ -2,11 +2,13 @@
 
     canary  →  each run is made, its film analysed  →  each is judged  →  once more for those rejected
 
-From the moment when nothing of a run is measured any more, the next one is prepared (`preparer`). It begins when no
-film is analysed any more (`analyses`), but where films have cores of their own (`affinity`), and processes (`analyst`).
+From the moment when nothing of a run is measured any more, its film is analysed. From then on, or from its quiet time
+on at idle priority (`measure.host.idle_priority`), the next one is prepared (`preparer`). That begins when no film is
+analysed any more (`analyses`), but where films have cores of their own (`affinity`), and processes (`analyst`).
 
-    one run     ─── load, quiet ─┬─ browser's end ── film analysed ─┐
-    the next                     └─ prepared ───────────────────────┴─ load, quiet ─┬─ …
+    one run     ─── load, quiet ─┬─ browser's end ─┐
+    its film                     ├─ analysed ──────┤
+    the next                     └─ prepared ──────┴─ load, quiet ─┬─ …
 """
 
 import math
@@ -14,6 +16,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,7 +29,10 @@ from measure.campaign.preparer import NextRun, Preparer, no_next_run
 from measure.campaign.slot import machine_name
 from measure.campaign.store import FolderStore
 from measure.gates import REPLAY
+from measure.host.idle_priority import IdlePriority, idle_priority
+from measure.host.timekeeping import has_real_time_priority
 from measure.run.films import ALL_FILMS, FilmPolicy
+from measure.run.load import Moments
 from measure.run.setting import Circumstances, Setting
 from measure.table import Row, Run
 
@@ -84,7 +90,10 @@ def measure_block(
     Raises EyelevelError when replays fail again and again.
     """
     if not preparer:
-        with Preparer(store) as new:
+        # A single run has none after it.
+        early: AbstractContextManager[IdlePriority | None]
+        early = idle_priority() if len(block.settings) > 1 else nullcontext()
+        with early as idle, Preparer(store, idle) as new:
             measure_block(block, store, circumstances, failures, observer, new)
         return
     method = block.method
@@ -109,8 +118,18 @@ def measure_block(
                     store.empty_run_folder(run, attempt)
                 next_run = _first_of(block, unmade_runs[number:]) if unmade_runs[number:] else after
                 prepare = partial(preparer.prepare, next_run, method, layout)
-                method.make(block.settings[run], now, folders[run], attempt, preparation=preparation, when_over=prepare)
-                analyses.add(folders[run], time.monotonic() - began_s)
+                method.make(
+                    block.settings[run],
+                    now,
+                    folders[run],
+                    attempt,
+                    preparation=preparation,
+                    moments=Moments(
+                        quiet=partial(preparer.prepare_early, next_run, method, layout),
+                        over=partial(_go_on, prepare, analyses, folders[run], began_s),
+                    ),
+                )
+                analyses.add(folders[run], time.monotonic() - began_s)  # of a run that was never over
             analyses.finish()
         for run in open_runs:
             row = method.judge(block.settings[run], run, store.attempts(run) + 1, folders[run], store.folder)
@@ -131,6 +150,14 @@ def measure_one(run: Run, setting: Setting, method: Method, folder: Path, repeat
     block = Block(1, {run: setting}, method, repeats, ALL_FILMS)
     measure_block(block, store, lambda: circumstances, ReplayFailures(), Observer())
     return store.rows[-1]
+
+
+def _go_on(prepare: Callable[[], object], analyses: Analyses, folder: Path, began_s: float) -> None:
+    """What is done when nothing is measured any more of the run in `folder`, which began at `began_s` (monotonic)."""
+    prepare()
+    # Else it would be late while the browser ends, which counts against the run.
+    if has_real_time_priority():
+        analyses.add(folder, time.monotonic() - began_s)
 
 
 def _first_of(block: Block, runs: Sequence[Run]) -> NextRun:

@@ -1,4 +1,5 @@
-"""The next run, prepared while the one before it ends and its film is analysed: nothing is measured then."""
+"""The next run, prepared while the one before it ends and its film is analysed: nothing is measured then. Where idle
+priority holds (`measure.host.idle_priority`), that begins in the quiet time before."""
 
 import shutil
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from base.errors import EyelevelError
 from measure.campaign.method import Method, is_made
 from measure.campaign.store import FolderStore
 from measure.host.affinity import Layout
+from measure.host.idle_priority import IdlePriority
 from measure.run.load import Load
 from measure.run.setting import Setting
 from measure.table import Run
@@ -25,10 +27,12 @@ def no_next_run() -> None:
 
 
 class Preparer:
-    """At most one run that is prepared before its turn. What nobody has taken ends with the context, and its folder."""
+    """At most one run that is prepared before its turn, early if there is `idle` priority. What nobody has taken ends
+    with the context, and its folder."""
 
-    def __init__(self, store: FolderStore) -> None:
+    def __init__(self, store: FolderStore, idle: IdlePriority | None = None) -> None:
         self._store = store
+        self._idle = idle
         self._load: Load | None = None
 
     def __enter__(self) -> "Preparer":
@@ -39,13 +43,31 @@ class Preparer:
     ) -> None:
         self._drop()
 
+    def prepare_early(self, next_run: NextRun, method: Method, layout: Layout | None) -> bool:
+        """Begin to `prepare` at idle priority, if there is such; returns whether something has begun."""
+        if self._idle:
+            self._begin(next_run(), method, layout, self._idle)
+        return self._load is not None
+
     def prepare(self, next_run: NextRun, method: Method, layout: Layout | None) -> None:
-        """Begin to prepare the next attempt at the `next_run`, if there is one and it may be prepared.
+        """Begin to prepare the next attempt at the `next_run`, if there is one and it may be prepared; or go on, at
+        ordinary priority.
 
         A fault is not told here, where it would be one of the run that is ending: the run is made without then.
         """
+        pair = next_run()
+        # What has failed at idle priority, which has limits of time, too, may come up at ordinary priority.
+        if self._load and pair and self._is_of(pair[0]) and not self._load.has_ended():
+            with suppress(EyelevelError):
+                self._load.lift()
+                return
+        self._begin(pair, method, layout)
+
+    def _begin(
+        self, pair: tuple[Run, Setting] | None, method: Method, layout: Layout | None, idle: IdlePriority | None = None
+    ) -> None:
         self._drop()
-        if not (pair := next_run()):
+        if not pair:
             return
         run, setting = pair
         attempt = self._store.attempts(run) + 1
@@ -53,7 +75,7 @@ class Preparer:
             return  # before a stop
         with suppress(OSError, EyelevelError):
             folder = self._store.empty_run_folder(run, attempt)
-            self._load = method.prepare(setting, layout, folder, attempt)
+            self._load = method.prepare(setting, layout, folder, attempt, idle=idle)
             if not self._load:
                 folder.rmdir()
 

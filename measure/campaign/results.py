@@ -103,8 +103,9 @@ class Results(FolderStore):
     def keep_attempts(self, rows: Sequence[Row]) -> None:
         """The same for `rows`, of which all survive, or none."""
         line = lines(rows, self._further).encode()
-        with self._runs_csv.open("ab", buffering=0) as file:
-            before = file.tell()
+        # To append ("a") would make a table without a head in the place of one that somebody has removed.
+        with self._runs_csv.open("r+b", buffering=0) as file:
+            before = file.seek(0, os.SEEK_END)
             try:
                 if file.write(line) != len(line):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._runs_csv))

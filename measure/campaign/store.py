@@ -79,10 +79,11 @@ class FolderStore:
         return self.folder / "runs" / run.site / run.network / run.protocol / f"{run.number}-{attempt}{browser}"
 
     def empty_run_folder(self, run: Run, attempt: int) -> Path:
-        """The same, made anew."""
+        """The same, made anew. Raises FileNotFoundError when somebody has removed the folder of all."""
         folder = self.run_folder(run, attempt)
         if folder.exists():
             shutil.rmtree(folder)
+        self.folder.stat()
         folder.mkdir(parents=True)
         return folder
 

@@ -26,7 +26,7 @@ HEADERS_FRAME, FIRST_STREAM = "1", "0"
 SERVER_HELLO, NEW_SESSION_TICKET, ENCRYPTED_EXTENSIONS = "2", "4", "8"
 EARLY_DATA = "42"  # as an extension (RFC 8446 section 4.2.10)
 
-# TLS and QUIC code points that the two servers are to agree on (RFC 8446 section 4.2, RFC 9000 section 15).
+# TLS and QUIC code points that all servers are to agree on (RFC 8446 section 4.2, RFC 9000 section 15).
 TLS_VERSIONS = {"0x0304": "TLS 1.3"}
 GROUPS = {"29": "X25519", "23": "P-256", "24": "P-384", "4588": "X25519MLKEM768"}
 CIPHERS = {"0x1301": "AES-128-GCM", "0x1302": "AES-256-GCM", "0x1303": "ChaCha20-Poly1305"}

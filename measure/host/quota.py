@@ -120,10 +120,10 @@ def run(share: float, command: Sequence[str]) -> int:
     return 128 - status if status < 0 else status
 
 
-def new_group(parent: Path, stack: ExitStack) -> Path:
-    """A group below `parent`, locked until `stack` is closed. Raises OSError."""
+def new_group(parent: Path, stack: ExitStack, prefix: str = PREFIX) -> Path:
+    """A group below `parent` whose name begins with `prefix`, locked until `stack` is closed. Raises OSError."""
     while True:
-        group = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+        group = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         # Until it is locked, others take it for abandoned, and may just be removing it.
         with suppress(Locked, FileNotFoundError), ExitStack() as attempt:
             attempt.enter_context(locked(group))
@@ -132,9 +132,9 @@ def new_group(parent: Path, stack: ExitStack) -> Path:
                 return group
 
 
-def remove_abandoned(parent: Path) -> None:
-    """Remove the groups of callers that were killed; those of others are locked."""
-    for group in parent.glob(f"{PREFIX}*/"):
+def remove_abandoned(parent: Path, prefix: str = PREFIX) -> None:
+    """Remove the groups with such names of callers that were killed; those of others are locked."""
+    for group in parent.glob(f"{prefix}*/"):
         with suppress(OSError, Locked), locked(group):
             group.rmdir()
 

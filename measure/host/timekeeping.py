@@ -6,6 +6,7 @@ waits for a processor as any program does, and on a busy machine many more runs 
 """
 
 import subprocess
+from contextlib import suppress
 from functools import cache
 
 from base.errors import EyelevelError
@@ -26,6 +27,13 @@ def timekeeping() -> str:
     if trial.returncode:
         raise EyelevelError(f"an emulated network cannot be made: {last_line_of(trial.stderr)}")
     return last_line_of(trial.stdout)
+
+
+def has_real_time_priority() -> bool:
+    """Whether the emulated network has it; False where none can be made."""
+    with suppress(EyelevelError):
+        return REAL_TIME_PRIORITY in timekeeping()
+    return False
 
 
 def priority_warning() -> str | None:

@@ -49,15 +49,16 @@ def reasons(results: Sequence[Result]) -> list[str]:
 def page(results: Sequence[Result], versions: Mapping[str, str], machine: Mapping[str, object], day: str) -> str:
     """The page of `results` with the programs' versions, the machine, and the day on which they were made."""
     tests = tests_of(results)
-    loads = {one.loads for one in results if one.outcome == PASSED}
-    most = " to ".join(map(str, sorted({min(loads), max(loads)}))) if loads else "0"
+    passed = [one.loads for one in results if one.outcome == PASSED]
+    each = " to ".join(map(str, sorted({min(passed), max(passed)}))) if passed else "no"
     repeated = sum(one.repeated for one in results)
     lines = [
         "# Servers and browsers, each with each",
         "",
-        f"Made by `make interop INTO=docs/interop.md` on {day}, of testbed {machine['testbed']}; do not edit it. Each",
-        "cell that passed rests on so many loads of a generated page for each version of HTTP that the server speaks:",
-        f"{most}. The machine was at fault in {repeated} more, which were made again.",
+        f"Made by `make interop INTO=docs/interop.md` on {day}, of testbed {machine['testbed']}; do not edit it.",
+        "A test that passed has loaded a generated page over each version of HTTP that the server speaks. Loads for",
+        f"each test and version: {each}; in all: {sum(passed)}. Loads that were repeated since the machine was at",
+        f"fault: {repeated}.",
         "",
         *_table(["server", "browser", *(test.name for test in tests)], rows(results)),
         "",

@@ -156,7 +156,8 @@ def _spoken(server: Server) -> list[str]:
 
 def _load(case: Case, setting: Setting, folder: Path, number: int) -> Row:
     """The last row of the loads of `setting` in `folder`, which are repeated as long as the machine was at fault."""
-    method, run = InteropMethod(test=case.test), Run(case.test.page.name, case.test.network.name, case.name, number)
+    method = InteropMethod(test=case.test)
+    run = Run(case.test.page.name, case.test.network.name, setting.protocol.name, number, case.browser.name)
     for attempt in range(1, ATTEMPTS + 1):
         place = folder / case.name / f"{number}-{attempt}"
         if place.exists():

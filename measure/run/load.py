@@ -1,27 +1,29 @@
 """One page load as the client of a replay, from outside: the site is replayed, and `measure.run.visit` run in it.
 
-    prepared (`Load`)  →  begun  →  over: its film has ended, nothing is measured any more  →  ended
+    prepared (`Load`)  →  begun  →  quiet  →  over: its film has ended, nothing is measured any more  →  ended
 
 From `Load` on there are namespaces, servers, emulated network, X server, and a browser that shows an empty page.
 """
 
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
 from base.errors import EyelevelError
 from base.files import write_json
-from base.processes import pinned
+from base.processes import first_readable, pinned
 from browsers.registry import browser_named
 from measure.host.affinity import Layout
+from measure.host.idle_priority import IdlePriority, require_ordinary
 from measure.run.browser import load_limit_s
+from measure.run.company import COMPANY_SAMPLES
 from measure.run.evidence import REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LOG, last_line
 from measure.run.processor import sampling
 from measure.run.setting import Setting
-from measure.run.turn import OVER, READY, Prompter
+from measure.run.turn import OVER, QUIET, READY, Prompter
 from measure.run.visit import VisitSpec
 from replay import Replay, ReplayOutcome, ReplaySpec
 from servers.registry import server_of
@@ -40,6 +42,18 @@ class Instruments:
     qlog: Path | None = None
 
 
+@dataclass(frozen=True)
+class Moments:
+    """What is called during a load: `quiet` when its page has been quiet for a while, if it is so for that long, and
+    `over` when nothing is measured any more, though the load has not ended."""
+
+    quiet: Callable[[], object] = lambda: None
+    over: Callable[[], object] = lambda: None
+
+
+NO_CALLS = Moments()
+
+
 class Load:
     """A load of a page that is being prepared, and made once.
 
@@ -55,11 +69,16 @@ class Load:
         *,
         layout: Layout | None = None,
         instruments: Instruments = Instruments(),
+        idle: IdlePriority | None = None,
     ) -> None:
-        """Begin to prepare it; this does not wait for anything, and a fault is one of the load's."""
+        """Begin to prepare it; this does not wait for anything, and a fault is one of the load's.
+
+        It has `idle` priority, if that is given, until `lift` or its beginning.
+        """
         self.folder = folder
         self._since_s = time.monotonic()
         self._setting, self._layout = setting, layout
+        self._idle = idle
         self._ends = ExitStack()
         self._fault: str | None = None
         self._replay: Replay | None = None
@@ -69,7 +88,9 @@ class Load:
             streams = {"stdin": self._prompter.standard_input.fileno(), "stdout": log.fileno(), "stderr": log.fileno()}
             try:
                 command = self._command(instruments)
-                self._replay = ends.enter_context(closing(Replay(self._spec(instruments), command, **streams)))
+                beginning = idle.beginning() if idle else ()
+                replay = Replay(self._spec(instruments), command, beginning=beginning, **streams)
+                self._replay = ends.enter_context(closing(replay))
             except EyelevelError as error:
                 self._fault = str(error)
             self._prompter.standard_input.close()
@@ -90,17 +111,27 @@ class Load:
     def await_ready(self) -> None:
         """Wait until it is prepared, or has failed."""
         if self._replay:
-            self._prompter.await_sign(READY, self._replay.ended)
+            self._prompter.await_sign(self._replay.ended, READY)
 
-    def make(self, when_over: Callable[[], None] = lambda: None) -> str | None:
-        """Let it begin, when it is ready, and wait for its end; returns why the replay failed, if it did.
+    def has_ended(self) -> bool:
+        """Whether it has failed before its beginning."""
+        return self._replay is None or first_readable(self._replay.ended, timeout_s=0) is not None
 
-        `when_over` is called when nothing is measured any more.
-        """
+    def lift(self) -> None:
+        """Give it ordinary priority, as far as it has idle priority. Raises EyelevelError."""
+        if self._idle and self._replay:
+            try:
+                self._idle.lift(self._replay.pid)
+            except OSError as error:
+                raise EyelevelError(f"idle priority cannot be lifted: {error}") from None
+
+    def make(self, moments: Moments = NO_CALLS) -> str | None:
+        """Let it begin, when it is ready, and wait for its end; returns why the replay failed, if it did."""
         if not self._replay:
             return self._fault
         try:
-            outcome = self._made(self._replay, when_over)
+            self._become_ordinary(self._replay)
+            outcome = self._made(self._replay, moments)
         except EyelevelError as error:
             last = last_line(self.folder / REPLAY_LOG)
             return f"{error}; the last line of {REPLAY_LOG}: {last}" if last else str(error)
@@ -112,9 +143,21 @@ class Load:
 
     def close(self) -> None:
         """End it, however far it is; afterwards there is nothing of it but what is in its folder."""
+        with suppress(EyelevelError):
+            self.lift()  # on a busy machine its end would take long otherwise
         self._ends.close()
 
-    def _made(self, replay: Replay, when_over: Callable[[], None]) -> ReplayOutcome:
+    def _become_ordinary(self, replay: Replay) -> None:
+        """Make sure that it is measured as a run that was not prepared at idle priority. Raises EyelevelError."""
+        if self._idle:
+            self.lift()
+            self.await_ready()
+            # Its first process may not have had idle priority yet when it was lifted.
+            self.lift()
+            require_ordinary(replay.pid)
+            self._idle = None
+
+    def _made(self, replay: Replay, moments: Moments) -> ReplayOutcome:
         with sampling(
             replay.pid,
             folder=self.folder,
@@ -123,8 +166,10 @@ class Load:
             cores=self._layout.analysis if self._layout else (),
         ):
             self._prompter.say_begin()
-            self._prompter.await_sign(OVER, replay.ended)
-            when_over()
+            if self._prompter.await_sign(replay.ended, QUIET, OVER) == QUIET:
+                moments.quiet()
+            self._prompter.await_sign(replay.ended, OVER)
+            moments.over()
             replay.await_end()
         return replay.outcome()
 
@@ -136,10 +181,16 @@ class Load:
             setting.protocol,
             self.folder / REQUEST_LOG,
             repeatable=setting.loading.repeatable,
+            think_time=setting.loading.think_time,
+            recorded_certificates=setting.loading.recorded_certificates,
+            recorded_alpn=setting.loading.recorded_alpn,
+            extra_rtts_ms=setting.loading.server_rtts.extra_ms(setting.site),
             seed=setting.seed,
             monitor=instruments.monitor,
             qlog=instruments.qlog,
             shells=setting.loading.shells,
+            company_awaits_turn=True,
+            company_log=self.folder / COMPANY_SAMPLES,
             server_cores=layout.servers if layout else (),
             emulator_cores=layout.emulator if layout else (),
         )
@@ -169,12 +220,11 @@ def load(
     layout: Layout | None = None,
     instruments: Instruments = Instruments(),
     preparation: Load | None = None,
-    when_over: Callable[[], None] = lambda: None,
+    moments: Moments = NO_CALLS,
 ) -> str | None:
     """Load the page of `setting` once (see `Load`); returns why the replay failed, if it did.
 
-    `preparation` is this load, if somebody has begun to prepare it. `when_over` is called when nothing is measured any
-    more.
+    `preparation` is this load, if somebody has begun to prepare it.
     """
     with preparation or Load(setting, folder, layout=layout, instruments=instruments) as one:
-        return one.make(when_over)
+        return one.make(moments)

@@ -1,5 +1,5 @@
-"""How many TCP segments leave this network namespace that ask for a connection, but for `http:` URLs: a browser that is to load over QUIC
-alone, and tries TCP beside it, is seen by them, whatever it says and whether it is answered or not.
+"""How many TCP segments leave this network namespace that ask for a connection, but for `http:` URLs: a browser that is
+to load over QUIC alone, and tries TCP beside it, is seen by them, whatever it says and whether it is answered or not.
 
 The kernel's own counters (`ActiveOpens`) also have the connections between Browsertime, driver and browser.
 """

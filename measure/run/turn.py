@@ -4,6 +4,7 @@
     "ready"   the browser shows an empty page     →
                                                   ←     "begin"   it is the load's turn
               (its processors are idle: it is made)
+    "quiet"   its page has been quiet for a while →
     "over"    nothing is measured any more        →
 
 They agree over a pair of sockets, of which the visit has one as its standard input. When the other end is closed, the
@@ -22,8 +23,9 @@ from base.errors import EyelevelError
 from base.processes import first_readable
 from browsers.browsertime.run import Turn
 from measure.host.idleness import Idleness
+from replay.company import begin_company
 
-READY, BEGIN, OVER = b"ready\n", b"begin\n", b"over\n"
+READY, BEGIN, QUIET, OVER = b"ready\n", b"begin\n", b"quiet\n", b"over\n"
 SIGN_BYTES = 64
 STANDARD_INPUT = 0
 
@@ -32,15 +34,17 @@ STANDARD_INPUT = 0
 IDLE_SHARE = 0.75
 IDLE_S = 0.05
 LOOK_S = 0.01
-# On a machine that others use as well it begins all the same, as the gates judge what others did to the load.
-LATEST_S = 0.5
+# On a machine that others use all the time it begins all the same, as the gates judge what others did to the load. It
+# awaits short work: two runs of 36 that began after 0.5 s beside others' work were slower by a tenth and more.
+LATEST_S = 3.0
 
 
 def turn_of_visit(stamps: MutableMapping[str, float | None], *, is_prompted: bool) -> Turn:
     """The turn of the load by this process, on its processors; if it `is_prompted`, over the standard input.
 
-    `stamps` gets when the browser was `ready` and when the load was to `begin` (s since 1970), and how idle the
-    processors were then (`idle_share`, None when the kernel does not tell).
+    `stamps` gets when the browser was `ready`, when the load was to `begin` and when the page had been `quiet` for a
+    while (s since 1970), and how idle the processors were in the beginning (`idle_share`, None when the kernel does not
+    tell). Background flows begin before, and have run for `company_s` then.
     """
 
     prompter = _take_standard_input() if is_prompted else None
@@ -50,6 +54,7 @@ def turn_of_visit(stamps: MutableMapping[str, float | None], *, is_prompted: boo
         say(READY)
         if prompter and first_readable(ended, prompter.fileno()) != ended and not _received(prompter):
             raise EyelevelError("the load was given up before it began")
+        stamps["company_s"] = begin_company()
         idleness, until_s = Idleness(os.sched_getaffinity(0), IDLE_S), time.monotonic() + LATEST_S
         while ((share := idleness.look()) is None or share < IDLE_SHARE) and time.monotonic() < until_s:
             if first_readable(ended, timeout_s=LOOK_S) is not None:
@@ -57,12 +62,16 @@ def turn_of_visit(stamps: MutableMapping[str, float | None], *, is_prompted: boo
         stamps["idle_share"] = None if share is None else round(share, 3)
         stamps["begin"] = time.time()
 
+    def say_quiet() -> None:
+        stamps["quiet"] = time.time()
+        say(QUIET)
+
     def say(sign: bytes) -> None:
         if prompter:
             with suppress(OSError):  # nobody wants to know any more
                 prompter.sendall(sign)
 
-    return Turn(await_begin, partial(say, OVER))
+    return Turn(await_begin, say_quiet, partial(say, OVER))
 
 
 def _take_standard_input() -> socket.socket:
@@ -85,12 +94,14 @@ class Prompter:
         with suppress(OSError):  # it has ended, and its outcome says why
             self._socket.sendall(BEGIN)
 
-    def await_sign(self, sign: bytes, ended: int) -> None:
-        """Wait until the visit has said `sign`, has ended, or the descriptor `ended` can be read."""
-        while sign not in self._signs and first_readable(ended, self._socket.fileno()) != ended:
+    def await_sign(self, ended: int, *signs: bytes) -> bytes | None:
+        """Wait until the visit has said one of `signs`, has ended, or the descriptor `ended` can be read; returns the
+        first of them that it has said by then."""
+        while not any(sign in self._signs for sign in signs) and first_readable(ended, self._socket.fileno()) != ended:
             if not (more := _received(self._socket)):
-                return
+                break
             self._signs += more
+        return next((sign for sign in signs if sign in self._signs), None)
 
     def close(self) -> None:
         """Let go of it: a load that has not begun ends."""

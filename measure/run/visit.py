@@ -11,7 +11,8 @@ its folder:
     browsertime.log          the output of Browsertime and of the X server
     readiness.json           how long before the navigation the browser took to be idle, and the film to have orange
     times.json               when (s since 1970) the visit and Browsertime began and ended, when the browser was ready,
-                             when the load began, and how idle the processors were then (`measure.run.turn`)
+                             when the load began, how idle the processors were then, and when the page had been quiet
+                             for a while (`measure.run.turn`)
 """
 
 import json
@@ -21,12 +22,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from base.display import DISPLAY, KEYBOARD_MAPS, x_server
 from base.errors import EyelevelError, reports_errors
-from base.jail import Jail, file_in
+from base.jail import Jail, file_in, opened_in
 from base.places import ca_certificate, tool
 from base.structure import from_json, to_json
 from browsers.browsertime.configuration import QUIET_MS, READINESS, configuration
@@ -39,7 +40,8 @@ from measure.run.turn import turn_of_visit
 from record.site import Site
 from tuning.protocols import Protocol
 
-FILM = "film.mp4"
+# Browsertime's film, in its results, and ours.
+RECORDED, FILM = "video/1.mp4", "film.mp4"
 TIMINGS = "browsertime.json"
 HAR = "browsertime.har.gz"
 LOG = "browsertime.log"
@@ -47,6 +49,8 @@ TIMES = "times.json"
 
 # How long Browsertime may take beyond the load itself: to start and stop the browser, to write its files.
 LATE_S = 30
+# What is copied at once.
+PIECE_BYTES = 1 << 20
 # Where who captures packets wants the browser's TLS keys, in NSS's form; it writes them to its results first.
 KEY_LOG_VARIABLE = "SSLKEYLOGFILE"
 KEY_LOG = "keys.log"
@@ -84,7 +88,7 @@ def visit(spec: VisitSpec) -> int:
     Raises EyelevelError when it could not be tried.
     """
     site, browser, folder = Site.load(spec.site), browser_named(spec.browser), spec.folder.resolve()
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(exist_ok=True)  # and none above it, which a campaign may have lost meanwhile
     (folder / LOG).unlink(missing_ok=True)
     times: dict[str, float | None] = {"visit": time.time()}
     turn = turn_of_visit(times, is_prompted=spec.awaits_turn)
@@ -98,8 +102,14 @@ def visit(spec: VisitSpec) -> int:
         x_sockets.mkdir()
         # The keyboard's maps are the replay's own (`replay.world`).
         screen_jail = Jail(writable=(x_sockets, KEYBOARD_MAPS), x_sockets=x_sockets)
-        files = {"video/1.mp4": FILM, TIMINGS: TIMINGS, HAR: HAR, READINESS: READINESS}
+        files = {TIMINGS: TIMINGS, HAR: HAR, READINESS: READINESS}
         browser.trust(ca_certificate(), results)
+
+        def say_over() -> None:
+            times["over"] = time.time()
+            keep_film(results, folder)
+            turn.say_over()
+
         try:
             with x_server(page.window.screen, results / LOG, screen_jail) as screen, (results / LOG).open("ab") as log:
                 config = configuration(page, results, DISPLAY, spec.limit_s, spec.quiet_ms, film=spec.film)
@@ -129,7 +139,7 @@ def visit(spec: VisitSpec) -> int:
                             limit_s,
                             log,
                             screen,
-                            turn,
+                            replace(turn, say_over=say_over),
                         )
                 except EyelevelError:
                     del files[TIMINGS]  # what had to be ended does not count, however far it came
@@ -137,11 +147,25 @@ def visit(spec: VisitSpec) -> int:
                 finally:
                     times["browsertime_end"] = time.time()
         finally:
-            _keep(results, folder, files, browser)
+            if "over" not in times:
+                keep_film(results, folder)
+            keep(results, folder, files, browser)
             (folder / TIMES).write_text(json.dumps({**times, "visit_end": time.time()}))
 
 
-def _keep(results: Path, folder: Path, files: Mapping[str, str], browser: Browser) -> None:
+def keep_film(results: Path, folder: Path) -> None:
+    """Copy the film, if there is one, to `folder`: it is analysed while the browser, which is still there, ends."""
+    if film := opened_in(results, RECORDED):
+        with film, (folder / FILM).open("wb") as kept:
+            # As much as there is now, and as there can be: what a page has taken over may go on writing.
+            space = os.statvfs(results)
+            rest_bytes = min(os.fstat(film.fileno()).st_size, space.f_blocks * space.f_frsize)
+            while piece := film.read(min(rest_bytes, PIECE_BYTES)):
+                kept.write(piece)
+                rest_bytes -= len(piece)
+
+
+def keep(results: Path, folder: Path, files: Mapping[str, str], browser: Browser) -> None:
     """Copy what a load left in `results` to `folder`, whole or not: a failed load is known by what it left.
 
     `files`: what files are called there, by their names here; logs are kept, too. The browser's programs have ended,

@@ -1,10 +1,10 @@
-"""What a server says of its own congestion window: quic_server in its qlog, and the kernel of TCP."""
+"""What a server says of its own congestion window: over QUIC in its qlog, if it writes any; of TCP the kernel."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from servers.kernel_sockets import decoded, identity, read_accounts
+from servers.kernel_sockets import accounts_of_clients
 from servers.qlog import METRICS, Qlog, read_qlogs
 
 
@@ -36,10 +36,8 @@ def _quic_windows(log: Qlog) -> Iterator[ServerWindow]:
 
 def _tcp_windows(folder: Path) -> list[list[ServerWindow]]:
     connections: dict[bytes, list[ServerWindow]] = {}
-    for at_s, message in read_accounts(folder):
-        # No client is in the servers' own loopback, in which some of their programs speak to each other.
-        if (info := decoded(message)) and not info.server[0].startswith("127."):
-            threshold_bytes = None if info.ssthresh is None else info.ssthresh * info.mss_bytes
-            entry = ServerWindow(at_s, info.cwnd * info.mss_bytes, threshold_bytes)
-            connections.setdefault(identity(message), []).append(entry)
+    for at_s, connection, info in accounts_of_clients(folder):
+        threshold_bytes = None if info.ssthresh is None else info.ssthresh * info.mss_bytes
+        entry = ServerWindow(at_s, info.cwnd * info.mss_bytes, threshold_bytes)
+        connections.setdefault(connection, []).append(entry)
     return list(connections.values())

@@ -19,7 +19,7 @@ from warcio.exceptions import ArchiveLoadFailed
 from warcio.statusandheaders import StatusAndHeadersParser
 
 from record.assemble import assemble
-from record.bounded import open_regular
+from record.bounded import open_regular, parse_json
 from record.http1 import Headers, MalformedMessage, Response, parse_status_line
 from record.intake import Intake, with_true_length
 from record.layout import authority_of
@@ -30,6 +30,10 @@ from record.urls import normal_url
 NAME = "warc"
 DESCRIPTION = "a web archive"
 ENDINGS = (".warc", ".warc.gz")
+
+# Records in which archives list their pages, and the name of Browsertrix's.
+LISTING_RECORDS = ("warcinfo", "metadata", "resource")
+PAGE_INFO = "urn:pageinfo:"
 
 # What a packed archive may hold: a site's bodies, and as much that is no part of one.
 ARCHIVE_BYTES = 2 * SITE_BYTES
@@ -54,11 +58,52 @@ def read(path: Path, *, keep_cookies: bool = False) -> Recording:
         if record.http_headers and len(requests) < EXCHANGES:
             headers = kept_request_headers(tuple(record.http_headers.headers))
             requests[record.rec_headers.get_header("WARC-Concurrent-To")] = (record.http_headers.protocol, headers)
-    for record in _records(path, "response", intake):
+    for record in _records(path, "response", intake=intake):
         url = record.rec_headers.get_header("WARC-Target-URI") or ""
         method, headers = requests.get(record.rec_headers.get_header("WARC-Record-ID"), ("GET", ()))
         intake.take(url, partial(_exchange, record, url, method, headers))
-    return assemble(intake, {"tool": "warc", "server_ips": "not recorded; one for each host"})
+    recorder = {"tool": "warc", "server_ips": "not recorded; one for each host"}
+    return assemble(intake, recorder, listed=_listed_pages(path))
+
+
+def _listed_pages(path: Path) -> list[str]:
+    """The URLs of the pages that the archive itself lists, if it does.
+
+    Webrecorder lists them in `warcinfo` records, Browsertrix has a record `urn:pageinfo:URL` for each, and Heritrix
+    writes `metadata` records, in which `seed` marks the URLs that it began with.
+    """
+    pages: list[str] = []
+    for record in _records(path, *LISTING_RECORDS):
+        target = record.rec_headers.get_header("WARC-Target-URI") or ""
+        if target.startswith(PAGE_INFO):
+            pages.append(target.removeprefix(PAGE_INFO))
+        elif record.rec_type == "resource":
+            continue
+        else:
+            fields = _fields(record)
+            if record.rec_type == "metadata" and "seed" in fields:
+                pages.append(target)
+            pages += _urls_of_pages(fields.get("json-metadata", ""))
+    return pages[:EXCHANGES]
+
+
+def _fields(record: Any) -> dict[str, str]:
+    """The `application/warc-fields` of a record; none when they cannot be read."""
+    try:
+        text = record.raw_stream.read(HEAD_BYTES).decode("utf-8", "replace")
+    except Exception:  # as in _records
+        return {}
+    fields = (line.partition(":") for line in text.splitlines() if ":" in line)
+    return {name.strip().lower(): value.strip() for name, _, value in fields}
+
+
+def _urls_of_pages(document: str) -> list[str]:
+    """The URLs in Webrecorder's description of a recording, which lists its pages or is of a collection."""
+    try:
+        pages = parse_json(document.encode())["pages"]
+        return [page["url"] for page in pages if isinstance(page["url"], str)]
+    except (ValueError, LookupError, TypeError):
+        return []
 
 
 class _Reader(DecompressingBufferedReader):  # type: ignore[misc]
@@ -132,8 +177,8 @@ def _archive(stream: Any) -> ArchiveIterator:
     return records
 
 
-def _records(path: Path, kind: str, intake: Intake | None = None) -> Iterator[Any]:
-    """The archive's records of one kind. When the archive breaks off, `intake` gets a line about it.
+def _records(path: Path, *kinds: str, intake: Intake | None = None) -> Iterator[Any]:
+    """The archive's records of these kinds. When the archive breaks off, `intake` gets a line about it.
 
     The content of a record must be read before the next record is.
     """
@@ -150,7 +195,7 @@ def _records(path: Path, kind: str, intake: Intake | None = None) -> Iterator[An
                 if intake:
                     intake.leave_out(path.name, f"it breaks off: {str(error)[:200]}")
                 return
-            if record.rec_type == kind:
+            if record.rec_type in kinds:
                 yield record
 
 

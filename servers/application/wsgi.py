@@ -51,6 +51,9 @@ DEFAULTS = (("server", "eyelevel"), ("date", "Thu, 01 Jan 2026 00:00:00 GMT"))
 READY = "ready"
 # Which variable has a request's target there.
 BEHIND_NGINX = "REQUEST_URI"
+# What Go's clients of HTTP add "Cache-Control: no-cache" for, where there is none: this as the first value of Pragma.
+# With the mark it is left alone; who hands the response on takes the mark off.
+GO_CHANGES, PRAGMA_MARK = "no-cache", "eyelevel:"
 
 # An open file takes as much memory.
 SMALL_BODY_BYTES = 1 << 10
@@ -109,7 +112,9 @@ class Application:
         if match.recorded is not None:
             if self._think_time and match.recorded.wait_s:
                 time.sleep(match.recorded.wait_s)
-            start_response(match.recorded.status, list(match.recorded.headers))
+            recorded = match.recorded.headers
+            sent = recorded if self._target == BEHIND_NGINX else unchanged_by_go(recorded)
+            start_response(match.recorded.status, list(sent))
             return [] if method == "HEAD" else match.recorded.pieces()
         if match.kind is Kind.PREFLIGHT:
             start_response("204 No Content", [*DEFAULTS, *preflight_headers(headers)])
@@ -229,6 +234,14 @@ def sent_headers(recorded: Headers) -> Headers:
     for default in DEFAULTS:
         by_name.setdefault(default[0], [default])
     return tuple(header for headers in by_name.values() for header in headers)
+
+
+def unchanged_by_go(headers: Headers) -> Headers:
+    """The header fields with a mark where Go would add a field for them."""
+    return tuple(
+        (name, PRAGMA_MARK + value if (name.lower(), value) == ("pragma", GO_CHANGES) else value)
+        for name, value in headers
+    )
 
 
 def _from_environment() -> Application:

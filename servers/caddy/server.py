@@ -19,6 +19,7 @@ from base.places import tool
 from base.processes import Daemon, first_readable, pidfd, running
 from servers import kernel_sockets
 from servers.application import uwsgi
+from servers.application.wsgi import PRAGMA_MARK
 from servers.caddy.pacing import pace_listeners
 from servers.contract import Server, Serving
 from tuning.networks import Network
@@ -176,8 +177,11 @@ def _server(address: str, endpoints: list[str], protocol: Protocol, application:
             # Else a request may meet a connection that the application is just closing.
             "keep_alive": {"enabled": False},
         },
-        # Go would escape what browsers do not.
-        "headers": {"request": {"set": {uwsgi.TARGET_FIELD: ["{http.request.orig_uri}"]}}},
+        "headers": {
+            # Go would escape what browsers do not.
+            "request": {"set": {uwsgi.TARGET_FIELD: ["{http.request.orig_uri}"]}},
+            "response": {"replace": {"Pragma": [{"search_regexp": f"^{PRAGMA_MARK}", "replace": ""}]}},
+        },
         "flush_interval": -1,
     }
     handlers = [sent, *([typed] if protocol.in_kernel else []), proxy]

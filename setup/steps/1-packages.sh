@@ -4,8 +4,6 @@
 title="system packages"
 remedy="see what apt says above"
 
-TABLE=$PROJECT/setup/packages.txt
-
 inputs() {
   cat "$TABLE"
 }
@@ -49,12 +47,6 @@ apt() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get --option DPkg::Lock::Timeout=600 "$@"
 }
 
-# The name of this system's column in the table.
-system_name() (
-  . /etc/os-release
-  echo "$ID-${VERSION_ID:-}"
-)
-
 # Fails with one line when the table has no column for this system.
 check_system() {
   local columns
@@ -64,26 +56,13 @@ check_system() {
     fail "this system is $(system_name) on $(uname -m); the testbed supports ${columns[*]} on x86_64 (setup/packages.txt)"
 }
 
-# What this system may need: lines of package and version pattern, those of a group after a line with its name.
-listed() {
-  awk -v this_system="$(system_name)" '
-    /^#/ || NF == 0 { next }
-    $1 == "package" { for (i = 2; i < NF; i++) if ($i == this_system) column = i; next }
-    $column != "-"  { print $1, $column }' "$TABLE"
-}
-
-# The part of it that this machine needs: Rust only where there is none that is new enough.
+# The part of the table that this machine needs: Rust only where there is none that is new enough.
 needed() {
   if "$PROJECT/setup/cargo" --check &>/dev/null; then
-    group ""
+    packages_of ""
   else
-    group "" && group rust
+    packages_of "" && packages_of rust
   fi
-}
-
-# The part of it that is of a group; of none if the name is empty.
-group() { # NAME
-  listed | awk -v wanted="$1" 'NF == 1 { name = $1; next } name == wanted'
 }
 
 # The part of what this machine needs that is not installed.

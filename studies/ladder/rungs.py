@@ -26,7 +26,7 @@ RUNGS = (
     Rung("quic", "gentler back-off"),
 )
 # The neighbours whose difference two conditions take apart: TCP and QUIC with the same windows, round trips and, as far
-# as both servers can, order of bytes.
+# as these servers can, order of bytes.
 BELOW, ABOVE = "tcp+level", "quic+1con+2rtt"
 # What these conditions are called behind the name of their network.
 ARQ, SLOW = "+arq", "+slow"

@@ -3,13 +3,15 @@
 from servers.qlog import SUFFIX
 from studies.states import section
 from studies.states.measure import STUDY as NAME
-from studies.states.measure import StatesMethod
+from studies.states.measure import StatesMethod, require_account
 from studies.study import Measurement, Request, Study, study_campaign
 
 
 def campaign(request: Request) -> Measurement:
-    """What `request` asks to be measured."""
+    """What `request` asks to be measured. Raises EyelevelError."""
     chosen = study_campaign(request, NAME, StatesMethod())
+    for protocol in chosen.protocols.values():
+        require_account(protocol)
     return Measurement(chosen, summary=lambda: [f"logged: {chosen.folder}; qvis opens the {SUFFIX} files"])
 
 

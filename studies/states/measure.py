@@ -77,6 +77,15 @@ class StatesMethod(Method):
         return log_fault(setting.protocol, read_qlogs(folder)) or (_sampling_fault(loading, folder) if sampled else "")
 
 
+def require_account(protocol: Protocol) -> None:
+    """Raises EyelevelError when neither the server of `protocol` nor the kernel says what congestion control does."""
+    if not (protocol.in_kernel or server_of(protocol).logs_connections):
+        raise EyelevelError(
+            f"{protocol.name}: {protocol.server} gives no account of its congestion control over {protocol.transport}, "
+            "so its states cannot be logged"
+        )
+
+
 def read_loading(folder: Path) -> LoadingTime:
     """When the run in `folder` was navigated and had finished. Raises EyelevelError."""
     return structured(read_json(folder / LOADING), LoadingTime, f"{folder / LOADING} is broken")

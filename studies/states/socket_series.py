@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from base.files import sync
-from servers.kernel_sockets import ACCOUNTS, Bbr, TcpInfo, decoded, identity, read_accounts
+from servers.kernel_sockets import ACCOUNTS, Bbr, TcpInfo, accounts_of_clients
 from servers.qlog import METRICS, PARAMETERS, STARTED, STATE, SUFFIX, Event, Qlog, write_qlog
 
 # Values of TcpInfo.ca_state. The kernel reduces the window when a queue of the servers' machine is full.
@@ -22,11 +22,10 @@ Sample = tuple[float, TcpInfo]
 
 
 def write_qlogs(folder: Path) -> list[Path]:
-    """A qlog in `folder` for each TCP connection, in place of the samples; returns their paths."""
+    """A qlog in `folder` for each TCP connection with a client, in place of the samples; returns their paths."""
     connections: dict[bytes, list[Sample]] = defaultdict(list)
-    for at_s, message in read_accounts(folder):
-        if info := decoded(message):
-            connections[identity(message)].append((at_s, info))
+    for at_s, connection, info in accounts_of_clients(folder):
+        connections[connection].append((at_s, info))
     paths: list[Path] = []
     for samples in connections.values():
         first = samples[0][1]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from base.errors import EyelevelError
-from base.jail import NOBODY, Jail, file_in, hand_over, jail_user, jailed
+from base.jail import NOBODY, Jail, file_in, hand_over, jail_user, jailed, opened_in
 from base.namespaces import namespaced
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timeout(60)]
@@ -298,6 +298,23 @@ def test_what_is_left_in_it_is_taken_only_if_no_link_leads_away(tmp_path: Path, 
     (secret / "file").write_text("secret")
     taken = [file_in(writable, name) for name in ("file", "folder/file", "folder", "nonesuch")]
     assert taken == [writable / "file", writable / "folder/file", None, None]
+    for name, path in zip(("file", "folder/file", "folder", "nonesuch"), taken, strict=True):
+        assert opened(writable, name) == (path and b"content")
     (writable / place).rename(writable / "aside")
     (writable / place).symlink_to(secret if place == "folder" else secret / "file")
     assert file_in(writable, "folder/file" if place == "folder" else place) is None
+    assert opened(writable, "folder/file" if place == "folder" else place) is None
+
+
+def test_a_pipe_that_is_left_in_it_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert opened(tmp_path, "pipe") is None
+    assert opened(tmp_path / "pipe", "file") is None
+
+
+def opened(folder: Path, name: str) -> bytes | None:
+    """What `opened_in` reads there."""
+    if file := opened_in(folder, name):
+        with file:
+            return file.read()
+    return None

@@ -32,23 +32,30 @@ const { SeleniumRunner } = await import("LIBRARY/core/seleniumRunner.js");
 const [answers, limit] = [ANSWERS, LIMIT];
 const given = [];
 const runner = {
-  options: { pageCompleteWaitTime: 500, pageCompleteCheckPollTimeout: 200, timeouts: { pageCompleteCheck: limit } },
+  options: {
+    pageCompleteWaitTime: 500,
+    pageCompleteCheckPollTimeout: 200,
+    quietSignTime: 100,
+    timeouts: { pageCompleteCheck: limit },
+  },
   driver: {
     executeScript: async (...asked) => {
       given.push([performance.now(), ...asked]);
-      const answer = given.length > answers.length ? 0 : answers[given.length - 1];
+      const answer = given.length > answers.length ? [0, 500] : answers[given.length - 1];
       if (typeof answer === "string") throw Object.assign(new Error(answer), { name: answer });
       return answer;
     },
   },
 };
 let error = null;
+const quiet = [];
+process.on("quiet", () => quiet.push(given.length));
 try {
   await SeleniumRunner.prototype._waitOnPageCompleteCheck.call(runner, "check");
 } catch (one) {
   error = one.name;
 }
-console.log(JSON.stringify({ given, error }));
+console.log(JSON.stringify({ given, error, quiet }));
 process.exit();
 """
 # A page that evaluates what the driver is given, if it does at all.
@@ -80,7 +87,7 @@ process.exit();
 def said(
     now_ms: float, load_ms: float = 400, ends_ms: tuple[float, ...] = (), address: str = "https://a.example"
 ) -> Any:
-    """For how many ms the page says that it cannot have finished."""
+    """For how many ms the page says that it cannot have finished, and that it has been quiet."""
     question = [PAGE_COMPLETE.read_text(), address, now_ms, load_ms, ends_ms, POLL_MS, QUIET_MS]
     command: list[str | Path] = [tool("node"), "--eval", ASK, json.dumps(question)]
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
@@ -100,20 +107,22 @@ def in_browsertime(tmp_path: Path, script: str, change: str, **values: Any) -> A
 
 
 @pytest.mark.parametrize(
-    ("page", "remaining_ms"),
+    ("page", "remaining_ms", "quiet_ms"),
     [
-        pytest.param({"now_ms": 100, "address": "data:text/html,"}, POLL_MS, id="the empty page before"),
-        pytest.param({"now_ms": 100, "load_ms": 0}, POLL_MS, id="not loaded"),
-        pytest.param({"now_ms": 500}, 2900, id="quiet since the load event"),
-        pytest.param({"now_ms": 500.3}, 2900, id="to the next millisecond, since a timer may be early"),
-        pytest.param({"now_ms": 2000, "ends_ms": (350, 1900.5, 700)}, 2901, id="quiet since the last response"),
-        pytest.param({"now_ms": 15000, "ends_ms": (14000,)}, 400, id="a page that never stops"),
-        pytest.param({"now_ms": 3400}, 0, id="finished"),
-        pytest.param({"now_ms": 9000, "ends_ms": (2000,)}, 0, id="finished for a while"),
+        pytest.param({"now_ms": 100, "address": "data:text/html,"}, POLL_MS, None, id="the empty page before"),
+        pytest.param({"now_ms": 100, "load_ms": 0}, POLL_MS, None, id="not loaded"),
+        pytest.param({"now_ms": 500}, 2900, 100, id="quiet since the load event"),
+        pytest.param({"now_ms": 500.25}, 2900, 100.25, id="to the next millisecond, since a timer may be early"),
+        pytest.param({"now_ms": 2000, "ends_ms": (350, 1900.5, 700)}, 2901, 99.5, id="quiet since the last response"),
+        pytest.param({"now_ms": 15000, "ends_ms": (14000,)}, 400, 1000, id="a page that never stops"),
+        pytest.param({"now_ms": 3400}, 0, 3000, id="finished"),
+        pytest.param({"now_ms": 9000, "ends_ms": (2000,)}, 0, 7000, id="finished for a while"),
     ],
 )
-def test_a_page_says_when_it_can_have_finished_at_the_earliest(page: dict[str, Any], remaining_ms: int) -> None:
-    assert said(**page) == remaining_ms
+def test_a_page_says_when_it_can_have_finished_at_the_earliest(
+    page: dict[str, Any], remaining_ms: int, quiet_ms: float | None
+) -> None:
+    assert said(**page) == [remaining_ms, quiet_ms]
 
 
 def pauses_ms(waited: Any) -> list[float]:
@@ -123,21 +132,41 @@ def pauses_ms(waited: Any) -> list[float]:
 
 
 def test_the_page_is_asked_when_it_can_have_finished_and_not_before(tmp_path: Path) -> None:
-    waited = in_browsertime(tmp_path, WAIT, "quiet.mjs", ANSWERS=[300, 60], LIMIT=60_000)
+    waited = in_browsertime(tmp_path, WAIT, "quiet.mjs", ANSWERS=[[300, 200], [60, 440]], LIMIT=60_000)
     assert waited["error"] is None
     assert [command for _, *command in waited["given"]] == 3 * [["check", 200, 500]]
     # Node's timers may be early by a millisecond.
     assert all(pause >= least - 1 for pause, least in zip(pauses_ms(waited), (300, 60), strict=True))
 
 
+@pytest.mark.parametrize(
+    ("answers", "questions", "pauses"),
+    [
+        pytest.param([[300, 200]], 1, (300,), id="when it is asked first"),
+        pytest.param([[200, None], [480, 20], [400, 100]], 3, (100, 80, 400), id="asked once more for that"),
+        pytest.param([[480, 20], [470, 30], [390, 110], [380, 120]], 3, (80, 70, 390, 380), id="later, and once"),
+    ],
+)
+def test_a_page_that_has_been_quiet_for_a_while_is_told_of(
+    tmp_path: Path, answers: list[Any], questions: int, pauses: tuple[float, ...]
+) -> None:
+    waited = in_browsertime(tmp_path, WAIT, "quiet.mjs", ANSWERS=answers, LIMIT=60_000)
+    assert waited["quiet"] == [questions]
+    assert all(pause >= least - 1 for pause, least in zip(pauses_ms(waited), pauses, strict=True))
+
+
 def test_a_page_that_says_what_it_likes_is_asked_no_more_often_than_others(tmp_path: Path) -> None:
-    waited = in_browsertime(tmp_path, WAIT, "quiet.mjs", ANSWERS=[None, -1, 1e15], LIMIT=60_000)
+    waited = in_browsertime(
+        tmp_path, WAIT, "quiet.mjs", ANSWERS=[None, 7, [-1, -1], [300, "x"], [1e15, 1e15]], LIMIT=60_000
+    )
     assert waited["error"] is None
-    least_ms = (200, 200, 500)
+    least_ms = (200, 200, 200, 200, 500)
     assert all(pause >= least - 1 for pause, least in zip(pauses_ms(waited), least_ms, strict=True))
 
 
-@pytest.mark.parametrize("answers", [[500, 500], ["TimeoutError"]], ids=["asks without end", "does not answer"])
+@pytest.mark.parametrize(
+    "answers", [[[500, 500], [500, 500]], ["TimeoutError"]], ids=["asks without end", "does not answer"]
+)
 def test_a_page_that_does_not_finish_is_left_without_an_error_as_browsertime_does(
     tmp_path: Path, answers: list[Any]
 ) -> None:

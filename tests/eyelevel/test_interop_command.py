@@ -13,8 +13,8 @@ from eyelevel.commands.interop import main
 def test_the_table_names_the_versions_of_all_programs(tmp_path: Path) -> None:
     """Of a test that the server cannot take, which needs no load."""
     into = tmp_path / "table.md"
-    asked = ["--server", "quic_server", "--browser", "chromium", "--test", "h2", "--into", str(into)]
-    done = CliRunner().invoke(main, [*asked, "--results", str(tmp_path / "results")], catch_exceptions=False)
+    options = ["--server", "quic_server", "--browser", "chromium", "--test", "h2", "--into", str(into)]
+    done = CliRunner().invoke(main, [*options, "--results", str(tmp_path / "results")], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     written = into.read_text()
     assert "| quic_server | chromium | unsupported |" in written

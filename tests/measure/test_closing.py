@@ -12,8 +12,18 @@ from analysis.sites import site_table
 from base.errors import EyelevelError
 from measure import closing as closing_module
 from measure import completeness
-from measure.closing import Closing, close, fetch_missing, summary
-from measure.completeness import UNREACHABLE, Completeness, RequestedUrl, jaccard, missed_urls, summarise
+from measure.closing import Closing, close, fetch_missing, summary, warnings
+from measure.completeness import (
+    UNREACHABLE,
+    Completeness,
+    Reason,
+    RequestedUrl,
+    jaccard,
+    missed_urls,
+    reasons_for_unused,
+    summarise,
+)
+from measure.fonts import without_fonts
 from measure.site_facts import facts_of
 from record.demo import generate
 from record.formats import read_recording
@@ -158,6 +168,57 @@ def test_a_file_that_is_longer_than_any_is_refused_and_not_written(
     with pytest.raises(EyelevelError, match="a asks for too much to be kept"):
         known(site).write(site)
     assert completeness.read(site) is None
+
+
+@pytest.mark.needs_namespaces
+def test_a_page_that_uses_little_of_its_site_is_warned_of(tmp_path: Path) -> None:
+    recording = generate("demo-light")
+    body = b"<!doctype html><meta charset=utf-8><p>" + "本页很小。".encode() * 9
+    sync = replace(
+        recording.exchanges[0],
+        url="https://sync.example/",
+        response=Response(200, "OK", (("content-type", "text/html"),), body),
+    )
+    site = write_site(replace(recording, url=sync.url, exchanges=(sync, *recording.exchanges)), tmp_path / "demo-light")
+    result = close(site, closing("tcp"), fetch=False)
+    total = len(site.exchanges)
+    assert set(result.unused_because.values()) == {Reason.NEVER}
+    first, second, *others = warnings(site, result)
+    assert f"asks for 1 of {total} recorded exchanges only" in first and sync.url in first and "URL=" in first
+    assert f"{total - 1} never asked for: {recording.url}, " in second
+    fonts = [script.name for script in without_fonts([sync.response])]
+    assert [name in other for name, other in zip(fonts, others, strict=True)] == [True] * len(fonts)
+    assert completeness.read(Site.load(site.folder)) == result
+
+
+def test_a_page_that_uses_half_of_its_site_is_not_warned_of(tmp_path: Path) -> None:
+    site = small_site(tmp_path / "a")
+    half = replace(known(site), unused=(site.exchanges[1].file,))
+    assert warnings(site, half) == []
+    assert len(warnings(site, replace(half, unused=tuple(e.file for e in site.exchanges)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("recorded", "requested", "kind", "reason"),
+    [
+        ("t?ts=1", "t?ts=2", "prefix", Reason.OTHER_TIME),
+        ("v12/a.js", "v13/a.js", "miss", Reason.OTHER_TIME),
+        ("app-0123456789ab.js", "app-fedcba987654.js", "unreachable", Reason.OTHER_TIME),
+        ("v12/a.js", "v13/a.js", "exact", Reason.NEVER),  # both were recorded: numbers that differ mean two things
+        ("a.webp?w=3", "a.jpg", "exact", Reason.OTHER_BROWSER),
+        ("a.webp", "b.jpg", "exact", Reason.NEVER),
+        ("a", "b", "miss", Reason.NEVER),
+    ],
+)
+def test_the_reason_for_an_unused_exchange(
+    recorded: str, requested: str, kind: str, reason: Reason, tmp_path: Path
+) -> None:
+    page = Exchange("GET", "https://a.example/", Response(200, "OK", (), b"<p>"), "192.0.2.1")
+    other = replace(page, url=page.url + recorded)
+    site = write_site(Recording(page.url, (page, other), {"tool": "test"}), tmp_path / "a")
+    first = url_request("exact", page.url, file=site.exchanges[0].file)
+    load = [first, url_request(kind, page.url + requested, file="x")]
+    assert reasons_for_unused(site, [load]) == {site.exchanges[1].file: reason}
 
 
 def test_loads_are_summed_up_by_how_urls_were_answered() -> None:

@@ -13,7 +13,6 @@ from support.handing_on import lost_by_handing_on
 from support.material import recording_path
 
 from base.errors import EyelevelError
-from record.assemble import start_page
 from record.content import decode, encode
 from record.formats import WritableFormat, har, mahimahi, read_recording
 from record.http1 import MalformedMessage, Response, format_response, parse_response, unchunk
@@ -148,14 +147,6 @@ def test_a_redirect_to_its_own_https_form_is_left_out() -> None:
     )
     assert [e.url for e in exchanges] == ["https://a.example/"]
     assert len(reasons) == 2
-
-
-def test_the_start_page_is_found_through_redirects() -> None:
-    page = replace(exchange("https://m.a.example/", b"<html>", content_type="text/html"))
-    frame = exchange("https://ads.example/frame", b"<html> larger", content_type="text/html")
-    image = replace(exchange("https://m.a.example/i"), request_headers=(("referer", "https://m.a.example/"),))
-    entry = exchange("https://a.example/", status=301, location="https://m.a.example/")
-    assert start_page([image, frame, page, entry], "a recording") == entry
 
 
 # Every recording of the corpus, where its page starts, and how many exchanges it holds.

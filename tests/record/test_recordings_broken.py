@@ -446,7 +446,7 @@ def test_a_start_page_that_was_not_recorded_is_refused(tmp_path: Path) -> None:
         check=False,
     )
     assert (completed.returncode, completed.stderr.count("\n")) == (1, 1)
-    assert "https://b.example/ was not recorded; pages begin with https://a.example/" in completed.stderr
+    assert "--url: https://b.example/ was not recorded; likely ones are: https://a.example/" in completed.stderr
 
 
 def test_a_body_is_base64_when_the_archive_says_so(tmp_path: Path) -> None:

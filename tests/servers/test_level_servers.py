@@ -51,6 +51,8 @@ ODD_HEADERS: tuple[Headers, ...] = (
     (("Content-Type", "text/html"), ("Content-Type", "text/plain")),
     (("Set-Cookie", "a=1"), ("X", "between"), ("Set-Cookie", "b=2; expires=Thu, 01 Jan 2026 00:00:00 GMT")),
     (("Cache-Control", "no-store"), ("Cache-Control", "private"), ("Expires", "0"), ("Pragma", "no-cache")),
+    (("Pragma", "no-cache"),),
+    (("Pragma", "no-cache"), ("pragma", "no-cache"), ("Pragma", "x")),
     (("Vary", "Accept-Encoding"), ("vary", "Origin"), ("VARY", "*")),
     (("Link", "</style.css>; rel=preload; as=style"),),
     (("ETag", 'W/"x"'), ("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT")),

@@ -22,18 +22,25 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from support.http3_order import arrivals_of
-from support.own_servers import Certificate, endpoints_file, exchange, make_certificate, ok, stored
+from support.own_servers import (
+    MATCHING_CASES,
+    Certificate,
+    endpoints_file,
+    exchange,
+    make_certificate,
+    match,
+    ok,
+    require_rule,
+    stored,
+)
 
 from base import jailer
 from base.errors import EyelevelError
 from base.namespaces import AS_ORDINARY_USER
-from base.places import PROJECT, tool
-from record.site import Recording, write_site
-from record.urls import normal_url
+from base.places import tool
 from servers.qlog import METRICS, PRIORITY, STATE, read_qlog
 from servers.quic import fetch
 
-CASES = json.loads((PROJECT / "tests" / "vectors" / "matching.json").read_text())["cases"]
 # The slowest answer, a body of 5 MB on a busy machine, takes a second or two.
 ANSWER_TIMEOUT_S = 20
 # x86-64's numbers of system calls, and where the filters of such calls find the second argument (linux/seccomp.h).
@@ -47,42 +54,13 @@ BIG = hashlib.shake_256(b"a body of 5 MB").digest(5_000_000)
 # The answers, without a client.
 
 
-def match(folder: Path, *requests: str) -> list[tuple[list[str], list[str]]]:
-    """What `quic_server --match` answers to each request: its fields, and its header lines."""
-    completed = subprocess.run(
-        [tool("quic_server"), "--responses", folder, "--match"],
-        input="".join(f"{request}\n" for request in requests),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    answers: list[tuple[list[str], list[str]]] = []
-    for line in completed.stdout.splitlines():
-        if line.startswith("\t"):
-            answers[-1][1].append(line[1:])
-        else:
-            answers.append((line.split("\t"), []))
-    return answers
-
-
-def _content_range(recorded: dict[str, Any]) -> list[tuple[str, str]]:
-    return [("Content-Range", recorded["content_range"])] if "content_range" in recorded else []
+match_quic_server = partial(match, "quic_server")
 
 
 @pytest.mark.needs_quic_server
-@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+@pytest.mark.parametrize("case", MATCHING_CASES, ids=[case["name"] for case in MATCHING_CASES])
 def test_matching_rule(case: dict[str, Any], tmp_path: Path) -> None:
-    recorded = [
-        exchange(r["method"], normal_url(r["url"]), ok(b"x", *_content_range(r), status=r["status"]))
-        for r in case["recorded"]
-    ]
-    site = write_site(Recording(recorded[0].url, tuple(recorded), {"tool": "test"}), tmp_path / "site")
-    keys = ["method", "url", "origin", "requested_method", "requested_headers", "range", "if_none_match"]
-    keys.append("if_modified_since")
-    requests = ["\t".join(request.get(key, "") for key in keys) for request in case["requests"]]
-    for request, ((kind, file, status, _), _) in zip(case["requests"], match(site.folder, *requests), strict=True):
-        expected = "" if request["answer"] is None else site.exchanges[request["answer"]].file
-        assert (kind, file, status) == (request["kind"], expected, str(request["status"]))
+    require_rule("quic_server", case, tmp_path)
 
 
 @pytest.mark.needs_quic_server
@@ -99,7 +77,7 @@ def test_headers_are_sent_in_nginx_order_and_as_recorded(tmp_path: Path) -> None
         ("Server", "Apache"),
     )
     folder = stored(tmp_path, exchange("GET", "https://a.example/", ok(b"12345", *headers)))
-    (_, _, status, length), sent = match(folder, "GET\thttps://a.example/")[0]
+    (_, _, status, length), sent = match_quic_server(folder, "GET\thttps://a.example/")[0]
     assert (status, length) == ("200", "5")
     assert sent == [
         "content-type: text/html",
@@ -123,7 +101,7 @@ def test_answers_made_up_and_answers_without_a_body(tmp_path: Path) -> None:
         exchange("GET", "https://a.example/304", ok(b"dropped", ("Content-Length", "7"), status=304)),
     )
     defaults = ["server: eyelevel", "date: Thu, 01 Jan 2026 00:00:00 GMT"]
-    answers = match(
+    answers = match_quic_server(
         folder,
         "HEAD\thttps://a.example/",
         "GET\thttps://a.example/204",
@@ -184,7 +162,8 @@ def fails(arguments: dict[str, str | Path], **options: Any) -> tuple[int, str]:
         ("--endpoints", ""),
         ("--responses", ""),
         ("--adress", "127.0.0.1"),
-        ("--emulated-connections", "3"),
+        ("--emulated-connections", "11"),
+        ("--max-window", "0"),
         ("--emulated-connections", "one"),
         ("--scheduler", "last-come"),
         ("--tls-group", "X448"),

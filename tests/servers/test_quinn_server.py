@@ -1,7 +1,6 @@
 """quinn_server: the matching rule, its command line, its logs, and clients that are hostile."""
 
 import asyncio
-import json
 import re
 import signal
 import socket
@@ -22,19 +21,24 @@ from aioquic.h3.events import DataReceived, HeadersReceived
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.events import QuicEvent, StreamReset
 from support.http3_order import arrivals_of
-from support.own_servers import Certificate, endpoints_file, exchange, make_certificate, ok, stored
+from support.own_servers import (
+    MATCHING_CASES,
+    Certificate,
+    endpoints_file,
+    exchange,
+    make_certificate,
+    ok,
+    require_rule,
+    stored,
+)
 
 from base.errors import EyelevelError
-from base.places import PROJECT, tool
-from record.site import Recording, write_site
-from record.urls import normal_url
+from base.places import tool
 from servers.qlog import CLOSED, METRICS, STATE, read_qlog
 from servers.registry import all_servers, require_served
 from tuning import protocols
 from tuning.protocols import Protocol
 
-CASES = json.loads((PROJECT / "tests" / "vectors" / "matching.json").read_text())["cases"]
-REQUEST = ("method", "url", "origin", "requested_method", "requested_headers", "range", "if_none_match")
 BODY_BYTES = 500_000
 ADDRESSES = 40
 ANSWER_TIMEOUT_S = 60.0
@@ -86,29 +90,9 @@ def refusal(*arguments: str | Path) -> str:
 
 
 @pytest.mark.needs_quinn
-@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+@pytest.mark.parametrize("case", MATCHING_CASES, ids=[case["name"] for case in MATCHING_CASES])
 def test_quinn_server_follows_the_matching_rule(case: dict[str, Any], tmp_path: Path) -> None:
-    recorded = [
-        exchange(
-            item["method"],
-            normal_url(item["url"]),
-            ok(
-                b"x",
-                *[("Content-Range", item[key]) for key in ("content_range",) if key in item],
-                status=item["status"],
-            ),
-        )
-        for item in case["recorded"]
-    ]
-    site = write_site(Recording(recorded[0].url, tuple(recorded), {"tool": "test"}), tmp_path / "site")
-    lines = ["\t".join(item.get(key, "") for key in (*REQUEST, "if_modified_since")) for item in case["requests"]]
-    command: list[str | Path] = [tool("quinn_server"), "--responses", site.folder, "--match"]
-    text = "".join(f"{line}\n" for line in lines)
-    completed = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
-    answers = [line.split("\t")[:3] for line in completed.stdout.splitlines() if not line.startswith("\t")]
-    for item, answer in zip(case["requests"], answers, strict=True):
-        file = "" if item["answer"] is None else site.exchanges[item["answer"]].file
-        assert answer == [item["kind"], file, str(item["status"])]
+    require_rule("quinn_server", case, tmp_path)
 
 
 @pytest.mark.needs_quinn
@@ -169,7 +153,8 @@ def test_a_signal_ends_it_and_its_log_is_whole(
     assert parameters.items() <= qlog.parameters.items()
     assert qlog.named(CLOSED)
     values = {name: value for event in qlog.named(METRICS) for name, value in event.data.items()}
-    assert BODY_BYTES < values["bytes_delivered"] < 1.1 * BODY_BYTES
+    # What acknowledges the last packets may not have come when the server ends.
+    assert 0.9 * BODY_BYTES < values["bytes_delivered"] < 1.1 * BODY_BYTES
     assert max(event.data.get("congestion_window", 0) for event in qlog.named(METRICS)) > 14_600
     assert qlog.named(STATE)[0].data["new"] == "slow_start"
 

@@ -162,6 +162,50 @@ def test_what_is_optional_is_made_once_when_it_is_asked_for(checkout: Checkout) 
     assert checkout.setup(optional=["servers/caddy"]) == (0, "")
 
 
+def test_an_older_rust_than_firefoxs_driver_needs_is_told_in_one_line_before_anything_is_downloaded(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    shutil.copytree(PROJECT / "setup" / "optional", checkout.folder / "setup" / "optional")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name, action in (("rustc", 'echo "rustc 1.85.0 (4d91de4e4 2025-02-17)"'), ("cargo", 'touch "$0.ran"')):
+        (programs / name).write_text(f"#!/bin/sh\n{action}\n")
+        (programs / name).chmod(0o755)
+    path = f"{programs}:{os.environ['PATH']}"
+    status, said = checkout.setup(optional=["browsers/firefox"], PATH=path)
+    assert status == 1
+    assert [line for line in said.splitlines() if "1.86" in line] == [
+        "eyelevel: no rustc of at least 1.86 with its cargo on the PATH (found 1.85.0); this system's packages have "
+        "none: install one, by rustup for example, and put it first on the PATH"
+    ]
+    assert not (programs / "cargo.ran").exists()
+    assert run(checkout.folder / "setup" / "cargo", "--check", PATH=path, EYELEVEL_CACHE=str(checkout.cache)) == (0, "")
+
+
+def test_what_one_checkout_built_is_not_taken_for_that_of_another(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    checkouts = [tmp_path / name for name in ("older", "newer")]
+    for checkout in checkouts:
+        shutil.copytree(PROJECT / "setup", checkout / "setup")
+        source = checkout / "shells" / "src" / "main.rs"
+        source.parent.mkdir(parents=True)
+        (checkout / "shells" / "Cargo.toml").write_text('[package]\nname = "mm-name"\nedition = "2021"\n')
+        source.write_text(f'fn main() {{ print!("{checkout.name}") }}')
+        # Long before either is built.
+        os.utime(source, (0, 0))
+    environment = {"EYELEVEL_CACHE": str(cache)}
+    install = ". setup/common.sh; cd $PROJECT; setup/cargo build --release --quiet; install_built_program mm-name"
+    # The newer one is the last that was built when the older one is installed again.
+    for checkout in (*checkouts, checkouts[0]):
+        script = install.replace("setup/common.sh", str(checkout / "setup" / "common.sh"))
+        assert run("bash", "-euc", script, **environment) == (0, "")
+        assert run(cache / "bin" / "mm-name") == (0, checkout.name)
+    # What is installed stays as it is when its sources are built for tests.
+    (checkouts[0] / "shells" / "src" / "main.rs").write_text('fn main() { print!("tried") }')
+    assert run(checkouts[0] / "setup" / "cargo", "build", "--release", "--quiet", **environment) == (0, "")
+    assert run(cache / "bin" / "mm-name") == (0, "older")
+
+
 def test_what_is_unknown_is_refused_with_what_there_is_before_anything_is_done(checkout: Checkout) -> None:
     checkout.add_optional_step("servers", "caddy")
     status, said = checkout.setup(optional=["servers/apache"])
@@ -306,6 +350,18 @@ def test_every_package_has_a_version_for_every_system() -> None:
     rows = [row for row in rows if len(row) > 1 and row[0] != "#"]  # without the names of groups
     assert rows[0] == ["package", "debian-12", "debian-13", "ubuntu-24.04", "for"]
     assert [row for row in rows if len(row) != len(rows[0])] == []
+
+
+def test_the_packages_of_a_group_are_the_lines_below_its_name_without_those_that_the_system_does_not_need() -> None:
+    system = "debian-13"
+    packages = f"system_name() {{ echo {system}; }}; packages_of"
+    for group, expected in (
+        ("rust", "rustc 1.85.*\ncargo 1.85.*\n"),
+        ("caddy", "caddy 2.6.2-*\n"),
+        ("firefox", "firefox-esr *\n"),
+        ("none", ""),
+    ):
+        assert run("bash", "-c", f". setup/common.sh; {packages} {group}") == (0, expected)
 
 
 def test_a_process_that_outlives_its_test_is_found() -> None:

@@ -23,7 +23,7 @@ from servers.qlog import CLOSED, METRICS, PARAMETERS, STATE, Event, Qlog, read_q
 from studies.states import graph as states_graph
 from studies.states import windows_figure
 from studies.states.estimates import probability_estimates, share_estimates, transition_counts
-from studies.states.measure import log_fault
+from studies.states.measure import log_fault, require_account
 from studies.states.section import read_settings, section
 from studies.states.series import Spell, delivered_bytes, probabilities, series, shares, spells, transitions
 from studies.states.socket_series import congestion_state, metrics, qlog_of, write_qlogs
@@ -56,11 +56,19 @@ def account(**changed: object) -> TcpInfo:
     return TcpInfo(**{**values, **changed})  # type: ignore[arg-type]
 
 
-def message(*, cookie: int = 7, ca_state: int = 0, cwnd: int = 32, age_ms: int = 0, sacked: int = 0) -> bytes:
+def message(
+    *,
+    cookie: int = 7,
+    ca_state: int = 0,
+    cwnd: int = 32,
+    age_ms: int = 0,
+    sacked: int = 0,
+    server: str = "198.18.0.1",
+) -> bytes:
     """An answer of the kernel's, laid out by hand after linux/inet_diag.h and linux/tcp.h."""
     ends = (
         struct.pack("!HH", 443, 50000)
-        + bytes([198, 18, 0, 1]).ljust(16, b"\0")
+        + socket.inet_aton(server).ljust(16, b"\0")
         + bytes([100, 64, 0, 2]).ljust(16, b"\0")
     )
     head = struct.pack("=BBBB", 2, 1, 0, 0) + ends + struct.pack("=IQ", 0, cookie) + bytes(20)
@@ -163,6 +171,8 @@ def test_metrics_are_bytes_milliseconds_and_bits() -> None:
 
 def test_accounts_become_one_qlog_a_connection(tmp_path: Path) -> None:
     messages = [(0.0, message()), (0.001, message(cookie=8)), (0.005, message(cwnd=40)), (0.010, message(ca_state=3))]
+    # Of two programs of the servers, which are no client's.
+    messages.insert(1, (0.0, message(cookie=9, server="127.0.0.1")))
     data = b"".join(RECORD.pack(BEGAN_S + at_s, len(one)) + one for at_s, one in messages)
     (tmp_path / ACCOUNTS).write_bytes(data)
     paths = write_qlogs(tmp_path)
@@ -176,6 +186,14 @@ def test_accounts_become_one_qlog_a_connection(tmp_path: Path) -> None:
         (0, "application_limited"),
         (10, "recovery"),
     ]
+
+
+def test_a_protocol_of_which_nobody_gives_an_account_is_refused() -> None:
+    known = protocols.load()
+    with pytest.raises(EyelevelError, match="caddy-h3: caddy gives no account of its congestion control over quic"):
+        require_account(known["caddy-h3"])
+    for name in ("caddy-h2", "quinn-h3", "quic", "tcp"):
+        require_account(known[name])
 
 
 def test_times_never_go_back_when_the_clock_is_put() -> None:

@@ -30,7 +30,7 @@ LOOK = "import os; print(sorted(os.sched_getaffinity(0)))"
 class NotedMethod(Method):
     """A run notes where it was made, and nothing else."""
 
-    def prepare(self, *_: object) -> None:
+    def prepare(self, *_: object, **__: object) -> None:
         """There is nothing to prepare."""
 
     def make(self, setting: Setting, circumstances: Circumstances, folder: Path, attempt: int = 1, **_: object) -> None:

@@ -2,17 +2,35 @@
 
 import base64
 import hashlib
+import json
+import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from base.places import PROJECT, tool
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
+from record.urls import normal_url
+
+MATCHING_CASES = json.loads((PROJECT / "tests" / "vectors" / "matching.json").read_text())["cases"]
+# Of a request in `--match`, in their order.
+REQUEST_FIELDS = (
+    "method",
+    "url",
+    "origin",
+    "requested_method",
+    "requested_headers",
+    "range",
+    "if_none_match",
+    "if_modified_since",
+)
 
 
 def stored(folder: Path, *exchanges: Exchange) -> Path:
@@ -65,3 +83,39 @@ def endpoints_file(folder: Path, *endpoints: list[str | Path]) -> Path:
     file = folder / "endpoints"
     file.write_text("".join("\t".join(map(str, endpoint)) + "\n" for endpoint in endpoints))
     return file
+
+
+def match(program: str, folder: Path, *requests: str) -> list[tuple[list[str], list[str]]]:
+    """What `program --match` answers to each request: its fields, and its header lines."""
+    completed = subprocess.run(
+        [tool(program), "--responses", folder, "--match"],
+        input="".join(f"{request}\n" for request in requests),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answers: list[tuple[list[str], list[str]]] = []
+    for line in completed.stdout.splitlines():
+        if line.startswith("\t"):
+            answers[-1][1].append(line[1:])
+        else:
+            answers.append((line.split("\t"), []))
+    return answers
+
+
+def require_rule(program: str, case: dict[str, Any], folder: Path) -> None:
+    """Fails when `program` does not answer as the matching rule says in `case`, one of MATCHING_CASES."""
+    recorded = [
+        exchange(one["method"], normal_url(one["url"]), ok(b"x", *_content_range(one), status=one["status"]))
+        for one in case["recorded"]
+    ]
+    site = write_site(Recording(recorded[0].url, tuple(recorded), {"tool": "test"}), folder / "site")
+    requests = ["\t".join(request.get(key, "") for key in REQUEST_FIELDS) for request in case["requests"]]
+    answers = match(program, site.folder, *requests)
+    for request, ((kind, file, status, _), _) in zip(case["requests"], answers, strict=True):
+        expected = "" if request["answer"] is None else site.exchanges[request["answer"]].file
+        assert (kind, file, status) == (request["kind"], expected, str(request["status"]))
+
+
+def _content_range(recorded: dict[str, Any]) -> list[tuple[str, str]]:
+    return [("Content-Range", recorded["content_range"])] if "content_range" in recorded else []

@@ -173,14 +173,4 @@ mod tests {
             assert_eq!((controller.initial_window(), controller.window()), (46_720, 46_720));
         }
     }
-
-    #[test]
-    fn newreno_keeps_half() {
-        let now = Instant::now();
-        let mut reno = Reno::new(40_000, 1250);
-        reno.on_congestion_event(now, now, false, 1250);
-        assert_eq!((reno.window(), reno.metrics().ssthresh), (20_000, Some(20_000)));
-        reno.on_congestion_event(now, now, false, 1250); // of the same round trip
-        assert_eq!(reno.window(), 20_000);
-    }
 }

@@ -6,6 +6,7 @@ mod connection_log;
 mod cubic;
 mod endpoints;
 mod fit;
+mod loss_based;
 mod match_lines;
 mod matcher;
 mod reno;

@@ -2,15 +2,17 @@
 # shellcheck shell=bash disable=SC2034  # title, remedy and programs are for setup.sh and base.places
 
 title="Firefox and its driver"
-remedy="can apt and cargo reach their package registries, and is there a Rust of at least 1.86 (rustc --version)?"
+remedy="if no line above says why: can apt and cargo reach their package registries?"
 programs="firefox-esr geckodriver"
 
 GECKODRIVER=0.37.1
+# What it needs to be built (rust-version in its Cargo.toml). Debian 13 has 1.85.
+RUST=1.86
 FOLDER=$EYELEVEL_CACHE/geckodriver/$GECKODRIVER
 
 inputs() {
   echo "geckodriver $GECKODRIVER"
-  awk 'NF == 1 { name = $1; next } name == "firefox"' "$PROJECT/setup/packages.txt"
+  packages_of firefox
 }
 
 present() {
@@ -18,9 +20,12 @@ present() {
 }
 
 act() {
+  if [[ ! -x $FOLDER/bin/geckodriver ]]; then
+    "$PROJECT/setup/cargo" --check "$RUST"
+    rm -rf "$EYELEVEL_CACHE/geckodriver"
+    "$PROJECT/setup/cargo" install --locked --root "$FOLDER" --target-dir "$FOLDER/target" "geckodriver@$GECKODRIVER"
+    rm -rf "$FOLDER/target"
+  fi
   "$PROJECT/setup/packages" firefox
-  rm -rf "$EYELEVEL_CACHE/geckodriver"
-  "$PROJECT/setup/cargo" install --locked --root "$FOLDER" --target-dir "$FOLDER/target" "geckodriver@$GECKODRIVER"
-  rm -rf "$FOLDER/target"
   install_program geckodriver "$FOLDER/bin/geckodriver"
 }

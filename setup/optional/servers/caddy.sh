@@ -6,7 +6,7 @@ programs="caddy"
 remedy="see what apt says above"
 
 inputs() {
-  sed -n '/^caddy$/,/^$/p' "$PROJECT/setup/packages.txt"
+  packages_of caddy
 }
 
 present() {

@@ -2,13 +2,15 @@
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from factories import ROW
 from factories import campaign_document as document
 
 from base.errors import EyelevelError
@@ -17,7 +19,7 @@ from base.namespaces import AS_ORDINARY_USER
 from base.places import PROJECT
 from eyelevel.measuring import campaign_name, document_of, interruptible
 from eyelevel.program import program
-from measure.campaign.results import opened
+from measure.campaign.results import Results, opened
 
 FOREIGN = (".git/config", ".ssh/id", ".env", "sub/.env", "runs/.git/config", "runs/s/lte/tcp/.hidden", "chapter.tex")
 TEMPORARY_FILES = (
@@ -82,6 +84,12 @@ def test_a_name_that_is_none_is_refused(name: str) -> None:
         campaign_name(name)
 
 
+def test_a_name_longer_than_any_folders_is_refused() -> None:
+    assert campaign_name("ä" * 127 + "b") == "ä" * 127 + "b"
+    with pytest.raises(EyelevelError, match="more than 255 bytes"):
+        campaign_name("ä" * 128)
+
+
 def test_a_simulated_campaign_overwrites_nothing(tmp_path: Path) -> None:
     fill(tmp_path / "thesis", "runs.csv")
     done = CliRunner().invoke(program, ["simulate", str(tmp_path / "thesis")])
@@ -113,6 +121,46 @@ def test_a_disk_that_takes_nothing_more_is_told_in_one_line(tmp_path: Path, faul
     with pytest.raises(EyelevelError, match=text) as raised, interruptible(tmp_path / "results" / "c", "again"):
         raise fault
     assert "\n" not in str(raised.value)
+
+
+def keep_a_row(results: Results) -> None:
+    results.keep_attempt(ROW)
+
+
+def begin_an_attempt(results: Results) -> None:
+    results.empty_run_folder(ROW.of, 1)
+
+
+def extend_the_plan(results: Results) -> None:
+    results.extend_plan([(ROW.of,)])
+
+
+@pytest.mark.parametrize("step", [keep_a_row, begin_an_attempt, extend_the_plan])
+@pytest.mark.parametrize("moved_to", [None, "elsewhere"])
+def test_a_folder_that_is_removed_meanwhile_is_told_in_one_line_and_not_made_anew(
+    tmp_path: Path, step: Callable[[Results], None], moved_to: str | None
+) -> None:
+    folder = tmp_path / "results" / "c"
+    text = "results/c was removed, or moved, while it was being measured into; put it back, then go on: again$"
+    with (
+        pytest.raises(EyelevelError, match=text),
+        interruptible(folder, "again"),
+        opened(folder, document()) as results,
+    ):
+        if moved_to:
+            folder.rename(tmp_path / moved_to)
+        else:
+            shutil.rmtree(folder)
+        step(results)
+    assert not folder.exists()
+
+
+def test_another_file_that_is_missing_is_a_fault_of_ours(tmp_path: Path) -> None:
+    folder = tmp_path / "results" / "c"
+    with pytest.raises(FileNotFoundError), interruptible(folder, "again"), opened(folder, document()):
+        (folder / "missing").read_text()
+    with pytest.raises(FileNotFoundError), interruptible(tmp_path / "results" / "d", "again"):
+        (tmp_path / "missing").read_text()
 
 
 DENIED = """
@@ -172,7 +220,7 @@ from pathlib import Path
 from base.errors import reports_errors
 from eyelevel.measuring import interruptible
 from factories import ROW, campaign_document
-from measure.campaign.results import opened
+from measure.campaign.results import Results, opened
 import subprocess
 folder = Path({str(tmp_path / "results" / "c")!r})
 @reports_errors

@@ -71,6 +71,12 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
     )
 
 
+def new_store(campaign: Campaign) -> FolderStore:
+    """A store in the campaign's folder, which is made."""
+    campaign.folder.mkdir(parents=True)
+    return FolderStore(campaign.folder)
+
+
 class Thread:
     """In the place of the process of a lane."""
 
@@ -186,7 +192,7 @@ def test_blocks_that_another_machine_or_lane_began_are_made_in_any(campaign: Cam
 
 def test_a_lane_goes_on_only_when_its_row_is_kept(campaign: Campaign, lanes: list[RunningLane]) -> None:
     lane, _ = lanes
-    store = FolderStore(campaign.folder)
+    store = new_store(campaign)
     block = campaign.block(1, campaign.plan()[0])
     lane.begin(block, store)
     while not isinstance(message := lane.message(), Row):
@@ -202,7 +208,7 @@ def test_a_lane_goes_on_only_when_its_row_is_kept(campaign: Campaign, lanes: lis
 
 def test_what_ends_a_lane_ends_the_campaign_as_it_is(campaign: Campaign, lanes: list[RunningLane]) -> None:
     block = campaign.block(1, campaign.plan()[0])
-    lanes[0].begin(replace(block, method=Full()), FolderStore(campaign.folder))
+    lanes[0].begin(replace(block, method=Full()), new_store(campaign))
     with pytest.raises(OSError) as failure:
         while True:
             lanes[0].message()
@@ -278,7 +284,7 @@ def test_a_lane_that_dies_is_told_and_one_that_never_ends_is_ended(campaign: Cam
     lane = lanes_of(1)[0]
     campaign = replace(campaign, method=CoresMethod(fault="tcp", endless="quic"))
     fatal, endless = ([run for run in campaign.plan()[0] if run.protocol == name] for name in ("tcp", "quic"))
-    store = FolderStore(campaign.folder)
+    store = new_store(campaign)
     with running_lane(LaneSetting(lane, campaign.folder)) as running:
         running.begin(campaign.block(1, fatal), store)
         assert isinstance(running.message(), Beginning)

@@ -6,7 +6,6 @@ The loads are made up here; true ones are in `tests/measure/run/test_turn.py`.
 import io
 import os
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -32,10 +31,11 @@ from measure.campaign.results import Results
 from measure.campaign.store import FolderStore
 from measure.host.affinity import Layout
 from measure.host.canary import Canary
+from measure.host.idle_priority import IdlePriority, Policy
 from measure.reasons import Reason
 from measure.run.evidence import ATTEMPT
 from measure.run.films import ALL_FILMS
-from measure.run.load import Instruments, Load
+from measure.run.load import NO_CALLS, Instruments, Load, Moments
 from measure.run.setting import Circumstances, Setting
 from measure.table import Row, Run, read_rows
 from record.http1 import Response
@@ -50,12 +50,22 @@ PLACES = Layout(servers=CORE, emulator=CORE, browser=CORE, film=CORE, analysis=C
 
 @dataclass(frozen=True)
 class ScriptedMethod(Method):
-    """A method whose loads are made up; `events` has what happened, in order."""
+    """A method whose loads are made up; `events` has what happened, in order. Films have been analysed when their runs
+    have been made."""
 
     events: list[str] = field(default_factory=list)
+    endings: dict[Path, threading.Event] = field(default_factory=dict)
 
-    def prepare(self, setting: Setting, layout: Layout | None, folder: Path, attempt: int = 1) -> Load | None:
-        self.events.append(f"prepare {folder.name}")
+    def prepare(
+        self,
+        setting: Setting,
+        layout: Layout | None,
+        folder: Path,
+        attempt: int = 1,
+        *,
+        idle: IdlePriority | None = None,
+    ) -> Load | None:
+        self.events.append(f"prepare {folder.name}" + (" idle" if idle else ""))
         return cast(Load, ScriptedLoad(self.events, folder))
 
     def make(
@@ -66,19 +76,28 @@ class ScriptedMethod(Method):
         attempt: int = 1,
         *,
         preparation: Load | None = None,
-        when_over: Callable[[], None] = lambda: None,
+        moments: Moments = NO_CALLS,
     ) -> None:
         self.events.append(f"make {folder.name}" + (" prepared" if preparation else ""))
-        when_over()
+        self.endings[folder] = threading.Event()
+        moments.over()
         self.events.append(f"made {folder.name}")
         (folder / ATTEMPT).touch()
+        self.endings[folder].set()
 
     def analyse(self, folder: Path) -> None:
+        assert is_made(folder) or self.endings[folder].wait(20)
         self.events.append(f"analysed {folder.name}")
 
     def judge(self, setting: Setting, run: Run, attempt: int, folder: Path, campaign: Path) -> Row:
         self.events.append(f"judge {folder.name}")
         return row_of(run, attempt, folder, campaign)
+
+
+@pytest.fixture(autouse=True)
+def real_time_priority(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The emulated network, of which these tests have none, has real-time priority."""
+    monkeypatch.setattr("measure.campaign.block.has_real_time_priority", lambda: True)
 
 
 class ScriptedLoad:
@@ -90,8 +109,14 @@ class ScriptedLoad:
     def age_s(self) -> float:
         return 1.0
 
+    def has_ended(self) -> bool:
+        return False
+
     def await_ready(self) -> None:
         self.events.append(f"ready {self.folder.name}")
+
+    def lift(self) -> None:
+        self.events.append(f"lift {self.folder.name}")
 
     def close(self) -> None:
         self.events.append(f"close {self.folder.name}")
@@ -142,6 +167,95 @@ def test_the_next_run_is_prepared_when_one_is_over_and_begins_when_its_film_is_a
     ]
 
 
+def test_a_film_is_analysed_once_from_the_moment_when_its_run_is_over(tmp_path: Path, setting: Setting) -> None:
+    analysed = threading.Event()
+
+    class Patient(ScriptedMethod):
+        def make(self, *_: object, moments: Moments = NO_CALLS, **__: object) -> None:
+            moments.over()
+            assert analysed.wait(20)
+            analysed.clear()
+            self.events.append("made")
+
+        def analyse(self, folder: Path) -> None:
+            self.events.append(f"analysed {folder.name}")
+            analysed.set()
+
+    method = Patient()
+    measured(tmp_path, setting, method)
+    events = [event for event in method.events if not event.startswith(("prepare", "judge"))]
+    assert events == ["analysed 1-1", "made", "analysed 2-1", "made", "analysed 3-1", "made"]
+
+
+@dataclass(frozen=True)
+class QuietMethod(ScriptedMethod):
+    """A method whose pages are quiet for a while before they are over."""
+
+    def make(
+        self,
+        setting: Setting,
+        circumstances: Circumstances,
+        folder: Path,
+        attempt: int = 1,
+        *,
+        preparation: Load | None = None,
+        moments: Moments = NO_CALLS,
+    ) -> None:
+        self.events.append(f"quiet {folder.name}" + (" beside another" if moments.quiet() else ""))
+        super().make(setting, circumstances, folder, attempt, preparation=preparation, moments=moments)
+
+
+def test_the_next_run_is_prepared_in_the_quiet_time_at_idle_priority_until_the_run_is_over(
+    tmp_path: Path, setting: Setting
+) -> None:
+    method, store = QuietMethod(), FolderStore(tmp_path)
+    block = Block(1, dict.fromkeys(RUNS[:2], setting), method, 0, ALL_FILMS)
+    with Preparer(store, Policy()) as preparer:
+        measure_block(block, store, lambda: HERE, ReplayFailures(), Observer(), preparer)
+    assert method.events[:9] == [
+        *("prepare 2-1 idle", "quiet 1-1 beside another", "make 1-1", "lift 2-1", "made 1-1", "analysed 1-1"),
+        *("quiet 2-1", "make 2-1 prepared", "made 2-1"),
+    ]
+
+
+def test_without_idle_priority_nothing_is_prepared_in_the_quiet_time(tmp_path: Path, setting: Setting) -> None:
+    method, store = QuietMethod(), FolderStore(tmp_path)
+    block = Block(1, dict.fromkeys(RUNS[:2], setting), method, 0, ALL_FILMS)
+    with Preparer(store) as preparer:
+        measure_block(block, store, lambda: HERE, ReplayFailures(), Observer(), preparer)
+    assert method.events[:3] == ["quiet 1-1", "make 1-1", "prepare 2-1"]
+
+
+def test_without_real_time_priority_a_film_is_analysed_when_its_replay_has_ended(
+    tmp_path: Path, setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("measure.campaign.block.has_real_time_priority", lambda: False)
+    method = ScriptedMethod()
+    measured(tmp_path, setting, method)
+    events = [event for event in method.events if event.startswith(("made", "analysed"))]
+    assert events == [f"{what} {number}-1" for number in (1, 2, 3) for what in ("made", "analysed")]
+
+
+@pytest.mark.parametrize("fault", ["another is next", "it cannot be lifted", "it has failed"])
+def test_what_was_prepared_early_and_is_of_no_use_ends_and_another_is_prepared(
+    tmp_path: Path, setting: Setting, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    def fail(load: ScriptedLoad) -> None:
+        raise EyelevelError("no group")
+
+    method, store = ScriptedMethod(), FolderStore(tmp_path)
+    with Preparer(store, Policy()) as preparer:
+        assert preparer.prepare_early(lambda: (RUNS[0], setting), method, None)
+        if fault == "it cannot be lifted":
+            monkeypatch.setattr(ScriptedLoad, "lift", fail)
+        if fault == "it has failed":
+            monkeypatch.setattr(ScriptedLoad, "has_ended", lambda _: True)
+        run = RUNS[1] if fault == "another is next" else RUNS[0]
+        preparer.prepare(lambda: (run, setting), method, None)
+        assert preparer.take(run)
+    assert method.events == ["prepare 1-1 idle", "close 1-1", f"prepare {run.number}-1"]
+
+
 def test_films_of_long_runs_are_analysed_when_all_runs_are_made(
     tmp_path: Path, setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,10 +295,13 @@ def test_what_ends_a_block_ends_what_is_prepared_and_removes_its_folder(
             attempt: int = 1,
             *,
             preparation: Load | None = None,
-            when_over: Callable[[], None] = lambda: None,
+            moments: Moments = NO_CALLS,
         ) -> None:
-            when_over()
+            moments.over()
             raise fault
+
+        def analyse(self, folder: Path) -> None:
+            pass
 
     method = Interrupted()
     with pytest.raises(type(fault)):
@@ -214,7 +331,15 @@ def test_a_run_that_does_not_count_leaves_the_prepared_one_in_its_place(tmp_path
 @pytest.mark.parametrize("fault", [OSError("no space"), EyelevelError("no server")])
 def test_a_run_that_cannot_be_prepared_is_made_all_the_same(tmp_path: Path, setting: Setting, fault: Exception) -> None:
     class Unprepared(ScriptedMethod):
-        def prepare(self, setting: Setting, layout: Layout | None, folder: Path, attempt: int = 1) -> Load | None:
+        def prepare(
+            self,
+            setting: Setting,
+            layout: Layout | None,
+            folder: Path,
+            attempt: int = 1,
+            *,
+            idle: IdlePriority | None = None,
+        ) -> Load | None:
             raise fault
 
     method = Unprepared()

@@ -5,9 +5,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from base.namespaces import namespaced
 from base.places import tool
+from eyelevel.commands import validate as validate_command
 from measure.host import timekeeping as host
 
 
@@ -60,3 +62,25 @@ def test_who_measures_without_priority_is_told_how_to_have_it(
     warning = host.priority_warning()
     assert bool(warning) is warns
     assert not warning or "setup/grant priority" in warning
+
+
+@pytest.mark.parametrize(
+    ("arguments", "warns"),
+    [
+        (["--net", "dsl"], True),
+        (["--net", "dsl", "--shells", "mahimahi"], False),
+        # Protocols are validated behind our shells always.
+        (["--net", "dsl", "--proto", "tcp", "--shells", "mahimahi"], True),
+        (["--proto", "tcp", "--shells", "mahimahi"], True),
+    ],
+)
+def test_a_validation_warns_only_where_our_shells_take_part(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], warns: bool
+) -> None:
+    monkeypatch.setattr(validate_command, "require_browsing", lambda _: None)
+    monkeypatch.setattr(validate_command, "require_emulated", lambda *_, **__: None)
+    monkeypatch.setattr(validate_command, "validate", lambda *_, **__: ([], {}))
+    monkeypatch.setattr(validate_command, "priority_warning", lambda: "no priority here")
+    done = CliRunner().invoke(validate_command.main, arguments)
+    assert done.exit_code == 0, done.output
+    assert ("no priority here" in done.output) is warns

@@ -7,20 +7,26 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.processes import awaited_descendants, still_there
 
+from base.errors import EyelevelError
 from base.places import PROJECT
 from base.processes import first_readable, pidfd
+from browsers.browsertime.configuration import ORANGE_FRAMES, QUIET_SIGN_MS
+from measure.host.idle_priority import Policy, idle_priority, require_ordinary
 from measure.run import turn
-from measure.run.evidence import read_evidence
-from measure.run.load import Load
+from measure.run.evidence import REQUEST_LOG, read_evidence
+from measure.run.film import film_start
+from measure.run.film_contents import film_contents
+from measure.run.load import Load, Moments
 from measure.run.setting import Loading, Setting
-from measure.run.turn import LATEST_S, OVER, READY, Prompter, turn_of_visit
-from measure.run.visit import TIMES
+from measure.run.turn import LATEST_S, OVER, QUIET, READY, Prompter, turn_of_visit
+from measure.run.visit import FILM, TIMES
 from record.demo import generate
 from record.site import write_site
 from tuning import networks, protocols
@@ -37,6 +43,7 @@ print("ready", flush=True)
 try:
     turn.await_begin(never_ended)
     print(json.dumps(stamps), flush=True)
+    turn.say_quiet()
     turn.say_over()
     print(repr(os.read(0, 1)), flush=True)
 except EyelevelError as error:
@@ -63,13 +70,14 @@ def test_a_load_begins_when_it_is_told_and_tells_when_it_is_over() -> None:
     with visit_and_prompter() as (visit, prompter):
         assert visit.stdout
         with pidfd(visit) as ended:
-            prompter.await_sign(READY, ended)
-        assert first_readable(visit.stdout.fileno(), timeout_s=2 * LATEST_S) is None, "it did not wait"
+            assert prompter.await_sign(ended, READY) == READY
+        assert first_readable(visit.stdout.fileno(), timeout_s=LATEST_S + 0.5) is None, "it did not wait"
         prompter.say_begin()
         stamps = json.loads(visit.stdout.readline())
-        assert stamps["begin"] - stamps["ready"] >= 2 * LATEST_S
+        assert stamps["begin"] - stamps["ready"] > LATEST_S
         with pidfd(visit) as ended:
-            prompter.await_sign(OVER, ended)
+            assert prompter.await_sign(ended, QUIET, OVER) == QUIET
+            assert prompter.await_sign(ended, OVER) == OVER
         # What it starts does not meet what is said there.
         assert visit.stdout.readline() == "b''\n"
 
@@ -112,9 +120,9 @@ def test_a_load_waits_for_idle_processors_but_not_for_long(
         assert stamps["begin"] - stamps["ready"] >= 0.1
 
 
-def setting_in(folder: Path) -> Setting:
+def setting_in(folder: Path, *, filmed: bool = False) -> Setting:
     site = write_site(generate("demo-light"), folder / "site")
-    return Setting(site, networks.load()["dsl"], protocols.load()["quic"], Loading(filmed=False, quiet_ms=QUIET_MS))
+    return Setting(site, networks.load()["dsl"], protocols.load()["quic"], Loading(filmed=filmed, quiet_ms=QUIET_MS))
 
 
 @pytest.mark.needs_namespaces
@@ -125,7 +133,7 @@ def test_a_prepared_load_asks_for_nothing_before_it_begins_and_is_then_as_any_ot
     folder.mkdir()
     with Load(setting_in(tmp_path), folder) as load:
         awaited_descendants(os.getpid(), lambda names: "chromium" in names)
-        assert load.make(when_over=lambda: (folder / "over").touch()) is None
+        assert load.make(Moments(over=lambda: (folder / "over").touch())) is None
     times = json.loads((folder / TIMES).read_text())
     order = ["visit", "browsertime", "ready", "begin", "browsertime_end", "visit_end"]
     assert sorted(order, key=lambda name: times[name]) == order
@@ -139,12 +147,79 @@ def test_a_prepared_load_asks_for_nothing_before_it_begins_and_is_then_as_any_ot
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 @pytest.mark.loads
+def test_the_film_is_whole_when_a_load_is_over_and_has_nothing_before_its_orange(tmp_path: Path) -> None:
+    folder, films = tmp_path / "run", list[bytes]()
+    folder.mkdir()
+    with Load(setting_in(tmp_path, filmed=True), folder) as load:
+        assert load.make(Moments(over=lambda: films.append((folder / FILM).read_bytes()))) is None
+    assert films == [(folder / FILM).read_bytes()]
+    start = film_start((contents := film_contents(folder / FILM)).times, contents.looks)
+    assert start.stray_frames == 0 and start.orange_frames >= ORANGE_FRAMES and start.blank_after
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_browser
+@pytest.mark.loads
 def test_of_a_load_that_is_not_made_nothing_is_there_when_it_is_closed(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     with Load(setting_in(tmp_path), folder):
         below = awaited_descendants(os.getpid(), lambda names: "chromium" in names)
     assert still_there([pid for pid, _ in below], timeout_s=0) == []
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_browser
+@pytest.mark.loads
+@pytest.mark.parametrize("early_data", [False, True], ids=["a visit", "a return visit"])
+def test_what_is_prepared_beside_a_quiet_page_is_at_idle_priority_until_that_load_is_over(
+    tmp_path: Path, early_data: bool
+) -> None:
+    setting = replace(setting_in(tmp_path), loading=Loading(filmed=False, quiet_ms=QUIET_SIGN_MS + 2000))
+    setting = replace(setting, protocol=protocols.load()["quic+0rtt" if early_data else "quic"])
+    folders = [tmp_path / name for name in ("one", "next")]
+    for folder in folders:
+        folder.mkdir()
+    with idle_priority() as idle, ExitStack() as ends:
+        if not idle:
+            pytest.skip("needs idle priority")
+        loads: list[Load] = []
+
+        def prepare() -> None:
+            loads.append(ends.enter_context(Load(setting, folders[1], idle=idle)))
+            loads[0].await_ready()
+            with pytest.raises(EyelevelError, match=r"of this run (still has idle|is still in)"):
+                require_ordinary(os.getpid())
+
+        def lift() -> None:
+            loads[0].lift()
+            require_ordinary(os.getpid())
+
+        with Load(setting, folders[0]) as load:
+            assert load.make(Moments(prepare, lift)) is None
+        assert loads[0].make() is None
+    for folder in folders:
+        times, evidence = json.loads((folder / TIMES).read_text()), read_evidence(folder, filmed=False)
+        assert evidence.failures == () and evidence.request_counts.missed == 0
+        # Of a return visit, the second load's page.
+        last_s = max(request.began_s or 0 for request in evidence.requests if request.main_frame)
+        assert times["quiet"] - last_s >= QUIET_SIGN_MS / 1000 - 0.1
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_browser
+@pytest.mark.loads
+def test_a_load_that_is_not_at_ordinary_priority_does_not_begin(tmp_path: Path) -> None:
+    class Unliftable(Policy):
+        def lift(self, root: int) -> None:
+            pass
+
+    folder = tmp_path / "run"
+    folder.mkdir()
+    with Load(setting_in(tmp_path), folder, idle=Unliftable()) as load:
+        fault = load.make()
+    assert fault and "of this run still has idle priority" in fault
+    assert not (folder / REQUEST_LOG).read_text()
 
 
 # Prepares a load, and waits to be killed.

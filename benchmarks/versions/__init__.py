@@ -1,0 +1,1 @@
+"""Whether two versions of this project measure the same."""

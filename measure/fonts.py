@@ -1,0 +1,119 @@
+"""Which scripts a page is written in for which this machine has no fonts.
+
+Chromium draws boxes for such letters, all alike, at once, where a reader's browser draws the text. So the film of a
+page in Chinese shows another page than its readers see. Fonts of the page's own are not looked at.
+"""
+
+import re
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html.parser import HTMLParser
+
+from base.errors import EyelevelError
+from record.content import UndecodableContent, decode
+from record.http1 import Response
+
+# A page may have a name or a word in any script.
+LETTERS = 10
+CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
+# What HTML says of its encoding is at its beginning (HTML, section 4.2.5.4).
+CHARSET_BYTES = 1024
+INVISIBLE = frozenset({"script", "style", "title", "template", "noscript"})
+FC_LIST_LIMIT_S = 30
+# So much of a document is looked at; a longer one has shown its script.
+DOCUMENT_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script: its characters, the language by which fontconfig knows fonts for it, and Debian's package with such.
+
+    A page is written in it from so many of its `letters` on.
+    """
+
+    name: str
+    characters: str
+    language: str
+    package: str
+    letters: int = LETTERS
+
+
+# That these packages have fonts of these languages was tried with fc-list on Debian 12.
+CJK, EMOJI, NOTO = "fonts-noto-cjk", "fonts-noto-color-emoji", "fonts-noto-core"
+SCRIPTS = (
+    Script("Chinese characters", "[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0002ffff]", "zh-cn", CJK),
+    Script("Japanese", "[\u3040-\u30ff]", "ja", CJK),
+    Script("Korean", "[\uac00-\ud7a3]", "ko", CJK),
+    Script("emoji", "[\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff]", "und-zsye", EMOJI, letters=1),
+    Script("Arabic", "[\u0620-\u064a\u066e-\u06d3]", "ar", NOTO),
+    Script("Hebrew", "[\u05d0-\u05ea]", "he", NOTO),
+    Script("Thai", "[\u0e01-\u0e5b]", "th", NOTO),
+    Script("Devanagari", "[\u0900-\u097f]", "hi", NOTO),
+    Script("Bengali", "[\u0980-\u09ff]", "bn", NOTO),
+    Script("Tamil", "[\u0b80-\u0bff]", "ta", NOTO),
+    Script("Telugu", "[\u0c00-\u0c7f]", "te", NOTO),
+    Script("Georgian", "[\u10a0-\u10ff]", "ka", NOTO),
+    Script("Armenian", "[\u0530-\u058f]", "hy", NOTO),
+    Script("Ethiopic", "[\u1200-\u137f]", "am", NOTO),
+    Script("Khmer", "[\u1780-\u17ff]", "km", NOTO),
+    Script("Burmese", "[\u1000-\u109f]", "my", NOTO),
+)
+
+
+def without_fonts(documents: Iterable[Response]) -> list[Script]:
+    """The scripts of the text in these HTML documents for which this machine has no fonts. Raises EyelevelError."""
+    text = "".join(map(text_of, documents))
+    written = [script for script in SCRIPTS if len(re.findall(script.characters, text)) >= script.letters]
+    return [script for script in written if not _has_fonts(script.language)]
+
+
+def text_of(document: Response) -> str:
+    """The text that an HTML document shows; what its scripts add is not in it."""
+    try:
+        body = decode(document.body, document.encoding)[:DOCUMENT_BYTES]
+    except UndecodableContent:
+        return ""
+    parser = _Text()
+    parser.feed(_as_text(document.header("content-type") or "", body))
+    parser.close()
+    return "".join(parser.parts)
+
+
+def _as_text(content_type: str, body: bytes) -> str:
+    charset = CHARSET.search(content_type.encode("latin-1", "replace")) or CHARSET.search(body[:CHARSET_BYTES])
+    try:
+        return body.decode(charset[1].decode() if charset else "utf-8", "replace")
+    except LookupError:  # an encoding that Python does not know
+        return body.decode("utf-8", "replace")
+
+
+class _Text(HTMLParser):
+    """Collects the text between tags."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.parts: list[str] = []
+        self._invisible = ""
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if not self._invisible and tag in INVISIBLE:
+            self._invisible = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == self._invisible:
+            self._invisible = ""
+
+    def handle_data(self, data: str) -> None:
+        if not self._invisible:
+            self.parts.append(data)
+
+
+def _has_fonts(language: str) -> bool:
+    """Whether fontconfig, which Chromium asks, knows any font for the language."""
+    command = ["fc-list", f":lang={language}", "family"]
+    try:
+        listed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=FC_LIST_LIMIT_S)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise EyelevelError(f"fc-list, which knows this machine's fonts, failed: {error}; run 'make setup'") from None
+    return bool(listed.stdout.strip())

@@ -1,0 +1,206 @@
+"""Idle priority: a tree of processes runs only where nobody else wants a processor, until it is lifted.
+
+The kernel has two ways. Neither is believed: `idle_priority` tries each beside a busy process.
+
+policy   SCHED_IDLE (sched(7)) of each thread, which those that it starts inherit. To lift it needs CAP_SYS_NICE, or a
+         limit of RLIMIT_NICE that ordinary users do not have. It holds within one group of processes only, and some
+         machines make a group of each session (autogroup).
+group    a control group (cgroup, version 1) that is idle as a whole (`cpu.idle`, Linux 5.15). To be lifted, processes
+         are moved out of it. In version 2 that would change what else groups govern: memory, and on which processors.
+"""
+
+import os
+import subprocess
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+import psutil
+
+from base.errors import EyelevelError
+from base.places import tool
+from base.processes import first_readable, pinned
+from measure.host.process_times import Schedstat
+from measure.host.quota import hierarchy, new_group, remove_abandoned
+from measure.host.timekeeping import has_real_time_priority
+
+# On a trial, how long two busy processes share a processor, and which share of what the ordinary one gets the other may
+# get before it is lifted, and must get afterwards.
+TRIAL_S = 0.05
+MOST_BEFORE, LEAST_AFTERWARDS = 0.1, 0.3
+START_S = 5.0
+BUSY = "echo; while :; do :; done"
+
+PREFIX = "eyelevel-idle-"
+# Of a second: where control groups have shares of real-time priority, for the emulated network.
+REAL_TIME_US = 50_000
+
+
+class IdlePriority(ABC):
+    """A way to have it."""
+
+    @abstractmethod
+    def beginning(self) -> list[str | Path]:
+        """The beginning of a command line that runs at idle priority, with all that it starts."""
+
+    @abstractmethod
+    def lift(self, root: int) -> None:
+        """Give ordinary priority to the process `root` and all that descend from it. Raises OSError."""
+
+
+class Policy(IdlePriority):
+    """By the policy of each thread."""
+
+    def beginning(self) -> list[str | Path]:
+        return [tool("chrt"), "--idle", "0"]
+
+    def lift(self, root: int) -> None:
+        # What a thread starts before its turn comes is found by the next look.
+        while threads := [thread for process in _tree(root) for thread in idle_threads(process)]:
+            for thread in threads:
+                with suppress(ProcessLookupError):
+                    os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
+
+
+class Group(IdlePriority):
+    """By the control group `group`, which has nothing but the tree; `ordinary` is the one that it is to be in."""
+
+    def __init__(self, group: Path, ordinary: Path) -> None:
+        self._group = group
+        self._ordinary = ordinary
+
+    def beginning(self) -> list[str | Path]:
+        return [tool("sh"), "-c", 'echo $$ > "$0" && exec "$@"', self._group / "cgroup.procs"]
+
+    def lift(self, root: int) -> None:
+        # What a process starts before its turn comes is in the group.
+        while processes := (self._group / "cgroup.procs").read_text().split():
+            for process in processes:
+                with suppress(ProcessLookupError):
+                    (self._ordinary / "cgroup.procs").write_text(process)
+
+
+@contextmanager
+def by_policy() -> Iterator[IdlePriority]:
+    """Policies need nothing."""
+    yield Policy()
+
+
+@contextmanager
+def by_group() -> Iterator[IdlePriority]:
+    """A new group, until the block ends; nothing may be in it then. Raises OSError, EyelevelError."""
+    place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
+    if place.version != 1:
+        raise EyelevelError("processes cannot be moved between groups of version 2 without changing more of them")
+    remove_abandoned(place.parent, PREFIX)
+    with ExitStack() as stack:
+        group = new_group(place.parent, stack, PREFIX)
+        try:
+            (group / "cpu.idle").write_text("1")
+            _allow_real_time(group, place.present)
+            yield Group(group, place.present)
+        finally:
+            # What an interruption left in it ends by itself, and the next campaign removes the group.
+            with suppress(OSError):
+                group.rmdir()
+
+
+def _allow_real_time(group: Path, ordinary: Path) -> None:
+    """Let processes of `group` get real-time priority where those of `ordinary` may, and groups have shares of it."""
+    share = "cpu.rt_runtime_us"
+    if (group / share).exists() and (most_us := int((ordinary / share).read_text())):
+        (group / share).write_text(str(min(most_us, REAL_TIME_US)))
+
+
+@contextmanager
+def idle_priority() -> Iterator[IdlePriority | None]:
+    """A way to have idle priority that holds on this machine, for this user; None where there is none. It is for one
+    tree at a time, which must have ended or been lifted when the block ends."""
+    with ExitStack() as stack:
+        yield stack.enter_context(way()) if (way := _way()) else None
+
+
+@cache
+def _way() -> Callable[[], AbstractContextManager[IdlePriority]] | None:
+    # Without real-time priority the emulated network would be late while it is prepared, and its run rejected for it.
+    if not has_real_time_priority():
+        return None
+    for way in (by_policy, by_group):
+        with suppress(OSError, EyelevelError), way() as one:
+            if holds(one):
+                return way
+    return None
+
+
+def holds(way: IdlePriority) -> bool:
+    """Whether a busy session leaves a processor to this process as long as it has idle priority in this `way`, and no
+    longer. Raises OSError, EyelevelError."""
+    cores, core = os.sched_getaffinity(0), min(os.sched_getaffinity(0))
+    command = [*way.beginning(), *pinned([core]), tool("sh"), "-c", BUSY]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True) as busy:
+        assert busy.stdout
+        try:
+            if first_readable(busy.stdout.fileno(), timeout_s=START_S) is None or not busy.stdout.read(1):
+                return False
+            os.sched_setaffinity(0, [core])  # of this thread
+            if _share_beside(busy.pid) > MOST_BEFORE:
+                return False
+            way.lift(busy.pid)
+            return _share_beside(busy.pid) > LEAST_AFTERWARDS
+        finally:
+            os.sched_setaffinity(0, cores)
+            busy.kill()
+            busy.wait()
+
+
+def _share_beside(process: int) -> float:
+    """How long the busy `process` runs while this one would run all the time, as a share of what this one gets."""
+    account = Schedstat()
+    before, began_s, own_s = account.times(process), time.monotonic(), time.thread_time()
+    while time.monotonic() - began_s < TRIAL_S:
+        pass
+    own_s, after = time.thread_time() - own_s, account.times(process)
+    return (after.run_ns - before.run_ns) / 1e9 / own_s if before and after else 0.0
+
+
+def require_ordinary(root: int) -> None:
+    """Raises EyelevelError when `root`, or a process that descends from it, has idle priority or is in other control
+    groups than this one."""
+    groups = Path("/proc/self/cgroup").read_text()
+    for process in _tree(root):
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            name = Path(f"/proc/{process}/comm").read_text().strip()
+            if idle_threads(process):
+                raise EyelevelError(f"{name} of this run still has idle priority")
+            # One that has ended and is still listed counts as one of the root's.
+            if Path(f"/proc/{process}/cgroup").read_text() != groups and not _has_ended(process):
+                raise EyelevelError(f"{name} of this run is still in another control group than others")
+
+
+def idle_threads(process: int) -> list[int]:
+    """The threads of `process` whose policy is SCHED_IDLE."""
+    threads = []
+    with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+        for entry in os.scandir(f"/proc/{process}/task"):
+            with suppress(ProcessLookupError):
+                if os.sched_getscheduler(int(entry.name)) & ~os.SCHED_RESET_ON_FORK == os.SCHED_IDLE:
+                    threads.append(int(entry.name))
+    return threads
+
+
+def _has_ended(process: int) -> bool:
+    try:
+        return bool(psutil.Process(process).status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
+
+
+def _tree(root: int) -> list[int]:
+    """The process `root` and all that descend from it; nothing when it has ended."""
+    try:
+        return [root, *(process.pid for process in psutil.Process(root).children(recursive=True))]
+    except psutil.NoSuchProcess:
+        return []

@@ -1,0 +1,126 @@
+"""A tree at idle priority leaves the processor to others, and nothing of that remains when it is lifted."""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from base.errors import EyelevelError
+from measure.host import idle_priority as idle_priority_module
+from measure.host.idle_priority import (
+    PREFIX,
+    IdlePriority,
+    Policy,
+    by_group,
+    by_policy,
+    holds,
+    idle_priority,
+    idle_threads,
+    require_ordinary,
+)
+from measure.host.quota import hierarchy
+
+Way = Callable[[], AbstractContextManager[IdlePriority]]
+
+# Starts sessions and short-lived processes all the time, and says when it has begun.
+FORKING = "echo; while :; do setsid sh -c 'sh -c :; sh -c :'; done"
+
+
+class Nothing(IdlePriority):
+    """No way at all."""
+
+    def beginning(self) -> list[str | Path]:
+        return []
+
+    def lift(self, root: int) -> None:
+        pass
+
+
+class Forever(Policy):
+    """What is at idle priority stays there."""
+
+    def lift(self, root: int) -> None:
+        pass
+
+
+@contextmanager
+def forking(way: IdlePriority) -> Iterator[int]:
+    """The root of a tree that grows and shrinks all the time, begun in this `way`."""
+    command = [*way.beginning(), "sh", "-c", FORKING]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            assert process.stdout and process.stdout.readline() == b"\n"
+            yield process.pid
+        finally:
+            tree = psutil.Process(process.pid)
+            tree.suspend()
+            descendants = tree.children(recursive=True)
+            process.kill()
+            process.wait()
+            psutil.wait_procs(descendants)
+
+
+def groups() -> set[Path]:
+    try:
+        place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
+    except EyelevelError:
+        return set()
+    return {*place.parent.glob(f"{PREFIX}*")}
+
+
+@pytest.mark.needs_root
+@pytest.mark.parametrize("way", [by_policy, by_group])
+def test_a_lifted_tree_is_as_one_that_never_was_at_idle_priority(way: Way) -> None:
+    with ExitStack() as ends:
+        try:
+            one = ends.enter_context(way())
+        except (OSError, EyelevelError) as error:
+            pytest.skip(f"needs control groups of version 1 that can be written: {error}")
+        root = ends.enter_context(forking(one))
+        with pytest.raises(EyelevelError, match=r"of this run (still has idle|is still in)"):
+            require_ordinary(root)
+        one.lift(root)
+        require_ordinary(root)
+        assert idle_threads(root) == []
+
+
+def test_a_process_that_has_ended_is_of_no_priority() -> None:
+    with subprocess.Popen(["sleep", "0"]) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        require_ordinary(os.getpid())
+
+
+def test_what_is_begun_by_policy_is_idle_with_all_that_it_starts() -> None:
+    script = "import os, threading, subprocess\n"
+    script += "threading.Thread(target=lambda: print(os.sched_getscheduler(threading.get_native_id()))).start()\n"
+    script += "subprocess.run(['chrt', '-p', '0'])"
+    command = [*Policy().beginning(), "python3", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, start_new_session=True)
+    assert done.stdout.count("SCHED_IDLE") == 1 and f"{os.SCHED_IDLE}" in done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("way", [Nothing(), Forever()], ids=["never idle", "never lifted"])
+def test_a_way_that_does_not_hold_is_found_out(way: IdlePriority) -> None:
+    assert not holds(way)
+
+
+def test_what_holds_leaves_nothing_behind() -> None:
+    before, cores = groups(), os.sched_getaffinity(0)
+    idle_priority_module._way.cache_clear()
+    with idle_priority():
+        pass
+    assert groups() == before and os.sched_getaffinity(0) == cores
+
+
+def test_where_no_way_holds_there_is_no_idle_priority(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(idle_priority_module, "holds", lambda _way: False)
+    idle_priority_module._way.cache_clear()
+    try:
+        with idle_priority() as idle:
+            assert idle is None
+    finally:
+        idle_priority_module._way.cache_clear()

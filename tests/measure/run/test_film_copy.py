@@ -1,0 +1,23 @@
+"""A film is copied while the programs that made it are still there."""
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from measure.run.visit import FILM, RECORDED, keep_film
+
+
+@pytest.mark.parametrize(("space_bytes", "kept"), [(100, b"film"), (3, b"fil")])
+def test_no_more_is_copied_than_the_jails_folder_can_hold(
+    space_bytes: int, kept: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file with holes may say that it is as long as it likes."""
+    results, folder = tmp_path / "results", tmp_path / "folder"
+    (results / RECORDED).parent.mkdir(parents=True)
+    (results / RECORDED).write_bytes(b"film")
+    folder.mkdir()
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_blocks=space_bytes, f_frsize=1))
+    keep_film(results, folder)
+    assert (folder / FILM).read_bytes() == kept
