@@ -8,7 +8,7 @@ STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER LANES DASK PR
 INTEROP_VARIABLES := SERVER BROWSER TEST LOADS INTO
 PROXIES := http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
 NO_OPTIONS := FROM SERVERS BROWSERS REPEATABLE TUNING EYELEVEL_TUNING EYELEVEL_CACHE EYELEVEL_CORPUS EYELEVEL_FILMS PYTHON $(PROXIES)
-$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM URL LIVE SERVERS BROWSERS REPEATABLE ALLOW_PRIVATE TUNING,\
+$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM URL LIVE TO SERVE SERVERS BROWSERS REPEATABLE ALLOW_PRIVATE TUNING,\
 	$(if $(filter environment,$(origin $v)),$(eval override $v :=)$(eval unexport $v)))
 
 # A value is text, in which make expands nothing ("$c", "$(shell …)") and which reaches programs as it was given.
@@ -70,10 +70,11 @@ $(call needs,review,CAMPAIGN,make review CAMPAIGN=try)
 $(call needs,report,CAMPAIGN,make report CAMPAIGN=try)
 $(call needs,quiet-times,CAMPAIGN,make quiet-times CAMPAIGN=try)
 $(call needs,figures,CAMPAIGN,make figures CAMPAIGN=try)
+$(if $(filter probe-network,$(MAKECMDGOALS)),$(if $(TO)$(SERVE),,$(error probe-network needs TO, as in: make probe-network TO=192.0.2.7; or SERVE, on the other machine)))
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures quiet-times networks validate interop lanes cluster-keys clean $(STUDIES)
+.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures quiet-times networks probe-network validate interop lanes cluster-keys clean $(STUDIES)
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-12s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -142,6 +143,9 @@ quiet-times: setup ## tell what shorter waits for further requests would have ch
 networks: setup ## tell what the networks are (or NET), with their sources, and draw their rates and delays over time
 	@$(EYELEVEL) networks$(call options,NET)
 
+probe-network: setup ## measure the path to the machine TO, where SERVE=its address runs, as a network of yours
+	@$(EYELEVEL) probe-network$(call all_options,TO SERVE)
+
 validate: setup ## measure each NET and PROTO, and compare with its settings
 	@$(EYELEVEL) validate$(call options,NET PROTO SHELLS SITES SERVER_RTTS)
 
@@ -168,6 +172,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   TUNING           a folder with a networks.toml or a protocols.toml of yours
 ##   REPEATABLE       no: without the script that makes pages ask for the same on every load
 ##   ALLOW_PRIVATE    yes: make record and make close reach addresses that are not public, too
+##   TO, SERVE        of make probe-network: the other machine; there, the address at which it is the other end
 ##   LIVE             of make record: how often each page is loaded without the recorder, too, behind this machine's NET
 ##   SITES, SITE      folders in sites/; of make record, a URL or a file of lines NAME URL
 ##   RUNS             how many of each site, network and protocol (31), or auto: until all is decided, MAX_RUNS at most

@@ -12,6 +12,7 @@ from measure.path import profile
 from measure.path.conversation import PORT, make_secret, read_secret, secret_file
 from measure.path.probe import Effort, measure_path
 from measure.path.serving import Server
+from tuning.networks import FILENAME
 
 MOST_MB = 100
 
@@ -29,7 +30,13 @@ MOST_MB = 100
     help="Ask for no more in both directions together; with --serve, send no more to one probe.",
 )
 @click.option("--name", help="What the network is called; after the host unless given.")
-@click.option("--into", type=PATH, help="Add the profile to this file, a networks.toml of yours, too.")
+@click.option(
+    "--into",
+    type=PATH,
+    default=Path("profiles") / FILENAME,
+    show_default=True,
+    help="The file to which the profile is added, a networks.toml of yours.",
+)
 @click.option("--quick", is_flag=True, help="A third of the time; losses are known less well.")
 def main(
     host: str | None,
@@ -38,14 +45,14 @@ def main(
     secret: Path | None,
     most_mb: float,
     name: str | None,
-    into: Path | None,
+    into: Path,
     quick: bool,
 ) -> None:
     """Measure the path between this machine and another: round trip, rate, queue and loss of both directions.
 
-    The answer is a table for networks.toml: up is from this machine to the other. Begin with --serve on the other
-    machine, which makes the secret; copy it to this one. docs/probe-network.md says what is measured how, and what
-    such a profile does not say.
+    The answer is a network of yours for campaigns: up is from this machine to the other. Begin with --serve on the
+    other machine, which makes the secret; copy it to this one. docs/probe-network.md says what is measured how, and
+    what such a profile does not say.
 
     Example: eyelevel probe-network --serve 192.0.2.7, and on another machine eyelevel probe-network --to 192.0.2.7
     """
@@ -57,8 +64,7 @@ def main(
         return
     assert host is not None
     name = name or profile.name_of(host)
-    if into:
-        profile.require_place(into, name)
+    profile.require_place(into, name)
     key = read_secret(file)
     effort = Effort.quick(most_bytes) if quick else Effort(most_bytes)
     _note(
@@ -72,9 +78,8 @@ def main(
     click.echo(text, nl=False)
     for warning in profile.warnings(measured):
         _note(f"warning: {warning}")
-    if into:
-        profile.add(text, into)
-        _note(f"added to {into}: NET={name} TUNING={into.parent}")
+    profile.add(text, into)
+    _note(f"the profile is in {into}, to be used by: make campaign NET={name} TUNING={into.parent}")
 
 
 def _serve(address: str, port: int, file: Path, most_bytes: int) -> None:

@@ -49,7 +49,7 @@ QUIET_S = 0.3
 GROUPS, LEAST_GROUP = 12, 20
 # A link is at rest only if its queue is empty: it is not before a packet that waited for more than this share of a full
 # queue, though a sender or a machine that stands still may make it so.
-BUSY_SHARE = 0.5
+BUSY_SHARE = 0.25
 # The usual gap between two packets says what a link carries, whatever it loses behind that; unless packets come in
 # bursts: then it differs from the mean by more than this.
 REGULAR_SHARE = 0.1
@@ -86,7 +86,7 @@ class Way:
     """What was measured of a direction.
 
     `mbps` is its rate, IP and UDP headers included, in full packets, and `low_mbps` to `high_mbps` that of 80 % of
-    groups of packets one after the other; `wait_ms` how long a packet waits in a full queue, `packets` how many showed it.
+    groups of packets one after the other; `wait_ms` how long a packet waits in a full queue, by so many `packets`.
     `fills`: whether the queue got full; `is_managed`: whether it drops before that; `counts_packets`: whether it is as
     long in packets, not in bytes. Of `sent` packets without load, `lost` were lost, `behind_lost` of them behind
     another.

@@ -39,8 +39,6 @@ def require_place(file: Path, name: str) -> None:
         raise EyelevelError(f"{printable(name)!r} is no name of a profile: letters, digits, - and _ only")
     if file.name != networks.FILENAME:
         raise EyelevelError(f"{file} must be called {networks.FILENAME}, to be found in a folder of yours (TUNING)")
-    if not file.parent.is_dir():
-        raise EyelevelError(f"{file.parent} is no folder; make it first")
     known = networks.load(file) if file.exists() else networks.load()
     ours = networks.load()
     if any(name in catalogue or name in catalogue.groups for catalogue in (known, ours)):
@@ -49,12 +47,14 @@ def require_place(file: Path, name: str) -> None:
 
 def add(profile: str, file: Path) -> None:
     """Add `profile` to `file`, which is made if it is not there, in one step. Raises EyelevelError."""
+    folder_is_new = not file.parent.exists()
     try:
+        file.parent.mkdir(parents=True, exist_ok=True)
         before = f"{file.read_text().rstrip()}\n\n" if file.exists() else ""
         write_atomically(file, before + profile)
     except OSError as error:
         raise EyelevelError(f"{file} cannot be written: {error.strerror}") from None
-    give_to_caller(file)
+    give_to_caller(file, file.parent if folder_is_new else None)
 
 
 def read_back(profile: str, name: str) -> Network:
@@ -114,8 +114,8 @@ def warnings(measured: PathMeasurement) -> Iterator[str]:
 def _comments(way: Way) -> Iterator[str]:
     low, high = interval(way.lost, way.sent, _again(way))
     yield (
-        f"{way.mbps:.4g} Mbit/s, {way.low_mbps:.4g} to {way.high_mbps:.4g} in 80 % of groups of packets one after the other; "
-        f"{way.wait_ms:.4g} ms in a full queue, by {way.packets} packets"
+        f"{way.mbps:.4g} Mbit/s, {way.low_mbps:.4g} to {way.high_mbps:.4g} in 80 % of groups of packets one after the "
+        f"other; {way.wait_ms:.4g} ms in a full queue, by {way.packets} packets"
     )
     yield (
         f"{way.lost} of {way.sent} packets lost without load, {way.behind_lost} of them behind another: "
