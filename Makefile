@@ -1,13 +1,14 @@
 # Eyelevel's front door. Every target is a thin line over a command that can be run by hand: `make -n TARGET` shows it.
 
 # What can be given. None of it is taken from the environment, where such short names mean something else.
-CAMPAIGN_VARIABLES := NET PROTO SITES RUNS MAX_RUNS SEED FILMS HYPOTHESES QUALITY BROWSER SHELLS LANES DASK CAMPAIGN
+CAMPAIGN_VARIABLES := NET PROTO SITES RUNS MAX_RUNS SEED FILMS HYPOTHESES QUALITY BROWSER SHELLS LANES DASK CAMPAIGN \
+	SERVER_RTTS THINK_TIME CERTIFICATES ALPN
 STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER LANES DASK PRESET COUNTS SIZES LIMIT BUDGET DELAYS \
-	CONDITIONS
+	CONDITIONS AGAINST MIXES SECONDS
 INTEROP_VARIABLES := SERVER BROWSER TEST LOADS INTO
 PROXIES := http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
 NO_OPTIONS := FROM SERVERS BROWSERS REPEATABLE TUNING EYELEVEL_TUNING EYELEVEL_CACHE EYELEVEL_CORPUS EYELEVEL_FILMS PYTHON $(PROXIES)
-$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM URL SERVERS BROWSERS REPEATABLE ALLOW_PRIVATE TUNING,\
+$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM URL LIVE TO SERVE SERVERS BROWSERS REPEATABLE ALLOW_PRIVATE TUNING,\
 	$(if $(filter environment,$(origin $v)),$(eval override $v :=)$(eval unexport $v)))
 
 # A value is text, in which make expands nothing ("$c", "$(shell …)") and which reaches programs as it was given.
@@ -69,10 +70,11 @@ $(call needs,review,CAMPAIGN,make review CAMPAIGN=try)
 $(call needs,report,CAMPAIGN,make report CAMPAIGN=try)
 $(call needs,quiet-times,CAMPAIGN,make quiet-times CAMPAIGN=try)
 $(call needs,figures,CAMPAIGN,make figures CAMPAIGN=try)
+$(if $(filter probe-network,$(MAKECMDGOALS)),$(if $(TO)$(SERVE),,$(error probe-network needs TO, as in: make probe-network TO=192.0.2.7; or SERVE, on the other machine)))
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures quiet-times networks validate interop lanes cluster-keys clean $(STUDIES)
+.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures quiet-times networks probe-network validate interop lanes cluster-keys clean $(STUDIES)
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-12s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -105,7 +107,7 @@ proof: setup ## run what takes hours: faults by the dozen, fuzzing, whole corpor
 	@$(PYTEST) -n 3 tests/proof tests/analysis/report/test_latex.py
 
 record: setup ## load SITES, a URL or a file that lists some (sites.txt), from the web, make sites of them, and close these
-	@$(EYELEVEL) record$(PRIVATE)$(call argument,SITES); status=$$?; \
+	@$(EYELEVEL) record$(PRIVATE)$(call options,LIVE NET)$(call argument,SITES); status=$$?; \
 		$(EYELEVEL) close --recorded$(PRIVATE) && exit $$status
 
 import: setup ## make a site of the recording FROM, which begins at URL if given
@@ -118,7 +120,7 @@ site-info: setup ## tell what the recorded sites are, and draw the paper's Figur
 	@$(EYELEVEL) site-info
 
 replay: setup ## open a shell as the client of SITE, behind the network NET, over PROTO
-	@$(EYELEVEL) replay$(call options,SITE NET PROTO SHELLS)
+	@$(EYELEVEL) replay$(call options,SITE NET PROTO SHELLS SERVER_RTTS THINK_TIME CERTIFICATES ALPN)
 
 campaign: setup ## measure SITES over every NET and PROTO, or go on with it; the result is results/CAMPAIGN
 	@$(EYELEVEL) campaign$(call all_options,$(CAMPAIGN_VARIABLES))$(AS_RECORDED)
@@ -141,8 +143,11 @@ quiet-times: setup ## tell what shorter waits for further requests would have ch
 networks: setup ## tell what the networks are (or NET), with their sources, and draw their rates and delays over time
 	@$(EYELEVEL) networks$(call options,NET)
 
+probe-network: setup ## measure the path to the machine TO, where SERVE=its address runs, as a network of yours
+	@$(EYELEVEL) probe-network$(call all_options,TO SERVE)
+
 validate: setup ## measure each NET and PROTO, and compare with its settings
-	@$(EYELEVEL) validate$(call options,NET PROTO SHELLS)
+	@$(EYELEVEL) validate$(call options,NET PROTO SHELLS SITES SERVER_RTTS)
 
 interop: setup ## test every SERVER with every BROWSER, and write the table INTO a file if given
 	@$(EYELEVEL) interop$(call options,$(INTEROP_VARIABLES))
@@ -167,16 +172,24 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   TUNING           a folder with a networks.toml or a protocols.toml of yours
 ##   REPEATABLE       no: without the script that makes pages ask for the same on every load
 ##   ALLOW_PRIVATE    yes: make record and make close reach addresses that are not public, too
+##   TO, SERVE        of make probe-network: the other machine; there, the address at which it is the other end
+##   LIVE             of make record: how often each page is loaded without the recorder, too, behind this machine's NET
 ##   SITES, SITE      folders in sites/; of make record, a URL or a file of lines NAME URL
 ##   RUNS             how many of each site, network and protocol (31), or auto: until all is decided, MAX_RUNS at most
 ##   HYPOTHESES       what is asked, as a file (analysis/hypotheses.toml); a campaign keeps it before its first run
 ##   FILMS, QUALITY   all, sample or none; lossless or small: which films are kept once their metrics are
 ##   BROWSER          the browser: chromium (unless given) or firefox; of make campaign, a list: each loads all
 ##   SHELLS           what emulates networks: ours, or mahimahi, upstream's shells; of make setup: install these
+##   SERVER_RTTS      how far beyond the network each server is: off, recorded, recorded-12ms, or a file
+##   THINK_TIME       how long servers take to answer: off, or recorded
+##   CERTIFICATES     chains of certificates: off, which is short, or recorded, as long as those
+##   ALPN             what servers speak over TCP: off, HTTP/2; or recorded, HTTP/1.1 where only that was
 ##   LANES            how many runs are made at once, each on cores of its own (1), or auto: as many as do not disturb
 ##   DASK             the scheduler of a cluster to measure on (tls://head:8786)
 ##   PRESET           of make grid: longlook, longlook-0rtt, controlled, lossy-bulk
 ##   COUNTS, SIZES    of make grid: other numbers and sizes of objects (1,10 and 100B,10KB)
+##   AGAINST, MIXES   of make fairness: the protocol of the other flows; how many against how many (1x1,2x1)
+##   SECONDS          of make fairness: for how long the flows of a run last
 ##   BUDGET, LIMIT    of make grid: how long all may take (60m); how many seconds a load may
 ##   CONDITIONS       of make ladder: arq, slow, unknown (all that it can unless given), or none
 ##   SERVER, TEST     of make interop: servers and tests; there BROWSER may be a list, too

@@ -180,7 +180,7 @@ def announcement(campaign: Campaign) -> list[str]:
     hypotheses = hypotheses.restricted_to(tuple(campaign.protocols), metric_names())
     if not hypotheses.family:
         return ["RUNS=auto saves nothing of a campaign of one protocol, which compares nothing"]
-    model = RunModel(campaign.sites, campaign.networks, campaign.films, filmed=campaign.loading.filmed)
+    model = campaign.run_model()
     first = campaign.loading.browser
     places = {network_in(name, browser, first): name for browser, name in product(campaign.browsers, campaign.networks)}
     plan = Plan(

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from analysis import lanes, timekeeping
+from analysis import distant_servers, lanes, timekeeping
 from analysis.gain import exclusions, gains, in_order, means
 from analysis.hypotheses import Pair
 from analysis.outcomes import SIGNIFICANT_P
@@ -43,7 +43,8 @@ def report(folder: Path, console: Console) -> None:
     if len(campaign.protocols) > 1:
         text = f"Gain against {reference}: negative is faster; * p < {SIGNIFICANT_P} (the paper's one-way ANOVA)."
         console.print(text, style="dim")
-    notes = [*lanes.warnings(campaign.document), *timekeeping.warnings(campaign.document)]
+    parts = (lanes, timekeeping, distant_servers)
+    notes = [line for part in parts for line in part.warnings(campaign.document)]
     for line in [*notes, *exclusion_lines(campaign)]:
         console.print(line, markup=False, soft_wrap=True)
 

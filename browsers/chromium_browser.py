@@ -3,13 +3,14 @@
 import gzip
 import re
 import shutil
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 from base.jail import file_in
 from base.places import tool
 from browsers.chromium.known_servers import write_known_servers
-from browsers.chromium.netlog import read_netlog, read_streams
+from browsers.chromium.netlog import read_handshakes, read_netlog, read_streams
 from browsers.chromium.program import BINARY, COMMON_SWITCHES, DISABLED_FEATURES, MOBILE_PIXEL_RATIO, phone, trust
 from browsers.contract import HOME, Browser, Page, Request, StreamRequest
 from tuning.protocols import Protocol
@@ -30,6 +31,7 @@ PROCESS_PARTS = {
     "gpu-process": "gpu",
 }
 PROFILE = "profile"
+WITHOUT_WEBRTC = "force-webrtc-ip-handling-policy=disable_non_proxied_udp"
 
 
 class Chromium(Browser):
@@ -46,22 +48,19 @@ class Chromium(Browser):
     def browsertime_options(
         self, page: Page, protocol: Protocol, connection_options: tuple[str, ...], results: Path
     ) -> dict[str, Any]:
-        profile = results / PROFILE
         known = page.authorities if protocol.browser_knows_servers else ()
-        write_known_servers(profile, page.url, known, protocol.http_version)
-        chrome: dict[str, Any] = {
-            "binaryPath": str(BINARY),
-            "chromedriverPath": str(tool("chromedriver")),
-            "ignoreCertificateErrors": False,
-            "args": [
-                f"user-data-dir={profile}",
-                *_switches(page, protocol, results),
-                *_protocol_switches(protocol, connection_options),
-            ],
-        }
-        if page.window.mobile:
-            chrome["mobileEmulation"] = _mobile_emulation(page)
-        return {"browser": "chrome", "chrome": chrome}
+        write_known_servers(results / PROFILE, page.url, known, protocol.http_version)
+        rules = ["MAP * ~NOTFOUND", *(f"EXCLUDE {host}" for host in page.hosts)]
+        without = [BACKUP] if protocol.backup_connections is False else []
+        switches = _switches(rules, results, without, allows_0rtt=not protocol.needs_hello_retry)
+        return _options(page, results, [*switches, *_protocol_switches(protocol, connection_options)])
+
+    def live_options(self, page: Page, addresses: Mapping[str, str], results: Path) -> dict[str, Any]:
+        # The first rule that fits holds, also for what is an address already (net/base/host_mapping_rules.cc).
+        rules = [f"MAP {host} {_bracketed(address)}" for host, address in addresses.items()]
+        switches = _switches([*rules, "MAP * ~NOTFOUND"], results)
+        # WebRTC asks no such rule where it sends UDP.
+        return _options(page, results, [*switches, "enable-quic", WITHOUT_WEBRTC])
 
     def trust(self, certificate: Path, results: Path) -> None:
         trust(certificate, results / HOME)
@@ -80,6 +79,9 @@ class Chromium(Browser):
 
     def read_streams(self, folder: Path) -> list[StreamRequest]:
         return read_streams(folder / self.network_log)
+
+    def read_handshakes(self, folder: Path) -> dict[str, float]:
+        return read_handshakes(folder / self.network_log)
 
     def part(self, command: str) -> str | None:
         if Path(command.partition(" ")[0]).name != BINARY.name:
@@ -102,6 +104,22 @@ def _mobile_emulation(page: Page) -> dict[str, Any]:
     window = page.window
     measures = {"width": window.width, "height": window.height, "pixelRatio": MOBILE_PIXEL_RATIO}
     return {**measures, **phone(window), "userAgent": page.user_agent}
+
+
+def _options(page: Page, results: Path, switches: Collection[str]) -> dict[str, Any]:
+    chrome: dict[str, Any] = {
+        "binaryPath": str(BINARY),
+        "chromedriverPath": str(tool("chromedriver")),
+        "ignoreCertificateErrors": False,
+        "args": [f"user-data-dir={results / PROFILE}", *switches],
+    }
+    if page.window.mobile:
+        chrome["mobileEmulation"] = _mobile_emulation(page)
+    return {"browser": "chrome", "chrome": chrome}
+
+
+def _bracketed(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
 
 
 def _protocol_switches(protocol: Protocol, connection_options: tuple[str, ...]) -> list[str]:
@@ -130,16 +148,16 @@ def _unfinished(results: Path) -> list[Path]:
     return [constants, *sorted(events, key=lambda event: event.stat().st_mtime_ns)]
 
 
-def _switches(page: Page, protocol: Protocol, results: Path) -> list[str]:
-    """Chromium's switches beyond those that Browsertime gives it."""
-    hosts = ",".join(f"EXCLUDE {host}" for host in page.hosts)
-    without = [BACKUP] if protocol.backup_connections is False else []
+def _switches(
+    resolver_rules: Collection[str], results: Path, without: Collection[str] = (), *, allows_0rtt: bool = True
+) -> list[str]:
+    """Chromium's switches beyond those that Browsertime gives it; `without` are features that it must not have."""
     return [
         *COMMON_SWITCHES,
         f"log-net-log={results / NETLOG}",
         "net-log-capture-mode=Default",
         f"net-log-max-size-mb={NETLOG_MB}",
-        f"host-resolver-rules=MAP * ~NOTFOUND,{hosts}",
+        f"host-resolver-rules={','.join(resolver_rules)}",
         "no-proxy-server",
         # Given for every protocol, though it is QUIC's alone.
         "force-fieldtrials=QUIC/Enabled",
@@ -147,7 +165,7 @@ def _switches(page: Page, protocol: Protocol, results: Path) -> list[str]:
         f"max_time_before_crypto_handshake_seconds/{CONNECT_S}"
         f"/max_idle_time_before_crypto_handshake_seconds/{CONNECT_S}"
         # Where a HelloRetryRequest rejects 0-RTT, a second connection to a server would hang in it for 45 s.
-        f"/disable_tls_zero_rtt/{'true' if protocol.needs_hello_retry else 'false'}",
+        f"/disable_tls_zero_rtt/{'false' if allows_0rtt else 'true'}",
         # Browsertime adds its list to this one.
         f"disable-features={','.join([*DISABLED_FEATURES, *without])}",
     ]

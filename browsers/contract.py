@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from base.errors import EyelevelError
 from browsers.window import Window
 from tuning.protocols import Protocol
 
@@ -104,6 +105,15 @@ class Browser(ABC):
         itself writes goes to `results`.
         """
 
+    def live_options(self, page: Page, addresses: Mapping[str, str], results: Path) -> dict[str, Any]:
+        """The part of Browsertime's configuration by which it loads `page` from the web itself, over what it and the
+        servers agree on, and otherwise as in a replay. Whatever the page asks for, it reaches the `addresses` alone
+        (host → address of its server), and looks no name up.
+
+        Raises EyelevelError where it cannot.
+        """
+        raise EyelevelError(f"{self.name} cannot load pages live; chromium can")
+
     @abstractmethod
     def trust(self, certificate: Path, results: Path) -> None:
         """Make the browser of the load with these `results` accept the certificate authority of `certificate`, before
@@ -130,6 +140,15 @@ class Browser(ABC):
         ValueError or KeyError when the log is missing or broken.
         """
         return []
+
+    def read_handshakes(self, folder: Path) -> dict[str, float]:
+        """Address of a server → how long the shortest handshake of TCP with it took (ms), by the `network_log` of
+        `folder`.
+
+        Empty if the log does not have them. Raises OSError, EOFError, ValueError or KeyError when the log is missing or
+        broken.
+        """
+        return {}
 
     @abstractmethod
     def screenshot_command(self, url: str, picture: Path) -> list[str | Path]:

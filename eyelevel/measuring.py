@@ -35,11 +35,14 @@ from measure.host.exclusive import measuring_alone
 from measure.host.timekeeping import priority_warning
 from measure.run.aliases import distinct
 from measure.run.browser import refusal
+from measure.run.server_rtts import OFF
 from measure.table import DOCUMENT, CampaignDocument, read_document
 from measure.validate.record import validate_campaign, validate_worker
+from measure.validate.server_rtts import DelayedSite
 from replay.shells.registry import DEFAULT as OUR_SHELLS
 from replay.shells.registry import require_emulated
-from servers.registry import require_served_behind
+from servers.recorded_chains import recorded_chains
+from servers.registry import http1_refusal, require_served_behind
 from tuning.networks import Network
 
 # The longest name of a folder (NAME_MAX of limits.h).
@@ -132,6 +135,7 @@ def carry_out(
     require_browser(campaign)
     require_networks(campaign)
     require_shells(campaign, options)
+    require_recorded(campaign)
     # A cluster's workers keep their own machines; this one only collects what they have measured.
     place = nullcontext() if options.dask else measuring_alone("measuring")
     with place, interruptible(campaign.folder, continuation(command, campaign.folder)):
@@ -141,7 +145,8 @@ def carry_out(
             planned = dict.fromkeys(run.network for block in campaign.plan() for run in block)
             networks = distinct_networks(campaign.networks[name] for name in planned)
             chosen = distinct(campaign.protocols.values())
-            if checks := validate_campaign(campaign.folder, networks, chosen, campaign.loading.shells):
+            delayed = delayed_sites(campaign)
+            if checks := validate_campaign(campaign.folder, networks, chosen, campaign.loading.shells, delayed):
                 console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
         lanes = lanes_of_campaign(campaign.folder, options.lanes, options.dask, console, campaign.loading.browser)
         campaign = replace(campaign, lanes=lanes)
@@ -154,8 +159,15 @@ def carry_out(
 def workers_of(campaign: Campaign, options: MeasuringOptions) -> Workers | None:
     """Who measures `campaign`: a cluster's workers, the lanes of this machine, or None, the machine as a whole."""
     if options.dask:
-        return Cluster(options.dask, campaign, None if options.trust_workers else validate_worker).measure
+        validation = partial(validate_worker, delayed=delayed_sites(campaign))
+        return Cluster(options.dask, campaign, None if options.trust_workers else validation).measure
     return partial(measure_in_lanes, campaign) if campaign.lanes.count > 1 else None
+
+
+def delayed_sites(campaign: Campaign) -> list[DelayedSite]:
+    """The sites of `campaign` of which servers are farther away than its networks say."""
+    extra_ms = {name: campaign.loading.server_rtts.extra_ms(site) for name, site in campaign.sites.items()}
+    return [DelayedSite(name, campaign.sites[name].folder, extra) for name, extra in extra_ms.items() if extra]
 
 
 def distinct_networks(networks: Iterable[Network]) -> list[Network]:
@@ -180,6 +192,17 @@ def require_networks(campaign: Campaign) -> None:
         require_served_behind(network, protocol)
 
 
+def require_recorded(campaign: Campaign) -> None:
+    """Raises EyelevelError when servers are to be as they were recorded, and those of a site were not recorded so."""
+    delayed_sites(campaign)
+    for protocol in campaign.protocols.values() if campaign.loading.recorded_alpn else ():
+        if fault := http1_refusal(protocol):
+            raise EyelevelError(f"{protocol.name}: {fault} (--alpn recorded, ALPN=recorded)")
+    if campaign.loading.recorded_certificates:
+        for site in campaign.sites.values():
+            recorded_chains(site)
+
+
 def require_shells(campaign: Campaign, options: MeasuringOptions) -> None:
     """Raises EyelevelError when the campaign's shells are not installed, or cannot do what it wants of them."""
     shells = campaign.loading.shells
@@ -187,7 +210,8 @@ def require_shells(campaign: Campaign, options: MeasuringOptions) -> None:
         option = "--dask" if options.dask else "--lanes"
         raise EyelevelError(f"SHELLS={shells} is for one run at a time on this machine; leave out {option}")
     if not options.dask:
-        require_emulated(shells, campaign.networks.values())
+        delayed = campaign.loading.server_rtts.kind != OFF
+        require_emulated(shells, campaign.networks.values(), delayed_servers=delayed)
 
 
 def campaign_name(name: str | None) -> str:

@@ -6,6 +6,7 @@ import click
 
 from base.errors import EyelevelError
 from base.places import RESULTS
+from measure.run.server_rtts import OFF, RECORDED
 from replay.shells.registry import DEFAULT as OUR_SHELLS
 from replay.shells.registry import all_shells
 
@@ -32,6 +33,25 @@ SHELLS_HELP = (
     "SHELLS=mahimahi' installs (docs/mahimahi.md)."
 )
 shells_option = click.option("--shells", type=click.Choice(list(all_shells())), default=OUR_SHELLS, help=SHELLS_HELP)
+
+SERVER_RTTS_HELP = (
+    "How far beyond the network each server is: off; recorded, by as much as its round trip was longer than that to "
+    "the nearest one; recorded-12ms, than 12 ms; or as a file says (docs/distant-servers.md)."
+)
+server_rtts_option = click.option("--server-rtts", default=OFF, show_default=True, help=SERVER_RTTS_HELP)
+OFF_OR_RECORDED = (OFF, RECORDED)
+THINK_TIME_HELP = "How long servers take to answer: off, no time; or as long as the recorded ones took."
+CERTIFICATES_HELP = "Chains of certificates: off, one short certificate each; or as long as the recorded ones."
+certificates_option = click.option(
+    "--certificates", type=click.Choice(OFF_OR_RECORDED), default=OFF, show_default=True, help=CERTIFICATES_HELP
+)
+ALPN_HELP = (
+    "What servers speak over TCP: off, HTTP/2; or HTTP/1.1 alone where only that was recorded. Over QUIC it is HTTP/3."
+)
+alpn_option = click.option("--alpn", type=click.Choice(OFF_OR_RECORDED), default=OFF, show_default=True, help=ALPN_HELP)
+think_time_option = click.option(
+    "--think-time", type=click.Choice(OFF_OR_RECORDED), default=OFF, show_default=True, help=THINK_TIME_HELP
+)
 
 INSECURE_HELP = (
     "Take tcp:// beyond this machine, too: whoever reaches the cluster can run programs as you on all of it."

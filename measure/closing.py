@@ -34,6 +34,7 @@ from measure.completeness import (
 from measure.fonts import without_fonts
 from measure.gates import GATES, Gate
 from measure.host.machine import versions
+from measure.live import read_live
 from measure.run.evidence import Evidence, read_evidence
 from measure.run.film import last_frame, unlike
 from measure.run.pictures import Pixels
@@ -193,6 +194,8 @@ def fetch_missing(site: Site, urls: Sequence[str], closing: Closing) -> list[str
             user_agent=site.user_agent,
             viewport=site.viewport,
             skipped=site.skipped,
+            connections=site.recorded_connections(),
+            live=read_live(site),
         )
         write_site(recording, site.folder)
     return list(dict.fromkeys(e.url for e in new))

@@ -22,7 +22,7 @@ from browsers.contract import Request
 from measure.run.evidence import REQUEST_LOG, page_requests
 from measure.run.visit import HAR
 from record.bounded import parse_json, read_regular
-from record.layout import COMPLETENESS
+from record.layout import COMPLETENESS, LIVE
 from record.site import Site
 from servers.matching import Kind
 
@@ -158,9 +158,10 @@ def read(site: Site) -> Completeness | None:
 
 
 def digest(site: Site) -> str:
-    """A fingerprint of everything in the site's folder but what is kept here."""
+    """A fingerprint of everything in the site's folder but what is kept here, and of its live loads."""
     fingerprint = hashlib.sha256()
-    paths = (path for path in site.folder.rglob("*") if path.is_file() and path != site.folder / FILE)
+    ours = (site.folder / FILE, site.folder / LIVE)
+    paths = (path for path in site.folder.rglob("*") if path.is_file() and path not in ours)
     for path in sorted(paths):
         fingerprint.update(f"{path.relative_to(site.folder)}\0{path.stat().st_size}\0".encode())
         # What people keep beside a recording may be as long as all of it.

@@ -13,6 +13,7 @@ from browsers.contract import NAME_NOT_RESOLVED, Request
 from measure.host.canary import BUSY
 from measure.reasons import Reason
 from measure.run.evidence import Evidence
+from record.connections import HTTP1
 
 SHOWN_URL_LENGTH = 100
 
@@ -29,8 +30,9 @@ CLOCK_SHIFT_S = 0.5
 @dataclass(frozen=True)
 class Claim:
     """What a run is said to be: its HTTP version (h2 or h3), the addresses of the site's servers, the hosts that were
-    recorded, the size in pixels of the page's window, whether it was filmed, and how long (s) it may have taken at
-    most, if there is a limit."""
+    recorded, the size in pixels of the page's window, whether it was filmed, how long (s) it may have taken at most, if
+    there is a limit, which of the servers speak HTTP/1.1 alone, and the background flows beside it: name, direction and
+    congestion control of each."""
 
     http_version: str
     servers: Collection[str]
@@ -38,6 +40,8 @@ class Claim:
     window: tuple[int, int] | None = None
     filmed: bool = True
     limit_s: float | None = None
+    http1_servers: Collection[str] = ()
+    company: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,11 +100,13 @@ def error_page(evidence: Evidence, claim: Claim) -> str | None:
 
 def wrong_protocol(evidence: Evidence, claim: Claim) -> str | None:
     """A request went over another protocol than the one under test."""
+    versions = (claim.http_version, *([HTTP1] if claim.http1_servers else ()))
     for request in evidence.requests:
-        if request.protocol not in (None, claim.http_version):
-            return f"{request.protocol} instead of {claim.http_version}: {_short(request)}"
+        allowed = (HTTP1,) if request.address in claim.http1_servers else versions[:1] if request.address else versions
+        if request.protocol not in (None, *allowed):
+            return f"{request.protocol} instead of {allowed[0]}: {_short(request)}"
     for version, count in evidence.har_protocols.items():
-        if version != claim.http_version:
+        if version not in versions:
             return f"{count} request(s) over {version or 'an unknown protocol'} instead of {claim.http_version}"
     return None
 
@@ -189,10 +195,25 @@ def clock_shifted(evidence: Evidence, claim: Claim) -> str | None:
     return None
 
 
+def company_missing(evidence: Evidence, claim: Claim) -> str | None:
+    """A background flow that the network should have had was not there, did not move, or was another one."""
+    there = tuple((flow.name, flow.direction, flow.congestion_control) for flow in evidence.company)
+    if there != claim.company:
+        said = [", ".join(map(" ".join, flows)) or "none" for flows in (there, claim.company)]
+        return f"the background flows were {said[0]}, not {said[1]}"
+    for flow in evidence.company:
+        if not flow.run_bytes:
+            return f"the background flow {flow.name} {flow.direction} did not move"
+    return None
+
+
 # How many rejections for the machine's fault are pardoned for each run.
 PARDONS = 10
 
 REPLAY = Gate("replay", replay, pardoned=True, about_load=True)
+COMPANY_MISSING = Gate("company_missing", company_missing, pardoned=True)
+MACHINE_BUSY = Gate("machine_busy", machine_busy, pardoned=True)
+CLOCK_SHIFTED = Gate("clock_shifted", clock_shifted, pardoned=True)
 LOAD_FAILED = Gate("load_failed", load_failed, about_load=True)
 # A page that took too long would take as long again, so one rejection gives the run up.
 OVER_TIME = Gate("over_time", over_time, attempts=101, about_load=True)
@@ -211,8 +232,9 @@ GATES: list[Gate] = [
     Gate("film_unclean", film_unclean),
     Gate("visual_metrics_missing", visual_metrics_missing),
     Gate("other_display", other_display),
-    Gate("machine_busy", machine_busy, pardoned=True),
-    Gate("clock_shifted", clock_shifted, pardoned=True),
+    COMPANY_MISSING,
+    MACHINE_BUSY,
+    CLOCK_SHIFTED,
 ]
 
 

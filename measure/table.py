@@ -65,7 +65,8 @@ class Row:
     where and when it was made: in which block of the plan, on which machine, what that machine's canary took (ms), and
     for how long during the load its processes ran and waited for a processor (`measure.run.processor`), for how long
     the page had asked for nothing when it counted as finished, in which lane of the machine, if that had any, in which
-    browser, and when after its navigation the next run began to be prepared (`measure.campaign.preparer`).
+    browser, when after its navigation the next run began to be prepared (`measure.campaign.preparer`), and the mean
+    rate of all background flows together during the load (Mbit/s), where there were any.
 
     `further`: the cells of columns that this version does not know.
     """
@@ -102,6 +103,7 @@ class Row:
     lane: int | None = None
     browser: str = DEFAULT
     next_prepared_ms: float | None = None
+    company_mbps: float | None = None
     further: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -264,6 +266,32 @@ class CampaignDocument:
     def shells(self) -> str:
         """The name of the shells that emulate its networks."""
         return str(self.settings.get("shells", OUR_SHELLS))
+
+    @property
+    def server_rtts(self) -> str:
+        """How far beyond the network servers are, in the words of the setting (`measure.run.server_rtts`)."""
+        return str(self.settings.get("server_rtts", "off"))
+
+    @property
+    def extra_rtts_ms(self) -> dict[str, dict[str, float]]:
+        """Site → server address → by how much its round trip is longer than the network's; nothing if off."""
+        sites = self.settings.get("sites", {})
+        return {name: dict(extra) for name, site in sites.items() if (extra := site.get("extra_rtts_ms"))}
+
+    @property
+    def think_time(self) -> bool:
+        """Whether servers take as long to answer as the recorded ones took."""
+        return "think_time" in self.settings
+
+    @property
+    def recorded_certificates(self) -> bool:
+        """Whether chains of certificates are as long as the recorded ones."""
+        return "certificates" in self.settings
+
+    @property
+    def recorded_alpn(self) -> bool:
+        """Whether servers of which only HTTP/1.1 was recorded speak that over TCP."""
+        return "alpn" in self.settings
 
     @property
     def browsers(self) -> tuple[str, ...]:

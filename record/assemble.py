@@ -54,6 +54,7 @@ def assemble(intake: Intake, recorder: dict[str, str], *, listed: Iterable[str] 
         recorder={name: printable(text[:LINE_LETTERS]) for name, text in texts.items()},
         user_agent=agent,
         skipped=tuple(skipped),
+        connections=tuple(intake.connections),
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from base.places import SITES, cache_dir
-from record import downloads, grid
+from record import company, downloads, grid
 from record.demo import DEMO_SITES, generate
 from record.site import Recording, Site, write_site
 from tuning.settings import choose, choose_one
@@ -36,6 +36,8 @@ def load_site(name: str) -> Site:
     if size_bytes := downloads.page_named(name):
         folder = cache_dir() / "downloads" / name
         return _load_generated(folder, downloads.RECORDER, lambda: downloads.generate(size_bytes))
+    if company.mix_named(name):
+        return _load_generated(cache_dir() / "fairness" / name, company.RECORDER, company.generate)
     if name in DEMO_SITES and not folder.is_dir():
         print(f"generating {name}", file=sys.stderr)
         write_site(generate(name), folder)

@@ -17,11 +17,12 @@ from typing import Any
 from base.errors import EyelevelError
 from base.text import excerpt, printable
 from record.bounded import parse_json, read_regular
+from record.connections import CONNECTIONS, Connection, parse_connection
 from record.http1 import METHOD, STATUSES, MalformedMessage
 from record.layout import (
-    COMPLETENESS,
     FORMAT,
     INDEX,
+    OURS,
     authority_of,
     host_folder,
     is_file_name,
@@ -33,6 +34,7 @@ from record.urls import normal_url
 
 INDEX_BYTES = 256 << 20
 KEYS = {"format", "url", "recorder", "user_agent", "viewport", "servers", "exchanges", "skipped"}
+OPTIONAL_KEYS = {"connections"}
 EXCHANGE_KEYS = {"method", "url", "status", "server", "file", "bytes", "started_ms", "ttfb_ms"}
 # A recorded server's address or, where there is none, a host's name with some words.
 RECORDED_IP_LETTERS = 400
@@ -70,7 +72,7 @@ def read_index(folder: Path) -> dict[str, Any]:
 
 def checked_index(index: object) -> dict[str, Any]:
     """`index`, if an import could have written it. Raises BrokenIndex."""
-    if not isinstance(index, dict) or index.keys() != KEYS:
+    if not isinstance(index, dict) or index.keys() - OPTIONAL_KEYS != KEYS:
         raise BrokenIndex("it does not have an index's values, which are " + ", ".join(sorted(KEYS)))
     agent, viewport = index["user_agent"], index["viewport"]
     if agent is not None and not is_user_agent(agent):
@@ -89,6 +91,7 @@ def checked_index(index: object) -> dict[str, Any]:
         **index,
         "recorder": {printable(name): printable(text) for name, text in recorder.items()},
         "skipped": tuple(printable(line) for line in skipped),
+        "connections": _connections(index.get("connections", []), servers),
     }
 
 
@@ -125,6 +128,21 @@ def _servers(servers: object) -> dict[str, str]:
         if not is_recorded_ip(ip):
             raise BrokenIndex(f"servers has {excerpt(ip)}, which stands for no recorded server")
     return recorded_ips
+
+
+def _connections(connections: object, servers: dict[str, str]) -> tuple[Connection, ...]:
+    if not isinstance(connections, list) or len(connections) > CONNECTIONS:
+        raise BrokenIndex(f"connections is no list of at most {CONNECTIONS:,}")
+    checked = []
+    for number, document in enumerate(connections):
+        try:
+            connection = parse_connection(document)
+        except ValueError as error:
+            raise BrokenIndex(f"connection {number}: {error}") from None
+        if connection.server not in servers:
+            raise BrokenIndex(f"connection {number}: server is {excerpt(connection.server)}, which is none of its own")
+        checked.append(connection)
+    return tuple(checked)
 
 
 def _exchanges(exchanges: object, servers: Iterable[str]) -> list[dict[str, Any]]:
@@ -168,7 +186,7 @@ def _checked_exchange(exchange: object, order: int) -> tuple[str, str]:
             raise BrokenIndex(f"{name} is {excerpt(str(exchange[name]))}, which no import writes")
     authority = authority_of(exchange["url"])
     folder = str(exchange["file"]).rpartition("/")[0]
-    is_ours = folder in (INDEX, COMPLETENESS)  # an earlier version named a host's folder so
+    is_ours = folder in OURS  # an earlier version named a host's folder so
     if is_ours or folder not in (host_folder(authority), older_host_folder(authority)):
         raise BrokenIndex(f"file is not in the folder of {authority}")
     return folder, authority
@@ -203,7 +221,7 @@ def _require_files(folder: Path, files: Iterable[str]) -> None:
     for entry in (entry for entry in os.scandir(folder) if entry.name not in hosts):
         if not entry.is_file(follow_symlinks=False):
             raise BrokenIndex(f"{excerpt(entry.name)} in its folder is not its own")
-        if entry.name in (INDEX, COMPLETENESS):  # which are bounded where they are read
+        if entry.name in OURS:  # which are bounded where they are read
             continue
         further_files += 1
         stored_bytes += entry.stat(follow_symlinks=False).st_size

@@ -7,12 +7,14 @@ all other code can trust the methods, URLs, status codes and header fields of a 
 import math
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from base.errors import EyelevelError
 from base.text import excerpt, printable
 from record.bounded import read_regular
+from record.connections import CONNECTIONS, Connection, sound
 from record.content import BrokenContent, UndecodableContent, decode
 from record.http1 import (
     METHOD,
@@ -51,6 +53,7 @@ class Intake:
         self.source = printable(source)
         self.keep_cookies = keep_cookies
         self.exchanges: list[Exchange] = []
+        self.connections: list[Connection] = []
         self.skipped: list[str] = []
         self._skipped_letters = self._further_skipped = 0
         self._body_bytes = self._text_bytes = 0
@@ -75,6 +78,12 @@ class Intake:
         self._hosts.add(authority_of(exchange.url))
         self.exchanges.append(exchange)
         self._require_one_page()
+
+    def connect(self, connection: Connection) -> None:
+        """Take what a recorder saw of a connection. One of no host, and what is more than a site keeps, is left."""
+        if len(self.connections) < CONNECTIONS:
+            with suppress(ValueError):
+                self.connections.append(sound(connection))
 
     def leave_out(self, name: str, reason: Exception | str) -> None:
         """Add a line to `skipped`: what is left out, and why. Of very many lines the rest is only counted."""

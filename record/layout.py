@@ -2,6 +2,7 @@
 
     site.json                   index: where the page starts, how it was recorded, every exchange
     completeness.json           what is known of how complete it is; no part of the recording
+    live.json                   how long its page took in loads without the recorder; no part of it either
     <host>/<NNNNN>-<slug>       one raw response each
 
 <host> is a host's name, with a port other than 443 behind a comma, which no host name can have. Sites written before
@@ -16,7 +17,9 @@ from base.errors import EyelevelError
 from record.http1 import Headers, MalformedMessage, without_fields
 
 FORMAT = 1
-INDEX, COMPLETENESS = "site.json", "completeness.json"
+INDEX, COMPLETENESS, LIVE = "site.json", "completeness.json", "live.json"
+# The files in a site's folder that are ours.
+OURS = (INDEX, COMPLETENESS, LIVE)
 
 # The benchmark range of RFC 2544. Servers have consecutive addresses in order of first use.
 FIRST_SERVER = IPv4Address("198.18.0.1")
@@ -24,7 +27,7 @@ FIRST_SERVER = IPv4Address("198.18.0.1")
 # The servers read from these which request a stored response answers. Browsers never get them.
 ORIGINAL_URL = "X-Original-Url"
 ORIGINAL_METHOD = "X-Original-Method"
-ORIGINAL_WAIT_MS = "X-Original-Wait-Ms"  # the server's time to the first byte, where it was recorded
+ORIGINAL_WAIT_MS = "X-Original-Wait-Ms"  # how long the server took to answer, where that was recorded
 ORIGINALS = frozenset(name.lower() for name in (ORIGINAL_URL, ORIGINAL_METHOD, ORIGINAL_WAIT_MS))
 
 AUTHORITY = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?(:[0-9]{1,5})?")
@@ -70,7 +73,7 @@ def host_folder(authority: str) -> str:
     """
     if not AUTHORITY.fullmatch(authority):
         raise EyelevelError(f"{authority!r} in the recording is no host name; leave out its exchanges")
-    if authority in (INDEX, COMPLETENESS):
+    if authority in OURS:
         return f"{authority},443"
     name = authority.replace(":", ",")
     if len(name) <= NAME_BYTES:

@@ -6,8 +6,8 @@ and the application in uWSGI load it too.
 """
 
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from base.errors import EyelevelError
 from base.files import replacing_folder, write_atomically
 from record.bounded import read_regular
+from record.connections import Connection, RecordedRtt, recorded_rtts
 from record.http1 import Headers, MalformedMessage, Response, format_response, parse_response
 from record.index import BrokenIndex, checked_index, read_index
 from record.layout import (
@@ -30,6 +31,7 @@ from record.layout import (
     without_originals,
 )
 from record.limits import BODY_BYTES, HEAD_BYTES
+from record.live import LiveLoads, write_live
 
 # Matching needs these of a request, and so does the search for the start page. Cookies and authorisation are not kept.
 KEPT_REQUEST_HEADERS = frozenset({"referer", "user-agent", "range", "origin", "access-control-request-method"})
@@ -50,7 +52,8 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Recording:
-    """The result of an importer or the recorder: exchanges in recorded order, and the page that they belong to."""
+    """The result of an importer or the recorder: exchanges in recorded order, the page that they belong to, how the
+    recorder was connected to their servers, and the page's live loads if any are known."""
 
     url: str
     exchanges: tuple[Exchange, ...]
@@ -58,6 +61,8 @@ class Recording:
     user_agent: str | None = None
     viewport: tuple[int, int] | None = None
     skipped: tuple[str, ...] = ()
+    connections: tuple[Connection, ...] = ()
+    live: LiveLoads | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,7 @@ class Site:
     recorded_ips: dict[str, str]
     exchanges: tuple[IndexedExchange, ...]
     skipped: tuple[str, ...] = field(default=())
+    connections: tuple[Connection, ...] = ()
 
     @property
     def name(self) -> str:
@@ -160,7 +166,12 @@ class Site:
             recorded_ips=index["servers"],
             exchanges=tuple(IndexedExchange(**exchange) for exchange in index["exchanges"]),
             skipped=index["skipped"],
+            connections=index["connections"],
         )
+
+    def recorded_connections(self) -> tuple[Connection, ...]:
+        """Its connections as a recording has them, by recorded IPs."""
+        return tuple(replace(one, server=self.recorded_ips[one.server]) for one in self.connections)
 
 
 def write_site(recording: Recording, folder: Path) -> Site:
@@ -184,8 +195,9 @@ def write_site(recording: Recording, folder: Path) -> Site:
 
 
 def _write(recording: Recording, addresses: dict[str, str], folder: Path) -> None:
+    rtts = recorded_rtts(recording.connections)
     indexed = [
-        _store(folder, order, exchange, addresses[exchange.recorded_ip])
+        _store(folder, order, exchange, addresses[exchange.recorded_ip], _think_ms(exchange, rtts))
         for order, exchange in enumerate(recording.exchanges)
     ]
     index: dict[str, Any] = {
@@ -198,7 +210,12 @@ def _write(recording: Recording, addresses: dict[str, str], folder: Path) -> Non
         "exchanges": [asdict(exchange) for exchange in indexed],
         "skipped": recording.skipped,
     }
+    # What is not known is not said: such sites are as earlier versions write and read them.
+    if connections := [one for one in recording.connections if one.server in addresses]:
+        index["connections"] = [asdict(replace(one, server=addresses[one.server])) for one in connections]
     checked_index(index)  # what is written must be read again
+    if recording.live:
+        write_live(recording.live, folder)
     write_atomically(folder / INDEX, json.dumps(index, indent=1) + "\n")
 
 
@@ -212,15 +229,22 @@ def _assign_addresses(recorded_ips: Iterable[str]) -> dict[str, str]:
     return dict(zip(distinct, server_addresses(len(distinct)), strict=True))
 
 
-def _store(folder: Path, order: int, exchange: Exchange, server: str) -> IndexedExchange:
-    """Write one response and return its line in the index."""
+def _think_ms(exchange: Exchange, rtts: Mapping[str, RecordedRtt]) -> float | None:
+    """How long the server took to answer: the time to the first byte, less the round trip where that is known."""
+    if exchange.ttfb_ms is None or exchange.recorded_ip not in rtts:
+        return exchange.ttfb_ms
+    return max(0.0, exchange.ttfb_ms - rtts[exchange.recorded_ip].rtt_ms)
+
+
+def _store(folder: Path, order: int, exchange: Exchange, server: str, think_ms: float | None) -> IndexedExchange:
+    """Write one response and return its line in the index. The server is to take `think_ms` to answer, if asked to."""
     host = folder / host_folder(authority_of(exchange.url))
     host.mkdir(exist_ok=True)
     path = host / file_name(order, exchange.url)
     response = exchange.response.replayable(exchange.method)
     origin: Headers = ((ORIGINAL_URL, exchange.url), (ORIGINAL_METHOD, exchange.method))
-    if exchange.ttfb_ms is not None:
-        origin += ((ORIGINAL_WAIT_MS, f"{exchange.ttfb_ms:g}"),)
+    if think_ms is not None:
+        origin += ((ORIGINAL_WAIT_MS, f"{think_ms:g}"),)
     path.write_bytes(format_response(response._replace(headers=origin + response.headers)))
     return IndexedExchange(
         method=exchange.method,

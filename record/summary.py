@@ -2,6 +2,7 @@
 
 from base.text import printable
 from record.privacy import secret_parameters
+from record.round_trips import rtts_of
 from record.site import Site
 
 # So many names of query parameters stand for all.
@@ -13,6 +14,9 @@ def summary(site: Site) -> str:
     total = sum(exchange.bytes for exchange in site.exchanges)
     counts = f"{len(site.exchanges)} exchanges of {len(site.addresses)} hosts on {len(site.servers)} servers"
     lines = [f"{site.name}: {counts}, {total / 1e6:.2f} MB, starts at {site.url}"]
+    if rtts := rtts_of(site).values():
+        shortest, longest = min(rtt.rtt_ms for rtt in rtts), max(rtt.rtt_ms for rtt in rtts)
+        lines.append(f"  round-trip times of {len(rtts)} servers are known: {shortest:.3g} to {longest:.3g} ms")
     lines += [f"  left out: {reason[:160]}" for reason in site.skipped]
     if secrets := secret_parameters(exchange.url for exchange in site.exchanges):
         names = ", ".join(printable(name[:40]) for name, _ in secrets.most_common(NAMES))

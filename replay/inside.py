@@ -22,14 +22,17 @@ from base.errors import EyelevelError
 from base.jail import file_in, hand_over
 from base.processes import first_readable, pidfd, pinned, running, stopped_at_the_end
 from base.structure import from_json, to_json
+from record.connections import http1_servers
 from record.site import Site
 from replay import names, world
+from replay.company import accompanied
 from replay.content import make_content
 from replay.shells.registry import shells_named
 from replay.spec import CONTROL, MONITORED_DEVICE, PRIVATE, TIMEKEEPING, ReplaySpec
-from servers.certificates import certify, machine_ca
+from servers.certificates import certify, chain_bytes, machine_ca
 from servers.contract import ServerCertificate, Serving
 from servers.qlog import SUFFIX
+from servers.recorded_chains import recorded_chains
 from servers.registry import server_of
 from tuning import kernel
 
@@ -79,7 +82,12 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     logs = PRIVATE / "servers"
     (logs / QLOG).mkdir()
     (PRIVATE / "shells").mkdir()
-    nest = shells.nest(spec.network, spec.seed, TIMEKEEPING, PRIVATE / "shells")
+    nest = shells.nest(spec.network, spec.seed, TIMEKEEPING, PRIVATE / "shells", spec.extra_rtts_ms)
+    evidence["extra_rtts_ms"] = dict(spec.extra_rtts_ms)
+    evidence["think_time"] = spec.think_time
+    # QUIC carries HTTP/3 alone.
+    http1 = http1_servers(site.connections) if spec.recorded_alpn and spec.protocol.in_kernel else frozenset()
+    evidence["http1_servers"] = sorted(http1)
     evidence["shells"] = nest.record
     client = [*pinned(spec.emulator_cores), *nest.command]
     client += [sys.executable, "-m", "replay.client", to_json(spec), *command]
@@ -94,10 +102,11 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
             content=_content(site, evidence, repeatable=spec.repeatable),
             protocol=spec.protocol,
             folder=logs,
-            certify=partial(_certificates, site),
+            certify=partial(_certificates, site, evidence, recorded=spec.recorded_certificates),
             request_log=logs / REQUEST_LOG if spec.request_log else None,
             qlog=logs / QLOG if spec.qlog else None,
             think_time=spec.think_time,
+            http1=http1,
         )
         with _served(serving), _linked(control, stack, leash) as connection, _monitoring(spec.monitor):
             if spec.protocol.in_kernel:
@@ -106,8 +115,9 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
                 evidence["queueing_discipline"] = kernel.set_discipline(device, paced=paced)
                 evidence["largest_buffer_bytes"] = kernel.limit_buffers(device, spec.protocol)
             evidence["setup_s"] = round(time.monotonic() - started, 3)
-            evidence["client"] = _exchange_readiness(connection)
-            status = _await_exit(stack, leash)
+            with accompanied(spec, connection, evidence):
+                evidence["client"] = _exchange_readiness(connection)
+                status = _await_exit(stack, leash)
     # The emulated network writes it at its end, and has not when it was killed.
     if not TIMEKEEPING.exists() or not (timekeeping := TIMEKEEPING.read_text().strip()):
         raise EyelevelError(f"the emulated network failed while the client ran (status {status})")
@@ -151,10 +161,17 @@ def _content(site: Site, evidence: dict[str, Any], *, repeatable: bool) -> Path:
     return content
 
 
-def _certificates(site: Site) -> dict[str, ServerCertificate]:
-    """A certificate for each server, which the servers' user may read. Raises EyelevelError."""
-    certificates = certify(machine_ca(), _certified_names(site), PRIVATE / "certificates")
+def _certificates(site: Site, evidence: dict[str, Any], *, recorded: bool) -> dict[str, ServerCertificate]:
+    """A certificate for each server, which the servers' user may read, or a chain like the one that was `recorded`, of
+    which `evidence` has the lengths then. Raises EyelevelError."""
+    forms = recorded_chains(site) if recorded else None
+    certificates = certify(machine_ca(), _certified_names(site), PRIVATE / "certificates", forms)
     hand_over(PRIVATE / "certificates")
+    if forms:
+        evidence["certificate_bytes"] = {
+            address: {"recorded": sum(form.certificates), "replayed": chain_bytes(certificates[address])}
+            for address, form in forms.items()
+        }
     return certificates
 
 

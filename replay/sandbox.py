@@ -53,7 +53,7 @@ class Replay:
         """
         require_namespaces("replaying")
         require_served([spec.protocol])
-        require_emulated(spec.shells, [spec.network])
+        require_emulated(spec.shells, [spec.network], delayed_servers=any(spec.extra_rtts_ms.values()))
         require_served_behind(spec.network, spec.protocol)
         self._site = spec.site.name
         leash_end, self._leash = os.pipe()

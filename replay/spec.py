@@ -1,11 +1,12 @@
 """What is replayed, and where the parts of a replay meet."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from replay.shells.registry import DEFAULT
+from tuning.company import Flow
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
@@ -26,10 +27,16 @@ class ReplaySpec:
     `qlog`: the folder to which servers that can log what the congestion control of each connection does.
     `repeatable`: whether pages are made to ask for the same on every load (`replay.repeatable`).
     `think_time`: whether a response is sent as long after its request as when it was recorded.
+    `extra_rtts_ms`: server address → how much longer than the network's its round-trip time is.
+    `recorded_certificates`: whether certificate chains are as long as the recorded ones, and name as many hosts.
+    `recorded_alpn`: whether servers of which only HTTP/1.1 was recorded speak that, too, where they serve over TCP.
     `seed`: what the network's random choices are drawn from; None draws a new one.
     `monitor`: a command that runs next to the servers for as long as the client does: it prints a line when it is
     ready, and ends in order on SIGTERM.
     `shells`: which emulate the network (`replay.shells.registry`).
+    `flows`: background flows beside the page, without time to settle; those of the network unless given.
+    `company_awaits_turn`: whether background flows begin only when the client lets them (`replay.company`).
+    `company_log`: where to put how much of them had come over time.
     `server_cores`, `emulator_cores`: the processor cores on which the servers and the network run; any if empty.
     """
 
@@ -39,10 +46,16 @@ class ReplaySpec:
     request_log: Path | None = None
     repeatable: bool = False
     think_time: bool = False
+    extra_rtts_ms: Mapping[str, float] = field(default_factory=dict)
+    recorded_certificates: bool = False
+    recorded_alpn: bool = False
     seed: int | None = None
     monitor: tuple[str, ...] = ()
     qlog: Path | None = None
     shells: str = DEFAULT
+    flows: tuple[Flow, ...] = ()
+    company_awaits_turn: bool = False
+    company_log: Path | None = None
     server_cores: tuple[int, ...] = ()
     emulator_cores: tuple[int, ...] = ()
 

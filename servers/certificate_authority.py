@@ -40,11 +40,17 @@ class CertificateAuthority:
         usages: Sequence[x509.ObjectIdentifier],
         lifetime: timedelta,
         addresses: Sequence[x509.GeneralName] = (),
+        further: Sequence[x509.ExtensionType] = (),
     ) -> x509.Certificate:
-        """A certificate of `key` for the purposes `usages`; `addresses` are those of a server, by name or by number."""
+        """A certificate of `key` for the purposes `usages`; `addresses` are those of a server, by name or by number.
+
+        It has the extensions `further`, too, which must be understood by nobody.
+        """
         builder = _builder(name, self.certificate.subject, key, lifetime)
         if addresses:
             builder = builder.add_extension(x509.SubjectAlternativeName(addresses), critical=False)
+        for extension in further:
+            builder = builder.add_extension(extension, critical=False)
         return (
             builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(x509.ExtendedKeyUsage(usages), critical=False)

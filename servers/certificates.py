@@ -4,6 +4,7 @@ The CA is short-lived and is trusted by nothing but the testbed's own browser pr
 kind of chain (an ECDSA P-256 leaf signed by the CA), so that a handshake carries the same bytes on each.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -19,6 +20,7 @@ from base.ownership import give_to_caller
 from base.places import ca_certificate, cache_dir
 from servers.certificate_authority import CertificateAuthority, certificate_pem, new_key, private_pem
 from servers.contract import ServerCertificate
+from servers.recorded_chains import ChainForm, issue_chain
 
 LIFETIME = timedelta(days=90)
 RENEWED_BEFORE_END = timedelta(days=14)
@@ -83,9 +85,13 @@ def _new_ca(folder: Path) -> CertificateAuthority:
 
 
 def certify(
-    ca: CertificateAuthority, servers: dict[str, tuple[str, ...]], folder: Path
+    ca: CertificateAuthority,
+    servers: dict[str, tuple[str, ...]],
+    folder: Path,
+    forms: Mapping[str, ChainForm] | None = None,
 ) -> dict[str, ServerCertificate]:
-    """Write into `folder` a certificate for each server address, naming the hosts it answers for.
+    """Write into `folder` a certificate for each server address, naming the hosts it answers for; or chains that are
+    like `forms`, of each address one.
 
     All share one key, made for this call: its kind, not its value, is what a handshake costs.
     """
@@ -96,11 +102,20 @@ def certify(
     for address, hosts in servers.items():
         chain = folder / f"{address}.pem"
         names = [*(x509.DNSName(host) for host in hosts), x509.IPAddress(ip_address(address))]
-        usages = [ExtendedKeyUsageOID.SERVER_AUTH]
-        leaf = ca.issue(f"Eyelevel server {address}", key.public_key(), usages, LIFETIME, names)
-        chain.write_bytes(certificate_pem(leaf))
+        usages, subject = [ExtendedKeyUsageOID.SERVER_AUTH], f"Eyelevel server {address}"
+        if forms:
+            issued = issue_chain(ca, key.public_key(), subject, LIFETIME, names, forms[address])
+        else:
+            issued = [ca.issue(subject, key.public_key(), usages, LIFETIME, names)]
+        chain.write_bytes(b"".join(map(certificate_pem, issued)))
         certificates[address] = ServerCertificate(chain, key_path)
     return certificates
+
+
+def chain_bytes(certificate: ServerCertificate) -> int:
+    """How many bytes a server's chain has on the wire, without what TLS puts around it."""
+    chain = x509.load_pem_x509_certificates(certificate.chain.read_bytes())
+    return sum(len(one.public_bytes(serialization.Encoding.DER)) for one in chain)
 
 
 @reports_errors

@@ -34,6 +34,7 @@ class Serving:
     logs lie, too. Its programs read what strangers wrote, so they are to run in `jail()` (`base.jail`).
     `qlog`: the folder to which the server logs what the congestion control of each connection does, if it can.
     `think_time`: whether a response is sent as long after its request as when it was recorded.
+    `http1`: the addresses of servers that speak HTTP/1.1 alone, which a server must be able to (`speaks_http1`).
     """
 
     site: Site
@@ -44,6 +45,7 @@ class Serving:
     request_log: Path | None
     qlog: Path | None = None
     think_time: bool = False
+    http1: frozenset[str] = frozenset()
 
     @cached_property
     def certificates(self) -> dict[str, ServerCertificate]:
@@ -77,10 +79,11 @@ class Server(ABC):
     logs the congestion control of its connections to `Serving.qlog`; that of others is the kernel's, and is asked there
     (`servers.kernel_sockets`). `schedulers` are those that a protocol may name, and `emulated_connections` the numbers
     of connections as which Cubic may be made to behave; a server that leaves no choice has none. `chooses_tls_records`:
-    whether it takes `tls_record_bytes`. `options_by_itself` are those of its `connection_options` that ask for what it
-    does anyway, so that a browser that sends none can be measured with it, too. `fills_window_after_loss`: whether as
-    much is in flight when a loss is made good as the window lets; of one whose pacing keeps it from that, a validation
-    reads from its log which window it kept.
+    whether it takes `tls_record_bytes`. `limits_window`: whether it takes `max_window_packets`. `speaks_http1`: whether
+    it can serve some addresses over HTTP/1.1 alone. `options_by_itself` are those of its `connection_options` that ask
+    for what it does anyway, so that a browser that sends none can be measured with it, too. `fills_window_after_loss`:
+    whether as much is in flight when a loss is made good as the window lets; of one whose pacing keeps it from that, a
+    validation reads from its log which window it kept.
     """
 
     name: str
@@ -91,6 +94,8 @@ class Server(ABC):
     schedulers: tuple[str, ...] = ()
     emulated_connections: tuple[int, ...] = ()
     chooses_tls_records: bool = False
+    speaks_http1: bool = False
+    limits_window: bool = False
     options_by_itself: tuple[str, ...] = ()
     fills_window_after_loss: bool = True
 
@@ -121,6 +126,8 @@ class Server(ABC):
             return f"congestion_control must be one of {allowed} for {self.name}, not {protocol.congestion_control!r}"
         if protocol.tls_record_bytes is not None and not self.chooses_tls_records:
             return f"{self.name} has no tls_record_bytes to choose"
+        if protocol.max_window_packets is not None and not self.limits_window:
+            return f"{self.name} has no max_window_packets to choose"
         return self._refused_choice("scheduler", protocol.scheduler, self.schedulers) or self._refused_choice(
             "emulated_connections", protocol.emulated_connections, self.emulated_connections
         )

@@ -12,7 +12,7 @@ WINDOW_PACKETS = 32
 # Its schedulers, and the numbers of connections that its Cubic behaves as; its own unless a protocol says another.
 SCHEDULERS = ("urgency", "urgency-incremental", "urgency-first-come", "fair", "first-come")
 OWN_SCHEDULER = "urgency"
-EMULATED_CONNECTIONS = (1, 2)
+EMULATED_CONNECTIONS = tuple(range(1, 11))
 OWN_EMULATED_CONNECTIONS = 2
 
 
@@ -24,13 +24,15 @@ class QuicServer(OwnQuicServer):
     programs: ClassVar = {"quic_server": "--version"}
     schedulers = SCHEDULERS
     emulated_connections = EMULATED_CONNECTIONS
+    limits_window = True
     # Cubic, as `SetCongestionControlDefaults` has it (servers/quic/replay_server.cc).
     options_by_itself = (CONTROL_TAGS["cubic"],)
 
     def arguments(self, protocol: Protocol) -> list[str]:
         # Its own are given, too, since what is its own may change from version to version.
-        connections = str(self.cubic_connections(protocol))
-        return ["--emulated-connections", connections, "--scheduler", _scheduler(protocol)]
+        connections, most = str(self.cubic_connections(protocol)), protocol.max_window_packets
+        limit = [] if most is None else ["--max-window", str(most)]
+        return ["--emulated-connections", connections, *limit, "--scheduler", _scheduler(protocol)]
 
     def refusal(self, protocol: Protocol) -> str | None:
         if fault := super().refusal(protocol):

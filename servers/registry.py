@@ -40,6 +40,18 @@ def require_served(protocols: Iterable[Protocol], places: Mapping[str, str] | No
     return complete
 
 
+def http1_refusal(protocol: Protocol) -> str | None:
+    """Why single servers cannot speak HTTP/1.1 alone where others serve by `protocol`, in one line; None if they can,
+    or if it is one of QUIC, which carries HTTP/3 alone."""
+    if not protocol.in_kernel:
+        return None
+    if not server_of(protocol).speaks_http1:
+        return f"{protocol.server} does not serve over HTTP/1.1 alone"
+    if protocol.browser_knows_servers:
+        return "the browser would be told that all servers speak HTTP/2; known_servers must be false"
+    return None
+
+
 def require_served_behind(network: Network, protocol: Protocol) -> None:
     """Raises EyelevelError when the server of `protocol` cannot serve by it behind `network`."""
     if fault := server_of(protocol).network_refusal(protocol, network):

@@ -24,6 +24,17 @@ install_program() { # NAME TARGET
   ln -sfn "$2" "$EYELEVEL_CACHE/bin/$1"
 }
 
+# Where cargo puts what it builds of this checkout.
+built_folder() {
+  echo "$EYELEVEL_CACHE/cargo-target/$(sha256sum <<<"$PROJECT" | cut -c 1-12)"
+}
+
+# Copy a program that was built into that place. It stays what was installed when its sources are built again for tests.
+install_built_program() { # NAME
+  install -D "$(built_folder)/release/$1" "$EYELEVEL_CACHE/bin/.$1.new"
+  mv -T "$EYELEVEL_CACHE/bin/.$1.new" "$EYELEVEL_CACHE/bin/$1"
+}
+
 # Make a virtual environment with the packages that a lock file pins, and nothing else. It uses the system's Python, not
 # another one that may be on the PATH: uWSGI's plugin embeds the system's, and must find packages of the same version.
 install_packages() { # VENV LOCK_FILE [PIP_OPTION...]

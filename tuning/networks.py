@@ -37,7 +37,7 @@ GRID_UNITS = {
     },
     **{
         f"{direction}on_off.{key}": unit
-        for direction in ("", "up_", "down_")
+        for direction in ("", "up_", "down_", "company_")
         for key, unit in {"on_s": "on", "off_s": "off", "periodic": "periodic"}.items()
     },
 }
@@ -48,6 +48,11 @@ TRACE_LINE_BYTES = 1504
 # What a network is called in another browser than the first of a campaign: `lte@firefox`. No network's own name has it.
 IN_BROWSER = "@"
 
+# The kinds of background flows (`tuning.company`): the kernel's TCP by its congestion control, or QUIC with one.
+QUIC_FLOW = "quic-"
+COMPANY = ("cubic", "bbr", "reno", "quic-cubic")
+# Each has addresses of its own (`replay.company`).
+MOST_FLOWS = 32
 # A full segment of TCP over Ethernet.
 SEGMENT_BYTES = 1460
 # The shortest quiet time that was studied (docs/quiet-times.md).
@@ -137,6 +142,9 @@ class Network:
     1, and the first at or after these times since the emulator began. Both are of IP packets as on a wire, at the
     client's end of the network.
 
+    `company` are background flows that others send through it, by their kind, to addresses next to the client's;
+    `up_company` those that go the other way. They last as long as a run does, or are `company_on_off`.
+
     A page behind it has finished when it has asked for nothing for `quiet_ms`, over whatever protocol; what holds where
     nothing is given, is for browsers to say.
     """
@@ -171,6 +179,9 @@ class Network:
     on_off: OnOff | None = None
     up_on_off: OnOff | None = None
     down_on_off: OnOff | None = None
+    company: tuple[str, ...] | None = None
+    up_company: tuple[str, ...] | None = None
+    company_on_off: OnOff | None = None
     up_trace_sha256: str | None = field(default=None, metadata=DERIVED)
     down_trace_sha256: str | None = field(default=None, metadata=DERIVED)
 
@@ -237,6 +248,16 @@ class Network:
         return queue if is_limited_here else replace(queue, limit_ms=self.queue_ms)
 
     @property
+    def has_company(self) -> bool:
+        """Whether background flows share it with the page."""
+        return bool(self.company or self.up_company)
+
+    @property
+    def alone(self) -> "Network":
+        """The same without background flows."""
+        return replace(self, company=None, up_company=None, company_on_off=None)
+
+    @property
     def up_queue_bytes(self) -> int | None:
         """The most that may wait in the uplink's queue, or None where no limit is in bytes or in time."""
         return self._queue_bytes(UP)
@@ -274,7 +295,12 @@ class Network:
         up, down = ("no limit" if mbps is None else f"{mbps:.3g} Mbit/s" for mbps in (self.up_mbps, self.down_mbps))
         repaired = "" if self.retransmit_ms is None else f" repaired in {self.retransmit_ms:g} ms"
         drops = ", chosen packets dropped" if self.drops_chosen_packets else ""
-        return f"{up} up, {down} down, {self.min_rtt_ms:g} ms, loss {self.loss:g}{repaired}{drops}"
+        beside = "".join(
+            f", beside {' and '.join(kinds)}{' upwards' if way == UP else ''}"
+            for way, kinds in ((DOWN, self.company), (UP, self.up_company))
+            if kinds
+        )
+        return f"{up} up, {down} down, {self.min_rtt_ms:g} ms, loss {self.loss:g}{repaired}{drops}{beside}"
 
 
 def read_trace(path: Path) -> list[bytes]:
@@ -371,6 +397,7 @@ def _check(network: Network) -> None:
     _check_losses(network)
     _check_on_off(network)
     _check_drops(network)
+    _check_company(network)
 
 
 def _check_queues(network: Network) -> None:
@@ -430,7 +457,7 @@ def _check_losses(network: Network) -> None:
 def _check_on_off(network: Network) -> None:
     if network.on_off and (network.up_on_off or network.down_on_off):
         raise ValueError("give on_off, which is of both directions, or up_on_off and down_on_off")
-    for name in ("on_off", "up_on_off", "down_on_off"):
+    for name in ("on_off", "up_on_off", "down_on_off", "company_on_off"):
         times: OnOff | None = getattr(network, name)
         if times and min(times.on_s, times.off_s) <= 0:
             raise ValueError(f"{name}: on_s and off_s must be more than 0")
@@ -443,6 +470,21 @@ def _check_drops(network: Network) -> None:
             raise ValueError(f"drop_{direction}_packets must be whole numbers of at least 1, each once")
         if min(at_ms, default=0) < 0 or len(set(at_ms)) < len(at_ms):
             raise ValueError(f"drop_{direction}_at_ms must be times of at least 0, each once")
+
+
+def _check_company(network: Network) -> None:
+    for name in ("company", "up_company"):
+        for kind in getattr(network, name) or ():
+            if kind not in COMPANY:
+                raise ValueError(f"{name} has {kind!r}; background flows are {', '.join(COMPANY)}")
+            if name == "up_company" and kind.startswith(QUIC_FLOW):
+                raise ValueError(f"up_company has {kind!r}; background flows over QUIC are sent to the client only")
+    if len(network.company or ()) + len(network.up_company or ()) > MOST_FLOWS:
+        raise ValueError(f"company and up_company must be at most {MOST_FLOWS} flows together")
+    if network.company_on_off and not network.has_company:
+        raise ValueError("company_on_off needs company or up_company, whose flows are on and off")
+    if network.has_company and network.drops_chosen_packets:
+        raise ValueError("company and drop_* exclude each other: which packet is a page's would be chance")
 
 
 # Every network by name: those of a file, or all that there are.

@@ -42,6 +42,8 @@ NOTSENT_LOWAT_LIMIT_BYTES = 1 << 32  # the kernel holds it in 32 bits, all of th
 SYSCTLS = ("server_sysctls", "client_sysctls")
 # The maximum segment size in packets of 1500 bytes, the least that Linux takes, and what time stamps take of it.
 LARGEST_MSS_BYTES, LEAST_MSS_BYTES, TIMESTAMPS_BYTES = 1460, 536, 12
+# Of a congestion window: 1.2 Gbit/s at a round trip of a second.
+MOST_WINDOW_PACKETS = 100_000
 # What a TLS record carries at most (RFC 8446, section 5.1), and the least that a server is made to send.
 LARGEST_RECORD_BYTES, LEAST_RECORD_BYTES = 16384, 512
 # For the key exchange. The browser sends a share for one of those that the servers have.
@@ -69,6 +71,7 @@ class Protocol:
     tls_record_bytes: int | None = None
     emulated_connections: int | None = None
     scheduler: str | None = None
+    max_window_packets: int | None = None
     server_sysctls: Mapping[str, str] = field(default_factory=dict)
     client_sysctls: Mapping[str, str] = field(default_factory=dict)
     server: str = ""
@@ -136,6 +139,14 @@ def _checked(protocol: Protocol) -> Protocol:
         raise ValueError(f"transport must be one of {', '.join(TRANSPORTS)}, not {protocol.transport!r}")
     if protocol.initial_window_packets < 1:
         raise ValueError(f"initial_window_packets must be at least 1, not {protocol.initial_window_packets}")
+    if protocol.max_window_packets is not None and not (
+        protocol.initial_window_packets <= protocol.max_window_packets <= MOST_WINDOW_PACKETS
+    ):
+        least = protocol.initial_window_packets
+        raise ValueError(
+            f"max_window_packets must be from {least}, the initial window, to {MOST_WINDOW_PACKETS}, not "
+            f"{protocol.max_window_packets}"
+        )
     if any(len(tag) != 4 for tag in protocol.connection_options):
         raise ValueError("connection_options must be a list of tags of four letters")
     if protocol.tls_group not in TLS_GROUPS:
@@ -155,7 +166,7 @@ def _checked(protocol: Protocol) -> Protocol:
 
 
 def _check_kernel_settings(protocol: Protocol) -> None:
-    for key in ("connection_options", "emulated_connections", "scheduler"):
+    for key in ("connection_options", "emulated_connections", "scheduler", "max_window_packets"):
         if _is_given(protocol, key):
             raise ValueError(f"{key} is for transport quic")
     lowat_bytes = protocol.notsent_lowat_bytes

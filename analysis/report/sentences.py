@@ -6,7 +6,17 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import balance, deviations, heterogeneity, lanes, losses, processor, stability, timekeeping
+from analysis import (
+    balance,
+    deviations,
+    distant_servers,
+    heterogeneity,
+    lanes,
+    losses,
+    processor,
+    stability,
+    timekeeping,
+)
 from analysis.auto_runs import saving
 from analysis.comparison import PAPER_SITES
 from analysis.findings import Findings
@@ -141,6 +151,7 @@ def warnings(findings: Findings) -> list[str]:
     texts += processor.warnings(findings["processor_waits"], findings.campaign.document.cores_of_a_run)
     texts += lanes.warnings(findings.campaign.document)
     texts += timekeeping.warnings(findings.campaign.document)
+    texts += distant_servers.warnings(findings.campaign.document)
     texts += heterogeneity.warnings(_of_family(findings, findings["contrasts"]), findings["sensitivity"])
     texts += stability.warnings(findings["halves"], findings["drift"], findings["steps"])
     texts += [

@@ -26,6 +26,8 @@ STREAM_NUMBERS = {
 ENDED_BY = frozenset({"REQUEST_ALIVE", "URL_REQUEST_START_JOB", "FAILED", "CANCELLED"})
 # The phase of an event that ends what an event of its kind began.
 END = 2
+# The event of a TCP connection to one address, from its SYN to the answer.
+HANDSHAKE = "TCP_CONNECT_ATTEMPT"
 # Chromium's codes from 100 to 399 are of connections, certificates and HTTP; 7 and 21 are timeouts and changes of
 # the network. The others are of the browser itself: broken off by the page, not in the cache, not allowed.
 NETWORK_ERRORS = frozenset({-7, -21, *range(-399, -99)})
@@ -91,6 +93,24 @@ def read_streams(path: Path) -> list[StreamRequest]:
             url = f"{headers['scheme']}://{headers['authority']}{headers['path']}"
             streams.append(StreamRequest(number, url, urgency, "i" in priority))
     return streams
+
+
+def read_handshakes(path: Path) -> dict[str, float]:
+    """Address of a server → how long the shortest handshake of TCP with it took by the netlog at `path`, in ms."""
+    with gzip.open(path, "rt", errors="replace") as file:
+        log = _parse(file.read())
+    begun: dict[int, tuple[str, float]] = {}
+    shortest_ms: dict[str, float] = {}
+    for kind, source, parameters, at_s, is_end in _events(log):
+        if kind != HANDSHAKE or at_s is None:
+            continue
+        if not is_end:
+            begun[source] = (parameters["address"].rpartition(":")[0].strip("[]"), at_s)
+        elif source in begun and "net_error" not in parameters:
+            address, began_s = begun.pop(source)
+            took_ms = float(round(1000 * (at_s - began_s)))
+            shortest_ms[address] = min(took_ms, shortest_ms.get(address, took_ms))
+    return shortest_ms
 
 
 def _follow(request: Request, kind: str, parameters: dict[str, Any], errors: dict[int, str]) -> None:

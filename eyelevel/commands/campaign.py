@@ -22,12 +22,21 @@ from eyelevel.measuring import (
     measuring_options,
     no_announcement,
 )
-from eyelevel.options import PATH, SHELLS_HELP
+from eyelevel.options import (
+    ALPN_HELP,
+    CERTIFICATES_HELP,
+    OFF_OR_RECORDED,
+    PATH,
+    SERVER_RTTS_HELP,
+    SHELLS_HELP,
+    THINK_TIME_HELP,
+)
 from eyelevel.study_command import command_of
 from measure.campaign.campaign import REPEATS, Campaign, never_enough
 from measure.declaration import kept_hypotheses
 from measure.run.aliases import choose_protocols
 from measure.run.films import KEPT, QUALITIES, FilmPolicy
+from measure.run.server_rtts import OFF, RECORDED, kept_server_rtts, parse_server_rtts
 from measure.run.setting import Loading
 from measure.table import CampaignDocument
 from record.collection import choose_sites
@@ -60,6 +69,10 @@ OPTIONS: list[click.Parameter] = [
         type=PATH,
         help="What is asked, which the campaign keeps before its first run: analysis/hypotheses.toml unless given.",
     ),
+    click.Option(["--server-rtts"], help=SERVER_RTTS_HELP),
+    click.Option(["--think-time"], type=click.Choice(OFF_OR_RECORDED), help=THINK_TIME_HELP),
+    click.Option(["--certificates"], type=click.Choice(OFF_OR_RECORDED), help=CERTIFICATES_HELP),
+    click.Option(["--alpn"], type=click.Choice(OFF_OR_RECORDED), help=ALPN_HELP),
     click.Option(["--shells"], type=click.Choice(list(all_shells())), help=SHELLS_HELP),
     click.Option(["--films"], type=click.Choice(KEPT), help="Which films are kept once their metrics are: all."),
     click.Option(["--quality"], type=click.Choice(QUALITIES), help="How they are kept: lossless unless given."),
@@ -104,6 +117,10 @@ def main(**options: Any) -> None:
             repeatable=setting("repeatable", True),
             browser=first_browser,
             shells=options["shells"] or document.shells,
+            server_rtts=parse_server_rtts(given) if (given := options["server_rtts"]) else kept_server_rtts(settings),
+            think_time=setting("think_time", OFF) == RECORDED,
+            recorded_alpn=setting("alpn", OFF) == RECORDED,
+            recorded_certificates=setting("certificates", OFF) == RECORDED,
         ),
         further_browsers=tuple(further_browsers),
         films=FilmPolicy(options["films"] or films.kept, options["quality"] or films.quality),

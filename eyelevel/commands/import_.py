@@ -30,5 +30,7 @@ def main(source: Path, name: str | None, url: str | None, keep_cookies: bool) ->
     folder = site_folder(name or formats.name_of(source))
     recording = formats.read_recording(source, keep_cookies=keep_cookies)
     if url:
-        recording = replace(recording, url=chosen_page(recording.exchanges, url))
+        page = chosen_page(recording.exchanges, url)
+        # What the archive says of a load is of the page that it begins with.
+        recording = replace(recording, url=page, live=recording.live if page == recording.url else None)
     click.echo(summary(write_site(recording, folder)))

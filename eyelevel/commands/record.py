@@ -1,18 +1,26 @@
 """`eyelevel record`: load pages from the web and keep them as sites."""
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
 
+from base.errors import EyelevelError
+from base.ownership import give_to_caller
 from base.places import PROJECT, SITES
 from eyelevel.options import allow_private, keep_cookies
+from measure.host.exclusive import measuring_alone
+from measure.live.loads import load_live
+from record.live import write_live
 from record.recorder import sandbox
 from record.recorder.addresses import AddressPolicy
 from record.recorder.spec import RecordSpec
 from record.recorder.targets import read_targets
 from record.site import Site
 from record.summary import summary
+from tuning import networks
+from tuning.settings import choose_one
 
 PATH = click.Path(path_type=Path, resolve_path=True)
 
@@ -28,6 +36,13 @@ PATH = click.Path(path_type=Path, resolve_path=True)
 )
 @click.option("--into", type=PATH, default=SITES, show_default="sites/", help="The folder to put the sites in.")
 @allow_private
+@click.option(
+    "--live",
+    type=click.IntRange(min=1),
+    help="Load each page so often without the recorder, too, and keep how long it took, for 'eyelevel fidelity'. It "
+    "reaches the servers that it was recorded from, and nothing else.",
+)
+@click.option("--net", help="With --live: the network that this machine is behind, one of tuning/networks.toml.")
 def main(
     sources: tuple[str, ...],
     mobile: bool,
@@ -35,6 +50,8 @@ def main(
     origin_ca: Path | None,
     into: Path,
     allow_private: bool,
+    live: int | None,
+    net: str | None,
 ) -> None:
     """Record the pages at URLs, or those that files list; the pages of sites.txt unless given.
 
@@ -43,23 +60,40 @@ def main(
 
     Example: eyelevel record https://www.gnu.org/
     """
-    failed = []
+    if net and not live:
+        raise EyelevelError("--net says what live loads were behind; say how many with --live, as in: --live 5")
+    network = choose_one("network", net, networks.load()) if net else None
+    failed, not_live = [], []
     # All lines are read before the first page is loaded: a mistake in the last line must not cost an hour.
-    for target in read_targets(sources or (str(PROJECT / "sites.txt"),)):
-        click.echo(f"{target.name}: loading {target.url}")
-        spec = RecordSpec(
-            target.url,
-            into / target.name,
-            mobile,
-            keep_cookies,
-            origin_ca,
-            address_policy=AddressPolicy.ALL if allow_private else AddressPolicy.SAME_SPACE,
-        )
-        if sandbox.run(spec):
-            click.echo(summary(Site.load(spec.folder)))
-        else:
-            failed.append(target.name)
+    targets = read_targets(sources or (str(PROJECT / "sites.txt"),))
+    with measuring_alone("loading live") if live else nullcontext():
+        for target in targets:
+            click.echo(f"{target.name}: loading {target.url}")
+            spec = RecordSpec(
+                target.url,
+                into / target.name,
+                mobile,
+                keep_cookies,
+                origin_ca,
+                address_policy=AddressPolicy.ALL if allow_private else AddressPolicy.SAME_SPACE,
+            )
+            if not sandbox.run(spec):
+                failed.append(target.name)
+                continue
+            site = Site.load(spec.folder)
+            click.echo(summary(site))
+            if live:
+                try:
+                    write_live(load_live(site, live, network, origin_ca), site.folder)
+                    give_to_caller(site.folder)
+                    click.echo(f"{site.name}: loaded live, times that count: {live}")
+                except EyelevelError as error:
+                    click.echo(f"eyelevel: {error}", err=True)
+                    not_live.append(site.name)
+    faults = []
     if failed:
-        sys.exit(
-            f"eyelevel: not recorded: {', '.join(failed)}; see above. Older recordings of them were left as they are"
-        )
+        faults.append(f"not recorded: {', '.join(failed)}; see above. Older recordings of them were left as they are")
+    if not_live:
+        faults.append(f"recorded, but without live loads: {', '.join(not_live)}; see above")
+    if faults:
+        sys.exit(f"eyelevel: {'. '.join(faults)}")

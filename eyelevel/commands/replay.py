@@ -7,8 +7,9 @@ from urllib.parse import urlsplit
 
 import click
 
-from eyelevel.options import shells_option
+from eyelevel.options import alpn_option, certificates_option, server_rtts_option, shells_option, think_time_option
 from measure.run.aliases import choose_protocol
+from measure.run.server_rtts import RECORDED, parse_server_rtts
 from record.collection import choose_site
 from record.site import Site
 from replay.sandbox import run
@@ -26,7 +27,10 @@ CURL_VERSIONS = ("h2",)
 @click.option("--proto", required=True, help="A protocol of tuning/protocols.toml.")
 @click.option("--request-log", type=click.Path(path_type=Path), help="Append a line for each request to this file.")
 @click.option("--repeatable/--as-recorded", default=False, help="Whether pages ask for the same on every load.")
-@click.option("--think-time", is_flag=True, help="Let servers take as long to answer as the recorded ones took.")
+@think_time_option
+@certificates_option
+@alpn_option
+@server_rtts_option
 @shells_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def main(
@@ -35,7 +39,10 @@ def main(
     proto: str,
     request_log: Path | None,
     repeatable: bool,
-    think_time: bool,
+    think_time: str,
+    certificates: str,
+    alpn: str,
+    server_rtts: str,
     shells: str,
     command: tuple[str, ...],
 ) -> None:
@@ -45,13 +52,17 @@ def main(
 
     Example: eyelevel replay --site demo-news --net lte --proto tcp -- curl -sI https://www.demo-news.example/
     """
+    site = choose_site(site_name)
     spec = ReplaySpec(
-        site=choose_site(site_name).folder,
+        site=site.folder,
         network=choose_one("network", net, networks.load()),
         protocol=choose_protocol(proto, protocols.load()),
         request_log=request_log.resolve() if request_log else None,
         repeatable=repeatable,
-        think_time=think_time,
+        think_time=think_time == RECORDED,
+        recorded_certificates=certificates == RECORDED,
+        recorded_alpn=alpn == RECORDED,
+        extra_rtts_ms=parse_server_rtts(server_rtts).extra_ms(site),
         shells=shells,
     )
     if not command:

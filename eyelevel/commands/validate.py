@@ -16,14 +16,17 @@ from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_browsing
 from base.structure import unstructured
-from eyelevel.options import shells_option
+from eyelevel.options import server_rtts_option, shells_option
 from measure.host.exclusive import measuring_alone
 from measure.host.timekeeping import priority_warning
 from measure.run.aliases import choose_protocols, distinct
+from measure.run.server_rtts import OFF, parse_server_rtts
 from measure.validate.checks import Check
+from measure.validate.server_rtts import DelayedSite
 from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE, validate
+from record.collection import choose_sites
 from replay.shells.registry import DEFAULT as OUR_SHELLS
-from replay.shells.registry import shells_named
+from replay.shells.registry import require_emulated
 from tuning import networks, protocols
 from tuning.settings import choose
 
@@ -54,6 +57,8 @@ def table(checks: list[Check]) -> Table:
 @click.command()
 @click.option("--net", help="Networks, or all, or none; all unless something else is named.")
 @click.option("--proto", help="Protocols, or all, or none; all unless something else is named.")
+@click.option("--sites", help="Sites whose servers are to be measured as --server-rtts has them; nothing else then.")
+@server_rtts_option
 @shells_option
 @click.option("--quick", is_flag=True, help="Look at fewer losses of networks, and at fewer loads.")
 @click.option("--json", "file", type=click.Path(path_type=Path), help="Write the checks to this file, too.")
@@ -63,7 +68,16 @@ def table(checks: list[Check]) -> Table:
     default=RESULTS / "validation",
     help="Where to put figures; results/validation unless given.",
 )
-def main(net: str | None, proto: str | None, shells: str, quick: bool, file: Path | None, into: Path) -> None:
+def main(
+    net: str | None,
+    proto: str | None,
+    sites: str | None,
+    server_rtts: str,
+    shells: str,
+    quick: bool,
+    file: Path | None,
+    into: Path,
+) -> None:
     """Measure networks and protocols, compare with their settings, and print a table. Fails if a check does.
 
     Networks are measured as the chosen shells emulate them, protocols always behind ours, which can lose a chosen
@@ -75,22 +89,32 @@ def main(net: str | None, proto: str | None, shells: str, quick: bool, file: Pat
     losses, the share of the window that it keeps after one loss and how fast that grows back, the order of service, the
     bytes in front of an urgent response, and round trips before the first request.
 
+    A site (--sites with --server-rtts): by how much the round trip to each server is longer than the network's.
+
     Example: eyelevel validate --net lte --proto tcp+,quic
     """
     require_browsing("validating")
+    if (sites is not None) != (server_rtts != OFF):
+        raise EyelevelError("--sites and --server-rtts go together: which sites, and how far their servers are")
+    setting = parse_server_rtts(server_rtts)
+    delayed = [
+        DelayedSite(site.name, site.folder, setting.extra_ms(site)) for site in (choose_sites(sites) if sites else [])
+    ]
     # Who names only networks wants to know of networks.
-    net = net or ("none" if proto else "all")
-    proto = proto or ("none" if net != "all" else "all")
+    net = net or ("none" if proto or sites else "all")
+    proto = proto or ("none" if net != "all" or sites else "all")
     chosen_networks = [] if net == "none" else choose("network", net, networks.load())
     chosen_protocols = [] if proto == "none" else distinct(choose_protocols(proto, protocols.load()))
-    shells_named(shells).require()
+    require_emulated(shells, [], delayed_servers=bool(delayed))
     console = Console(highlight=False)
     with measuring_alone("validating"), tempfile.TemporaryDirectory(prefix="validate-") as folder:
         # Protocols are validated behind our shells, whatever networks are emulated by.
         behind_ours = chosen_protocols or shells == OUR_SHELLS
         if behind_ours and (warning := priority_warning()):
             console.print(f"note: {warning}", markup=False, soft_wrap=True)
-        checks, seen = validate(chosen_networks, chosen_protocols, Path(folder), quick=quick, shells=shells)
+        checks, seen = validate(
+            chosen_networks, chosen_protocols, Path(folder), quick=quick, shells=shells, delayed=delayed
+        )
     console.print(table(checks))
     for what, name, draw, words in FIGURES:
         if documents := {subject: document[what] for subject, document in seen.items() if what in document}:

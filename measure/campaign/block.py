@@ -32,6 +32,7 @@ from measure.gates import REPLAY
 from measure.host.idle_priority import IdlePriority, idle_priority
 from measure.host.timekeeping import has_real_time_priority
 from measure.run.films import ALL_FILMS, FilmPolicy
+from measure.run.load import Moments
 from measure.run.setting import Circumstances, Setting
 from measure.table import Row, Run
 
@@ -123,8 +124,10 @@ def measure_block(
                     folders[run],
                     attempt,
                     preparation=preparation,
-                    when_quiet=partial(preparer.prepare_early, next_run, method, layout),
-                    when_over=partial(_go_on, prepare, analyses, folders[run], began_s),
+                    moments=Moments(
+                        quiet=partial(preparer.prepare_early, next_run, method, layout),
+                        over=partial(_go_on, prepare, analyses, folders[run], began_s),
+                    ),
                 )
                 analyses.add(folders[run], time.monotonic() - began_s)  # of a run that was never over
             analyses.finish()

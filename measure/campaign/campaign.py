@@ -33,13 +33,17 @@ from measure.host.machine import machine, versions
 from measure.norms import judge
 from measure.reasons import Reason
 from measure.run.films import ALL_FILMS, FilmPolicy
+from measure.run.server_rtts import OFF, RECORDED
 from measure.run.setting import Loading, Setting
 from measure.site_facts import facts_of
 from measure.table import CampaignDocument, Cell, Condition, Row, Run
 from record.site import Site
+from replay.company_flows import CLIENT_PROGRAMS
 from replay.shells.registry import DEFAULT as OUR_SHELLS
 from tuning import protocols
+from tuning.company import flows_of
 from tuning.networks import Network
+from tuning.protocols import Protocol
 
 # A stop may have come between the rows of the last blocks and their comparison with others.
 UNSETTLED_ROWS = 200
@@ -112,10 +116,21 @@ class Campaign:
                 "limit_s": self.loading.limit_s,
                 **({"lanes": self.lanes.count} if self.lanes.count > 1 else {}),
                 **({} if self.loading.shells == OUR_SHELLS else {"shells": self.loading.shells}),
+                **({} if (server_rtts := self.loading.server_rtts).kind == OFF else {"server_rtts": str(server_rtts)}),
+                **({"think_time": RECORDED} if self.loading.think_time else {}),
+                **({"alpn": RECORDED} if self.loading.recorded_alpn else {}),
+                **({"certificates": RECORDED} if self.loading.recorded_certificates else {}),
                 **self.method.settings(),
                 "browser": {"name": self.loading.browser, **self._browser_settings(self.loading.browser)},
                 **({"further_browsers": further} if (further := self._further_browsers()) else {}),
-                "sites": {name: {"url": site.url, "sha256": digest(site)} for name, site in self.sites.items()},
+                "sites": {
+                    name: {
+                        "url": site.url,
+                        "sha256": digest(site),
+                        **({"extra_rtts_ms": extra} if (extra := server_rtts.extra_ms(site)) else {}),
+                    }
+                    for name, site in self.sites.items()
+                },
                 "networks": {
                     name: asdict(self._without_other_quiet_time(network)) for name, network in self.networks.items()
                 },
@@ -153,10 +168,33 @@ class Campaign:
         planned = (tuple(run for run in block if run.cell not in self.without) for block in blocks)
         return [block for block in planned if block]
 
+    def servers(self) -> frozenset[str]:
+        """The names of all servers that take part, those of background flows among them."""
+        sending = {protocol.server for protocol in self._flow_protocols() if not protocol.in_kernel}
+        return frozenset(protocol.server for protocol in self.protocols.values()) | sending
+
+    def further_programs(self) -> Mapping[str, str]:
+        """What else takes part: programs of background flows, each with the option that prints its version."""
+        return {} if all(protocol.in_kernel for protocol in self._flow_protocols()) else CLIENT_PROGRAMS
+
     def versions(self) -> dict[str, str]:
         """Name → version of everything that takes part, on this machine. Raises EyelevelError."""
-        servers = {protocol.server for protocol in self.protocols.values()}
-        return versions(servers, self.browsers, self.loading.shells, capturing=self.method.captures)
+        return versions(
+            self.servers(),
+            self.browsers,
+            self.loading.shells,
+            capturing=self.method.captures,
+            further=self.further_programs(),
+        )
+
+    def run_model(self) -> RunModel:
+        """What its runs take, before any of them has been made."""
+        return RunModel(self.sites, self.networks, self.films, self.loading.filmed, self.method.seconds_of_run())
+
+    def _flow_protocols(self) -> list[Protocol]:
+        """How flows send that are no page's."""
+        company = [flow.protocol for network in self.networks.values() for flow in flows_of(network)]
+        return [*self.method.flow_protocols(self.protocols.values()), *company]
 
     def setting(self, run: Run) -> Setting:
         """What `run` loads, behind what, over what."""
@@ -239,8 +277,8 @@ class PlannedWork:
     def forecast(self) -> Forecast:
         """What the open runs will take, in all lanes at once."""
         campaign = self._campaign
-        model = RunModel(campaign.sites, campaign.networks, campaign.films, filmed=campaign.loading.filmed)
-        return forecast(self.open_runs(), self._results.rows, campaign.folder, model).in_lanes(campaign.lanes.count)
+        expected = forecast(self.open_runs(), self._results.rows, campaign.folder, campaign.run_model())
+        return expected.in_lanes(campaign.lanes.count)
 
     def open_runs(self) -> list[Run]:
         """All runs that are still to be measured."""

@@ -48,12 +48,14 @@ class Forecast:
 
 @dataclass(frozen=True)
 class RunModel:
-    """What a run takes as far as its page and its network tell, when such `films` are kept of it."""
+    """What a run takes as far as its page and its network tell, when such `films` are kept of it. `seconds` is how long
+    it lasts where no page says so."""
 
     sites: Mapping[str, Site]
     networks: Mapping[str, Network]
     films: FilmPolicy
     filmed: bool = True
+    seconds: float | None = None
 
     def knows(self, cell: Cell) -> bool:
         """Whether there are such a site and such a network."""
@@ -62,6 +64,8 @@ class RunModel:
     def load_s(self, cell: Cell) -> float:
         """How long the page of `cell` takes to load: its size over the rate that TCP connections reach, and some round
         trips."""
+        if self.seconds is not None:
+            return self.seconds
         site, network = self.sites[cell[0]], self.networks[cell[1]]
         page_bits = 8 * sum(exchange.bytes for exchange in site.exchanges)
         # A page's servers each have a connection, and share the link.

@@ -7,7 +7,7 @@ So after a power cut, what was made in full is judged, and the rest is made agai
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,13 @@ from measure.host.idle_priority import IdlePriority
 from measure.metrics import read_metrics
 from measure.reasons import Reason
 from measure.run.browser import window
+from measure.run.company import COMPANY, load_mbps
 from measure.run.evidence import ATTEMPT, Evidence, analyse_film, read_evidence
-from measure.run.load import Instruments, Load, load
+from measure.run.load import NO_CALLS, Instruments, Load, Moments, load
 from measure.run.setting import Circumstances, Setting
 from measure.table import Row, Run
+from tuning.company import Flow, flows_of
+from tuning.protocols import Protocol
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,14 @@ class Method:
         """What observes a load of `setting` whose evidence goes to `folder`."""
         return Instruments()
 
+    def seconds_of_run(self) -> float | None:
+        """How long a run lasts where no page says so."""
+        return None
+
+    def flow_protocols(self, under_test: Iterable[Protocol]) -> Sequence[Protocol]:
+        """How flows send that are no page's, when `under_test` are the protocols under test."""
+        return ()
+
     def gates(self) -> Sequence[Gate]:
         """The gates that a run must pass."""
         return GATES
@@ -60,6 +71,11 @@ class Method:
         nothing is measured, or on other cores."""
         analyse_film(folder)
 
+    def may_be_prepared(self, setting: Setting, folder: Path) -> bool:
+        """Whether a load may be prepared while another is ending: not where the network would have gone on meanwhile,
+        or instruments look on from the beginning."""
+        return not setting.network.follows_clock and self.instruments(setting, folder) == Instruments()
+
     def prepare(
         self,
         setting: Setting,
@@ -69,12 +85,11 @@ class Method:
         *,
         idle: IdlePriority | None = None,
     ) -> Load | None:
-        """Begin to prepare a load for `make`, while another is ending; None where a load must not be prepared before.
+        """Begin to prepare a load for `make`, while another is ending; None where it must not be (`may_be_prepared`).
 
-        That is so where the network would have gone on meanwhile, or instruments look on from the beginning. It has
-        `idle` priority, if that is given, until it is lifted.
+        It has `idle` priority, if that is given, until it is lifted.
         """
-        if setting.network.follows_clock or self.instruments(setting, folder) != Instruments():
+        if not self.may_be_prepared(setting, folder):
             return None
         return Load(_of_attempt(setting, attempt), folder, layout=layout, idle=idle)
 
@@ -86,32 +101,25 @@ class Method:
         attempt: int = 1,
         *,
         preparation: Load | None = None,
-        when_quiet: Callable[[], bool] = lambda: False,
-        when_over: Callable[[], object] = lambda: None,
+        moments: Moments = NO_CALLS,
     ) -> None:
         """Load the page once in a fresh browser behind a fresh replay; the evidence is in `folder`.
 
         Another `attempt` meets other losses. `preparation` is what `prepare` has begun of it, if anything; the run
-        itself begins now. `when_quiet` is called when the page has been quiet for a while, and returns whether the next
-        run has begun to be prepared; `when_over` when nothing is measured any more, though the run has not ended.
+        itself begins now. `moments.quiet` returns whether the next run has begun to be prepared.
         """
         preparation_s = None if preparation is None else round(preparation.age_s(), 3)
         next_prepared_at_s: list[float] = []
 
         def begin_next() -> None:
             at_s = time.time()
-            if when_quiet():
+            if moments.quiet():
                 next_prepared_at_s.append(at_s)
 
         started_at, clock, started = now_iso(), time.time(), time.monotonic()
-        failure = load(
-            _of_attempt(setting, attempt),
-            folder,
-            layout=circumstances.layout,
-            instruments=self.instruments(setting, folder),
-            preparation=preparation,
-            when_quiet=begin_next,
-            when_over=when_over,
+        layout = circumstances.layout
+        failure = self.carry_out(
+            _of_attempt(setting, attempt), folder, layout, preparation, Moments(begin_next, moments.over)
         )
         seconds = time.monotonic() - started
         document = {
@@ -134,6 +142,24 @@ class Method:
         write_json(folder / ATTEMPT, document)
         sync(folder.parent)
 
+    def carry_out(
+        self,
+        setting: Setting,
+        folder: Path,
+        layout: Layout | None,
+        preparation: Load | None,
+        moments: Moments,
+    ) -> str | None:
+        """What a run consists of; returns why the replay failed, if it did (see `measure.run.load.load`)."""
+        return load(
+            setting,
+            folder,
+            layout=layout,
+            instruments=self.instruments(setting, folder),
+            preparation=preparation,
+            moments=moments,
+        )
+
     def judge(self, setting: Setting, run: Run, attempt: int, folder: Path, campaign: Path) -> Row:
         """The row of an attempt at `run`, whose evidence is in `folder`, within the `campaign`'s.
 
@@ -142,6 +168,8 @@ class Method:
         document = read_json(folder / ATTEMPT)
         evidence = self.evidence(setting, folder)
         reason = self.reason_against(setting, folder, evidence)
+        if evidence.company:
+            write_json(folder / COMPANY, {"flows": [asdict(flow) for flow in evidence.company]})
         canary = document["canary"] or {}
         return Row(
             site=run.site,
@@ -164,6 +192,7 @@ class Method:
             canary_cpu_ms=canary.get("cpu_ms"),
             canary_page_ms=canary.get("page_ms"),
             quiet_ms=document.get("quiet_ms"),
+            company_mbps=load_mbps(evidence.company),
             next_prepared_ms=evidence.next_prepared_ms,
             **evidence.processor,
         )
@@ -175,6 +204,11 @@ PAGES = Method()
 def _of_attempt(setting: Setting, attempt: int) -> Setting:
     """`setting` with the seed of an attempt at a run of it."""
     return replace(setting, seed=None if setting.seed is None else setting.seed + attempt)
+
+
+def company_claim(flows: Iterable[Flow]) -> tuple[tuple[str, str, str], ...]:
+    """What a run with these background flows is said to have (`measure.gates.Claim`)."""
+    return tuple((flow.name, flow.direction, flow.protocol.congestion_control) for flow in flows)
 
 
 def is_made(folder: Path) -> bool:
@@ -192,4 +226,6 @@ def claim(setting: Setting) -> Claim:
         (browser_window.width, browser_window.height),
         setting.loading.filmed,
         setting.loading.limit_s,
+        setting.http1_servers,
+        company_claim(flows_of(setting.network)),
     )

@@ -8,7 +8,7 @@ import os
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -55,8 +55,8 @@ Validation = Callable[[Path, Sequence[Network], Sequence[Protocol]], tuple[str |
 
 @dataclass(frozen=True)
 class Question:
-    """What a worker must have: the sites' folders, the networks and protocols with their servers, the
-    browsers, and whether the programs that capture packets.
+    """What a worker must have: the sites' folders, the networks and protocols, the browsers, whether the programs that
+    capture packets, and those of `servers` and `further_programs` (`measure.host.machine.versions`).
 
     `validate`: measures its networks and protocols before, a function of a module; None trusts them.
     """
@@ -66,6 +66,8 @@ class Question:
     protocols: tuple[Protocol, ...]
     browsers: tuple[str, ...]
     captures: bool
+    servers: frozenset[str] = frozenset()
+    further_programs: Mapping[str, str] = field(default_factory=dict)
     validate: Validation | None = None
 
 
@@ -89,8 +91,9 @@ def introduce(question: Question) -> Introduction:
                 "one worker is one place to measure, and this one has several threads; start it by 'eyelevel worker'"
             )
         sites = {name: digest(Site.load(folder)) for name, folder in question.sites.items()}
-        servers = {protocol.server for protocol in question.protocols}
-        programs = versions(servers, question.browsers, capturing=question.captures)
+        programs = versions(
+            question.servers, question.browsers, capturing=question.captures, further=question.further_programs
+        )
         introduction = Introduction(machine_name(), programs, sites, lanes=lanes)
         if question.validate is None:
             return introduction

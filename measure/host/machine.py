@@ -4,8 +4,9 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from base.errors import EyelevelError
 from base.places import PROJECT, tool
@@ -26,14 +27,15 @@ def versions(
     shells: str = OUR_SHELLS,
     *,
     capturing: bool = False,
+    further: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """Name → version of everything that takes part in a run with these servers, browsers and shells, captured or not;
-    and with what the emulated network keeps time.
+    """Name → version of everything that takes part in a run with these servers, browsers and shells, captured or not,
+    and `further` programs (name → the option that prints the version); and with what the emulated network keeps time.
 
     Raises EyelevelError.
     """
     emulating = shells_named(shells)
-    options = {**COMMON, **emulating.programs, **(CAPTURING if capturing else {})}
+    options = {**COMMON, **emulating.programs, **(CAPTURING if capturing else {}), **further}
     for browser in browsers:
         options |= browser_named(browser).programs
     for server in servers:

@@ -37,7 +37,8 @@ def refusal(browser: Browser, protocol: Protocol, site: Site) -> str | None:
 def load_limit_s(site: Site, network: Network) -> float:
     """How long a load may take before it has failed; the same for every protocol.
 
-    Four times what one TCP connection would need for the whole site, and a minute on top.
+    Four times what one TCP connection would need for the whole site, its share of a link with others at least, and a
+    minute on top.
     """
     total_bits = 8 * sum(exchange.bytes for exchange in site.exchanges)
-    return 60 + 4 * total_bits / network.tcp_rate_bps()
+    return 60 + 4 * total_bits / network.tcp_rate_bps() * (1 + len(network.company or ()))

@@ -15,6 +15,7 @@ from base.errors import EyelevelError
 from base.files import write_json
 from browsers.contract import NAME_NOT_RESOLVED, Browser, Request
 from browsers.registry import browser_of
+from measure.run.company import CompanyFlow, read_company
 from measure.run.film import FilmStart, film_start
 from measure.run.film_contents import film_contents
 from measure.run.films import keep_last_frame, keep_strip
@@ -69,7 +70,7 @@ class Evidence:
     machine's clock was set forward or back meanwhile. `slowness` is how many times as long as usual the canary took
     before the run's block. `replay_failure` says why the replay failed, if it did. `tcp_syns` are the segments that the
     browser sent to ask for a connection of TCP; None of loads of older versions. `next_prepared_ms` is when the next
-    run began to be prepared beside it, in its quiet time; None when it did not.
+    run began to be prepared beside it, in its quiet time; None when it did not. `company` are the background flows.
     """
 
     failures: tuple[str, ...]
@@ -88,6 +89,7 @@ class Evidence:
     slowness: float = 1.0
     replay_failure: str | None = None
     tcp_syns: int | None = None
+    company: tuple[CompanyFlow, ...] = ()
     next_prepared_ms: float | None = None
     page: Mapping[str, Any] = field(default_factory=dict)
     processor: Mapping[str, Any] = field(default_factory=dict)
@@ -137,6 +139,7 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
     # From navigation start to the start of the load event, if there was one.
     plt = _timing(page, "pageTimings", "pageLoadTime", least=0)
     metrics = VisualMetrics(**visual["metrics"]) if "metrics" in visual else None
+    duration_ms = max(plt or 0, metrics.lvc if metrics else 0)
     return Evidence(
         failures=(*failures, *_full_file_systems(folder), *_browsertime_errors(page), *visual.get("faults", ())),
         plt=plt,
@@ -154,9 +157,32 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
         slowness=circumstances.get("slowness", 1.0),
         replay_failure=circumstances.get("failure"),
         tcp_syns=read_syns(folder),
+        company=read_company(folder, _account(folder), _load_s(har, duration_ms)),
         next_prepared_ms=_since_navigation(har, circumstances.get("next_prepared_at_s")),
         page=page,
-        processor=_processor(folder, har, max(plt or 0, metrics.lvc if metrics else 0)),
+        processor=_processor(folder, har, duration_ms),
+    )
+
+
+def read_circumstances(folder: Path, load_s: tuple[float, float] | None = None) -> Evidence:
+    """The evidence of a run in which no page was loaded: of the machine, the emulated network and background flows,
+    which were looked at from and to `load_s` (s since 1970)."""
+    late_wakeups, latest_wakeup_ms = _lateness(folder / REPLAY_LOG)
+    circumstances = json.loads((folder / ATTEMPT).read_text())
+    return Evidence(
+        failures=(),
+        plt=None,
+        visual=None,
+        film=None,
+        requests=(),
+        har_protocols={},
+        request_counts=RequestCounts(),
+        late_wakeups=late_wakeups,
+        latest_wakeup_ms=latest_wakeup_ms,
+        clock_shift_s=circumstances["clock_shift_s"],
+        slowness=circumstances["slowness"],
+        replay_failure=circumstances["failure"],
+        company=read_company(folder, _account(folder), load_s),
     )
 
 
@@ -211,10 +237,16 @@ def started_s(dated: Mapping[str, Any]) -> float:
 
 def _processor(folder: Path, har: dict[str, Any], duration_ms: float) -> dict[str, float | None]:
     """The processor's share in the load, from the navigation on for `duration_ms`; nothing of a load that failed."""
+    load_s = _load_s(har, duration_ms)
+    return {} if load_s is None else processor_columns(folder, *load_s)
+
+
+def _load_s(har: Mapping[str, Any], duration_ms: float) -> tuple[float, float] | None:
+    """From when to when (s since 1970) the page loaded; None of a load that failed."""
     if not har["log"].get("pages") or not duration_ms:
-        return {}
+        return None
     began_s = navigated_s(har)
-    return processor_columns(folder, began_s, began_s + duration_ms / 1000)
+    return began_s, began_s + duration_ms / 1000
 
 
 def _since_navigation(har: dict[str, Any], at_s: float | None) -> float | None:
@@ -246,8 +278,14 @@ def _browsertime_errors(page: dict[str, Any]) -> list[str]:
 
 def _full_file_systems(folder: Path) -> list[str]:
     """What the replay says of file systems that were full, so that servers' logs may not be whole."""
+    return [fault] if (fault := _account(folder).get("full")) else []
+
+
+def _account(folder: Path) -> dict[str, Any]:
+    """What the replay has left of how it went; nothing when it failed."""
     file = folder / REPLAY_EVIDENCE
-    return [fault] if file.exists() and (fault := json.loads(file.read_text()).get("full")) else []
+    account: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    return account
 
 
 def _requests(folder: Path, failures: list[str]) -> tuple[Request, ...]:

@@ -19,6 +19,7 @@ from browsers.registry import browser_named
 from measure.host.affinity import Layout
 from measure.host.idle_priority import IdlePriority, require_ordinary
 from measure.run.browser import load_limit_s
+from measure.run.company import COMPANY_SAMPLES
 from measure.run.evidence import REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LOG, last_line
 from measure.run.processor import sampling
 from measure.run.setting import Setting
@@ -39,6 +40,18 @@ class Instruments:
     monitor: tuple[str, ...] = ()
     around: tuple[str, ...] = ()
     qlog: Path | None = None
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What is called during a load: `quiet` when its page has been quiet for a while, if it is so for that long, and
+    `over` when nothing is measured any more, though the load has not ended."""
+
+    quiet: Callable[[], object] = lambda: None
+    over: Callable[[], object] = lambda: None
+
+
+NO_CALLS = Moments()
 
 
 class Load:
@@ -112,19 +125,13 @@ class Load:
             except OSError as error:
                 raise EyelevelError(f"idle priority cannot be lifted: {error}") from None
 
-    def make(
-        self, when_quiet: Callable[[], object] = lambda: None, when_over: Callable[[], object] = lambda: None
-    ) -> str | None:
-        """Let it begin, when it is ready, and wait for its end; returns why the replay failed, if it did.
-
-        `when_quiet` is called when its page has been quiet for a while, if it is so for that long; `when_over` when
-        nothing is measured any more.
-        """
+    def make(self, moments: Moments = NO_CALLS) -> str | None:
+        """Let it begin, when it is ready, and wait for its end; returns why the replay failed, if it did."""
         if not self._replay:
             return self._fault
         try:
             self._become_ordinary(self._replay)
-            outcome = self._made(self._replay, when_quiet, when_over)
+            outcome = self._made(self._replay, moments)
         except EyelevelError as error:
             last = last_line(self.folder / REPLAY_LOG)
             return f"{error}; the last line of {REPLAY_LOG}: {last}" if last else str(error)
@@ -150,7 +157,7 @@ class Load:
             require_ordinary(replay.pid)
             self._idle = None
 
-    def _made(self, replay: Replay, when_quiet: Callable[[], object], when_over: Callable[[], object]) -> ReplayOutcome:
+    def _made(self, replay: Replay, moments: Moments) -> ReplayOutcome:
         with sampling(
             replay.pid,
             folder=self.folder,
@@ -160,9 +167,9 @@ class Load:
         ):
             self._prompter.say_begin()
             if self._prompter.await_sign(replay.ended, QUIET, OVER) == QUIET:
-                when_quiet()
+                moments.quiet()
             self._prompter.await_sign(replay.ended, OVER)
-            when_over()
+            moments.over()
             replay.await_end()
         return replay.outcome()
 
@@ -174,10 +181,16 @@ class Load:
             setting.protocol,
             self.folder / REQUEST_LOG,
             repeatable=setting.loading.repeatable,
+            think_time=setting.loading.think_time,
+            recorded_certificates=setting.loading.recorded_certificates,
+            recorded_alpn=setting.loading.recorded_alpn,
+            extra_rtts_ms=setting.loading.server_rtts.extra_ms(setting.site),
             seed=setting.seed,
             monitor=instruments.monitor,
             qlog=instruments.qlog,
             shells=setting.loading.shells,
+            company_awaits_turn=True,
+            company_log=self.folder / COMPANY_SAMPLES,
             server_cores=layout.servers if layout else (),
             emulator_cores=layout.emulator if layout else (),
         )
@@ -207,13 +220,11 @@ def load(
     layout: Layout | None = None,
     instruments: Instruments = Instruments(),
     preparation: Load | None = None,
-    when_quiet: Callable[[], object] = lambda: None,
-    when_over: Callable[[], object] = lambda: None,
+    moments: Moments = NO_CALLS,
 ) -> str | None:
     """Load the page of `setting` once (see `Load`); returns why the replay failed, if it did.
 
-    `preparation` is this load, if somebody has begun to prepare it. `when_quiet` is called when its page has been quiet
-    for a while, `when_over` when nothing is measured any more.
+    `preparation` is this load, if somebody has begun to prepare it.
     """
     with preparation or Load(setting, folder, layout=layout, instruments=instruments) as one:
-        return one.make(when_quiet, when_over)
+        return one.make(moments)

@@ -6,6 +6,8 @@ from browsers.browsertime.configuration import QUIET_MS
 from browsers.registry import DEFAULT
 from measure.host.affinity import Layout
 from measure.host.canary import Canary
+from measure.run.server_rtts import NEXT_TO_THE_NETWORK, ServerRtts
+from record.connections import http1_servers
 from record.site import Site
 from replay.shells.registry import DEFAULT as OUR_SHELLS
 from tuning.networks import Network
@@ -22,6 +24,9 @@ class Loading:
     `limit_s`: how long a load may take; what suits the page's size and the network unless given.
     `browser`: its name (`browsers.registry`).
     `shells`: the name of those that emulate the network (`replay.shells.registry`).
+    `server_rtts`: how far beyond the network each server is. `think_time`: whether servers take as long to answer as
+    the recorded ones took. `recorded_certificates`: whether chains of certificates are as long as the
+    recorded ones. `recorded_alpn`: whether servers of which only HTTP/1.1 was recorded speak that over TCP.
     """
 
     repeatable: bool = True
@@ -30,6 +35,10 @@ class Loading:
     limit_s: float | None = None
     browser: str = DEFAULT
     shells: str = OUR_SHELLS
+    server_rtts: ServerRtts = NEXT_TO_THE_NETWORK
+    think_time: bool = False
+    recorded_certificates: bool = False
+    recorded_alpn: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,12 @@ class Setting:
     loading: Loading = Loading()
     seed: int | None = None
     timekeeping: str | None = None
+
+    @property
+    def http1_servers(self) -> frozenset[str]:
+        """The addresses of the servers that speak HTTP/1.1 alone."""
+        is_recorded = self.loading.recorded_alpn and self.protocol.in_kernel
+        return http1_servers(self.site.connections) if is_recorded else frozenset()
 
     @property
     def quiet_ms(self) -> int:

@@ -23,6 +23,7 @@ from base.errors import EyelevelError
 from base.processes import first_readable
 from browsers.browsertime.run import Turn
 from measure.host.idleness import Idleness
+from replay.company import begin_company
 
 READY, BEGIN, QUIET, OVER = b"ready\n", b"begin\n", b"quiet\n", b"over\n"
 SIGN_BYTES = 64
@@ -33,8 +34,8 @@ STANDARD_INPUT = 0
 IDLE_SHARE = 0.75
 IDLE_S = 0.05
 LOOK_S = 0.01
-# On a machine that others use all the time it begins all the same, as the gates judge what others did to the load. Two
-# runs of 36 that began so after 0.5 s, when others were at work, were slower by a tenth and more: short work is awaited.
+# On a machine that others use all the time it begins all the same, as the gates judge what others did to the load. It
+# awaits short work: two runs of 36 that began after 0.5 s beside others' work were slower by a tenth and more.
 LATEST_S = 3.0
 
 
@@ -43,7 +44,7 @@ def turn_of_visit(stamps: MutableMapping[str, float | None], *, is_prompted: boo
 
     `stamps` gets when the browser was `ready`, when the load was to `begin` and when the page had been `quiet` for a
     while (s since 1970), and how idle the processors were in the beginning (`idle_share`, None when the kernel does not
-    tell).
+    tell). Background flows begin before, and have run for `company_s` then.
     """
 
     prompter = _take_standard_input() if is_prompted else None
@@ -53,6 +54,7 @@ def turn_of_visit(stamps: MutableMapping[str, float | None], *, is_prompted: boo
         say(READY)
         if prompter and first_readable(ended, prompter.fileno()) != ended and not _received(prompter):
             raise EyelevelError("the load was given up before it began")
+        stamps["company_s"] = begin_company()
         idleness, until_s = Idleness(os.sched_getaffinity(0), IDLE_S), time.monotonic() + LATEST_S
         while ((share := idleness.look()) is None or share < IDLE_SHARE) and time.monotonic() < until_s:
             if first_readable(ended, timeout_s=LOOK_S) is not None:

@@ -107,7 +107,7 @@ def visit(spec: VisitSpec) -> int:
 
         def say_over() -> None:
             times["over"] = time.time()
-            _keep_film(results, folder)
+            keep_film(results, folder)
             turn.say_over()
 
         try:
@@ -148,12 +148,12 @@ def visit(spec: VisitSpec) -> int:
                     times["browsertime_end"] = time.time()
         finally:
             if "over" not in times:
-                _keep_film(results, folder)
-            _keep(results, folder, files, browser)
+                keep_film(results, folder)
+            keep(results, folder, files, browser)
             (folder / TIMES).write_text(json.dumps({**times, "visit_end": time.time()}))
 
 
-def _keep_film(results: Path, folder: Path) -> None:
+def keep_film(results: Path, folder: Path) -> None:
     """Copy the film, if there is one, to `folder`: it is analysed while the browser, which is still there, ends."""
     if film := opened_in(results, RECORDED):
         with film, (folder / FILM).open("wb") as kept:
@@ -165,7 +165,7 @@ def _keep_film(results: Path, folder: Path) -> None:
                 rest_bytes -= len(piece)
 
 
-def _keep(results: Path, folder: Path, files: Mapping[str, str], browser: Browser) -> None:
+def keep(results: Path, folder: Path, files: Mapping[str, str], browser: Browser) -> None:
     """Copy what a load left in `results` to `folder`, whole or not: a failed load is known by what it left.
 
     `files`: what files are called there, by their names here; logs are kept, too. The browser's programs have ended,

@@ -88,16 +88,16 @@ def judge_network(network: Network, measured: NetworkMeasurement, shells: str = 
     in_opportunities = shells_named(shells).in_opportunities
     rtt_tolerance_ms = max(RTT_TOLERANCE_MS, RTT_TOLERANCE * network.min_rtt_ms) + network.jitter_ms
     least_ms = network.min_rtt_ms
+    # Of many echoes, one is early in both directions.
+    early_ms = rtt_tolerance_ms + network.jitter_ms
     if network.up_trace or network.down_trace:
         # A packet waits for the next line of the trace, even where nothing else does.
         most_ms = least_ms + network.queue_wait_ms(UNLIMITED_WAIT_MS)
-        checks = [between(network.name, "minimum RTT", least_ms - rtt_tolerance_ms, measured.rtt_min_ms, most_ms, "ms")]
+        checks = [between(network.name, "minimum RTT", least_ms - early_ms, measured.rtt_min_ms, most_ms, "ms")]
     elif in_opportunities:
         checks = [*_judge_rtt_in_opportunities(network, measured, max(rtt_tolerance_ms, WHOLE_MS_TOLERANCE))]
     else:
-        # Of many echoes, one is early in both directions.
-        tolerance_ms = rtt_tolerance_ms + network.jitter_ms
-        checks = [within(network.name, "minimum RTT", least_ms, measured.rtt_min_ms, tolerance_ms, "ms")]
+        checks = [within(network.name, "minimum RTT", least_ms, measured.rtt_min_ms, early_ms, "ms")]
         if network.retransmit_ms is None:
             tolerance_ms = 3 * rtt_tolerance_ms
             checks.append(within(network.name, "median RTT", least_ms, measured.rtt_median_ms, tolerance_ms, "ms"))
@@ -243,11 +243,18 @@ def _judge_on_off(network: Network, direction: str, way: Direction) -> Iterator[
         yield unchecked(network.name, name, why, times.off_s, "s")
         return
     for what, configured_s, measured_s in (("off", times.off_s, seen.off_s), ("on", times.on_s, seen.on_s)):
-        # The standard deviation of an exponential distribution is its mean.
-        chance = 0.0 if times.periodic else LOSS_DEVIATIONS / math.sqrt(seen.count)
+        deviations = math.copysign(LOSS_DEVIATIONS, measured_s - configured_s)
+        chance = 0.0 if times.periodic else abs(_exponential_mean(seen.count, deviations) - 1)
         tolerance_s = (OUTAGE_TOLERANCE + chance) * configured_s + seen.least_s + 2 * network.jitter_ms / 1e3
         kind = "always" if times.periodic else "mean"
         yield within(network.name, f"{direction}link {what}, {kind}", configured_s, measured_s, tolerance_s, "s")
+
+
+def _exponential_mean(count: int, deviations: float) -> float:
+    """What the mean of `count` exponential times, in units of their distribution's mean, is as rarely beyond as a
+    normal value is beyond so many standard deviations (Wilson and Hilferty 1931). A symmetric tolerance would pass any
+    mean that is too small, as means of few are seldom known to their half."""
+    return max(0.0, 1 - 1 / (9 * count) + deviations / (3 * math.sqrt(count))) ** 3
 
 
 def _is_blurred(network: Network, direction: str) -> bool:
@@ -270,13 +277,19 @@ def _judge_loss(network: Network, direction: str, way: Direction) -> Iterator[Ch
     name = f"{direction}link loss of {way.sent} packets"
     yield within(network.name, name, 100 * loss, 100 * way.lost / way.sent, 100 * tolerance, "%")
     name = f"{direction}link loss behind a lost packet"
-    if bursts and _is_blurred(network, direction):
+    if not loss:
+        return
+    if _is_blurred(network, direction):
         yield unchecked(network.name, name, "packets overtake each other before they are lost")
-    elif bursts:
-        again = bursts.loss_after_loss
-        tolerance = LOSS_DEVIATIONS * math.sqrt(again * (1 - again) * inflation / max(way.lost, 1))
-        measured = way.lost_behind_lost / max(way.lost, 1)
-        yield within(network.name, f"{name} of {way.lost}", 100 * again, 100 * measured, 100 * tolerance, "%")
+        return
+    again = bursts.loss_after_loss if bursts else loss
+    # Bernstein's bound: where few are lost behind each other, chance lets there be more of them rather than fewer.
+    lost = max(way.lost, 1)
+    tolerance = LOSS_DEVIATIONS * math.sqrt(again * (1 - again) * inflation / lost) + LOSS_DEVIATIONS**2 / (6 * lost)
+    tolerance += chosen / lost
+    yield within(
+        network.name, f"{name} of {way.lost}", 100 * again, 100 * way.lost_behind_lost / lost, 100 * tolerance, "%"
+    )
 
 
 def _judge_link_unsteady(network: Network, direction: str, way: Direction) -> Iterator[Check]:

@@ -23,9 +23,10 @@ import sys
 import threading
 import time
 import timeit
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from base.errors import EyelevelError
 from base.structure import from_json, to_json
@@ -181,27 +182,38 @@ class NetworkMeasurement:
 class Arrivals:
     """What arrived at a socket: number → (time sent, time it arrived), in ns; echoes on the side of the peer.
 
-    `marked` are the numbers of those that met congestion on the way (RFC 3168).
+    `marked` are the numbers of those that met congestion on the way (RFC 3168). What `admits` refuses, by its content
+    and its sender, is as if it had never come.
     """
 
-    def __init__(self, end: socket.socket, *, echo: bool) -> None:
+    def __init__(
+        self, end: socket.socket, *, echo: bool, admits: Callable[[bytes, Any], bool] = lambda data, sender: True
+    ) -> None:
         self._end = end
         self._echo = echo
+        self._admits = admits
         self._arrived: dict[int, tuple[int, int]] = {}
         self.marked: list[int] = []
-        self.sender: tuple[str, int] | None = None
+        self.sender: Any = None
         end.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         end.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
         try:
             end.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
         except PermissionError:  # only root of the machine may have more than net.core.rmem_max
             end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
-        # The kernel's stamps are of the wall clock, which may be set; over the seconds of a probe it is not.
-        self._to_monotonic_ns = time.monotonic_ns() - time.time_ns()
+        self._to_monotonic_ns = _to_monotonic_ns()
         threading.Thread(target=self._receive, daemon=True).start()
+
+    def __len__(self) -> int:
+        return len(self._arrived)
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._arrived
 
     def take(self) -> dict[int, tuple[int, int]]:
         """All that arrived since the last call."""
+        # The kernel's stamps are of the wall clock, which may be set; over the seconds of a flow it is not.
+        self._to_monotonic_ns = _to_monotonic_ns()
         arrived, self._arrived = self._arrived, {}
         return arrived
 
@@ -213,25 +225,40 @@ class Arrivals:
     def _receive(self) -> None:
         while True:
             data, ancillary, _, address = self._end.recvmsg(2048, 128)
+            if not self._admits(data, address):
+                continue
             kind, number, sent_ns = HEADER.unpack_from(data)
             if kind == ECHO and self._echo:
                 self.sender = address
                 self._end.sendto(data, address)
                 continue
             said = {what: value for _, what, value in ancillary}
-            if said[socket.IP_TOS][0] & CE == CE:
+            # IPv6 says it in another way, for which nobody asks.
+            if said.get(socket.IP_TOS, b"\0")[0] & CE == CE:
                 self.marked.append(number)
             seconds, nanoseconds = TIMESPEC.unpack(said[SO_TIMESTAMPNS][: TIMESPEC.size])
             self._arrived[number] = (sent_ns, seconds * 10**9 + nanoseconds + self._to_monotonic_ns)
 
 
-def send(end: socket.socket, beside: socket.socket, address: tuple[str, int], flow: Flow) -> None:
-    """Send `flow` evenly, and another flow from the socket `beside` where it asks for that."""
+def send(
+    end: socket.socket,
+    beside: socket.socket,
+    address: Any,
+    flow: Flow,
+    *,
+    token: bytes = b"",
+    first: int = 0,
+    ip_udp_bytes: int = IP_UDP_BYTES,
+) -> None:
+    """Send `flow` evenly, and another flow from the socket `beside` where it asks for that.
+
+    Numbers begin at `first`; `token` is in each datagram.
+    """
     interval_s = flow.size_bytes * 8 / flow.mbps / 1e6
-    padding = bytes(flow.size_bytes - SMALL_BYTES)
+    padding = token + bytes(flow.size_bytes - ip_udp_bytes - HEADER.size - len(token))
     end.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, ECT if flow.managed else 0)
     due_s = time.monotonic()
-    for number in range(flow.packets):
+    for number in range(first, first + flow.packets):
         end.sendto(HEADER.pack(DATA, number, time.monotonic_ns()) + padding, address)
         if flow.managed and number % SPARSE_EVERY == 0:
             beside.sendto(HEADER.pack(DATA, SPARSE + number, time.monotonic_ns()), address)
@@ -240,6 +267,16 @@ def send(end: socket.socket, beside: socket.socket, address: tuple[str, int], fl
             time.sleep(wait_s)
         elif wait_s < -LATE_S:
             due_s = time.monotonic()
+
+
+def _to_monotonic_ns() -> int:
+    """What the monotonic clock shows more than the wall clock: by those two of several readings that are nearest."""
+
+    def reading_ns() -> tuple[int, int]:
+        before_ns, wall_ns, after_ns = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        return after_ns - before_ns, (before_ns + after_ns) // 2 - wall_ns
+
+    return min(reading_ns() for _ in range(5))[1]
 
 
 def peer(address: str) -> None:

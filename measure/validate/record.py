@@ -14,6 +14,7 @@ from base.ownership import give_to_caller
 from base.structure import from_json, unstructured
 from measure.host.machine import machine, versions
 from measure.validate.checks import Check
+from measure.validate.server_rtts import DelayedSite
 from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE, validate
 from replay.shells.registry import DEFAULT as OUR_SHELLS
 from tuning.networks import Network
@@ -39,10 +40,14 @@ class ValidationEntry:
 
 
 def validate_campaign(
-    folder: Path, networks: Iterable[Network], protocols: Iterable[Protocol], shells: str = OUR_SHELLS
+    folder: Path,
+    networks: Iterable[Network],
+    protocols: Iterable[Protocol],
+    shells: str = OUR_SHELLS,
+    delayed: Iterable[DelayedSite] = (),
 ) -> list[Check]:
     """Measure those settings of a campaign that have not passed yet, on this machine and with these programs; networks
-    are measured as `shells` emulate them.
+    are measured as `shells` emulate them, servers where they are farther away than these say (`delayed`).
 
     Of several protocols also that is measured which no setting says, but which a comparison depends on. Returns the
     checks; they are kept in `folder`, passed or not. Raises EyelevelError when one failed.
@@ -63,13 +68,16 @@ def validate_campaign(
     networks = [network for network in networks if unstructured(network) not in proven]
     known = comparable if compared else proven
     protocols = [protocol for protocol in protocols if unstructured(protocol) not in known]
-    if not networks and not protocols:
+    delayed = [site for site in delayed if unstructured(site) not in proven]
+    if not networks and not protocols and not delayed:
         return []
     with TemporaryDirectory(prefix="validate-") as temporary:
-        checks, seen = validate(networks, protocols, Path(temporary), quick=True, compared=compared, shells=shells)
+        checks, seen = validate(
+            networks, protocols, Path(temporary), quick=True, compared=compared, shells=shells, delayed=delayed
+        )
     failed = [check for check in checks if not check.passed]
     wrong = {check.subject for check in failed}
-    settings: list[Network | Protocol] = [*networks, *protocols]
+    settings: list[Network | DelayedSite | Protocol] = [*networks, *delayed, *protocols]
     passed = tuple(unstructured(setting) for setting in settings if setting.name not in wrong)
     keep_entries(folder, [ValidationEntry(now_iso(), installation, passed, tuple(checks), seen)])
     if failed:
@@ -88,12 +96,15 @@ def _servers(protocols: Iterable[Protocol]) -> set[str]:
 
 
 def validate_worker(
-    scratch: Path, networks: Sequence[Network], protocols: Sequence[Protocol]
+    scratch: Path,
+    networks: Sequence[Network],
+    protocols: Sequence[Protocol],
+    delayed: Sequence[DelayedSite] = (),
 ) -> tuple[str | None, Callable[[Path], None]]:
     """Measure the settings of a campaign on this machine, a cluster's worker, as `measure.campaign.remote` wants it."""
     fault = None
     try:
-        validate_campaign(scratch, networks, protocols)
+        validate_campaign(scratch, networks, protocols, delayed=delayed)
     except EyelevelError as error:
         fault = f"make validate fails there: {error}"
     return fault, partial(keep_entries, more=kept_entries(scratch))

@@ -11,10 +11,13 @@ from rich.console import Console
 from base.errors import EyelevelError
 from base.progress import each_shown
 from measure.validate.checks import Check, unchecked
+from measure.validate.company import judge_company, measure_company
+from measure.validate.largest_window import judge_largest_window
 from measure.validate.loss_response import KEPT, expected_curve, judge_loss_response, observe_loss_response
 from measure.validate.network import LOST_PACKETS, LOST_PACKETS_QUICK, judge_network, measure_network
 from measure.validate.order_of_service import judge_order, observe_order
 from measure.validate.protocol import judge_protocol, observe_protocol
+from measure.validate.server_rtts import DelayedSite, judge_server_rtts, measure_server_rtts, seen_of
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from record.site import Site
 from replay.shells.registry import DEFAULT as OUR_SHELLS
@@ -26,6 +29,8 @@ from tuning.protocols import Protocol
 LOSS_RESPONSE = "loss_response"
 # The order of service (`OrderOfService.document`).
 ORDER_OF_SERVICE = "order_of_service"
+# Of what was seen of a site, how far its servers are (`server_rtts.seen_of`).
+SERVERS = "servers"
 
 
 @dataclass(frozen=True)
@@ -50,8 +55,10 @@ def validate(
     quick: bool = False,
     compared: bool = False,
     shells: str = OUR_SHELLS,
+    delayed: Iterable[DelayedSite] = (),
 ) -> tuple[list[Check], dict[str, Any]]:
-    """Every check of `networks` and `protocols`, and by their names what was seen; shows how far it is.
+    """Every check of `networks`, of `protocols` and of the servers of `delayed` sites, and by their names what was
+    seen; shows how far it is.
 
     What is needed meanwhile is in `folder`. What cannot be measured at all is a check that failed. If this is to be
     `quick`, fewer losses of a network are looked at, and the answer to one loss and the order of service only of
@@ -60,6 +67,7 @@ def validate(
     """
     sites = write_validation_sites(folder)
     steps = [_network_step(network, sites, shells, quick=quick) for network in networks]
+    steps += map(_server_step, delayed)
     for protocol in protocols:
         steps += _protocol_steps(protocol, sites, quick=quick and not compared)
     checks: list[Check] = []
@@ -78,10 +86,23 @@ def _network_step(network: Network, sites: Mapping[str, Site], shells: str, *, q
         if refusal := shells_named(shells).refusal(network):
             return [unchecked(network.name, "measurement", refusal)], {}
         lost_packets = LOST_PACKETS_QUICK if quick else LOST_PACKETS
-        measurement = measure_network(network, sites[WINDOW_PAGE], lost_packets, shells)
-        return judge_network(network, measurement, shells), asdict(measurement)
+        measurement = measure_network(network.alone, sites[WINDOW_PAGE], lost_packets, shells)
+        checks, seen = judge_network(network, measurement, shells), asdict(measurement)
+        if network.has_company:
+            flows = measure_company(network, sites[WINDOW_PAGE])
+            checks += judge_company(network, flows)
+            seen["company"] = [asdict(flow) for flow in flows]
+        return checks, seen
 
-    return Step(network.name, f"measuring {network.name}", 20, measure)
+    return Step(network.name, f"measuring {network.name}", 40 if network.has_company else 20, measure)
+
+
+def _server_step(site: DelayedSite) -> Step:
+    def measure() -> tuple[list[Check], dict[str, Any]]:
+        measured = measure_server_rtts(site)
+        return judge_server_rtts(site, measured), {SERVERS: seen_of(measured)}
+
+    return Step(site.name, f"measuring how far the servers of {site.name} are", 4, measure)
 
 
 def _protocol_steps(protocol: Protocol, sites: Mapping[str, Site], *, quick: bool) -> Iterator[Step]:
@@ -103,10 +124,15 @@ def _protocol_steps(protocol: Protocol, sites: Mapping[str, Site], *, quick: boo
         order = observe_order(protocol, sites)
         return judge_order(protocol, order.numbers), {ORDER_OF_SERVICE: order.document()}
 
+    def measure_window() -> tuple[list[Check], dict[str, Any]]:
+        return [judge_largest_window(protocol, sites[WINDOW_PAGE])], {}
+
     name = protocol.name
     yield Step(name, f"observing {name}", 20, measure)
     if not quick or protocol.emulated_connections is not None:
         yield Step(name, f"observing {name} after one loss", 11, measure_loss_response)
+    if protocol.max_window_packets is not None:
+        yield Step(name, f"observing the largest window of {name}", 8, measure_window)
     if not quick or protocol.scheduler is not None or protocol.notsent_lowat_bytes is not None:
         yield Step(name, f"observing the order of service of {name}", 8, measure_order)
 

@@ -9,7 +9,8 @@ import base64
 import binascii
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -20,11 +21,13 @@ from base.files import write_atomically
 from base.text import printable
 from record.assemble import assemble
 from record.bounded import parse_json, read_regular
+from record.connections import Connection
 from record.content import UndecodableContent, decode, encode
 from record.http1 import Headers, MalformedMessage, Response, without_fields
 from record.intake import Intake
 from record.layout import authority_of
 from record.limits import BODY_BYTES
+from record.live import LiveLoad, LiveLoads, http_version
 from record.site import Exchange, Recording, Site
 from record.urls import normal_url
 
@@ -37,8 +40,21 @@ EPOCH = datetime.fromtimestamp(0, UTC).isoformat(timespec="milliseconds")
 PAGE = "page_1"
 ENCODED = "_encoded"
 
+# What an archive's time of the load event is called here (`measure.metrics`). No page takes a day.
+PLT = "plt"
+LONGEST_LOAD_MS = 86_400_000
+# Chromium's word for a version that it does not know.
+UNKNOWN = "unknown"
+
 # The file is read into memory. Bodies in it are a third longer than in a site.
 FILE_BYTES = 1 << 30
+
+# Where the handshake of TCP took less than this share of TLS's, the browser had begun it before it counted: one takes a
+# round trip, the other one or two, and some computing.
+LEAST_SHARE_OF_TLS = 0.05
+# HTTP versions as archives call them; what is said of QUIC comes first.
+ALPNS = (("quic", "h3"), ("h3", "h3"), ("http/3", "h3"), ("h2", "h2"), ("http/2", "h2"), ("http/1", "http/1.1"))
+ALPN = "_alpn"
 
 SKIPPED_SCHEMES = ("data:", "blob:", "chrome-extension:", "about:", "ws:", "wss:", "file:")
 
@@ -61,14 +77,19 @@ def read(path: Path, *, keep_cookies: bool = False) -> Recording:
             pages[_page_of(entry) or first_page].append(entry)
     intake = Intake(path.name, keep_cookies=keep_cookies)
     page = max(pages, key=lambda page: len(pages[page]), default="")
+    programs = [one.get("name") for one in (log.get("creator"), log.get("browser")) if isinstance(one, dict)]
+    tls_is_beside = any(isinstance(name, str) and "firefox" in name.lower() for name in programs)
     for entry in pages[page]:
         intake.take(_url_of(entry), partial(_exchange, entry))
+        if connection := _connection(entry, tls_is_beside=tls_is_beside):
+            intake.connect(connection)
     for entry in (entry for other in pages if other != page for entry in pages[other]):
         intake.leave_out(_url_of(entry), "belongs to another page of the archive")
     creator = log.get("creator")
     creator = creator if isinstance(creator, dict) else {}
     recorder = {"tool": "har", "creator": f"{creator.get('name', 'unknown')} {creator.get('version', '')}".strip()}
-    return assemble(intake, recorder, listed=_titles(log, page))
+    recording = assemble(intake, recorder, listed=_titles(log, page))
+    return replace(recording, live=_live(log, page, pages[page]))
 
 
 def _log_and_entries(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -89,9 +110,35 @@ def _log_and_entries(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 def _titles(log: dict[str, Any], page: str) -> list[str]:
     """What the archive calls the page `page`: in Chromium's and in ours that is its URL."""
+    return [str(one.get("title", "")) for one in _listed_pages(log, page)]
+
+
+def _listed_pages(log: dict[str, Any], page: str) -> list[dict[str, Any]]:
+    """What the archive says of the page `page`."""
     pages = log.get("pages")
     listed = [one for one in pages if isinstance(one, dict)] if isinstance(pages, list) else []
-    return [str(one.get("title", "")) for one in listed if str(one.get("id", "")) == page]
+    return [one for one in listed if str(one.get("id", "")) == page]
+
+
+def _live(log: dict[str, Any], page: str, entries: list[dict[str, Any]]) -> LiveLoads | None:
+    """The load that the archive is of, whose `entries` these are, if it says when the page had loaded. It is one load,
+    behind a network that nobody has named."""
+    described = next(iter(_listed_pages(log, page)), {})
+    timings = described.get("pageTimings")
+    plt_ms = timings.get("onLoad") if isinstance(timings, dict) else None
+    if isinstance(plt_ms, bool) or not isinstance(plt_ms, int | float) or not 0 < plt_ms < LONGEST_LOAD_MS:
+        return None
+    versions = [str(entry["response"].get("httpVersion") or "") for entry in entries if _response_of(entry)]
+    protocols = dict(Counter(http_version(version) for version in versions if version and version != UNKNOWN))
+    browser = log.get("browser") if isinstance(log.get("browser"), dict) else log.get("creator")
+    named = browser if isinstance(browser, dict) else {}
+    name = printable(f"{named.get('name', 'unknown')} {named.get('version', '')}".strip())
+    return LiveLoads(name, printable(str(described.get("startedDateTime", ""))), (LiveLoad({PLT: plt_ms}, protocols),))
+
+
+def _response_of(entry: dict[str, Any]) -> dict[str, Any]:
+    response = entry.get("response")
+    return response if isinstance(response, dict) else {}
 
 
 def _page_of(entry: dict[str, Any]) -> str:
@@ -105,14 +152,21 @@ def _url_of(entry: dict[str, Any]) -> str:
 
 def write(site: Site, path: Path) -> None:
     """Write `site` as a HAR file; bodies are decoded, as tools that read HAR files expect."""
-    entries = [_entry(site.recorded(indexed), site) for indexed in site.exchanges]
+    connections: dict[tuple[str, str], list[Connection]] = defaultdict(list)
+    for connection in site.recorded_connections():
+        connections[connection.server, connection.host].append(connection)
+    entries = []
+    for exchange in map(site.recorded, site.exchanges):
+        begun = connections[exchange.recorded_ip, authority_of(exchange.url).partition(":")[0]]
+        # Which exchange a connection was begun for is not kept; a HAR has no other place for it.
+        entries.append(_entry(exchange, site, begun.pop(0) if begun else None))
     page = {"startedDateTime": EPOCH, "id": PAGE, "title": site.url, "pageTimings": {}}
     creator = {"name": "Eyelevel", "version": "1"}
     log = {"version": "1.2", "creator": creator, "pages": [page], "entries": entries}
     write_atomically(path, json.dumps({"log": log}, indent=1) + "\n")
 
 
-def _entry(exchange: Exchange, site: Site) -> dict[str, Any]:
+def _entry(exchange: Exchange, site: Site, begun: Connection | None) -> dict[str, Any]:
     response = exchange.response
     started = datetime.fromtimestamp((exchange.started_ms or 0) / 1000, UTC)
     return {
@@ -141,9 +195,50 @@ def _entry(exchange: Exchange, site: Site) -> dict[str, Any]:
             "bodySize": len(response.body),
         },
         "cache": {},
-        "timings": {"send": 0, "wait": -1 if exchange.ttfb_ms is None else exchange.ttfb_ms, "receive": 0},
+        "timings": {
+            "send": 0,
+            "wait": -1 if exchange.ttfb_ms is None else exchange.ttfb_ms,
+            "receive": 0,
+            **(_handshakes(begun) if begun else {}),
+        },
         "serverIPAddress": exchange.recorded_ip,
+        **({ALPN: begun.alpn or ""} if begun else {}),
     }
+
+
+def _handshakes(connection: Connection) -> dict[str, float]:
+    """The timings of a connection's beginning: what a HAR calls `connect` has TLS in it."""
+    handshake_ms, tls_ms = connection.handshake_ms, connection.tls_ms
+    if connection.alpn == "h3" and handshake_ms is not None:
+        return {"connect": handshake_ms, "ssl": handshake_ms}
+    if handshake_ms is None:
+        return {}
+    return {"connect": round(handshake_ms + (tls_ms or 0), 3), "ssl": -1 if tls_ms is None else tls_ms}
+
+
+def _connection(entry: dict[str, Any], *, tls_is_beside: bool) -> Connection | None:
+    """The connection that was begun for `entry`, if one was, and the archive says how long that took.
+
+    `connect` has TLS in it (HAR 1.2), except where `tls_is_beside`, as in Firefox's archives. Of QUIC, both are the
+    same handshake.
+    """
+    try:
+        timings, address = entry["timings"], entry["serverIPAddress"]
+        connect_ms, tls_ms = float(timings["connect"]), float(timings.get("ssl") or -1)
+        version = str(entry.get(ALPN, entry["response"].get("httpVersion", ""))).lower()
+        host = authority_of(normal_url(entry["request"]["url"])).partition(":")[0]
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
+        return None
+    alpn = next((alpn for name, alpn in ALPNS if name in version), None)
+    if not connect_ms > 0 or not address:
+        return None
+    if alpn == "h3":
+        return Connection(str(address), host, round(connect_ms, 3), alpn=alpn)
+    if tls_ms < 0:
+        return Connection(str(address), host, round(connect_ms, 3))
+    tcp_ms = round(connect_ms if tls_is_beside or tls_ms > connect_ms else connect_ms - tls_ms, 3)
+    is_whole = tcp_ms >= LEAST_SHARE_OF_TLS * tls_ms
+    return Connection(str(address), host, tcp_ms if is_whole else None, round(tls_ms, 3), alpn)
 
 
 def _pairs(headers: Headers) -> list[dict[str, str]]:

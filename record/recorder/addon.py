@@ -6,12 +6,15 @@ project, needs nothing but the standard library and mitmproxy; `tests/record/tes
 
 import asyncio
 import socket
+import ssl
+from collections.abc import Mapping
 from itertools import count
 
 from mitmproxy import connection, ctx, http, version  # type: ignore[import-not-found]
 from mitmproxy.proxy.mode_servers import ServerInstance  # type: ignore[import-not-found]
 from mitmproxy.proxy.server_hooks import ServerConnectionHookData  # type: ignore[import-not-found]
 
+from record.connections import CONNECTIONS, Connection
 from record.http1 import Headers, Response
 from record.limits import EXCHANGES, TEXT_BYTES
 from record.recorder.browser_options import is_background_request
@@ -41,6 +44,7 @@ class Recorder:
         self.budget = ByteBudget(RECORDING_BYTES)
         self.text_budget = ByteBudget(TEXT_BYTES)
         self.server: asyncio.Server | None = None
+        self.kept_connections: set[str] = set()
 
     async def running(self) -> None:
         """The proxy is up. It listens on the socket that it is handed, which is in another network than its own.
@@ -97,6 +101,7 @@ class Recorder:
             self.output.failed(number, body.refusal)
             return
         try:
+            self._keep_connection(number, flow.server_conn)
             self.output.store(number, self._exchange(flow, flow.response, bytes(body.bytes)))
         except OSError as error:
             self.output.failed(number, f"it could not be kept: {error.strerror}")
@@ -113,6 +118,12 @@ class Recorder:
             body.drop("it did not end well")
         if number is not None:
             self.output.failed(number, flow.error.msg if flow.error else "it did not end")
+
+    def _keep_connection(self, number: int, server: connection.Server) -> None:
+        """Keep what is known of a connection with the first response over it. Raises OSError."""
+        if server.peername and server.id not in self.kept_connections and len(self.kept_connections) < CONNECTIONS:
+            self.kept_connections.add(server.id)
+            self.output.connected(number, connection_of(server, asyncio.get_running_loop().handshakes_ms))  # type: ignore[attr-defined]
 
     def _exchange(self, flow: http.HTTPFlow, response: http.Response, body: bytes) -> Exchange:
         request, server = flow.request, flow.server_conn
@@ -145,6 +156,27 @@ def sent_at_s(request: http.Request, server: connection.Server) -> float:
     connected = server.timestamp_tls_setup or server.timestamp_tcp_setup
     times_s: list[float | None] = [request.timestamp_start, request.timestamp_end, connected]
     return max(t for t in times_s if t is not None)
+
+
+def connection_of(server: connection.Server, handshakes_ms: Mapping[tuple[str, int], float]) -> Connection:
+    """What was seen of a connection; `handshakes_ms`: our end of each → how long TCP's handshake took.
+
+    mitmproxy's own time for that has the resolution of the name in it, and all that the proxy did meanwhile.
+    """
+    chain = server.certificate_list
+    names = [name.value for name in chain[0].altnames] if chain else []
+    tls_s = server.timestamp_tls_setup and server.timestamp_tls_setup - server.timestamp_tcp_setup
+    # A server that has not heard of ALPN speaks HTTP/1.1.
+    alpn = (server.alpn or b"http/1.1").decode("latin-1") if tls_s else None
+    return Connection(
+        server=server.peername[0],
+        host=server.sni or server.address[0],
+        handshake_ms=handshakes_ms.get(server.sockname[:2]),
+        tls_ms=round(tls_s * 1000, 3) if tls_s else None,
+        alpn=alpn,
+        certificates=tuple(len(ssl.PEM_cert_to_DER_cert(certificate.to_pem().decode())) for certificate in chain),
+        names=tuple(name for name in names if isinstance(name, str)),  # others are addresses
+    )
 
 
 def size_of_head(message: http.Message) -> int:

@@ -19,7 +19,7 @@ from record.assemble import assemble
 from record.intake import Intake
 from record.recorder import programs
 from record.recorder.limits import BROWSER_BYTES, OVERHEAD_BYTES, RECORDING_BYTES
-from record.recorder.proxy_output import read_exchanges
+from record.recorder.proxy_output import read_connections, read_exchanges
 from record.recorder.spec import RecordSpec
 from record.recorder.visit import LOAD_LIMIT_S, request, visit
 from record.site import Recording, write_site
@@ -75,6 +75,8 @@ def record(spec: RecordSpec) -> Recording:
             intake = Intake(spec.url, keep_cookies=spec.keep_cookies)
             for exchange in read_exchanges(PRIVATE / "exchanges"):
                 intake.take(f"{exchange.method} {exchange.url}", partial(lambda e: e, exchange))
+            for connection in read_connections(PRIVATE / "exchanges"):
+                intake.connect(connection)
     recorder = {
         "tool": traffic.proxy,
         "browser": session.browser,

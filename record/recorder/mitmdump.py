@@ -16,16 +16,22 @@ from record.recorder.addresses import Guard
 from record.recorder.limits import PROXY_BYTES
 from record.recorder.proxy_settings import ProxySettings
 
+# struct tcp_info (linux/tcp.h): tcpi_rtt, which is that of the handshake as long as nothing else was sent, in µs, and
+# tcpi_total_retrans.
+TCP_INFO_BYTES, RTT_AT, REPEATS_AT = 104, 68, 100
+
 
 class GuardedLoop(asyncio.SelectorEventLoop):
     """An event loop whose connections a guard allows or refuses.
 
-    It sees the very address that is connected to, whatever name, redirect or notation led to it.
+    It sees the very address that is connected to, whatever name, redirect or notation led to it. `handshakes_ms` has
+    how long the handshake of each connection took, by the address and port of our end.
     """
 
     def __init__(self, guard: Guard) -> None:
         super().__init__()
         self._guard = guard
+        self.handshakes_ms: dict[tuple[str, int], float] = {}
 
     async def sock_connect(self, sock: socket.socket, address: Any) -> None:
         """Connect `sock`, as every connection over TCP does. Raises OSError, also when the guard refuses."""
@@ -33,6 +39,16 @@ class GuardedLoop(asyncio.SelectorEventLoop):
             raise PermissionError(refusal)
         await super().sock_connect(sock, address)
         self._guard.connected(address[0])
+        if (time_ms := handshake_ms(sock)) is not None:
+            self.handshakes_ms[sock.getsockname()[:2]] = time_ms
+
+
+def handshake_ms(sock: socket.socket) -> float | None:
+    """How long the handshake of `sock` took, a TCP connection that has just been made, as the kernel measured it: from
+    its SYN to the answer. None if the SYN had to be repeated: then nobody knows which one was answered."""
+    information = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES)
+    rtt_us, repeats = (int.from_bytes(information[at : at + 4], sys.byteorder) for at in (RTT_AT, REPEATS_AT))
+    return rtt_us / 1000 if rtt_us and not repeats else None
 
 
 class GuardedLoops(asyncio.DefaultEventLoopPolicy):

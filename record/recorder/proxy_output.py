@@ -1,9 +1,10 @@
-"""What the proxy gives to the recorder: a file for each finished exchange, and events as they happen.
+"""What the proxy gives to the recorder: a file for each finished exchange, one for each connection with such a one, and
+events as they happen.
 
-A file is one line of JSON, then the body as it was sent. It gets its name when it is complete, so whatever
-ends the proxy, all files are whole. An event is one line of JSON: `{"listening": port, "proxy": "…"}`,
-`{"requested": n, "what": "GET https://…"}`, `{"stored": n}`, `{"failed": n, "why": "…"}`; n counts requests, of which
-the URL is told to its 200th character.
+The file of an exchange is one line of JSON, then the body as it was sent; that of a connection is JSON. It gets its
+name when it is complete, so whatever ends the proxy, all files are whole. An event is one line of JSON:
+`{"listening": port, "proxy": "…"}`, `{"requested": n, "what": "GET https://…"}`, `{"stored": n}`,
+`{"failed": n, "why": "…"}`; n counts requests, of which the URL is told to its 200th character.
 
 Standard library only: the proxy's addon, which writes, and the recorder, which reads, both load it.
 """
@@ -16,11 +17,12 @@ from pathlib import Path
 
 from base.files import write_atomically
 from base.jail import file_in
+from record.connections import Connection
 from record.http1 import Response
 from record.privacy import without_credentials
 from record.site import Exchange, kept_request_headers
 
-SUFFIX = ".exchange"
+SUFFIX, CONNECTION_SUFFIX = ".exchange", ".connection"
 URL_CHARACTERS = 200
 
 
@@ -52,6 +54,10 @@ class ProxyOutput:
         write_atomically(self.folder / f"{number:06d}{SUFFIX}", json.dumps(head).encode() + b"\n" + body)
         self._write_event({"stored": number})
 
+    def connected(self, number: int, connection: Connection) -> None:
+        """A connection was made, over which the exchange `number` is the first that ended well."""
+        write_atomically(self.folder / f"{number:06d}{CONNECTION_SUFFIX}", json.dumps(asdict(connection)).encode())
+
     def failed(self, number: int, why: str) -> None:
         """A request has ended, and there is nothing to keep."""
         self._write_event({"failed": number, "why": why})
@@ -71,6 +77,14 @@ def read_exchanges(folder: Path) -> Iterator[Exchange]:
         if path := file_in(folder, name):
             yield _read(path)
             path.unlink()
+
+
+def read_connections(folder: Path) -> Iterator[Connection]:
+    """The connections in `folder`, in the order in which they had their first exchange."""
+    for name in sorted(path.name for path in folder.glob(f"[0-9]*{CONNECTION_SUFFIX}")):
+        if path := file_in(folder, name):
+            document = json.loads(path.read_text())
+            yield Connection(**document | {key: tuple(document[key]) for key in ("certificates", "names")})
 
 
 def _read(path: Path) -> Exchange:

@@ -31,8 +31,9 @@ class Shells(ABC):
     `name` is what it is called by. `programs` are its programs, each with the option by which it prints its version.
     `seeded`: whether what is random is drawn from a seed. `timekeeping`: with what they keep time
     (`measure.host.timekeeping`), None where that depends on the user. `name_server_port` is where the client's name
-    server has to listen. `in_opportunities`: whether a constant rate is given out in whole packets at whole
-    milliseconds, so that a single packet may wait for the next.
+    server has to listen. `delays_servers`: whether single servers can be farther away than the network says.
+    `in_opportunities`: whether a constant rate is given out in whole packets at whole milliseconds, so that a single
+    packet may wait for the next.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Shells(ABC):
     seeded: bool = True
     timekeeping: str | None = None
     name_server_port: int = 53
+    delays_servers: bool = False
     in_opportunities: bool = False
 
     def refusal(self, network: Network) -> str | None:
@@ -51,8 +53,16 @@ class Shells(ABC):
         return
 
     @abstractmethod
-    def nest(self, network: Network, seed: int | None, timekeeping: Path, folder: Path) -> Nest:
-        """The shells that emulate `network`, what is random drawn from `seed` (a new one if None).
+    def nest(
+        self,
+        network: Network,
+        seed: int | None,
+        timekeeping: Path,
+        folder: Path,
+        extra_rtts_ms: Mapping[str, float] | None = None,
+    ) -> Nest:
+        """The shells that emulate `network`, what is random drawn from `seed` (a new one if None), with servers that
+        are farther away than it says, by `extra_rtts_ms` (`replay.spec`); none where servers cannot be delayed.
 
         With what they kept time is in the file `timekeeping` at their end. What they need is in `folder`, which is
         there. Raises EyelevelError.

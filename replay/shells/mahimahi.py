@@ -9,7 +9,7 @@ them.
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import ClassVar
@@ -40,6 +40,8 @@ LACKING = {
     "drop_down_packets": "losses of chosen packets",
     "drop_up_at_ms": "losses at chosen times",
     "drop_down_at_ms": "losses at chosen times",
+    "company": "way to the hosts of background flows",
+    "up_company": "way to the hosts of background flows",
 }
 
 
@@ -73,7 +75,14 @@ class Mahimahi(Shells):
     def require(self) -> None:
         tool(self.name)
 
-    def nest(self, network: Network, seed: int | None, timekeeping: Path, folder: Path) -> Nest:
+    def nest(
+        self,
+        network: Network,
+        seed: int | None,
+        timekeeping: Path,
+        folder: Path,
+        extra_rtts_ms: Mapping[str, float] | None = None,
+    ) -> Nest:
         commands = [["mm-delay", str(round(network.delay_ms))]]
         conversions: list[str] = []
         if network.up_mbps is not None:

@@ -4,6 +4,7 @@ All in one hop: `mm-net` does to each packet what the nested `mm-delay`, `mm-lin
 (`tests/shells/test_shells.py` compares them), for a fraction of their processor time.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,11 +19,31 @@ class OurShells(Shells):
     name = "ours"
     programs: ClassVar = {"mm-net": "--version"}
 
-    def nest(self, network: Network, seed: int | None, timekeeping: Path, folder: Path) -> Nest:
-        return Nest([*shell(network, seed, timekeeping), "--"], {"name": self.name})
+    delays_servers = True
+
+    def nest(
+        self,
+        network: Network,
+        seed: int | None,
+        timekeeping: Path,
+        folder: Path,
+        extra_rtts_ms: Mapping[str, float] | None = None,
+    ) -> Nest:
+        command = [*shell(network, seed, timekeeping), *server_delays(extra_rtts_ms or {}), "--"]
+        return Nest(command, {"name": self.name})
 
 
 SHELLS = OurShells()
+
+
+def server_delays(extra_rtts_ms: Mapping[str, float]) -> list[str | Path]:
+    """The options by which servers are farther away, half of the longer round trip each way."""
+    return [
+        word
+        for address, extra_ms in extra_rtts_ms.items()
+        if extra_ms
+        for word in ("--server-delay", f"{address}={extra_ms / 2:.6f}")
+    ]
 
 
 def shell(network: Network, seed: int | None = None, timekeeping: Path | None = None) -> list[str | Path]:

@@ -26,9 +26,15 @@ def shells_named(name: str) -> Shells:
     return known[name]
 
 
-def require_emulated(name: str, networks: Iterable[Network]) -> None:
-    """Raises EyelevelError when the shells of this name are not installed, or cannot emulate one of `networks`."""
+def require_emulated(name: str, networks: Iterable[Network], *, delayed_servers: bool = False) -> None:
+    """Raises EyelevelError when the shells of this name are not installed, or cannot emulate one of `networks`, or if
+    there are `delayed_servers`, single servers that are farther away."""
     chosen = shells_named(name)
+    if delayed_servers and not chosen.delays_servers:
+        raise EyelevelError(
+            f"the shells {name} cannot delay single servers (--server-rtts, SERVER_RTTS); leave that out, or take "
+            f"SHELLS={DEFAULT}"
+        )
     chosen.require()
     for network in networks:
         if refusal := chosen.refusal(network):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,6 +20,7 @@ from base.files import write_atomically
 from base.jail import jailed
 from base.places import tool
 from base.processes import Daemon, running
+from record.connections import HTTP1
 from servers import kernel_sockets
 from servers.application import uwsgi
 from servers.certificates import machine_ca_certificate
@@ -50,16 +52,18 @@ class Nginx(Server):
     transports = ("tcp",)
     congestion_controls = ("cubic", "bbr")
     chooses_tls_records = True
+    speaks_http1 = True
     programs: ClassVar = {"nginx": "-v", **uwsgi.PROGRAMS}
 
     @contextmanager
     def serve(self, serving: Serving) -> Iterator[None]:
         with uwsgi.running_application(serving) as application, _nginx(serving, application.socket) as nginx:
             context = ssl.create_default_context(cafile=machine_ca_certificate())
-            context.set_alpn_protocols(["h2"])
+            context.set_alpn_protocols(["h2", HTTP1])
             # Several at a time: while we look at an answer, NGINX works on others.
             with ThreadPoolExecutor(HANDSHAKES) as pool:
-                list(pool.map(lambda endpoint: _await_tls(nginx, context, *endpoint), serving.listening()))
+                await_one = partial(_await_tls, nginx, context, serving.http1)
+                list(pool.map(lambda endpoint: await_one(*endpoint), serving.listening()))
             application.await_ready()
             yield
 
@@ -98,6 +102,7 @@ def _nginx(serving: Serving, application: Path) -> Iterator[Daemon]:
         listening=listening,
         certificates=serving.certificates,
         protocol=serving.protocol,
+        http1=serving.http1,
     )
     write_atomically(config, text)
     with ExitStack() as stack:
@@ -136,8 +141,10 @@ def _listening_socket(address: str, port: int, *, paced: bool) -> socket.socket:
     return listener
 
 
-def _await_tls(daemon: Daemon, context: ssl.SSLContext, address: str, port: int) -> None:
-    """Shake hands with one server: it must speak TLS 1.3 and HTTP/2 under a certificate that `context` trusts."""
+def _await_tls(daemon: Daemon, context: ssl.SSLContext, http1: frozenset[str], address: str, port: int) -> None:
+    """Shake hands with one server: it must speak TLS 1.3 and HTTP/2, or HTTP/1.1 if it is among `http1`, under a
+    certificate that `context` trusts."""
+    expected = ("TLSv1.3", HTTP1 if address in http1 else "h2")
     try:
         with (
             socket.create_connection((address, port), START_TIMEOUT_S) as plain,
@@ -147,5 +154,5 @@ def _await_tls(daemon: Daemon, context: ssl.SSLContext, address: str, port: int)
     except OSError as error:
         failure = daemon.failure()
         raise EyelevelError(f"{address}:{port}: {error}; {failure}") from None
-    if spoken != ("TLSv1.3", "h2"):
-        raise EyelevelError(f"NGINX on {address}:{port} speaks {spoken}, not TLS 1.3 with HTTP/2")
+    if spoken != expected:
+        raise EyelevelError(f"NGINX on {address}:{port} speaks {spoken}, not {expected}")

@@ -15,7 +15,10 @@ namespace {
 
 constexpr int kBadUsage = 2;
 
-constexpr uint32_t kMaxEmulatedConnections = 2;
+constexpr uint32_t kMaxEmulatedConnections = 10;
+
+// As much of quiche's packets as any window of the kernel's TCP may have bytes.
+constexpr uint32_t kMaxWindowPackets = 100'000;
 
 // By the names that OpenSSL has for them.
 std::optional<uint16_t> TlsGroup(absl::string_view name) {
@@ -33,8 +36,8 @@ std::optional<uint16_t> TlsGroup(absl::string_view name) {
 
 constexpr char kHelp[] =
     R"(Usage: quic_server --endpoints FILE --responses DIR
-                   [--emulated-connections N] [--scheduler NAME] [--tls-group NAME]
-                   [--request-log FILE] [--qlog DIR] [--think-time]
+                   [--emulated-connections N] [--max-window PACKETS] [--scheduler NAME]
+                   [--tls-group NAME] [--request-log FILE] [--qlog DIR] [--think-time]
        quic_server --responses DIR --match
 
 Replays recorded responses over QUIC version 1 and HTTP/3, on each address by a process of its own.
@@ -45,8 +48,11 @@ Replays recorded responses over QUIC version 1 and HTTP/3, on each address by a 
   --responses DIR     responses as DIR/<host>/<file>: status line, headers (among them X-Original-Url and
                       X-Original-Method), blank line, body; the file names tell the recorded order
   --emulated-connections N
-                      of how many connections Cubic behaves as one: 1, or 2 (quiche's own, if none is given);
-                      after a loss it keeps 0.7 or 0.85 of its window
+                      of how many connections Cubic behaves as one, 1 to 10 (2, quiche's own, if none is given);
+                      after a loss it keeps (N - 0.3) / N of its window
+  --max-window PACKETS
+                      the largest congestion window, in packets of 1460 bytes (2000, quiche's own, if none is
+                      given)
   --scheduler NAME    which stream is sent next, by the priorities that the browser asks for (RFC 9218):
                         urgency              the most urgent; of one urgency all take turns of 16 kB (quiche's
                                              own, if none is given)
@@ -81,6 +87,7 @@ std::variant<Options, int> ParseCommandLine(int argc, char** argv) {
       {"endpoints", required_argument, nullptr, 'a'},
       {"responses", required_argument, nullptr, 'r'},
       {"emulated-connections", required_argument, nullptr, 'e'},
+      {"max-window", required_argument, nullptr, 'w'},
       {"scheduler", required_argument, nullptr, 's'},
       {"tls-group", required_argument, nullptr, 'g'},
       {"think-time", no_argument, nullptr, 't'},
@@ -92,7 +99,8 @@ std::variant<Options, int> ParseCommandLine(int argc, char** argv) {
       {},
   };
   Options options;
-  std::optional<std::string> emulated_connections, scheduler, tls_group;
+  std::optional<std::string> emulated_connections, max_window, scheduler,
+      tls_group;
   for (int code;
        (code = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
     switch (code) {
@@ -110,6 +118,9 @@ std::variant<Options, int> ParseCommandLine(int argc, char** argv) {
         break;
       case 'e':
         emulated_connections = optarg;
+        break;
+      case 'w':
+        max_window = optarg;
         break;
       case 's':
         scheduler = optarg;
@@ -143,9 +154,17 @@ std::variant<Options, int> ParseCommandLine(int argc, char** argv) {
                          &settings.emulated_connections) ||
        settings.emulated_connections < 1 ||
        settings.emulated_connections > kMaxEmulatedConnections)) {
-    return BadUsage(absl::StrCat("--emulated-connections must be 1 or ",
+    return BadUsage(absl::StrCat("--emulated-connections must be from 1 to ",
                                  kMaxEmulatedConnections, ", not '",
                                  *emulated_connections, "'"));
+  }
+  if (max_window &&
+      (!absl::SimpleAtoi(*max_window, &settings.max_window_packets) ||
+       settings.max_window_packets < 1 ||
+       settings.max_window_packets > kMaxWindowPackets)) {
+    return BadUsage(absl::StrCat("--max-window must be from 1 to ",
+                                 kMaxWindowPackets, ", not '", *max_window,
+                                 "'"));
   }
   if (scheduler) {
     const std::optional<Scheduler> named = Scheduler::Named(*scheduler);

@@ -104,6 +104,9 @@ ReplayServer::ReplayServer(std::unique_ptr<quic::ProofSource> certificate,
                  quic::kQuicDefaultConnectionIdLength),
       settings_(settings) {
   SetCongestionControlDefaults();
+  if (settings_.max_window_packets != 0) {
+    SetQuicFlag(quic_max_congestion_window, settings_.max_window_packets);
+  }
   settings_.scheduler.SetUpQuiche();
   if (settings_.tls_group != 0) {
     // QuicServer lets only this constructor's arguments into its own config,

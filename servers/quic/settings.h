@@ -14,6 +14,8 @@ namespace eyelevel {
 struct Settings {
   // Of how many connections Cubic behaves as one.
   uint32_t emulated_connections = quic::kDefaultNumConnections;
+  // The largest congestion window in quiche's segments, or 0 for its own.
+  uint32_t max_window_packets = 0;
   Scheduler scheduler;
   uint16_t tls_group = 0;  // An SSL_GROUP_*, or 0 for all of BoringSSL's.
   std::string qlog;  // The folder to which connections are logged, or empty.

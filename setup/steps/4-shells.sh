@@ -5,7 +5,7 @@ title="network shells"
 remedy="can cargo reach its package registry?"
 
 inputs() {
-  cat "$PROJECT/shells/Cargo.toml" "$PROJECT/shells/Cargo.lock"
+  cat "$PROJECT/setup/cargo" "$PROJECT/shells/Cargo.toml" "$PROJECT/shells/Cargo.lock"
   find "$PROJECT/shells/src" -name '*.rs' -print0 | sort -z | xargs -0 cat
 }
 
@@ -20,7 +20,7 @@ act() {
   "$PROJECT/setup/cargo" build --release --locked
   local program
   for program in $(programs); do
-    install_program "$program" "$EYELEVEL_CACHE/cargo-target/release/$program"
+    install_built_program "$program"
   done
 }
 

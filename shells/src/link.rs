@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::element::{ConstantRate, Element, LinkObserver, ObservedQueue, TraceRate};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::packet::TUN_HEADER_BYTES;
 use crate::queue::{LinkFacts, QueueSpec};
 use crate::random::Random;
@@ -22,12 +22,16 @@ pub enum Rate {
 
 impl Rate {
     /// Parse a constant rate such as `2.8M`, or read the trace at that path.
+    ///
+    /// An error where the text is both: Mahimahi, which has no rates, would play the file.
     pub fn parse(text: &str) -> Result<Self> {
+        let path = Path::new(text);
         match parse_rate_bps(text) {
+            Ok(_) if path.exists() && !path.is_dir() => Err(Error::new(format!(
+                "'{text}' is a rate, and a file here has that name; write ./{text} for the trace, or 0{text} for the rate"
+            ))),
             Ok(bps) => Ok(Self::Constant { bps }),
-            Err(_) => {
-                Ok(Self::Trace { trace: Arc::new(Trace::read(Path::new(text))?), path: text.to_owned() })
-            }
+            Err(_) => Ok(Self::Trace { trace: Arc::new(Trace::read(path)?), path: text.to_owned() }),
         }
     }
 

@@ -5,11 +5,14 @@ use std::process::{Command, ExitCode};
 
 use crate::arguments::Inside;
 use crate::element::Duplex;
-use crate::error::{Result, complain};
+use crate::error::{Error, Result, complain};
 use crate::kernel::address_block::Family;
 use crate::kernel::{Forwarder, Report, Supervisor, TunPair, open_tun_pair};
 use crate::log::Outputs;
 use crate::time::NANOS_PER_MILLISECOND;
+
+/// With this variable, Mahimahi's shells pass packets on unchanged until SIGUSR1 comes.
+const PASSTHROUGH: &str = "MAHIMAHI_PASSTHROUGH_UNTIL_SIGNAL";
 
 /// An emulated network to run a command in.
 pub struct Shell {
@@ -31,6 +34,11 @@ impl Shell {
 
     /// Run the command inside and wait for it; returns how the emulation went.
     pub fn run_to_report(mut self, inside: &Inside) -> Result<Report> {
+        if env::var_os(PASSTHROUGH).is_some() {
+            return Err(Error::new(format!(
+                "{PASSTHROUGH} is set, but the network here begins at once; unset it"
+            )));
+        }
         self.outputs.flush()?;
         let pair = open_tun_pair(self.kind, inside.addresses)?;
         let mut command = inside.command();

@@ -54,8 +54,9 @@ impl Trace {
                 .map(|milliseconds| Nanos::from(milliseconds) * NANOS_PER_MILLISECOND)
                 .map_err(|_| {
                     Error::new(format!(
-                        "line {} of the trace {name} is not a time in whole milliseconds: '{line}'",
-                        index + 1
+                        "line {} of the trace {name} is not a time in whole milliseconds, {} at most: '{line}'",
+                        index + 1,
+                        u32::MAX
                     ))
                 })?;
             if opportunities.last().is_some_and(|last| at < *last) {

@@ -236,7 +236,7 @@ def ladder_campaign(request: Request, scope: Scope) -> Campaign:
 
 def variants(network: Network, possible: Collection[str], *, usual: bool = False) -> list[Network]:
     """`network` under each of the conditions that are `possible` and that there are for it: a link repairs only what it
-    loses, one by one and not yet. `usual`: without a slow browser where losses scatter times more than that changes them."""
+    loses, one by one and not yet. `usual`: without a slow browser where losses scatter times more than that does."""
     changed = []
     is_repairable = network.retransmit_ms is None and not (network.burst_packets or network.gilbert_elliott)
     if "arq" in possible and network.loss and is_repairable:

@@ -16,11 +16,14 @@ from measure.gates import (
 )
 from measure.host.canary import BUSY
 from measure.reasons import Reason
+from measure.run.company import CompanyFlow
 from measure.run.evidence import Evidence, RequestCounts
 from measure.run.film import FilmStart
 from measure.run.visual_metrics import VisualMetrics
 
-CLAIM = Claim("h3", {"198.18.0.1", "198.18.0.2"}, {"a.example", "b.example"}, (1366, 768), limit_s=60)
+COMPANY = (("cubic", "down", "cubic"),)
+CLAIM = Claim("h3", {"198.18.0.1", "198.18.0.2"}, {"a.example", "b.example"}, (1366, 768), limit_s=60, company=COMPANY)
+FLOW = CompanyFlow("cubic", "down", "cubic", run_bytes=1000)
 PAGE = Request("https://a.example/", "GET", True, False, "198.18.0.1", "h3", 200)
 IMAGE = Request("https://b.example/i", "GET", False, False, "198.18.0.2", "h3", 200)
 SOUND = Evidence(
@@ -35,6 +38,7 @@ SOUND = Evidence(
     film_size=(1366, 768),
     late_wakeups=3,
     latest_wakeup_ms=3.7,
+    company=(FLOW,),
 )
 
 
@@ -76,6 +80,12 @@ FAULTS = {
         replace(SOUND, film=FilmStart(150, 0, blank_after=False)),
         replace(SOUND, film=FilmStart(0, 12, blank_after=False)),
     ],
+    "company_missing": [
+        replace(SOUND, company=()),
+        replace(SOUND, company=(replace(FLOW, run_bytes=0),)),
+        replace(SOUND, company=(replace(FLOW, congestion_control="reno"),)),
+        replace(SOUND, company=(FLOW, FLOW)),
+    ],
     "other_display": [
         replace(SOUND, film_size=(800, 600)),
         replace(SOUND, first_paint=SOUND.visual.fvc + FILM_AHEAD_MS + 1 if SOUND.visual else None),
@@ -97,6 +107,25 @@ def test_a_sound_run_counts() -> None:
 @pytest.mark.parametrize(("gate", "evidence"), [(gate, fault) for gate, faults in FAULTS.items() for fault in faults])
 def test_a_gate_fires_and_names_itself(gate: str, evidence: Evidence) -> None:
     assert named(reason_against(evidence, CLAIM)) == gate
+
+
+@pytest.mark.parametrize(
+    ("image", "har_protocols", "gate"),
+    [
+        ({"protocol": "http/1.1"}, {"h2": 1, "http/1.1": 1}, None),
+        ({"protocol": "http/1.1", "address": None}, {"h2": 1, "http/1.1": 1}, None),
+        ({"protocol": "h2"}, {"h2": 2}, "wrong_protocol"),
+        ({"protocol": "http/1.1", "address": "198.18.0.1"}, {"h2": 1, "http/1.1": 1}, "wrong_protocol"),
+        ({"protocol": "http/1.1"}, {"h2": 1, "h3": 1}, "wrong_protocol"),
+    ],
+)
+def test_a_server_that_speaks_http1_alone_must_do_so(
+    image: dict[str, str | None], har_protocols: dict[str, int], gate: str | None
+) -> None:
+    claim = replace(CLAIM, http_version="h2", http1_servers={"198.18.0.2"})
+    requests = (replace(PAGE, protocol="h2"), replace(IMAGE, **image))  # type: ignore[arg-type]
+    evidence = replace(SOUND, requests=requests, har_protocols=har_protocols)
+    assert named(reason_against(evidence, claim)) == gate
 
 
 def test_a_load_that_was_not_filmed_needs_no_film_and_all_else() -> None:
@@ -151,5 +180,7 @@ def test_a_recorded_host_that_does_not_answer_rejects_the_run_whatever_its_port(
 
 
 def test_only_the_machines_faults_are_pardoned_and_a_late_page_counts_often() -> None:
-    assert {gate.name for gate in GATES if gate.pardoned} == {"replay", "machine_busy", "clock_shifted"}
+    assert {gate.name for gate in GATES if gate.pardoned} == {
+        *("replay", "company_missing", "machine_busy", "clock_shifted"),
+    }
     assert {gate.name for gate in GATES if gate.attempts > 1} == {"over_time"}

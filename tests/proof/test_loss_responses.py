@@ -50,6 +50,7 @@ def response_of(sites: Mapping[str, Site]) -> Callable[[str], LossResponse]:
         *((name, name, set()) for name in ("quic", "quic+1con", "quic+bbr", "quic+bbr2", "quic+0rtt")),
         ("quic", "quic+1con", {KEPT, REGROWTH}),
         ("quic+1con", "quic", {KEPT, REGROWTH}),
+        ("quic+1con", "quic+bbr", {KEPT}),
         ("tcp+bbr", "tcp+", {KEPT, REGROWTH}),
         ("tcp+", "tcp+bbr", {KEPT}),
     ],

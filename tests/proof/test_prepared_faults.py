@@ -16,7 +16,7 @@ from support.programs import is_called, server_programs
 from browsers.browsertime.configuration import QUIET_SIGN_MS
 from measure.campaign.method import PAGES, is_made
 from measure.host.idle_priority import idle_priority
-from measure.run.load import Load
+from measure.run.load import Load, Moments
 from measure.run.setting import Circumstances, Loading, Setting
 from measure.table import Run
 from record.demo import generate
@@ -86,7 +86,7 @@ def test_a_kill_in_the_quiet_time_ends_one_of_two_loads_and_no_more(victim: str,
             return True
 
         here = Circumstances(1, "here")
-        PAGES.make(setting, here, folders[0], when_quiet=prepare_and_kill, when_over=lambda: loads[0].lift())
+        PAGES.make(setting, here, folders[0], moments=Moments(prepare_and_kill, lambda: loads[0].lift()))
         PAGES.make(setting, here, folders[1], preparation=loads[0])
     assert all(is_made(folder) for folder in folders)
     assert still_there(below) == []

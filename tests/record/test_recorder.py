@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from clients.origin import HOSTS, NOWHERE, SECRETS
+from clients.origin import STATIC as STATIC_IP
 from hypothesis import given
 from hypothesis import strategies as st
 from support.leaks import processes_marked
@@ -23,7 +24,7 @@ from base.namespaces import has_capabilities, namespaced
 from base.places import PROJECT, tool
 from base.structure import from_json, to_json
 from record.http1 import Headers, Response, parse_response
-from record.layout import without_originals
+from record.layout import ORIGINAL_WAIT_MS, without_originals
 from record.privacy import without_cookie_values
 from record.recorder.addresses import AddressPolicy
 from record.recorder.browser_options import is_background_request
@@ -32,6 +33,7 @@ from record.recorder.proxy_settings import ProxySettings
 from record.recorder.spec import RecordSpec
 from record.recorder.targets import Target, read_targets
 from record.recorder.traffic import Traffic
+from record.round_trips import extra_rtts_ms, rtts_of
 from record.site import Exchange, Recording, Site, write_site
 from replay import ReplaySpec, run
 from servers.certificates import machine_ca_certificate
@@ -40,6 +42,10 @@ from tuning.networks import Network
 
 CLIENTS = PROJECT / "tests" / "clients"
 FAST = Network("fast", up_mbps=1000, down_mbps=1000, min_rtt_ms=0, loss=0, queue_ms=100)
+
+# One server is farther away than the others.
+RTT_MS, FAR_RTT_MS = 10.0, 40.0
+BEHIND = [str(tool("mm-net")), f"--delay={RTT_MS / 2}", f"--server-delay={STATIC_IP}={(FAR_RTT_MS - RTT_MS) / 2}", "--"]
 
 # What origin.py's page asks for, and how it is answered.
 WWW, STATIC, API = "https://www.origin.example", "https://static.origin.example", "https://api.other.example"
@@ -83,7 +89,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     urls = ["https://nowhere.example/", "http://origin.example/", "https://static.origin.example/missing"]
     options = ["--origin-ca", str(machine_ca_certificate()), "--into", str(folder / "sites")]
     command = [*map(str, namespaced("net", "mount")), sys.executable]
-    command += [str(CLIENTS / "origin.py"), str(folder), sys.executable, "-m", "eyelevel", "record", *urls, *options]
+    command += [str(CLIENTS / "origin.py"), str(folder), *BEHIND, sys.executable, "-m", "eyelevel", "record", *urls]
+    command += options
     completed = subprocess.run(command, env=environment(), cwd=PROJECT, capture_output=True, text=True, check=False)
     messages = completed.stdout + completed.stderr
     assert (folder / "answers.json").exists(), messages
@@ -132,6 +139,43 @@ def test_servers_and_times_are_kept(recorded: Recorded) -> None:
         assert exchange.ttfb_ms is not None and 0 <= exchange.ttfb_ms < 2000
     started_ms = [exchange.started_ms or 0 for exchange in site.exchanges]
     assert started_ms == sorted(started_ms) and started_ms[-1] > 0
+
+
+@pytest.mark.needs_namespaces
+def test_connections_are_kept_as_they_were(recorded: Recorded) -> None:
+    site = recorded.site
+    assert {(connection.host, connection.alpn) for connection in site.connections} == {
+        ("origin.example", None),  # over plain http, which sent the browser on
+        ("origin.example", "h2"),
+        ("www.origin.example", "h2"),
+        ("api.other.example", "h2"),
+        ("static.origin.example", "http/1.1"),
+    }
+    for connection in site.connections:
+        ip = site.recorded_ips[connection.server]
+        least_ms = FAR_RTT_MS if ip == STATIC_IP else RTT_MS
+        assert connection.handshake_ms is not None
+        # The emulator is never early. The machine may be late.
+        assert least_ms - 0.01 <= connection.handshake_ms < least_ms + 10
+        if connection.tls_ms is not None:
+            assert least_ms <= connection.tls_ms
+            (size,) = connection.certificates
+            assert 300 < size < 1500
+            assert connection.host in connection.names
+    rtts_ms = {site.recorded_ips[address]: extra_ms for address, extra_ms in extra_rtts_ms(site).items()}
+    assert rtts_ms.pop(STATIC_IP) == pytest.approx(FAR_RTT_MS - RTT_MS, abs=5)
+    assert list(rtts_ms.values()) == pytest.approx([0] * len(rtts_ms), abs=5)
+
+
+@pytest.mark.needs_namespaces
+def test_servers_that_take_their_time_take_it_without_the_way(recorded: Recorded) -> None:
+    site = recorded.site
+    rtts = rtts_of(site)
+    for exchange in site.exchanges:
+        stored = parse_response((site.folder / exchange.file).read_bytes())
+        think_ms = float(stored.header(ORIGINAL_WAIT_MS.lower()) or "nan")
+        assert exchange.ttfb_ms is not None
+        assert think_ms == pytest.approx(max(0, exchange.ttfb_ms - rtts[exchange.server].rtt_ms), rel=1e-4, abs=1e-3)
 
 
 @pytest.mark.needs_namespaces

@@ -153,7 +153,8 @@ def test_a_signal_ends_it_and_its_log_is_whole(
     assert parameters.items() <= qlog.parameters.items()
     assert qlog.named(CLOSED)
     values = {name: value for event in qlog.named(METRICS) for name, value in event.data.items()}
-    assert BODY_BYTES < values["bytes_delivered"] < 1.1 * BODY_BYTES
+    # What acknowledges the last packets may not have come when the server ends.
+    assert 0.9 * BODY_BYTES < values["bytes_delivered"] < 1.1 * BODY_BYTES
     assert max(event.data.get("congestion_window", 0) for event in qlog.named(METRICS)) > 14_600
     assert qlog.named(STATE)[0].data["new"] == "slow_start"
 

@@ -182,6 +182,30 @@ def test_an_older_rust_than_firefoxs_driver_needs_is_told_in_one_line_before_any
     assert run(checkout.folder / "setup" / "cargo", "--check", PATH=path, EYELEVEL_CACHE=str(checkout.cache)) == (0, "")
 
 
+def test_what_one_checkout_built_is_not_taken_for_that_of_another(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    checkouts = [tmp_path / name for name in ("older", "newer")]
+    for checkout in checkouts:
+        shutil.copytree(PROJECT / "setup", checkout / "setup")
+        source = checkout / "shells" / "src" / "main.rs"
+        source.parent.mkdir(parents=True)
+        (checkout / "shells" / "Cargo.toml").write_text('[package]\nname = "mm-name"\nedition = "2021"\n')
+        source.write_text(f'fn main() {{ print!("{checkout.name}") }}')
+        # Long before either is built.
+        os.utime(source, (0, 0))
+    environment = {"EYELEVEL_CACHE": str(cache)}
+    install = ". setup/common.sh; cd $PROJECT; setup/cargo build --release --quiet; install_built_program mm-name"
+    # The newer one is the last that was built when the older one is installed again.
+    for checkout in (*checkouts, checkouts[0]):
+        script = install.replace("setup/common.sh", str(checkout / "setup" / "common.sh"))
+        assert run("bash", "-euc", script, **environment) == (0, "")
+        assert run(cache / "bin" / "mm-name") == (0, checkout.name)
+    # What is installed stays as it is when its sources are built for tests.
+    (checkouts[0] / "shells" / "src" / "main.rs").write_text('fn main() { print!("tried") }')
+    assert run(checkouts[0] / "setup" / "cargo", "build", "--release", "--quiet", **environment) == (0, "")
+    assert run(cache / "bin" / "mm-name") == (0, "older")
+
+
 def test_what_is_unknown_is_refused_with_what_there_is_before_anything_is_done(checkout: Checkout) -> None:
     checkout.add_optional_step("servers", "caddy")
     status, said = checkout.setup(optional=["servers/apache"])

@@ -727,7 +727,31 @@ def test_packets_that_the_emulator_itself_loses_are_reported() -> None:
 def test_a_trace_played_once_ends_the_command(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     trace.write_text("300\n")
-    assert run(f"mm-link {trace} {trace} --once --", ["sleep", "1000"]).returncode == 128 + signal.SIGHUP
+    assert run(f"mm-link {trace} {trace} --once --", ["sleep", "1000"]).returncode == 0
+
+
+def test_a_trace_that_is_named_like_a_rate_is_refused_until_one_of_both_is_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("12").write_text("300\n")
+    refusal = run("mm-link 12 12 -d log --", ["true"])
+    assert (refusal.returncode, refusal.stdout, refusal.stderr.count("\n")) == (1, "", 1)
+    assert "./12 for the trace, or 012 for the rate" in refusal.stderr
+    command = ["sh", "-c", 'test "$1" = -d', "it's", "-d"]
+    assert run("mm-link ./12 012 -u up -d down", command).returncode == 0
+    quoted = r"""'./12' '012' '-u' 'up' '-d' 'down' 'sh' '-c' 'test "$1" = -d' 'it'\''s' '-d'"""
+    for log, rate in (("up", "[./12]"), ("down", "[12 bit/s]")):
+        head = Path(log).read_text().splitlines()[:2]
+        assert rate in head[0]
+        assert head[1] == f"# command line: '{tool('mm-link')}' {quoted}"
+
+
+def test_a_network_that_is_to_begin_at_a_signal_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAHIMAHI_PASSTHROUGH_UNTIL_SIGNAL", "1")
+    result = run("mm-delay 20", ["echo", "ran"])
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (1, "", 1)
+    assert "MAHIMAHI_PASSTHROUGH_UNTIL_SIGNAL is set" in result.stderr
 
 
 def test_a_full_disk_is_an_error_before_the_command_runs() -> None:
@@ -747,7 +771,7 @@ def test_a_disk_that_becomes_full_ends_the_command(tmp_path: Path) -> None:
 def test_variables_tell_the_command_where_it_is() -> None:
     show = ["sh", "-c", 'echo "$MAHIMAHI_BASE|$MAHIMAHI_SHELL_PREFIX"']
     output = run("mm-delay 1 mm-link 1M 1M -- mm-loss uplink 0.5", show).stdout
-    assert output == "100.64.0.1|[delay 1 ms] [link] [loss (up) 0.5] \n"
+    assert output == "100.64.0.1|[delay 1 ms] [link] [loss up=0.5] \n"
     assert run("mm-delay --addresses 10.9.0.0/16 1", show).stdout.startswith("10.9.0.1|")
 
 
@@ -826,5 +850,5 @@ def test_ctrl_c_is_for_the_command_to_handle() -> None:
 
 def test_an_interactive_shell_has_the_terminal_and_its_prompt_shows_where_it_is() -> None:
     bash = ["env", "PS1=$ ", "bash", "--norc", "-i"]
-    prompt = b"[delay 1 ms] [loss (up) 0] $ "
+    prompt = b"[delay 1 ms] [loss up=0] $ "
     assert in_terminal([*stack("mm-delay 1 mm-loss uplink 0"), *bash], prompt, b"true; exit 5\n") == 5

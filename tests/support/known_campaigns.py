@@ -71,7 +71,7 @@ COLUMNS = (
     *("requests", "served", "missed", "exchanges", "unrecorded", "started_at", "seconds", "folder"),
     *("block", "machine", "canary_cpu_ms", "canary_page_ms"),
     *(f"{part}_cpu_ms" for part in WORK),
-    *("processor_wait_ms", "quiet_ms", "lane", "browser", "next_prepared_ms"),
+    *("processor_wait_ms", "quiet_ms", "lane", "browser", "next_prepared_ms", "company_mbps"),
 )
 FRAME_MS = 100 / 3
 # Standard deviations of ln(time): of sites, a block's moment, a run, and a metric beside the others of its run.
@@ -393,6 +393,7 @@ def attempts(campaign: KnownCampaign, draw: np.random.Generator) -> pd.DataFrame
         quiet_ms=table["network"].map({name: of.quiet_ms or QUIET_MS for name, of in networks.load().items()}),
         lane="",
         next_prepared_ms="",
+        company_mbps="",
     )[[*COLUMNS]]
 
 

@@ -110,7 +110,12 @@ NEEDS = (
     Need("shells", "the shells", "run `make setup`", lambda: _is_installed("mm-net", "mm-delay", "mm-link", "mm-loss")),
     Need("mahimahi", "Mahimahi's shells", "run `make setup SHELLS=mahimahi`", lambda: _is_installed("mahimahi")),
     Need("quic_server", "quic_server", "run `make setup`", lambda: _is_installed("quic_server")),
-    Need("quinn", "quinn_server", "run `make setup SERVERS=quinn`", lambda: _is_installed("quinn_server")),
+    Need(
+        "quinn",
+        "quinn_server and quinn_client",
+        "run `make setup SERVERS=quinn`",
+        lambda: _is_installed("quinn_server", "quinn_client"),
+    ),
     Need("caddy", "Caddy", "run `make setup SERVERS=caddy`", lambda: _is_installed("caddy")),
     Need(
         "browser",

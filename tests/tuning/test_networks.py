@@ -14,6 +14,7 @@ from base.places import tool
 from base.structure import from_json, to_json
 from replay.shells.ours import shell
 from tuning import networks
+from tuning.company import flows_of
 from tuning.networks import GRID_UNITS, GilbertElliott, Network, OnOff
 from tuning.queues import KINDS, LIMITS, Queue
 from tuning.settings import choose
@@ -208,8 +209,8 @@ def test_keys_of_tables_are_axes_of_grids_and_may_be_of_both_directions(tmp_path
 
 
 def test_every_key_with_one_value_may_be_an_axis() -> None:
-    lists = {"drop_up_packets", "drop_down_packets", "drop_up_at_ms", "drop_down_at_ms"}
-    tables = {"up_queue", "down_queue", "gilbert_elliott", "on_off", "up_on_off", "down_on_off"}
+    lists = {"drop_up_packets", "drop_down_packets", "drop_up_at_ms", "drop_down_at_ms", "company", "up_company"}
+    tables = {"up_queue", "down_queue", "gilbert_elliott", "on_off", "up_on_off", "down_on_off", "company_on_off"}
     given = {field.name for field in fields(Network) if "derived" not in field.metadata} - {"name"} - lists
     assert {key.partition(".")[0] for key in GRID_UNITS} == given
     of_queues = {key.partition(".")[2] for key in GRID_UNITS if key.startswith("up_queue.")}
@@ -255,3 +256,35 @@ def test_the_shells_take_every_network_of_the_testbed() -> None:
         for name in (*NETWORKS.groups["all"], *TODAY, "longlook-jitter-10mbps"):
             done = subprocess.run([*shell(NETWORKS[name]), "--", "true"], capture_output=True, text=True, check=False)
             assert (done.returncode, done.stderr) == (0, ""), name
+
+
+def test_background_flows_are_read_and_told_apart(tmp_path: Path) -> None:
+    text = 'company = ["cubic", "quic-cubic"]\nup_company = ["bbr"]\ncompany_on_off = {on_s = 1, off_s = 2}\n'
+    network = read(NETWORK + text, tmp_path)
+    flows = flows_of(network)
+    said = [(flow.name, flow.direction, flow.protocol.transport, flow.protocol.congestion_control) for flow in flows]
+    assert said == [
+        ("cubic", "down", "tcp", "cubic"),
+        ("quic-cubic", "down", "quic", "cubic"),
+        ("bbr", "up", "tcp", "bbr"),
+    ]
+    assert {flow.on_off for flow in flows} == {OnOff(1, 2)}
+    assert from_json(to_json(network), Network, "it") == network
+    # The shells know nothing of them.
+    assert words(network) == words(network.alone) == words(read(NETWORK, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ('company = ["vegas"]', "company has 'vegas'; background flows are cubic, bbr, reno, quic-cubic"),
+        ('up_company = ["quic-cubic"]', "over QUIC are sent to the client only"),
+        ("company_on_off = {on_s = 1, off_s = 1}", "company_on_off needs company or up_company"),
+        ('company = ["cubic"]\ncompany_on_off = {on_s = 0, off_s = 1}', "on_s and off_s must be more than 0"),
+        ('company = ["cubic"]\ndrop_down_packets = [3]', r"company and drop_\* exclude each other"),
+        ('company = "cubic"', "company must be a list"),
+    ],
+)
+def test_background_flows_that_cannot_be_are_refused(text: str, fault: str, tmp_path: Path) -> None:
+    with pytest.raises(EyelevelError, match=fault):
+        read(NETWORK + text + "\n", tmp_path)

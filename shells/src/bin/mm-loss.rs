@@ -56,7 +56,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         Direction::Uplink => ("up", rate, 0.0),
         Direction::Downlink => ("down", 0.0, rate),
         Direction::Both => ("both", rate, rate),
-        Direction::RoundTrip => ("round trip", one_way_loss(rate), one_way_loss(rate)),
+        Direction::RoundTrip => ("round-trip", one_way_loss(rate), one_way_loss(rate)),
     };
     let has_loss =
         |direction| [direction, Direction::Both, Direction::RoundTrip].contains(&arguments.direction);
@@ -65,7 +65,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     let chosen = arguments.chosen.build(has_uplink, has_downlink, now());
     Shell {
         kind: "loss",
-        label: format!("loss ({label}) {}", arguments.rate),
+        label: format!("loss {label}={}", arguments.rate),
         network: Duplex::stack(iter::once(at_random).chain(chosen).collect()),
         outputs: Outputs::default(),
     }

@@ -45,11 +45,11 @@ pub struct LinkOptions {
     queue: Option<String>,
 
     /// Write what happens at the uplink to this file, in Mahimahi's format
-    #[arg(long, value_name = "FILE")]
+    #[arg(short = 'u', long, value_name = "FILE")]
     uplink_log: Option<PathBuf>,
 
     /// Write what happens at the downlink to this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(short = 'd', long, value_name = "FILE")]
     downlink_log: Option<PathBuf>,
 
     /// Write a row for every packet that left a link, was dropped there or was lost to this file, as CSV

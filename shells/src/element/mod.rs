@@ -21,6 +21,7 @@ mod observed_wire;
 mod on_off;
 mod outbox;
 mod retransmission;
+mod server_delay;
 mod trace_rate;
 mod varying_conditions;
 
@@ -38,6 +39,7 @@ pub use observed_wire::ObservedWire;
 pub use on_off::{NetOnOff, OnOff, OnOffOptions, Schedule};
 pub use outbox::Outbox;
 pub use retransmission::{Persistence, Retransmission};
+pub use server_delay::{NetServerDelay, ServerDelay};
 pub use trace_rate::TraceRate;
 pub use varying_conditions::{NetConditions, VaryingConditions};
 
@@ -47,6 +49,7 @@ use crate::time::Nanos;
 /// The impairments of `mm-net`, in the order in which their shells would be nested: outermost first. To add one: a file
 /// that implements [`Impairment`], and a line here.
 pub const IMPAIRMENTS: &[Registration] = &[
+    Registration::of::<NetServerDelay>(),
     Registration::of::<NetDelay>(),
     Registration::of::<NetLink>(),
     Registration::of::<NetConditions>(),

@@ -11,48 +11,106 @@ const TOO_SHORT: Nanos = 8_000;
 /// With each sleep that is less late than the worst one, this share of the worst is forgotten.
 const FORGETTING: Nanos = 128;
 
-/// A sleep is shortened by a sixteenth at most: many short sleeps in a row must not cost twice as many wake-ups.
+/// A sleep leaves a sixteenth of its time for another, shorter one at most: many short sleeps in a row must not cost
+/// twice as many wake-ups.
 const MOST_OF_A_SLEEP: Nanos = 16;
 
-/// Sleeps are grouped by their length, in powers of two nanoseconds; the longest are 2 s and more.
+/// Whoever waits for something stays awake for this share of the time at most: many short waits in a row must not keep a
+/// processor busy.
+const MOST_OF_A_WAIT: Nanos = 128;
+
+/// How late sleeps are at worst and usually, as long as none was seen.
+const FIRST_GUESS: Lateness = Lateness { worst: 200_000, usual: 50_000 };
+
+/// Spans are grouped by their length, in powers of two nanoseconds; the longest are 2 s and more.
 const LENGTHS: usize = 32;
 
 /// Learns how late sleeps end, and shortens the next ones by that.
 ///
-/// A processor that was to sleep for long sleeps deeply and is slow to wake; one that sleeps shortly wakes
-/// nearly at once. So a sleep ends well before the deadline, a much shorter one follows, and only the last
-/// microseconds are waited for awake.
+/// A processor that was to sleep for long sleeps deeply and is slow to wake; one that sleeps shortly wakes sooner. So a
+/// long sleep ends so much before the deadline that even the worst would not miss it. A shorter one follows, which ends
+/// before the deadline by what sleepers are usually late, and the rest is waited for awake. Where processors are busy,
+/// sleeps end nearly at once, and hardly anything is waited for awake.
 #[derive(Debug)]
 pub struct Alarm {
-    /// The worst lateness of the sleeps of each length, as far as it is not forgotten.
-    worst: [Nanos; LENGTHS],
+    /// Of sleeps that were decided on so long before the deadline.
+    lateness: [Lateness; LENGTHS],
+    wait: Wait,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Lateness {
+    /// The worst, as far as it is not forgotten.
+    worst: Nanos,
+    /// What about one sleep in nine exceeds.
+    usual: Nanos,
+}
+
+impl Lateness {
+    fn learn(&mut self, lateness: Nanos) {
+        self.worst = lateness.max(self.worst - self.worst / FORGETTING);
+        if lateness > self.usual {
+            // Eight times as much as it falls with each of the others; one sleep that is far too late does not matter.
+            self.usual += self.usual / 8 + 1000;
+        } else {
+            self.forget();
+        }
+    }
+
+    fn forget(&mut self) {
+        self.usual -= self.usual / 64;
+    }
+}
+
+/// What is waited for.
+#[derive(Debug, Default)]
+struct Wait {
+    due: Nanos,
+    since: Nanos,
+    /// Whether the rest of it is waited for awake.
+    is_awake: bool,
+    /// The length and the end of the sleep that was decided on last.
+    length: usize,
+    wake: Nanos,
 }
 
 impl Default for Alarm {
     fn default() -> Self {
-        Self { worst: [0; LENGTHS] }
+        Self { lateness: [FIRST_GUESS; LENGTHS], wait: Wait::default() }
     }
 }
 
 impl Alarm {
     /// When to wake, decided at `now`, for something that is due at `due`; `now` when it is so soon that the process must
     /// stay awake.
-    #[must_use]
-    pub fn wake_at(&self, now: Nanos, due: Nanos) -> Nanos {
+    pub fn wake_at(&mut self, now: Nanos, due: Nanos) -> Nanos {
         let span = due.saturating_sub(now);
-        if span < TOO_SHORT {
+        if due != self.wait.due {
+            self.wait = Wait { due, since: now, ..Wait::default() };
+        }
+        if span < TOO_SHORT || self.wait.is_awake {
             return now;
         }
+        let length = length_of(span);
+        let lateness = &mut self.lateness[length];
         // Some day a sleep is worse than the worst one so far.
-        let worst = self.worst[length_of(span)] * 3 / 2;
-        due - worst.min(span / MOST_OF_A_SLEEP)
+        let for_another_sleep = (lateness.worst * 3 / 2).min(span / MOST_OF_A_SLEEP);
+        let awake = lateness.usual.min((due - self.wait.since) / MOST_OF_A_WAIT);
+        let earlier = for_another_sleep.max(awake);
+        if span < earlier + TOO_SHORT {
+            // Who always stays awake would never learn that sleeps are no longer so late.
+            lateness.forget();
+            self.wait.is_awake = true;
+            return now;
+        }
+        self.wait = Wait { length, wake: due - earlier, ..self.wait };
+        self.wait.wake
     }
 
-    /// Learn from a sleep that began at `began`, was to end at `wanted` and ended at `woke`.
-    pub fn learn(&mut self, began: Nanos, wanted: Nanos, woke: Nanos) {
-        let lateness = woke.saturating_sub(wanted).min(MOST);
-        let worst = &mut self.worst[length_of(wanted.saturating_sub(began))];
-        *worst = lateness.max(*worst - *worst / FORGETTING);
+    /// Learn that the sleep that was decided on last ended at `woke`.
+    pub fn learn(&mut self, woke: Nanos) {
+        let lateness = woke.saturating_sub(self.wait.wake).min(MOST);
+        self.lateness[self.wait.length].learn(lateness);
     }
 }
 
@@ -63,53 +121,123 @@ fn length_of(span: Nanos) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
+    use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND};
 
-    const LONG: Nanos = 20_000_000;
-    const SHORT: Nanos = 300_000;
+    const LONG: Nanos = 20 * NANOS_PER_MILLISECOND;
+
+    /// A machine with a clock of its own, on which a process waits for deadlines.
+    struct Machine {
+        now: Nanos,
+        alarm: Alarm,
+        random: Random,
+        /// How late a sleep of such a length ends, on average.
+        lateness: fn(Nanos) -> Nanos,
+        sleeps: usize,
+        awake: Nanos,
+    }
+
+    impl Machine {
+        fn new(lateness: fn(Nanos) -> Nanos) -> Self {
+            let (alarm, random) = (Alarm::default(), Random::from_seed(1));
+            Self { now: NANOS_PER_SECOND, alarm, random, lateness, sleeps: 0, awake: 0 }
+        }
+
+        /// Wait for something that is due so much later; returns how late that was noticed.
+        fn wait(&mut self, span: Nanos) -> Nanos {
+            let due = self.now + span;
+            while self.now < due {
+                let wake = self.alarm.wake_at(self.now, due);
+                if wake == self.now {
+                    // How long one look for packets takes.
+                    self.now += 1_000;
+                    self.awake += 1_000;
+                    continue;
+                }
+                self.sleeps += 1;
+                let mean = (self.lateness)(wake - self.now) as f64;
+                let is_outlier = self.random.chance(0.005);
+                let factor = if is_outlier { 4.0 } else { 0.75 + 0.5 * self.random.fraction() };
+                self.now = wake + (mean * factor) as Nanos;
+                self.alarm.learn(self.now);
+            }
+            self.now - due
+        }
+
+        /// Wait for many of them; returns how late each was, sorted.
+        fn lateness_of(&mut self, count: usize, span: Nanos) -> Vec<Nanos> {
+            (self.sleeps, self.awake) = (0, 0);
+            let mut lateness: Vec<_> = (0..count).map(|_| self.wait(span)).collect();
+            lateness.sort_unstable();
+            lateness
+        }
+    }
+
+    /// An idle virtual machine: 84 µs after 20 ms, 34 µs after a short sleep.
+    fn idle(span: Nanos) -> Nanos {
+        34_000 + span.min(LONG) / 400
+    }
+
+    /// Busy: the processor never sleeps.
+    fn busy(_: Nanos) -> Nanos {
+        5_000
+    }
 
     #[test]
-    fn sleeps_become_shorter_after_one_that_ended_late_and_only_those_of_its_length() {
-        let mut alarm = Alarm::default();
-        assert_eq!(alarm.wake_at(1_000, LONG), LONG);
-        alarm.learn(0, LONG, LONG + 200_000);
-        assert_eq!(alarm.wake_at(0, LONG), LONG - 300_000);
-        assert_eq!(alarm.wake_at(LONG - SHORT, LONG), LONG);
+    fn an_idle_machine_is_on_time_from_the_first_deadlines_on_with_few_sleeps() {
+        // Of 5 ms it may wait for 20 µs awake, which is less than a sleep is late.
+        for (span, median) in [(LONG, 1_000), (LONG / 4, 25_000), (19 * LONG, 1_000)] {
+            let mut machine = Machine::new(idle);
+            let lateness = machine.lateness_of(200, span);
+            assert!(lateness[100] <= median && lateness[180] <= median + 10_000, "{lateness:?}");
+            // Until the worst is known.
+            assert!(lateness[196] <= 50_000, "{lateness:?}");
+            assert!(machine.sleeps <= 3 * 200, "{} sleeps", machine.sleeps);
+            assert!(machine.awake <= 200 * span / MOST_OF_A_WAIT, "{} ns awake", machine.awake);
+        }
+    }
+
+    #[test]
+    fn short_waits_in_a_row_cost_little() {
+        let mut machine = Machine::new(idle);
+        machine.lateness_of(1000, 1_142_857);
+        assert!(machine.sleeps <= 2 * 1000, "{} sleeps", machine.sleeps);
+        let per_wait = machine.awake / 1000;
+        assert!(per_wait <= TOO_SHORT + 1_142_857 / MOST_OF_A_WAIT, "{per_wait} ns awake");
+    }
+
+    #[test]
+    fn a_busy_machine_is_not_made_busier() {
+        let mut machine = Machine::new(busy);
+        machine.alarm.wake_at(0, LONG);
+        machine.alarm.learn(LONG + 50 * NANOS_PER_MILLISECOND);
+        machine.lateness_of(1000, LONG);
+        let lateness = machine.lateness_of(1000, LONG);
+        assert!(lateness[990] <= 15_000, "{lateness:?}");
+        assert!(machine.awake / 1000 <= 2 * TOO_SHORT, "{} ns awake", machine.awake / 1000);
+        assert!(machine.sleeps <= 2 * 1000, "{} sleeps", machine.sleeps);
     }
 
     #[test]
     fn one_late_sleep_is_forgotten_in_the_end() {
         let mut alarm = Alarm::default();
-        alarm.learn(0, LONG, LONG + 400_000);
-        for _ in 0..1000 {
-            alarm.learn(0, LONG, LONG + 20_000);
-        }
-        assert_eq!(alarm.wake_at(0, LONG), LONG - 30_000);
+        let mut sleep = |lateness| {
+            let wake = alarm.wake_at(0, LONG);
+            alarm.learn(wake + lateness);
+            LONG - wake
+        };
+        sleep(400_000);
+        assert_eq!(sleep(20_000), 600_000);
+        assert_eq!((0..1000).map(|_| sleep(20_000)).last(), Some(30_000));
     }
 
     #[test]
-    fn a_deadline_is_waited_for_in_few_sleeps_and_reached_awake() {
+    fn a_wait_goes_on_when_packets_interrupt_the_sleep() {
         let mut alarm = Alarm::default();
-        for length in 10..30 {
-            alarm.learn(0, 1 << length, (1 << length) + MOST);
-        }
-        let (mut now, mut sleeps) = (0, 0);
-        loop {
-            let wake = alarm.wake_at(now, LONG);
-            if wake == now {
-                break;
-            }
-            (now, sleeps) = (wake, sleeps + 1);
-        }
-        assert!(now < LONG && LONG - now < TOO_SHORT);
-        assert!(sleeps <= 3, "{sleeps}");
-    }
-
-    #[test]
-    fn a_busy_machine_is_not_made_busier() {
-        let mut alarm = Alarm::default();
-        alarm.learn(0, LONG, LONG + 50_000_000);
-        assert!(alarm.wake_at(0, LONG) >= LONG - 2 * MOST);
-        alarm.learn(0, SHORT, SHORT + 50_000_000);
-        assert!(alarm.wake_at(0, SHORT) >= SHORT - SHORT / 16);
+        alarm.wake_at(0, LONG);
+        // So long after the start, 55 µs may be waited for awake.
+        let wake = alarm.wake_at(LONG - 55_000, LONG);
+        assert_eq!(wake, LONG - 55_000);
+        assert!(Alarm::default().wake_at(LONG - 55_000, LONG) > wake);
     }
 }

@@ -29,7 +29,7 @@ const GRACE: Nanos = 5 * NANOS_PER_SECOND;
 /// How the emulation went.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Report {
-    /// The command's exit status; 128 + n when signal n ended it.
+    /// The command's exit status; 128 + n when signal n ended it, and 0 when the end of the network did, as in Mahimahi.
     pub status: i32,
     /// How often a packet left more than 1 ms after it was due; packets that leave together count once.
     pub late_wakeups: u64,
@@ -55,6 +55,7 @@ pub struct Forwarder {
     signals: SignalFd,
     /// When the network itself ends, and the command with it.
     network_end: Option<Nanos>,
+    has_network_ended: bool,
     kill_at: Option<Nanos>,
     alarm: Alarm,
     report: Report,
@@ -70,6 +71,7 @@ impl Forwarder {
         Ok(Self {
             signals: signals::watch(&watched)?,
             network_end: earliest([network.uplink.end(), network.downlink.end()]),
+            has_network_ended: false,
             kill_at: None,
             alarm: Alarm::default(),
             report: Report::default(),
@@ -100,7 +102,7 @@ impl Forwarder {
             if ready.signals {
                 if let Some(status) = self.handle_signals(supervisor) {
                     self.outputs.flush()?;
-                    self.report.status = status;
+                    self.report.status = if self.has_network_ended { 0 } else { status };
                     let refused = self.uplink.refused() + self.downlink.refused();
                     self.report.emulator_losses = self.pair.overflowed()? + refused;
                     self.report.timekeeping = Timekeeping {
@@ -141,8 +143,8 @@ impl Forwarder {
                 if !can_wait[1] {
                     self.downlink.nothing_waits();
                 }
-                if let Some(wake) = wake.filter(|wake| *wake > time) {
-                    self.alarm.learn(time, wake, now());
+                if packet_wake.is_some_and(|packet_wake| packet_wake > time && wake == Some(packet_wake)) {
+                    self.alarm.learn(now());
                 }
             }
             Ok(_) | Err(Errno::EINTR) => {}
@@ -180,6 +182,7 @@ impl Forwarder {
     /// Act on deadlines that have passed.
     fn handle_time(&mut self, supervisor: &Supervisor) {
         if self.network_end.take_if(|at| *at <= now()).is_some() {
+            self.has_network_ended = true;
             self.end_command(supervisor, Signal::SIGHUP);
         }
         if self.kill_at.take_if(|at| *at <= now()).is_some() {

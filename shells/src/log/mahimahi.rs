@@ -31,7 +31,7 @@ pub struct MahimahiLog {
 impl MahimahiLog {
     #[must_use]
     pub fn new(output: Output, link: &LinkDescription<'_>) -> Self {
-        let words: Vec<_> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+        let words: Vec<_> = std::env::args_os().map(|word| quoted(&word.to_string_lossy())).collect();
         let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_millis());
         let path = output.path();
         output.line(format_args!(
@@ -53,6 +53,11 @@ impl MahimahiLog {
     fn milliseconds(&self, at: Nanos) -> u64 {
         at.saturating_sub(self.start) / NANOS_PER_MILLISECOND
     }
+}
+
+/// A word as sh takes it, whatever is in it.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn size(packet: &Packet) -> usize {
@@ -77,5 +82,17 @@ impl LinkObserver for MahimahiLog {
         // The difference of the times shown, so that time minus delay is the arrival's line.
         let delay = self.milliseconds(at) - self.milliseconds(arrived);
         self.output.line(format_args!("{} - {} {delay}", self.milliseconds(at), size(packet)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_as_upstream_quotes_them() {
+        assert_eq!(quoted("mm-link"), "'mm-link'");
+        assert_eq!(quoted("true  \"it's a\"; $x"), r#"'true  "it'\''s a"; $x'"#);
+        assert_eq!(quoted(""), "''");
     }
 }

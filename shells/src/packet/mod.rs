@@ -2,6 +2,7 @@
 
 mod checksum;
 mod ecn;
+mod ends;
 mod offload;
 mod scope;
 mod segments;
@@ -9,6 +10,7 @@ mod segments;
 use std::borrow::Cow;
 
 use checksum::sum;
+pub use ends::End;
 pub use offload::{OFFLOAD_BYTES, Offload};
 
 /// The largest IP packet that an emulated link carries, bytes.

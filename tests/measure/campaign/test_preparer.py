@@ -6,7 +6,6 @@ The loads are made up here; true ones are in `tests/measure/run/test_turn.py`.
 import io
 import os
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -36,7 +35,7 @@ from measure.host.idle_priority import IdlePriority, Policy
 from measure.reasons import Reason
 from measure.run.evidence import ATTEMPT
 from measure.run.films import ALL_FILMS
-from measure.run.load import Instruments, Load
+from measure.run.load import NO_CALLS, Instruments, Load, Moments
 from measure.run.setting import Circumstances, Setting
 from measure.table import Row, Run, read_rows
 from record.http1 import Response
@@ -77,12 +76,11 @@ class ScriptedMethod(Method):
         attempt: int = 1,
         *,
         preparation: Load | None = None,
-        when_quiet: Callable[[], bool] = lambda: False,
-        when_over: Callable[[], object] = lambda: None,
+        moments: Moments = NO_CALLS,
     ) -> None:
         self.events.append(f"make {folder.name}" + (" prepared" if preparation else ""))
         self.endings[folder] = threading.Event()
-        when_over()
+        moments.over()
         self.events.append(f"made {folder.name}")
         (folder / ATTEMPT).touch()
         self.endings[folder].set()
@@ -173,8 +171,8 @@ def test_a_film_is_analysed_once_from_the_moment_when_its_run_is_over(tmp_path: 
     analysed = threading.Event()
 
     class Patient(ScriptedMethod):
-        def make(self, *_: object, when_over: Callable[[], object] = lambda: None, **__: object) -> None:
-            when_over()
+        def make(self, *_: object, moments: Moments = NO_CALLS, **__: object) -> None:
+            moments.over()
             assert analysed.wait(20)
             analysed.clear()
             self.events.append("made")
@@ -201,11 +199,10 @@ class QuietMethod(ScriptedMethod):
         attempt: int = 1,
         *,
         preparation: Load | None = None,
-        when_quiet: Callable[[], bool] = lambda: False,
-        when_over: Callable[[], object] = lambda: None,
+        moments: Moments = NO_CALLS,
     ) -> None:
-        self.events.append(f"quiet {folder.name}" + (" beside another" if when_quiet() else ""))
-        super().make(setting, circumstances, folder, attempt, preparation=preparation, when_over=when_over)
+        self.events.append(f"quiet {folder.name}" + (" beside another" if moments.quiet() else ""))
+        super().make(setting, circumstances, folder, attempt, preparation=preparation, moments=moments)
 
 
 def test_the_next_run_is_prepared_in_the_quiet_time_at_idle_priority_until_the_run_is_over(
@@ -298,10 +295,9 @@ def test_what_ends_a_block_ends_what_is_prepared_and_removes_its_folder(
             attempt: int = 1,
             *,
             preparation: Load | None = None,
-            when_quiet: Callable[[], bool] = lambda: False,
-            when_over: Callable[[], object] = lambda: None,
+            moments: Moments = NO_CALLS,
         ) -> None:
-            when_over()
+            moments.over()
             raise fault
 
         def analyse(self, folder: Path) -> None:

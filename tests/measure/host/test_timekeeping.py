@@ -3,7 +3,6 @@
 import os
 import subprocess
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -79,7 +78,7 @@ def test_a_validation_warns_only_where_our_shells_take_part(
     monkeypatch: pytest.MonkeyPatch, arguments: list[str], warns: bool
 ) -> None:
     monkeypatch.setattr(validate_command, "require_browsing", lambda _: None)
-    monkeypatch.setattr(validate_command, "shells_named", lambda _: SimpleNamespace(require=lambda: None))
+    monkeypatch.setattr(validate_command, "require_emulated", lambda *_, **__: None)
     monkeypatch.setattr(validate_command, "validate", lambda *_, **__: ([], {}))
     monkeypatch.setattr(validate_command, "priority_warning", lambda: "no priority here")
     done = CliRunner().invoke(validate_command.main, arguments)

@@ -1,8 +1,6 @@
 """The matrix of servers and browsers: it passes what is so, and fails what is broken on purpose."""
 
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,7 +10,7 @@ from browsers.registry import all_browsers
 from measure.interop.document import cell, page, reasons, rows
 from measure.interop.matrix import FAILED, NOT_SET_UP, PASSED, UNSUPPORTED, Case, Result, cases, missing_program, result
 from measure.interop.site import REPORT_PATH, Page
-from measure.interop.tests import MANY, PAGE, TESTS, most_at_once
+from measure.interop.tests import PAGE, TESTS, most_at_once
 from measure.run.evidence import LoggedRequest
 from servers.contract import Server, Serving
 from servers.registry import all_servers
@@ -42,10 +40,6 @@ class HereOnly(Elsewhere):
 
     name = "here-only"
     programs: ClassVar = {}
-
-
-# As many at once, each of which is answered before the others are there.
-BRIEF = replace(MANY, sizes_bytes=(1,) * len(MANY.sizes_bytes))
 
 
 def reported(*accounts: str) -> LoggedRequest:
@@ -133,21 +127,21 @@ def test_the_table_has_a_word_for_each_test_and_a_line_for_each_reason() -> None
     assert "| elsewhere | chromium | passed | h2 passed, h3 failed |" in text and "| nginx | 1.22 |" in text
 
 
-def loads_of(name: str) -> Iterator[Case]:
-    """The cases of the servers that everybody has."""
-    yield from cases([all_servers()[server] for server in ("nginx", "quic_server")], [CHROMIUM], [BY_NAME[name]])
+def case_of(server: str, name: str) -> Case:
+    """The case of a server that everybody has."""
+    (case,) = cases([all_servers()[server]], [CHROMIUM], [BY_NAME[name]])
+    return case
 
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 @pytest.mark.loads(group="interop")
-@pytest.mark.parametrize("name", ["many streams", "0-RTT"])
-def test_what_everybody_has_passes_and_leaves_nothing(name: str, tmp_path: Path) -> None:
-    site = BY_NAME[name].page.write(tmp_path / "site")
-    for case in loads_of(name):
-        outcome = result(case, site, tmp_path / "results", 1)
-        assert (outcome.outcome, outcome.why, outcome.loads) == (PASSED, "", 1)
-        assert list((tmp_path / "results" / case.name).iterdir()) == []
+@pytest.mark.parametrize(("server", "name"), [("nginx", "h2"), ("quic_server", "h3")])
+def test_what_everybody_has_passes_and_leaves_nothing(server: str, name: str, tmp_path: Path) -> None:
+    case = case_of(server, name)
+    outcome = result(case, BY_NAME[name].page.write(tmp_path / "site"), tmp_path / "results", 1)
+    assert (outcome.outcome, outcome.why, outcome.loads) == (PASSED, "", 1)
+    assert list((tmp_path / "results" / case.name).iterdir()) == []
 
 
 @pytest.mark.needs_namespaces
@@ -158,26 +152,6 @@ def test_bytes_that_differ_fail_and_their_load_is_kept(tmp_path: Path) -> None:
     (file,) = site.folder.rglob("*object-11*")
     content = file.read_bytes()
     file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    (case,) = (case for case in loads_of("h2") if case.server.name == "nginx")
-    outcome = result(case, site, tmp_path / "results", 1)
+    outcome = result(case_of("nginx", "h2"), site, tmp_path / "results", 1)
     assert outcome.outcome == FAILED and "1 of 12 objects did not arrive as they were sent" in outcome.why
     assert outcome.folder and (outcome.folder / "requests.tsv").exists()
-
-
-@pytest.mark.needs_namespaces
-@pytest.mark.needs_browser
-@pytest.mark.loads(group="interop")
-@pytest.mark.parametrize(
-    ("name", "broken", "why"),
-    [
-        ("0-RTT", replace(BY_NAME["0-RTT"], early_data=False), "no early data was taken by"),
-        ("many streams", replace(BY_NAME["many streams"], page=BRIEF), "open at once, not 99"),
-        ("loss", replace(BY_NAME["loss"], page=SMALL), "so that none was lost on purpose"),
-    ],
-)
-def test_a_test_whose_load_is_another_fails(name: str, broken: object, why: str, tmp_path: Path) -> None:
-    assert isinstance(broken, type(BY_NAME[name]))
-    site = broken.page.write(tmp_path / "site")
-    for case in loads_of(name):
-        outcome = result(replace(case, test=broken), site, tmp_path / "results", 1)
-        assert outcome.outcome == FAILED and why in outcome.why, outcome.why

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from measure.run.visit import FILM, RECORDED, _keep_film
+from measure.run.visit import FILM, RECORDED, keep_film
 
 
 @pytest.mark.parametrize(("space_bytes", "kept"), [(100, b"film"), (3, b"fil")])
@@ -19,5 +19,5 @@ def test_no_more_is_copied_than_the_jails_folder_can_hold(
     (results / RECORDED).write_bytes(b"film")
     folder.mkdir()
     monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_blocks=space_bytes, f_frsize=1))
-    _keep_film(results, folder)
+    keep_film(results, folder)
     assert (folder / FILM).read_bytes() == kept

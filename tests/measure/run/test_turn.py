@@ -23,7 +23,7 @@ from measure.run import turn
 from measure.run.evidence import REQUEST_LOG, read_evidence
 from measure.run.film import film_start
 from measure.run.film_contents import film_contents
-from measure.run.load import Load
+from measure.run.load import Load, Moments
 from measure.run.setting import Loading, Setting
 from measure.run.turn import LATEST_S, OVER, QUIET, READY, Prompter, turn_of_visit
 from measure.run.visit import FILM, TIMES
@@ -133,7 +133,7 @@ def test_a_prepared_load_asks_for_nothing_before_it_begins_and_is_then_as_any_ot
     folder.mkdir()
     with Load(setting_in(tmp_path), folder) as load:
         awaited_descendants(os.getpid(), lambda names: "chromium" in names)
-        assert load.make(when_over=lambda: (folder / "over").touch()) is None
+        assert load.make(Moments(over=lambda: (folder / "over").touch())) is None
     times = json.loads((folder / TIMES).read_text())
     order = ["visit", "browsertime", "ready", "begin", "browsertime_end", "visit_end"]
     assert sorted(order, key=lambda name: times[name]) == order
@@ -151,7 +151,7 @@ def test_the_film_is_whole_when_a_load_is_over_and_has_nothing_before_its_orange
     folder, films = tmp_path / "run", list[bytes]()
     folder.mkdir()
     with Load(setting_in(tmp_path, filmed=True), folder) as load:
-        assert load.make(when_over=lambda: films.append((folder / FILM).read_bytes())) is None
+        assert load.make(Moments(over=lambda: films.append((folder / FILM).read_bytes()))) is None
     assert films == [(folder / FILM).read_bytes()]
     start = film_start((contents := film_contents(folder / FILM)).times, contents.looks)
     assert start.stray_frames == 0 and start.orange_frames >= ORANGE_FRAMES and start.blank_after
@@ -196,7 +196,7 @@ def test_what_is_prepared_beside_a_quiet_page_is_at_idle_priority_until_that_loa
             require_ordinary(os.getpid())
 
         with Load(setting, folders[0]) as load:
-            assert load.make(prepare, lift) is None
+            assert load.make(Moments(prepare, lift)) is None
         assert loads[0].make() is None
     for folder in folders:
         times, evidence = json.loads((folder / TIMES).read_text()), read_evidence(folder, filmed=False)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,10 +17,8 @@ from measure.validate.loss_response import (
     expected_curve,
     judge_loss_response,
     loss_response,
-    observe_loss_response,
 )
 from measure.validate.server_account import ServerWindow
-from measure.validate.site import write_validation_sites
 from servers.registry import server_of
 from tuning import protocols
 from tuning.protocols import Protocol
@@ -278,14 +275,3 @@ def test_what_quic_has_in_flight_is_neither_acknowledged_nor_lost() -> None:
 def test_where_nothing_was_lost_there_is_no_answer_to_it() -> None:
     assert quic_flight(quic_packets(lost=None)) is None
     assert tcp_flight(packet for packet in tcp_packets() if float(packet["frame.time_epoch"][0]) < 1) is None
-
-
-@pytest.mark.needs_namespaces
-@pytest.mark.loads(group="validation", lane=0)
-def test_one_emulated_connection_keeps_what_tcp_keeps_and_not_what_two_do(tmp_path: Path) -> None:
-    seen = observe_loss_response(PROTOCOLS["quic+1con"], write_validation_sites(tmp_path))
-    assert failed(judge_loss_response(PROTOCOLS["quic+1con"], seen)) == set(), seen.kept_share
-    assert failed(judge_loss_response(PROTOCOLS["quic"], seen)) == {KEPT, REGROWTH}
-    assert failed(judge_loss_response(PROTOCOLS["quic+bbr"], seen)) == {KEPT}
-    # What the server says of itself is what is seen of it.
-    assert np.nanmedian(np.abs(seen.window - seen.account)[seen.at_s > 0]) < 0.02 * seen.before

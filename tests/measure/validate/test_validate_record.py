@@ -12,6 +12,7 @@ from base.errors import EyelevelError
 from measure.validate import record
 from measure.validate import validation as validating
 from measure.validate.checks import Check
+from measure.validate.server_rtts import DelayedSite
 from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE
 from tuning import networks, protocols
 from tuning.networks import Network
@@ -36,8 +37,10 @@ class Validation:
         quick: bool,
         compared: bool,
         shells: str,
+        delayed: Iterable[DelayedSite],
     ) -> tuple[list[Check], dict[str, Any]]:
-        self.subjects = [network.name for network in nets] + [protocol.name for protocol in protos]
+        settings: list[Network | DelayedSite | Protocol] = [*nets, *delayed, *protos]
+        self.subjects = [setting.name for setting in settings]
         checks = [Check(name, "c", "1", "2", "", name not in self.wrong) for name in self.subjects]
         more: dict[str, Any] = {LOSS_RESPONSE: {}, ORDER_OF_SERVICE: {}} if compared else {}
         return checks, dict.fromkeys(self.subjects, more)
@@ -87,6 +90,12 @@ def test_networks_are_measured_anew_behind_other_shells(validation: Validation, 
     assert len(record.validate_campaign(tmp_path, [NETWORKS["lte"]], [])) == 1
     assert len(record.validate_campaign(tmp_path, [NETWORKS["lte"]], [], "mahimahi")) == 1
     assert record.validate_campaign(tmp_path, [NETWORKS["lte"]], [], "mahimahi") == []
+
+
+def test_servers_are_measured_anew_when_they_are_elsewhere(validation: Validation, tmp_path: Path) -> None:
+    near, far = (DelayedSite("s", tmp_path, {"198.18.0.1": extra_ms}) for extra_ms in (5.0, 50.0))
+    for site, measured in ((near, 1), (near, 0), (far, 1), (far, 0)):
+        assert len(record.validate_campaign(tmp_path, [], [], delayed=[site])) == measured
 
 
 def test_what_failed_is_told_kept_and_measured_again(validation: Validation, tmp_path: Path) -> None:

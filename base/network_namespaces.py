@@ -1,0 +1,61 @@
+"""Network namespaces within one process: a socket or a program has that in which it was made, whoever uses it."""
+
+import ctypes
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from base.errors import EyelevelError
+
+CLONE_NEWNET = 0x40000000  # linux/sched.h
+# Of the thread: /proc/self would be the main thread's.
+OF_THIS_THREAD = "/proc/thread-self/ns/net"
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class NetworkNamespace:
+    """A network namespace. `path` is where programs find it, as long as this process lives."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self.path = f"/proc/{os.getpid()}/fd/{descriptor}"
+
+    @classmethod
+    def this(cls) -> "NetworkNamespace":
+        """The one that this thread is in."""
+        return cls(os.open(OF_THIS_THREAD, os.O_RDONLY))
+
+    @classmethod
+    def of(cls, pid: int) -> "NetworkNamespace":
+        """The one that a process is in."""
+        return cls(os.open(f"/proc/{pid}/ns/net", os.O_RDONLY))
+
+    @classmethod
+    def fresh(cls) -> "NetworkNamespace":
+        """A new one, which ends with what is in it and with this process. Raises EyelevelError."""
+        before = cls.this()
+        if _LIBC.unshare(CLONE_NEWNET):
+            raise EyelevelError(f"cannot make a network namespace: {os.strerror(ctypes.get_errno())}")
+        new = cls.this()
+        before._enter()
+        before.close()
+        return new
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """This thread is in it while the block runs. Raises EyelevelError."""
+        before = self.this()
+        self._enter()
+        try:
+            yield
+        finally:
+            before._enter()
+            before.close()
+
+    def close(self) -> None:
+        """Let go of it."""
+        os.close(self._descriptor)
+
+    def _enter(self) -> None:
+        if _LIBC.setns(self._descriptor, CLONE_NEWNET):
+            raise EyelevelError(f"cannot enter a network namespace: {os.strerror(ctypes.get_errno())}")

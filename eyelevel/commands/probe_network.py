@@ -1,0 +1,102 @@
+"""`eyelevel probe-network`: measure a path between two machines, as a network that pages can be loaded behind."""
+
+from pathlib import Path
+
+import click
+
+from base.errors import EyelevelError
+from base.text import printable
+from eyelevel.options import PATH
+from measure.host.exclusive import measuring_alone
+from measure.path import profile
+from measure.path.conversation import PORT, make_secret, read_secret, secret_file
+from measure.path.probe import Effort, measure_path
+from measure.path.serving import Server
+from tuning.networks import FILENAME
+
+MOST_MB = 100
+
+
+@click.command()
+@click.option("--to", "host", help="The other machine, on which --serve runs: its name or address.")
+@click.option("--serve", "address", help="Be the other end, at this address of this machine, until interrupted.")
+@click.option("--port", type=click.IntRange(1, 65535), default=PORT, show_default=True, help="Of TCP and of UDP.")
+@click.option("--secret", type=PATH, help="The file with the secret of both ends; probe/secret in the cache.")
+@click.option(
+    "--most-mb",
+    type=click.FloatRange(min=1),
+    default=MOST_MB,
+    show_default=True,
+    help="Ask for no more in both directions together; with --serve, send no more to one probe.",
+)
+@click.option("--name", help="What the network is called; after the host unless given.")
+@click.option(
+    "--into",
+    type=PATH,
+    default=Path("profiles") / FILENAME,
+    show_default=True,
+    help="The file to which the profile is added, a networks.toml of yours.",
+)
+@click.option("--quick", is_flag=True, help="A third of the time; losses are known less well.")
+def main(
+    host: str | None,
+    address: str | None,
+    port: int,
+    secret: Path | None,
+    most_mb: float,
+    name: str | None,
+    into: Path,
+    quick: bool,
+) -> None:
+    """Measure the path between this machine and another: round trip, rate, queue and loss of both directions.
+
+    The answer is a network of yours for campaigns: up is from this machine to the other. Begin with --serve on the
+    other machine, which makes the secret; copy it to this one. docs/probe-network.md says what is measured how, and
+    what such a profile does not say.
+
+    Example: eyelevel probe-network --serve 192.0.2.7, and on another machine eyelevel probe-network --to 192.0.2.7
+    """
+    if (host is None) == (address is None):
+        raise EyelevelError("give --to HOST to measure, or --serve ADDRESS to be the other end")
+    file, most_bytes = secret or secret_file(), round(most_mb * 1e6)
+    if address is not None:
+        _serve(address, port, file, most_bytes)
+        return
+    assert host is not None
+    name = name or profile.name_of(host)
+    profile.require_place(into, name)
+    key = read_secret(file)
+    effort = Effort.quick(most_bytes) if quick else Effort(most_bytes)
+    _note(
+        f"probing the path to {printable(host)}: at most {most_mb:g} MB in both directions together and "
+        f"{effort.longest_s:g} s, which others who use it will notice"
+    )
+    with measuring_alone("probing a path"):
+        measured = measure_path(host, port, key, effort, _note)
+    text = profile.profile_of(measured, host, name)
+    profile.read_back(text, name)
+    click.echo(text, nl=False)
+    for warning in profile.warnings(measured):
+        _note(f"warning: {warning}")
+    profile.add(text, into)
+    _note(f"the profile is in {into}, to be used by: make campaign NET={name} TUNING={into.parent}")
+
+
+def _serve(address: str, port: int, file: Path, most_bytes: int) -> None:
+    """Be the other end until interrupted."""
+    if not file.exists():
+        make_secret(file)
+        _note(f"a new secret is in {file}: copy it to the same place on the other machine, for nobody else to read")
+    server = Server(address, port, file, most_bytes, _note)
+    _note(
+        f"serving probes at {printable(address)}, port {port} (TCP and UDP), of {most_bytes / 1e6:g} MB at most; end "
+        "it by Ctrl-C"
+    )
+    try:
+        server.serve()
+    except KeyboardInterrupt:
+        _note("no more probes are served")
+
+
+def _note(line: str) -> None:
+    click.echo(printable(line), err=True)

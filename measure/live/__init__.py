@@ -1,0 +1,33 @@
+"""Live loads: a page that was recorded is loaded from the web itself, with what a replay is to be compared with.
+
+`visit` is one load, in namespaces of its own but in the machine's network; `loads` makes several that count.
+"""
+
+from base.errors import EyelevelError
+from base.structure import structured
+from record.bounded import parse_json, read_regular
+from record.layout import LIVE
+from record.live import FORMAT, LiveLoads
+from record.site import Site
+
+# A site may come from anybody, with this file. One load takes 200 bytes.
+FILE_BYTES = 1 << 20
+
+
+def read_live(site: Site) -> LiveLoads | None:
+    """The live loads that are kept with `site`; None when there are none. Raises EyelevelError."""
+    path = site.folder / LIVE
+    try:
+        values = parse_json(read_regular(path, FILE_BYTES))
+        if not isinstance(values, dict):
+            raise EyelevelError("it is no JSON object")
+        if (form := values.pop("format", None)) != FORMAT:
+            raise EyelevelError(f"its format is {form!r}, this version reads {FORMAT}")
+        live = structured(values, LiveLoads, "it")
+        if not live.loads or any(time <= 0 for load in live.loads for time in load.metrics.values()):
+            raise EyelevelError("it has no load, or a time that is none")
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, EyelevelError) as error:
+        raise EyelevelError(f"{path} is broken ({error}); remove it, or record the site again with LIVE=5") from None
+    return live

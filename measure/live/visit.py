@@ -1,0 +1,108 @@
+"""`python -m measure.live.visit`: load a recorded page from the web itself once, in a fresh browser, and film it.
+
+Only `measure.live.loads` starts it, in fresh namespaces but for the network, and tells it over its standard input what
+to load. It leaves in its folder what a load in a replay does (`measure.run.visit`), but for what servers and the
+emulated network would know.
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
+from pathlib import Path
+
+from base.display import DISPLAY, KEYBOARD_MAPS, x_server
+from base.errors import reports_errors
+from base.files import write_json
+from base.jail import Jail
+from base.namespaces import mount
+from base.places import tool
+from base.structure import from_json
+from browsers.browsertime.configuration import QUIET_MS, READINESS, configuration
+from browsers.browsertime.run import run_browsertime
+from browsers.registry import DEFAULT, browser_named
+from measure.run.browser import page_of
+from measure.run.turn import turn_of_visit
+from measure.run.visit import HAR, LATE_S, LOG, TIMES, TIMINGS, keep, keep_film
+from record.site import Site
+
+# The recorder's browser, too.
+BROWSER = DEFAULT
+# How long a page may take.
+LIMIT_S = 120.0
+# Every Linux has a file system in memory here. A private one covers it, and ends with this process.
+PRIVATE = Path("/dev/shm")
+PRIVATE_BYTES = 2 << 30
+KEYBOARD_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class LiveVisit:
+    """One live load of the site in a folder; what it leaves is in `folder`. The page has finished when it has asked for
+    nothing for `quiet_ms`. `origin_ca`: a certificate authority that is trusted beside the public ones.
+    """
+
+    site: Path
+    folder: Path
+    quiet_ms: int = QUIET_MS
+    origin_ca: Path | None = None
+
+
+def live_addresses(site: Site) -> Mapping[str, str]:
+    """Host → the address of the server that it was recorded from. A host that no server was known of is left out."""
+    addresses = {}
+    for host, servers in site.addresses.items():
+        with suppress(ValueError):
+            addresses[host] = str(ip_address(site.recorded_ips[servers[0]]))
+    return addresses
+
+
+def visit(spec: LiveVisit) -> int:
+    """Make the load that `spec` describes; returns Browsertime's exit status. Raises EyelevelError."""
+    site, browser = Site.load(spec.site), browser_named(BROWSER)
+    page = page_of(site)
+    times: dict[str, float | None] = {"visit": time.time()}
+    turn = turn_of_visit(times, is_prompted=False)
+    with tempfile.TemporaryDirectory(prefix="live-", dir=PRIVATE, ignore_cleanup_errors=True) as temporary:
+        results, x_sockets = Path(temporary) / "results", Path(temporary) / "x"
+        results.mkdir()
+        x_sockets.mkdir()
+        screen_jail = Jail(writable=(x_sockets, KEYBOARD_MAPS), x_sockets=x_sockets)
+        if spec.origin_ca:
+            browser.trust(spec.origin_ca, results)
+        try:
+            with x_server(page.window.screen, results / LOG, screen_jail) as screen, (results / LOG).open("ab") as log:
+                config = configuration(page, results, DISPLAY, LIMIT_S, spec.quiet_ms, film=True)
+                config |= browser.live_options(page, live_addresses(site), results)
+                return run_browsertime(
+                    site.url,
+                    config,
+                    {"DISPLAY": f":{DISPLAY}"},
+                    browser.changes,
+                    [*(tool(program) for program in browser.programs), *browser.reads],
+                    x_sockets,
+                    (),
+                    LIMIT_S + LATE_S,
+                    log,
+                    screen,
+                    turn,
+                )
+        finally:
+            keep_film(results, spec.folder)
+            keep(results, spec.folder, {TIMINGS: TIMINGS, HAR: HAR, READINESS: READINESS}, browser)
+            write_json(spec.folder / TIMES, {**times, "visit_end": time.time()})
+
+
+@reports_errors
+def main(spec: LiveVisit) -> None:
+    """Set up the namespaces that this process is in, and load the page; exits with Browsertime's status."""
+    mount("-t", "tmpfs", "-o", f"mode=755,size={PRIVATE_BYTES}", "tmpfs", PRIVATE)
+    mount("-t", "tmpfs", "-o", f"mode=755,size={KEYBOARD_BYTES}", "tmpfs", KEYBOARD_MAPS)
+    sys.exit(visit(replace(spec, folder=spec.folder.resolve())))
+
+
+if __name__ == "__main__":
+    main(from_json(sys.stdin.read(), LiveVisit, "the specification of the live load"))

@@ -1,0 +1,127 @@
+"""The datagrams of a probe: those of `make validate`, with a token that strangers do not know, over IPv4 or IPv6."""
+
+import socket
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from base.errors import EyelevelError
+from measure.validate.network_probe import HEADER, IP_UDP_BYTES, Arrivals, Flow, send
+
+TOKEN_BYTES = 8
+IPV6_UDP_BYTES = 48
+# Of one flow, beyond what any phase of a probe asks for.
+LONGEST_FLOW_S, MOST_MBPS = 30.0, 10_000.0
+# linux/in.h, linux/in6.h: a datagram that is longer than the path's packets is refused, not parted.
+IP_MTU_DISCOVER, IP_PMTUDISC_DO, IPV6_MTU_DISCOVER = 10, 2, 23
+# When the last of a flow has come, others that it has overtaken may follow.
+OVERTAKEN_S = 0.1
+LOOK_S = 0.01
+# For what waits in a queue, at most.
+LONGEST_SETTLING_S = 20.0
+
+Times = dict[int, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The datagrams of one flow, as no other flow of the probe has them."""
+
+    first: int
+    packets: int
+
+    @property
+    def last(self) -> int:
+        return self.first + self.packets - 1
+
+
+class End:
+    """One end of a path: the socket of the datagrams, what arrived at it, and with whom it talks.
+
+    Only what has the token of this probe, and comes from the address with which there is a conversation, is taken;
+    with `echo`, some of it is sent back to where it came from.
+    """
+
+    def __init__(self, family: int, address: Any, *, echo: bool) -> None:
+        """Raises OSError when `address` is in use."""
+        self._socket = socket.socket(family, socket.SOCK_DGRAM)
+        is_v6 = family == socket.AF_INET6
+        if is_v6:
+            self._socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        where = (socket.IPPROTO_IPV6, IPV6_MTU_DISCOVER) if is_v6 else (socket.IPPROTO_IP, IP_MTU_DISCOVER)
+        self._socket.setsockopt(*where, IP_PMTUDISC_DO)
+        self._socket.bind(address)
+        self.ip_udp_bytes = IPV6_UDP_BYTES if is_v6 else IP_UDP_BYTES
+        self.least_bytes = self.ip_udp_bytes + HEADER.size + TOKEN_BYTES
+        self._token = b""
+        self._other = ""
+        self._arrivals = Arrivals(self._socket, echo=echo, admits=self._admits)
+
+    def begin(self, token: bytes, other: str) -> None:
+        """Take datagrams with this token, and from this address of the other end, alone."""
+        self._arrivals.take()
+        self._arrivals.sender = None
+        self._token, self._other = token, other
+
+    def end(self) -> None:
+        """Take no datagrams any more."""
+        self._token = b""
+
+    def close(self) -> None:
+        """Give the port back."""
+        self._socket.close()
+
+    def _admits(self, data: bytes, sender: Any) -> bool:
+        token = self._token
+        return bool(token) and sender[0] == self._other and data[HEADER.size : HEADER.size + len(token)] == token
+
+    @property
+    def sender(self) -> Any:
+        """Where the last echo that was sent back came from; None before."""
+        return self._arrivals.sender
+
+    def check(self, flow: Flow, numbers: Numbers, most_bytes: int, largest_bytes: int) -> None:
+        """Raises EyelevelError when a flow is none that a probe sends."""
+        is_sound = self.least_bytes <= flow.size_bytes <= largest_bytes and 0 < flow.mbps <= MOST_MBPS
+        if not is_sound or flow.managed or flow.packets != numbers.packets or not 0 <= numbers.first < 1 << 31:
+            raise EyelevelError(f"{flow} is no flow of a probe")
+        size_bytes = flow.packets * flow.size_bytes
+        if not 0 < size_bytes <= most_bytes or size_bytes * 8 / flow.mbps / 1e6 > LONGEST_FLOW_S:
+            raise EyelevelError(f"{flow} is more than was agreed on")
+
+    def sent(self, flow: Flow, first: int, address: Any) -> float:
+        """Send `flow` to `address`, its numbers from `first`; returns at which rate it went, in Mbit/s.
+
+        Raises EyelevelError.
+        """
+        begin_s = time.monotonic()
+        try:
+            send(
+                *(self._socket, self._socket, address, flow),
+                token=self._token,
+                first=first,
+                ip_udp_bytes=self.ip_udp_bytes,
+            )
+        except OSError as error:
+            raise EyelevelError(
+                f"datagrams of {flow.size_bytes} bytes cannot be sent: {error.strerror}; does a tunnel on the path "
+                "have shorter packets?"
+            ) from None
+        return flow.packets * flow.size_bytes * 8 / (time.monotonic() - begin_s) / 1e6
+
+    def send_echo(self, number: int, address: Any) -> None:
+        """Send one datagram that the other end sends back. Raises OSError."""
+        self._socket.sendto(HEADER.pack(b"e", number, time.monotonic_ns()) + self._token, address)
+
+    def arrived(self, numbers: Numbers, quiet_s: float) -> Times:
+        """What has arrived of `numbers`, once the last of them has, or nothing for `quiet_s`."""
+        begin_s = at_s = time.monotonic()
+        count = len(self._arrivals)
+        while (now_s := time.monotonic()) - begin_s < LONGEST_SETTLING_S:
+            if now_s - at_s >= (OVERTAKEN_S if numbers.last in self._arrivals else quiet_s):
+                break
+            time.sleep(LOOK_S)
+            if len(self._arrivals) > count:
+                count, at_s = len(self._arrivals), time.monotonic()
+        of_flow = range(numbers.first, numbers.first + numbers.packets)
+        return {number: times for number, times in self._arrivals.take().items() if number in of_flow}

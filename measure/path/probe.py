@@ -1,0 +1,442 @@
+"""Measuring a path in both directions, with a helper at its other end (`serving`).
+
+In this order: the round trip, by echoes; roughly the rate of each direction, by short trains of packets, each four
+times as fast as the one before, until less arrives than was sent; losses, at a low rate in both directions at once;
+then the rate and the queue of one direction after the other, by more than it carries for some seconds. How long a
+packet waits is how much later it comes than the first ones of its flow, so both ends may have clocks of their own.
+"""
+
+import itertools
+import math
+import socket
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+
+from base.errors import EyelevelError
+from base.text import printable
+from measure.path.conversation import CONNECTING_S, Conversation, Message, ask_for_conversation
+from measure.path.datagrams import End, Numbers, Times
+from measure.path.serving import Command
+from measure.validate.network_probe import (
+    LARGE_BYTES,
+    QUEUE_PACKETS,
+    Flow,
+    lost_runs,
+    overload,
+    probe_bytes,
+)
+from tuning.networks import DOWN, UP
+
+# Rates of the trains, in Mbit/s; the last is as much as a program in Python sends.
+FIRST_MBPS, FASTER, MOST_MBPS = 0.25, 4.0, 600.0
+# Each has so many packets at least, to be a rate.
+TRAIN_PACKETS = 50
+# A direction is full when it passes less than this share of what was sent; it may lose the rest.
+FULL_SHARE = 0.8
+# A sender keeps a rate if it reaches this share of it. What passes less than the second share of it is full; if it is
+# not, more is sent, so often.
+KEPT_SHARE, LOADED_SHARE, FLOODS = 0.9, 0.95, 4
+ECHO_INTERVAL_S = 0.02
+# Of what a direction carries, and so many packets a second at most: no queue may fill.
+LOSS_SHARE, LOSS_PACKETS_PER_S = 0.3, 500.0
+# When nothing has come for so long and a round trip, nothing will.
+QUIET_S = 0.3
+# The rate over time is that of so many groups of packets, none smaller than this.
+GROUPS, LEAST_GROUP = 12, 20
+# A link is at rest only if its queue is empty: it is not before a packet that waited for more than this share of a full
+# queue, though a sender or a machine that stands still may make it so.
+BUSY_SHARE = 0.25
+# The usual gap between two packets says what a link carries, whatever it loses behind that; unless packets come in
+# bursts: then it differs from the mean by more than this.
+REGULAR_SHARE = 0.1
+# A drop-tail queue drops what comes while it is full. It is managed if more than the second share of losses, and more
+# than so many, come while less than the first share of the usual time is waited, beside twice what is lost anyway.
+NEARLY_FULL_SHARE, EARLY_SHARE, EARLY_PACKETS = 0.8, 0.1, 5
+# Of fewer losses, nothing is known of how full the queue was.
+LEAST_DROPS = 10
+# A queue has filled when it drops at least this share of what it has to.
+DROPPED_SHARE = 0.5
+# A queue that is counted in packets seems to have another length by short ones.
+COUNTED_SHARE, COUNTED_PACKETS = 0.3, 2
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much of each is done, and within which bounds: seconds of trains, losses and overload; bytes of all."""
+
+    most_bytes: int
+    echoes: int = 100
+    train_s: float = 0.25
+    loss_s: float = 10.0
+    overload_s: float = 3.0
+    longest_s: float = 180.0
+
+    @classmethod
+    def quick(cls, most_bytes: int) -> "Effort":
+        """For who wants to see whether it works: wider intervals."""
+        return cls(most_bytes, echoes=30, loss_s=2.0, overload_s=1.5, longest_s=90.0)
+
+
+@dataclass(frozen=True)
+class Way:
+    """What was measured of a direction.
+
+    `mbps` is its rate, IP and UDP headers included, in full packets, and `low_mbps` to `high_mbps` that of 80 % of
+    groups of packets one after the other; `wait_ms` how long a packet waits in a full queue, by so many `packets`.
+    `fills`: whether the queue got full; `is_managed`: whether it drops before that; `counts_packets`: whether it is as
+    long in packets, not in bytes. Of `sent` packets without load, `lost` were lost, `behind_lost` of them behind
+    another.
+    """
+
+    mbps: float
+    low_mbps: float
+    high_mbps: float
+    wait_ms: float
+    packets: int
+    fills: bool
+    is_managed: bool
+    counts_packets: bool
+    sent: int
+    lost: int
+    behind_lost: int
+
+
+@dataclass(frozen=True)
+class PathMeasurement:
+    """What was measured of a path: round trips in ms, the least of them without the time to send a packet."""
+
+    address: str
+    port: int
+    is_v6: bool
+    min_rtt_ms: float
+    median_rtt_ms: float
+    late_rtt_ms: float
+    echoes: int
+    echoes_sent: int
+    up: Way
+    down: Way
+    up_bytes: int
+    down_bytes: int
+    seconds: float
+
+
+@contextmanager
+def conversation_with(host: str, port: int, secret: bytes) -> Iterator[tuple[Conversation, End, socket.socket]]:
+    """What talks to the other end of the path to `host`, and this end for datagrams. Raises EyelevelError."""
+    try:
+        connection = socket.create_connection((host, port), CONNECTING_S)
+    except OSError as error:
+        raise EyelevelError(
+            f"nobody answers at {printable(host)}, port {port} ({error.strerror or error}); is 'eyelevel probe-network "
+            "--serve' running there, and may its port be reached by TCP and UDP?"
+        ) from None
+    with connection:
+        end = End(connection.family, (connection.getsockname()[0], 0), echo=False)
+        try:
+            with ask_for_conversation(connection, secret) as conversation:
+                yield conversation, end, connection
+        finally:
+            end.close()
+
+
+def measure_path(host: str, port: int, secret: bytes, effort: Effort, tell: Callable[[str], None]) -> PathMeasurement:
+    """Measure the path to `host`, and `tell` what is known as soon as it is. Raises EyelevelError."""
+    with conversation_with(host, port, secret) as (conversation, end, connection):
+        agreed = conversation.hear()
+        if (allowed := int(agreed["most_bytes"])) < effort.most_bytes:
+            tell(f"the other end sends {allowed / 1e6:g} MB at most")
+        other = connection.getpeername()
+        end.begin(bytes.fromhex(agreed["token"]), other[0])
+        measurement = _Probe(conversation, end, other, effort, allowed, tell).measurement()
+        conversation.say({"end": True})
+        return measurement
+
+
+class _Probe:
+    def __init__(
+        self,
+        conversation: Conversation,
+        end: End,
+        other: tuple[str, int],
+        effort: Effort,
+        allowed_bytes: int,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._conversation, self._end, self._other, self._effort, self._tell = conversation, end, other, effort, tell
+        self._allowed_bytes = allowed_bytes
+        self._begin_s = time.monotonic()
+        # From which number nothing has been sent.
+        self._next = 0
+        self._bytes = {UP: 0, DOWN: 0}
+        self._quiet_s = QUIET_S + 1.0
+
+    def measurement(self) -> PathMeasurement:
+        """All of it, one after the other."""
+        rtts_ms = self._echoes()
+        self._quiet_s = QUIET_S + rtts_ms[-1] / 1e3
+        rough_mbps = {way: self._rough_mbps(way) for way in (UP, DOWN)}
+        self._require(rough_mbps)
+        lost = self._lost(rough_mbps)
+        up, down = (self._overloaded(way, rough_mbps[way], *lost[way]) for way in (UP, DOWN))
+        sending_ms = sum(self._end.least_bytes * 8 / way.mbps / 1e3 for way in (up, down))
+        return PathMeasurement(
+            *(self._other[0], self._other[1], ":" in self._other[0]),
+            min_rtt_ms=max(0.0, rtts_ms[0] - sending_ms),
+            median_rtt_ms=statistics.median(rtts_ms),
+            late_rtt_ms=rtts_ms[math.ceil(0.95 * len(rtts_ms)) - 1],
+            echoes=len(rtts_ms),
+            echoes_sent=self._effort.echoes,
+            up=up,
+            down=down,
+            up_bytes=self._bytes[UP],
+            down_bytes=self._bytes[DOWN],
+            seconds=time.monotonic() - self._begin_s,
+        )
+
+    def _echoes(self) -> list[float]:
+        """Round-trip times in ms, the shortest first."""
+        numbers = self._numbers(self._effort.echoes)
+        for number in range(numbers.first, numbers.last + 1):
+            self._end.send_echo(number, self._other)
+            time.sleep(ECHO_INTERVAL_S)
+        self._bytes[UP] += numbers.packets * self._end.least_bytes
+        rtts_ms = sorted((at - sent) / 1e6 for sent, at in self._end.arrived(numbers, self._quiet_s).values())
+        if not rtts_ms:
+            raise EyelevelError(
+                f"none of {numbers.packets} datagrams came back from {self._other[0]}, though its TCP answers: UDP to "
+                f"port {self._other[1]} must pass in both directions (firewalls on the path, and on both machines)"
+            )
+        self._tell(f"round trip: {rtts_ms[0]:.4g} ms at least, {len(rtts_ms)} of {numbers.packets} echoes came back")
+        return rtts_ms
+
+    def _rough_mbps(self, way: str) -> float:
+        """About what a direction carries. (Less, if a machine or the path stood still meanwhile.)"""
+        offered_mbps = FIRST_MBPS
+        while True:
+            train_bytes = offered_mbps * 1e6 / 8 * self._effort.train_s
+            size_bytes = max(self._end.least_bytes, min(LARGE_BYTES, round(train_bytes / TRAIN_PACKETS)))
+            flow = Flow(max(TRAIN_PACKETS, round(train_bytes / size_bytes)), size_bytes, offered_mbps)
+            _, sent_mbps, arrived = self._passed(way, flow)
+            if len(arrived) <= LEAST_GROUP / 2:
+                raise EyelevelError(
+                    f"{len(arrived)} of {flow.packets} datagrams of {size_bytes} bytes arrived {_where(way)}, at "
+                    f"{offered_mbps:g} Mbit/s: too few to measure anything, or longer than the path's packets may be"
+                )
+            seen_mbps = _mean_mbps(size_bytes, _times(arrived))
+            if seen_mbps < FULL_SHARE * sent_mbps:
+                self._tell(f"{way}: about {seen_mbps:.3g} Mbit/s")
+                return seen_mbps
+            if offered_mbps == MOST_MBPS:
+                raise _too_slow(way, sent_mbps)
+            offered_mbps = min(offered_mbps * FASTER, MOST_MBPS)
+
+    def _require(self, rough_mbps: dict[str, float]) -> None:
+        """That what is still to be sent is allowed."""
+        seconds, sent_bytes = self._effort.overload_s, sum(self._bytes.values())
+        more_bytes = [2 * seconds * overload(mbps) * mbps * 1e6 / 8 for mbps in rough_mbps.values()]
+        allowed_bytes = min(self._effort.most_bytes, self._allowed_bytes)
+        if (needed_bytes := sent_bytes + sum(more_bytes)) > allowed_bytes:
+            raise EyelevelError(
+                f"a path of {rough_mbps[UP]:.3g} Mbit/s up and {rough_mbps[DOWN]:.3g} down needs "
+                f"{needed_bytes / 1e6:.0f} MB, and {allowed_bytes / 1e6:g} are allowed; where its owner and its other "
+                f"users agree, repeat with --most-mb {math.ceil(needed_bytes / 0.9e6)} at both ends"
+            )
+
+    def _lost(self, rough_mbps: dict[str, float]) -> dict[str, tuple[int, int, int]]:
+        """Of each direction, how many packets were sent, lost, and lost behind another, without load."""
+        most_mbps = LOSS_PACKETS_PER_S * self._end.least_bytes * 8 / 1e6
+        flows, numbers = {}, {}
+        for way in (UP, DOWN):
+            mbps = min(LOSS_SHARE * rough_mbps[way], most_mbps)
+            packets = round(self._effort.loss_s * mbps * 1e6 / 8 / self._end.least_bytes)
+            flows[way] = Flow(packets, self._end.least_bytes, mbps)
+            numbers[way] = self._numbers(packets)
+            self._count(way, flows[way])
+        faults: list[EyelevelError] = []
+
+        def send_up() -> None:
+            try:
+                self._end.sent(flows[UP], numbers[UP].first, self._other)
+            except EyelevelError as error:
+                faults.append(error)
+
+        sending = threading.Thread(target=send_up)
+        sending.start()
+        try:
+            self._ask(flows[DOWN], numbers[DOWN], sends=True)
+        finally:
+            sending.join()
+        for fault in faults:
+            raise fault
+        arrived = {UP: self._arrived_there(flows[UP], numbers[UP])}
+        arrived[DOWN] = self._end.arrived(numbers[DOWN], self._quiet_s)
+        seen = {}
+        for way in (UP, DOWN):
+            shifted = {number - numbers[way].first: times for number, times in arrived[way].items()}
+            runs = [len(run) for run in lost_runs(flows[way].packets, shifted)]
+            seen[way] = (flows[way].packets, sum(runs), sum(runs) - len(runs))
+            self._tell(f"{way}: {sum(runs)} of {flows[way].packets} packets lost without load")
+        return seen
+
+    def _overloaded(self, way: str, rough_mbps: float, sent: int, lost: int, behind_lost: int) -> Way:
+        """The rate and the queue of a direction, by more than it carries."""
+        loss = lost / sent
+        large = self._flooded(way, rough_mbps, LARGE_BYTES, loss)
+        queue = large
+        counts_packets = False
+        # Shorter packets show its length more finely, and whether it is one in packets.
+        waiting_bytes, offered_mbps = large.wait_ms * large.mbps * 1e3 / 8, large.mbps * overload(large.mbps)
+        size_bytes = probe_bytes(min(round(waiting_bytes), QUEUE_PACKETS * LARGE_BYTES // 2), offered_mbps)
+        if (size_bytes := max(size_bytes, self._end.least_bytes)) <= LARGE_BYTES // 2:
+            fine = self._flooded(way, large.mbps, size_bytes, loss)
+            packet_ms = LARGE_BYTES * 8 / large.mbps / 1e3
+            differs_ms = max(COUNTED_SHARE * large.wait_ms, COUNTED_PACKETS * packet_ms)
+            counts_packets = not large.is_managed and large.wait_ms - fine.wait_ms > differs_ms
+            # In packets, it is as long for a page's as for full ones.
+            queue = large if counts_packets else fine
+        self._tell(f"{way}: {large.mbps:.4g} Mbit/s, queue {queue.wait_ms:.4g} ms")
+        return Way(
+            large.mbps,
+            large.low_mbps,
+            large.high_mbps,
+            queue.wait_ms,
+            queue.packets,
+            queue.fills,
+            queue.is_managed,
+            counts_packets,
+            *(sent, lost, behind_lost),
+        )
+
+    def _flooded(self, way: str, mbps: float, size_bytes: int, loss: float) -> "Flood":
+        """What is seen of a direction, with this loss, while more packets of this size come than it carries."""
+        for _ in range(FLOODS):
+            offered_mbps = mbps * overload(mbps)
+            flow = Flow(round(self._effort.overload_s * offered_mbps * 1e6 / 8 / size_bytes), size_bytes, offered_mbps)
+            numbers, sent_mbps, arrived = self._passed(way, flow)
+            if len(arrived) < 2 * LEAST_GROUP:
+                words = f"{len(arrived)} of {flow.packets} datagrams arrived"
+                raise EyelevelError(f"{words} {_where(way)}: is the path broken?")
+            seen = flood(size_bytes, sent_mbps, numbers, arrived, loss)
+            if seen.mbps < LOADED_SHARE * sent_mbps:
+                return seen
+            if sent_mbps > KEPT_SHARE * offered_mbps:
+                mbps = offered_mbps
+        raise _too_slow(way, sent_mbps)
+
+    def _passed(self, way: str, flow: Flow) -> tuple[Numbers, float, Times]:
+        """Send `flow` in a direction: its numbers, the rate at which it went, and what arrived."""
+        numbers = self._numbers(flow.packets)
+        self._count(way, flow)
+        if way == UP:
+            mbps = self._end.sent(flow, numbers.first, self._other)
+            return numbers, mbps, self._arrived_there(flow, numbers)
+        mbps = float(self._ask(flow, numbers, sends=True)["mbps"])
+        return numbers, mbps, self._end.arrived(numbers, self._quiet_s)
+
+    def _arrived_there(self, flow: Flow, numbers: Numbers) -> Times:
+        """What has arrived of `flow` at the other end."""
+        arrived = self._ask(flow, numbers, sends=False)["arrived"]
+        return {number: (sent, at) for number, sent, at in arrived}
+
+    def _ask(self, flow: Flow, numbers: Numbers, *, sends: bool) -> Message:
+        return self._conversation.ask(asdict(Command(flow, numbers.first, sends, self._quiet_s)))
+
+    def _numbers(self, packets: int) -> Numbers:
+        numbers = Numbers(self._next, packets)
+        self._next += packets
+        return numbers
+
+    def _count(self, way: str, flow: Flow) -> None:
+        """Note that `flow` is sent. Raises EyelevelError when that is too much, or there is no time for it."""
+        self._bytes[way] += flow.packets * flow.size_bytes
+        if sum(self._bytes.values()) > (most_bytes := min(self._effort.most_bytes, self._allowed_bytes)):
+            raise EyelevelError(
+                f"the next flow, of {flow.mbps:.3g} Mbit/s, would be more than the {most_bytes / 1e6:g} MB that are "
+                "allowed; where the path's owner and its other users agree, repeat with more (--most-mb, at both ends)"
+            )
+        if time.monotonic() - self._begin_s > self._effort.longest_s:
+            raise EyelevelError(f"the probe has not ended in {self._effort.longest_s:g} s; what else uses the path?")
+
+
+@dataclass(frozen=True)
+class Flood:
+    """What was seen of a direction to which more was sent than it carries; as in `Way`."""
+
+    mbps: float
+    low_mbps: float
+    high_mbps: float
+    wait_ms: float
+    packets: int
+    fills: bool
+    is_managed: bool
+
+
+def flood(size_bytes: int, sent_mbps: float, numbers: Numbers, arrived: Times, loss: float) -> Flood:
+    """What the arrivals of a flow of `numbers`, sent at `sent_mbps`, say of the direction that they passed.
+
+    Without load, it loses the share `loss`.
+    """
+    least_ns = min(at - sent for sent, at in arrived.values())
+    waits_ns = {number: arrived[number][1] - arrived[number][0] - least_ns for number in sorted(arrived)}
+    # What comes behind a dropped packet waits as long as that would have, but for one packet.
+    drops = [(after, after - before - 1) for before, after in itertools.pairwise(waits_ns) if after > before + 1]
+    full = [after for after, _ in drops] if len(drops) >= LEAST_DROPS else [*waits_ns][len(waits_ns) // 2 :]
+    wait_ns = statistics.median(waits_ns[number] for number in full)
+
+    in_time = sorted(arrived, key=lambda number: arrived[number][1])
+    gaps_ns = [
+        max(arrived[after][1] - arrived[before][1], 1)
+        for before, after in itertools.pairwise(in_time)
+        if waits_ns[after] >= BUSY_SHARE * wait_ns
+    ]
+    if len(gaps_ns) < 2 * LEAST_GROUP:
+        gaps_ns = [max(after - before, 1) for before, after in itertools.pairwise(_times(arrived))]
+    usual_mbps, mean_mbps = (size_bytes * 8e3 / gap for gap in (statistics.median(gaps_ns), statistics.fmean(gaps_ns)))
+    mbps = usual_mbps if abs(usual_mbps / mean_mbps - 1) < REGULAR_SHARE else mean_mbps
+    group = max(LEAST_GROUP, len(gaps_ns) // GROUPS)
+    begins = range(0, len(gaps_ns) - group + 1, group)
+    rates_mbps = [size_bytes * 8e3 / statistics.fmean(gaps_ns[begin : begin + group]) for begin in begins]
+    tenths_mbps = statistics.quantiles(rates_mbps, n=10, method="inclusive")
+
+    full_ns = NEARLY_FULL_SHARE * wait_ns - size_bytes * 8e3 / mbps
+    lost = sum(packets for _, packets in drops)
+    early = sum(packets for after, packets in drops if waits_ns[after] < full_ns)
+    middle = numbers.first + numbers.packets // 2
+    arrived_late = sum(number >= middle for number in waits_ns)
+    dropped = 1 - arrived_late / (numbers.last + 1 - middle)
+    return Flood(
+        mbps,
+        tenths_mbps[0],
+        tenths_mbps[-1],
+        # A queue has room for whole packets, of whose time half is not used on average.
+        (wait_ns + size_bytes * 4e3 / mbps) / 1e6,
+        len(arrived),
+        fills=dropped > DROPPED_SHARE * (1 - mbps / sent_mbps),
+        is_managed=early - 2 * loss * numbers.packets > max(EARLY_SHARE * lost, EARLY_PACKETS),
+    )
+
+
+def _times(arrived: Times) -> list[int]:
+    """When packets arrived, in ns, the first one first."""
+    return sorted(at for _, at in arrived.values())
+
+
+def _mean_mbps(size_bytes: int, times_ns: Sequence[int]) -> float:
+    """The rate of packets of this size that arrived at these times."""
+    return (len(times_ns) - 1) * size_bytes * 8e3 / max(times_ns[-1] - times_ns[0], 1)
+
+
+def _too_slow(way: str, sent_mbps: float) -> EyelevelError:
+    slow = "this machine" if way == UP else "the other machine"
+    return EyelevelError(
+        f"{slow} is too slow for this path: it sent {sent_mbps:.3g} Mbit/s {_where(way)}, and all of it passed, so "
+        "that the path's rate is not known; end what else runs there, or take a faster one"
+    )
+
+
+def _where(way: str) -> str:
+    return "on the way to the other machine" if way == UP else "on the way from the other machine"

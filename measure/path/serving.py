@@ -1,0 +1,139 @@
+"""The other end of a probe: it answers who has the secret, one at a time, and is silent to all others.
+
+It sends nothing but to the address of a connection whose other end has proved that it has the secret, and no more than
+its owner allows, so that nobody can make it send to a third. Nothing is answered to a datagram of a stranger.
+"""
+
+import secrets
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from base.errors import EyelevelError
+from base.structure import structured
+from base.text import printable
+from measure.path.conversation import Conversation, answer, read_secret
+from measure.path.datagrams import TOKEN_BYTES, End, Numbers
+from measure.validate.network_probe import LARGE_BYTES, Flow
+
+# Strangers who say nothing cannot keep others away for longer, nor more of them at once.
+GREETING_S, MOST_STRANGERS = 10.0, 16
+# Of one probe, whatever it does.
+LONGEST_PROBE_S = 600.0
+# The other end waits for what is on its way; longer than this makes no sense.
+LONGEST_QUIET_S = 10.0
+
+
+@dataclass(frozen=True)
+class Command:
+    """Send `flow`, or, if not `sends`, say what has arrived of it once nothing more has for `quiet_s`.
+
+    Its datagrams have the numbers from `first`.
+    """
+
+    flow: Flow
+    first: int
+    sends: bool
+    quiet_s: float = 0.0
+
+
+class Server:
+    """What serves probes at one address."""
+
+    def __init__(self, address: str, port: int, secret: Path, most_bytes: int, tell: Callable[[str], None]) -> None:
+        """Raises EyelevelError when the address is not this machine's, or the port is in use."""
+        self._secret, self._most_bytes, self._tell = read_secret(secret), most_bytes, tell
+        self._busy = threading.Lock()
+        self._strangers = threading.BoundedSemaphore(MOST_STRANGERS)
+        try:
+            family, _, _, _, where = socket.getaddrinfo(
+                address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )[0]
+            self._listener = socket.socket(family, socket.SOCK_STREAM)
+            self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                self._listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            self._listener.bind(where)
+            self._listener.listen()
+            self._end = End(family, where, echo=True)
+        except OSError as error:
+            raise EyelevelError(
+                f"{printable(address)}, port {port}, cannot be listened at: {error.strerror}; choose one of this "
+                "machine's addresses, and a free port (--port)"
+            ) from None
+
+    def serve(self) -> NoReturn:
+        """Answer probes until interrupted."""
+        while True:
+            connection, (address, *_) = self._listener.accept()
+            if self._strangers.acquire(blocking=False):
+                threading.Thread(target=self._greet, args=(connection, address), daemon=True).start()
+            else:
+                connection.close()
+
+    def _greet(self, connection: socket.socket, address: str) -> None:
+        """Find out whether who is at the other end has the secret, and if so measure with it."""
+        # However slowly somebody says nothing.
+        deadline = threading.Timer(GREETING_S, _hang_up, [connection])
+        deadline.daemon = True
+        deadline.start()
+        try:
+            conversation = answer(connection, self._secret)
+        except EyelevelError as error:
+            self._tell(f"refused {address}: {error}")
+            connection.close()
+            return
+        finally:
+            deadline.cancel()
+            self._strangers.release()
+        with conversation:
+            self._talk(conversation, connection, address)
+
+    def _talk(self, conversation: Conversation, connection: socket.socket, address: str) -> None:
+        if not self._busy.acquire(blocking=False):
+            with suppress(EyelevelError):
+                conversation.say({"fault": "it serves another probe; try again in some minutes"})
+            return
+        deadline = threading.Timer(LONGEST_PROBE_S, _hang_up, [connection])
+        deadline.daemon = True
+        deadline.start()
+        self._tell(f"{address}: a probe begins")
+        try:
+            self._tell(f"{address}: {self._measured(conversation, address)}")
+        except EyelevelError as error:
+            self._tell(f"{address}: {error}")
+            with suppress(EyelevelError):
+                conversation.say({"fault": str(error)})
+        finally:
+            deadline.cancel()
+            self._end.end()
+            self._busy.release()
+
+    def _measured(self, conversation: Conversation, address: str) -> str:
+        """Do what the other end says until it has done; what there was, in words. Raises EyelevelError."""
+        token = secrets.token_bytes(TOKEN_BYTES)
+        self._end.begin(token, address)
+        conversation.say({"token": token.hex(), "most_bytes": self._most_bytes})
+        sent_bytes = 0
+        while (message := conversation.hear()) != {"end": True}:
+            command = structured(dict(message), Command, "a command of the other end")
+            flow, numbers = command.flow, Numbers(command.first, command.flow.packets)
+            self._end.check(flow, numbers, self._most_bytes - sent_bytes, LARGE_BYTES)
+            if command.sends:
+                if not self._end.sender:
+                    raise EyelevelError("no datagram of yours has arrived here, so nothing is sent to you")
+                sent_bytes += flow.packets * flow.size_bytes
+                conversation.say({"mbps": self._end.sent(flow, command.first, self._end.sender)})
+            else:
+                arrived = self._end.arrived(numbers, min(command.quiet_s, LONGEST_QUIET_S))
+                conversation.say({"arrived": [(number, *times) for number, times in arrived.items()]})
+        return f"a probe ends; {sent_bytes / 1e6:.1f} MB were sent there"
+
+
+def _hang_up(connection: socket.socket) -> Any:
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)

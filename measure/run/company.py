@@ -1,0 +1,68 @@
+"""What a run's folder has of background flows: how many bytes of each had come, over time, and their account."""
+
+import csv
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# `at_s` (s since 1970), the number of a flow, and its bytes by then, separated by tabs.
+COMPANY_SAMPLES = "company.tsv"
+# What there is to say of each flow (`CompanyFlow`).
+COMPANY = "company.json"
+
+
+@dataclass(frozen=True)
+class CompanyFlow:
+    """A background flow of a run: its name and direction, the congestion control that its sender had, how many bytes
+    came while it ran in all, how many while the page loaded, and at what mean rate (Mbit/s) then; None where the page
+    did not load."""
+
+    name: str
+    direction: str
+    congestion_control: str
+    run_bytes: int
+    load_bytes: int | None = None
+    load_mbps: float | None = None
+
+
+def read_series(folder: Path) -> dict[int, list[tuple[float, int]]]:
+    """Of each flow in `folder`, by its number, when (s since 1970) how many bytes had come; nothing without flows."""
+    series: dict[int, list[tuple[float, int]]] = {}
+    if (folder / COMPANY_SAMPLES).exists():
+        with (folder / COMPANY_SAMPLES).open(newline="") as file:
+            for row in csv.DictReader(file, delimiter="\t"):
+                series.setdefault(int(row["flow"]), []).append((float(row["at_s"]), int(row["bytes"])))
+    return series
+
+
+def read_company(
+    folder: Path, account: Mapping[str, Any], load_s: tuple[float, float] | None
+) -> tuple[CompanyFlow, ...]:
+    """The background flows of the run in `folder`, by the `account` of its replay; the page loaded in `load_s` (from
+    and to, s since 1970)."""
+    series = read_series(folder)
+    flows = []
+    for number, said in enumerate(account.get("company", {}).get("flows", ())):
+        samples = series.get(number, [])
+        load_bytes = None if load_s is None else bytes_at(samples, load_s[1]) - bytes_at(samples, load_s[0])
+        mbps = None if load_s is None or load_bytes is None else load_bytes * 8 / (load_s[1] - load_s[0]) / 1e6
+        control = said["congestion_control"]
+        flows.append(CompanyFlow(said["name"], said["direction"], control, said["bytes"], load_bytes, mbps))
+    return tuple(flows)
+
+
+def bytes_at(samples: list[tuple[float, int]], at_s: float) -> int:
+    """How many bytes of a flow had come by `at_s`, evenly between two samples."""
+    place = bisect_right(samples, at_s, key=lambda sample: sample[0])
+    if place == 0 or place == len(samples):
+        return samples[place - 1][1] if place else 0
+    (before_s, before), (after_s, after) = samples[place - 1 : place + 1]
+    return round(before + (after - before) * (at_s - before_s) / (after_s - before_s))
+
+
+def load_mbps(flows: tuple[CompanyFlow, ...]) -> float | None:
+    """The mean rate of all background flows together while the page loaded; None without any."""
+    rates = [flow.load_mbps for flow in flows if flow.load_mbps is not None]
+    return round(sum(rates), 4) if rates else None

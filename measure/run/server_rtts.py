@@ -1,0 +1,112 @@
+"""How far beyond the access network each server of a site is: nowhere, as recorded, or as a file says.
+
+The file is TOML, a table for each site. Its keys are hosts, recorded IPs or the addresses of the replay, its values by
+how much the round trip to that server is longer than the network's, in ms; `default` is for all others, which have 0
+without it:
+
+    [demo-news]
+    default = 15
+    "cdn.demo-news.example" = 4.5
+    "198.18.0.3" = 120
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from base.errors import EyelevelError
+from base.text import excerpt
+from record.round_trips import extra_rtts_ms
+from record.site import Site
+
+OFF, RECORDED, FILE = "off", "recorded", "file"
+# "recorded-12.5ms": as recorded, of which the recorder's own access took so much.
+AS_RECORDED = re.compile(rf"{RECORDED}(?:-(\d+(?:\.\d+)?)ms)?")
+DEFAULT = "default"
+# Half of the circumference of the Earth and back takes 200 ms, over a geostationary satellite 500.
+MOST_MS = 10_000.0
+
+
+@dataclass(frozen=True)
+class ServerRtts:
+    """The setting. `kind`: OFF, RECORDED or FILE. `access_ms`: the round-trip time of the recorder's own access, where
+    it is given. `by_site`: site → host or address → extra round-trip time, as a file has it."""
+
+    kind: str = OFF
+    access_ms: float | None = None
+    by_site: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.kind if self.access_ms is None else f"{self.kind}-{self.access_ms:g}ms"
+
+    def extra_ms(self, site: Site) -> dict[str, float]:
+        """Server address of `site` → by how much its round trip is longer than the network's (ms); nothing if off.
+
+        Raises EyelevelError when that is not known.
+        """
+        if self.kind == OFF:
+            return {}
+        if self.kind == RECORDED:
+            return extra_rtts_ms(site, self.access_ms)
+        if site.name not in self.by_site:
+            raise EyelevelError(f"the file of --server-rtts has no [{site.name}]; add it, or leave that site out")
+        return _by_address(site, self.by_site[site.name])
+
+
+NEXT_TO_THE_NETWORK = ServerRtts()
+
+
+def parse_server_rtts(text: str) -> ServerRtts:
+    """The setting that `text` means: a word, or the path of a file. Raises EyelevelError."""
+    if text == OFF:
+        return NEXT_TO_THE_NETWORK
+    if match := AS_RECORDED.fullmatch(text):
+        return ServerRtts(RECORDED, float(match[1]) if match[1] else None)
+    file = Path(text)
+    try:
+        document = tomllib.loads(file.read_text())
+    except FileNotFoundError:
+        raise EyelevelError(
+            f"--server-rtts: {excerpt(text)} is neither {OFF}, {RECORDED}, {RECORDED}-12ms nor a file"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise EyelevelError(f"{file}: {error}") from None
+    for name, table in document.items():
+        if not isinstance(table, dict):
+            raise EyelevelError(f"{file}: {name} is no table of a site's servers; see docs/distant-servers.md")
+        for server, extra_ms in table.items():
+            if type(extra_ms) not in (int, float) or not 0 <= extra_ms <= MOST_MS:
+                raise EyelevelError(f"{file}: [{name}] {server} must be from 0 to {MOST_MS:g} ms, not {extra_ms!r}")
+    return ServerRtts(FILE, by_site=document)
+
+
+def kept_server_rtts(settings: Mapping[str, Any]) -> ServerRtts:
+    """The setting of a campaign that was begun with these `settings` of `campaign.json`. Raises EyelevelError."""
+    text = str(settings.get("server_rtts", OFF))
+    if text != FILE:
+        return parse_server_rtts(text)
+    return ServerRtts(FILE, by_site={name: dict(site["extra_rtts_ms"]) for name, site in settings["sites"].items()})
+
+
+def _by_address(site: Site, given: Mapping[str, float]) -> dict[str, float]:
+    """The values `given` for hosts, recorded IPs or addresses, by address. Raises EyelevelError."""
+    names = {
+        address: {address, ip, *(authority.partition(":")[0] for authority in site.servers[address])}
+        for address, ip in site.recorded_ips.items()
+    }
+    if unknown := given.keys() - {DEFAULT}.union(*names.values()):
+        raise EyelevelError(
+            f"--server-rtts: [{site.name}] has {', '.join(sorted(unknown))}, which is none of its servers"
+        )
+    extra_ms: dict[str, float] = {}
+    for address, of_server in names.items():
+        values = {float(given[name]) for name in of_server if name in given}
+        if len(values) > 1:
+            raise EyelevelError(
+                f"--server-rtts: [{site.name}] has several values for the server {address}; give it one"
+            )
+        extra_ms[address] = values.pop() if values else float(given.get(DEFAULT, 0))
+    return extra_ms

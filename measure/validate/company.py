@@ -1,0 +1,125 @@
+"""Whether background flows are as a network says: each moves, by its congestion control, through the emulated link.
+
+`python -m measure.validate.company` is the client of the replay that they are measured in: it lets them begin, and
+prints when they were steady and when it had waited (s since 1970).
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from base.errors import EyelevelError, reports_errors
+from measure.run.company import COMPANY_SAMPLES, bytes_at, read_series
+from measure.validate.checks import Check, between, same, unchecked
+from record.site import Site
+from replay import ReplaySpec, run
+from replay.company import begin_company
+from tuning import protocols
+from tuning.company import UNLIMITED_WAIT_MS, Flow, flows_of
+from tuning.networks import DOWN, UP, Network
+
+# For how long they are looked at when they are steady.
+WATCHED_S = 5.0
+# Of what a link carries, the share that is neither headers nor acknowledgements: at least, when bulk flows keep it busy
+# and it loses nothing but by its queue; and at most, of 1500 bytes those that are not headers of IP and TCP.
+LEAST_SHARE, MOST_SHARE = 0.8, 0.975
+# What was on its way when the time began came a little faster than the link sends.
+BURST_S = 0.1
+RTT_TOLERANCE_MS, RTT_TOLERANCE = 1.0, 0.01
+
+
+@dataclass(frozen=True)
+class FlowMeasurement:
+    """What was measured of a flow: its name and direction, what its sender says of its congestion control, its rate in
+    Mbit/s, and its least round-trip time in ms where its sender tells."""
+
+    name: str
+    direction: str
+    congestion_control: str
+    mbps: float
+    min_rtt_ms: float | None
+
+
+def measure_company(network: Network, site: Site) -> list[FlowMeasurement]:
+    """Measure the background flows of `network` beside `site`, which nobody loads. Raises EyelevelError."""
+    with tempfile.TemporaryDirectory(prefix="company-") as temporary, tempfile.TemporaryFile("w+") as output:
+        folder = Path(temporary)
+        spec = ReplaySpec(
+            site.folder,
+            network,
+            protocols.load()["tcp"],
+            qlog=folder,
+            company_awaits_turn=True,
+            company_log=folder / COMPANY_SAMPLES,
+        )
+        outcome = run(spec, (sys.executable, "-m", "measure.validate.company"), stdout=output.fileno())
+        output.seek(0)
+        times = output.read().split()
+        if outcome.status or len(times) != 2:
+            raise EyelevelError(f"the background flows of {network.name} could not be measured; see above")
+        began_s, ended_s = map(float, times)
+        series = read_series(folder)
+    flows = []
+    for number, said in enumerate(outcome.evidence["company"]["flows"]):
+        came = bytes_at(series[number], ended_s) - bytes_at(series[number], began_s)
+        mbps = came * 8 / (ended_s - began_s) / 1e6
+        control, rtt_ms = said["congestion_control"], said.get("min_rtt_ms")
+        flows.append(FlowMeasurement(said["name"], said["direction"], control, mbps, rtt_ms))
+    return flows
+
+
+def judge_company(network: Network, measured: list[FlowMeasurement]) -> Iterator[Check]:
+    """`measured` against what `network` says of its background flows."""
+    for number, (flow, seen) in enumerate(zip(flows_of(network), measured, strict=True), start=1):
+        what = f"company {number} ({flow.name} {flow.direction})"
+        wanted = flow.protocol.congestion_control
+        yield same(network.name, f"{what}, congestion control", wanted, seen.congestion_control)
+        yield _judge_rate(network, what, flow, seen)
+        if seen.min_rtt_ms is None:
+            yield unchecked(
+                network.name, f"{what}, least round trip", "its sender does not tell", network.min_rtt_ms, "ms"
+            )
+        else:
+            tolerance_ms = max(RTT_TOLERANCE_MS, RTT_TOLERANCE * network.min_rtt_ms) + 2 * network.jitter_ms
+            least_ms = network.min_rtt_ms - tolerance_ms
+            # Their queue may never be empty while they run, in either direction.
+            most_ms = network.min_rtt_ms + tolerance_ms + 2 * network.queue_wait_ms(UNLIMITED_WAIT_MS)
+            yield between(network.name, f"{what}, least round trip", least_ms, seen.min_rtt_ms, most_ms, "ms")
+    for direction in (DOWN, UP):
+        total_mbps = sum(seen.mbps for seen in measured if seen.direction == direction)
+        mbps, trace = network.rate_of(direction), getattr(network, f"{direction}_trace")
+        if mbps is None or trace or not any(seen.direction == direction for seen in measured):
+            continue
+        is_busy = not (network.company_on_off or network.on_off_of(direction) or _is_lossy(network))
+        # Acknowledgements that wait behind flows of the other direction come in bursts.
+        least_mbps = LEAST_SHARE * mbps if is_busy and not network.up_company else 0.0
+        most_mbps = MOST_SHARE * mbps * (1 + BURST_S / WATCHED_S)
+        yield between(network.name, f"company, all {direction}", least_mbps, total_mbps, most_mbps, "Mbit/s")
+
+
+def _judge_rate(network: Network, what: str, flow: Flow, seen: FlowMeasurement) -> Check:
+    """Whether a flow moved; one that is off at times may have been off."""
+    if flow.on_off and not seen.mbps:
+        return unchecked(network.name, f"{what}, rate", "it was off meanwhile")
+    passed = seen.mbps > 0
+    return Check(network.name, f"{what}, rate", "more than 0 Mbit/s", f"{seen.mbps:.3g} Mbit/s", "", passed=passed)
+
+
+def _is_lossy(network: Network) -> bool:
+    return bool(network.loss_of(UP) or network.loss_of(DOWN))
+
+
+@reports_errors
+def main() -> None:
+    """Let the background flows begin, and wait for a while when they are steady."""
+    begin_company()
+    print(time.time(), flush=True)
+    time.sleep(WATCHED_S)
+    print(time.time(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""Whether a protocol's congestion window stops growing where its setting says: a bulk flow behind a delay and no link
+carries one window in a round trip."""
+
+import math
+import tempfile
+from pathlib import Path
+
+from base.errors import EyelevelError
+from base.places import tool
+from measure.run.company import COMPANY_SAMPLES, bytes_at, read_series
+from measure.validate.checks import Check, unchecked, within
+from record.site import Site
+from replay import ReplaySpec, run
+from servers.registry import require_served, server_of
+from tuning import protocols
+from tuning.company import Flow
+from tuning.networks import Network
+from tuning.protocols import Protocol
+
+NAME = "largest window"
+# The round trip is that in which the window makes such a rate; programs can send and receive more.
+RATE_MBPS = 10.0
+# After the round trips in which slow start doubles the window to the largest, and so many more, it is looked at.
+FURTHER_ROUND_TRIPS, WATCHED_S = 4, 3.0
+# HTTP's bytes are less than what a window counts of QUIC; and a machine is late at times.
+TOLERANCE = 0.1
+
+
+def judge_largest_window(protocol: Protocol, site: Site) -> Check:
+    """Measure the largest window of `protocol`, of QUIC, which has a setting for it, beside `site`, which nobody loads.
+    Raises EyelevelError."""
+    packets = protocol.max_window_packets
+    assert packets
+    try:
+        tool("quinn_client")
+    except EyelevelError as error:
+        return unchecked(protocol.name, NAME, str(error), packets, "packets")
+    segment_bytes = server_of(protocol).window_segment_bytes(protocol)
+    network = Network("delay", min_rtt_ms=round(packets * segment_bytes * 8 / RATE_MBPS / 1e3))
+    (served,) = require_served([protocol])
+    round_trips = math.log2(packets / protocol.initial_window_packets) + FURTHER_ROUND_TRIPS
+    seconds = round_trips * network.min_rtt_ms / 1e3 + WATCHED_S
+    with tempfile.TemporaryDirectory(prefix="window-") as temporary:
+        samples = Path(temporary) / COMPANY_SAMPLES
+        flows = (Flow(protocol.name, served),)
+        spec = ReplaySpec(site.folder, network, protocols.load()["tcp"], flows=flows, company_log=samples)
+        run(spec, ["sleep", f"{seconds:.3f}"])
+        series = read_series(Path(temporary))[0]
+    ended_s = series[0][0] + seconds - 0.2
+    came = bytes_at(series, ended_s) - bytes_at(series, ended_s - WATCHED_S)
+    seen = came / WATCHED_S * network.min_rtt_ms / 1e3 / segment_bytes
+    return within(protocol.name, NAME, packets, seen, TOLERANCE * packets, "packets")

@@ -1,0 +1,95 @@
+"""Background flows of a replay, from outside: they are set up with it, begin when they are told to, and end with it.
+
+What they do is in `replay.company_flows`, a process of its own beside the servers.
+"""
+
+import random
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from base.errors import EyelevelError
+from base.files import read_json
+from base.processes import running
+from base.structure import to_json
+from replay.spec import PRIVATE, ReplaySpec
+from tuning.company import Flow, flows_of, steady_s
+
+FOLDER = PRIVATE / "company"
+# Where somebody who has waited for the turn of a load says that the flows are to begin, and hears that they are steady.
+CONTROL = FOLDER / "control"
+BEGIN, STEADY = b"begin\n", "steady"
+# What the process leaves at its end, and while it runs: a row for each flow every 50 ms.
+ACCOUNT, SAMPLES = "account.json", "samples.tsv"
+
+
+@dataclass(frozen=True)
+class CompanySpec:
+    """The flows, a process in the client's network namespace, and after how many seconds they are steady.
+
+    Times on and off are drawn from `seed`. `logged`: whether servers log what their congestion control does.
+    """
+
+    flows: tuple[Flow, ...]
+    client: int
+    steady_s: float
+    seed: int
+    logged: bool = False
+
+
+def company_of(spec: ReplaySpec) -> tuple[Flow, ...]:
+    """The background flows of a replay."""
+    return spec.flows or flows_of(spec.network)
+
+
+@contextmanager
+def accompanied(spec: ReplaySpec, connection: socket.socket, evidence: dict[str, Any]) -> Iterator[None]:
+    """Have the flows of `spec` ready while the block runs, or running if they await nobody.
+
+    `connection` is the client's, who waits at its other end. Their account is put into `evidence` at the end. Raises
+    EyelevelError when one of them could not be set up, or ended.
+    """
+    if not (flows := company_of(spec)):
+        yield
+        return
+    peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    client, _, _ = struct.unpack("3i", peer)
+    draws = random.Random(spec.seed)
+    # They are met at any phase of their steady state.
+    settle_s = 0.0 if spec.flows else steady_s(spec.network) * (1 + draws.random())
+    company = CompanySpec(flows, client, round(settle_s, 3), draws.getrandbits(32), spec.qlog is not None)
+    FOLDER.mkdir()
+    command = [sys.executable, "-m", "replay.company_flows", to_json(company)]
+    try:
+        with running("the company", command, FOLDER / "company.log", stdout=subprocess.PIPE) as process:
+            process.first_line()
+            if not spec.company_awaits_turn:
+                begin_company()
+            yield
+        if process.process.returncode not in (0, -signal.SIGTERM):
+            raise process.failure()
+    finally:
+        if spec.company_log and (FOLDER / SAMPLES).exists():
+            shutil.copyfile(FOLDER / SAMPLES, spec.company_log)
+    evidence["company"] = read_json(FOLDER / ACCOUNT)
+
+
+def begin_company() -> float:
+    """Let the flows of the replay that we are in begin, if it has any, and wait until they are steady; returns for how
+    many seconds they have run then. Raises EyelevelError when one ends instead."""
+    if not CONTROL.exists():
+        return 0.0
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as control:
+        control.connect(str(CONTROL))
+        control.sendall(BEGIN)
+        with control.makefile("r") as lines:
+            if not (line := lines.readline()).startswith(STEADY):
+                raise EyelevelError("a background flow ended before the page began")
+    return float(line.split()[1])

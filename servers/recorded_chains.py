@@ -1,0 +1,104 @@
+"""Certificate chains that are as long as the recorded ones, and name as many hosts; by the CA that makes all others.
+
+What a handshake sends before the client has shown that it is there is bounded for QUIC, to three times what came (RFC
+9000, section 8.1): a longer chain costs it a round trip, where TCP's initial window has room (docs/distant-servers.md).
+"""
+
+import os
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from base.errors import EyelevelError
+from record.site import Site
+from servers.certificate_authority import CertificateAuthority
+
+# What nobody knows is left alone (RFC 5280, section 4.2). The number is one for examples (RFC 5612).
+PADDING = x509.ObjectIdentifier("1.3.6.1.4.1.32473.1")
+# The subject of those behind the first.
+FURTHER = "Eyelevel further certificate"
+
+
+@dataclass(frozen=True)
+class ChainForm:
+    """What a chain is to be like: the bytes of each certificate (DER), the server's own first, and names in that."""
+
+    certificates: tuple[int, ...]
+    names: tuple[str, ...] = ()
+
+
+def recorded_chains(site: Site) -> dict[str, ChainForm]:
+    """Server address → the chain that it sent first; of one that is not known, that of median length of the others.
+
+    Raises EyelevelError when none was recorded.
+    """
+    chains: dict[str, ChainForm] = {}
+    for connection in site.connections:
+        if connection.certificates:
+            chains.setdefault(connection.server, ChainForm(connection.certificates, connection.names))
+    if not chains:
+        raise EyelevelError(
+            f"{site.name}: no certificates of its servers were recorded; record it again, or leave out --certificates "
+            "(CERTIFICATES)"
+        )
+    usual_bytes = statistics.median_low(sum(chain.certificates) for chain in chains.values())
+    usual = next(chain for chain in chains.values() if sum(chain.certificates) == usual_bytes)
+    return {address: chains.get(address, ChainForm(usual.certificates)) for address in site.servers}
+
+
+def issue_chain(
+    ca: CertificateAuthority,
+    key: ec.EllipticCurvePublicKey,
+    name: str,
+    lifetime: timedelta,
+    addresses: Sequence[x509.GeneralName],
+    form: ChainForm,
+) -> list[x509.Certificate]:
+    """A certificate of `key` for the server of these `addresses`, and as many behind it as `form` has.
+
+    All together are as long as those of `form`, to a few bytes, unless the names alone are longer. The CA itself has
+    signed the first; those behind it only take their room.
+    """
+    given = {address.value for address in addresses}
+    names = [*addresses, *(x509.DNSName(text) for text in form.names if text not in given)]
+    first, *others = form.certificates
+    chain = [_issued(ca, key, name, lifetime, names, first)]
+    # What the first has beyond its own, or lacks, the others make up for.
+    missing = first - _size(chain[0])
+    for place, size in enumerate(others):
+        share = missing // (len(others) - place)
+        chain.append(_issued(ca, key, FURTHER, lifetime, (), size + share))
+        missing += size - _size(chain[-1])
+    return chain
+
+
+def _issued(
+    ca: CertificateAuthority,
+    key: ec.EllipticCurvePublicKey,
+    name: str,
+    lifetime: timedelta,
+    names: Sequence[x509.GeneralName],
+    wanted_bytes: int,
+) -> x509.Certificate:
+    """A certificate of `wanted_bytes`, or a longer one if it cannot be so short."""
+    usages = [ExtendedKeyUsageOID.SERVER_AUTH]
+    certificate = ca.issue(name, key, usages, lifetime, names)
+    padding_bytes = wanted_bytes - _size(certificate)
+    # The frame of the padding has a length of its own, which depends on that of what is in it.
+    for _ in range(2):
+        if padding_bytes <= 0:
+            break
+        padding = x509.UnrecognizedExtension(PADDING, os.urandom(padding_bytes))
+        certificate = ca.issue(name, key, usages, lifetime, names, [padding])
+        padding_bytes -= _size(certificate) - wanted_bytes
+    return certificate
+
+
+def _size(certificate: x509.Certificate) -> int:
+    return len(certificate.public_bytes(Encoding.DER))

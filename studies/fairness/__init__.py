@@ -1,0 +1,32 @@
+"""Fairness: how flows of one protocol share a link with flows of another."""
+
+import click
+
+from studies.fairness import section
+from studies.fairness.measure import AGAINST, MIXES, SECONDS, campaign
+from studies.fairness.measure import STUDY as NAME
+from studies.study import Study
+
+STUDY = Study(
+    name=NAME,
+    command="fairness",
+    title="measure how flows of one protocol share a link with flows of another",
+    help="""Measure which share of a link flows of one protocol get beside flows of another, over time.
+
+    Bulk flows begin together and share the emulated network's downlink; no browser takes part. --proto are the
+    protocols whose share is asked for, each against --against by itself. A campaign that exists goes on where it was.
+
+    Example: eyelevel fairness --net fairness-10mbps --proto quic,quic+1con --mixes 1x1,1x2 --runs 10
+    """,
+    campaign=campaign,
+    section=section.section,
+    options=(
+        click.Option(["--against"], help=f"The protocol of the other flows; {AGAINST} unless given."),
+        click.Option(["--mixes"], help=f"How many flows against how many others, as in 2x1; {MIXES} unless given."),
+        click.Option(
+            ["--seconds"], type=click.FloatRange(min=2), help=f"For how long they run; {SECONDS:g} unless given."
+        ),
+    ),
+    chooses_sites=False,
+    validates=False,
+)

@@ -1,0 +1,24 @@
+"""Fidelity: how far replays of a page are from live loads of it, behind the network that these went over."""
+
+from studies.fidelity import section
+from studies.fidelity.measure import STUDY as NAME
+from studies.fidelity.measure import campaign
+from studies.study import Study
+
+STUDY = Study(
+    name=NAME,
+    command="fidelity",
+    title="measure how far replays are from the live loads of their pages",
+    help="""Replay sites behind the network that their live loads went over, and say how far each metric is from theirs.
+
+    Sites have live loads when 'eyelevel record --live 5 --net NETWORK' has made them, and one when they are of an
+    archive (HAR) that has the time of the load event. --net names the network of those that do not say theirs. Of
+    --proto (tcp+ and quic unless given), each site is replayed over those that speak the version of HTTP that most of
+    its live requests used. A campaign that exists goes on where it was.
+
+    Example: eyelevel fidelity --sites www.gnu.org --net cable --runs 10
+    """,
+    campaign=campaign,
+    section=section.section,
+    validates=True,
+)

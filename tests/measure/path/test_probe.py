@@ -1,0 +1,213 @@
+"""A probe of a path: what arrivals say of a direction, what a stranger gets, and the profile of an emulated network."""
+
+import random
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from support.paths import probed
+from support.shells import network_namespace
+
+from base.errors import EyelevelError
+from eyelevel.commands.probe_network import main
+from measure.path import serving
+from measure.path.conversation import make_secret, read_secret
+from measure.path.datagrams import End, Numbers, Times
+from measure.path.probe import Effort, conversation_with, flood, measure_path
+from measure.path.serving import Command, Server
+from measure.validate.network_probe import LARGE_BYTES, Flow
+from tuning import networks
+
+# Of the link of the made-up arrivals below.
+MBPS, QUEUE_PACKETS = 8.0, 20
+PACKET_NS = LARGE_BYTES * 8e3 / MBPS
+
+
+def arrivals(
+    packets: int, offered_mbps: float, *, loss: float = 0.0, managed: bool = False, later_mbps: float = MBPS
+) -> Times:
+    """What arrives behind a queue of so many packets, which drops when it is full, or, if `managed`, the more the more
+    wait; and behind a link that loses some at random, whose rate changes in the middle."""
+    draws = random.Random(1)
+    sent_ns, free_ns = 0.0, 0.0
+    arrived = {}
+    for number in range(packets):
+        sent_ns += LARGE_BYTES * 8e3 / offered_mbps
+        packet_ns = PACKET_NS if number < packets / 2 else LARGE_BYTES * 8e3 / later_mbps
+        waiting = max(0.0, free_ns - sent_ns) / packet_ns
+        if waiting > QUEUE_PACKETS - 1 or (managed and draws.random() < waiting / QUEUE_PACKETS):
+            continue
+        free_ns = max(free_ns, sent_ns) + packet_ns
+        if draws.random() < loss:
+            continue
+        arrived[number] = (int(sent_ns), int(free_ns + 10e6))
+    return arrived
+
+
+def test_a_full_link_shows_its_rate_and_its_queue() -> None:
+    seen = flood(LARGE_BYTES, 12.0, Numbers(0, 2000), arrivals(2000, 12.0), 0.0)
+    assert seen.mbps == pytest.approx(MBPS, rel=0.001)
+    assert (seen.low_mbps, seen.high_mbps) == pytest.approx((MBPS, MBPS), rel=0.001)
+    assert seen.wait_ms == pytest.approx(QUEUE_PACKETS * PACKET_NS / 1e6, rel=0.05)
+    assert seen.fills and not seen.is_managed
+
+
+def test_a_queue_that_drops_before_it_is_full_is_managed() -> None:
+    assert flood(LARGE_BYTES, 12.0, Numbers(0, 3000), arrivals(3000, 12.0, managed=True), 0.0).is_managed
+    # What is lost without load, too, is no queue's.
+    assert not flood(LARGE_BYTES, 12.0, Numbers(0, 3000), arrivals(3000, 12.0, loss=0.02), 0.02).is_managed
+
+
+def test_a_queue_that_is_longer_than_the_flow_does_not_fill() -> None:
+    assert not flood(LARGE_BYTES, 12.0, Numbers(0, 45), arrivals(45, 12.0), 0.0).fills
+
+
+def test_a_rate_that_changes_is_seen_to() -> None:
+    seen = flood(LARGE_BYTES, 12.0, Numbers(0, 2000), arrivals(2000, 12.0, later_mbps=4.0), 0.0)
+    assert (seen.low_mbps, seen.high_mbps) == pytest.approx((4.0, 8.0), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("flow", "first", "most_bytes"),
+    [
+        (Flow(10, 5000, 1), 0, 10**6),
+        (Flow(10, 20, 1), 0, 10**6),
+        (Flow(10, 1000, 0), 0, 10**6),
+        (Flow(10, 1000, float("nan")), 0, 10**6),
+        (Flow(10, 1000, 1e6), 0, 10**6),
+        (Flow(10, 1000, 1), -1, 10**6),
+        (Flow(0, 1000, 1), 0, 10**6),
+        (Flow(1001, 1000, 1), 0, 10**6),
+        (Flow(1000, 1000, 0.01), 0, 10**6),
+        (Flow(10, 1000, 1, managed=True), 0, 10**6),
+    ],
+)
+def test_only_flows_of_a_probe_are_sent(flow: Flow, first: int, most_bytes: int) -> None:
+    end = End(socket.AF_INET, ("127.0.0.1", 0), echo=False)
+    with pytest.raises(EyelevelError, match=r"no flow of a probe|more than was agreed on"):
+        end.check(flow, Numbers(first, flow.packets), most_bytes, LARGE_BYTES)
+    end.check(Flow(10, 1000, 1), Numbers(0, 10), most_bytes, LARGE_BYTES)
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    make_secret(tmp_path / "secret")
+    return tmp_path / "secret"
+
+
+@pytest.fixture
+def port(secret: Path) -> Iterator[int]:
+    """That of a server at a loopback address, which lets 1 MB be sent."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        number: int = free.getsockname()[1]
+    server = Server("127.0.0.1", number, secret, 10**6, lambda line: None)
+    threading.Thread(target=server.serve, daemon=True).start()
+    yield number
+
+
+def test_a_stranger_hears_nothing(port: int, secret: Path, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        stranger.settimeout(0.2)
+        stranger.sendto(b"e" + bytes(30), ("127.0.0.1", port))
+        with conversation_with("127.0.0.1", port, read_secret(secret)) as (conversation, _, _):
+            conversation.hear()
+            # While there is a probe from its own address, too.
+            stranger.sendto(b"e" + bytes(30), ("127.0.0.1", port))
+            with pytest.raises(TimeoutError):
+                stranger.recv(100)
+    make_secret(tmp_path / "other")
+    with pytest.raises(EyelevelError, match="different secrets"):
+        measure_path("127.0.0.1", port, read_secret(tmp_path / "other"), Effort.quick(10**6), lambda line: None)
+
+
+def test_who_has_the_secret_gets_no_more_than_its_owner_allows(port: int, secret: Path) -> None:
+    large = Flow(2000, 1000, 100)
+    for flow, echoes, fault in ((Flow(10, 1000, 1), False, "no datagram of yours"), (large, True, "more than was")):
+        with conversation_with("127.0.0.1", port, read_secret(secret)) as (conversation, end, connection):
+            agreed = conversation.hear()
+            assert agreed["most_bytes"] == 10**6
+            end.begin(bytes.fromhex(agreed["token"]), "127.0.0.1")
+            if echoes:
+                end.send_echo(0, connection.getpeername())
+                assert end.arrived(Numbers(0, 1), 5)
+            with pytest.raises(EyelevelError, match=f"the other end says: .*{fault}"):
+                conversation.ask({**vars(Command(flow, 0, True)), "flow": vars(flow)})
+
+
+def test_one_probe_is_served_at_a_time(port: int, secret: Path) -> None:
+    with conversation_with("127.0.0.1", port, read_secret(secret)) as (first, _, _):
+        first.hear()
+        with (
+            conversation_with("127.0.0.1", port, read_secret(secret)) as (second, _, _),
+            pytest.raises(EyelevelError, match="it serves another probe"),
+        ):
+            second.hear()
+
+
+def test_a_path_that_is_faster_than_what_is_allowed_is_not_measured(port: int, secret: Path) -> None:
+    with pytest.raises(EyelevelError, match=r"MB, and 1 are allowed|more than the 1 MB that are allowed"):
+        measure_path("127.0.0.1", port, read_secret(secret), Effort.quick(10**8), lambda line: None)
+
+
+@pytest.mark.parametrize("limit", ["GREETING_S", "MOST_STRANGERS"])
+def test_strangers_who_say_nothing_keep_nobody_away(
+    limit: str, port: int, secret: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "GREETING_S", 0.2)
+    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(serving.MOST_STRANGERS + 1)]
+    try:
+        for connection in silent:
+            connection.settimeout(10)
+            assert connection.recv(1) == b""
+        with conversation_with("127.0.0.1", port, read_secret(secret)) as (conversation, _, _):
+            assert conversation.hear()["token"]
+    finally:
+        for connection in silent:
+            connection.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        ([], "give --to HOST to measure, or --serve ADDRESS"),
+        (["--to", "a", "--serve", "b"], "give --to HOST to measure, or --serve ADDRESS"),
+        (["--to", "127.0.0.1", "--name", "lte"], "there is already a network 'lte'"),
+        (["--to", "127.0.0.1", "--name", "a b"], "'a b' is no name of a profile"),
+        (["--to", "127.0.0.1", "--into", "x.toml"], "must be called networks.toml"),
+        (["--to", "127.0.0.1", "--port", "9"], "nobody answers at 127.0.0.1, port 9 (Connection refused)"),
+        (["--serve", "192.0.2.1"], "192.0.2.1, port 8617, cannot be listened at"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line(
+    arguments: list[str], fault: str, secret: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, [*arguments, "--secret", str(secret)])
+    assert isinstance(done.exception, EyelevelError) and fault in str(done.exception)
+    assert "\n" not in str(done.exception)
+    assert not (tmp_path / "profiles").exists()
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.alone
+def test_the_profile_of_an_emulated_lte_is_lte(tmp_path: Path) -> None:
+    with network_namespace():
+        profile = probed(networks.load()["lte"], tmp_path, "--quick")
+    lte = networks.load()["lte"]
+    assert (profile.up_mbps, profile.down_mbps) == pytest.approx((lte.up_mbps, lte.down_mbps), rel=0.05)
+    assert profile.min_rtt_ms == pytest.approx(lte.min_rtt_ms, rel=0.05)
+    assert (profile.up_loss, profile.down_loss) == (0, 0)
+    for queue in (profile.up_queue, profile.down_queue):
+        assert queue and queue.kind == "droptail"
+        assert queue.limit_ms == pytest.approx(lte.queue_ms, rel=0.05)
+
+
+def test_an_example_is_in_the_help() -> None:
+    done = subprocess.run([sys.executable, "-m", "eyelevel", "probe-network", "--help"], capture_output=True, text=True)
+    assert "Example: eyelevel probe-network --serve 192.0.2.7" in " ".join(done.stdout.split())

@@ -1,0 +1,41 @@
+"""A page is recorded and loaded live behind a network: what is kept of it is what the network and its servers gave."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from base.namespaces import namespaced
+from base.places import PROJECT
+from measure.live import read_live
+from measure.live.loads import settings_of
+from measure.metrics import metric_names
+from record.site import Site
+from replay.shells.ours import shell
+from servers.certificates import machine_ca_certificate
+from tuning import networks
+
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads]
+
+LTE = networks.load()["lte"]
+
+
+def test_a_live_load_is_kept_with_its_network_protocols_and_round_trips(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)  # the servers and the browser are other users
+    record = ["record", "https://www.demo-light.example/", "--into", str(tmp_path / "sites"), "--live", "1"]
+    record += ["--net", "lte", "--origin-ca", str(machine_ca_certificate())]
+    origin = [str(PROJECT / "tests" / "clients" / "demo_origin.py"), str(tmp_path), "demo-light", "1"]
+    behind = [*shell(LTE, seed=1), "--", sys.executable, "-m", "eyelevel", *record]
+    command = [*namespaced("net", "mount"), sys.executable, *origin, *behind]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    live = read_live(site := Site.load(tmp_path / "sites" / "demo-light.example"))
+    assert live and len(live.loads) == 1
+    assert (live.network, live.network_settings) == ("lte", settings_of(LTE))
+    assert set(live.loads[0].metrics) == set(metric_names())
+    assert set(live.requests) == {"h2"} and live.requests["h2"] > 1
+    # A handshake, of TCP and of TLS, and a request.
+    assert live.loads[0].metrics["plt"] > 3 * LTE.min_rtt_ms
+    assert set(live.round_trips_ms) == set(site.recorded_ips.values())
+    assert min(live.round_trips_ms.values()) == pytest.approx(LTE.min_rtt_ms, abs=5)

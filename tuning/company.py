@@ -1,0 +1,46 @@
+"""Company: background flows of others, who share a network with the page, as `networks.toml` names them.
+
+A flow is described by a protocol, as servers of pages are: TCP flows are stock Linux's with the congestion control that
+they are named after, QUIC flows stock quic_server's.
+"""
+
+from dataclasses import dataclass, replace
+
+from tuning import protocols
+from tuning.networks import DOWN, QUIC_FLOW, UP, Network, OnOff
+from tuning.protocols import Protocol
+
+# A bulk flow is steady after so many of its longest round trips, but not before and not after so many seconds.
+STEADY_ROUND_TRIPS, LEAST_STEADY_S, MOST_STEADY_S = 40, 5.0, 20.0
+# The longest wait in a queue to reckon with where nothing limits it.
+UNLIMITED_WAIT_MS = 500.0
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One background flow: what it is called, how its sender sends, in which direction, and when it is on and off if
+    it is not always on."""
+
+    name: str
+    protocol: Protocol
+    direction: str = DOWN
+    on_off: OnOff | None = None
+
+
+def flows_of(network: Network) -> tuple[Flow, ...]:
+    """The background flows of `network`, downwards first."""
+    kinds = [(kind, DOWN) for kind in network.company or ()] + [(kind, UP) for kind in network.up_company or ()]
+    return tuple(Flow(kind, protocol_of(kind), direction, network.company_on_off) for kind, direction in kinds)
+
+
+def protocol_of(kind: str) -> Protocol:
+    """How a flow of this kind, of `tuning.networks.COMPANY`, sends."""
+    base = protocols.load()["quic" if kind.startswith(QUIC_FLOW) else "tcp"]
+    return replace(base, name=kind, congestion_control=kind.removeprefix(QUIC_FLOW))
+
+
+def steady_s(network: Network) -> float:
+    """For how long flows behind `network` run before they are in their steady state: out of slow start, and through
+    some periods of their congestion control."""
+    round_trip_s = (network.min_rtt_ms + network.queue_wait_ms(UNLIMITED_WAIT_MS)) / 1e3
+    return min(max(STEADY_ROUND_TRIPS * round_trip_s, LEAST_STEADY_S), MOST_STEADY_S)
