@@ -65,6 +65,7 @@ STUDIES := $(shell sed -n 's/^ *command="\([^"]*\)",$$/\1/p' studies/*/__init__.
 # What a target cannot do without is asked for before anything is done.
 needs = $(if $(filter $1,$(MAKECMDGOALS)),$(foreach v,$2,$(if $(value $v),,$(error $1 needs $v, as in: $3))))
 $(call needs,import,FROM,make import FROM=recordings/www.yelp.com)
+$(call needs,convert-trace,FROM INTO,make convert-trace FROM=log.csv TIME=time RATE=mbps RTT=rtt_ms INTO=down.csv)
 $(call needs,status,CAMPAIGN,make status CAMPAIGN=try)
 $(call needs,review,CAMPAIGN,make review CAMPAIGN=try)
 $(call needs,report,CAMPAIGN,make report CAMPAIGN=try)
@@ -74,7 +75,7 @@ $(if $(filter probe-network,$(MAKECMDGOALS)),$(if $(TO)$(SERVE),,$(error probe-n
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures quiet-times networks probe-network validate interop lanes cluster-keys clean $(STUDIES)
+.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures quiet-times networks convert-trace probe-network validate interop lanes cluster-keys clean $(STUDIES)
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-12s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -142,6 +143,9 @@ quiet-times: setup ## tell what shorter waits for further requests would have ch
 
 networks: setup ## tell what the networks are (or NET), with their sources, and draw their rates and delays over time
 	@$(EYELEVEL) networks$(call options,NET)
+
+convert-trace: setup ## make a conditions file INTO x.csv of a trace or a log FROM (or, of such a file, a delivery trace)
+	@$(EYELEVEL) convert-trace$(call argument,FROM)$(call all_options,INTO)
 
 probe-network: setup ## measure the path to the machine TO, where SERVE=its address runs, as a network of yours
 	@$(EYELEVEL) probe-network$(call all_options,TO SERVE)

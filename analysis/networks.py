@@ -13,6 +13,8 @@ def further(network: Mapping[str, Any]) -> list[str]:
     for direction in ("up", "down"):
         if trace := network.get(f"{direction}_trace"):
             texts.append(f"rate {direction} by mean, after {PurePath(trace).name}")
+        if conditions := network.get(f"{direction}_conditions"):
+            texts.append(f"delay and loss {direction} over time, after {PurePath(conditions).name}")
     if network.get("up_delay_ms") is not None:
         texts.append(f"{network['up_delay_ms']:g} ms of the round trip up")
     if network.get("jitter_ms"):

@@ -25,6 +25,7 @@ COMMANDS = {
     "report": "write the report of a campaign: tables, figures, one page",
     "quiet-times": "tell what shorter waits for further requests would have changed in campaigns",
     "networks": "tell what the networks are, and draw their rates and delays over time",
+    "convert-trace": "make a conditions file of traces and logs that others publish, or a delivery trace",
     "probe-network": "measure the path to another machine, as a network of yours",
     "validate": "measure networks and protocols, and compare them with their settings",
     "interop": "test every server with every browser",

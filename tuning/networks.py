@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tuning.conditions import DELAY, LOSS, RATE, Conditions, is_conditions, read_conditions
 from tuning.queues import DROP_TAIL, LIMITED, PACKET_BYTES, UNLIMITED, Queue
 from tuning.settings import DERIVED, Reader, Table
 
@@ -22,6 +23,7 @@ GRID_UNITS = {
     **{"loss": "loss", "up_loss": "up-loss", "down_loss": "down-loss", "loss_on": "", "burst_packets": "burst"},
     **{"retransmit_ms": "arq", "retransmit_tries": "tries", "retransmit_reorder": "arq-reorder"},
     **{"jitter_ms": "jitter", "reorder": "reorder", "quiet_ms": "quiet", "up_trace": "", "down_trace": ""},
+    **{"up_conditions": "", "down_conditions": ""},
     **{
         f"{direction}_queue.{key}": unit
         for direction in (UP, DOWN)
@@ -132,7 +134,9 @@ class Network:
     `on_off` is that of both directions, off at the same instants; `up_on_off` and `down_on_off` of one alone.
 
     A direction's rate is constant, or follows a trace in Mahimahi's format, a file; without either, it has no limit.
-    Of a trace, the rate is its mean.
+    Of a trace, the rate is its mean. What `up_conditions` and `down_conditions` say of delay and loss over time, files
+    of `tuning.conditions`, comes on top of `min_rtt_ms`, which is the least round-trip time then, and of other losses.
+    Such a file may be a trace, too, if it has rates.
 
     With `retransmit_ms`, the link repeats what it would lose until it arrives, in order, so much later for each try
     that fails (ARQ, RFC 3366); after `retransmit_tries` tries, the first included, it is lost. With
@@ -182,14 +186,19 @@ class Network:
     company: tuple[str, ...] | None = None
     up_company: tuple[str, ...] | None = None
     company_on_off: OnOff | None = None
+    up_conditions: str | None = None
+    down_conditions: str | None = None
     up_trace_sha256: str | None = field(default=None, metadata=DERIVED)
     down_trace_sha256: str | None = field(default=None, metadata=DERIVED)
+    up_conditions_sha256: str | None = field(default=None, metadata=DERIVED)
+    down_conditions_sha256: str | None = field(default=None, metadata=DERIVED)
 
     @property
     def follows_clock(self) -> bool:
         """Whether what it does to a packet depends on when the emulator began, or on the packets before."""
         on_off = any((self.on_off, self.up_on_off, self.down_on_off))
-        return self.drops_chosen_packets or on_off or self.up_trace is not None or self.down_trace is not None
+        files = (self.up_trace, self.down_trace, self.up_conditions, self.down_conditions)
+        return self.drops_chosen_packets or on_off or any(file is not None for file in files)
 
     @property
     def drops_chosen_packets(self) -> bool:
@@ -247,6 +256,11 @@ class Network:
         is_limited_here = queue.has_limit or queue.kind in UNLIMITED
         return queue if is_limited_here else replace(queue, limit_ms=self.queue_ms)
 
+    def conditions_of(self, direction: str) -> Conditions | None:
+        """Delay and loss of one direction over time, where they change. Raises OSError, ValueError."""
+        path = self.up_conditions if direction == UP else self.down_conditions
+        return None if path is None else read_conditions(Path(path))
+
     @property
     def has_company(self) -> bool:
         """Whether background flows share it with the page."""
@@ -294,38 +308,43 @@ class Network:
     def __str__(self) -> str:
         up, down = ("no limit" if mbps is None else f"{mbps:.3g} Mbit/s" for mbps in (self.up_mbps, self.down_mbps))
         repaired = "" if self.retransmit_ms is None else f" repaired in {self.retransmit_ms:g} ms"
+        changes = ", delay or loss over time" if self.up_conditions or self.down_conditions else ""
         drops = ", chosen packets dropped" if self.drops_chosen_packets else ""
         beside = "".join(
             f", beside {' and '.join(kinds)}{' upwards' if way == UP else ''}"
             for way, kinds in ((DOWN, self.company), (UP, self.up_company))
             if kinds
         )
-        return f"{up} up, {down} down, {self.min_rtt_ms:g} ms, loss {self.loss:g}{repaired}{drops}{beside}"
+        return f"{up} up, {down} down, {self.min_rtt_ms:g} ms, loss {self.loss:g}{changes}{repaired}{drops}{beside}"
 
 
 def read_trace(path: Path) -> list[bytes]:
-    """The lines of a trace in Mahimahi's format, which may be compressed by gzip. Raises OSError, EOFError."""
+    """The lines of a trace in Mahimahi's format, which may be compressed by gzip, or such lines for the rates of a
+    conditions file. Raises OSError, EOFError, ValueError."""
+    if is_conditions(path):
+        return [b"%d" % at_ms for at_ms in read_conditions(path).opportunities_ms()]
     content = path.read_bytes()
     return (gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content).split()
 
 
-def _locate_traces(table: Table, file: Path) -> Table:
-    """`table` with the paths of its traces, which are relative to `file`, made absolute."""
+def _locate_files(table: Table, file: Path) -> Table:
+    """`table` with the paths of its traces and conditions, which are relative to `file`, made absolute."""
 
     def located(path: Any) -> Any:
         return str((file.parent / path).resolve()) if isinstance(path, str) else path
 
-    traces = {key: table[key] for key in ("up_trace", "down_trace") if key in table}
+    keys = (f"{direction}_{kind}" for direction in (UP, DOWN) for kind in ("trace", "conditions"))
+    files = {key: table[key] for key in keys if key in table}
     return {
         **table,
-        **{key: [*map(located, path)] if isinstance(path, list) else located(path) for key, path in traces.items()},
+        **{key: [*map(located, path)] if isinstance(path, list) else located(path) for key, path in files.items()},
     }
 
 
 def _finished(network: Network) -> Network:
     """`network` with what follows from its traces and losses. Raises ValueError with what is wrong with it."""
     _check(network)
-    network = _with_loss(_with_traces(network))
+    network = _with_loss(_with_conditions(_with_traces(network)))
     # A queue that cannot hold one full packet would drop every one that does not meet an idle link.
     for direction, size in ((UP, network.up_queue_bytes), (DOWN, network.down_queue_bytes)):
         if size is not None and size < PACKET_BYTES:
@@ -351,6 +370,18 @@ def _with_traces(network: Network) -> Network:
     for direction in ("up", "down"):
         if (path := getattr(network, f"{direction}_trace")) is None:
             continue
+        if is_conditions(path):
+            conditions = _read_conditions(path, f"{direction}_trace")
+            if not conditions.has(RATE):
+                raise ValueError(f"{direction}_trace: {path} has no {RATE}; name it by {direction}_conditions alone")
+            if (conditions.has(DELAY) or conditions.has(LOSS)) and getattr(network, f"{direction}_conditions") != path:
+                raise ValueError(
+                    f"{direction}_trace: {path} has delays or losses, too, which {direction}_conditions applies: name "
+                    "it there, too, or take these columns out"
+                )
+            derived = {f"{direction}_trace_sha256": _digest(path), f"{direction}_mbps": conditions.mean(RATE)}
+            network = replace(network, **derived)  # type: ignore[arg-type]
+            continue
         try:
             lines = read_trace(Path(path))
             period_ms = int(lines[-1])
@@ -359,10 +390,38 @@ def _with_traces(network: Network) -> Network:
             raise ValueError(f"{direction}_trace: {path}: {error}") from None
         except (ValueError, IndexError, ZeroDivisionError):
             raise ValueError(f"{direction}_trace: {path} is no Mahimahi trace") from None
-        digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-        derived = {f"{direction}_trace_sha256": digest, f"{direction}_mbps": mbps}
+        derived = {f"{direction}_trace_sha256": _digest(path), f"{direction}_mbps": mbps}
         network = replace(network, **derived)  # type: ignore[arg-type]
     return network
+
+
+def _with_conditions(network: Network) -> Network:
+    for direction in (UP, DOWN):
+        key = f"{direction}_conditions"
+        if (path := getattr(network, key)) is None:
+            continue
+        conditions = _read_conditions(path, key)
+        if conditions.has(RATE) and getattr(network, f"{direction}_trace") != path:
+            raise ValueError(
+                f"{key}: {path} has {RATE}, too, which {direction}_trace applies: name it there, too, or take that "
+                "column out"
+            )
+        if not (conditions.has(DELAY) or conditions.has(LOSS)):
+            raise ValueError(f"{key}: {path} has neither {DELAY} nor {LOSS}; name it by {direction}_trace alone")
+        network = replace(network, **{f"{key}_sha256": _digest(path)})  # type: ignore[arg-type]
+    return network
+
+
+def _read_conditions(path: str, key: str) -> Conditions:
+    """The conditions that `key` names. Raises ValueError."""
+    try:
+        return read_conditions(Path(path))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{key}: {path}: {error}") from None
+
+
+def _digest(path: str) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 def _check(network: Network) -> None:
@@ -488,4 +547,4 @@ def _check_company(network: Network) -> None:
 
 
 # Every network by name: those of a file, or all that there are.
-load = Reader(FILENAME, Network, _finished, GRID_UNITS, _locate_traces).load
+load = Reader(FILENAME, Network, _finished, GRID_UNITS, _locate_files).load

@@ -59,7 +59,7 @@ def load_live(site: Site, count: int, network: Network | None = None, origin_ca:
 def settings_of(network: Network) -> dict[str, Any]:
     """What is kept of `network`, to know it again: not where its traces are, which their fingerprints stand for."""
     kept = {name: value for name, value in asdict(network).items() if value is not None}
-    return {name: value for name, value in kept.items() if not name.endswith("_trace")}
+    return {name: value for name, value in kept.items() if not name.endswith(("_trace", "_conditions"))}
 
 
 def _load_that_counts(site: Site, visit: LiveVisit) -> tuple[Evidence, dict[str, float]]:

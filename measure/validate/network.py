@@ -25,6 +25,7 @@ from replay import ReplaySpec, run
 from replay.shells.registry import DEFAULT as OUR_SHELLS
 from replay.shells.registry import shells_named
 from tuning import protocols
+from tuning.conditions import DELAY
 from tuning.networks import DOWN, UP, Network
 
 PROBE = (sys.executable, "-m", "measure.validate.network_probe")
@@ -59,6 +60,8 @@ PIE_TOLERANCE = 0.3
 # Fewer outages say nothing of their length.
 LEAST_OUTAGES = 3
 OUTAGE_TOLERANCE = 0.02
+# Of delays over time.
+CONDITIONS_TOLERANCE_MS = 1.0
 
 
 def measure_network(
@@ -90,7 +93,13 @@ def judge_network(network: Network, measured: NetworkMeasurement, shells: str = 
     least_ms = network.min_rtt_ms
     # Of many echoes, one is early in both directions.
     early_ms = rtt_tolerance_ms + network.jitter_ms
-    if network.up_trace or network.down_trace:
+    changing = [conditions for way in (UP, DOWN) if (conditions := network.conditions_of(way))]
+    if changing and network.retransmit_ms is None:
+        # What waits for the next line of a trace comes on top of what changes over time.
+        most_ms = least_ms + network.queue_wait_ms(UNLIMITED_WAIT_MS) * bool(network.up_trace or network.down_trace)
+        most_ms += sum(conditions.largest(DELAY) for conditions in changing) + early_ms
+        checks = [between(network.name, "minimum RTT", least_ms - early_ms, measured.rtt_min_ms, most_ms, "ms")]
+    elif network.up_trace or network.down_trace:
         # A packet waits for the next line of the trace, even where nothing else does.
         most_ms = least_ms + network.queue_wait_ms(UNLIMITED_WAIT_MS)
         checks = [between(network.name, "minimum RTT", least_ms - early_ms, measured.rtt_min_ms, most_ms, "ms")]
@@ -109,7 +118,7 @@ def judge_network(network: Network, measured: NetworkMeasurement, shells: str = 
         checks.append(_judge_jitter(network, measured))
     for direction, way in ((UP, measured.up), (DOWN, measured.down)):
         checks += [*_judge_delay(network, direction, way, rtt_tolerance_ms), *_judge_order(network, direction, way)]
-        checks += _judge_on_off(network, direction, way)
+        checks += [*_judge_on_off(network, direction, way), *_judge_conditions(network, direction, way)]
         if network.retransmit_ms is None:
             checks += [*_judge_link(network, direction, way, in_opportunities=in_opportunities)]
             checks += [*_judge_loss(network, direction, way)]
@@ -159,8 +168,8 @@ def _judge_link(network: Network, direction: str, way: Direction, *, in_opportun
         if in_opportunities:  # and the first packet, from which waits are counted, may wait for a whole one
             tolerance = QUEUE_TOLERANCE * queue_bytes + 2 * LARGE_BYTES
         yield within(network.name, f"{direction}link queue", queue_bytes, way.queue_bytes, tolerance, "bytes")
-    elif queue_bytes is not None and trace:
-        why = "what waits in it moves with the trace"
+    elif queue_bytes is not None and (trace or way.conditions):
+        why = "what waits in it moves with the trace" if trace else "it cannot be told from a delay that changes"
         yield unchecked(network.name, f"{direction}link queue", why, queue_bytes, "bytes")
 
 
@@ -177,7 +186,7 @@ def _judge_managed(network: Network, direction: str, way: Direction) -> Iterator
         yield unchecked(subject, name, "what is lost while the direction is off hides it")
         return
     if (seen := way.managed) is None or queue is None or mbps is None:
-        yield unchecked(subject, name, "what waits in it moves with the trace")
+        yield unchecked(subject, name, "what waits in it moves with the trace, or with a delay that changes")
         return
     loss = network.loss_of(direction)
     # What the uplink loses never comes to its queue, and what the downlink loses has left it.
@@ -215,6 +224,20 @@ def _judge_delay(network: Network, direction: str, way: Direction, tolerance_ms:
         yield unchecked(network.name, name, "a packet waits for the trace's next line, too")
     else:
         yield within(network.name, name, network.delay_of(direction), way.least_ms, tolerance_ms, "ms")
+
+
+def _judge_conditions(network: Network, direction: str, way: Direction) -> Iterator[Check]:
+    """The delay of one direction over time, where it changes."""
+    conditions = network.conditions_of(direction)
+    if not conditions or not conditions.has(DELAY) or not (seen := way.conditions):
+        return
+    name = f"{direction}link delay over time"
+    # A packet waits for a trace's next line, too.
+    trace, mbps = getattr(network, f"{direction}_trace"), network.rate_of(direction)
+    line_ms = PACKET_BITS / mbps / 1e3 if trace and mbps else 0.0
+    tolerance_ms = CONDITIONS_TOLERANCE_MS + network.jitter_ms + line_ms
+    yield between(network.name, f"{name}, median deviation", 0, seen.off_ms, tolerance_ms, "ms")
+    yield within(network.name, f"{name}, mean", seen.expected_delay_ms, seen.delay_ms, tolerance_ms, "ms")
 
 
 def _judge_order(network: Network, direction: str, way: Direction) -> Iterator[Check]:
@@ -270,6 +293,13 @@ def _judge_loss(network: Network, direction: str, way: Direction) -> Iterator[Ch
         yield unchecked(network.name, f"{direction}link loss", why, 100 * loss, "%")
         return
     chosen = sum(map(len, _chosen(network, direction)))
+    if seen := way.conditions:
+        # Losses over time come beside those, and as they like.
+        share = 1 - (1 - loss) * (1 - seen.expected_loss)
+        tolerance = LOSS_DEVIATIONS * (math.sqrt(loss * (1 - loss) / way.sent) + seen.loss_sd) + chosen / way.sent
+        name = f"{direction}link loss of {way.sent} packets, over time"
+        yield within(network.name, name, 100 * share, 100 * way.lost / way.sent, 100 * tolerance, "%")
+        return
     # Losses that come together scatter more: the variance of a mean of what has memory.
     together = (bursts.loss_after_loss - loss) / (1 - loss) / (1 - bursts.memory) if bursts else 0.0
     inflation = 1 + 2 * together

@@ -30,7 +30,9 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.structure import from_json, to_json
+from measure.validate.conditions import SeenConditions, seen_conditions
 from replay.spec import PRIVATE
+from tuning.conditions import DELAY, LOSS, Conditions
 from tuning.networks import DOWN, TRACE_LINE_BYTES, UP, Network, OnOff, read_trace
 from tuning.queues import DROP_TAIL, Queue
 
@@ -78,6 +80,8 @@ UNLIMITED_WAIT_MS = 2000.0
 # On and off: so many periods are looked at, but for no longer than this. As many packets that are lost one behind the
 # other as are by chance but once in a billion packets say that it was off.
 PERIODS, LONGEST_PERIODS_S, LEAST_OUTAGE_PACKETS, CHANCE = 20, 90.0, 3, 1e-9
+# Delays and losses over time are looked at for one period, but not for longer.
+CONDITIONS_PACKETS_PER_S, LONGEST_CONDITIONS_S = 500.0, 20.0
 TRACE_S, TRACE_OVERLOAD = 20.0, 6.0  # a trace must never run dry at its peaks
 # A sender that was not given the processor for so long starts its schedule anew, rather than send a burst.
 LATE_S = 0.02
@@ -124,6 +128,7 @@ class Direction:
     in_order: bool = True
     outages: "Outages | None" = None
     managed: "Managed | None" = None
+    conditions: SeenConditions | None = None
 
 
 @dataclass(frozen=True)
@@ -315,7 +320,9 @@ class Client:
         self._control.connect(CONTROL)
         self._answers = self._control.makefile("r")
         # What is on its way when a flow has been sent: both delays, a full queue, and some.
-        self._drain_s = (network.min_rtt_ms + network.queue_wait_ms(UNLIMITED_WAIT_MS)) / 1e3 + 0.1
+        self._conditions = {direction: network.conditions_of(direction) for direction in (UP, DOWN)}
+        further_ms = sum(one.largest(DELAY) for one in self._conditions.values() if one)
+        self._drain_s = (network.min_rtt_ms + network.queue_wait_ms(UNLIMITED_WAIT_MS) + further_ms) / 1e3 + 0.1
 
     def measure(self, host: str) -> NetworkMeasurement:
         """All of it, one thing after another."""
@@ -383,6 +390,9 @@ class Client:
             packets = round(min(self._lost_packets * math.e / loss, most_packets))
         periods_s = [times.period_s for direction in (UP, DOWN) if (times := network.on_off_of(direction))]
         seconds = min(PERIODS * max(periods_s, default=0), LONGEST_PERIODS_S)
+        if changing := [one for one in self._conditions.values() if one]:
+            mbps = min(mbps, CONDITIONS_PACKETS_PER_S * SMALL_BYTES * 8 / 1e6)
+            seconds = max(seconds, min(max(one.period_ms for one in changing) / 1e3, LONGEST_CONDITIONS_S))
         return Flow(max(packets, round(seconds * mbps * 1e6 / 8 / SMALL_BYTES)), SMALL_BYTES, mbps)
 
     def _arrived(self, direction: str, flow: Flow, arrived: dict[int, tuple[int, int]]) -> Direction:
@@ -398,6 +408,10 @@ class Client:
         cost_ms, mbps = network.retransmit_ms, network.rate_of(direction)
         is_whole = self._in_opportunities or getattr(network, f"{direction}_trace")
         serialising_ms = 0.0 if mbps is None or is_whole else SMALL_BYTES * 8 / mbps / 1e3
+        conditions = None
+        if (changing := self._conditions[direction]) and arrived:
+            own_ms = network.delay_of(direction) + serialising_ms
+            conditions = _conditions_seen(changing, flow, arrived, own_ms, direction)
         return Direction(
             len(arrived) + len(lost),
             len(lost),
@@ -407,6 +421,7 @@ class Client:
             least_ms=min(((at - sent) / 1e6 for sent, at in arrived.values()), default=math.nan) - serialising_ms,
             in_order=[*arrived] == sorted(arrived),
             outages=seen,
+            conditions=conditions,
         )
 
     def _least_outage(self, direction: str) -> int:
@@ -424,7 +439,8 @@ class Client:
             # Packets that waited for a repeat go together: they show neither rate nor queue. And when Mahimahi began a
             # trace is not known.
             return without_load
-        if queue and is_managed(queue) and not trace:
+        changing = self._conditions[way]
+        if queue and is_managed(queue) and not (trace or changing):
             return self._managed(direction, without_load, mbps)
         more = TRACE_OVERLOAD if trace else overload(mbps)
         wait_s = network.queue_wait_ms(UNLIMITED_WAIT_MS) / 1e3
@@ -437,7 +453,13 @@ class Client:
         times_ns = sorted(at for _, at in arrived.values())
         if trace:
             seen_mbps = (len(times_ns) - 1) * LARGE_BYTES * 8e3 / (times_ns[-1] - times_ns[0])
-            return replace(without_load, mbps=seen_mbps, trace_mbps=trace_mbps(Path(trace), times_ns[0], times_ns[-1]))
+            let_mbps = trace_mbps(Path(trace), times_ns[0], times_ns[-1])
+            # On the way down, losses over time are behind the link.
+            let_mbps *= 1 - _mean_loss(changing, times_ns) if changing and way == DOWN else 1
+            return replace(without_load, mbps=seen_mbps, trace_mbps=let_mbps)
+        if changing:
+            # What the queue adds to a delay that changes cannot be seen.
+            return replace(without_load, mbps=self._rates(direction, size_bytes, times_ns)[0])
         waited_ns = self._waited_ns(arrived)
         rate_mbps, mean_mbps = self._rates(direction, size_bytes, times_ns)
         if self._in_opportunities:
@@ -563,6 +585,27 @@ def repairs(arrived: Mapping[int, tuple[int, int]], cost_ms: float, *, waits: bo
     repeated_ms = [ms for ms in free_ms if ms > LATE_SHARE * cost_ms]
     median_ms = statistics.median(repeated_ms) if repeated_ms else None
     return Repairs(len(free_ms), len(repeated_ms), median_ms)
+
+
+def _conditions_seen(
+    conditions: Conditions, flow: Flow, arrived: Mapping[int, tuple[int, int]], own_ms: float, direction: str
+) -> SeenConditions:
+    """What the arrivals of an even `flow` say of `conditions`; the network itself delays them by `own_ms`."""
+    started_ns = _shell_started_ns()
+    first = min(arrived)
+    interval_ms = flow.size_bytes * 8 / flow.mbps / 1e3
+    begin_ms = (arrived[first][0] - started_ns) / 1e6 - first * interval_ms
+    # Of what has not arrived, when it was sent is known by its number.
+    sent_ms = {number: begin_ms + number * interval_ms for number in range(flow.packets)}
+    sent_ms |= {number: (sent - started_ns) / 1e6 for number, (sent, _) in arrived.items()}
+    delayed_ms = {number: (at - sent) / 1e6 - own_ms for number, (sent, at) in arrived.items()}
+    return seen_conditions(conditions, sent_ms, delayed_ms, own_ms if direction == DOWN else 0.0)
+
+
+def _mean_loss(conditions: Conditions, times_ns: Sequence[int]) -> float:
+    """The mean loss over time between the first and the last of these instants of the monotonic clock."""
+    begin_ms, end_ms = ((at_ns - _shell_started_ns()) // 10**6 for at_ns in (times_ns[0], times_ns[-1]))
+    return statistics.fmean(conditions.at(LOSS, at_ms) for at_ms in range(begin_ms, end_ms + 1))
 
 
 def trace_mbps(trace: Path, begin_ns: int, end_ns: int) -> float:

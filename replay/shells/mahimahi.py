@@ -40,6 +40,8 @@ LACKING = {
     "drop_down_packets": "losses of chosen packets",
     "drop_up_at_ms": "losses at chosen times",
     "drop_down_at_ms": "losses at chosen times",
+    "up_conditions": "delays and losses over time",
+    "down_conditions": "delays and losses over time",
     "company": "way to the hosts of background flows",
     "up_company": "way to the hosts of background flows",
 }

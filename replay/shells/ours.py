@@ -64,6 +64,8 @@ def shell(network: Network, seed: int | None = None, timekeeping: Path | None = 
             command += [f"--{direction}", trace or f"{mbps:g}M", f"--{direction}link-queue={queue.kind}"]
             arguments = queue.arguments(mbps, network.min_rtt_ms)
             command += [f"--{direction}link-queue-args={','.join(arguments)}"] if arguments else []
+    for direction, file in ((UP, network.up_conditions), (DOWN, network.down_conditions)):
+        command += [f"--{direction}-conditions", file] if file else []
     up_loss, down_loss = network.loss_of(UP), network.loss_of(DOWN)
     if up_loss or down_loss:
         ways = {"--loss": up_loss} if up_loss == down_loss else {"--loss-up": up_loss, "--loss-down": down_loss}

@@ -1,17 +1,32 @@
-//! A conditions file: the delay and the loss of a direction over time, as comma-separated values.
+//! A conditions file: the rate, the delay and the loss of a direction over time, as comma-separated values.
 
 use std::path::Path;
 
 use crate::error::{Attempt, Error, Result};
-use crate::time::Nanos;
-use crate::units::{parse_milliseconds, parse_probability, parse_seconds};
+use crate::time::{NANOS_PER_MILLISECOND, Nanos};
+use crate::units::{parse_decimal, parse_milliseconds, parse_probability, parse_seconds};
 
 /// The largest file that is read, in bytes.
 const LARGEST_FILE_BYTES: u64 = 64 << 20;
 
+/// The highest rate, and the most opportunities of a round: what fills memory must be refused, not tried.
+const MOST_MBPS: f64 = 100_000.0;
+const MOST_OPPORTUNITIES: f64 = 50e6;
+
+/// What a full packet has of a rate: its IP length. An opportunity lets one through.
+const PACKET_BITS: f64 = 12_000.0;
+
+/// Whether a file is one of conditions, by its header: delivery traces have numbers alone.
+#[must_use]
+pub fn is_conditions(text: &str) -> bool {
+    let header = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
+    header.is_some_and(|header| header.contains("time_s"))
+}
+
 /// What holds from one row's time until the next row's.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Condition {
+    pub mbps: f64,
     pub delay: Nanos,
     pub loss: f64,
 }
@@ -23,6 +38,7 @@ pub struct Condition {
 pub struct Conditions {
     rows: Vec<(Nanos, Condition)>,
     period: Nanos,
+    has_rate: bool,
 }
 
 impl Conditions {
@@ -39,7 +55,7 @@ impl Conditions {
         Self::parse(&std::fs::read_to_string(path).attempt(attempt)?, &path.display().to_string())
     }
 
-    /// Parse a file: a header with `time_s` and at least one of `delay_ms`, `loss`, then rows whose times begin at 0
+    /// Parse a file: a header with `time_s` and at least one of `rate_mbps`, `delay_ms`, `loss`, then rows whose times begin at 0
     /// and rise. Lines that begin with `#` are comments. `name` is what an error calls the file.
     pub fn parse(text: &str, name: &str) -> Result<Self> {
         let wrong =
@@ -58,16 +74,14 @@ impl Conditions {
                 return Err(wrong(number, format!("the column {column} stands twice")));
             }
             match *column {
-                "time_s" | "delay_ms" | "loss" => {}
-                "rate_mbps" => {
-                    let what = "rate_mbps cannot be applied by mm-net; give the rate as a delivery trace (--up, --down)";
-                    return Err(wrong(number, what.into()));
+                "time_s" | "rate_mbps" | "delay_ms" | "loss" => {}
+                other => {
+                    return Err(wrong(number, format!("'{other}' is not time_s, rate_mbps, delay_ms or loss")));
                 }
-                other => return Err(wrong(number, format!("'{other}' is not time_s, delay_ms or loss"))),
             }
         }
         if !columns.contains(&"time_s") || columns.len() < 2 {
-            return Err(wrong(number, "give time_s and at least one of delay_ms, loss".into()));
+            return Err(wrong(number, "give time_s and at least one of rate_mbps, delay_ms, loss".into()));
         }
         let mut rows: Vec<(Nanos, Condition)> = Vec::new();
         for (number, line) in lines {
@@ -80,6 +94,7 @@ impl Conditions {
                 let named = |error: Error| wrong(number, format!("{column}: {error}"));
                 match *column {
                     "time_s" => at = parse_seconds(value).map_err(named)?,
+                    "rate_mbps" => condition.mbps = parse_mbps(value).map_err(named)?,
                     "delay_ms" => condition.delay = parse_milliseconds(value).map_err(named)?,
                     _ => condition.loss = parse_probability(value).map_err(named)?,
                 }
@@ -97,11 +112,51 @@ impl Conditions {
         }
         // The last row ends the round.
         match rows.pop() {
-            Some((period, _)) if !rows.is_empty() => Ok(Self { rows, period }),
+            Some((period, _)) if !rows.is_empty() => Ok(Self { rows, period, has_rate: columns.contains(&"rate_mbps") }),
             _ => Err(Error::new(format!(
                 "the conditions {name} have fewer than 2 rows; the last row's time is the period"
             ))),
         }
+    }
+
+    /// When a link of this rate can send a full packet in one round, in whole milliseconds as a delivery trace has
+    /// them: as soon as so many bits have been let through. The last ends the round. An error without a rate.
+    ///
+    /// `tuning.conditions` in Python computes the same.
+    pub fn opportunities(&self, name: &str) -> Result<Vec<Nanos>> {
+        if !self.has_rate {
+            return Err(Error::new(format!("the conditions {name} have no column rate_mbps, so they are no trace")));
+        }
+        let ends = self.rows.iter().skip(1).map(|(at, _)| *at).chain([self.period]);
+        let mut opportunities = Vec::new();
+        let mut bits = 0.0;
+        for ((begin, condition), end) in self.rows.iter().zip(ends) {
+            let bits_per_ms = condition.mbps * 1e3;
+            let begin_ms = *begin as f64 / NANOS_PER_MILLISECOND as f64;
+            let more_bits = (end as f64 / NANOS_PER_MILLISECOND as f64 - begin_ms) * bits_per_ms;
+            let packets = ((bits + more_bits) / PACKET_BITS).floor();
+            if opportunities.len() as f64 + packets > MOST_OPPORTUNITIES {
+                return Err(Error::new(format!(
+                    "the conditions {name} let more than {MOST_OPPORTUNITIES:e} packets through; give fewer rows"
+                )));
+            }
+            for packet in 1..=packets as u64 {
+                let due_ms = begin_ms + (packet as f64 * PACKET_BITS - bits) / bits_per_ms;
+                // Not a millisecond later for what a float is too large by.
+                let at_ms = (due_ms - 1e-6).ceil();
+                opportunities.push(at_ms as Nanos * NANOS_PER_MILLISECOND);
+            }
+            bits += more_bits - packets * PACKET_BITS;
+        }
+        let period = self.period.div_ceil(NANOS_PER_MILLISECOND) * NANOS_PER_MILLISECOND;
+        if opportunities.is_empty() {
+            return Err(Error::new(format!("the conditions {name} let no packet through; give a higher rate_mbps")));
+        }
+        // Its last time is a trace's period. Where no packet is due then, one comes early.
+        if opportunities.last().is_some_and(|last| *last < period) {
+            opportunities.push(period);
+        }
+        Ok(opportunities)
     }
 
     /// What holds so long after the beginning.
@@ -116,6 +171,12 @@ impl Conditions {
     pub fn shortest_delay(&self) -> Nanos {
         self.rows.iter().map(|(_, condition)| condition.delay).min().unwrap_or(0)
     }
+}
+
+fn parse_mbps(text: &str) -> Result<f64> {
+    parse_decimal(text)
+        .filter(|mbps| (0.0..=MOST_MBPS).contains(mbps))
+        .ok_or_else(|| Error::new(format!("'{text}' is not a rate in Mbit/s; give a number such as 2.8")))
 }
 
 #[cfg(test)]
@@ -133,9 +194,44 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_is_one_opportunity_for_each_full_packet_and_the_last_ends_the_round() {
+        let opportunities_ms = |text: &str| -> Vec<Nanos> {
+            let conditions = Conditions::parse(text, "t").unwrap();
+            conditions.opportunities("t").unwrap().iter().map(|at| at / NANOS_PER_MILLISECOND).collect()
+        };
+        // A packet a millisecond for 3 ms, none for 2, one and a half a millisecond for 2.
+        let text = "time_s,rate_mbps\n0,12\n0.003,0\n0.005,18\n0.007,0\n";
+        assert_eq!(opportunities_ms(text), [1, 2, 3, 6, 7, 7]);
+        // What a row leaves of a packet the next one takes over.
+        assert_eq!(opportunities_ms("time_s,rate_mbps\n0,1\n0.006,2\n0.1,1\n").len(), 17);
+        assert_eq!(opportunities_ms("time_s,rate_mbps\n0,12\n0.001,0\n0.01,0\n"), [1, 10]);
+        for text in ["time_s,loss\n0,0\n1,0\n", "time_s,rate_mbps\n0,0\n1,0\n"] {
+            assert!(Conditions::parse(text, "t").unwrap().opportunities("t").is_err());
+        }
+        assert!(Conditions::parse("time_s,rate_mbps\n0,100000\n10,0\n", "t").unwrap().opportunities("t").is_err());
+    }
+
+    /// The same rates and opportunities as Python has them (`tests/tuning/test_conditions.py`).
+    #[test]
+    fn opportunities_are_those_of_the_vectors() {
+        let vectors = include_str!("../../tests/vectors/opportunities.txt");
+        for block in vectors.split("\n\n").filter(|block| !block.trim().is_empty()) {
+            let (text, expected) = block.split_once("=> ").unwrap();
+            let conditions = Conditions::parse(text, "vector").unwrap();
+            let seen: Vec<_> = conditions
+                .opportunities("vector")
+                .unwrap()
+                .iter()
+                .map(|at| (at / NANOS_PER_MILLISECOND).to_string())
+                .collect();
+            assert_eq!(seen.join(" "), expected.trim());
+        }
+    }
+
+    #[test]
     fn columns_stand_in_any_order_and_may_be_left_out() {
         let conditions = Conditions::parse("loss,time_s\n0.1,0\n0.1,1", "t").unwrap();
-        assert_eq!(conditions.at(0), Condition { delay: 0, loss: 0.1 });
+        assert_eq!(conditions.at(0), Condition { loss: 0.1, ..Condition::default() });
     }
 
     #[test]
@@ -148,7 +244,8 @@ mod tests {
             ("time_s\n0\n1\n", "line 1"),
             ("time_s,delay\n0,1\n", "'delay' is not"),
             ("time_s,loss,loss\n", "twice"),
-            ("time_s,rate_mbps\n0,1\n", "delivery trace"),
+            ("time_s,rate_mbps\n0,fast\n", "line 2"),
+            ("time_s,rate_mbps\n0,100001\n", "line 2"),
             ("time_s,delay_ms\n1,1\n2,1\n", "line 2"),
             ("time_s,delay_ms\n0,1\n2,1\n1,1\n", "line 4"),
             ("time_s,delay_ms\n0,-1\n", "line 2"),

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use flate2::read::GzDecoder;
 
+use crate::conditions::{Conditions, is_conditions};
 use crate::error::{Attempt, Error, Result};
 use crate::packet::FULL_PACKET_BYTES;
 use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
@@ -32,8 +33,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Read a trace: one line per opportunity, its time in whole milliseconds, never falling. It may be packed by
-    /// gzip.
+    /// Read a trace: one line per opportunity, its time in whole milliseconds, never falling; or a conditions file
+    /// with rates. It may be packed by gzip.
     pub fn read(path: &Path) -> Result<Self> {
         let attempt = || format!("read the trace {} (a rate is written like 2.8M)", path.display());
         let bytes = std::fs::read(path).attempt(attempt)?;
@@ -47,6 +48,9 @@ impl Trace {
 
     /// Parse a trace; `name` is what an error calls it.
     pub fn parse(text: &str, name: &str) -> Result<Self> {
+        if is_conditions(text) {
+            return Ok(Self { opportunities: Conditions::parse(text, name)?.opportunities(name)? });
+        }
         let mut opportunities = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let at = line

@@ -58,7 +58,8 @@ impl Element for VaryingConditions {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Conditions")]
 pub struct NetConditions {
-    /// Delay and loss over time from inside to outside, beside those of other options: CSV of time_s, delay_ms, loss
+    /// Delay and loss over time from inside to outside, beside those of other options: CSV of time_s, delay_ms, loss.
+    /// Its rate_mbps, if it has that, is applied by --up with the same file
     #[arg(long, value_name = "FILE")]
     up_conditions: Option<PathBuf>,
 

@@ -1,0 +1,69 @@
+"""`eyelevel convert-trace`: make a conditions file of what others publish of networks over time, or the reverse."""
+
+from pathlib import Path
+
+import click
+
+from base.errors import EyelevelError
+from base.files import write_atomically
+from base.ownership import give_to_caller
+from base.text import printable
+from eyelevel.options import PATH
+from tuning import converting
+from tuning.conditions import is_conditions
+
+LOG_COLUMNS = ("time", "rate", "rtt", "delay", "loss")
+
+
+@click.command()
+@click.argument("from_", metavar="FROM", type=PATH)
+@click.option("--into", type=PATH, required=True, help="The file to write: .csv for conditions, else a delivery trace.")
+@click.option("--heavy", type=PATH, help="FROM is CellReplay's light trace of a direction, and this its heavy one.")
+@click.option("--time", help="FROM is a log: its column with the time (s), or date.")
+@click.option("--rate", help="Its column with the rate (Mbit/s).")
+@click.option("--rtt", help="Its column with the round-trip time (ms), half of which is each direction's.")
+@click.option("--delay", help="Its column with the delay of one direction (ms).")
+@click.option("--loss", help="Its column with the share of packets that are lost.")
+def main(from_: Path, into: Path, heavy: Path | None, **columns: str | None) -> None:
+    """Make a conditions file of FROM: the rate, delay and loss of one direction of a network over time.
+
+    FROM is a delivery trace of Mahimahi's, CellReplay's light trace (--heavy), or a log, a table with columns that
+    are named here, each with its unit if that is another: --rate "throughput:kbit/s". A conditions file becomes a
+    delivery trace. docs/traces.md describes conditions files, and how a network follows one.
+
+    Example: eyelevel convert-trace log.csv --time timestamp:ms --rate down_kbps:kbit/s --rtt rtt --into down.csv
+    """
+    chosen = {what: converting.parse_column(what, text) for what, text in columns.items() if text}
+    text, notes = _converted(from_, into, heavy, chosen)
+    try:
+        write_atomically(into, text)
+    except OSError as error:
+        raise EyelevelError(f"{into} cannot be written: {error.strerror}") from None
+    give_to_caller(into)
+    for note in notes:
+        click.echo(printable(note), err=True)
+    click.echo(f"written: {printable(str(into))}")
+
+
+def _converted(
+    from_: Path, into: Path, heavy: Path | None, columns: dict[str, converting.Column]
+) -> tuple[str, list[str]]:
+    """The file's text, and what a person should know. Raises EyelevelError."""
+    if columns and heavy:
+        raise EyelevelError("--heavy is for CellReplay's traces, and names of columns are for logs: give either")
+    if not is_conditions(into):
+        if columns or heavy or not is_conditions(from_):
+            raise EyelevelError(f"{into} must end with .csv; only a conditions file becomes a delivery trace")
+        return converting.delivery_trace_text(from_), []
+    if heavy:
+        converted = converting.from_cellreplay(from_, heavy)
+    elif columns:
+        if "time" not in columns or len(columns) < 2 or {"rtt", "delay"} <= columns.keys():
+            raise EyelevelError("of a log, give --time and some of --rate, --rtt or --delay, and --loss")
+        converted = converting.from_log(from_, columns)
+    else:
+        converted = converting.from_delivery_trace(from_)
+    notes = list(converted.notes)
+    if converted.min_rtt_ms is not None:
+        notes.append(f"delays are beyond the least: give the network min_rtt_ms = {converted.min_rtt_ms:.4g}")
+    return converting.text_of(converted, from_.name), notes

@@ -1,0 +1,139 @@
+"""Conditions files: the rate, delay and loss of one direction of a network over time, as comma-separated values.
+
+    # time_s and any of the other columns, in any order; lines that begin with # are comments
+    time_s,rate_mbps,delay_ms,loss
+    0,50,0,0
+    0.5,35,12.5,0.01
+    60,35,12.5,0.01
+
+A row holds until the next one's time. The last row's time is the period, after which all begins anew; its values are
+checked, and hold for no time. `shells/src/conditions.rs` reads the same files, and has the same limits.
+"""
+
+import csv
+import itertools
+import math
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+TIME, RATE, DELAY, LOSS = "time_s", "rate_mbps", "delay_ms", "loss"
+COLUMNS = (TIME, RATE, DELAY, LOSS)
+# The largest value of each; times and delays are in the shells' nanoseconds.
+MOST = {TIME: 1e9, RATE: 100_000.0, DELAY: 1e9, LOSS: 1.0}
+LARGEST_FILE_BYTES, MOST_OPPORTUNITIES = 64 << 20, 50e6
+# What a full packet has of a rate: its IP length.
+PACKET_BITS = 12_000.0
+# By how much a float of a time in ms may be too large.
+ROUNDING_MS = 1e-6
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """A file's rows: when each begins (ms), and its values by column. `period_ms`: when the last of them ends."""
+
+    at_ms: tuple[float, ...]
+    period_ms: float
+    columns: dict[str, tuple[float, ...]]
+
+    def has(self, column: str) -> bool:
+        """Whether the file has this column."""
+        return column in self.columns
+
+    def mean(self, column: str) -> float:
+        """The mean of a column over time."""
+        return sum(value * span_ms for value, span_ms in zip(self.columns[column], self._spans_ms(), strict=True)) / (
+            self.period_ms
+        )
+
+    def largest(self, column: str) -> float:
+        """The largest value of a column, 0 without it."""
+        return max(self.columns.get(column, (0.0,)))
+
+    def at(self, column: str, since_start_ms: float) -> float:
+        """What holds so long after the beginning; 0 without the column."""
+        if column not in self.columns:
+            return 0.0
+        return self.columns[column][bisect_right(self.at_ms, since_start_ms % self.period_ms) - 1]
+
+    def opportunities_ms(self) -> list[int]:
+        """When a link of this rate can send a full packet in one round, as a delivery trace of Mahimahi's has it."""
+        opportunities: list[int] = []
+        bits = 0.0
+        for begin_ms, span_ms, mbps in zip(self.at_ms, self._spans_ms(), self.columns[RATE], strict=True):
+            bits_per_ms = mbps * 1e3
+            more_bits = span_ms * bits_per_ms
+            packets = math.floor((bits + more_bits) / PACKET_BITS)
+            for packet in range(1, packets + 1):
+                due_ms = begin_ms + (packet * PACKET_BITS - bits) / bits_per_ms
+                opportunities.append(math.ceil(due_ms - ROUNDING_MS))
+            bits += more_bits - packets * PACKET_BITS
+        # Its last time is a trace's period. Where no packet is due then, one comes early.
+        if opportunities and opportunities[-1] < (period_ms := math.ceil(self.period_ms - ROUNDING_MS)):
+            opportunities.append(period_ms)
+        return opportunities
+
+    def _spans_ms(self) -> list[float]:
+        return [after - before for before, after in itertools.pairwise((*self.at_ms, self.period_ms))]
+
+
+def is_conditions(path: Path | str) -> bool:
+    """Whether a trace is a conditions file, by its name."""
+    return str(path).endswith(".csv")
+
+
+def read_conditions(path: Path) -> Conditions:
+    """The conditions in the file. Raises OSError, and ValueError with the line that is wrong, and what is."""
+    if (size := path.stat().st_size) > LARGEST_FILE_BYTES:
+        raise ValueError(f"it has {size} bytes, and 64 MiB are the most; give fewer rows")
+    with path.open(newline="", encoding="utf-8") as file:
+        return parse_conditions(file.read())
+
+
+def parse_conditions(text: str) -> Conditions:
+    """The conditions in a file's text. Raises ValueError with the line that is wrong, and what is."""
+    lines = _lines(text)
+    number, header = next(lines, (0, []))
+    if not header:
+        raise ValueError("it is empty; give a header and rows")
+    if unknown := [name for name in header if name not in COLUMNS]:
+        raise ValueError(f"line {number}: {unknown[0]!r} is not one of {', '.join(COLUMNS)}")
+    if len(set(header)) < len(header) or TIME not in header or len(header) < 2:
+        raise ValueError(f"line {number}: give {TIME} and at least one of {RATE}, {DELAY}, {LOSS}, each once")
+    rows: list[dict[str, float]] = []
+    for number, values in lines:
+        if len(values) != len(header):
+            raise ValueError(f"line {number}: {len(values)} values for {len(header)} columns")
+        row = {name: _number(name, value, number) for name, value in zip(header, values, strict=True)}
+        if not rows and row[TIME]:
+            raise ValueError(f"line {number}: the first time is not 0")
+        if rows and row[TIME] <= rows[-1][TIME]:
+            raise ValueError(f"line {number}: its time is not later than the row's before; sort the rows")
+        rows.append(row)
+    if len(rows) < 2:
+        raise ValueError("it has fewer than 2 rows; the last row's time is the period")
+    *held, last = rows
+    columns = {name: tuple(row[name] for row in held) for name in header if name != TIME}
+    conditions = Conditions(tuple(row[TIME] * 1e3 for row in held), last[TIME] * 1e3, columns)
+    if conditions.has(RATE):
+        packets = conditions.mean(RATE) * 1e3 * conditions.period_ms / PACKET_BITS
+        if not 1 <= packets <= MOST_OPPORTUNITIES:
+            raise ValueError(f"its rates let {packets:.3g} packets through in a round, and must let through 1 to 5e7")
+    return conditions
+
+
+def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Each line that is no comment, with its number, from 1."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip() and not line.strip().startswith("#"):
+            yield number, [value.strip() for value in next(csv.reader([line]))]
+
+
+def _number(column: str, text: str, line: int) -> float:
+    """A value as the shells take it: digits with at most one point."""
+    if text and all(letter in "0123456789." for letter in text) and text.count(".") < 2 and text != ".":
+        value = float(text)
+        if value <= MOST[column]:
+            return value
+    raise ValueError(f"line {line}: {column} is {text!r}, and must be a number from 0 to {MOST[column]:g}")

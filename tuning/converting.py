@@ -1,0 +1,185 @@
+"""Converting what others publish of networks over time into conditions files (`tuning.conditions`), and back.
+
+- Delivery traces of Mahimahi: a line for each full packet that could be sent, in ms.
+- CellReplay's pairs (Sentosa et al., NSDI 2025): a heavy trace, which is one of Mahimahi's, and a light one, of lines
+  with a time, the delay of a packet that meets an empty network, and when the packets of a train behind it came, all in
+  ms. The rate is the heavy trace's, the delay the light one's. That a few packets pass faster than many do (the trains)
+  is left out: a link here has one rate.
+- Logs of measurements, as tables with a column for the time and others for rate, round trip, delay or loss.
+
+Delays are beyond the least that was seen, which a network has as `min_rtt_ms`.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from base.errors import EyelevelError
+from tuning.conditions import COLUMNS, DELAY, LOSS, MOST, PACKET_BITS, RATE, TIME, read_conditions
+from tuning.networks import read_trace
+
+# Over how much of a delivery trace a rate is taken.
+BIN_MS = 100
+# What a column of a log may be, and by what its unit is multiplied to be ours.
+UNITS: Mapping[str, Mapping[str, float]] = {
+    "time": {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
+    "rate": {"bit/s": 1e-6, "kbit/s": 1e-3, "Mbit/s": 1, "Gbit/s": 1e3, "B/s": 8e-6, "kB/s": 8e-3, "MB/s": 8},
+    "rtt": {"s": 1e3, "ms": 1, "us": 1e-3},
+    "delay": {"s": 1e3, "ms": 1, "us": 1e-3},
+    "loss": {"share": 1, "percent": 1e-2},
+}
+DECIMALS = {TIME: 6, RATE: 6, DELAY: 3, LOSS: 6}
+
+
+@dataclass(frozen=True)
+class Converted:
+    """Conditions as a table, a row for each change and one for the end; the least round trip (ms), where it is known;
+    and what a person should know."""
+
+    table: pd.DataFrame
+    min_rtt_ms: float | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a log, and its unit."""
+
+    name: str
+    unit: str
+
+
+def parse_column(what: str, text: str) -> Column:
+    """The column that `text` names, like "rtt (ms):ms"; without a unit, in ours. Raises EyelevelError."""
+    usual = next(unit for unit, factor in UNITS[what].items() if factor == 1)
+    name, separator, unit = text.rpartition(":")
+    if not separator:
+        return Column(text, usual)
+    if unit not in UNITS[what]:
+        raise EyelevelError(f"--{what} has the unit {unit!r}; it is one of {', '.join(UNITS[what])}")
+    return Column(name, unit)
+
+
+def from_delivery_trace(path: Path) -> Converted:
+    """The rate of a delivery trace of Mahimahi's, by tenths of a second. Raises EyelevelError."""
+    return Converted(_rates(path))
+
+
+def from_cellreplay(light: Path, heavy: Path) -> Converted:
+    """The delay of CellReplay's `light` trace of a direction, and the rate of its `heavy` one. Raises EyelevelError."""
+    rates = _rates(heavy)
+    try:
+        rows = [[int(word) for word in line.split()[:2]] for line in light.read_text().splitlines()]
+        times_ms, delays_ms = (np.array(column, float) for column in zip(*rows, strict=True))
+    except (OSError, ValueError) as error:
+        raise EyelevelError(f"{light}: {error}; lines must begin with a time and a delay in ms") from None
+    if len(times_ms) < 2 or (np.diff(times_ms) <= 0).any():
+        raise EyelevelError(f"{light}: it must have two lines at least, of rising times")
+    least_ms = float(delays_ms.min())
+    period_s = min(rates[TIME].iloc[-1], (times_ms[-1] - times_ms[0]) / 1e3)
+    delays = pd.DataFrame({TIME: (times_ms - times_ms[0]) / 1e3, DELAY: delays_ms - least_ms})
+    table = rates.merge(delays, on=TIME, how="outer").sort_values(TIME).ffill()
+    table = _closed(table[table[TIME] < period_s].reset_index(drop=True), period_s)
+    return Converted(table, 2 * least_ms, ("a few packets pass faster than many in these traces; that is left out",))
+
+
+def from_log(path: Path, columns: Mapping[str, Column]) -> Converted:
+    """A log of measurements, whose `columns` are known by what they are ("time", "rate", …). Raises EyelevelError."""
+    try:
+        log = pd.read_csv(path, comment="#", sep=None, engine="python", skipinitialspace=True)
+    except (OSError, ValueError) as error:
+        raise EyelevelError(f"{path} is no table: {error}") from None
+    if missing := [column.name for column in columns.values() if column.name not in log]:
+        raise EyelevelError(f"{path} has no column {missing[0]!r}; it has {', '.join(map(repr, log.columns))}")
+    values = {what: _values(log[column.name], what, column) for what, column in columns.items()}
+    table = pd.DataFrame(values).dropna(subset=["time"])
+    lacking = int(table.isna().any(axis=1).sum())
+    # What was measured at the same time counts once; what was not measured is as it was before.
+    table = table.groupby("time", as_index=False).mean().sort_values("time").ffill().bfill()
+    if len(table) < 2:
+        raise EyelevelError(f"{path} has fewer than 2 times in {columns['time'].name!r}")
+    min_rtt_ms = None
+    converted = pd.DataFrame({TIME: table["time"] - table["time"].iloc[0]})
+    if "rate" in table:
+        converted[RATE] = table["rate"]
+    if "rtt" in table:
+        min_rtt_ms = float(table["rtt"].min())
+        converted[DELAY] = (table["rtt"] - min_rtt_ms) / 2
+    elif "delay" in table:
+        min_rtt_ms = 2 * float(table["delay"].min())
+        converted[DELAY] = table["delay"] - table["delay"].min()
+    if "loss" in table:
+        converted[LOSS] = table["loss"]
+    # The last measurement holds as long as one usually does.
+    usual_s = float(converted[TIME].diff().median())
+    notes = (f"{lacking} rows lack a value, which is that of the row before",) if lacking else ()
+    return Converted(_closed(converted, converted[TIME].iloc[-1] + usual_s), min_rtt_ms, notes)
+
+
+def text_of(converted: Converted, source: str) -> str:
+    """A conditions file that says where it comes from. Raises EyelevelError when a value is none that it may have."""
+    table = converted.table
+    for column in table:
+        values = table[column].to_numpy(float)
+        if not np.isfinite(values).all() or values.min() < 0 or values.max() > MOST[str(column)]:
+            raise EyelevelError(
+                f"{source}: {column} must be from 0 to {MOST[str(column)]:g}, in each row; is it in that unit?"
+            )
+    lines = [f"# Made of {source} by 'eyelevel convert-trace'.", ",".join(table.columns)]
+    decimals = [DECIMALS[str(column)] for column in table]
+    for row in table.itertuples(index=False):
+        lines.append(",".join(_digits(float(value), places) for value, places in zip(row, decimals, strict=True)))
+    return "\n".join(lines) + "\n"
+
+
+def delivery_trace_text(path: Path) -> str:
+    """The rates of the conditions file at `path` as a delivery trace of Mahimahi's. Raises EyelevelError."""
+    try:
+        conditions = read_conditions(path)
+    except (OSError, ValueError) as error:
+        raise EyelevelError(f"{path}: {error}") from None
+    if not conditions.has(RATE):
+        raise EyelevelError(f"{path} has no {RATE}, of which a delivery trace is made")
+    return "".join(f"{at_ms}\n" for at_ms in conditions.opportunities_ms())
+
+
+def _rates(path: Path) -> pd.DataFrame:
+    """The rate of a delivery trace over time, and when it ends."""
+    try:
+        at_ms = np.array([int(line) for line in read_trace(path)])
+    except (OSError, EOFError, ValueError) as error:
+        raise EyelevelError(f"{path} is no delivery trace of Mahimahi's: {error}") from None
+    if not len(at_ms) or at_ms[-1] == 0 or (np.diff(at_ms) < 0).any():
+        raise EyelevelError(f"{path} is no delivery trace of Mahimahi's: its times must rise to more than 0")
+    edges = np.append(np.arange(0, at_ms[-1], BIN_MS), at_ms[-1])
+    # An opportunity at the end of a bin is of this bin, as a packet that is due then has been sent until then.
+    counts, _ = np.histogram(at_ms - 0.5, edges)
+    rates = counts * PACKET_BITS / 1e3 / np.diff(edges)
+    return _closed(pd.DataFrame({TIME: edges[:-1] / 1e3, RATE: rates}), at_ms[-1] / 1e3)
+
+
+def _closed(table: pd.DataFrame, period_s: float) -> pd.DataFrame:
+    """`table`, of which rows that change nothing are left out, with a row at its end."""
+    changes = table.drop(columns=TIME).diff().ne(0).any(axis=1)
+    end = table.iloc[[-1]].assign(**{TIME: period_s})
+    joined = pd.concat([table[changes], end], ignore_index=True)
+    return joined[[column for column in COLUMNS if column in joined]]
+
+
+def _values(column: Any, what: str, chosen: Column) -> Any:
+    """A column's values in our unit; times may be dates, too."""
+    values = pd.to_numeric(column, errors="coerce")
+    if what == "time" and values.isna().mean() > 1 / 2:
+        dates = pd.to_datetime(column, errors="coerce", utc=True, format="mixed")
+        return (dates - dates.min()).dt.total_seconds()
+    return values * UNITS[what][chosen.unit]
+
+
+def _digits(value: float, places: int) -> str:
+    text = f"{value:.{places}f}".rstrip("0").rstrip(".")
+    return text if text and not math.isclose(value, 0) else "0"
