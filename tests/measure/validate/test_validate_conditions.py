@@ -1,0 +1,84 @@
+"""Delay and loss over time: what follows the file passes, and what follows another does not."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+from support.networks import failures, measured
+
+from measure.validate.conditions import seen_conditions
+from measure.validate.network import judge_network
+from measure.validate.site import write_validation_sites
+from record.site import Site
+from tuning import networks
+from tuning.conditions import DELAY, LOSS, Conditions, parse_conditions
+
+# Generated.
+DELAYS = "time_s,delay_ms,loss\n0,0,0\n0.4,20,0.2\n0.9,5,0\n1.6,40,0.05\n2,0,0\n"
+# The same, a little later, or by a little more.
+SHIFTED = "time_s,delay_ms,loss\n0,0,0\n0.9,20,0.2\n1.4,5,0\n1.7,40,0.05\n2,0,0\n"
+LONGER = "time_s,delay_ms,loss\n0,2,0\n0.4,22,0.2\n0.9,7,0\n1.6,42,0.05\n2,0,0\n"
+LOSSIER = "time_s,delay_ms,loss\n0,0,0.1\n0.4,20,0.3\n0.9,5,0.1\n1.6,40,0.15\n2,0,0\n"
+
+
+def fared(conditions: Conditions, began_ms: float) -> tuple[dict[int, float], dict[int, float]]:
+    """When packets were sent, and how much later they came, in a network that began so much later than was thought."""
+    draws = Random(1)
+    sent_ms = {number: 100 + 2.0 * number for number in range(1500)}
+    delayed_ms, last_ms = {}, 0.0
+    for number, at_ms in sent_ms.items():
+        if draws.random() >= conditions.at(LOSS, at_ms - began_ms):
+            last_ms = max(last_ms, at_ms + conditions.at(DELAY, at_ms - began_ms))
+            delayed_ms[number] = last_ms - at_ms + draws.uniform(0, 0.2)
+    return sent_ms, delayed_ms
+
+
+@pytest.mark.parametrize("began_ms", [0, 7, 23])
+def test_delays_are_compared_from_when_the_network_began(began_ms: float) -> None:
+    sent_ms, delayed_ms = fared(parse_conditions(DELAYS), began_ms)
+    seen = seen_conditions(parse_conditions(DELAYS), sent_ms, delayed_ms, 0.0)
+    assert seen.off_ms < 0.3
+    assert seen.delay_ms == pytest.approx(seen.expected_delay_ms, abs=0.4)
+    assert 1 - len(delayed_ms) / len(sent_ms) == pytest.approx(seen.expected_loss, abs=4 * seen.loss_sd)
+    for other in (SHIFTED, LONGER):
+        another = seen_conditions(parse_conditions(other), sent_ms, delayed_ms, 0.0)
+        assert another.off_ms > 1 or abs(another.delay_ms - another.expected_delay_ms) > 1
+
+
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Site]:
+    return write_validation_sites(tmp_path_factory.mktemp("sites"))
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.alone
+def test_a_network_that_follows_a_file_passes_and_fails_as_another(tmp_path: Path, sites: Mapping[str, Site]) -> None:
+    rates = "time_s,rate_mbps,delay_ms,loss\n0,8,0,0\n0.4,16,20,0.02\n0.9,12,5,0\n1.6,6,40,0.01\n2,0,0,0\n"
+    for name, text in (("rates", rates), ("delays", DELAYS), ("longer", LONGER), ("lossier", LOSSIER)):
+        (tmp_path / f"{name}.csv").write_text(text)
+    (tmp_path / networks.FILENAME).write_text("""
+[mine]
+min_rtt_ms = 20
+queue_ms = 100
+up_mbps = 10
+up_conditions = "delays.csv"
+down_trace = "rates.csv"
+down_conditions = "rates.csv"
+""")
+    network = networks.load(tmp_path / networks.FILENAME)["mine"]
+    measurement = measured(network, sites)
+    assert measurement.up.conditions and measurement.down.conditions and measurement.down.trace_mbps
+    # The rate is within 1 %, the delay within 1 ms and what a line of the trace takes.
+    assert measurement.down.mbps == pytest.approx(measurement.down.trace_mbps, rel=0.01)
+    assert measurement.up.conditions.off_ms < 1
+    seen = measurement.up.conditions
+    longer = replace(measurement, up=replace(measurement.up, conditions=replace(seen, off_ms=2, expected_delay_ms=9)))
+    assert failures(judge_network(network, longer)) == {
+        "uplink delay over time, median deviation",
+        "uplink delay over time, mean",
+    }
+    lossier = replace(seen, expected_loss=seen.expected_loss + 0.1)
+    judged = judge_network(network, replace(measurement, up=replace(measurement.up, conditions=lossier)))
+    assert failures(judged) == {"uplink loss"}
