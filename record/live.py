@@ -15,6 +15,7 @@ from base.files import write_atomically
 from record.layout import LIVE
 
 FORMAT = 1
+HTTP_VERSIONS = ("http/1.1", "h2", "h3")
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ from servers.certificate_authority import CertificateAuthority
 
 # What nobody knows is left alone (RFC 5280, section 4.2). The number is one for examples (RFC 5612).
 PADDING = x509.ObjectIdentifier("1.3.6.1.4.1.32473.1")
+# Chromium refuses longer chains (BoringSSL's SSL_DEFAULT_MAX_CERT_LIST is 100 KiB, frames included).
+MOST_BYTES = 90_000
 # The subject of those behind the first.
 FURTHER = "Eyelevel further certificate"
 
@@ -42,6 +44,14 @@ def recorded_chains(site: Site) -> dict[str, ChainForm]:
     for connection in site.connections:
         if connection.certificates:
             chains.setdefault(connection.server, ChainForm(connection.certificates, connection.names))
+    for address, chain in chains.items():
+        # What the certificates name is part of them, or makes them longer.
+        chain_bytes = max(sum(chain.certificates), sum(map(len, chain.names)))
+        if chain_bytes > MOST_BYTES:
+            raise EyelevelError(
+                f"{site.name}: the recorded chain of {address} has {chain_bytes} bytes of certificates and names, and "
+                f"browsers take {MOST_BYTES} at most; leave out --certificates (CERTIFICATES)"
+            )
     if not chains:
         raise EyelevelError(
             f"{site.name}: no certificates of its servers were recorded; record it again, or leave out --certificates "

@@ -59,6 +59,8 @@ MOST_FLOWS = 32
 SEGMENT_BYTES = 1460
 # The shortest quiet time that was studied (docs/quiet-times.md).
 LEAST_QUIET_MS = 1000
+# Shorter times on and off would only keep the emulator busy.
+LEAST_ON_OFF_S = 1e-4
 # The rate to reckon with where a network has no limit.
 UNLIMITED_MBPS = 1000.0
 
@@ -518,8 +520,8 @@ def _check_on_off(network: Network) -> None:
         raise ValueError("give on_off, which is of both directions, or up_on_off and down_on_off")
     for name in ("on_off", "up_on_off", "down_on_off", "company_on_off"):
         times: OnOff | None = getattr(network, name)
-        if times and min(times.on_s, times.off_s) <= 0:
-            raise ValueError(f"{name}: on_s and off_s must be more than 0")
+        if times and min(times.on_s, times.off_s) < LEAST_ON_OFF_S:
+            raise ValueError(f"{name}: on_s and off_s must be at least {LEAST_ON_OFF_S:g}")
 
 
 def _check_drops(network: Network) -> None:

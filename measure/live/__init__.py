@@ -3,11 +3,14 @@
 `visit` is one load, in namespaces of its own but in the machine's network; `loads` makes several that count.
 """
 
+import math
+
 from base.errors import EyelevelError
 from base.structure import structured
+from base.text import printable
 from record.bounded import parse_json, read_regular
 from record.layout import LIVE
-from record.live import FORMAT, LiveLoads
+from record.live import FORMAT, HTTP_VERSIONS, LiveLoads
 from record.site import Site
 
 # A site may come from anybody, with this file. One load takes 200 bytes.
@@ -24,8 +27,14 @@ def read_live(site: Site) -> LiveLoads | None:
         if (form := values.pop("format", None)) != FORMAT:
             raise EyelevelError(f"its format is {form!r}, this version reads {FORMAT}")
         live = structured(values, LiveLoads, "it")
-        if not live.loads or any(time <= 0 for load in live.loads for time in load.metrics.values()):
+        if not live.loads or not all(0 < time < math.inf for load in live.loads for time in load.metrics.values()):
             raise EyelevelError("it has no load, or a time that is none")
+        if any(name not in HTTP_VERSIONS or count < 0 for load in live.loads for name, count in load.protocols.items()):
+            raise EyelevelError("it has requests over a version of HTTP that there is not")
+        # All of these texts are shown.
+        texts = (live.browser, live.loaded_at, live.network or "", *live.network_settings, *live.round_trips_ms)
+        if any(printable(text) != text for text in texts):
+            raise EyelevelError("it has text that cannot be shown")
     except FileNotFoundError:
         return None
     except (OSError, ValueError, EyelevelError) as error:

@@ -1,5 +1,6 @@
 """Several live loads of a page that has just been recorded, each of which must count."""
 
+import json
 import os
 import subprocess
 import sys
@@ -58,7 +59,9 @@ def load_live(site: Site, count: int, network: Network | None = None, origin_ca:
 
 def settings_of(network: Network) -> dict[str, Any]:
     """What is kept of `network`, to know it again: not where its traces are, which their fingerprints stand for."""
-    kept = {name: value for name, value in asdict(network).items() if value is not None}
+    # As JSON has them, which knows no tuples.
+    known = json.loads(json.dumps(asdict(network)))
+    kept = {name: value for name, value in known.items() if value is not None}
     return {name: value for name, value in kept.items() if not name.endswith(("_trace", "_conditions"))}
 
 
@@ -93,7 +96,8 @@ def _claim(site: Site) -> Claim:
 def _protocols(evidence: Evidence) -> dict[str, int]:
     counts: Counter[str] = Counter()
     for name, requests in evidence.har_protocols.items():
-        counts[http_version(name)] += requests
+        if name:  # of a request that failed nothing is known
+            counts[http_version(name)] += requests
     return dict(counts)
 
 

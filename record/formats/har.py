@@ -51,7 +51,7 @@ FILE_BYTES = 1 << 30
 
 # Where the handshake of TCP took less than this share of TLS's, the browser had begun it before it counted: one takes a
 # round trip, the other one or two, and some computing.
-LEAST_SHARE_OF_TLS = 0.05
+LEAST_SHARE_OF_TLS, COMPUTING_MS = 0.25, 20.0
 # HTTP versions as archives call them; what is said of QUIC comes first.
 ALPNS = (("quic", "h3"), ("h3", "h3"), ("http/3", "h3"), ("h2", "h2"), ("http/2", "h2"), ("http/1", "http/1.1"))
 ALPN = "_alpn"
@@ -237,7 +237,7 @@ def _connection(entry: dict[str, Any], *, tls_is_beside: bool) -> Connection | N
     if tls_ms < 0:
         return Connection(str(address), host, round(connect_ms, 3))
     tcp_ms = round(connect_ms if tls_is_beside or tls_ms > connect_ms else connect_ms - tls_ms, 3)
-    is_whole = tcp_ms >= LEAST_SHARE_OF_TLS * tls_ms
+    is_whole = tcp_ms >= LEAST_SHARE_OF_TLS * (tls_ms - COMPUTING_MS)
     return Connection(str(address), host, tcp_ms if is_whole else None, round(tls_ms, 3), alpn)
 
 

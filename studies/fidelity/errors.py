@@ -21,10 +21,12 @@ from base.files import write_json
 from record.live import LiveLoads
 
 FILE = "fidelity.json"
+# Of what there are how many, by the column that says it.
+COUNTS = {"live": "live_loads", "replay": "runs"}
 SITE_COLUMNS = ["site", "network", "protocol", "metric", "live_loads", "runs", "live_ms", "replay_ms"]
 SITE_COLUMNS += ["error", "error_low", "error_high", "live_scatter", "replay_scatter"]
 OVERALL_COLUMNS = ["condition", "metric", "sites", "median_error", "median_low", "median_high"]
-OVERALL_COLUMNS += ["mean_error", "mean_low", "mean_high", "without_difference", "with_interval"]
+OVERALL_COLUMNS += ["chance_error", "mean_error", "mean_low", "mean_high", "with_zero", "with_interval"]
 
 
 def errors(campaign: CampaignTable, live: Mapping[str, LiveLoads], confidence: float) -> pd.DataFrame:
@@ -75,9 +77,9 @@ def overall(by_site: pd.DataFrame, confidence: float) -> pd.DataFrame:
     row for each way (`condition`).
 
     `median_error` is the median of the errors' sizes, without their signs, with the interval of the sign test, which
-    needs six sites for 95 %. `mean_error` is that of the mean logarithm, with Student's interval: whether replays take
-    longer, or shorter, as a rule. `without_difference`: how many sites' intervals have 0 in them, of
-    those that have one.
+    needs six sites for 95 %. `chance_error` is about what it would be if replays were as live loads are, by the scatter
+    of both alone. `mean_error` is that of the mean logarithm, with Student's interval: whether replays take longer, or
+    shorter, as a rule. `with_zero`: how many sites' intervals have 0 in them, of those that have one.
     """
     several = by_site.groupby(["site", "metric"]).size().max() > 1 if len(by_site) else False
     conditions = [
@@ -98,15 +100,19 @@ def _over_sites(some: pd.DataFrame, confidence: float) -> dict[str, float]:
     median = stats.quantile_test(sizes, p=0.5).confidence_interval(confidence)
     mean = over_runs(ratios, confidence)
     with_interval = some.dropna(subset=["error_low", "error_high"])
+    # Of a normal value, half of all sizes are above so many standard deviations.
+    live, replay = (np.log1p(some[f"{kind}_scatter"]) ** 2 / some[count] for kind, count in COUNTS.items())
+    by_chance = np.expm1(stats.norm.ppf(3 / 4) * np.sqrt(live + replay))
     return {
         "sites": len(some),
         "median_error": float(np.median(sizes)),
         "median_low": float(median.low),
         "median_high": float(median.high),
+        "chance_error": float(np.nanmedian(by_chance)) if by_chance.notna().any() else math.nan,
         "mean_error": math.expm1(mean.mean),
         "mean_low": math.expm1(mean.low),
         "mean_high": math.expm1(mean.high),
-        "without_difference": int(((with_interval["error_low"] <= 0) & (with_interval["error_high"] >= 0)).sum()),
+        "with_zero": int(((with_interval["error_low"] <= 0) & (with_interval["error_high"] >= 0)).sum()),
         "with_interval": len(with_interval),
     }
 

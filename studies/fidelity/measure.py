@@ -141,11 +141,13 @@ def recorders_network(name: str, live: LiveLoads, known: Mapping[str, Network]) 
             f"the live loads of {name} went over {live.network}, which is none of the networks here; name its folder "
             "with TUNING=, or another network with NET="
         )
-    now = settings_of(known[live.network])
-    if changed := [key for key, value in live.network_settings.items() if now.get(key) != value]:
+    now, then = settings_of(known[live.network]), live.network_settings
+    # A setting that is None on one side is missing there.
+    if changed := sorted(key for key in now.keys() | then.keys() if now.get(key) != then.get(key)):
+        key = changed[0]
         raise EyelevelError(
-            f"{live.network} has another {changed[0]} ({now.get(changed[0])}) than when {name} was loaded live behind "
-            f"it ({live.network_settings[changed[0]]}); NET={live.network} takes it as it is now"
+            f"{live.network} has another {key} ({now.get(key, 'none')}) than when {name} was loaded live behind it "
+            f"({then.get(key, 'none')}); NET={live.network} takes it as it is now"
         )
     return known[live.network]
 

@@ -1,5 +1,6 @@
 """The report's section on fidelity: the errors of all sites in sentences, as a figure and as tables."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -72,13 +73,13 @@ def lead(row: Mapping[str, Any], confidence: float) -> str:
     text += share(row["median_error"])
     if median != NOTHING:
         text += f" ({level(confidence)} interval {share(row['median_low'])} to {share(row['median_high'])})"
+    if not math.isnan(row["chance_error"]):
+        text += f", where scatter alone would make about {share(row['chance_error'])}"
     mean = percent_interval(row["mean_low"], row["mean_high"])
     text += f"; replays differ by {percent(row['mean_error'])} on average"
     text += f" ({mean})" if mean != NOTHING else ""
     if row["with_interval"]:
-        text += (
-            f"; the intervals of {row['without_difference']} of {plural('site', row['with_interval'])} have 0 in them"
-        )
+        text += f"; the intervals of {row['with_zero']} of {plural('site', row['with_interval'])} have 0 in them"
     return f"{text}."
 
 
@@ -132,14 +133,16 @@ def overall_table(all_sites: pd.DataFrame, confidence: float) -> ReportTable:
         "sites": ("sites", whole_number),
         "median_error": ("median error", share),
         ("median_low", "median_high"): (interval, percent_interval),
+        "chance_error": ("by scatter alone", share),
         "mean_error": ("mean difference", percent),
         ("mean_low", "mean_high"): ("interval of the mean", percent_interval),
-        ("without_difference", "with_interval"): ("sites without difference", lambda some, all_: f"{some} of {all_}"),
+        ("with_zero", "with_interval"): ("intervals with 0 in them", lambda some, all_: f"{some} of {all_}"),
     }
     note = (
-        "Median error: of the errors' sizes, without their signs; its interval is that of the sign test. Mean "
-        "difference: of the logarithms, with signs, over these sites. Sites without difference: those whose intervals "
-        "have 0 in them, of those that have one."
+        "Median error: of the errors' sizes, without their signs; its interval is that of the sign test. By scatter "
+        "alone: about what it would be if replays were as live loads are, since either scatters; more loads and runs "
+        "make it smaller. Mean difference: of the logarithms, with signs, over these sites. Intervals with 0 in them: "
+        "of single sites, of those that have one; no evidence of sameness, since few loads make wide intervals."
     )
     return ReportTable("fidelity", "Errors over all sites", all_sites, text_table(all_sites, columns), note)
 

@@ -75,6 +75,14 @@ def test_a_site_is_replayed_behind_the_network_and_over_the_version_of_its_live_
             live(900.0, network="lte", network_settings={**settings_of(LTE), "down_mbps": 8}),
             r"lte has another down_mbps \(10.5\) than when page was loaded live behind it \(8\); NET=lte takes it",
         ),
+        (
+            live(900.0, network="lte", network_settings={**settings_of(LTE), "up_loss": 0.1}),
+            r"lte has another up_loss \(none\) than when page was loaded live behind it \(0.1\)",
+        ),
+        (
+            live(900.0, network="lte", network_settings=settings_of(replace(LTE, queue_ms=None))),
+            r"lte has another queue_ms \(200\) than when page was loaded live behind it \(none\)",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_refused_in_a_line(loads: LiveLoads | None, fault: str, tmp_path: Path) -> None:
@@ -86,7 +94,10 @@ def test_what_cannot_be_compared_is_refused_in_a_line(loads: LiveLoads | None, f
 def test_each_site_has_runs_of_its_own_conditions_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sites = {
         "tcp": written(tmp_path / "tcp", behind_lte(900.0)),
-        "quic": written(tmp_path / "quic", live(900.0, version="h3", network="dsl")),
+        "quic": written(
+            tmp_path / "quic",
+            live(900.0, version="h3", network="dsl", network_settings=settings_of(networks.load()["dsl"])),
+        ),
     }
     monkeypatch.setattr(measure, "choose_sites", lambda names: list(sites.values()))
     planned = campaign(Request(tmp_path / "results", site="tcp,quic", runs=2))
@@ -159,6 +170,8 @@ def test_known_errors_are_found_of_each_site_and_of_all(folder: Path) -> None:
     assert of_all["median_error"] == pytest.approx(0.0355, abs=0.001)
     assert of_all["median_low"] < 0.03 and of_all["median_high"] >= 0.1
     assert (of_all["sites"], of_all["with_interval"]) == (8, 7)
+    # Three of each, which scatter by 1 %.
+    assert of_all["chance_error"] == pytest.approx(0.6745 * 0.01 * math.sqrt(2 / 3), rel=0.01)
 
 
 def test_the_report_tells_and_draws_the_errors_and_a_file_has_them(folder: Path) -> None:
@@ -181,3 +194,22 @@ def test_live_loads_are_no_part_of_the_recording_and_a_broken_file_is_one_line(t
     (with_live.folder / "live.json").write_text('{"format": 1, "loads": 3}')
     with pytest.raises(EyelevelError, match=r"live.json is broken \(.*\); remove it, or record the site again"):
         read_live(with_live)
+
+
+@pytest.mark.parametrize(
+    ("changed", "fault"),
+    [
+        ({"network": "lte\x1b[2J"}, "it has text that cannot be shown"),
+        ({"network_settings": {"a\nb": 1}}, "it has text that cannot be shown"),
+        ({"loads": [{"metrics": {"plt": 1.0}, "protocols": {"h9": 1}}]}, "a version of HTTP that there is not"),
+        ({"loads": [{"metrics": {"plt": 1.0}, "protocols": {"h2": -1}}]}, "a version of HTTP that there is not"),
+        ({"loads": [{"metrics": {"plt": 0.0}, "protocols": {"h2": 1}}]}, "a time that is none"),
+    ],
+)
+def test_live_loads_of_strangers_are_taken_as_data(changed: dict[str, Any], fault: str, tmp_path: Path) -> None:
+    site = written(tmp_path / "a", behind_lte(900.0))
+    file = site.folder / "live.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | changed))
+    with pytest.raises(EyelevelError, match=fault) as raised:
+        read_live(site)
+    assert str(raised.value).isprintable()

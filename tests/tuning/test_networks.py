@@ -110,7 +110,7 @@ def test_every_property_of_the_shells_reaches_them(text: str, options: str, tmp_
         (f"{NETWORK}loss = 0.1\ngilbert_elliott = {{good_to_bad = 0.1, bad_to_good = 1}}", "not both"),
         (f"{NETWORK}loss = 0.1\nretransmit_tries = 3", "retransmit_tries and retransmit_reorder need retransmit_ms"),
         (f"{NETWORK}loss = 0.1\nretransmit_ms = 5\nretransmit_tries = 1", "retransmit_tries must be at least 2"),
-        (f"{NETWORK}on_off = {{on_s = 5, off_s = 0}}", "on_off: on_s and off_s must be more than 0"),
+        (f"{NETWORK}on_off = {{on_s = 5, off_s = 0}}", "on_off: on_s and off_s must be at least 0.0001"),
         (f"{NETWORK}on_off = {{on_s = 5}}", "on_off: the key 'off_s' is missing"),
         (
             f"{NETWORK}on_off = {{on_s = 5, off_s = 1}}\nup_on_off = {{on_s = 5, off_s = 1}}",
@@ -280,7 +280,7 @@ def test_background_flows_are_read_and_told_apart(tmp_path: Path) -> None:
         ('company = ["vegas"]', "company has 'vegas'; background flows are cubic, bbr, reno, quic-cubic"),
         ('up_company = ["quic-cubic"]', "over QUIC are sent to the client only"),
         ("company_on_off = {on_s = 1, off_s = 1}", "company_on_off needs company or up_company"),
-        ('company = ["cubic"]\ncompany_on_off = {on_s = 0, off_s = 1}', "on_s and off_s must be more than 0"),
+        ('company = ["cubic"]\ncompany_on_off = {on_s = 0, off_s = 1}', "on_s and off_s must be at least 0.0001"),
         ('company = ["cubic"]\ndrop_down_packets = [3]', r"company and drop_\* exclude each other"),
         ('company = "cubic"', "company must be a list"),
     ],
