@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from analysis.figures.style import BLUE, PAGE_INCHES, VERMILION, figure_style
 from analysis.text import label
+from tuning.conditions import DELAY
 from tuning.networks import DOWN, TRACE_LINE_BYTES, UP, Network, read_trace
 
 # Two networks stand side by side, with a panel for the rate and one for the round-trip time each.
@@ -18,6 +19,8 @@ BESIDE = 2
 ROW_INCHES = 1.15
 # Over how much of a trace a rate is taken.
 BIN_S = 0.25
+# How finely a delay over time is drawn.
+DELAY_BIN_S = 0.02
 STYLES = {DOWN: (BLUE, "-", "down"), UP: (VERMILION, "--", "up")}
 
 
@@ -34,6 +37,15 @@ def rate_series(network: Network, direction: str, seconds: float) -> tuple[np.nd
     counts, _ = np.histogram(rounds, edges)
     rates = counts * TRACE_LINE_BYTES * 8 / BIN_S / 1e6
     return edges, np.append(rates, rates[-1])
+
+
+def delay_series(network: Network, direction: str, seconds: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """Times in s and the delay of a direction from each of them on, in ms, beyond its own; None where none changes."""
+    conditions = network.conditions_of(direction)
+    if not conditions or not conditions.has(DELAY):
+        return None
+    times_s = np.arange(0, seconds + DELAY_BIN_S / 2, DELAY_BIN_S)
+    return times_s, np.array([conditions.at(DELAY, 1e3 * at_s) for at_s in times_s])
 
 
 def off_times(network: Network, direction: str, seconds: float) -> list[tuple[float, float]]:
@@ -87,9 +99,14 @@ def _draw_delays(panel: Axes, network: Network, seconds: float) -> None:
     for direction in (UP, DOWN):
         queue, mbps = network.queue_of(direction), network.rate_of(direction)
         waits_ms.append((queue.longest_wait_ms(mbps, least_ms) or 0.0) if queue and mbps else 0.0)
-    low_ms, high_ms = least_ms - 2 * network.jitter_ms, least_ms + 2 * network.jitter_ms
-    panel.fill_between([0, seconds], high_ms, high_ms + sum(waits_ms), color="0.85", label="full queues")
+    times_s, delays_ms = np.array([0.0, seconds]), np.full(2, least_ms)
+    for direction in (UP, DOWN):
+        if series := delay_series(network, direction, seconds):
+            times_s = series[0]
+            delays_ms = series[1] + (delays_ms if len(delays_ms) == len(times_s) else least_ms)
+    low_ms, high_ms = delays_ms - 2 * network.jitter_ms, delays_ms + 2 * network.jitter_ms
+    panel.fill_between(times_s, high_ms, high_ms + sum(waits_ms), step="post", color="0.85", label="full queues")
     if network.jitter_ms:
-        panel.fill_between([0, seconds], low_ms, high_ms, color="#f5d9a8", label="jitter")
-    panel.plot([0, seconds], [least_ms, least_ms], color="black", label="round trip, empty queues")
+        panel.fill_between(times_s, low_ms, high_ms, step="post", color="#f5d9a8", label="jitter")
+    panel.step(times_s, delays_ms, where="post", color="black", label="round trip, empty queues")
     panel.set(title="round trip: ms", xlim=(0, seconds), ylim=(0, None))

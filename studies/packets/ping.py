@@ -8,7 +8,8 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from base.places import tool
-from tuning.networks import Network
+from tuning.conditions import DELAY
+from tuning.networks import DOWN, UP, Network
 
 ECHOES = 20
 INTERVAL_S = 0.05
@@ -54,13 +55,15 @@ def ping(address: str, rtt_ms: float) -> tuple[PingTimes, str]:
 def expected_ms(network: Network) -> tuple[float, float]:
     """The least and the most that the mean of pings through `network` may be.
 
-    A packet waits for a link that follows a trace, at most as long as its queue is, and for what a link repeats.
+    A packet waits for a link that follows a trace, at most as long as its queue is, and for what a link repeats; and a
+    delay may change over time.
     """
     links = ((network.up_mbps, network.up_trace), (network.down_mbps, network.down_trace))
     serialising_ms = sum(ECHO_BYTES * 8 / mbps / 1e3 for mbps, trace in links if mbps and not trace)
     rtt_ms = network.min_rtt_ms + serialising_ms
     tolerance_ms = max(TOLERANCE_MS, TOLERANCE * rtt_ms) + network.jitter_ms
     waiting_ms = sum(network.queue_wait_ms(0) for _, trace in links if trace) + (network.retransmit_ms or 0)
+    waiting_ms += sum(one.largest(DELAY) for one in map(network.conditions_of, (UP, DOWN)) if one)
     return rtt_ms - tolerance_ms, rtt_ms + tolerance_ms + waiting_ms
 
 

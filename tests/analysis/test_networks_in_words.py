@@ -41,6 +41,8 @@ WORDS = {
     "drop_down_at_ms": ((7.5,), "a packet down dropped at 7.5 ms"),
     "up_trace": ("/a/b.trace", "rate up by mean, after b.trace"),
     "down_trace": ("/a/b.trace", "rate down by mean, after b.trace"),
+    "up_conditions": ("/a/b.csv", "delay and loss up over time, after b.csv"),
+    "down_conditions": ("/a/b.csv", "delay and loss down over time, after b.csv"),
     "retransmit_ms": (60, "the link repairs losses, 60 ms a try"),
 }
 # Of these a reader learns by others, or from columns of their own.

@@ -18,48 +18,48 @@ def convert(*words: str | Path) -> Result:
 def test_a_delivery_trace_and_back_keeps_its_rate(tmp_path: Path) -> None:
     # 12 Mbit/s for a second, 24 for another, none for half a second, 12 again.
     times = [*range(1, 1001), *(ms for ms in range(1001, 2001) for _ in range(2)), *range(2501, 3001)]
-    trace, made, back = tmp_path / "a.down", tmp_path / "a.csv", tmp_path / "b.down"
+    trace, conditions_file, back = tmp_path / "a.down", tmp_path / "a.csv", tmp_path / "b.down"
     trace.write_text("".join(f"{ms}\n" for ms in times))
-    assert convert(trace, "--into", made).exit_code == 0
-    conditions = read_conditions(made)
+    assert convert(trace, "--into", conditions_file).exit_code == 0
+    conditions = read_conditions(conditions_file)
     assert [conditions.at(RATE, ms) for ms in (500, 1500, 2250, 2750)] == [12, 24, 0, 12]
     assert conditions.period_ms == 3000
-    assert convert(made, "--into", back).exit_code == 0
+    assert convert(conditions_file, "--into", back).exit_code == 0
     assert abs(len(read_trace(back)) - len(times)) <= 1
     assert read_trace(back)[-1] == b"3000"
 
 
 def test_cellreplays_pair_has_the_rate_of_the_heavy_and_the_delay_of_the_light_trace(tmp_path: Path) -> None:
-    light, heavy, made = tmp_path / "light", tmp_path / "heavy", tmp_path / "a.csv"
+    light, heavy, conditions_file = tmp_path / "light", tmp_path / "heavy", tmp_path / "a.csv"
     light.write_text("0 20 0 1 1 2\n450 35 0 0 1\n1000 20 0 1\n2000 30 0\n")
     heavy.write_text("".join(f"{ms}\n" for ms in range(1, 3001)))
-    done = convert(light, "--heavy", heavy, "--into", made)
+    done = convert(light, "--heavy", heavy, "--into", conditions_file)
     assert "min_rtt_ms = 40" in done.stderr and "left out" in done.stderr
-    conditions = read_conditions(made)
+    conditions = read_conditions(conditions_file)
     assert [conditions.at(DELAY, ms) for ms in (0, 449, 451, 999, 1001)] == [0, 0, 15, 15, 0]
     assert {conditions.at(RATE, ms) for ms in (0, 500, 1500)} == {12}
     assert conditions.period_ms == 2000
 
 
 def test_a_log_has_its_columns_in_their_units(tmp_path: Path) -> None:
-    log, made = tmp_path / "log.csv", tmp_path / "a.csv"
+    log, conditions_file = tmp_path / "log.csv", tmp_path / "a.csv"
     log.write_text(
         "when;down (kbit/s);ping [ms];lost\n1700000002000;8000;50;10\n1700000000000;4000;40;0\n1700000001000;;60;5\n"
     )
     columns = ("--time", "when:ms", "--rate", "down (kbit/s):kbit/s", "--rtt", "ping [ms]", "--loss", "lost:percent")
-    done = convert(log, *columns, "--into", made)
+    done = convert(log, *columns, "--into", conditions_file)
     assert "1 rows lack a value" in done.stderr and "min_rtt_ms = 40" in done.stderr
-    conditions = read_conditions(made)
+    conditions = read_conditions(conditions_file)
     assert conditions.columns == {RATE: (4, 4, 8), DELAY: (0, 10, 5), LOSS: (0, 0.05, 0.1)}
     assert (conditions.at_ms, conditions.period_ms) == ((0, 1000, 2000), 3000)
 
 
 def test_times_may_be_dates_and_rows_that_change_nothing_are_left_out(tmp_path: Path) -> None:
-    log, made = tmp_path / "log.csv", tmp_path / "a.csv"
+    log, conditions_file = tmp_path / "log.csv", tmp_path / "a.csv"
     rows = [f"2026-11-23T10:00:{second:02}Z,{30 if second < 4 else 45}" for second in range(10)]
     log.write_text("\n".join(["time,delay", *rows]) + "\n")
-    assert convert(log, "--time", "time", "--delay", "delay", "--into", made).exit_code == 0
-    conditions = read_conditions(made)
+    assert convert(log, "--time", "time", "--delay", "delay", "--into", conditions_file).exit_code == 0
+    conditions = read_conditions(conditions_file)
     assert (conditions.at_ms, conditions.columns, conditions.period_ms) == ((0, 4000), {DELAY: (0, 15)}, 10_000)
 
 
