@@ -13,7 +13,7 @@ from browsers.chromium.known_servers import write_known_servers
 from browsers.chromium.netlog import read_handshakes, read_netlog, read_streams
 from browsers.chromium.program import BINARY, COMMON_SWITCHES, DISABLED_FEATURES, MOBILE_PIXEL_RATIO, phone, trust
 from browsers.contract import HOME, Browser, Page, Request, StreamRequest
-from tuning.protocols import Protocol
+from tuning.protocols import VISIT_BEFORE, Protocol
 
 # For how long Chromium tries to connect over TCP (net/socket/transport_connect_job.cc). Over QUIC it would give up
 # after 4 s without a packet, which a lossy network reaches, and the load would fail with one protocol alone.
@@ -31,6 +31,8 @@ PROCESS_PARTS = {
     "gpu-process": "gpu",
 }
 PROFILE = "profile"
+# Of no server: reserved (RFC 6335).
+UNUSED_PORT = 1
 WITHOUT_WEBRTC = "force-webrtc-ip-handling-policy=disable_non_proxied_udp"
 
 
@@ -48,11 +50,15 @@ class Chromium(Browser):
     def browsertime_options(
         self, page: Page, protocol: Protocol, connection_options: tuple[str, ...], results: Path
     ) -> dict[str, Any]:
-        known = page.authorities if protocol.browser_knows_servers else ()
-        write_known_servers(results / PROFILE, page.url, known, protocol.http_version)
+        known, version = page.authorities if protocol.browser_knows_servers else (), protocol.http_version
+        if (beside := protocol.beside) and protocol.discovery == VISIT_BEFORE:
+            known, version = page.authorities, beside.http_version
+        write_known_servers(results / PROFILE, page.url, known, version)
         rules = ["MAP * ~NOTFOUND", *(f"EXCLUDE {host}" for host in page.hosts)]
         without = [BACKUP] if protocol.backup_connections is False else []
         switches = _switches(rules, results, without, allows_0rtt=not protocol.needs_hello_retry)
+        if beside:
+            return _options(page, results, [*switches, *_alternative_switches(page, beside)])
         return _options(page, results, [*switches, *_protocol_switches(protocol, connection_options)])
 
     def live_options(self, page: Page, addresses: Mapping[str, str], results: Path) -> dict[str, Any]:
@@ -131,6 +137,18 @@ def _protocol_switches(protocol: Protocol, connection_options: tuple[str, ...]) 
         # Also what makes Chromium accept the testbed's certificate authority for QUIC.
         "origin-to-force-quic-on=*",
         *([f"quic-connection-options={','.join(connection_options)}"] if connection_options else []),
+    ]
+
+
+def _alternative_switches(page: Page, beside: Protocol) -> list[str]:
+    """Chromium may use QUIC with the servers of a page, and chooses itself when it does."""
+    return [
+        "enable-quic",
+        "quic-version=h3",
+        # Of the hosts that are named here it takes the testbed's certificate authority over QUIC. QUIC is forced upon
+        # nothing, as the port is none of theirs.
+        "origin-to-force-quic-on=" + ",".join(f"{host}:{UNUSED_PORT}" for host in page.hosts),
+        *([f"quic-connection-options={','.join(beside.connection_options)}"] if beside.connection_options else []),
     ]
 
 

@@ -117,6 +117,8 @@ class Firefox(Browser):
         return [_binary(), "--headless", "--no-remote", "--screenshot", picture, url]
 
     def refusal(self, protocol: Protocol) -> str | None:
+        if protocol.alternative:
+            return "it cannot be measured with servers that speak two protocols; chromium can"
         if protocol.early_data:
             return "early_data needs a browser that returns, and no such visit is made with Firefox"
         if protocol.fast_open:

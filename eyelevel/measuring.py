@@ -28,6 +28,7 @@ from eyelevel.options import INSECURE_HELP
 from measure.campaign.campaign import Campaign, Enough, Workers, measure, never_enough
 from measure.campaign.cluster import Cluster
 from measure.campaign.lanes import measure_in_lanes
+from measure.campaign.method import Method
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import require_no_others
 from measure.cluster.addresses import scheduler_address
@@ -133,6 +134,7 @@ def carry_out(
     # The head of a cluster, too, says with what its networks keep time, since all machines must do so alike.
     (require_namespaces if options.dask else require_browsing)("measuring")
     require_browser(campaign)
+    require_one_protocol(campaign)
     require_networks(campaign)
     require_shells(campaign, options)
     require_recorded(campaign)
@@ -184,6 +186,16 @@ def require_browser(campaign: Campaign) -> None:
     for browser, protocol, site in product(campaign.browsers, campaign.protocols.values(), campaign.sites.values()):
         if fault := refusal(browser_named(browser), protocol, site):
             raise EyelevelError(fault)
+
+
+def require_one_protocol(campaign: Campaign) -> None:
+    """Raises EyelevelError when a study looks into loads of one protocol, and the servers of a load speak two."""
+    for protocol in campaign.protocols.values():
+        if protocol.beside and type(campaign.method) is not Method:
+            raise EyelevelError(
+                f"the servers of {protocol.name} speak {' and '.join(protocol.http_versions)}, of which only 'make "
+                "campaign' can make sense; choose protocols without an alternative"
+            )
 
 
 def require_networks(campaign: Campaign) -> None:

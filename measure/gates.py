@@ -29,10 +29,14 @@ CLOCK_SHIFT_S = 0.5
 
 @dataclass(frozen=True)
 class Claim:
-    """What a run is said to be: its HTTP version (h2 or h3), the addresses of the site's servers, the hosts that were
-    recorded, the size in pixels of the page's window, whether it was filmed, how long (s) it may have taken at most, if
-    there is a limit, which of the servers speak HTTP/1.1 alone, and the background flows beside it: name, direction and
-    congestion control of each."""
+    """What a run is said to be.
+
+    `http_version`: h2 or h3, and `further_versions` those that the browser may use beside it, of which it
+    knows from a visit before if it `knows_alternative`. `servers`: the addresses of the site's servers, `hosts` the
+    hosts that were recorded. `window`: the size in pixels of the page's. `limit_s`: how long it may have taken at most.
+    `http1_servers`: which of the servers speak HTTP/1.1 alone. `company`: the background flows beside it, of each its
+    name, direction and congestion control.
+    """
 
     http_version: str
     servers: Collection[str]
@@ -42,6 +46,8 @@ class Claim:
     limit_s: float | None = None
     http1_servers: Collection[str] = ()
     company: tuple[tuple[str, str, str], ...] = ()
+    further_versions: tuple[str, ...] = ()
+    knows_alternative: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,15 +106,23 @@ def error_page(evidence: Evidence, claim: Claim) -> str | None:
 
 def wrong_protocol(evidence: Evidence, claim: Claim) -> str | None:
     """A request went over another protocol than the one under test."""
-    versions = (claim.http_version, *([HTTP1] if claim.http1_servers else ()))
+    versions = (claim.http_version, *claim.further_versions, *([HTTP1] if claim.http1_servers else ()))
+    of_servers = versions[: 1 + len(claim.further_versions)]
     for request in evidence.requests:
-        allowed = (HTTP1,) if request.address in claim.http1_servers else versions[:1] if request.address else versions
+        allowed = (HTTP1,) if request.address in claim.http1_servers else of_servers if request.address else versions
         if request.protocol not in (None, *allowed):
             return f"{request.protocol} instead of {allowed[0]}: {_short(request)}"
     for version, count in evidence.har_protocols.items():
         if version not in versions:
             return f"{count} request(s) over {version or 'an unknown protocol'} instead of {claim.http_version}"
     return None
+
+
+def alternative_unused(evidence: Evidence, claim: Claim) -> str | None:
+    """The browser knew of an alternative before it asked, and used it for nothing: it cannot have believed it."""
+    if not claim.knows_alternative or any(request.protocol in claim.further_versions for request in evidence.requests):
+        return None
+    return f"no request used {' or '.join(claim.further_versions)}, of which the browser knew"
 
 
 def tcp_beside_quic(evidence: Evidence, claim: Claim) -> str | None:
@@ -226,6 +240,7 @@ GATES: list[Gate] = [
     Gate("error_page", error_page, about_load=True),
     Gate("load_unfinished", load_unfinished, about_load=True),
     Gate("wrong_protocol", wrong_protocol, about_load=True),
+    Gate("alternative_unused", alternative_unused, about_load=True),
     Gate("tcp_beside_quic", tcp_beside_quic, about_load=True),
     Gate("outside", outside, about_load=True),
     Gate("request_failed", request_failed),

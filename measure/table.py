@@ -66,7 +66,8 @@ class Row:
     for how long during the load its processes ran and waited for a processor (`measure.run.processor`), for how long
     the page had asked for nothing when it counted as finished, in which lane of the machine, if that had any, in which
     browser, when after its navigation the next run began to be prepared (`measure.campaign.preparer`), and the mean
-    rate of all background flows together during the load (Mbit/s), where there were any.
+    rate of all background flows together during the load (Mbit/s), where there were any; and which share of the
+    requests and of the bytes of their responses went over HTTP/3, where servers spoke that beside another version.
 
     `further`: the cells of columns that this version does not know.
     """
@@ -104,6 +105,8 @@ class Row:
     browser: str = DEFAULT
     next_prepared_ms: float | None = None
     company_mbps: float | None = None
+    h3_request_share: float | None = None
+    h3_byte_share: float | None = None
     further: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -14,7 +14,8 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,8 @@ from tuning import kernel
 MOST_DESCRIPTORS = 1 << 16
 REQUEST_LOG = "requests.tsv"
 QLOG = "qlog"
+# Where the servers of an alternative protocol have their files.
+BESIDE = "beside"
 
 
 class LetGo(Exception):
@@ -102,13 +105,18 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
             content=_content(site, evidence, repeatable=spec.repeatable),
             protocol=spec.protocol,
             folder=logs,
-            certify=partial(_certificates, site, evidence, recorded=spec.recorded_certificates),
+            certify=cache(partial(_certificates, site, evidence, recorded=spec.recorded_certificates)),
             request_log=logs / REQUEST_LOG if spec.request_log else None,
             qlog=logs / QLOG if spec.qlog else None,
             think_time=spec.think_time,
             http1=http1,
         )
-        with _served(serving), _linked(control, stack, leash) as connection, _monitoring(spec.monitor):
+        with (
+            _served(serving),
+            _served_beside(serving),
+            _linked(control, stack, leash) as connection,
+            _monitoring(spec.monitor),
+        ):
             if spec.protocol.in_kernel:
                 evidence["server_routes"] = kernel.tune_server_routes(world.outward_device(), spec.protocol)
                 device, paced = world.outward_device(), spec.protocol.pacing
@@ -139,14 +147,28 @@ def _served(serving: Serving) -> Iterator[None]:
 
 
 @contextmanager
+def _served_beside(serving: Serving) -> Iterator[None]:
+    """Serve by the alternative of the protocol, too, if it has one."""
+    if (beside := serving.protocol.beside) is None:
+        yield
+        return
+    folder = serving.folder / BESIDE
+    folder.mkdir()
+    log = folder / REQUEST_LOG if serving.request_log else None
+    with _served(replace(serving, protocol=beside, folder=folder, request_log=log, qlog=None)):
+        yield
+
+
+@contextmanager
 def _kept_logs(spec: ReplaySpec, logs: Path) -> Iterator[None]:
     """Put what the servers have logged while the block ran where the caller wants it."""
     try:
         yield
     finally:
-        if spec.request_log and (requests := file_in(logs, REQUEST_LOG)):
-            with requests.open("rb") as source, spec.request_log.open("ab") as target:
-                shutil.copyfileobj(source, target)
+        for name in (REQUEST_LOG, f"{BESIDE}/{REQUEST_LOG}"):
+            if spec.request_log and (requests := file_in(logs, name)):
+                with requests.open("rb") as source, spec.request_log.open("ab") as target:
+                    shutil.copyfileobj(source, target)
         if spec.qlog:
             for entry in sorted((logs / QLOG).glob(f"*{SUFFIX}")):
                 if log := file_in(logs, f"{QLOG}/{entry.name}"):

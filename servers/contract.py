@@ -83,7 +83,8 @@ class Server(ABC):
     it can serve some addresses over HTTP/1.1 alone. `options_by_itself` are those of its `connection_options` that ask
     for what it does anyway, so that a browser that sends none can be measured with it, too. `fills_window_after_loss`:
     whether as much is in flight when a loss is made good as the window lets; of one whose pacing keeps it from that, a
-    validation reads from its log which window it kept.
+    validation reads from its log which window it kept. `offers_alternative`: whether its responses can say that an
+    address speaks HTTP/3, too.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Server(ABC):
     limits_window: bool = False
     options_by_itself: tuple[str, ...] = ()
     fills_window_after_loss: bool = True
+    offers_alternative: bool = False
 
     @abstractmethod
     def serve(self, serving: Serving) -> AbstractContextManager[None]:

@@ -26,6 +26,11 @@ def server_of(protocol: Protocol) -> Server:
     return known[protocol.server]
 
 
+def servers_of(protocol: Protocol) -> list[Server]:
+    """All servers that take part in a load over `protocol`. Raises EyelevelError."""
+    return [server_of(one) for one in (protocol, protocol.beside) if one]
+
+
 def require_served(protocols: Iterable[Protocol], places: Mapping[str, str] | None = None) -> list[Protocol]:
     """`protocols` with all connection options that their servers need.
 
@@ -36,6 +41,10 @@ def require_served(protocols: Iterable[Protocol], places: Mapping[str, str] | No
         server = server_of(protocol)
         if fault := server.refusal(protocol):
             raise EyelevelError(f"{(places or {}).get(protocol.name, protocol.name)}: {fault}")
+        if (beside := protocol.beside) is not None:
+            if not server.offers_alternative:
+                raise EyelevelError(f"{protocol.name}: {server.name} cannot say that there is an alternative")
+            protocol = protocol.with_beside(*require_served([beside]))
         complete.append(replace(protocol, connection_options=server.connection_options(protocol)))
     return complete
 

@@ -6,8 +6,12 @@ What a server cannot do is known to the server (`servers.contract`).
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
-from tuning.settings import Reader
+from base.errors import EyelevelError
+from base.structure import structured, unstructured
+from tuning.settings import DERIVED, Catalogue, Reader
 
 FILENAME = "protocols.toml"
 
@@ -49,6 +53,10 @@ LARGEST_RECORD_BYTES, LEAST_RECORD_BYTES = 16384, 512
 # For the key exchange. The browser sends a share for one of those that the servers have.
 TLS_GROUPS = ("X25519", "P-256", "P-384")
 BROWSERS_GROUP = "X25519"
+# How a browser finds out that servers speak another protocol, too: by a header field of their responses (RFC 7838), or
+# from what it has kept of a visit before.
+ALT_SVC, VISIT_BEFORE = "alt-svc", "visit-before"
+DISCOVERIES = (ALT_SVC, VISIT_BEFORE)
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,9 @@ class Protocol:
     server_sysctls: Mapping[str, str] = field(default_factory=dict)
     client_sysctls: Mapping[str, str] = field(default_factory=dict)
     server: str = ""
+    alternative: str | None = None
+    discovery: str | None = None
+    alternative_settings: Mapping[str, Any] | None = field(default=None, metadata=DERIVED)
 
     def __post_init__(self) -> None:
         if not self.server and self.transport in TRANSPORTS:
@@ -89,6 +100,23 @@ class Protocol:
     def in_kernel(self) -> bool:
         """Whether the kernel's TCP carries it, which then is to be set up."""
         return TRANSPORTS[self.transport].in_kernel
+
+    @property
+    def beside(self) -> "Protocol | None":
+        """The protocol that the same servers speak, too, which the browser may find and use instead; None of most."""
+        if self.alternative_settings is None:
+            return None
+        return structured(dict(self.alternative_settings), Protocol, f"the alternative of {self.name}")
+
+    def with_beside(self, beside: "Protocol") -> "Protocol":
+        """The same, whose servers speak `beside`, too."""
+        return replace(self, alternative_settings=unstructured(beside))
+
+    @property
+    def http_versions(self) -> tuple[str, ...]:
+        """The versions of HTTP that requests may use."""
+        beside = self.beside
+        return (self.http_version, *([beside.http_version] if beside else ()))
 
     @property
     def browser_knows_servers(self) -> bool:
@@ -155,6 +183,7 @@ def _checked(protocol: Protocol) -> Protocol:
         raise ValueError(
             f"early_data needs tls_group {BROWSERS_GROUP}: a HelloRetryRequest rejects it (RFC 8446 section 4.2.10)"
         )
+    _check_alternative(protocol)
     if protocol.in_kernel:
         _check_kernel_settings(protocol)
     else:
@@ -163,6 +192,19 @@ def _checked(protocol: Protocol) -> Protocol:
         # Said, so that a campaign that was begun when browsers knew nothing is not continued as if it were the same.
         return replace(protocol, known_servers=True)
     return protocol
+
+
+def _check_alternative(protocol: Protocol) -> None:
+    if (protocol.alternative is None) != (protocol.discovery is None):
+        raise ValueError("alternative and discovery belong together: what servers speak, too, and how browsers find it")
+    if protocol.alternative is None:
+        return
+    if protocol.discovery not in DISCOVERIES:
+        raise ValueError(f"discovery must be one of {', '.join(DISCOVERIES)}, not {protocol.discovery!r}")
+    if not protocol.in_kernel:
+        raise ValueError("alternative is for transport tcp, which a browser begins with")
+    if protocol.early_data or protocol.known_servers:
+        raise ValueError("a protocol with an alternative has neither early_data nor known_servers")
 
 
 def _check_kernel_settings(protocol: Protocol) -> None:
@@ -201,5 +243,20 @@ def _is_given(protocol: Protocol, key: str) -> bool:
     return value is not None and value is not False and value not in ((), {})
 
 
-# Every protocol by name: those of a file, or all that there are.
-load = Reader(FILENAME, Protocol, _checked, {"initial_window_packets": "packets"}).load
+_READER = Reader(FILENAME, Protocol, _checked, {"initial_window_packets": "packets"})
+
+
+def load(file: Path | None = None) -> Catalogue[Protocol]:
+    """Every protocol by name: those of `file`, or all that there are. Raises EyelevelError."""
+    catalogue = _READER.load(file)
+    for name, protocol in catalogue.items():
+        if (beside := protocol.alternative) is not None:
+            known = catalogue if beside in catalogue or file is None else _READER.load()
+            other = known.get(beside)
+            if other is None or other.in_kernel or other.early_data:
+                raise EyelevelError(
+                    f"{catalogue.places[name]}: alternative must be a protocol of transport quic without early_data, "
+                    f"not {beside!r}"
+                )
+            catalogue[name] = protocol.with_beside(other)
+    return catalogue

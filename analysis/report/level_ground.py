@@ -1,16 +1,22 @@
 """What compared protocols differ in beside their transports, in sentences; every number is one that the campaign's
 validation measured, on the machines that made its runs."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from analysis.hypotheses import Pair
 from analysis.runs import CampaignTable
-from analysis.text import label, level, listing
+from analysis.text import label, level, listing, share
 from base.errors import EyelevelError
 from measure.validate.aspects import ASPECTS, BACK_OFF, FURTHER_KEYS, Aspect, Seen, protocol_of
-from tuning.protocols import Protocol
+from tuning.protocols import ALT_SVC, VISIT_BEFORE, Protocol
 
+# How the browser finds HTTP/3, by a protocol's `discovery`.
+FINDS = {
+    ALT_SVC: "learns that from their responses (Alt-Svc) while it loads the page, and uses what it likes",
+    VISIT_BEFORE: "knows that from a visit before, and uses what it likes",
+}
 # Kernel settings that the window after a pause shows.
 MEASURED_SYSCTLS = {"net.ipv4.tcp_slow_start_after_idle"}
 # What was seen of both protocols of a pair on one machine.
@@ -27,6 +33,13 @@ def _paragraph(campaign: CampaignTable, pair: Pair) -> str:
     if all(documents) and _nameless(documents[0]) == _nameless(documents[1]):
         return ""
     names = f"{label(pair.compared)} and {label(pair.reference)}"
+    if deployed := [
+        (name, document["discovery"])
+        for name, document in zip((pair.compared, pair.reference), documents, strict=True)
+        if document.get("alternative")
+    ]:
+        sentences = [f"{names} are compared as the web is deployed, not on level ground."]
+        return " ".join([*sentences, *(_as_deployed(campaign, *one) for one in deployed)])
     # Of what is not known nobody can say that it is one.
     one_transport = all(documents) and documents[0].get("transport") == documents[1].get("transport")
     differ = "differ" if one_transport else "differ beside the transport"
@@ -50,6 +63,20 @@ def _paragraph(campaign: CampaignTable, pair: Pair) -> str:
     if BACK_OFF in uneven or BACK_OFF.decision in settings:
         sentences.append(_where_packets_are_lost(campaign))
     return " ".join(sentences)
+
+
+def _as_deployed(campaign: CampaignTable, protocol: str, discovery: str) -> str:
+    """How much of the loads over `protocol` went over HTTP/3, which its servers speak, too."""
+    text = f"The servers of {label(protocol)} speak HTTP/2 and HTTP/3; the browser {FINDS[discovery]}"
+    runs = campaign.valid[campaign.valid["protocol"] == protocol]
+    if not {"h3_request_share", "h3_byte_share"} <= set(runs):
+        return f"{text}."
+    shares = []
+    for network, some in runs.groupby("network", sort=False):
+        requests, sizes = (some[column].astype(float).mean() for column in ("h3_request_share", "h3_byte_share"))
+        if not math.isnan(requests):
+            shares.append(f"{share(requests)} behind {label(network)} ({share(sizes)} of bytes)")
+    return f"{text}. It used HTTP/3 for {listing(shares)} of requests, on average over the runs that count."
 
 
 def _measured(

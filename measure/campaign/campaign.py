@@ -40,6 +40,7 @@ from measure.table import CampaignDocument, Cell, Condition, Row, Run
 from record.site import Site
 from replay.company_flows import CLIENT_PROGRAMS
 from replay.shells.registry import DEFAULT as OUR_SHELLS
+from servers.registry import servers_of
 from tuning import protocols
 from tuning.company import flows_of
 from tuning.networks import Network
@@ -171,7 +172,7 @@ class Campaign:
     def servers(self) -> frozenset[str]:
         """The names of all servers that take part, those of background flows among them."""
         sending = {protocol.server for protocol in self._flow_protocols() if not protocol.in_kernel}
-        return frozenset(protocol.server for protocol in self.protocols.values()) | sending
+        return frozenset(server.name for one in self.protocols.values() for server in servers_of(one)) | sending
 
     def further_programs(self) -> Mapping[str, str]:
         """What else takes part: programs of background flows, each with the option that prints its version."""

@@ -21,12 +21,12 @@ from measure.metrics import read_metrics
 from measure.reasons import Reason
 from measure.run.browser import window
 from measure.run.company import COMPANY, load_mbps
-from measure.run.evidence import ATTEMPT, Evidence, analyse_film, read_evidence
+from measure.run.evidence import ATTEMPT, Evidence, analyse_film, read_evidence, share_of
 from measure.run.load import NO_CALLS, Instruments, Load, Moments, load
 from measure.run.setting import Circumstances, Setting
 from measure.table import Row, Run
 from tuning.company import Flow, flows_of
-from tuning.protocols import Protocol
+from tuning.protocols import VISIT_BEFORE, Protocol
 
 
 @dataclass(frozen=True)
@@ -194,11 +194,15 @@ class Method:
             quiet_ms=document.get("quiet_ms"),
             company_mbps=load_mbps(evidence.company),
             next_prepared_ms=evidence.next_prepared_ms,
+            h3_request_share=share_of(H3, evidence.har_protocols) if setting.protocol.beside else None,
+            h3_byte_share=share_of(H3, evidence.har_bytes) if setting.protocol.beside else None,
             **evidence.processor,
         )
 
 
 PAGES = Method()
+# The version of HTTP that goes over QUIC, as ALPN names it.
+H3 = "h3"
 
 
 def _of_attempt(setting: Setting, attempt: int) -> Setting:
@@ -228,4 +232,6 @@ def claim(setting: Setting) -> Claim:
         setting.loading.limit_s,
         setting.http1_servers,
         company_claim(flows_of(setting.network)),
+        setting.protocol.http_versions[1:],
+        setting.protocol.discovery == VISIT_BEFORE,
     )

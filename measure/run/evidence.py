@@ -62,15 +62,16 @@ class Evidence:
     """One run. What is None or empty was not there; times in ms from navigation start.
 
     `requests` are all that the browser made, in that order (from its network log). `har_protocols` says how often the
-    page's requests used each protocol (from the developer tools). `page` is what Browsertime says of the page, as in
-    `browsertime.json`. `first_paint` is when the browser first painted. `film_size` is the film's width and height in
-    pixels. `late_wakeups` says how often the emulated network handed packets on more than 1 ms late, `latest_wakeup_ms`
-    how late at worst. `browsed_s` is how long the browser was driven (0 when it was not driven to the end). `processor`
-    has the columns of the processor's share in the load (`measure.run.processor`). `clock_shift_s` is how far the
-    machine's clock was set forward or back meanwhile. `slowness` is how many times as long as usual the canary took
-    before the run's block. `replay_failure` says why the replay failed, if it did. `tcp_syns` are the segments that the
-    browser sent to ask for a connection of TCP; None of loads of older versions. `next_prepared_ms` is when the next
-    run began to be prepared beside it, in its quiet time; None when it did not. `company` are the background flows.
+    page's requests used each protocol (from the developer tools), `har_bytes` how many bytes of responses it carried.
+    `page` is what Browsertime says of the page, as in `browsertime.json`. `first_paint` is when the browser first
+    painted. `film_size` is the film's width and height in pixels. `late_wakeups` says how often the emulated network
+    handed packets on more than 1 ms late, `latest_wakeup_ms` how late at worst. `browsed_s` is how long the browser was
+    driven (0 when it was not driven to the end). `processor` has the columns of the processor's share in the load
+    (`measure.run.processor`). `clock_shift_s` is how far the machine's clock was set forward or back meanwhile.
+    `slowness` is how many times as long as usual the canary took before the run's block. `replay_failure` says why the
+    replay failed, if it did. `tcp_syns` are the segments that the browser sent to ask for a connection of TCP; None of
+    loads of older versions. `next_prepared_ms` is when the next run began to be prepared beside it, in its quiet time;
+    None when it did not. `company` are the background flows.
     """
 
     failures: tuple[str, ...]
@@ -93,6 +94,7 @@ class Evidence:
     next_prepared_ms: float | None = None
     page: Mapping[str, Any] = field(default_factory=dict)
     processor: Mapping[str, Any] = field(default_factory=dict)
+    har_bytes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def unrecorded(self) -> int:
@@ -161,6 +163,7 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
         next_prepared_ms=_since_navigation(har, circumstances.get("next_prepared_at_s")),
         page=page,
         processor=_processor(folder, har, duration_ms),
+        har_bytes=_har_bytes(har, browser_of(folder)),
     )
 
 
@@ -217,6 +220,20 @@ def page_requests(path: Path, requests: Iterable[Request] = ()) -> list[LoggedRe
 def _har_protocols(har: Mapping[str, Any], browser: Browser) -> dict[str, int]:
     entries = [entry for entry in har["log"]["entries"] if browser.was_sent(entry)]
     return dict(Counter(entry["response"]["httpVersion"].lower() for entry in entries))
+
+
+def _har_bytes(har: Mapping[str, Any], browser: Browser) -> dict[str, int]:
+    count: Counter[str] = Counter()
+    for entry in har["log"]["entries"]:
+        if browser.was_sent(entry):
+            count[entry["response"]["httpVersion"].lower()] += max(entry["response"].get("bodySize", 0), 0)
+    return dict(count)
+
+
+def share_of(version: str, counts: Mapping[str, int]) -> float | None:
+    """The share of a version of HTTP in `counts` by version; None where nothing was counted."""
+    total = sum(counts.values())
+    return round(counts.get(version, 0) / total, 4) if total else None
 
 
 def _timing(page: dict[str, Any], group: str, name: str, least: float = -math.inf) -> float | None:

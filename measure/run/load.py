@@ -26,7 +26,7 @@ from measure.run.setting import Setting
 from measure.run.turn import OVER, QUIET, READY, Prompter
 from measure.run.visit import VisitSpec
 from replay import Replay, ReplayOutcome, ReplaySpec
-from servers.registry import server_of
+from servers.registry import server_of, servers_of
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class Load:
             replay.pid,
             folder=self.folder,
             browser=browser_named(self._setting.loading.browser),
-            server=server_of(self._setting.protocol),
+            servers=servers_of(self._setting.protocol),
             cores=self._layout.analysis if self._layout else (),
         ):
             self._prompter.say_begin()

@@ -43,8 +43,9 @@ FILE_BYTES = 1 << 14
 class Sampler:
     """Samples of the processes that descend from the process `root`, until `ended` is set."""
 
-    def __init__(self, root: int, browser: Browser, server: Server, account: Account) -> None:
-        self._browser, self._server, self._account = browser, server, account
+    def __init__(self, root: int, browser: Browser, servers: Collection[Server], account: Account) -> None:
+        self._browser, self._account = browser, account
+        self._server_programs = {program for server in servers for program in server.programs}
         # Of each process of the tree: its role, and how often it was looked at.
         self._roles: dict[int, tuple[str, int]] = {root: (REST, 0)}
         self._others: set[int] = set()
@@ -110,7 +111,7 @@ class Sampler:
     def _role(self, process: int) -> str:
         command = _kernel_file(process, "cmdline").replace(b"\0", b" ").decode(errors="replace")
         program = Path(command.partition(" ")[0]).name.rstrip(":")
-        if program in self._server.programs:
+        if program in self._server_programs:
             return SERVERS
         if program.startswith("mm-"):
             return EMULATOR
@@ -137,13 +138,15 @@ def _kernel_file(process: int, name: str) -> bytes:
 
 
 @contextmanager
-def sampling(root: int, folder: Path, browser: Browser, server: Server, cores: Collection[int] = ()) -> Iterator[None]:
+def sampling(
+    root: int, folder: Path, browser: Browser, servers: Collection[Server], cores: Collection[int] = ()
+) -> Iterator[None]:
     """Sample the processes that descend from `root` while the block runs, on `cores` if there are any.
 
     Leaves `PROCESSOR` in `folder`, unless the block fails. Raises EyelevelError when the kernel does not answer.
     """
     account = kernel_account()
-    sampler = Sampler(root, browser, server, account)
+    sampler = Sampler(root, browser, servers, account)
     with closing(account), ThreadPoolExecutor(1) as pool:
         samples = pool.submit(sampler.run, cores)
         try:

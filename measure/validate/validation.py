@@ -1,8 +1,9 @@
 """Validating networks and protocols, one after another."""
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ def validate(
     sites = write_validation_sites(folder)
     steps = [_network_step(network, sites, shells, quick=quick) for network in networks]
     steps += map(_server_step, delayed)
-    for protocol in protocols:
+    for protocol in itertools.chain.from_iterable(map(each_spoken, protocols)):
         steps += _protocol_steps(protocol, sites, quick=quick and not compared)
     checks: list[Check] = []
     seen: dict[str, Any] = {}
@@ -79,6 +80,14 @@ def validate(
             checks += judged
             seen.setdefault(step.subject, {}).update(document)
     return checks, seen
+
+
+def each_spoken(protocol: Protocol) -> list[Protocol]:
+    """`protocol`, or the two that its servers speak, each by itself."""
+    if (beside := protocol.beside) is None:
+        return [protocol]
+    alone = replace(protocol, alternative=None, discovery=None, alternative_settings=None)
+    return [alone, replace(beside, name=f"{protocol.name}: {beside.name}")]
 
 
 def _network_step(network: Network, sites: Mapping[str, Site], shells: str, *, quick: bool) -> Step:

@@ -53,6 +53,7 @@ class Nginx(Server):
     congestion_controls = ("cubic", "bbr")
     chooses_tls_records = True
     speaks_http1 = True
+    offers_alternative = True
     programs: ClassVar = {"nginx": "-v", **uwsgi.PROGRAMS}
 
     @contextmanager

@@ -17,7 +17,7 @@ from base.structure import from_json, to_json, unstructured
 from measure.run.aliases import choose_protocols
 from replay.shells.ours import shell
 from replay.spec import ReplaySpec
-from servers.registry import require_served, require_served_behind, server_of
+from servers.registry import require_served, require_served_behind, server_of, servers_of
 from tuning import kernel, networks, protocols
 from tuning.settings import USER_FOLDER, choose
 
@@ -226,6 +226,43 @@ def test_every_protocol_of_the_testbed_is_served_and_is_what_it_was() -> None:
     served = {protocol.name: unstructured(protocol) for protocol in require_served(protocols.load().values())}
     assert {name: {key: served[name][key] for key in values} for name, values in frozen.items()} == frozen
     assert list(served) == list(frozen)
+
+
+def test_a_protocol_has_all_of_its_alternative_with_what_its_server_needs() -> None:
+    known = protocols.load()
+    cold, warm = require_served([known["deployed-cold"], known["deployed-warm"]])
+    (quic,) = require_served([known["quic"]])
+    assert cold.beside == quic and warm.beside == quic
+    assert cold.http_versions == ("h2", "h3") and known["tcp+"].http_versions == ("h2",)
+    assert known["tcp+"].beside is None
+    assert [server.name for server in servers_of(cold)] == ["nginx", "quic_server"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "fault"),
+    [
+        ('like = "tcp+"\nalternative = "quic"', "alternative and discovery belong together"),
+        ('like = "tcp+"\ndiscovery = "alt-svc"', "alternative and discovery belong together"),
+        ('like = "tcp+"\nalternative = "quic"\ndiscovery = "dns"', "discovery must be one of alt-svc, visit-before"),
+        ('like = "quic"\nalternative = "quic"\ndiscovery = "alt-svc"', "alternative is for transport tcp"),
+        ('like = "tcp+"\nalternative = "none"\ndiscovery = "alt-svc"', "must be a protocol of transport quic"),
+        ('like = "tcp+"\nalternative = "tcp"\ndiscovery = "alt-svc"', "must be a protocol of transport quic"),
+        ('like = "tcp+"\nalternative = "quic+0rtt"\ndiscovery = "alt-svc"', "must be a protocol of transport quic"),
+        ('like = "deployed-cold"\nknown_servers = true', "neither early_data nor known_servers"),
+    ],
+)
+def test_an_alternative_that_cannot_be_is_refused(lines: str, fault: str, tmp_path: Path) -> None:
+    file = tmp_path / "protocols.toml"
+    file.write_text(f"[x]\n{lines}\n")
+    with pytest.raises(EyelevelError, match=fault):
+        protocols.load(file)
+
+
+def test_a_server_that_cannot_say_so_has_no_alternative(tmp_path: Path) -> None:
+    file = tmp_path / "protocols.toml"
+    file.write_text('[x]\nlike = "deployed-cold"\nserver = "caddy"\n')
+    with pytest.raises(EyelevelError, match="caddy cannot say that there is an alternative"):
+        require_served([replace(protocols.load(file)["x"], pacing=False)])
 
 
 def test_a_setting_builds_on_another_also_of_the_testbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

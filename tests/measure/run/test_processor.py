@@ -52,7 +52,7 @@ class Fixed(Account):
 
 
 def sampler(account: Account, root: int = 1 << 30) -> Sampler:
-    return Sampler(root, BROWSER, NGINX, account)
+    return Sampler(root, BROWSER, [NGINX], account)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_waits_that_the_kernel_does_not_count_are_missing_and_not_zero() -> None
 
 def test_sampling_ends_at_once_and_leaves_its_samples_and_its_cost(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
-    with sampling(process.pid, tmp_path, BROWSER, NGINX):
+    with sampling(process.pid, tmp_path, BROWSER, [NGINX]):
         process.communicate()
     samples = json.loads((tmp_path / PROCESSOR).read_text())
     assert set(samples["run_ms"]) == set(samples["wait_ms"]) == set(ROLES)
@@ -132,7 +132,7 @@ def test_a_kernel_that_does_not_answer_is_an_error_that_an_attempt_can_have(
     monkeypatch.setattr("measure.run.processor.kernel_account", lambda: Mute(None))
     with (
         pytest.raises(EyelevelError, match=r"for how long processes ran: .*No buffer space"),
-        sampling(os.getpid(), tmp_path, BROWSER, NGINX),
+        sampling(os.getpid(), tmp_path, BROWSER, [NGINX]),
     ):
         pass
     assert not (tmp_path / PROCESSOR).exists()

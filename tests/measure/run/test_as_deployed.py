@@ -1,0 +1,55 @@
+"""The web as deployed: servers of HTTP/2 and HTTP/3 at once, which a fresh browser finds, and a returning one knows."""
+
+from pathlib import Path
+
+import pytest
+
+from measure.campaign.method import PAGES
+from measure.run.evidence import REQUEST_LOG
+from measure.run.setting import Circumstances, Loading, Setting
+from measure.table import Row, Run
+from record.demo import generate
+from record.site import Site, write_site
+from servers.registry import require_served
+from tuning import networks, protocols
+
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser, pytest.mark.loads]
+
+DSL = networks.load()["dsl"]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    return write_site(generate("demo-news"), tmp_path_factory.mktemp("sites") / "demo-news")
+
+
+def loaded(site: Site, protocol: str, folder: Path) -> tuple[Row, list[str | None]]:
+    """The row of a load, and over which version of HTTP each request of the page went, in order."""
+    (settings,) = require_served([protocols.load()[protocol]])
+    setting = Setting(site, DSL, settings, Loading(filmed=False, quiet_ms=1000))
+    run_folder = folder / "runs" / "1"
+    run_folder.mkdir(parents=True)
+    PAGES.make(setting, Circumstances(1, "here"), run_folder)
+    row = PAGES.judge(setting, Run(site.name, DSL.name, protocol, 1), 1, run_folder, folder)
+    requests = PAGES.evidence(setting, run_folder).requests
+    # Both servers have logged what they served.
+    assert len((run_folder / REQUEST_LOG).read_text().splitlines()) >= row.requests > 50
+    return row, [request.protocol for request in requests if not request.by_browser and request.protocol]
+
+
+def test_a_fresh_browser_finds_http3_while_it_loads_the_page(site: Site, tmp_path: Path) -> None:
+    row, versions = loaded(site, "deployed-cold", tmp_path)
+    assert row.valid, row.reason
+    assert versions[0] == "h2" and set(versions) == {"h2", "h3"}
+    # What was asked for before any response had come knows nothing of it.
+    assert row.h3_request_share == pytest.approx(versions.count("h3") / len(versions), abs=0.02)
+    assert row.h3_byte_share is not None and 0 < row.h3_byte_share < 1
+    assert row.missed == 0
+
+
+def test_a_browser_that_was_there_uses_http3_from_its_first_request_on(site: Site, tmp_path: Path) -> None:
+    row, versions = loaded(site, "deployed-warm", tmp_path)
+    assert row.valid, row.reason
+    assert versions[0] == "h3"
+    assert row.h3_request_share is not None and row.h3_request_share > 0.9
+    assert row.missed == 0
