@@ -20,7 +20,6 @@ DELAYS = "time_s,delay_ms,loss\n0,0,0\n0.4,20,0.2\n0.9,5,0\n1.6,40,0.05\n2,0,0\n
 # The same, a little later, or by a little more.
 SHIFTED = "time_s,delay_ms,loss\n0,0,0\n0.9,20,0.2\n1.4,5,0\n1.7,40,0.05\n2,0,0\n"
 LONGER = "time_s,delay_ms,loss\n0,2,0\n0.4,22,0.2\n0.9,7,0\n1.6,42,0.05\n2,0,0\n"
-LOSSIER = "time_s,delay_ms,loss\n0,0,0.1\n0.4,20,0.3\n0.9,5,0.1\n1.6,40,0.15\n2,0,0\n"
 
 
 def fared(conditions: Conditions, began_ms: float) -> tuple[dict[int, float], dict[int, float]]:
@@ -55,27 +54,21 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Site]:
 @pytest.mark.needs_namespaces
 @pytest.mark.alone
 def test_a_network_that_follows_a_file_passes_and_fails_as_another(tmp_path: Path, sites: Mapping[str, Site]) -> None:
-    rates = "time_s,rate_mbps,delay_ms,loss\n0,8,0,0\n0.4,16,20,0.02\n0.9,12,5,0\n1.6,6,40,0.01\n2,0,0,0\n"
-    for name, text in (("rates", rates), ("delays", DELAYS), ("longer", LONGER), ("lossier", LOSSIER)):
-        (tmp_path / f"{name}.csv").write_text(text)
+    (tmp_path / "delays.csv").write_text(DELAYS)
     (tmp_path / networks.FILENAME).write_text("""
 [mine]
 min_rtt_ms = 20
 queue_ms = 100
 up_mbps = 10
+down_mbps = 10
 up_conditions = "delays.csv"
-down_trace = "rates.csv"
-down_conditions = "rates.csv"
 """)
     network = networks.load(tmp_path / networks.FILENAME)["mine"]
     measurement = measured(network, sites)
-    assert measurement.up.conditions and measurement.down.conditions and measurement.down.trace_mbps
-    # The rate is within 1 %, the delay within 1 ms and what a line of the trace takes.
-    assert measurement.down.mbps == pytest.approx(measurement.down.trace_mbps, rel=0.01)
-    assert measurement.up.conditions.off_ms < 1
     seen = measurement.up.conditions
-    longer = replace(measurement, up=replace(measurement.up, conditions=replace(seen, off_ms=2, expected_delay_ms=9)))
-    assert failures(judge_network(network, longer)) == {
+    assert seen and seen.off_ms < 1 and measurement.down.conditions is None
+    longer = replace(seen, off_ms=2, expected_delay_ms=seen.delay_ms + 2)
+    assert failures(judge_network(network, replace(measurement, up=replace(measurement.up, conditions=longer)))) == {
         "uplink delay over time, median deviation",
         "uplink delay over time, mean",
     }
