@@ -1,5 +1,7 @@
-"""A network whose rate, delay and loss follow a file has that rate within 1 %, and that delay within 1 ms; each check of
-its validation fails for another file."""
+"""A network whose rate, delay and loss follow a file has that rate within 1 %, and that delay within 1 ms.
+
+Each check of its validation fails for another file.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
