@@ -11,7 +11,15 @@ from base.jail import file_in
 from base.places import tool
 from browsers.chromium.known_servers import write_known_servers
 from browsers.chromium.netlog import read_handshakes, read_netlog, read_streams
-from browsers.chromium.program import BINARY, COMMON_SWITCHES, DISABLED_FEATURES, MOBILE_PIXEL_RATIO, WITHOUT_WEBRTC, phone, trust
+from browsers.chromium.program import (
+    BINARY,
+    COMMON_SWITCHES,
+    DISABLED_FEATURES,
+    MOBILE_PIXEL_RATIO,
+    WITHOUT_WEBRTC,
+    phone,
+    trust,
+)
 from browsers.contract import HOME, Browser, Page, Request, StreamRequest
 from tuning.protocols import Protocol
 

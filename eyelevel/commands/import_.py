@@ -25,8 +25,8 @@ Example: eyelevel import ../recordings/www.yelp.com
 @click.option("--name", help="Name of the site; the source's name unless given.")
 @click.option(
     "--url",
-    help="The page to start from; found in the recording unless given. Of an HTTP archive (HAR) that has several pages, "
-    "only what this one asked for is imported; unless given, the first.",
+    help="The page to start from; found in the recording unless given. Of an HTTP archive (HAR) of several pages, what "
+    "this one asked for is imported, and nothing else; unless given, the first.",
 )
 @keep_cookies
 def main(source: Path, name: str | None, url: str | None, keep_cookies: bool) -> None:

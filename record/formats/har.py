@@ -108,7 +108,7 @@ def _entries_by_page(log: dict[str, Any], entries: list[dict[str, Any]]) -> dict
     for entry in entries:
         if not _url_of(entry).startswith(SKIPPED_SCHEMES):
             pages.setdefault(_page_of(entry) or first_page, []).append(entry)
-    return {page: own for page, own in pages.items() if own}
+    return {page: requests for page, requests in pages.items() if requests}
 
 
 def _first_page(pages: dict[str, list[dict[str, Any]]]) -> str:
@@ -128,13 +128,15 @@ def _page_at(url: str, pages: dict[str, list[dict[str, Any]]], log: dict[str, An
     def rank(page: str) -> int:
         if wanted in map(_comparable, _titles(log, page)):
             return 0
-        requests = [_comparable(_url_of(entry)) for entry in pages[page]]
-        return 1 if wanted == requests[0] else 2 if wanted in requests else NOT_OF_THE_PAGE
+        urls = [_comparable(_url_of(entry)) for entry in pages[page]]
+        return 1 if wanted == urls[0] else 2 if wanted in urls else NOT_OF_THE_PAGE
 
     page = min(pages, key=rank, default=None) if wanted else None
     if page is None or rank(page) == NOT_OF_THE_PAGE:
-        begins = ", ".join(excerpt(_url_of(own[0])) for own in list(pages.values())[:LISTED])
-        raise EyelevelError(f"--url: {excerpt(url)} was not recorded; the archive's pages begin with: {begins or 'none'}")
+        begins = ", ".join(excerpt(_url_of(requests[0])) for requests in list(pages.values())[:LISTED])
+        raise EyelevelError(
+            f"--url: {excerpt(url)} was not recorded; the archive's pages begin with: {begins or 'none'}"
+        )
     return page
 
 

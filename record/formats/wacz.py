@@ -8,7 +8,6 @@ read. Nothing is unpacked to a file, so no name of a member leads anywhere.
 import math
 import os
 import re
-import stat
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
-from base.text import excerpt, printable
+from base.text import printable
 from record.assemble import assemble
 from record.bounded import open_regular, parse_json
 from record.formats import warc
@@ -90,7 +89,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     file = _File(open_regular(path, follow=True))
     try:
         try:
-            package = zipfile.ZipFile(file)  # type: ignore[call-overload]
+            package = zipfile.ZipFile(file)
         except BROKEN as error:
             raise EyelevelError(f"{path} is no WACZ file ({printable(str(error)[:200])})") from None
         with package:
@@ -138,9 +137,7 @@ def _listed_pages(package: zipfile.ZipFile, intake: Intake) -> list[str]:
     return pages[:EXCHANGES]
 
 
-def _lines(
-    package: zipfile.ZipFile, name: str, intake: Intake, *, whole: bool = False
-) -> Iterator[dict[str, Any]]:
+def _lines(package: zipfile.ZipFile, name: str, intake: Intake, *, whole: bool = False) -> Iterator[dict[str, Any]]:
     """The JSON objects in the lines of the member `name`, or the one that it is as a `whole`."""
     try:
         with _open(package, package.getinfo(name)) as file:
@@ -155,8 +152,8 @@ def _lines(
     for line in [content] if whole else content.splitlines():
         try:
             value = parse_json(line)
-        except ValueError:
-            intake.leave_out(name, f"no JSON: {excerpt(line.decode(errors='replace'))}")
+        except ValueError as error:
+            intake.leave_out(name, f"a line is no JSON that can be read ({str(error)[:200]})")
             continue
         if isinstance(value, dict):
             yield value

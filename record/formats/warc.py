@@ -210,9 +210,9 @@ class _Parser(StatusAndHeadersParser):  # type: ignore[misc]
 
 
 def _iterator(stream: IO[bytes], bounds: _Bounds) -> ArchiveIterator:
-    counted = _Counted(stream, bounds)
-    records = ArchiveIterator(counted)
-    records.reader = _Reader(counted, bounds)
+    source = _Counted(stream, bounds)
+    records = ArchiveIterator(source)
+    records.reader = _Reader(source, bounds)
     loader = records.loader
     loader.warc_parser = _Parser(loader.WARC_TYPES)
     loader.http_parser = _Parser(loader.HTTP_TYPES, verify=False)

@@ -18,6 +18,7 @@ import sys
 import threading
 from ipaddress import ip_address
 from pathlib import Path
+from string import Template
 
 from base.places import tool
 from base.text import printable
@@ -77,6 +78,8 @@ SECURE_ATTEMPTS = (
     f"https://[::ffff:{LAN}]/",
     f"https://{REBOUND}:{PORT}/",
 )
+# Chromium makes a page wait long for its further ones, of WebSockets and WebTransport.
+FEW_ATTEMPTS = (f"https://{LAN}/", f"https://127.0.0.1:{PORT}/", f"https://[{UNIQUE_LOCAL}]/", "https://lan.example/")
 # What WebRTC is to ask at these: over UDP, TCP and TLS; and at which it is to find whom it talks to.
 ICE_HOSTS = (LAN, METADATA, f"[{UNIQUE_LOCAL}]", "127.0.0.1", "[::1]", MACHINE)
 ICE_SERVERS = [
@@ -90,11 +93,11 @@ CANDIDATES = [
     for kind, more in (("udp", ""), ("tcp", " tcptype passive"))
 ]
 # It says what became of each attempt in the body of its last request.
-SECURE_PAGE = """<!doctype html><title>Evil</title><h1>Evil</h1>
-<link rel=preconnect href=https://%(lan)s/><link rel=dns-prefetch href=//lan.example/>
-<link rel=preload as=image href=https://%(lan)s/preloaded>
+SECURE_PAGE = Template("""<!doctype html><title>Evil</title><h1>Evil</h1>
+<link rel=preconnect href=https://$lan/><link rel=dns-prefetch href=//lan.example/>
+<link rel=preload as=image href=https://$lan/preloaded>
 <script>
-const urls = %(urls)s, outcomes = {};
+const urls = $urls, few = $few, outcomes = {};
 const elements = url => ["img", "iframe", "script"].forEach(name => {
   document.body.append(Object.assign(document.createElement(name), {src: url}));
 });
@@ -103,11 +106,11 @@ const socket = url => new Promise((resolve, reject) => {
   socket.onopen = resolve;
   socket.onerror = reject;
 });
-const transport = url => new WebTransport(url).ready;
-const told = (how, url, attempt) => attempt.then(() => outcomes[how + " " + url] = "reached",
-  () => outcomes[how + " " + url] = "refused");
+const transport = async url => { await new WebTransport(url).ready; };
+const note = (how, url, attempt) => attempt.then(
+  () => outcomes[how + " " + url] = "reached", () => outcomes[how + " " + url] = "refused");
 const rtc = async () => {
-  const [one, other] = [0, 1].map(() => new RTCPeerConnection({iceServers: %(ice)s}));
+  const [one, other] = [0, 1].map(() => new RTCPeerConnection({iceServers: $ice}));
   one.createDataChannel("x");
   const gathered = new Promise(resolve => one.onicegatheringstatechange =
     () => one.iceGatheringState == "complete" && resolve());
@@ -115,29 +118,30 @@ const rtc = async () => {
   await other.setRemoteDescription(one.localDescription);
   await other.setLocalDescription();
   await one.setRemoteDescription(other.localDescription);
-  for (const candidate of %(candidates)s) await one.addIceCandidate({candidate, sdpMid: "0"});
+  for (const candidate of $candidates) await one.addIceCandidate({candidate, sdpMid: "0"});
   await Promise.race([gathered, new Promise(resolve => setTimeout(resolve, 2000))]);
 };
 (async () => {
-  await fetch("https://%(rebound)s/", {mode: "no-cors"});
+  await fetch("https://$rebound/", {mode: "no-cors"});
   urls.forEach(elements);
   await Promise.all([
-    ...urls.map(url => told("fetch", url, fetch(url, {mode: "no-cors"}))),
-    ...urls.map(url => told("WebSocket", url, socket(url))),
-    ...urls.filter(url => url.startsWith("https")).map(url => told("WebTransport", url, transport(url))),
-    told("WebRTC", "", rtc()),
+    ...urls.map(url => note("fetch", url, fetch(url, {mode: "no-cors"}))),
+    ...few.map(url => note("WebSocket", url, socket(url))),
+    ...few.map(url => note("WebTransport", url, transport(url))),
+    note("WebRTC", "", rtc()),
   ]);
-  navigator.sendBeacon("https://%(lan)s/beacon", "x");
+  navigator.sendBeacon("https://$lan/beacon", "x");
   await fetch("/done", {method: "POST", body: JSON.stringify(outcomes)});
 })();
 </script>
-""" % {
-    "lan": LAN,
-    "rebound": REBOUND,
-    "urls": json.dumps([*ATTEMPTS, *SECURE_ATTEMPTS]),
-    "ice": json.dumps(ICE_SERVERS),
-    "candidates": json.dumps(CANDIDATES),
-}
+""").substitute(
+    lan=LAN,
+    rebound=REBOUND,
+    urls=json.dumps([*ATTEMPTS, *SECURE_ATTEMPTS]),
+    few=json.dumps(FEW_ATTEMPTS),
+    ice=json.dumps(ICE_SERVERS),
+    candidates=json.dumps(CANDIDATES),
+)
 # Where else it says to be, over QUIC.
 ALTERNATIVE = f'h3="{LAN}:443", h3="127.0.0.1:{PORT}"'
 

@@ -18,14 +18,14 @@ FIRST, SECOND = "https://a.example/", "https://b.example/news"
 
 
 def entry(page: str, url: str, second: int, kind: str = "text/html") -> dict[str, Any]:
-    made = har_entry(url, text="<!doctype html><p>", mimeType=kind)
-    made["response"]["headers"] = [{"name": "Content-Type", "value": kind}]
-    return {**made, "pageref": page, "startedDateTime": f"2026-01-01T00:00:{second:02d}Z"}
+    whole = har_entry(url, text="<!doctype html><p>", mimeType=kind)
+    whole["response"]["headers"] = [{"name": "Content-Type", "value": kind}]
+    return {**whole, "pageref": page, "startedDateTime": f"2026-01-01T00:00:{second:02d}Z"}
 
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    """A small archive of two pages behind an empty one: the second has more entries, and one that the first has, too."""
+    """A small archive of two pages behind an empty one. The second has more entries, and one of the first's, too."""
     pages = [
         {"id": "0", "title": "New tab"},
         {"id": "1", "title": FIRST, "pageTimings": {"onLoad": 100}},

@@ -53,7 +53,10 @@ def test_exchanges_of_several_archives_are_in_the_order_they_began(tmp_path: Pat
         ({}, FRAME),
         ({"pages/pages.jsonl": LIST % START.encode()}, START),
         ({"pages/extraPages.jsonl": LIST % START.encode()}, START),
-        ({"pages/pages.jsonl": LIST % FRAME.encode(), "datapackage.json": b'{"mainPageUrl": "%s"}' % START.encode()}, START),
+        (
+            {"pages/pages.jsonl": LIST % FRAME.encode(), "datapackage.json": b'{"mainPageUrl": "%s"}' % START.encode()},
+            START,
+        ),
         ({"pages/pages.jsonl": b"[1]\n{\n" + LIST % START.encode()}, START),
     ],
     ids=["no list", "pages", "further pages", "main page", "broken lines"],

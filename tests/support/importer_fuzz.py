@@ -81,7 +81,9 @@ json_values = st.recursive(
 @st.composite
 def damaged_collections(draw: st.DrawFn) -> bytes:
     """A sound ZIP file, in which the list of pages and an archive are not, or have other names."""
-    name = draw(st.sampled_from(("archive/x.warc.gz", "archive/../x.warc", "/archive/x.warc", "archive/x.warc", "x.wacz")))
+    name = draw(
+        st.sampled_from(("archive/x.warc.gz", "archive/../x.warc", "/archive/x.warc", "archive/x.warc", "x.wacz"))
+    )
     members = {
         "datapackage.json": draw(damaged(PACKAGE)),
         "pages/pages.jsonl": draw(damaged(b'{"format": "json-pages-1.0"}\n{"url": "https://a.example/"}\n')),
