@@ -112,13 +112,16 @@ def _entries_by_page(log: dict[str, Any], entries: list[dict[str, Any]]) -> dict
 
 
 def _first_page(pages: dict[str, list[dict[str, Any]]]) -> str:
-    """The first of the `pages` that has an HTML document: a browser's empty page may be before it."""
+    """The first of the `pages` that has an HTML document with its body: before it may be a browser's empty page, or one
+    of which the tools have lost what came."""
     return next((page for page in pages if any(map(_is_document, pages[page]))), next(iter(pages), ""))
 
 
 def _is_document(entry: dict[str, Any]) -> bool:
     content = _response_of(entry).get("content")
-    return isinstance(content, dict) and "html" in str(content.get("mimeType", "")).lower()
+    return (
+        isinstance(content, dict) and bool(content.get("text")) and "html" in str(content.get("mimeType", "")).lower()
+    )
 
 
 def _page_at(url: str, pages: dict[str, list[dict[str, Any]]], log: dict[str, Any]) -> str:

@@ -51,6 +51,13 @@ def test_the_first_page_with_a_document_is_imported_unless_another_is_chosen(arc
     assert all("belongs to another page of the archive, which --url chooses" in line for line in recording.skipped)
 
 
+def test_a_page_whose_document_has_no_body_is_not_the_first(archive: Path) -> None:
+    document = json.loads(archive.read_text())
+    del document["log"]["entries"][1]["response"]["content"]["text"]
+    archive.write_text(json.dumps(document))
+    assert read_recording(archive).url == SECOND
+
+
 @pytest.mark.parametrize("url", [SECOND, "http://b.example/news#top", "https://b.example/0.png"])
 def test_the_page_that_asked_for_the_url_is_imported(url: str, archive: Path) -> None:
     recording = read_recording(archive, url=url)
