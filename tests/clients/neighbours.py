@@ -95,6 +95,7 @@ CANDIDATES = [
 # It says what became of each attempt in the body of its last request.
 SECURE_PAGE = Template("""<!doctype html><title>Evil</title><h1>Evil</h1>
 <link rel=preconnect href=https://$lan/><link rel=dns-prefetch href=//lan.example/>
+<script type=speculationrules>{"prefetch": [{"urls": ["https://$lan/prefetched"], "eagerness": "immediate"}]}</script>
 <link rel=preload as=image href=https://$lan/preloaded>
 <script>
 const urls = $urls, few = $few, outcomes = {};
@@ -247,9 +248,13 @@ def set_up(device: str, addresses: tuple[str, ...], *more: str) -> None:
 
 
 def write_hosts(folder: Path, hosts: dict[str, str]) -> None:
-    """Let `hosts` be what names stand for from now on. The file stays the same, since it is mounted."""
-    lines = "".join(f"{address} {name}\n" for name, address in hosts.items())
-    (folder / "hosts").write_text(f"127.0.0.1 localhost\n{lines}")
+    """Let `hosts` be what names stand for from now on. The file stays the same, since it is mounted, and is never empty,
+    since others read it meanwhile."""
+    lines = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in hosts.items())]
+    (folder / "hosts").touch()
+    with (folder / "hosts").open("r+") as file:
+        file.write("\n".join(lines) + "\n")
+        file.truncate()
 
 
 def be_the_web(folder: Path) -> None:
@@ -259,7 +264,6 @@ def be_the_web(folder: Path) -> None:
     set_up("there", WEB_ADDRESSES)
     for address in (EVIL, LAN, METADATA, UNIQUE_LOCAL):
         serve(folder, address, 80)
-    # In a user's namespaces no file of root's can be changed: the certificate is one of this folder's.
     certificate = certify(machine_ca(), {EVIL: ("evil.example", REBOUND)}, folder)[EVIL]
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(certificate.chain, certificate.key)
