@@ -33,8 +33,8 @@ HANDSHAKE = "TCP_CONNECT_ATTEMPT"
 NETWORK_ERRORS = frozenset({-7, -21, *range(-399, -99)})
 # Chromium's names for the purposes of requests that no page needs, as the numbers that the log has.
 BROWSERS_PURPOSES = frozenset({112189210, 107267424})  # "favicon_loader", "open_search"
-# And that of what a page wants to have ready for when it is left ("speculation_rules_prefetch"). Chromium logs it like a
-# page that is shown.
+# And that of what a page wants to have ready for when it is left ("speculation_rules_prefetch"). Chromium logs it as it
+# does a page that is shown.
 PREFETCH = 78769907
 # No more does a page need the description with which the browser would install it as an application.
 FOR_THE_BROWSER = "sec-fetch-dest: manifest"

@@ -248,8 +248,8 @@ def set_up(device: str, addresses: tuple[str, ...], *more: str) -> None:
 
 
 def write_hosts(folder: Path, hosts: dict[str, str]) -> None:
-    """Let `hosts` be what names stand for from now on. The file stays the same, since it is mounted, and is never empty,
-    since others read it meanwhile."""
+    """Let `hosts` be what names stand for from now on. The file stays the same, since it is mounted, and is never
+    empty, since others read it meanwhile."""
     lines = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in hosts.items())]
     (folder / "hosts").touch()
     with (folder / "hosts").open("r+") as file:

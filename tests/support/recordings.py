@@ -70,5 +70,5 @@ def zipped(members: dict[str, bytes], packed_as: int = zipfile.ZIP_STORED) -> by
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", packed_as) as package:
         for name, content in members.items():
-            package.writestr(zipfile.ZipInfo(name), content, packed_as)
+            package.writestr(zipfile.ZipInfo(name), content, packed_as, compresslevel=1)
     return file.getvalue()
