@@ -5,13 +5,17 @@
 read. Nothing is unpacked to a file, so no name of a member leads anywhere.
 """
 
+import io
 import math
 import os
 import re
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +48,8 @@ TEXT_BYTES = 16 << 20
 PACKED_AS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 ENCRYPTED = 1
 
-# What `zipfile` raises about broken files.
-BROKEN = (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, LookupError, OverflowError, EOFError)
+# What `zipfile` and those below it raise about broken files, NotImplementedError and other RuntimeErrors among them.
+BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, ValueError, LookupError, OverflowError, EOFError)
 
 
 def recognises(path: Path) -> bool:
@@ -71,7 +75,9 @@ def _began_ms(exchange: Exchange) -> float:
 
 
 class _File:
-    """A ZIP file to be read, but for a list of members that would fill the memory."""
+    """A file of which at most `limit_bytes` are read at a time. `zipfile` reads the list of all members at once."""
+
+    limit_bytes: float = DIRECTORY_BYTES
 
     def __init__(self, descriptor: int) -> None:
         self._file = os.fdopen(descriptor, "rb")
@@ -79,7 +85,7 @@ class _File:
         self.seekable = self._file.seekable
 
     def read(self, length: int = -1) -> bytes:
-        if length > DIRECTORY_BYTES:
+        if length > self.limit_bytes:
             raise MalformedMessage(f"the list of its members is longer than {DIRECTORY_BYTES >> 20} MiB")
         return self._file.read(length)
 
@@ -92,6 +98,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
             package = zipfile.ZipFile(file)
         except BROKEN as error:
             raise EyelevelError(f"{path} is no WACZ file ({printable(str(error)[:200])})") from None
+        file.limit_bytes = math.inf  # members are as long as whoever reads them wants
         with package:
             yield package
     finally:
@@ -138,7 +145,7 @@ def _listed_pages(package: zipfile.ZipFile, intake: Intake) -> list[str]:
 
 
 def _lines(package: zipfile.ZipFile, name: str, intake: Intake, *, whole: bool = False) -> Iterator[dict[str, Any]]:
-    """The JSON objects in the lines of the member `name`, or the one that it is as a `whole`."""
+    """The JSON objects in the first lines of the member `name`, or the one that it is as a `whole`."""
     try:
         with _open(package, package.getinfo(name)) as file:
             content = file.read(TEXT_BYTES + 1)
@@ -149,7 +156,7 @@ def _lines(package: zipfile.ZipFile, name: str, intake: Intake, *, whole: bool =
     except (*BROKEN, OSError) as error:
         intake.leave_out(name, error)
         return
-    for line in [content] if whole else content.splitlines():
+    for line in [content] if whole else islice(io.BytesIO(content), EXCHANGES):
         try:
             value = parse_json(line)
         except ValueError as error:

@@ -58,8 +58,9 @@ def test_exchanges_of_several_archives_are_in_the_order_they_began(tmp_path: Pat
             START,
         ),
         ({"pages/pages.jsonl": b"[1]\n{\n" + LIST % START.encode()}, START),
+        ({"pages/pages.jsonl": b'{"text": "%s"}\n' % (b"x" * (2 << 20)) + LIST % START.encode()}, START),
     ],
-    ids=["no list", "pages", "further pages", "main page", "broken lines"],
+    ids=["no list", "pages", "further pages", "main page", "broken lines", "long list"],
 )
 def test_it_begins_at_the_page_that_is_listed(more: dict[str, bytes], start: str, tmp_path: Path) -> None:
     archives = {f"archive/{name}": content for name, content in ARCHIVES.items()}
@@ -111,6 +112,14 @@ def test_what_cannot_be_read_is_refused_in_one_line(make: Callable[[], bytes], w
     with pytest.raises(EyelevelError, match=words) as refusal:
         read_recording(collection(tmp_path, make()))
     assert str(refusal.value).isprintable()
+
+
+def test_a_broken_list_of_pages_costs_one_line(tmp_path: Path) -> None:
+    content = wacz(ARCHIVES, (START,) * 9, zipfile.ZIP_DEFLATED)
+    at = content.index(b"pages/pages.jsonl") + len(b"pages/pages.jsonl")
+    recording = read_recording(collection(tmp_path, content[:at] + b"\xff" * 9 + content[at + 9 :]))
+    assert recording.url == FRAME
+    assert [line.partition(":")[0] for line in recording.skipped] == ["pages/pages.jsonl"]
 
 
 def test_a_broken_archive_costs_itself_and_one_line(tmp_path: Path) -> None:

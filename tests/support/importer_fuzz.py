@@ -37,6 +37,7 @@ HAR: dict[str, Any] = {"log": {"entries": [har_entry(text="<p>"), har_entry("htt
 
 PACKAGE = b'{"mainPageUrl": "https://a.example/"}'
 COLLECTION = wacz({"a.warc.gz": gzip.compress(PAGE, mtime=0), "b.warc": ARCHIVE}, ("https://a.example/",))
+DEFLATED = wacz({"b.warc": ARCHIVE}, ("https://a.example/",) * 9, zipfile.ZIP_DEFLATED)
 SAVE = save_file(headers=(("Content-Type", "text/html"), ("Content-Encoding", "gzip")), body=gzip.compress(b"<p>"))
 
 # What parsers stumble over.
@@ -194,7 +195,7 @@ FORMS: dict[str, tuple[Act, str, st.SearchStrategy[bytes]]] = {
     "raw": (import_of, "r/a.example/index", damaged(RAW)),
     "warc": (import_of, "x.warc", damaged(ARCHIVE)),
     "warc.gz": (import_of, "x.warc.gz", damaged(ARCHIVE).map(gzip.compress) | damaged(gzip.compress(PAGE, mtime=0))),
-    "wacz": (import_of, "x.wacz", damaged(COLLECTION) | damaged_collections()),
+    "wacz": (import_of, "x.wacz", damaged(COLLECTION) | damaged(DEFLATED) | damaged_collections()),
     "har": (import_of, "x.har", damaged_json(HAR) | damaged(json.dumps(HAR).encode())),
     "garbage": (import_of, "x.har", st.binary()),
     "index": (load_of, INDEX, damaged_json(json.loads(SITE[INDEX]), json_values | SITE_VALUES) | damaged(SITE[INDEX])),
