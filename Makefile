@@ -203,6 +203,6 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   SEED             what the order of the runs is drawn from
 ##   SERVERS          of make setup: further servers to install
 ##   BROWSERS         of make setup: further browsers to install
-##   URL              of make import: the page to begin with, where the recording does not say so
+##   URL              of make import: the page to begin with, or which of a HAR, where the recording does not say so
 ##   FROM             a recording in one of these formats:
 ##   EYELEVEL_CACHE   where setup installs (~/.cache/eyelevel)

@@ -11,7 +11,15 @@ from base.jail import file_in
 from base.places import tool
 from browsers.chromium.known_servers import write_known_servers
 from browsers.chromium.netlog import read_handshakes, read_netlog, read_streams
-from browsers.chromium.program import BINARY, COMMON_SWITCHES, DISABLED_FEATURES, MOBILE_PIXEL_RATIO, phone, trust
+from browsers.chromium.program import (
+    BINARY,
+    COMMON_SWITCHES,
+    DISABLED_FEATURES,
+    MOBILE_PIXEL_RATIO,
+    WITHOUT_WEBRTC,
+    phone,
+    trust,
+)
 from browsers.contract import HOME, Browser, Page, Request, StreamRequest
 from tuning.protocols import VISIT_BEFORE, Protocol
 
@@ -33,7 +41,6 @@ PROCESS_PARTS = {
 PROFILE = "profile"
 # Of no server: reserved (RFC 6335).
 UNUSED_PORT = 1
-WITHOUT_WEBRTC = "force-webrtc-ip-handling-policy=disable_non_proxied_udp"
 
 
 class Chromium(Browser):

@@ -33,6 +33,9 @@ HANDSHAKE = "TCP_CONNECT_ATTEMPT"
 NETWORK_ERRORS = frozenset({-7, -21, *range(-399, -99)})
 # Chromium's names for the purposes of requests that no page needs, as the numbers that the log has.
 BROWSERS_PURPOSES = frozenset({112189210, 107267424})  # "favicon_loader", "open_search"
+# And that of what a page wants to have ready for when it is left ("speculation_rules_prefetch"). Chromium logs it as it
+# does a page that is shown.
+PREFETCH = 78769907
 # No more does a page need the description with which the browser would install it as an application.
 FOR_THE_BROWSER = "sec-fetch-dest: manifest"
 
@@ -67,7 +70,7 @@ def read_netlog(path: Path, most_bytes: int | None = None) -> list[Request]:
             request = open_requests[source] = Request(
                 url=parameters["url"],
                 method=parameters.get("method", ""),
-                main_frame=parameters.get("request_type") == "main frame",
+                main_frame=parameters.get("request_type") == "main frame" and purposes.get(source) != PREFETCH,
                 by_browser=parameters.get("initiator") == "not an origin" or purposes.get(source) in BROWSERS_PURPOSES,
                 initiator=parameters.get("initiator"),
                 began_s=at_s,

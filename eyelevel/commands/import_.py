@@ -23,12 +23,16 @@ Example: eyelevel import ../recordings/www.yelp.com
 @click.command(help=HELP)
 @click.argument("source", type=click.Path(path_type=Path))
 @click.option("--name", help="Name of the site; the source's name unless given.")
-@click.option("--url", help="The page to start from; found in the recording unless given.")
+@click.option(
+    "--url",
+    help="The page to start from; found in the recording unless given. Of an HTTP archive (HAR) of several pages, what "
+    "this one asked for is imported, and nothing else; unless given, the first.",
+)
 @keep_cookies
 def main(source: Path, name: str | None, url: str | None, keep_cookies: bool) -> None:
     """Import the recording `source` as a site."""
     folder = site_folder(name or formats.name_of(source))
-    recording = formats.read_recording(source, keep_cookies=keep_cookies)
+    recording = formats.read_recording(source, keep_cookies=keep_cookies, url=url)
     if url:
         page = chosen_page(recording.exchanges, url)
         # What the archive says of a load is of the page that it begins with.

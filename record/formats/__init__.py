@@ -1,7 +1,8 @@
 """Recordings in other formats: each is one module of this folder, which is found by itself.
 
 A module says in `NAME`, `DESCRIPTION` and `ENDINGS` what its format is. It has a function `recognises` and a function
-`read`, and also `write` when sites can be exported in its format. Nothing else in the project names a format.
+`read`, also `read_page` when its recordings know which page each exchange is of, and `write` when sites can be exported
+in it. Nothing else in the project names a format.
 """
 
 import importlib
@@ -47,6 +48,14 @@ class WritableFormat(Format, Protocol):
         """Write `site` to `path`; what was there is replaced once the new recording is complete."""
 
 
+@runtime_checkable
+class PagedFormat(Format, Protocol):
+    """A format whose recordings say which page an exchange belongs to. `read` returns those of the first page."""
+
+    def read_page(self, path: Path, url: str, *, keep_cookies: bool = False) -> Recording:
+        """The recording of the page at `url` among those at `path`. Raises EyelevelError."""
+
+
 def formats() -> list[Format]:
     """All formats, in the order in which they are tried.
 
@@ -73,13 +82,16 @@ def descriptions() -> str:
     return ", ".join(texts[:-1]) + f", or {texts[-1]}"
 
 
-def read_recording(source: Path, *, keep_cookies: bool = False) -> Recording:
-    """Read `source` in the format that recognises it. Raises EyelevelError."""
+def read_recording(source: Path, *, keep_cookies: bool = False, url: str | None = None) -> Recording:
+    """Read `source` in the format that recognises it; of one that has several pages that at `url`, the first unless
+    given. Raises EyelevelError."""
     if not source.exists():
         raise EyelevelError(f"there is no recording at {source}")
     try:
         for form in formats():
             if form.recognises(source):
+                if url and isinstance(form, PagedFormat):
+                    return form.read_page(source, url, keep_cookies=keep_cookies)
                 return form.read(source, keep_cookies=keep_cookies)
     except OSError as error:
         raise EyelevelError(f"{source} cannot be read: {error.strerror or error}") from None

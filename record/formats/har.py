@@ -18,7 +18,7 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.files import write_atomically
-from base.text import printable
+from base.text import excerpt, printable
 from record.assemble import assemble
 from record.bounded import parse_json, read_regular
 from record.connections import Connection
@@ -56,6 +56,10 @@ LEAST_SHARE_OF_TLS, COMPUTING_MS = 0.25, 20.0
 ALPNS = (("quic", "h3"), ("h3", "h3"), ("http/3", "h3"), ("h2", "h2"), ("http/2", "h2"), ("http/1", "http/1.1"))
 ALPN = "_alpn"
 
+# So many pages are named to whoever chooses.
+LISTED = 5
+NOT_OF_THE_PAGE = 3
+
 SKIPPED_SCHEMES = ("data:", "blob:", "chrome-extension:", "about:", "ws:", "wss:", "file:")
 
 
@@ -65,31 +69,86 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, *, keep_cookies: bool = False) -> Recording:
-    """The exchanges of one page of the archive `path`: the page with most exchanges.
+    """The exchanges of the first page of the archive `path` that has a document. All others are named as left out.
+    Raises EyelevelError."""
+    return _recording(path, None, keep_cookies=keep_cookies)
 
-    All others are named as left out. Raises EyelevelError.
-    """
+
+def read_page(path: Path, url: str, *, keep_cookies: bool = False) -> Recording:
+    """The exchanges of the page at `url`: the page of this title, else the first that began with it, else the first
+    that asked for it. Raises EyelevelError, with the pages that there are, when none did."""
+    return _recording(path, url, keep_cookies=keep_cookies)
+
+
+def _recording(path: Path, url: str | None, *, keep_cookies: bool) -> Recording:
     log, entries = _log_and_entries(path)
-    first_page = next((page for entry in entries if (page := _page_of(entry))), "")
-    pages: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for entry in entries:
-        if not _url_of(entry).startswith(SKIPPED_SCHEMES):
-            pages[_page_of(entry) or first_page].append(entry)
+    pages = _entries_by_page(log, entries)
+    page = _first_page(pages) if url is None else _page_at(url, pages, log)
     intake = Intake(path.name, keep_cookies=keep_cookies)
-    page = max(pages, key=lambda page: len(pages[page]), default="")
     programs = [one.get("name") for one in (log.get("creator"), log.get("browser")) if isinstance(one, dict)]
     tls_is_beside = any(isinstance(name, str) and "firefox" in name.lower() for name in programs)
-    for entry in pages[page]:
+    for entry in pages.get(page, ()):
         intake.take(_url_of(entry), partial(_exchange, entry))
         if connection := _connection(entry, tls_is_beside=tls_is_beside):
             intake.connect(connection)
     for entry in (entry for other in pages if other != page for entry in pages[other]):
-        intake.leave_out(_url_of(entry), "belongs to another page of the archive")
+        intake.leave_out(_url_of(entry), "belongs to another page of the archive, which --url chooses")
     creator = log.get("creator")
     creator = creator if isinstance(creator, dict) else {}
     recorder = {"tool": "har", "creator": f"{creator.get('name', 'unknown')} {creator.get('version', '')}".strip()}
     recording = assemble(intake, recorder, listed=_titles(log, page))
-    return replace(recording, live=_live(log, page, pages[page]))
+    return replace(recording, live=_live(log, page, pages.get(page, [])))
+
+
+def _entries_by_page(log: dict[str, Any], entries: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The entries that a server answered, by the id of their page, in the order in which the archive lists its pages;
+    those that it does not list follow. An entry of no page is one of the page that began first."""
+    first_page = next((page for entry in entries if (page := _page_of(entry))), "")
+    pages: dict[str, list[dict[str, Any]]] = {id_: [] for id_ in map(_id_of, _described_pages(log))}
+    for entry in entries:
+        if not _url_of(entry).startswith(SKIPPED_SCHEMES):
+            pages.setdefault(_page_of(entry) or first_page, []).append(entry)
+    return {page: requests for page, requests in pages.items() if requests}
+
+
+def _first_page(pages: dict[str, list[dict[str, Any]]]) -> str:
+    """The first of the `pages` that has an HTML document with its body: before it may be a browser's empty page, or one
+    of which the tools have lost what came."""
+    return next((page for page in pages if any(map(_is_document, pages[page]))), next(iter(pages), ""))
+
+
+def _is_document(entry: dict[str, Any]) -> bool:
+    content = _response_of(entry).get("content")
+    return (
+        isinstance(content, dict) and bool(content.get("text")) and "html" in str(content.get("mimeType", "")).lower()
+    )
+
+
+def _page_at(url: str, pages: dict[str, list[dict[str, Any]]], log: dict[str, Any]) -> str:
+    """The page that `url` means (`read_page`)."""
+    wanted = _comparable(url)
+
+    def rank(page: str) -> int:
+        if wanted in map(_comparable, _titles(log, page)):
+            return 0
+        urls = [_comparable(_url_of(entry)) for entry in pages[page]]
+        return 1 if wanted == urls[0] else 2 if wanted in urls else NOT_OF_THE_PAGE
+
+    page = min(pages, key=rank, default=None) if wanted else None
+    if page is None or rank(page) == NOT_OF_THE_PAGE:
+        begins = ", ".join(excerpt(_url_of(requests[0])) for requests in list(pages.values())[:LISTED])
+        raise EyelevelError(
+            f"--url: {excerpt(url)} was not recorded; the archive's pages begin with: {begins or 'none'}"
+        )
+    return page
+
+
+def _comparable(url: str) -> str:
+    """`url` without its scheme, which a site changes; "" for what is none, such as a title."""
+    try:
+        return normal_url(url).partition("://")[2]
+    except ValueError:
+        return ""
 
 
 def _log_and_entries(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -115,9 +174,17 @@ def _titles(log: dict[str, Any], page: str) -> list[str]:
 
 def _listed_pages(log: dict[str, Any], page: str) -> list[dict[str, Any]]:
     """What the archive says of the page `page`."""
+    return [one for one in _described_pages(log) if _id_of(one) == page]
+
+
+def _described_pages(log: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the archive says of its pages, in its order."""
     pages = log.get("pages")
-    listed = [one for one in pages if isinstance(one, dict)] if isinstance(pages, list) else []
-    return [one for one in listed if str(one.get("id", "")) == page]
+    return [one for one in pages if isinstance(one, dict)] if isinstance(pages, list) else []
+
+
+def _id_of(page: dict[str, Any]) -> str:
+    return str(page.get("id", ""))
 
 
 def _live(log: dict[str, Any], page: str, entries: list[dict[str, Any]]) -> LiveLoads | None:

@@ -6,12 +6,13 @@ the header field that announces it.
 
 import logging
 import os
-from collections.abc import Iterator
-from contextlib import redirect_stderr
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, redirect_stderr
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from warcio.archiveiterator import ArchiveIterator
 from warcio.bufferedreaders import DecompressingBufferedReader
@@ -34,14 +35,25 @@ ENDINGS = (".warc", ".warc.gz")
 # Records in which archives list their pages, and the name of Browsertrix's.
 LISTING_RECORDS = ("warcinfo", "metadata", "resource")
 PAGE_INFO = "urn:pageinfo:"
+# What sites of web archives say of their servers.
+SERVERS = {"server_ips": "not recorded; one for each host"}
 
-# What a packed archive may hold: a site's bodies, and as much that is no part of one.
+# What packed archives may hold together: a site's bodies, and as much that is no part of one.
 ARCHIVE_BYTES = 2 * SITE_BYTES
 # Header lines of all records. Each costs more time than its letters do.
 LINES_BYTES, LINE_COST_BYTES = 2 * TEXT_BYTES, 64
+LINES_TOO_LONG = "its records' header fields are longer than those of any page"
 
 # It warns on standard error of what is odd in an archive. Whatever cannot be imported is named by us.
 logging.getLogger("warcio").addHandler(logging.NullHandler())
+
+
+@dataclass(frozen=True)
+class Archive:
+    """One web archive: what it is called in messages, and how it is opened, each time from its beginning."""
+
+    name: str
+    open: Callable[[], AbstractContextManager[IO[bytes]]]
 
 
 def recognises(path: Path) -> bool:
@@ -52,28 +64,33 @@ def recognises(path: Path) -> bool:
 def read(path: Path, *, keep_cookies: bool = False) -> Recording:
     """The exchanges of the archive `path`. Broken records are left out and named. Raises EyelevelError."""
     intake = Intake(path.name, keep_cookies=keep_cookies)
+    archives = [Archive(path.name, lambda: os.fdopen(open_regular(path, follow=True), "rb"))]
+    take(intake, archives)
+    return assemble(intake, {"tool": NAME, **SERVERS}, listed=listed_pages(archives))
+
+
+def take(intake: Intake, archives: Sequence[Archive]) -> None:
+    """Let `intake` take the exchanges of `archives`, which are of one recording."""
     # Requests are read first: in the archive they may follow their responses, which are too large to be kept.
     requests: dict[str | None, tuple[str, Headers]] = {}
-    for record in _records(path, "request"):
+    for record in _records(archives, "request"):
         if record.http_headers and len(requests) < EXCHANGES:
             headers = kept_request_headers(tuple(record.http_headers.headers))
             requests[record.rec_headers.get_header("WARC-Concurrent-To")] = (record.http_headers.protocol, headers)
-    for record in _records(path, "response", intake=intake):
+    for record in _records(archives, "response", intake=intake):
         url = record.rec_headers.get_header("WARC-Target-URI") or ""
         method, headers = requests.get(record.rec_headers.get_header("WARC-Record-ID"), ("GET", ()))
         intake.take(url, partial(_exchange, record, url, method, headers))
-    recorder = {"tool": "warc", "server_ips": "not recorded; one for each host"}
-    return assemble(intake, recorder, listed=_listed_pages(path))
 
 
-def _listed_pages(path: Path) -> list[str]:
-    """The URLs of the pages that the archive itself lists, if it does.
+def listed_pages(archives: Sequence[Archive]) -> list[str]:
+    """The URLs of the pages that the archives themselves list, if they do.
 
     Webrecorder lists them in `warcinfo` records, Browsertrix has a record `urn:pageinfo:URL` for each, and Heritrix
     writes `metadata` records, in which `seed` marks the URLs that it began with.
     """
     pages: list[str] = []
-    for record in _records(path, *LISTING_RECORDS):
+    for record in _records(archives, *LISTING_RECORDS):
         target = record.rec_headers.get_header("WARC-Target-URI") or ""
         if target.startswith(PAGE_INFO):
             pages.append(target.removeprefix(PAGE_INFO))
@@ -106,16 +123,47 @@ def _urls_of_pages(document: str) -> list[str]:
         return []
 
 
-class _Reader(DecompressingBufferedReader):  # type: ignore[misc]
-    """Reads an archive. Ends it where it holds more than any recording of a page, packed or not."""
+class _Bounds:
+    """How much was read of all archives. Ends reading where they hold more than any recording of a page."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self) -> None:
+        self.packed_bytes = self.bytes = self.lines_bytes = 0
+
+    def count(self, *, packed_bytes: int = 0, plain_bytes: int = 0, lines_bytes: int = 0) -> None:
+        """Raises ArchiveLoadFailed."""
+        self.packed_bytes += packed_bytes
+        self.bytes += plain_bytes
+        self.lines_bytes += lines_bytes
+        if max(self.packed_bytes, self.bytes) > ARCHIVE_BYTES:
+            raise ArchiveLoadFailed(f"it holds more than {ARCHIVE_BYTES >> 30} GiB")
+        if self.lines_bytes > LINES_BYTES:
+            raise ArchiveLoadFailed(LINES_TOO_LONG)
+
+
+class _Counted:
+    """What is read from `stream`, packed or not: what holds nothing takes time, too."""
+
+    def __init__(self, stream: IO[bytes], bounds: _Bounds) -> None:
+        self.stream = stream
+        self.bounds = bounds
+        self.tell = stream.tell
+
+    def read(self, length: int = -1) -> bytes:
+        part = self.stream.read(length)
+        self.bounds.count(packed_bytes=len(part))
+        return part
+
+
+class _Reader(DecompressingBufferedReader):  # type: ignore[misc]
+    """Reads an archive, packed or not, within `bounds`."""
+
+    def __init__(self, stream: Any, bounds: _Bounds) -> None:
         super().__init__(stream)
-        self.bytes = self.lines_bytes = 0
+        self.bounds = bounds
 
     def read(self, length: int | None = None) -> bytes:
         part: bytes = super().read(length)
-        self._count(len(part))
+        self.bounds.count(plain_bytes=len(part))
         return part
 
     def readline(self, length: int | None = None) -> bytes:
@@ -124,16 +172,10 @@ class _Reader(DecompressingBufferedReader):  # type: ignore[misc]
         # warcio returns a part of a line that is longer than its buffer.
         while len(line) < limit and not line.endswith(b"\n") and (part := super().readline(limit - len(line))):
             line += part
-        self._count(len(line))
-        self.lines_bytes += len(line) + LINE_COST_BYTES
-        if (length is None and len(line) >= HEAD_BYTES) or self.lines_bytes > LINES_BYTES:
-            raise ArchiveLoadFailed("its records' header fields are longer than those of any page")
+        self.bounds.count(plain_bytes=len(line), lines_bytes=len(line) + LINE_COST_BYTES)
+        if length is None and len(line) >= HEAD_BYTES:
+            raise ArchiveLoadFailed(LINES_TOO_LONG)
         return line
-
-    def _count(self, count: int) -> None:
-        self.bytes += count
-        if self.bytes > ARCHIVE_BYTES:
-            raise ArchiveLoadFailed(f"it holds more than {ARCHIVE_BYTES >> 30} GiB")
 
 
 class _TooLong(Exception):
@@ -167,9 +209,10 @@ class _Parser(StatusAndHeadersParser):  # type: ignore[misc]
             return None
 
 
-def _archive(stream: Any) -> ArchiveIterator:
-    records = ArchiveIterator(stream)
-    records.reader = _Reader(stream)
+def _iterator(stream: IO[bytes], bounds: _Bounds) -> ArchiveIterator:
+    source = _Counted(stream, bounds)
+    records = ArchiveIterator(source)
+    records.reader = _Reader(source, bounds)
     loader = records.loader
     loader.warc_parser = _Parser(loader.WARC_TYPES)
     loader.http_parser = _Parser(loader.HTTP_TYPES, verify=False)
@@ -177,13 +220,25 @@ def _archive(stream: Any) -> ArchiveIterator:
     return records
 
 
-def _records(path: Path, *kinds: str, intake: Intake | None = None) -> Iterator[Any]:
-    """The archive's records of these kinds. When the archive breaks off, `intake` gets a line about it.
+def _records(archives: Iterable[Archive], *kinds: str, intake: Intake | None = None) -> Iterator[Any]:
+    """The archives' records of these kinds. For each archive that breaks off, `intake` gets a line about it.
 
     The content of a record must be read before the next record is.
     """
-    with os.fdopen(open_regular(path, follow=True), "rb") as stream, Path(os.devnull).open("w") as nowhere:
-        records = iter(_archive(stream))
+    bounds = _Bounds()
+    for archive in archives:
+        with archive.open() as stream:
+            try:
+                yield from (record for record in _records_of(stream, bounds) if record.rec_type in kinds)
+            except ArchiveLoadFailed as error:
+                if intake:
+                    intake.leave_out(archive.name, f"it breaks off: {str(error)[:200]}")
+
+
+def _records_of(stream: IO[bytes], bounds: _Bounds) -> Iterator[Any]:
+    """The records of one archive. Raises ArchiveLoadFailed where it breaks off."""
+    with Path(os.devnull).open("w") as nowhere:
+        records = iter(_iterator(stream, bounds))
         while True:
             try:
                 with redirect_stderr(nowhere):
@@ -192,11 +247,8 @@ def _records(path: Path, *kinds: str, intake: Intake | None = None) -> Iterator[
                 return
             # In broken archives warcio raises errors of all kinds, from those of its parser to those of zlib.
             except Exception as error:
-                if intake:
-                    intake.leave_out(path.name, f"it breaks off: {str(error)[:200]}")
-                return
-            if record.rec_type in kinds:
-                yield record
+                raise ArchiveLoadFailed(str(error)) from None
+            yield record
 
 
 def _exchange(record: Any, url: str, method: str, request_headers: Headers) -> Exchange:

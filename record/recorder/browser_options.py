@@ -6,7 +6,7 @@ Standard library only: the proxy's addon loads it too.
 from pathlib import Path
 from typing import Any
 
-from browsers.chromium.program import BINARY, COMMON_SWITCHES, DISABLED_FEATURES, NOWHERE_HOST, phone
+from browsers.chromium.program import BINARY, COMMON_SWITCHES, DISABLED_FEATURES, NOWHERE_HOST, WITHOUT_WEBRTC, phone
 from browsers.window import Window
 
 # In replays Browsertime switches these off.
@@ -23,7 +23,7 @@ def switches(window: Window, profile: Path, proxy_port: int) -> list[str]:
         f"proxy-server=http://127.0.0.1:{proxy_port}",
         "proxy-bypass-list=<-loopback>",
         "disable-quic",
-        "force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+        WITHOUT_WEBRTC,
         "disable-component-update",
         "disable-domain-reliability",
         "disable-breakpad",

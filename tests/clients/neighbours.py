@@ -1,18 +1,28 @@
 """`neighbours.py FOLDER COMMAND…`: run COMMAND on a machine that has a web before it, and neighbours beside it.
 
 To be run in fresh network, mount and process namespaces, which are the machine. The web is in another network behind a
-pair of devices. In it evil.example is the one public server: its page tries to reach all others. What comes to these is
-written to FOLDER/arrivals, a line each: to which address, and what. The exit status is that of COMMAND.
+pair of devices. In it evil.example is the one public server: its page tries to reach all others. It has a page over
+plain HTTP, and one over TLS, with a certificate of this machine's authority, which tries more ways. What comes to the
+others is written to FOLDER/arrivals, a line each: to which address, and what; there are also all packets that leave the
+machine for any address but the public server's, answered or not. What evil.example is asked for is in FOLDER/requests.
+The exit status is that of COMMAND.
 """
 
+import json
 import os
+import select
 import socket
+import ssl
 import subprocess
 import sys
 import threading
+from ipaddress import ip_address
 from pathlib import Path
+from string import Template
 
 from base.places import tool
+from base.text import printable
+from servers.certificates import certify, machine_ca
 
 EVIL, MACHINE = "11.22.33.1", "11.22.33.2"
 LAN, METADATA, UNIQUE_LOCAL = "10.9.9.9", "169.254.169.254", "fd00:9::9"
@@ -26,7 +36,10 @@ HOSTS = {
     "machine6.example": "::1",
     "mapped.example": "::ffff:127.0.0.1",
     "lan.example": LAN,
+    "rebound.example": EVIL,
 }
+# Whoever owns this name lets it stand for a neighbour as soon as it has been asked for once.
+REBOUND = "rebound.example"
 
 # Each leads to a neighbour, or to a server of the machine itself.
 ATTEMPTS = (
@@ -55,30 +68,123 @@ Promise.allSettled(attempts).then(() => fetch("/done"));
 """
 
 
-def answer_of(address: str, path: str) -> bytes:
-    """The response of the server at `address` to a GET of `path`."""
+# The same over TLS, which the page over TLS may ask for, and addresses that are nobody's.
+SECURE_ATTEMPTS = (
+    *(url.replace("http://", "https://") for url in ATTEMPTS),
+    "https://evil.example/redirect-to-lan",
+    "https://192.168.1.1/",
+    "https://172.16.0.1:8443/",
+    "https://[fe80::1]/",
+    f"https://[::ffff:{LAN}]/",
+    f"https://{REBOUND}:{PORT}/",
+)
+# Chromium makes a page wait long for its further ones, of WebSockets and WebTransport.
+FEW_ATTEMPTS = (f"https://{LAN}/", f"https://127.0.0.1:{PORT}/", f"https://[{UNIQUE_LOCAL}]/", "https://lan.example/")
+# What WebRTC is to ask at these: over UDP, TCP and TLS; and at which it is to find whom it talks to.
+ICE_HOSTS = (LAN, METADATA, f"[{UNIQUE_LOCAL}]", "127.0.0.1", "[::1]", MACHINE)
+ICE_SERVERS = [
+    {"urls": f"{scheme}:{host}:{PORT}{transport}", "username": "x", "credential": "x"}
+    for host in ICE_HOSTS
+    for scheme, transport in (("stun", ""), ("turn", ""), ("turn", "?transport=tcp"), ("turns", "?transport=tcp"))
+]
+CANDIDATES = [
+    f"candidate:1 1 {kind} 2122260223 {host.strip('[]')} {PORT} typ host{more}"
+    for host in ICE_HOSTS
+    for kind, more in (("udp", ""), ("tcp", " tcptype passive"))
+]
+# It says what became of each attempt in the body of its last request.
+SECURE_PAGE = Template("""<!doctype html><title>Evil</title><h1>Evil</h1>
+<link rel=preconnect href=https://$lan/><link rel=dns-prefetch href=//lan.example/>
+<script type=speculationrules>{"prefetch": [{"urls": ["https://$lan/prefetched"], "eagerness": "immediate"}]}</script>
+<link rel=preload as=image href=https://$lan/preloaded>
+<script>
+const urls = $urls, few = $few, outcomes = {};
+const elements = url => ["img", "iframe", "script"].forEach(name => {
+  document.body.append(Object.assign(document.createElement(name), {src: url}));
+});
+const socket = url => new Promise((resolve, reject) => {
+  const socket = new WebSocket(url.replace("http", "ws"));
+  socket.onopen = resolve;
+  socket.onerror = reject;
+});
+const transport = async url => { await new WebTransport(url).ready; };
+const note = (how, url, attempt) => attempt.then(
+  () => outcomes[how + " " + url] = "reached", () => outcomes[how + " " + url] = "refused");
+const rtc = async () => {
+  const [one, other] = [0, 1].map(() => new RTCPeerConnection({iceServers: $ice}));
+  one.createDataChannel("x");
+  const gathered = new Promise(resolve => one.onicegatheringstatechange =
+    () => one.iceGatheringState == "complete" && resolve());
+  await one.setLocalDescription();
+  await other.setRemoteDescription(one.localDescription);
+  await other.setLocalDescription();
+  await one.setRemoteDescription(other.localDescription);
+  for (const candidate of $candidates) await one.addIceCandidate({candidate, sdpMid: "0"});
+  await Promise.race([gathered, new Promise(resolve => setTimeout(resolve, 2000))]);
+};
+(async () => {
+  await fetch("https://$rebound/", {mode: "no-cors"});
+  urls.forEach(elements);
+  await Promise.all([
+    ...urls.map(url => note("fetch", url, fetch(url, {mode: "no-cors"}))),
+    ...few.map(url => note("WebSocket", url, socket(url))),
+    ...few.map(url => note("WebTransport", url, transport(url))),
+    note("WebRTC", "", rtc()),
+  ]);
+  navigator.sendBeacon("https://$lan/beacon", "x");
+  await fetch("/done", {method: "POST", body: JSON.stringify(outcomes)});
+})();
+</script>
+""").substitute(
+    lan=LAN,
+    rebound=REBOUND,
+    urls=json.dumps([*ATTEMPTS, *SECURE_ATTEMPTS]),
+    few=json.dumps(FEW_ATTEMPTS),
+    ice=json.dumps(ICE_SERVERS),
+    candidates=json.dumps(CANDIDATES),
+)
+# Where else it says to be, over QUIC.
+ALTERNATIVE = f'h3="{LAN}:443", h3="127.0.0.1:{PORT}"'
+
+
+def answer_of(address: str, path: str, *, secure: bool = False) -> bytes:
+    """The response of the server at `address` to a request for `path`."""
     if address != EVIL:
         head, body = "200 OK\r\nAccess-Control-Allow-Origin: *\r\nContent-Type: text/plain", "a neighbour's secret"
     elif path == "/redirect":
         head, body = f"302 Found\r\nLocation: http://127.0.0.1:{PORT}/redirected", ""
+    elif path == "/redirect-to-lan":
+        head, body = f"302 Found\r\nLocation: https://{LAN}/redirected", ""
     else:
-        head, body = "200 OK\r\nContent-Type: text/html", PAGE if path == "/" else "x"
-    return f"HTTP/1.1 {head}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}".encode()
+        page = SECURE_PAGE if secure else PAGE
+        head, body = "200 OK\r\nContent-Type: text/html", page if path == "/" else "x"
+    alternative = f"Alt-Svc: {ALTERNATIVE}\r\n" if secure else ""
+    return f"HTTP/1.1 {head}\r\n{alternative}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}".encode()
 
 
-def serve(arrivals: Path, host: str, port: int) -> None:
+def serve(folder: Path, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
     """Answer on `port` of `host` in threads, for as long as this process lives."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     server = socket.create_server((host, port), family=family, dualstack_ipv6=host == "::")
 
     def answer(connection: socket.socket) -> None:
-        with connection:
-            address = connection.getsockname()[0].removeprefix("::ffff:")
-            request = connection.recv(65536).decode("latin-1")
-            if address != EVIL:
-                with arrivals.open("a") as file:
-                    file.write(f"{address} {request.partition(chr(13))[0]}\n")
-            connection.sendall(answer_of(address, request.split(" ")[1] if " " in request else "/"))
+        address = connection.getsockname()[0].removeprefix("::ffff:")
+        try:
+            with tls.wrap_socket(connection, server_side=True) if tls else connection as stream:
+                request = read_request(stream)
+                first_line = request.partition("\r")[0]
+                if address != EVIL:
+                    note(folder / "arrivals", f"{address} {first_line}")
+                else:
+                    host = request.partition("\nHost: ")[2].partition("\r")[0]
+                    body = request.partition("\r\n\r\n")[2]
+                    note(folder / "requests", f"{host} {first_line} {body}")
+                    if host == REBOUND:
+                        write_hosts(folder, {**HOSTS, REBOUND: LAN})
+                path = request.split(" ")[1] if " " in request else "/"
+                stream.sendall(answer_of(address, path, secure=tls is not None))
+        except OSError:  # a browser may begin a connection, and leave it
+            pass
 
     def accept() -> None:
         while True:
@@ -87,39 +193,103 @@ def serve(arrivals: Path, host: str, port: int) -> None:
     threading.Thread(target=accept, daemon=True).start()
 
 
-def set_up(device: str, addresses: tuple[str, ...]) -> None:
+def read_request(stream: socket.socket) -> str:
+    """A request with its body, or what else came first."""
+    request = stream.recv(65536)
+    head, _, body = request.partition(b"\r\n\r\n")
+    _, _, length = head.lower().partition(b"content-length: ")
+    missing = int(length.split(b"\r\n")[0]) - len(body) if length else 0
+    while missing > 0 and (part := stream.recv(65536)):
+        request += part
+        missing -= len(part)
+    return request.decode("latin-1")
+
+
+def note(file: Path, line: str) -> None:
+    with file.open("a") as lines:
+        lines.write(printable(line) + "\n")
+
+
+def note_datagrams(folder: Path, port: int) -> None:
+    """Note what comes to `port` of this machine over UDP, for as long as this process lives."""
+    receiver = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    receiver.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    receiver.bind(("::", port))
+
+    def receive() -> None:
+        while True:
+            _, (sender, *_) = receiver.recvfrom(65536)
+            note(folder / "arrivals", f"{sender.removeprefix('::ffff:')} a datagram to port {port}")
+
+    threading.Thread(target=receive, daemon=True).start()
+
+
+def note_packets(folder: Path, packets: socket.socket) -> None:
+    """Note the packets for others than EVIL, until standard input ends. What the kernel sends to find neighbours and to
+    join groups (ICMPv6, IGMP) says nothing of a page's."""
+    packets.setblocking(False)
+    while True:
+        readable, _, _ = select.select([packets, sys.stdin], [], [])
+        if packets not in readable:
+            return
+        packet, (_, kind, direction, *_) = packets.recvfrom(65536)
+        if direction == socket.PACKET_OUTGOING:  # our own answers
+            continue
+        if kind == 0x0800 and packet[9] != socket.IPPROTO_IGMP and (to := str(ip_address(packet[16:20]))) != EVIL:
+            note(folder / "arrivals", f"{to} a packet of protocol {packet[9]}")
+        elif kind == 0x86DD and packet[6] not in (socket.IPPROTO_HOPOPTS, socket.IPPROTO_ICMPV6):
+            note(folder / "arrivals", f"{ip_address(packet[24:40])} a packet of protocol {packet[6]}")
+
+
+def set_up(device: str, addresses: tuple[str, ...], *more: str) -> None:
     lines = ["link set lo up", f"link set {device} up"]
     lines += [f"address add {address} dev {device} {'nodad' if ':' in address else ''}" for address in addresses]
-    subprocess.run([tool("ip"), "-batch", "-"], input="\n".join(lines), text=True, check=True)
+    subprocess.run([tool("ip"), "-batch", "-"], input="\n".join([*lines, *more]), text=True, check=True)
 
 
-def be_the_web(arrivals: Path) -> None:
+def write_hosts(folder: Path, hosts: dict[str, str]) -> None:
+    """Let `hosts` be what names stand for from now on. The file stays the same, since it is mounted, and is never
+    empty, since others read it meanwhile."""
+    lines = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in hosts.items())]
+    (folder / "hosts").touch()
+    with (folder / "hosts").open("r+") as file:
+        file.write("\n".join(lines) + "\n")
+        file.truncate()
+
+
+def be_the_web(folder: Path) -> None:
     """What runs in the web's network: its servers, until standard input ends."""
     print("there", flush=True)
     sys.stdin.readline()
     set_up("there", WEB_ADDRESSES)
     for address in (EVIL, LAN, METADATA, UNIQUE_LOCAL):
-        serve(arrivals, address, 80)
-    print("up", flush=True)
-    sys.stdin.read()
+        serve(folder, address, 80)
+    certificate = certify(machine_ca(), {EVIL: ("evil.example", REBOUND)}, folder)[EVIL]
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(certificate.chain, certificate.key)
+    serve(folder, EVIL, 443, tls)
+    with socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.ntohs(0x0003)) as packets:
+        packets.bind(("there", 0x0003))
+        print("up", flush=True)
+        note_packets(folder, packets)
 
 
 def main(folder: Path, command: list[str]) -> int:
-    arrivals = folder / "arrivals"
-    arrivals.touch()
-    hosts = folder / "hosts"
-    hosts.write_text("127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in HOSTS.items()))
-    subprocess.run([tool("mount"), "--bind", hosts, "/etc/hosts"], check=True)
-    web: list[str | Path] = [tool("unshare"), "--net", sys.executable, __file__, "--web", str(arrivals)]
+    (folder / "arrivals").touch()
+    write_hosts(folder, HOSTS)
+    subprocess.run([tool("mount"), "--bind", folder / "hosts", "/etc/hosts"], check=True)
+    web: list[str | Path] = [tool("unshare"), "--net", sys.executable, __file__, "--web", folder]
     with subprocess.Popen(web, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin and process.stdout
         process.stdout.readline()
         pair = f"link add name here type veth peer name there netns {process.pid}"
         subprocess.run([tool("ip"), *pair.split()], check=True)
-        set_up("here", MACHINE_ADDRESSES)
+        # Whatever the machine has no route to leaves it towards the web, too.
+        set_up("here", MACHINE_ADDRESSES, f"route add default via {EVIL}", "route add ::/0 dev here")
         print(file=process.stdin, flush=True)
         process.stdout.readline()
-        serve(arrivals, "::", PORT)
+        serve(folder, "::", PORT)
+        note_datagrams(folder, PORT)
         status = subprocess.run(command, check=False).returncode
         process.stdin.close()
     return status

@@ -95,7 +95,7 @@ def test_a_module_that_is_no_whole_format_is_named(folder: Path) -> None:
 
 
 def test_what_can_be_recognised_by_its_name_is_tried_first() -> None:
-    assert [form.NAME for form in formats.formats()] == ["har", "warc", "mahimahi", "responses"]
+    assert [form.NAME for form in formats.formats()] == ["har", "wacz", "warc", "mahimahi", "responses"]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from record.formats import read_recording
 from record.http1 import MalformedMessage, Response
 from record.site import Exchange, Recording, Site, write_site
 from servers.application.wsgi import load_responses
-from support.recordings import HTML, PAGE, har_entry, save_file, warc_record
+from support.recordings import HTML, PAGE, har_entry, save_file, wacz, warc_record, zipped
 
 # No input may take longer, on any machine: it is small.
 LIMIT_S = 20.0
@@ -34,6 +35,9 @@ REQUEST = b"GET / HTTP/1.1\r\nHost: a.example\r\nReferer: http://a.example/\r\n\
 ARCHIVE = PAGE + warc_record("http://b.example/x", CHUNKED) + warc_record("http://b.example/x", REQUEST, "request")
 HAR: dict[str, Any] = {"log": {"entries": [har_entry(text="<p>"), har_entry("http://b.example/x?y#z", text="")]}}
 
+PACKAGE = b'{"mainPageUrl": "https://a.example/"}'
+COLLECTION = wacz({"a.warc.gz": gzip.compress(PAGE, mtime=0), "b.warc": ARCHIVE}, ("https://a.example/",))
+DEFLATED = wacz({"b.warc": ARCHIVE}, ("https://a.example/",) * 9, zipfile.ZIP_DEFLATED)
 SAVE = save_file(headers=(("Content-Type", "text/html"), ("Content-Encoding", "gzip")), body=gzip.compress(b"<p>"))
 
 # What parsers stumble over.
@@ -73,6 +77,21 @@ json_values = st.recursive(
     lambda v: st.lists(v, max_size=2),
     max_leaves=4,
 )
+
+
+@st.composite
+def damaged_collections(draw: st.DrawFn) -> bytes:
+    """A sound ZIP file, in which the list of pages and an archive are not, or have other names."""
+    name = draw(
+        st.sampled_from(("archive/x.warc.gz", "archive/../x.warc", "/archive/x.warc", "archive/x.warc", "x.wacz"))
+    )
+    members = {
+        "datapackage.json": draw(damaged(PACKAGE)),
+        "pages/pages.jsonl": draw(damaged(b'{"format": "json-pages-1.0"}\n{"url": "https://a.example/"}\n')),
+        "archive/a.warc.gz": gzip.compress(PAGE, mtime=0),
+        name: draw(damaged(ARCHIVE)),
+    }
+    return zipped(members, draw(st.sampled_from((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2))))
 
 
 # What no import writes into an index, and what may look as if one had.
@@ -176,6 +195,7 @@ FORMS: dict[str, tuple[Act, str, st.SearchStrategy[bytes]]] = {
     "raw": (import_of, "r/a.example/index", damaged(RAW)),
     "warc": (import_of, "x.warc", damaged(ARCHIVE)),
     "warc.gz": (import_of, "x.warc.gz", damaged(ARCHIVE).map(gzip.compress) | damaged(gzip.compress(PAGE, mtime=0))),
+    "wacz": (import_of, "x.wacz", damaged(COLLECTION) | damaged(DEFLATED) | damaged_collections()),
     "har": (import_of, "x.har", damaged_json(HAR) | damaged(json.dumps(HAR).encode())),
     "garbage": (import_of, "x.har", st.binary()),
     "index": (load_of, INDEX, damaged_json(json.loads(SITE[INDEX]), json_values | SITE_VALUES) | damaged(SITE[INDEX])),

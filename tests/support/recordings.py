@@ -1,5 +1,8 @@
 """Pieces of recordings, as the formats store them."""
 
+import io
+import json
+import zipfile
 from typing import Any
 
 from record.formats.mahimahi import _RequestResponse
@@ -49,3 +52,23 @@ def har_entry(url: str = "https://a.example/", **content: Any) -> dict[str, Any]
             "content": {"size": 3, **content},
         },
     }
+
+
+def wacz(archives: dict[str, bytes], pages: tuple[str, ...] = (), packed_as: int = zipfile.ZIP_STORED) -> bytes:
+    """A small collection (WACZ), generated: `archives` by their names in `archive/`, and a list of `pages`."""
+    lines = [{"format": "json-pages-1.0", "id": "pages", "title": "All Pages"}, *({"url": url} for url in pages)]
+    members = {
+        "datapackage.json": b'{"profile": "data-package", "wacz_version": "1.1.1", "resources": []}',
+        "pages/pages.jsonl": "\n".join(map(json.dumps, lines)).encode(),
+        **{f"archive/{name}": content for name, content in archives.items()},
+    }
+    return zipped(members, packed_as)
+
+
+def zipped(members: dict[str, bytes], packed_as: int = zipfile.ZIP_STORED) -> bytes:
+    """A ZIP file, the same each time that it is made."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", packed_as) as package:
+        for name, content in members.items():
+            package.writestr(zipfile.ZipInfo(name), content, packed_as, compresslevel=1)
+    return file.getvalue()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from browsers.chromium.netlog import BROWSERS_PURPOSES, read_netlog, read_streams
+from browsers.chromium.netlog import BROWSERS_PURPOSES, PREFETCH, read_netlog, read_streams
 from browsers.chromium_browser import BROWSER
 from browsers.contract import Request, StreamRequest
 from measure.run.evidence import REPLAY_EVIDENCE, REQUEST_LOG, VISUAL, RequestCounts, read_evidence, read_request_log
@@ -125,6 +125,18 @@ def test_only_what_the_network_did_is_an_error(tmp_path: Path, kind: str, code: 
     events = [start(1, "https://a.example/x"), event(1, kind, net_error=code)]
     (request,) = read_netlog(netlog(tmp_path / "n.gz", log_text(events)))
     assert request.error == error
+
+
+def test_what_a_page_has_fetched_for_a_later_one_is_not_the_page(tmp_path: Path) -> None:
+    events = [
+        event(1, "REQUEST_ALIVE", traffic_annotation=63171670),
+        start(1, "https://a.example/", request_type="main frame"),
+        event(2, "REQUEST_ALIVE", traffic_annotation=PREFETCH),
+        start(2, "https://a.example/next", request_type="main frame", initiator="not an origin"),
+        event(2, "URL_REQUEST_START_JOB", net_error=-105),
+    ]
+    requests = read_netlog(netlog(tmp_path / "n.gz", log_text(events)))
+    assert [request.main_frame for request in requests] == [True, False]
 
 
 @pytest.mark.parametrize("purpose", sorted(BROWSERS_PURPOSES))

@@ -1,0 +1,166 @@
+"""Collections of web archives in one file (WACZ 1.1.1, Webrecorder): a ZIP file with WARC files and a list of pages.
+
+`archive/` has the WARC files, whose exchanges are all of one recording. `pages/pages.jsonl` lists the pages, and
+`pages/extraPages.jsonl` those that were found from them; `datapackage.json` may name the main page. Indexes are not
+read. Nothing is unpacked to a file, so no name of a member leads anywhere.
+"""
+
+import io
+import math
+import os
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from base.errors import EyelevelError
+from base.text import printable
+from record.assemble import assemble
+from record.bounded import open_regular, parse_json
+from record.formats import warc
+from record.http1 import MalformedMessage
+from record.intake import Intake
+from record.limits import EXCHANGES
+from record.site import Exchange, Recording
+
+NAME = "wacz"
+DESCRIPTION = "a collection of web archives"
+ENDINGS = (".wacz",)
+
+ARCHIVE = re.compile(r"archive/[^/]+\.warc(\.gz)?", re.IGNORECASE)
+PACKAGE = "datapackage.json"
+PAGES = ("pages/pages.jsonl", "pages/extraPages.jsonl")
+# What the main page is called in `datapackage.json`: in the specification, and by some programs.
+MAIN_PAGES = ("mainPageUrl", "mainPageURL")
+
+# The list of a ZIP file's members: some ten thousand. A recording of a page has a handful.
+DIRECTORY_BYTES = 1 << 20
+ARCHIVES = 1000
+# A list of pages, or what the collection says of itself. Texts of pages may be in the list.
+TEXT_BYTES = 16 << 20
+# Others may need a lot of memory to be unpacked, and the specification has no others.
+PACKED_AS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+ENCRYPTED = 1
+
+# What `zipfile` and those below it raise about broken files, NotImplementedError and other RuntimeErrors among them.
+BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, ValueError, LookupError, OverflowError, EOFError)
+
+
+def recognises(path: Path) -> bool:
+    """Whether `path` is a recording of this kind."""
+    return path.is_file() and path.suffix in ENDINGS
+
+
+def read(path: Path, *, keep_cookies: bool = False) -> Recording:
+    """The exchanges of all archives in the collection `path`, in the order they began. What is broken is left out and
+    named. Raises EyelevelError."""
+    intake = Intake(path.name, keep_cookies=keep_cookies)
+    with _opened(path) as package:
+        archives = _archives(package, intake, path)
+        warc.take(intake, archives)
+        listed = [*_listed_pages(package, intake), *warc.listed_pages(archives)]
+    # Crawlers write several archives at a time.
+    intake.exchanges.sort(key=_began_ms)
+    return assemble(intake, {"tool": NAME, **warc.SERVERS}, listed=listed)
+
+
+def _began_ms(exchange: Exchange) -> float:
+    return math.inf if exchange.started_ms is None else exchange.started_ms
+
+
+class _File:
+    """A file of which at most `limit_bytes` are read at a time. `zipfile` reads the list of all members at once."""
+
+    limit_bytes: float = DIRECTORY_BYTES
+
+    def __init__(self, descriptor: int) -> None:
+        self._file = os.fdopen(descriptor, "rb")
+        self.seek, self.tell, self.close = self._file.seek, self._file.tell, self._file.close
+        self.seekable = self._file.seekable
+
+    def read(self, length: int = -1) -> bytes:
+        if length > self.limit_bytes:
+            raise MalformedMessage(f"the list of its members is longer than {DIRECTORY_BYTES >> 20} MiB")
+        return self._file.read(length)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    file = _File(open_regular(path, follow=True))
+    try:
+        try:
+            package = zipfile.ZipFile(file)
+        except BROKEN as error:
+            raise EyelevelError(f"{path} is no WACZ file ({printable(str(error)[:200])})") from None
+        file.limit_bytes = math.inf  # members are as long as whoever reads them wants
+        with package:
+            yield package
+    finally:
+        file.close()
+
+
+def _archives(package: zipfile.ZipFile, intake: Intake, path: Path) -> list[warc.Archive]:
+    """The archives in `package`, in the order of their names. Raises EyelevelError when there is none."""
+    members = sorted((m for m in package.infolist() if ARCHIVE.fullmatch(m.filename)), key=lambda m: m.filename)
+    if len(members) > ARCHIVES:
+        raise EyelevelError(f"{path} holds more than {ARCHIVES:,} archives; import one page's load of it")
+    archives = []
+    for member in members:
+        try:
+            _open(package, member).close()
+        except BROKEN as error:
+            intake.leave_out(member.filename, error)
+        else:
+            archives.append(warc.Archive(member.filename, partial(_open, package, member)))
+    if not archives:
+        why = "; ".join(intake.all_skipped()[:3])
+        raise EyelevelError(f"{path} holds no web archive that can be read ({why or 'archive/*.warc.gz is missing'})")
+    return archives
+
+
+def _open(package: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
+    """The file `member`, to be read. Raises one of BROKEN."""
+    if member.flag_bits & ENCRYPTED:
+        raise MalformedMessage("it is encrypted")
+    if member.compress_type not in PACKED_AS:
+        raise MalformedMessage("it is packed in a way that WACZ files are not: neither stored nor deflated")
+    return package.open(member)
+
+
+def _listed_pages(package: zipfile.ZipFile, intake: Intake) -> list[str]:
+    """The URLs of the pages that the collection lists, its main page first. A list that cannot be read is left out."""
+    pages: list[str] = []
+    for line in _lines(package, PACKAGE, intake, whole=True):
+        pages += [line[key] for key in MAIN_PAGES if isinstance(line.get(key), str)]
+    for name in PAGES:
+        # The first line says what the file is.
+        pages += [line["url"] for line in _lines(package, name, intake) if isinstance(line.get("url"), str)]
+    return pages[:EXCHANGES]
+
+
+def _lines(package: zipfile.ZipFile, name: str, intake: Intake, *, whole: bool = False) -> Iterator[dict[str, Any]]:
+    """The JSON objects in the first lines of the member `name`, or the one that it is as a `whole`."""
+    try:
+        with _open(package, package.getinfo(name)) as file:
+            content = file.read(TEXT_BYTES + 1)
+        if len(content) > TEXT_BYTES:
+            raise MalformedMessage(f"it is longer than {TEXT_BYTES >> 20} MiB")
+    except KeyError:  # there is none
+        return
+    except (*BROKEN, OSError) as error:
+        intake.leave_out(name, error)
+        return
+    for line in [content] if whole else islice(io.BytesIO(content), EXCHANGES):
+        try:
+            value = parse_json(line)
+        except ValueError as error:
+            intake.leave_out(name, f"a line is no JSON that can be read ({str(error)[:200]})")
+            continue
+        if isinstance(value, dict):
+            yield value
